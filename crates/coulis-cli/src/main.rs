@@ -1,0 +1,3 @@
+//! The coulis command line.
+
+fn main() {}

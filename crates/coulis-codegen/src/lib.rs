@@ -1,0 +1,1 @@
+//! Emits C-family text from checked Flat kernels.

@@ -1,0 +1,1 @@
+//! Executes checked Flat kernels on the CPU without a compiler.

@@ -1,0 +1,1 @@
+//! Readers of array files, memory-mapped where the format allows.

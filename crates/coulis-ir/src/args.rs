@@ -1,0 +1,328 @@
+//! Binding of a call's arguments to the free variables of a kernel's parameters.
+//!
+//! Every executor and launcher uses this one function, so that the checks at a call are the same everywhere.
+
+use std::collections::HashMap;
+
+use crate::dtype::DType;
+use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
+use crate::kernel::{Kernel, Param};
+
+/// What is known of an argument without reading its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayInfo {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, one a dimension.
+    pub shape: Vec<i64>,
+    /// Strides in elements, one a dimension; may be zero or negative.
+    pub strides: Vec<i64>,
+}
+
+/// One argument, in parameter order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgInfo {
+    /// An array, for a buffer parameter.
+    Array(ArrayInfo),
+    /// An integer, for a scalar parameter.
+    Scalar(i64),
+}
+
+/// Why arguments do not fit a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Wrong number of arguments.
+    #[error("`{kernel}` takes {wanted} arguments, got {found}")]
+    Count {
+        /// Kernel name.
+        kernel: String,
+        /// Number of parameters.
+        wanted: usize,
+        /// Number of arguments.
+        found: usize,
+    },
+    /// A scalar for a buffer, or an array for a scalar.
+    #[error("argument `{name}` is to be {wanted}")]
+    Kind {
+        /// Parameter name.
+        name: String,
+        /// `an array` or `an integer`.
+        wanted: &'static str,
+    },
+    /// Wrong element type.
+    #[error("argument `{name}` is to hold {wanted}, got {found}")]
+    Dtype {
+        /// Parameter name.
+        name: String,
+        /// Declared type.
+        wanted: DType,
+        /// Type of the argument.
+        found: DType,
+    },
+    /// Wrong number of dimensions.
+    #[error("argument `{name}` is to have {wanted} dimensions, got {found}")]
+    Rank {
+        /// Parameter name.
+        name: String,
+        /// Declared rank.
+        wanted: usize,
+        /// Rank of the argument.
+        found: usize,
+    },
+    /// An extent or stride that contradicts the declaration or another argument.
+    #[error("{what} {axis} of argument `{name}` is to be {wanted}, got {found}")]
+    Value {
+        /// Parameter name.
+        name: String,
+        /// `extent` or `stride`.
+        what: &'static str,
+        /// Dimension.
+        axis: usize,
+        /// Declared or already bound value.
+        wanted: i64,
+        /// Value of the argument.
+        found: i64,
+    },
+    /// A declared extent whose value no argument tells.
+    #[error("{what} {axis} of argument `{name}` depends on `{var}`, which no argument determines")]
+    Unbound {
+        /// Parameter name.
+        name: String,
+        /// `extent` or `stride`.
+        what: &'static str,
+        /// Dimension.
+        axis: usize,
+        /// The variable.
+        var: String,
+    },
+    /// A value that does not fit the variable's type.
+    #[error("{what} {axis} of argument `{name}` is {found}, which does not fit `{var}` of type {dtype}")]
+    Range {
+        /// Parameter name.
+        name: String,
+        /// `extent` or `stride`.
+        what: &'static str,
+        /// Dimension.
+        axis: usize,
+        /// The variable.
+        var: String,
+        /// Its type.
+        dtype: DType,
+        /// Value of the argument.
+        found: i64,
+    },
+}
+
+/// Values of variables.
+pub type Bindings = HashMap<VarId, i64>;
+
+/// Deduces the free variables of all parameters, and checks every declared extent, stride and type.
+///
+/// Bare variables are bound first, in parameter order; then compound expressions are evaluated and compared. A
+/// stride of a dimension of extent 1 or 0 is not compared, since no access uses it.
+pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindError> {
+    if kernel.params.len() != args.len() {
+        return Err(BindError::Count {
+            kernel: kernel.name.clone(),
+            wanted: kernel.params.len(),
+            found: args.len(),
+        });
+    }
+    let mut bindings = Bindings::new();
+    let mut checks: Vec<Check> = Vec::new();
+    for (param, arg) in kernel.params.iter().zip(args) {
+        match (param, arg) {
+            (Param::Scalar(var), ArgInfo::Scalar(value)) => {
+                let at = Check {
+                    name: var.name().to_owned(),
+                    what: "value",
+                    axis: 0,
+                    declared: var.expr(),
+                    found: *value,
+                };
+                bind(&mut bindings, var, &at)?;
+            }
+            (Param::Scalar(var), ArgInfo::Array(_)) => {
+                return Err(BindError::Kind { name: var.name().to_owned(), wanted: "an integer" });
+            }
+            (Param::Buffer { handle, .. }, ArgInfo::Scalar(_)) => {
+                return Err(BindError::Kind {
+                    name: Kernel::argument_name(handle).to_owned(),
+                    wanted: "an array",
+                });
+            }
+            (Param::Buffer { handle, buffer }, ArgInfo::Array(array)) => {
+                let name = Kernel::argument_name(handle);
+                if buffer.dtype != array.dtype {
+                    return Err(BindError::Dtype {
+                        name: name.to_owned(),
+                        wanted: buffer.dtype,
+                        found: array.dtype,
+                    });
+                }
+                if buffer.rank() != array.shape.len() || buffer.rank() != array.strides.len() {
+                    return Err(BindError::Rank {
+                        name: name.to_owned(),
+                        wanted: buffer.rank(),
+                        found: array.shape.len(),
+                    });
+                }
+                for (axis, (declared, &found)) in buffer.shape.iter().zip(&array.shape).enumerate() {
+                    checks.push(Check {
+                        name: name.to_owned(),
+                        what: "extent",
+                        axis,
+                        declared: declared.clone(),
+                        found,
+                    });
+                }
+                let compact = compact_strides(&array.shape);
+                for (axis, (&compact, &found)) in compact.iter().zip(&array.strides).enumerate() {
+                    let one = array.shape[axis] <= 1;
+                    match buffer.strides.get(axis) {
+                        Some(declared) => {
+                            let free = declared.as_var().is_some();
+                            let found = if one && !free { continue } else { found };
+                            checks.push(Check {
+                                name: name.to_owned(),
+                                what: "stride",
+                                axis,
+                                declared: declared.clone(),
+                                found,
+                            });
+                        }
+                        None if !one && !array.shape.contains(&0) && found != compact => {
+                            return Err(BindError::Value {
+                                name: name.to_owned(),
+                                what: "stride",
+                                axis,
+                                wanted: compact,
+                                found,
+                            });
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+    for check in &checks {
+        if let Some(var) = check.declared.as_var() {
+            bind(&mut bindings, var, check)?;
+        }
+    }
+    for check in &checks {
+        let wanted = eval_index(&check.declared, &bindings).map_err(|var| BindError::Unbound {
+            name: check.name.clone(),
+            what: check.what,
+            axis: check.axis,
+            var,
+        })?;
+        if wanted != check.found {
+            return Err(BindError::Value {
+                name: check.name.clone(),
+                what: check.what,
+                axis: check.axis,
+                wanted,
+                found: check.found,
+            });
+        }
+    }
+    Ok(bindings)
+}
+
+/// Strides of a compact row-major array of that shape.
+pub fn compact_strides(shape: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1i64; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].max(1));
+    }
+    strides
+}
+
+struct Check {
+    name: String,
+    what: &'static str,
+    axis: usize,
+    declared: Expr,
+    found: i64,
+}
+
+fn bind(bindings: &mut Bindings, var: &Var, check: &Check) -> Result<(), BindError> {
+    let (lo, hi) = var.dtype().int_range().unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)));
+    if !(lo..=hi).contains(&i128::from(check.found)) {
+        return Err(BindError::Range {
+            name: check.name.clone(),
+            what: check.what,
+            axis: check.axis,
+            var: var.name().to_owned(),
+            dtype: var.dtype(),
+            found: check.found,
+        });
+    }
+    bindings.entry(var.id()).or_insert(check.found);
+    Ok(())
+}
+
+/// The value of a scalar integer expression of bound variables; the name of an unbound variable (or of an
+/// operation that indices do not use) otherwise. A division by zero counts as unbound.
+pub fn eval_index(expr: &Expr, bindings: &Bindings) -> Result<i64, String> {
+    let wide = eval_wide(expr, bindings)?;
+    i64::try_from(wide).map_err(|_| "overflow".to_owned())
+}
+
+fn eval_wide(expr: &Expr, bindings: &Bindings) -> Result<i128, String> {
+    let truth = i128::from;
+    match expr.node() {
+        Node::Int(value) => Ok(*value),
+        Node::Var(var) => {
+            bindings.get(&var.id()).map(|v| i128::from(*v)).ok_or_else(|| var.name().to_owned())
+        }
+        Node::Cast(a) => Ok(expr.dtype().wrap_int(eval_wide(a, bindings)?)),
+        Node::Not(a) => Ok(truth(eval_wide(a, bindings)? == 0)),
+        Node::Select(c, a, b) | Node::IfThenElse(c, a, b) => {
+            if eval_wide(c, bindings)? != 0 {
+                eval_wide(a, bindings)
+            } else {
+                eval_wide(b, bindings)
+            }
+        }
+        Node::Binary(op, a, b) => {
+            let (x, y) = (eval_wide(a, bindings)?, eval_wide(b, bindings)?);
+            let nonzero = || {
+                if y == 0 { Err("a division by zero".to_owned()) } else { Ok(()) }
+            };
+            let overflow = || "overflow".to_owned();
+            Ok(match op {
+                BinaryOp::Add => x.checked_add(y).ok_or_else(overflow)?,
+                BinaryOp::Sub => x.checked_sub(y).ok_or_else(overflow)?,
+                BinaryOp::Mul => x.checked_mul(y).ok_or_else(overflow)?,
+                BinaryOp::Div => nonzero().map(|()| x / y)?,
+                BinaryOp::TruncMod => nonzero().map(|()| x % y)?,
+                BinaryOp::FloorDiv => nonzero().map(|()| floor_div(x, y))?,
+                BinaryOp::FloorMod => nonzero().map(|()| x - y * floor_div(x, y))?,
+                BinaryOp::Min => x.min(y),
+                BinaryOp::Max => x.max(y),
+                BinaryOp::Eq => truth(x == y),
+                BinaryOp::Ne => truth(x != y),
+                BinaryOp::Lt => truth(x < y),
+                BinaryOp::Le => truth(x <= y),
+                BinaryOp::Gt => truth(x > y),
+                BinaryOp::Ge => truth(x >= y),
+                BinaryOp::And | BinaryOp::BitAnd => x & y,
+                BinaryOp::Or | BinaryOp::BitOr => x | y,
+                BinaryOp::BitXor => x ^ y,
+                BinaryOp::Shl => x.checked_shl(y as u32).ok_or_else(overflow)?,
+                BinaryOp::Shr => x >> (y as u32).min(127),
+            })
+        }
+        Node::Call(crate::Intrinsic::Likely, args) => eval_wide(&args[0], bindings),
+        _ => Err("a value that is not an index".to_owned()),
+    }
+}
+
+/// Integer quotient rounded down; `b` is not 0.
+pub fn floor_div(a: i128, b: i128) -> i128 {
+    let q = a / b;
+    if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}

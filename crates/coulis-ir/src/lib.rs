@@ -1,0 +1,30 @@
+//! The intermediate representation of coulis: what every door, pass, executor and emitter shares.
+//!
+//! One [`Kernel`] goes through three [`Form`]s (Nest, Tiled, Flat). Expressions are pure and interned; effects live
+//! in statements only; buffers carry a scope and a layout. A kernel that the verifier accepted is a [`Checked`]
+//! one, and emitters and executors take nothing else.
+
+pub mod args;
+pub mod buffer;
+pub mod dtype;
+pub mod expr;
+pub mod float8;
+pub mod form;
+pub mod kernel;
+pub mod print;
+pub mod reducer;
+pub mod simplify;
+pub mod stmt;
+pub mod struct_eq;
+pub mod target;
+pub mod verify;
+pub mod visit;
+
+pub use buffer::{Buffer, BufferData, BufferId, MemScope};
+pub use dtype::{DType, Ty};
+pub use expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarId, VarKind};
+pub use form::{Checked, Form};
+pub use kernel::{Attr, Kernel, Param};
+pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, Reducer, Ties};
+pub use stmt::{ExecScope, LoopKind, ScopeId, Stmt, SyncKind, ThreadTag, TileCall};
+pub use target::{Target, TargetKind};

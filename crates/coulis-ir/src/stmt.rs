@@ -1,0 +1,374 @@
+//! Statements: the owned, small tree that carries all effects.
+
+use crate::buffer::Buffer;
+use crate::expr::{Expr, Var};
+use crate::kernel::Attr;
+use crate::reducer::Reducer;
+
+/// How a loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// One iteration after another.
+    Serial,
+    /// Iterations spread over CPU threads in contiguous, static parts.
+    Parallel,
+    /// Expanded in text.
+    Unrolled,
+    /// One vector operation; lowered to ramps and broadcasts.
+    Vectorized,
+}
+
+impl LoopKind {
+    /// The name after `T.` in text (`range` for serial loops).
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoopKind::Serial => "serial",
+            LoopKind::Parallel => "parallel",
+            LoopKind::Unrolled => "unroll",
+            LoopKind::Vectorized => "vectorized",
+        }
+    }
+}
+
+/// A hardware index that a loop is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ThreadTag {
+    /// `blockIdx.x`
+    BlockX,
+    /// `blockIdx.y`
+    BlockY,
+    /// `blockIdx.z`
+    BlockZ,
+    /// `threadIdx.x`
+    ThreadX,
+    /// `threadIdx.y`
+    ThreadY,
+    /// `threadIdx.z`
+    ThreadZ,
+    /// `vthread`: a virtual thread, expanded into the body.
+    VThread,
+}
+
+impl ThreadTag {
+    /// Every tag.
+    pub const ALL: [ThreadTag; 7] = [
+        ThreadTag::BlockX,
+        ThreadTag::BlockY,
+        ThreadTag::BlockZ,
+        ThreadTag::ThreadX,
+        ThreadTag::ThreadY,
+        ThreadTag::ThreadZ,
+        ThreadTag::VThread,
+    ];
+
+    /// The name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ThreadTag::BlockX => "blockIdx.x",
+            ThreadTag::BlockY => "blockIdx.y",
+            ThreadTag::BlockZ => "blockIdx.z",
+            ThreadTag::ThreadX => "threadIdx.x",
+            ThreadTag::ThreadY => "threadIdx.y",
+            ThreadTag::ThreadZ => "threadIdx.z",
+            ThreadTag::VThread => "vthread",
+        }
+    }
+}
+
+/// The threads that execute one call together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ExecScope {
+    /// One thread alone.
+    Thread,
+    /// The lanes of one warp.
+    Warp,
+    /// Four warps.
+    Warpgroup,
+    /// All threads of a block.
+    Cta,
+    /// A cluster of blocks.
+    Cluster,
+}
+
+impl ExecScope {
+    /// The prefix in text: `Tx.warp.sum`; empty for one thread.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ExecScope::Thread => "thread",
+            ExecScope::Warp => "warp",
+            ExecScope::Warpgroup => "warpgroup",
+            ExecScope::Cta => "cta",
+            ExecScope::Cluster => "cluster",
+        }
+    }
+}
+
+/// A call that declares an index of the thread hierarchy in a tile program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ScopeId {
+    /// `T.cta_id([...])`: block of the grid, up to three extents.
+    Cta,
+    /// `T.thread_id([...])`: thread of the block, up to three extents.
+    Thread,
+    /// `T.warp_id([...])`: warp of the block.
+    Warp,
+    /// `T.warpgroup_id([...])`: warpgroup of the block.
+    Warpgroup,
+    /// `T.warp_id_in_wg([...])`: warp of the warpgroup.
+    WarpInWarpgroup,
+    /// `T.lane_id([...])`: lane of the warp.
+    Lane,
+    /// `T.thread_id_in_wg([...])`: thread of the warpgroup.
+    ThreadInWarpgroup,
+}
+
+impl ScopeId {
+    /// Every scope id.
+    pub const ALL: [ScopeId; 7] = [
+        ScopeId::Cta,
+        ScopeId::Thread,
+        ScopeId::Warp,
+        ScopeId::Warpgroup,
+        ScopeId::WarpInWarpgroup,
+        ScopeId::Lane,
+        ScopeId::ThreadInWarpgroup,
+    ];
+
+    /// The name after `T.` in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ScopeId::Cta => "cta_id",
+            ScopeId::Thread => "thread_id",
+            ScopeId::Warp => "warp_id",
+            ScopeId::Warpgroup => "warpgroup_id",
+            ScopeId::WarpInWarpgroup => "warp_id_in_wg",
+            ScopeId::Lane => "lane_id",
+            ScopeId::ThreadInWarpgroup => "thread_id_in_wg",
+        }
+    }
+}
+
+/// A barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncKind {
+    /// All threads of the block (`T.cuda.cta_sync()`).
+    Cta,
+    /// The lanes of the warp (`T.cuda.warp_sync()`).
+    Warp,
+    /// The threads of a warpgroup, by named barrier (`T.cuda.warpgroup_sync(id)`).
+    Warpgroup(u32),
+}
+
+/// A rectangular part of a buffer, of the buffer's rank. An index is an extent of 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// `(min, extent)` a dimension.
+    pub ranges: Vec<(Expr, Expr)>,
+}
+
+impl Region {
+    /// The whole buffer.
+    pub fn whole(buffer: &Buffer) -> Region {
+        let ranges = buffer.shape.iter().map(|extent| (Expr::int(0), extent.clone())).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+}
+
+/// What a tile call does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TileOp {
+    /// Element-wise copy of the source to the destination.
+    Copy,
+    /// A reduction by a reducer of the catalogue, named as in text (`sum`, `logsumexp`).
+    Reduce {
+        /// Catalogue name.
+        name: String,
+        /// Reduced axes of the source; negative ones count from the end.
+        axes: Vec<i64>,
+        /// Whether the destination's old value takes part.
+        accum: bool,
+    },
+    /// A reduction by the program's own reducer.
+    ReduceBy {
+        /// The reducer.
+        reducer: Box<Reducer>,
+        /// Reduced axes of the source; negative ones count from the end.
+        axes: Vec<i64>,
+        /// Whether the destination's old value takes part.
+        accum: bool,
+    },
+}
+
+/// A call that the threads of a scope execute together; dispatch replaces it by a variant's statements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileCall {
+    /// What it does.
+    pub op: TileOp,
+    /// Who does it.
+    pub scope: ExecScope,
+    /// Destinations.
+    pub dsts: Vec<Region>,
+    /// Sources.
+    pub srcs: Vec<Region>,
+    /// `dispatch="name"`: the variant that must be taken.
+    pub dispatch: Option<String>,
+    /// Further options, by name: `ftz`, `thread_reduce`.
+    pub options: Vec<(String, Attr)>,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// One after another; empty does nothing.
+    Seq(Vec<Stmt>),
+    /// `for var in [min, min + extent)`.
+    For {
+        /// Index, visible in the body.
+        var: Var,
+        /// First value.
+        min: Expr,
+        /// Number of iterations; at most 0 means none.
+        extent: Expr,
+        /// How it runs.
+        kind: LoopKind,
+        /// Body.
+        body: Box<Stmt>,
+    },
+    /// Takes one of two branches.
+    If {
+        /// Scalar bool.
+        cond: Expr,
+        /// Executed when it holds.
+        then: Box<Stmt>,
+        /// Executed when it does not.
+        otherwise: Option<Box<Stmt>>,
+    },
+    /// Writes one element, or one vector where the index or the value is one.
+    Store {
+        /// Destination.
+        buffer: Buffer,
+        /// One index a dimension; one in all in Flat form.
+        indices: Vec<Expr>,
+        /// Value, of the buffer's element type.
+        value: Expr,
+    },
+    /// Binds a name to a value in the rest of the body.
+    Let {
+        /// The name.
+        var: Var,
+        /// The value.
+        value: Expr,
+        /// Where it is visible.
+        body: Box<Stmt>,
+    },
+    /// Memory that lives while the body runs. Its contents start unwritten.
+    Allocate {
+        /// The buffer; compact, its shape the extents.
+        buffer: Buffer,
+        /// Where it is visible.
+        body: Box<Stmt>,
+    },
+    /// A remark on the body that passes read: `pragma_auto_unroll_max_step`, say.
+    Annotate {
+        /// The axis or name it is about, if any.
+        node: Option<Var>,
+        /// Key.
+        key: String,
+        /// Value.
+        value: Attr,
+        /// The statement it is about.
+        body: Box<Stmt>,
+    },
+    /// Runs the body once for each value of a hardware index.
+    LaunchThread {
+        /// Which index.
+        tag: ThreadTag,
+        /// Its variable.
+        var: Var,
+        /// Number of values.
+        extent: Expr,
+        /// Body.
+        body: Box<Stmt>,
+    },
+    /// Everything after this in the function runs on the device (tile programs).
+    DeviceEntry,
+    /// Declares indices of the thread hierarchy (tile programs); visible to the end of the function.
+    ScopeIds {
+        /// Which.
+        id: ScopeId,
+        /// One variable an extent; empty when the program drops them.
+        vars: Vec<Var>,
+        /// Extents; empty when they are to be inferred.
+        extents: Vec<Expr>,
+    },
+    /// `T.alloc_buffer`: memory visible to the end of the enclosing block (tile programs).
+    AllocBuffer(Buffer),
+    /// A second window on the memory of another buffer (`buf.view`, `buf.local`), visible to the end of the block.
+    View {
+        /// The window; its `data` is the source's.
+        buffer: Buffer,
+        /// The buffer it looks at.
+        source: Buffer,
+        /// Whether it is the calling thread's own registers (`.local`).
+        local: bool,
+    },
+    /// A cooperative call, before dispatch.
+    Tile(Box<TileCall>),
+    /// A barrier.
+    Sync(SyncKind),
+}
+
+impl Stmt {
+    /// The statement that does nothing.
+    pub const NOP: Stmt = Stmt::Seq(Vec::new());
+
+    /// One after another, with nested sequences flattened; a single statement stands alone.
+    pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+        let mut flat = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Seq(inner) => flat.extend(inner),
+                other => flat.push(other),
+            }
+        }
+        if flat.len() == 1 { flat.remove(0) } else { Stmt::Seq(flat) }
+    }
+
+    /// Whether it does nothing.
+    pub fn is_nop(&self) -> bool {
+        matches!(self, Stmt::Seq(stmts) if stmts.iter().all(Stmt::is_nop))
+    }
+
+    /// A loop.
+    pub fn for_(var: Var, min: Expr, extent: Expr, kind: LoopKind, body: Stmt) -> Stmt {
+        Stmt::For { var, min, extent, kind, body: Box::new(body) }
+    }
+
+    /// A serial loop from 0.
+    pub fn range(var: Var, extent: Expr, body: Stmt) -> Stmt {
+        let zero = Expr::int_of(0, var.dtype());
+        Stmt::for_(var, zero, extent, LoopKind::Serial, body)
+    }
+
+    /// A branch without an else.
+    pub fn if_(cond: Expr, then: Stmt) -> Stmt {
+        Stmt::If { cond, then: Box::new(then), otherwise: None }
+    }
+
+    /// A store.
+    pub fn store(buffer: &Buffer, indices: impl Into<Vec<Expr>>, value: Expr) -> Stmt {
+        Stmt::Store { buffer: buffer.clone(), indices: indices.into(), value }
+    }
+
+    /// A binding.
+    pub fn let_(var: Var, value: Expr, body: Stmt) -> Stmt {
+        Stmt::Let { var, value, body: Box::new(body) }
+    }
+
+    /// An allocation.
+    pub fn allocate(buffer: Buffer, body: Stmt) -> Stmt {
+        Stmt::Allocate { buffer, body: Box::new(body) }
+    }
+}

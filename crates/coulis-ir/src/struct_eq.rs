@@ -1,0 +1,188 @@
+//! Equality of kernels up to the identity of variables and buffers.
+
+use std::collections::HashMap;
+
+use crate::buffer::{Buffer, BufferId};
+use crate::expr::{Expr, Node, Var, VarId};
+use crate::kernel::{Kernel, Param};
+use crate::stmt::{Region, Stmt, TileCall};
+
+/// Whether two kernels are the same but for ids: same structure, types, constants and binding; the printed names
+/// of variables and buffers are not compared.
+pub fn kernels_equal(a: &Kernel, b: &Kernel) -> bool {
+    let mut eq = Matcher::default();
+    a.name == b.name
+        && a.attrs == b.attrs
+        && a.form == b.form
+        && a.params.len() == b.params.len()
+        && a.params.iter().zip(&b.params).all(|(x, y)| eq.param(x, y))
+        && eq.stmt(&a.body, &b.body)
+}
+
+/// One-to-one correspondence of variables and buffers, built while walking both kernels.
+#[derive(Default)]
+struct Matcher {
+    vars: HashMap<VarId, VarId>,
+    vars_back: HashMap<VarId, VarId>,
+    buffers: HashMap<BufferId, BufferId>,
+    buffers_back: HashMap<BufferId, BufferId>,
+}
+
+impl Matcher {
+    fn var(&mut self, a: &Var, b: &Var) -> bool {
+        if a.kind() != b.kind() || a.dtype() != b.dtype() {
+            return false;
+        }
+        match (self.vars.get(&a.id()), self.vars_back.get(&b.id())) {
+            (None, None) => {
+                self.vars.insert(a.id(), b.id());
+                self.vars_back.insert(b.id(), a.id());
+                true
+            }
+            (Some(to), Some(from)) => *to == b.id() && *from == a.id(),
+            _ => false,
+        }
+    }
+
+    fn buffer(&mut self, a: &Buffer, b: &Buffer) -> bool {
+        match (self.buffers.get(&a.id), self.buffers_back.get(&b.id)) {
+            (Some(to), Some(from)) => return *to == b.id && *from == a.id,
+            (None, None) => {}
+            _ => return false,
+        }
+        self.buffers.insert(a.id, b.id);
+        self.buffers_back.insert(b.id, a.id);
+        a.dtype == b.dtype
+            && a.scope == b.scope
+            && a.align == b.align
+            && a.layout == b.layout
+            && a.auto_broadcast == b.auto_broadcast
+            && self.var(&a.data, &b.data)
+            && self.exprs(&a.shape, &b.shape)
+            && self.exprs(&a.strides, &b.strides)
+            && self.expr(&a.elem_offset, &b.elem_offset)
+    }
+
+    fn param(&mut self, a: &Param, b: &Param) -> bool {
+        match (a, b) {
+            (Param::Buffer { handle: h, buffer: x }, Param::Buffer { handle: g, buffer: y }) => {
+                self.var(h, g) && self.buffer(x, y)
+            }
+            (Param::Scalar(x), Param::Scalar(y)) => self.var(x, y),
+            _ => false,
+        }
+    }
+
+    fn exprs(&mut self, a: &[Expr], b: &[Expr]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.expr(x, y))
+    }
+
+    fn expr(&mut self, a: &Expr, b: &Expr) -> bool {
+        if a.ty() != b.ty() {
+            return false;
+        }
+        match (a.node(), b.node()) {
+            (Node::Var(x), Node::Var(y)) => self.var(x, y),
+            (Node::Int(x), Node::Int(y)) => x == y,
+            (Node::Float(x), Node::Float(y)) => x == y,
+            (Node::Binary(o, x1, x2), Node::Binary(p, y1, y2)) => {
+                o == p && self.expr(x1, y1) && self.expr(x2, y2)
+            }
+            (Node::Not(x), Node::Not(y))
+            | (Node::Cast(x), Node::Cast(y))
+            | (Node::Broadcast(x), Node::Broadcast(y)) => self.expr(x, y),
+            (Node::Select(x1, x2, x3), Node::Select(y1, y2, y3))
+            | (Node::IfThenElse(x1, x2, x3), Node::IfThenElse(y1, y2, y3)) => {
+                self.expr(x1, y1) && self.expr(x2, y2) && self.expr(x3, y3)
+            }
+            (Node::Call(f, xs), Node::Call(g, ys)) => f == g && self.exprs(xs, ys),
+            (Node::Load(x, xs), Node::Load(y, ys)) => self.buffer(x, y) && self.exprs(xs, ys),
+            (Node::Ramp(x1, x2), Node::Ramp(y1, y2)) => self.expr(x1, y1) && self.expr(x2, y2),
+            (Node::Let(v, x1, x2), Node::Let(w, y1, y2)) => {
+                self.expr(x1, y1) && self.var(v, w) && self.expr(x2, y2)
+            }
+            _ => false,
+        }
+    }
+
+    fn region(&mut self, a: &Region, b: &Region) -> bool {
+        self.buffer(&a.buffer, &b.buffer)
+            && a.ranges.len() == b.ranges.len()
+            && a.ranges.iter().zip(&b.ranges).all(|((x, n), (y, m))| self.expr(x, y) && self.expr(n, m))
+    }
+
+    fn tile_call(&mut self, a: &TileCall, b: &TileCall) -> bool {
+        a.op == b.op
+            && a.scope == b.scope
+            && a.dispatch == b.dispatch
+            && a.options == b.options
+            && a.dsts.len() == b.dsts.len()
+            && a.srcs.len() == b.srcs.len()
+            && a.dsts.iter().zip(&b.dsts).all(|(x, y)| self.region(x, y))
+            && a.srcs.iter().zip(&b.srcs).all(|(x, y)| self.region(x, y))
+    }
+
+    fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
+        match (a, b) {
+            (Stmt::Seq(x), Stmt::Seq(y)) => {
+                x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.stmt(s, t))
+            }
+            (
+                Stmt::For { var: v, min: m, extent: e, kind: k, body: s },
+                Stmt::For { var: w, min: n, extent: f, kind: l, body: t },
+            ) => k == l && self.expr(m, n) && self.expr(e, f) && self.var(v, w) && self.stmt(s, t),
+            (Stmt::If { cond: c, then: s, otherwise: x }, Stmt::If { cond: d, then: t, otherwise: y }) => {
+                self.expr(c, d)
+                    && self.stmt(s, t)
+                    && match (x, y) {
+                        (None, None) => true,
+                        (Some(x), Some(y)) => self.stmt(x, y),
+                        _ => false,
+                    }
+            }
+            (
+                Stmt::Store { buffer: x, indices: i, value: u },
+                Stmt::Store { buffer: y, indices: j, value: v },
+            ) => self.buffer(x, y) && self.exprs(i, j) && self.expr(u, v),
+            (Stmt::Let { var: v, value: x, body: s }, Stmt::Let { var: w, value: y, body: t }) => {
+                self.expr(x, y) && self.var(v, w) && self.stmt(s, t)
+            }
+            (Stmt::Allocate { buffer: x, body: s }, Stmt::Allocate { buffer: y, body: t }) => {
+                self.buffer(x, y) && self.stmt(s, t)
+            }
+            (
+                Stmt::Annotate { node: v, key: k, value: x, body: s },
+                Stmt::Annotate { node: w, key: l, value: y, body: t },
+            ) => {
+                let nodes = match (v, w) {
+                    (None, None) => true,
+                    (Some(v), Some(w)) => self.var(v, w),
+                    _ => false,
+                };
+                nodes && k == l && x == y && self.stmt(s, t)
+            }
+            (
+                Stmt::LaunchThread { tag: a, var: v, extent: e, body: s },
+                Stmt::LaunchThread { tag: b, var: w, extent: f, body: t },
+            ) => a == b && self.expr(e, f) && self.var(v, w) && self.stmt(s, t),
+            (Stmt::DeviceEntry, Stmt::DeviceEntry) => true,
+            (
+                Stmt::ScopeIds { id: a, vars: v, extents: e },
+                Stmt::ScopeIds { id: b, vars: w, extents: f },
+            ) => {
+                a == b
+                    && v.len() == w.len()
+                    && v.iter().zip(w).all(|(x, y)| self.var(x, y))
+                    && self.exprs(e, f)
+            }
+            (Stmt::AllocBuffer(x), Stmt::AllocBuffer(y)) => self.buffer(x, y),
+            (
+                Stmt::View { buffer: x, source: s, local: l },
+                Stmt::View { buffer: y, source: t, local: m },
+            ) => l == m && self.buffer(s, t) && self.buffer(x, y),
+            (Stmt::Tile(x), Stmt::Tile(y)) => self.tile_call(x, y),
+            (Stmt::Sync(x), Stmt::Sync(y)) => x == y,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Walking and rewriting of expressions and statements.
+
+use std::collections::HashMap;
+
+use crate::buffer::Buffer;
+use crate::expr::{Expr, Node, Var};
+use crate::stmt::Stmt;
+
+/// Calls `f` on `expr` and everything below it, parents first, shared nodes once a path.
+pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
+    f(expr);
+    for child in expr.children() {
+        for_each_expr(child, f);
+    }
+}
+
+/// The expression with each operand replaced by `f(operand)`; types are recomputed from the new operands where
+/// the lanes change. Scalars are broadcast beside vectors.
+pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {
+    match expr.node() {
+        Node::Int(_) | Node::Float(_) | Node::Var(_) => expr.clone(),
+        Node::Binary(op, a, b) => {
+            let (x, y) = (f(a), f(b));
+            if x == *a && y == *b { expr.clone() } else { Expr::binary(*op, x, y) }
+        }
+        Node::Not(a) => {
+            let x = f(a);
+            if x == *a { expr.clone() } else { x.logical_not() }
+        }
+        Node::Cast(a) => {
+            let x = f(a);
+            if x == *a { expr.clone() } else { x.cast(expr.dtype()) }
+        }
+        Node::Select(c, a, b) => {
+            let (z, x, y) = (f(c), f(a), f(b));
+            if z == *c && x == *a && y == *b { expr.clone() } else { Expr::select(z, x, y) }
+        }
+        Node::IfThenElse(c, a, b) => {
+            let (z, x, y) = (f(c), f(a), f(b));
+            if z == *c && x == *a && y == *b { expr.clone() } else { Expr::if_then_else(z, x, y) }
+        }
+        Node::Call(intrinsic, args) => {
+            let new: Vec<Expr> = args.iter().map(&mut *f).collect();
+            if new == *args {
+                return expr.clone();
+            }
+            let lanes = new.iter().map(Expr::lanes).max().unwrap_or(1);
+            Expr::call(*intrinsic, new.into_iter().map(|a| a.broadcast_to(lanes)).collect())
+        }
+        Node::Load(buffer, indices) => {
+            let new: Vec<Expr> = indices.iter().map(&mut *f).collect();
+            if new == *indices { expr.clone() } else { Expr::load(buffer.clone(), new) }
+        }
+        Node::Ramp(base, stride) => {
+            let (x, y) = (f(base), f(stride));
+            if x == *base && y == *stride { expr.clone() } else { Expr::ramp(x, y, expr.lanes()) }
+        }
+        Node::Broadcast(a) => {
+            let x = f(a);
+            if x == *a { expr.clone() } else { x.broadcast_to(expr.lanes()) }
+        }
+        Node::Let(var, value, body) => {
+            let (x, y) = (f(value), f(body));
+            if x == *value && y == *body { expr.clone() } else { Expr::let_in(var.clone(), x, y) }
+        }
+    }
+}
+
+/// The expression with variables replaced. Buffers' shapes are not looked into.
+pub fn substitute_expr(expr: &Expr, map: &HashMap<Var, Expr>) -> Expr {
+    fn go(expr: &Expr, map: &HashMap<Var, Expr>, memo: &mut HashMap<Expr, Expr>) -> Expr {
+        if let Some(done) = memo.get(expr) {
+            return done.clone();
+        }
+        let new = match expr.node() {
+            Node::Var(var) => map.get(var).cloned().unwrap_or_else(|| expr.clone()),
+            _ => map_children(expr, &mut |child| go(child, map, memo)),
+        };
+        memo.insert(expr.clone(), new.clone());
+        new
+    }
+    if map.is_empty() { expr.clone() } else { go(expr, map, &mut HashMap::new()) }
+}
+
+/// Whether any of the variables occurs in the expression, buffers' shapes aside.
+pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
+    let mut found = false;
+    for_each_expr(expr, &mut |e| found |= e.as_var().is_some_and(|v| vars.contains(v)));
+    found
+}
+
+/// Calls `f` on the statement and everything below it, parents first.
+pub fn for_each_stmt(stmt: &Stmt, f: &mut impl FnMut(&Stmt)) {
+    f(stmt);
+    for child in stmt_children(stmt) {
+        for_each_stmt(child, f);
+    }
+}
+
+/// The statements directly below.
+pub fn stmt_children(stmt: &Stmt) -> Vec<&Stmt> {
+    match stmt {
+        Stmt::Seq(stmts) => stmts.iter().collect(),
+        Stmt::For { body, .. }
+        | Stmt::Let { body, .. }
+        | Stmt::Allocate { body, .. }
+        | Stmt::Annotate { body, .. }
+        | Stmt::LaunchThread { body, .. } => vec![body],
+        Stmt::If { then, otherwise, .. } => {
+            let mut children: Vec<&Stmt> = vec![then];
+            children.extend(otherwise.as_deref());
+            children
+        }
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Sync(_) => Vec::new(),
+    }
+}
+
+/// The expressions that stand directly in the statement, not those of statements below it.
+pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
+    match stmt {
+        Stmt::For { min, extent, .. } => vec![min, extent],
+        Stmt::If { cond, .. } => vec![cond],
+        Stmt::Store { indices, value, .. } => indices.iter().chain([value]).collect(),
+        Stmt::Let { value, .. } => vec![value],
+        Stmt::LaunchThread { extent, .. } => vec![extent],
+        Stmt::ScopeIds { extents, .. } => extents.iter().collect(),
+        Stmt::Tile(call) => call
+            .dsts
+            .iter()
+            .chain(&call.srcs)
+            .flat_map(|r| r.ranges.iter().flat_map(|(a, b)| [a, b]))
+            .collect(),
+        Stmt::Allocate { buffer, .. } | Stmt::AllocBuffer(buffer) | Stmt::View { buffer, .. } => {
+            buffer.shape.iter().collect()
+        }
+        Stmt::Seq(_) | Stmt::Annotate { .. } | Stmt::DeviceEntry | Stmt::Sync(_) => Vec::new(),
+    }
+}
+
+/// Rewrites a statement bottom-up. `on_expr` sees each expression that stands in a statement (whole, not its
+/// parts) and `on_stmt` each rebuilt statement. Extents of allocated buffers are not rewritten.
+pub fn rewrite_stmt(
+    stmt: Stmt,
+    on_expr: &mut dyn FnMut(&Expr) -> Expr,
+    on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
+) -> Stmt {
+    let rebuilt = match stmt {
+        Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(|s| rewrite_stmt(s, on_expr, on_stmt))),
+        Stmt::For { var, min, extent, kind, body } => {
+            let (min, extent) = (on_expr(&min), on_expr(&extent));
+            Stmt::For { var, min, extent, kind, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+        }
+        Stmt::If { cond, then, otherwise } => {
+            let cond = on_expr(&cond);
+            let then = Box::new(rewrite_stmt(*then, on_expr, on_stmt));
+            let otherwise = otherwise.map(|s| Box::new(rewrite_stmt(*s, on_expr, on_stmt)));
+            Stmt::If { cond, then, otherwise }
+        }
+        Stmt::Store { buffer, indices, value } => {
+            let indices = indices.iter().map(&mut *on_expr).collect();
+            Stmt::Store { buffer, indices, value: on_expr(&value) }
+        }
+        Stmt::Let { var, value, body } => {
+            let value = on_expr(&value);
+            Stmt::Let { var, value, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+        }
+        Stmt::Allocate { buffer, body } => {
+            Stmt::Allocate { buffer, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+        }
+        Stmt::Annotate { node, key, value, body } => {
+            Stmt::Annotate { node, key, value, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+        }
+        Stmt::LaunchThread { tag, var, extent, body } => {
+            let extent = on_expr(&extent);
+            Stmt::LaunchThread { tag, var, extent, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+        }
+        Stmt::ScopeIds { id, vars, extents } => {
+            Stmt::ScopeIds { id, vars, extents: extents.iter().map(&mut *on_expr).collect() }
+        }
+        Stmt::Tile(mut call) => {
+            for region in call.dsts.iter_mut().chain(&mut call.srcs) {
+                for (min, extent) in &mut region.ranges {
+                    *min = on_expr(min);
+                    *extent = on_expr(extent);
+                }
+            }
+            Stmt::Tile(call)
+        }
+        Stmt::DeviceEntry | Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Sync(_) => stmt,
+    };
+    on_stmt(rebuilt)
+}
+
+/// The statement with variables replaced in all its expressions.
+pub fn substitute_stmt(stmt: Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+    rewrite_stmt(stmt, &mut |e| substitute_expr(e, map), &mut |s| s)
+}
+
+/// Every buffer that the statement accesses or declares, in order of first occurrence.
+pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
+    let mut seen = Vec::new();
+    let add = |buffer: &Buffer, seen: &mut Vec<Buffer>| {
+        if !seen.contains(buffer) {
+            seen.push(buffer.clone());
+        }
+    };
+    for_each_stmt(stmt, &mut |s| {
+        match s {
+            Stmt::Store { buffer, .. }
+            | Stmt::Allocate { buffer, .. }
+            | Stmt::AllocBuffer(buffer)
+            | Stmt::View { buffer, .. } => add(buffer, &mut seen),
+            Stmt::Tile(call) => call.dsts.iter().chain(&call.srcs).for_each(|r| add(&r.buffer, &mut seen)),
+            _ => {}
+        }
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| {
+                if let Node::Load(buffer, _) = e.node() {
+                    add(buffer, &mut seen);
+                }
+            });
+        }
+    });
+    seen
+}

@@ -1,0 +1,1 @@
+//! Passes that turn a Nest kernel into a Flat one.

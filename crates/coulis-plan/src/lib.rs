@@ -1,0 +1,1 @@
+//! The planner of reduce: from shape, strides, dtype, reducer and target facts to a schedule trace.

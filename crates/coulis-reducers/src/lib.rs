@@ -1,0 +1,1 @@
+//! The catalogue of reducers, one file each.

@@ -1,0 +1,1 @@
+//! Devices: compile cache, buffers, launches.

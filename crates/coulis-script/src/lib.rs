@@ -1,0 +1,1 @@
+//! Reads the TVMScript dialect of coulis: kernels and schedule traces.

@@ -1,0 +1,1 @@
+//! Tensor expressions: placeholders, computes, reductions, and their reference evaluator.

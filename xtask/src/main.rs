@@ -1,0 +1,3 @@
+//! Set-up, tests, tidy checks and benchmarks of coulis.
+
+fn main() {}
