@@ -1,0 +1,365 @@
+//! What is to be reduced, freed of everything that does not matter to a loop nest.
+//!
+//! A request names axes of an array of any strides. A [`Problem`] is the same work as the fewest dimensions: extents
+//! of 1 are gone, dimensions stand in the order of memory (largest stride first), and neighbours of one role whose
+//! strides chain are one. Choosing a schedule before this step would make the choice depend on how the same data
+//! happens to be shaped.
+
+use coulis_ir::args::ArrayInfo;
+
+/// What a dimension is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// One output a step; the stride of the compact output along it.
+    Kept {
+        /// Elements of the output per step.
+        out_stride: i64,
+    },
+    /// Folded; positions are row-major over the reduced axes taken ascending (contract N9).
+    Reduced {
+        /// Difference of the position per step.
+        position_stride: i64,
+    },
+}
+
+/// One dimension of a problem.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Dim {
+    /// Extent, at least 2 (or 0).
+    pub extent: i64,
+    /// Stride in elements of each array that is read: the inputs, then the mask if there is one.
+    pub strides: Vec<i64>,
+    /// What it is for.
+    pub role: Role,
+}
+
+impl Dim {
+    /// Whether it is folded.
+    pub fn is_reduced(&self) -> bool {
+        matches!(self.role, Role::Reduced { .. })
+    }
+}
+
+/// A reduction in canonical dimensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Dimensions, outermost (largest stride of the first input) first.
+    pub dims: Vec<Dim>,
+    /// Number of outputs: the product of kept extents.
+    pub n_outputs: i64,
+    /// Elements folded into each output: the product of reduced extents.
+    pub reduce_len: i64,
+    /// Extents of the result as the caller sees it, row-major.
+    pub out_shape: Vec<i64>,
+    /// Reduced axes, ascending.
+    pub axes: Vec<usize>,
+}
+
+/// Why a reduction cannot be stated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemError {
+    /// An axis outside the array.
+    #[error("axis {axis} is out of range: the array has {rank} dimensions, legal axes are {lo} to {hi}", lo = -(*rank as i64), hi = *rank as i64 - 1)]
+    AxisOutOfRange {
+        /// The axis as given.
+        axis: i64,
+        /// Number of dimensions.
+        rank: usize,
+    },
+    /// The array has no dimensions, so no axis is legal.
+    #[error("axis {axis} is out of range: the array is a scalar and has no axes")]
+    AxisOfScalar {
+        /// The axis as given.
+        axis: i64,
+    },
+    /// An axis given twice.
+    #[error("axis {axis} is given twice (as {first} and {second})")]
+    AxisRepeated {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// Its first spelling.
+        first: i64,
+        /// Its second spelling.
+        second: i64,
+    },
+    /// An array that does not broadcast against the first input.
+    #[error("the {what} of shape {found:?} does not broadcast to the input's shape {wanted:?}")]
+    Broadcast {
+        /// `second input` or `mask`.
+        what: &'static str,
+        /// Its shape.
+        found: Vec<i64>,
+        /// The first input's shape.
+        wanted: Vec<i64>,
+    },
+    /// More elements than an index can count.
+    #[error("a shape of {shape:?} has more than 2^63 elements")]
+    TooLarge {
+        /// The shape.
+        shape: Vec<i64>,
+    },
+    /// A negative extent.
+    #[error("extent {extent} of axis {axis} is negative")]
+    NegativeExtent {
+        /// The axis.
+        axis: usize,
+        /// Its extent.
+        extent: i64,
+    },
+}
+
+/// Reads axes as a caller spells them: `None` is all, negative ones count from the end. Ascending on return.
+pub fn resolve_axes(axes: Option<&[i64]>, rank: usize) -> Result<Vec<usize>, ProblemError> {
+    let Some(axes) = axes else {
+        return Ok((0..rank).collect());
+    };
+    let mut seen: Vec<(usize, i64)> = Vec::with_capacity(axes.len());
+    for &axis in axes {
+        if rank == 0 {
+            return Err(ProblemError::AxisOfScalar { axis });
+        }
+        let resolved = if axis < 0 { axis + rank as i64 } else { axis };
+        let resolved = usize::try_from(resolved)
+            .ok()
+            .filter(|&a| a < rank)
+            .ok_or(ProblemError::AxisOutOfRange { axis, rank })?;
+        if let Some(&(_, first)) = seen.iter().find(|(a, _)| *a == resolved) {
+            return Err(ProblemError::AxisRepeated { axis: resolved, first, second: axis });
+        }
+        seen.push((resolved, axis));
+    }
+    let mut resolved: Vec<usize> = seen.into_iter().map(|(a, _)| a).collect();
+    resolved.sort_unstable();
+    Ok(resolved)
+}
+
+/// Strides of `array` seen in `shape` by NumPy's broadcasting rules; `None` where it does not fit.
+fn broadcast_strides(array: &ArrayInfo, shape: &[i64]) -> Option<Vec<i64>> {
+    let missing = shape.len().checked_sub(array.shape.len())?;
+    let mut strides = vec![0; missing];
+    for (axis, (&extent, &stride)) in array.shape.iter().zip(&array.strides).enumerate() {
+        if extent == shape[missing + axis] {
+            strides.push(stride);
+        } else if extent == 1 {
+            strides.push(0);
+        } else {
+            return None;
+        }
+    }
+    Some(strides)
+}
+
+impl Problem {
+    /// States the reduction of `inputs` (all broadcast to the first one's shape) over `axes`, masked by `mask`.
+    ///
+    /// `keepdims` keeps reduced axes in `out_shape` with extent 1. `positions`: whether some statistic asks where
+    /// an element is; if so, dimensions merge only where positions chain too.
+    pub fn new(
+        inputs: &[ArrayInfo],
+        mask: Option<&ArrayInfo>,
+        axes: Option<&[i64]>,
+        keepdims: bool,
+        positions: bool,
+    ) -> Result<Problem, ProblemError> {
+        let shape = &inputs[0].shape;
+        let rank = shape.len();
+        let axes = resolve_axes(axes, rank)?;
+        for (axis, &extent) in shape.iter().enumerate() {
+            if extent < 0 {
+                return Err(ProblemError::NegativeExtent { axis, extent });
+            }
+        }
+        let too_large = || ProblemError::TooLarge { shape: shape.clone() };
+        let product = |pick: &dyn Fn(usize) -> bool| {
+            (0..rank).filter(|&a| pick(a)).try_fold(1i64, |n, a| n.checked_mul(shape[a].max(1)))
+        };
+        product(&|_| true).ok_or_else(too_large)?;
+        let mut strides: Vec<Vec<i64>> = Vec::new();
+        for (i, input) in inputs.iter().enumerate() {
+            let what = if i == 0 { "first input" } else { "second input" };
+            strides.push(broadcast_strides(input, shape).ok_or_else(|| ProblemError::Broadcast {
+                what,
+                found: input.shape.clone(),
+                wanted: shape.clone(),
+            })?);
+        }
+        if let Some(mask) = mask {
+            strides.push(broadcast_strides(mask, shape).ok_or_else(|| ProblemError::Broadcast {
+                what: "mask",
+                found: mask.shape.clone(),
+                wanted: shape.clone(),
+            })?);
+        }
+        let mut dims = Vec::with_capacity(rank);
+        let (mut out_stride, mut position_stride) = (1, 1);
+        let mut out_shape = Vec::new();
+        for axis in (0..rank).rev() {
+            let extent = shape[axis];
+            let reduced = axes.binary_search(&axis).is_ok();
+            let role = if reduced { Role::Reduced { position_stride } } else { Role::Kept { out_stride } };
+            if reduced {
+                position_stride *= extent.max(1);
+                if keepdims {
+                    out_shape.push(1);
+                }
+            } else {
+                out_stride *= extent.max(1);
+                out_shape.push(extent);
+            }
+            dims.push(Dim { extent, strides: strides.iter().map(|s| s[axis]).collect(), role });
+        }
+        dims.reverse();
+        out_shape.reverse();
+        let count =
+            |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
+        let (n_outputs, reduce_len) = (count(false), count(true));
+        Ok(Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes })
+    }
+}
+
+/// Drops extents of 1, sorts by memory order, and merges neighbours that chain.
+fn canonical(dims: Vec<Dim>, positions: bool) -> Vec<Dim> {
+    let mut dims: Vec<Dim> = dims.into_iter().filter(|d| d.extent != 1).collect();
+    // A broadcast dimension (stride 0) costs nothing to step along: it goes outermost of its equals, so a stable
+    // sort by decreasing magnitude would put it innermost. Treat 0 as larger than all.
+    let magnitude = |d: &Dim| d.strides[0].unsigned_abs().wrapping_sub(1);
+    dims.sort_by_key(|d| std::cmp::Reverse(magnitude(d)));
+    let mut merged: Vec<Dim> = Vec::with_capacity(dims.len());
+    for dim in dims {
+        if let Some(outer) = merged.last_mut()
+            && let Some(one) = merge(outer, &dim, positions)
+        {
+            *outer = one;
+        } else {
+            merged.push(dim);
+        }
+    }
+    merged
+}
+
+/// The two neighbours as one dimension, where every stride chains.
+fn merge(outer: &Dim, inner: &Dim, positions: bool) -> Option<Dim> {
+    let chains = |o: i64, i: i64| o == i.wrapping_mul(inner.extent);
+    let strides_chain = outer.strides.iter().zip(&inner.strides).all(|(&o, &i)| chains(o, i));
+    let roles_chain = match (outer.role, inner.role) {
+        (Role::Kept { out_stride: o }, Role::Kept { out_stride: i }) => chains(o, i),
+        (Role::Reduced { position_stride: o }, Role::Reduced { position_stride: i }) => {
+            !positions || chains(o, i)
+        }
+        (Role::Kept { .. }, Role::Reduced { .. }) | (Role::Reduced { .. }, Role::Kept { .. }) => false,
+    };
+    (strides_chain && roles_chain).then(|| Dim {
+        extent: outer.extent * inner.extent,
+        strides: inner.strides.clone(),
+        role: inner.role,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_ir::DType;
+    use coulis_ir::args::compact_strides;
+    use proptest::prelude::*;
+
+    fn array(shape: &[i64], strides: &[i64]) -> ArrayInfo {
+        ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec() }
+    }
+
+    fn compact(shape: &[i64]) -> ArrayInfo {
+        array(shape, &compact_strides(shape))
+    }
+
+    #[track_caller]
+    fn check_dims(input: &ArrayInfo, axes: &[i64], want: &[(char, i64, i64)]) {
+        let problem = Problem::new(std::slice::from_ref(input), None, Some(axes), false, true).unwrap();
+        let found: Vec<(char, i64, i64)> = problem
+            .dims
+            .iter()
+            .map(|d| (if d.is_reduced() { 'r' } else { 'k' }, d.extent, d.strides[0]))
+            .collect();
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn neighbours_of_one_role_merge() {
+        check_dims(&compact(&[600, 28, 28, 256]), &[1, 2, 3], &[('k', 600, 200_704), ('r', 200_704, 1)]);
+        check_dims(&compact(&[600, 28, 28, 256]), &[0, 1, 2], &[('r', 470_400, 256), ('k', 256, 1)]);
+        check_dims(&compact(&[4, 1, 5]), &[0, 1, 2], &[('r', 20, 1)]);
+    }
+
+    #[test]
+    fn a_transposed_view_is_walked_in_the_order_of_memory() {
+        check_dims(&array(&[3, 5], &[1, 3]), &[0], &[('k', 5, 3), ('r', 3, 1)]);
+    }
+
+    #[test]
+    fn axes_are_checked() {
+        let input = compact(&[2, 3]);
+        let new = |axes: &[i64]| Problem::new(std::slice::from_ref(&input), None, Some(axes), false, false);
+        assert_eq!(new(&[2]).unwrap_err(), ProblemError::AxisOutOfRange { axis: 2, rank: 2 });
+        assert_eq!(new(&[-3]).unwrap_err(), ProblemError::AxisOutOfRange { axis: -3, rank: 2 });
+        assert_eq!(new(&[1, -1]).unwrap_err(), ProblemError::AxisRepeated { axis: 1, first: 1, second: -1 });
+        assert_eq!(
+            new(&[2]).unwrap_err().to_string(),
+            "axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1"
+        );
+        assert!(new(&[-2, 1]).is_ok());
+    }
+
+    /// Every (address, output, position) that a problem visits, sorted.
+    fn visits(problem: &Problem) -> Vec<(i64, i64, i64)> {
+        let mut all = vec![(0, 0, 0)];
+        for dim in &problem.dims {
+            all = all
+                .into_iter()
+                .flat_map(|(a, o, p)| {
+                    (0..dim.extent).map(move |i| match dim.role {
+                        Role::Kept { out_stride } => (a + i * dim.strides[0], o + i * out_stride, p),
+                        Role::Reduced { position_stride } => {
+                            (a + i * dim.strides[0], o, p + i * position_stride)
+                        }
+                    })
+                })
+                .collect();
+        }
+        all.sort_unstable();
+        all
+    }
+
+    fn naive_visits(input: &ArrayInfo, reduced: &[bool]) -> Vec<(i64, i64, i64)> {
+        let mut all = vec![(0, 0, 0)];
+        for axis in 0..input.shape.len() {
+            let (extent, stride) = (input.shape[axis], input.strides[axis]);
+            let is_reduced = reduced[axis];
+            all = all
+                .into_iter()
+                .flat_map(|(a, o, p)| {
+                    (0..extent).map(move |i| {
+                        let at = a + i * stride;
+                        if is_reduced { (at, o, p * extent + i) } else { (at, o * extent + i, p) }
+                    })
+                })
+                .collect();
+        }
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn canonical_dimensions_visit_the_same_elements(
+            dims in prop::collection::vec((1i64..4, prop::sample::select(vec![-2i64, -1, 0, 1, 2, 3, 6, 12]), any::<bool>()), 0..5)
+        ) {
+            let shape: Vec<i64> = dims.iter().map(|d| d.0).collect();
+            let strides: Vec<i64> = dims.iter().map(|d| d.1).collect();
+            let reduced: Vec<bool> = dims.iter().map(|d| d.2).collect();
+            let axes: Vec<i64> = (0..dims.len() as i64).filter(|&a| reduced[a as usize]).collect();
+            for input in [array(&shape, &strides), compact(&shape)] {
+                let problem = Problem::new(std::slice::from_ref(&input), None, Some(&axes), false, true).unwrap();
+                prop_assert_eq!(visits(&problem), naive_visits(&input, &reduced));
+            }
+        }
+    }
+}
