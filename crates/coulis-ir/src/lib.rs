@@ -25,6 +25,6 @@ pub use dtype::{DType, Ty};
 pub use expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarId, VarKind};
 pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
-pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, Reducer, Ties};
+pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
 pub use stmt::{ExecScope, LoopKind, ScopeId, Stmt, SyncKind, ThreadTag, TileCall};
 pub use target::{Target, TargetKind};

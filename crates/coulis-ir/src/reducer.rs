@@ -5,7 +5,7 @@
 //! parts' fields, equal ones kept once. Source: contract N16, seeds 003 and 004.
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Var};
+use crate::expr::{Expr, Intrinsic, Var};
 
 /// One component of a state.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +72,22 @@ pub enum ErrorBound {
         /// The factor.
         factor: f64,
     },
+    /// `|computed - exact| <= factor * n * eps64 * scale` plus the rounding of the output, for `n` elements; the
+    /// reducer's documentation says what `scale` is.
+    Length {
+        /// The factor.
+        factor: f64,
+    },
+}
+
+/// A cheaper step that keeps the error bound only in short runs, as the first of the two levels of contract N12:
+/// start a run from the identity, step at most `max_steps` times, then `combine` the run's state into the total.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuickStep {
+    /// Parameters as those of `step`.
+    pub step: Lambda,
+    /// Longest run, at least 1.
+    pub max_steps: u32,
 }
 
 /// A fold of elements into results. All lambdas are over scalars; vectors apply them lane by lane.
@@ -91,8 +107,16 @@ pub struct Reducer {
     /// State after one more element; equals `combine(state, lift(element, position))` within the error bound, and
     /// is cheaper. Parameters: the fields of the state, then those of `lift`. `None` where combine is as cheap.
     pub step: Option<Lambda>,
+    /// Whether `step` is right only if elements come in ascending position; `combine` never needs that. States of
+    /// interleaved elements (lanes, threads) may be combined in any order.
+    pub step_needs_ascending: bool,
+    /// A still cheaper step for short runs, where there is one. No plan has to use it.
+    pub quick: Option<QuickStep>,
     /// Results of a state. Parameters: the fields.
     pub finish: Lambda,
+    /// Name and default output type of each result. `finish` gives results in the precision of the state, so that
+    /// `alpha` and `beta` come before the one rounding to the output type (contract N1); casting is the caller's.
+    pub results: Vec<Field>,
     /// What holds of `combine`.
     pub claims: Claims,
     /// NaN policy that the lambdas implement.
@@ -130,6 +154,9 @@ impl PartialEq for Reducer {
             && self.lift == other.lift
             && self.combine == other.combine
             && self.step == other.step
+            && self.step_needs_ascending == other.step_needs_ascending
+            && self.quick == other.quick
+            && self.results == other.results
             && self.finish == other.finish
             && self.claims == other.claims
             && self.nan == other.nan
@@ -141,6 +168,38 @@ impl Reducer {
     /// Number of state fields.
     pub fn arity(&self) -> usize {
         self.fields.len()
+    }
+
+    /// Types of the elements, one an input.
+    pub fn input_dtypes(&self) -> Vec<DType> {
+        self.lift.params.iter().rev().skip(1).rev().map(Var::dtype).collect()
+    }
+
+    /// The state of one element. `elements`: one an input; `position`: `int64`.
+    pub fn lift(&self, elements: &[Expr], position: &Expr) -> Vec<Expr> {
+        let args: Vec<Expr> = elements.iter().chain([position]).cloned().collect();
+        self.lift.apply(&args)
+    }
+
+    /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's
+    /// element is NaN; `None` where every element does. Plans mask with it as with `where` (contract N2).
+    pub fn takes_part(&self, elements: &[Expr]) -> Option<Expr> {
+        match self.nan {
+            NanPolicy::Propagate => None,
+            NanPolicy::Ignore => elements
+                .iter()
+                .filter(|e| e.dtype().is_float())
+                .map(|e| {
+                    let wide = if e.dtype().bytes() < 4 { e.clone().cast(DType::F32) } else { e.clone() };
+                    Expr::call1(Intrinsic::IsNan, wide).logical_not()
+                })
+                .reduce(Expr::and),
+        }
+    }
+
+    /// Results of a state.
+    pub fn finish(&self, state: &[Expr]) -> Vec<Expr> {
+        self.finish.apply(state)
     }
 
     /// The state after one more lifted element: `step` where there is one, else `combine`.
