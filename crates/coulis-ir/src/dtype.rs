@@ -166,8 +166,8 @@ impl DType {
         match self {
             DType::F64 => value,
             DType::F32 => f64::from(value as f32),
-            DType::F16 => half::f16::from_f64(value).to_f64(),
-            DType::BF16 => half::bf16::from_f64(value).to_f64(),
+            DType::F16 => round_to_grid(value, 11, -14, 65504.0),
+            DType::BF16 => round_to_grid(value, 8, -126, BF16_MAX),
             DType::F8E4M3 => f64::from(crate::float8::e4m3_to_f32(crate::float8::f64_to_e4m3(value))),
             DType::F8E5M2 => f64::from(crate::float8::e5m2_to_f32(crate::float8::f64_to_e5m2(value))),
             DType::Bool
@@ -198,6 +198,21 @@ impl DType {
             DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => value,
         }
     }
+}
+
+/// Largest finite `bfloat16`, `(2 - 2^-7) * 2^127`.
+const BF16_MAX: f64 = 3.389_531_389_251_535_5e38;
+
+/// `value` rounded to nearest even, once, on the grid of a format with `precision` significant bits, smallest
+/// normal exponent `min_exp` and largest finite value `max`. Conversions by way of `float32` round twice.
+fn round_to_grid(value: f64, precision: i32, min_exp: i32, max: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let quantum = 2f64.powi(exponent.max(min_exp) - (precision - 1));
+    let rounded = (value / quantum).round_ties_even() * quantum;
+    if rounded.abs() > max { f64::INFINITY.copysign(value) } else { rounded }
 }
 
 impl fmt::Display for DType {
@@ -258,5 +273,45 @@ impl fmt::Display for Ty {
     /// `float32`, or `float32x8` for a vector.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lanes == 1 { write!(f, "{}", self.dtype) } else { write!(f, "{}x{}", self.dtype, self.lanes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_16_bit_float_is_on_its_grid() {
+        for bits in 0..=u16::MAX {
+            for (dtype, value) in [
+                (DType::F16, half::f16::from_bits(bits).to_f64()),
+                (DType::BF16, half::bf16::from_bits(bits).to_f64()),
+            ] {
+                let rounded = dtype.round_float(value);
+                assert!(rounded == value || (rounded.is_nan() && value.is_nan()), "{dtype} {bits:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn midpoints_go_to_even_and_a_hair_above_goes_up() {
+        let check = |dtype: DType, low: f64, high: f64| {
+            let middle = (low + high) / 2.0;
+            assert_eq!(dtype.round_float(middle), low);
+            assert_eq!(dtype.round_float(middle * (1.0 + f64::EPSILON)), high);
+            assert_eq!(dtype.round_float(-middle), -low);
+        };
+        check(DType::F16, 1.0, 1.0 + 2f64.powi(-10));
+        check(DType::BF16, 1.0, 1.0 + 2f64.powi(-7));
+        check(DType::F16, 0.0, 2f64.powi(-24));
+        check(DType::BF16, 0.0, 2f64.powi(-133));
+    }
+
+    #[test]
+    fn half_types_overflow_at_the_midpoint_above_their_largest_value() {
+        assert_eq!(DType::F16.round_float(65519.999), 65504.0);
+        assert_eq!(DType::F16.round_float(65520.0), f64::INFINITY);
+        assert_eq!(DType::BF16.round_float(f64::from(f32::MAX)), f64::INFINITY);
+        assert_eq!(DType::BF16.round_float(-BF16_MAX), half::bf16::MIN.to_f64());
     }
 }

@@ -7,6 +7,7 @@
 pub mod args;
 pub mod buffer;
 pub mod dtype;
+pub mod eval;
 pub mod expr;
 pub mod float8;
 pub mod form;

@@ -61,22 +61,27 @@ pub struct Claims {
 pub enum ErrorBound {
     /// No rounding at all: integers (modulo their width), extrema, positions, bools.
     Exact,
-    /// `|computed - exact| <= factor * eps * sum|terms|` plus the rounding of the output (contract N12); `eps` is
-    /// that of `float32` unless the accumulator is `float64`.
+    /// `|computed - exact| <= factor * eps * scale` plus the rounding of the output. For sums `scale` is the sum of
+    /// the terms' magnitudes and `factor` at most 32 (contract N12); a reducer's documentation says what else it is.
     Terms {
-        /// The factor, at most 32 by contract.
+        /// The factor.
         factor: f64,
+        /// Distance from 1 to the next value of the accumulator's nominal type: `2^-23` or `2^-52`.
+        eps: f64,
     },
     /// `|computed - exact| <= factor * eps * max(1, |exact|)` plus the rounding of the output.
     Relative {
         /// The factor.
         factor: f64,
+        /// As in `Terms`.
+        eps: f64,
     },
-    /// `|computed - exact| <= factor * n * eps64 * scale` plus the rounding of the output, for `n` elements; the
-    /// reducer's documentation says what `scale` is.
+    /// `|computed - exact| <= factor * n * eps * |exact|` plus the rounding of the output, for `n` elements.
     Length {
         /// The factor.
         factor: f64,
+        /// As in `Terms`.
+        eps: f64,
     },
 }
 
