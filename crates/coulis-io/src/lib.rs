@@ -1,1 +1,32 @@
-//! Readers of array files, memory-mapped where the format allows.
+//! Arrays and the files they live in.
+//!
+//! [`Array`] is a read-only, dtype-erased n-dimensional array over a memory map or owned bytes. [`read`] opens `.npy`,
+//! `.npz`, `.safetensors`, `.csv` and raw files as arrays, mapped where the format allows, so that a file larger than
+//! memory works; [`write_npy`] and [`write_npz`] write whole files or nothing. Whatever can be wrong with a file is a
+//! [`ReadError`]; no content of a file makes a reader panic. All formats are little-endian in memory, and so is every
+//! machine this crate supports.
+
+mod array;
+mod csv;
+mod error;
+mod file;
+mod npy;
+mod npy_header;
+mod npz;
+mod raw;
+mod read;
+mod safe_tensors;
+mod storage;
+mod write;
+
+pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError};
+pub use error::{CsvFault, HeaderFault, ReadError, WriteError};
+pub use npy::parse_npy;
+pub use npy_header::NpyHeader;
+pub use raw::RawSpec;
+pub use read::{ReadOptions, keys, read, read_all};
+pub use storage::{AlignedBytes, OutOfMemory};
+pub use write::{write_npy, write_npz};
+
+#[cfg(target_endian = "big")]
+compile_error!("coulis reads and writes little-endian memory only");

@@ -1,0 +1,118 @@
+//! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
+//!
+//! The first line is a header when one of its fields is not a number. Fields may stand in double quotes and may have
+//! blanks around them; blank lines, a byte order mark and carriage returns are skipped. `nan` and `inf` are numbers.
+
+use std::path::Path;
+
+use crate::array::{Array, ShapeError};
+use crate::error::{CsvFault, ReadError};
+use crate::file::map_file;
+
+/// Reads a table; the shape is always (rows, columns), and (0, columns) when there is a header only.
+pub(crate) fn read_csv(path: &Path) -> Result<Array, ReadError> {
+    let storage = map_file(path)?;
+    let (columns, values) =
+        parse(storage.bytes()).map_err(|fault| ReadError::Csv { path: path.to_owned(), fault })?;
+    let shape = [(values.len() / columns) as i64, columns as i64];
+    Array::from_slice(&shape, &values).map_err(|error| match error {
+        ShapeError::OutOfMemory(source) => ReadError::OutOfMemory { path: path.to_owned(), source },
+        source => ReadError::Shape { path: path.to_owned(), source },
+    })
+}
+
+/// Number of columns and the values in row-major order.
+fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut columns = 0;
+    let mut values = Vec::new();
+    for (line_idx, raw) in bytes.split(|&byte| byte == b'\n').enumerate() {
+        let line = line_idx + 1;
+        let text = std::str::from_utf8(raw).map_err(|_| CsvFault::NotText { line })?.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let is_first = columns == 0;
+        let row_start = values.len();
+        let mut found = 0;
+        let mut bad = None;
+        for (field_idx, field) in text.split(',').enumerate() {
+            found += 1;
+            let plain = unquoted(field);
+            match plain.parse::<f64>() {
+                Ok(value) => values.push(value),
+                Err(_) => bad = bad.or(Some((field_idx + 1, plain))),
+            }
+        }
+        if is_first {
+            columns = found;
+        }
+        if found != columns {
+            return Err(CsvFault::Ragged { line, wanted: columns, found });
+        }
+        match bad {
+            Some(_) if is_first => values.truncate(row_start),
+            Some((field, plain)) => {
+                return Err(CsvFault::Number { line, field, text: plain.chars().take(40).collect() });
+            }
+            None => {}
+        }
+    }
+    if columns == 0 { Err(CsvFault::Empty) } else { Ok((columns, values)) }
+}
+
+/// A field without blanks and without its pair of quotes.
+fn unquoted(field: &str) -> &str {
+    let trimmed = field.trim();
+    trimmed.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).map_or(trimmed, str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, columns: usize, values: &[f64]) {
+        assert_eq!(parse(text.as_bytes()), Ok((columns, values.to_vec())));
+    }
+
+    #[track_caller]
+    fn check_fault(bytes: &[u8], message: &str) {
+        assert_eq!(parse(bytes).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn a_header_row_is_optional() {
+        check("a,b\n1,2\n3,4\n", 2, &[1.0, 2.0, 3.0, 4.0]);
+        check("1,2\n3,4", 2, &[1.0, 2.0, 3.0, 4.0]);
+        check("a,1\n", 2, &[]);
+    }
+
+    #[test]
+    fn blanks_quotes_carriage_returns_and_a_byte_order_mark_are_skipped() {
+        check("\u{feff}\"x\", y\r\n \"1.5\" ,\t-2e3\r\n\r\n", 2, &[1.5, -2000.0]);
+    }
+
+    #[test]
+    fn infinities_are_numbers() {
+        check("inf,-inf\n", 2, &[f64::INFINITY, f64::NEG_INFINITY]);
+        assert!(parse(b"nan").unwrap().1[0].is_nan());
+    }
+
+    #[test]
+    fn a_row_of_another_length_is_refused() {
+        check_fault(b"1,2\n3\n", "line 2 has 1 fields, the lines before have 2");
+    }
+
+    #[test]
+    fn a_word_or_an_empty_field_below_the_first_line_is_refused() {
+        check_fault(b"a,b\n1,x\n", "line 2, field 2 is `x`, which is not a number");
+        check_fault(b"1,2\n3,\n", "line 2, field 2 is ``, which is not a number");
+    }
+
+    #[test]
+    fn an_empty_file_and_bytes_that_are_no_text_are_refused() {
+        check_fault(b"\n \n", "it has no line");
+        check_fault(b"1\n\xff\n", "line 2 is not UTF-8 text");
+    }
+}

@@ -1,0 +1,320 @@
+//! Everything that can be wrong with a file, as values.
+
+use std::path::PathBuf;
+
+use coulis_ir::DType;
+
+use crate::array::ShapeError;
+use crate::storage::OutOfMemory;
+
+/// Why a file gives no array.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Nothing at this path.
+    #[error("no file at `{}`", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A folder where a file was expected.
+    #[error("`{}` is a folder, a file was expected", path.display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A pipe, socket or device, which cannot be mapped.
+    #[error("`{}` is not a regular file, and only a regular file can be mapped", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused to open, map or read it.
+    #[error("cannot read `{}`: {}", path.display(), plain_io(source))]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// An extension that names no format.
+    #[error(
+        "cannot tell the format of `{}` from its extension; read are .npy, .npz, .safetensors and .csv, and any file when a raw shape and dtype are given",
+        path.display()
+    )]
+    UnknownExtension {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file is not what its extension says.
+    #[error("`{}` is not a {format} file: {fault}", path.display())]
+    Header {
+        /// The path.
+        path: PathBuf,
+        /// Name of the format.
+        format: &'static str,
+        /// What is wrong.
+        fault: HeaderFault,
+    },
+    /// Fewer bytes than the header promises.
+    #[error("`{}` is truncated: its header promises {wanted} bytes of data, {found} are there", path.display())]
+    Truncated {
+        /// The path.
+        path: PathBuf,
+        /// Bytes promised.
+        wanted: u64,
+        /// Bytes found.
+        found: u64,
+    },
+    /// The header gives a shape that cannot be.
+    #[error("`{}` has an impossible shape: {source}", path.display())]
+    Shape {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ShapeError,
+    },
+    /// A dtype outside the IR: complex, 128-bit, strings, objects, structures.
+    #[error(
+        "`{}` holds elements of type `{dtype}`, which is unsupported; supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
+        path.display()
+    )]
+    UnsupportedDType {
+        /// The path.
+        path: PathBuf,
+        /// The dtype in the file's own words.
+        dtype: String,
+    },
+    /// A key that the file does not have.
+    #[error("`{}` has no member `{key}`; its members are {}", path.display(), list(keys))]
+    MissingKey {
+        /// The path.
+        path: PathBuf,
+        /// The key asked for.
+        key: String,
+        /// The keys there are.
+        keys: Vec<String>,
+    },
+    /// Several members and no key.
+    #[error("`{}` has {} members and no key was given; its members are {}", path.display(), keys.len(), list(keys))]
+    SeveralMembers {
+        /// The path.
+        path: PathBuf,
+        /// The keys there are.
+        keys: Vec<String>,
+    },
+    /// A file of members without any array.
+    #[error("`{}` holds no array", path.display())]
+    NoMember {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A key for a format that holds one array only.
+    #[error("a key (`{key}`) was given, but `{}` is a {format} file, which holds one array", path.display())]
+    KeyNotTaken {
+        /// The path.
+        path: PathBuf,
+        /// Name of the format.
+        format: &'static str,
+        /// The key.
+        key: String,
+    },
+    /// A compression method of a .npz member other than stored or deflated.
+    #[error("member `{key}` of `{}` is packed with {method}; stored and deflated members are read", path.display())]
+    Packing {
+        /// The path.
+        path: PathBuf,
+        /// The member.
+        key: String,
+        /// The method.
+        method: String,
+    },
+    /// A member that cannot be unpacked.
+    #[error("member `{key}` of `{}` cannot be unpacked: {source}", path.display())]
+    Unpack {
+        /// The path.
+        path: PathBuf,
+        /// The member.
+        key: String,
+        /// What the unpacker says.
+        source: std::io::Error,
+    },
+    /// A raw file of another size than shape and dtype need.
+    #[error(
+        "`{}` has {found} bytes; {dtype} of shape {shape:?} needs exactly {wanted}",
+        path.display()
+    )]
+    RawSize {
+        /// The path.
+        path: PathBuf,
+        /// Shape given.
+        shape: Vec<i64>,
+        /// Dtype given.
+        dtype: DType,
+        /// Bytes that they need.
+        wanted: u64,
+        /// Bytes found.
+        found: u64,
+    },
+    /// A text file that is not a table of numbers.
+    #[error("`{}` is not a table of numbers: {fault}", path.display())]
+    Csv {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong.
+        fault: CsvFault,
+    },
+    /// No memory for a copy that the format makes necessary.
+    #[error("`{}` needs a copy in memory: {source}", path.display())]
+    OutOfMemory {
+        /// The path.
+        path: PathBuf,
+        /// The refusal.
+        source: OutOfMemory,
+    },
+}
+
+/// What is wrong with a header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderFault {
+    /// The first bytes are not the format's.
+    #[error("it does not begin with the format's signature")]
+    Signature,
+    /// A version that is not read.
+    #[error("its format version is {major}.{minor}; 1.0, 2.0 and 3.0 are read")]
+    Version {
+        /// Major number.
+        major: u8,
+        /// Minor number.
+        minor: u8,
+    },
+    /// The file ends inside the header.
+    #[error("its header takes {wanted} bytes and the file has {found}")]
+    Short {
+        /// Bytes that the header takes.
+        wanted: u64,
+        /// Bytes of the file.
+        found: u64,
+    },
+    /// Text that is not the expected dictionary.
+    #[error("its header is not understood at byte {at}: expected {wanted}")]
+    Syntax {
+        /// Byte position in the header's text.
+        at: usize,
+        /// What was expected there.
+        wanted: &'static str,
+    },
+    /// A dictionary without one of the three keys.
+    #[error("its header has no key `{key}`")]
+    NoKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// A dictionary with a key twice.
+    #[error("its header has the key `{key}` twice")]
+    TwiceKey {
+        /// The key.
+        key: String,
+    },
+    /// A key that the format does not know.
+    #[error("its header has the unknown key `{key}`")]
+    UnknownKey {
+        /// The key.
+        key: String,
+    },
+    /// A length that is not an integer from 0 to 2^63 - 1.
+    #[error("its shape has the length {text}, which is not an integer from 0 to 2^63 - 1")]
+    Length {
+        /// The length as written.
+        text: String,
+    },
+    /// The archive's directory is broken.
+    #[error("its directory is broken: {why}")]
+    Directory {
+        /// What the archive reader says.
+        why: String,
+    },
+}
+
+/// What is wrong with a table of numbers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CsvFault {
+    /// A row of another length than the first one.
+    #[error("line {line} has {found} fields, the lines before have {wanted}")]
+    Ragged {
+        /// Line in the file, from 1.
+        line: usize,
+        /// Fields of the first row.
+        wanted: usize,
+        /// Fields of this row.
+        found: usize,
+    },
+    /// A field that is not a number.
+    #[error("line {line}, field {field} is `{text}`, which is not a number")]
+    Number {
+        /// Line in the file, from 1.
+        line: usize,
+        /// Field in the line, from 1.
+        field: usize,
+        /// The text, cut at 40 characters.
+        text: String,
+    },
+    /// No row and no header.
+    #[error("it has no line")]
+    Empty,
+    /// Bytes that are not UTF-8.
+    #[error("line {line} is not UTF-8 text")]
+    NotText {
+        /// Line in the file, from 1.
+        line: usize,
+    },
+}
+
+/// Why a file was not written. The path then holds what it held before.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The system refused.
+    #[error("cannot write `{}`: {}", path.display(), plain_io(source))]
+    Unwritable {
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The path is a folder, a pipe or a device.
+    #[error("cannot write `{}`: it exists and is not a regular file", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The extension names no format that is written.
+    #[error("cannot write `{}`: written are .npy and .npz", path.display())]
+    UnknownExtension {
+        /// The path.
+        path: PathBuf,
+    },
+    /// No memory for a row-major copy.
+    #[error("cannot write `{}`: {source}", path.display())]
+    OutOfMemory {
+        /// The path.
+        path: PathBuf,
+        /// The refusal.
+        source: OutOfMemory,
+    },
+}
+
+/// At most five names, then a count, so that a message stays readable.
+fn list(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        1..=5 => shown.join(", "),
+        more => format!("{} and {} more", shown.join(", "), more - 5),
+    }
+}
+
+/// The system's words in our form: lower case, without the number.
+fn plain_io(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text);
+    plain.to_lowercase()
+}

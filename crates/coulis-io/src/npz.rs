@@ -1,0 +1,147 @@
+//! .npz files: a zip archive of .npy members.
+//!
+//! A stored member is mapped in place; its checksum is not verified, because that would read the whole file first.
+//! `numpy.savez` does not align its members, so one of a wider type is usually copied. A deflated member is inflated
+//! into owned memory and its checksum is verified.
+
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::array::Array;
+use crate::error::{HeaderFault, ReadError};
+use crate::file::map_file;
+use crate::npy::{assemble, data_bytes, out_of_memory, read_at};
+use crate::npy_header::NpyHeader;
+use crate::read::select_key;
+use crate::storage::{AlignedBytes, Storage};
+
+/// The storage as a byte slice that the archive reader may own.
+#[derive(Clone)]
+struct Bytes(Storage);
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+/// An opened archive.
+pub(crate) struct Npz {
+    path: PathBuf,
+    storage: Storage,
+    archive: ZipArchive<Cursor<Bytes>>,
+}
+
+impl Npz {
+    /// Maps the file and reads the archive's directory.
+    pub(crate) fn open(path: &Path) -> Result<Npz, ReadError> {
+        let storage = map_file(path)?;
+        let header_error = |fault| ReadError::Header { path: path.to_owned(), format: ".npz", fault };
+        if !storage.bytes().starts_with(b"PK") {
+            return Err(header_error(HeaderFault::Signature));
+        }
+        let archive = ZipArchive::new(Cursor::new(Bytes(storage.clone()))).map_err(|error| {
+            header_error(HeaderFault::Directory { why: error.to_string().to_lowercase() })
+        })?;
+        Ok(Npz { path: path.to_owned(), storage, archive })
+    }
+
+    /// Names of the .npy members without their extension, sorted.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self
+            .archive
+            .file_names()
+            .filter_map(|name| name.strip_suffix(".npy"))
+            .map(str::to_owned)
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    /// The member asked for, or the only one.
+    pub(crate) fn select(&mut self, key: Option<&str>) -> Result<Array, ReadError> {
+        let key = select_key(&self.path, self.keys(), key)?;
+        self.member(&key)
+    }
+
+    /// The member named `key`.
+    pub(crate) fn member(&mut self, key: &str) -> Result<Array, ReadError> {
+        // Messages about a member name the archive and the member together.
+        let inner = PathBuf::from(format!("{}/{key}.npy", self.path.display()));
+        let unpack = |source| ReadError::Unpack { path: self.path.clone(), key: key.to_owned(), source };
+        let opened = self.archive.by_name(&format!("{key}.npy"));
+        let mut file = opened.map_err(|error| match error {
+            ZipError::Io(source) => unpack(source),
+            ZipError::UnsupportedArchive(why) => ReadError::Packing {
+                path: self.path.clone(),
+                key: key.to_owned(),
+                method: format!("an unsupported method ({})", why.to_lowercase()),
+            },
+            other => ReadError::Header {
+                path: self.path.clone(),
+                format: ".npz",
+                fault: HeaderFault::Directory { why: other.to_string().to_lowercase() },
+            },
+        })?;
+        match file.compression() {
+            CompressionMethod::Stored => {
+                let found = self.storage.bytes().len() as u64;
+                let (start, size) = (file.data_start(), file.size());
+                let end =
+                    start.checked_add(size).filter(|&end| end <= found && file.compressed_size() == size);
+                let Some(end) = end else {
+                    return Err(ReadError::Truncated {
+                        path: inner,
+                        wanted: size,
+                        found: found.saturating_sub(start),
+                    });
+                };
+                read_at(&inner, self.storage.clone(), start as usize, end as usize)
+            }
+            CompressionMethod::Deflated => {
+                let declared = file.size();
+                inflate(&mut file, declared, &inner, &unpack)
+            }
+            other => Err(ReadError::Packing {
+                path: self.path.clone(),
+                key: key.to_owned(),
+                method: other.to_string().to_lowercase(),
+            }),
+        }
+    }
+}
+
+/// Inflates header first, then exactly the bytes that the header promises, so that memory is taken once and never
+/// more than the archive's directory declares.
+fn inflate(
+    file: &mut impl Read,
+    declared: u64,
+    path: &Path,
+    unpack: &impl Fn(std::io::Error) -> ReadError,
+) -> Result<Array, ReadError> {
+    let mut start = Vec::new();
+    file.by_ref().take(12).read_to_end(&mut start).map_err(unpack)?;
+    let (_, header_len) = NpyHeader::total_bytes(&start, path)?;
+    let mut text = start;
+    let missing = (header_len as u64).saturating_sub(text.len() as u64);
+    file.by_ref().take(missing).read_to_end(&mut text).map_err(unpack)?;
+    let header = NpyHeader::parse(&text, path)?;
+    let wanted = data_bytes(&header, path)?;
+    let found = declared.saturating_sub(header.data_offset as u64);
+    if found < wanted as u64 {
+        return Err(ReadError::Truncated { path: path.to_owned(), wanted: wanted as u64, found });
+    }
+    let mut owned = AlignedBytes::zeroed(wanted).map_err(|source| out_of_memory(path, source))?;
+    // A header shorter than 12 bytes is read together with the first bytes of data.
+    let early = &text[header.data_offset..];
+    let n_early = early.len().min(wanted);
+    owned.as_mut_slice()[..n_early].copy_from_slice(&early[..n_early]);
+    file.read_exact(&mut owned.as_mut_slice()[n_early..]).map_err(unpack)?;
+    // The checksum is compared at the end of the member.
+    std::io::copy(&mut file.take(declared), &mut std::io::sink()).map_err(unpack)?;
+    assemble(&header, Storage::Owned(Arc::new(owned)), 0, path)
+}

@@ -1,0 +1,102 @@
+//! .safetensors files: a JSON header, then the tensors' bytes, row-major and little-endian.
+//!
+//! The header is checked by the `safetensors` crate; the tensors stay mapped.
+
+use std::path::{Path, PathBuf};
+
+use coulis_ir::DType;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
+
+use crate::array::{Array, row_major};
+use crate::error::{HeaderFault, ReadError};
+use crate::file::map_file;
+use crate::read::select_key;
+use crate::storage::Storage;
+
+/// An opened file whose header is sound.
+pub(crate) struct Members {
+    path: PathBuf,
+    storage: Storage,
+}
+
+impl Members {
+    /// Maps the file and checks its header.
+    pub(crate) fn open(path: &Path) -> Result<Members, ReadError> {
+        let members = Members { path: path.to_owned(), storage: map_file(path)? };
+        members.header()?;
+        Ok(members)
+    }
+
+    /// The names, sorted.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = match self.header() {
+            Ok(header) => header.names().into_iter().map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
+        };
+        keys.sort();
+        keys
+    }
+
+    /// The tensor asked for, or the only one.
+    pub(crate) fn select(&self, key: Option<&str>) -> Result<Array, ReadError> {
+        self.member(&select_key(&self.path, self.keys(), key)?)
+    }
+
+    /// The tensor named `key`.
+    pub(crate) fn member(&self, key: &str) -> Result<Array, ReadError> {
+        let view = self.header()?.tensor(key).map_err(|error| self.fault(&error))?;
+        let dtype = self.dtype_of(&view)?;
+        let lengths: Result<Vec<i64>, _> = view.shape().iter().map(|&length| i64::try_from(length)).collect();
+        let shape = lengths
+            .map_err(|_| self.header_error(HeaderFault::Length { text: format!("{:?}", view.shape()) }))?;
+        let offset = view.data().as_ptr() as usize - self.storage.bytes().as_ptr() as usize;
+        Array::from_storage(dtype, shape.clone(), row_major(&shape), offset, self.storage.clone())
+            .map_err(|source| ReadError::Shape { path: self.path.clone(), source })
+    }
+
+    fn header(&self) -> Result<SafeTensors<'_>, ReadError> {
+        SafeTensors::deserialize(self.storage.bytes()).map_err(|error| self.fault(&error))
+    }
+
+    fn header_error(&self, fault: HeaderFault) -> ReadError {
+        ReadError::Header { path: self.path.clone(), format: ".safetensors", fault }
+    }
+
+    fn fault(&self, error: &SafeTensorError) -> ReadError {
+        let found = self.storage.bytes().len() as u64;
+        let fault = match error {
+            SafeTensorError::HeaderTooSmall => HeaderFault::Short { wanted: 8, found },
+            SafeTensorError::InvalidHeaderLength => {
+                let mut word = [0; 8];
+                word.copy_from_slice(&self.storage.bytes()[..8]);
+                HeaderFault::Short { wanted: u64::from_le_bytes(word).saturating_add(8), found }
+            }
+            other => HeaderFault::Directory { why: other.to_string().to_lowercase() },
+        };
+        self.header_error(fault)
+    }
+
+    fn dtype_of(&self, view: &TensorView<'_>) -> Result<DType, ReadError> {
+        match view.dtype() {
+            Dtype::BOOL => Ok(DType::Bool),
+            Dtype::U8 => Ok(DType::U8),
+            Dtype::I8 => Ok(DType::I8),
+            Dtype::F8_E5M2 => Ok(DType::F8E5M2),
+            Dtype::F8_E4M3 => Ok(DType::F8E4M3),
+            Dtype::I16 => Ok(DType::I16),
+            Dtype::U16 => Ok(DType::U16),
+            Dtype::F16 => Ok(DType::F16),
+            Dtype::BF16 => Ok(DType::BF16),
+            Dtype::I32 => Ok(DType::I32),
+            Dtype::U32 => Ok(DType::U32),
+            Dtype::F32 => Ok(DType::F32),
+            Dtype::F64 => Ok(DType::F64),
+            Dtype::I64 => Ok(DType::I64),
+            Dtype::U64 => Ok(DType::U64),
+            other => {
+                Err(ReadError::UnsupportedDType { path: self.path.clone(), dtype: format!("{other:?}") })
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The bytes behind an array: a shared memory map, or an owned allocation aligned for any vector load.
+//!
+//! A mapped file must not be truncated by another process while it is in use: the kernel then answers a read with
+//! `SIGBUS`, as for every program that maps files. Changed content is read as it is at that moment.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+/// Alignment of owned bytes: one cache line, which is also the widest vector register.
+const ALIGN: usize = 64;
+
+/// An allocation that the machine refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an allocation of {bytes} bytes was refused by the system")]
+pub struct OutOfMemory {
+    /// Bytes asked for.
+    pub bytes: u64,
+}
+
+/// Owned bytes, aligned to 64 and zeroed at first.
+#[derive(Debug)]
+pub struct AlignedBytes {
+    ptr: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the allocation is owned by this value alone and has no interior mutability.
+unsafe impl Send for AlignedBytes {}
+// SAFETY: as above; a shared reference gives shared access only.
+unsafe impl Sync for AlignedBytes {}
+
+impl AlignedBytes {
+    /// `len` zero bytes; an error instead of an abort when the system has no memory left.
+    pub fn zeroed(len: usize) -> Result<AlignedBytes, OutOfMemory> {
+        let refused = OutOfMemory { bytes: len as u64 };
+        // A zero length is rounded up to one, so that the pointer is always a real one.
+        let layout = Layout::from_size_align(len.max(1), ALIGN).map_err(|_| refused)?;
+        // SAFETY: the layout has a size of at least 1.
+        let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
+        Ok(AlignedBytes { ptr, len })
+    }
+
+    /// A copy of `bytes`.
+    pub fn copy_of(bytes: &[u8]) -> Result<AlignedBytes, OutOfMemory> {
+        let mut owned = AlignedBytes::zeroed(bytes.len())?;
+        owned.as_mut_slice().copy_from_slice(bytes);
+        Ok(owned)
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: `ptr` is valid for `len` initialised bytes as long as `self` lives.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The bytes, to be written.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_slice`, and `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for AlignedBytes {
+    fn drop(&mut self) {
+        if let Ok(layout) = Layout::from_size_align(self.len.max(1), ALIGN) {
+            // SAFETY: `ptr` came from `alloc_zeroed` with this same layout and is freed once.
+            unsafe { dealloc(self.ptr.as_ptr(), layout) }
+        }
+    }
+}
+
+/// Shared bytes of either kind.
+#[derive(Clone, Debug)]
+pub(crate) enum Storage {
+    /// A file in the page cache.
+    Mapped(Arc<Mmap>),
+    /// Memory of our own.
+    Owned(Arc<AlignedBytes>),
+}
+
+impl Storage {
+    /// All bytes of the storage.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Storage::Mapped(map) => map,
+            Storage::Owned(owned) => owned.as_slice(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_bytes_are_aligned_and_zero_at_every_length() {
+        for len in [0, 1, 63, 64, 65, 4096] {
+            let bytes = AlignedBytes::zeroed(len).unwrap();
+            assert_eq!(bytes.as_slice(), vec![0; len]);
+            assert_eq!(bytes.as_slice().as_ptr() as usize % ALIGN, 0);
+        }
+    }
+
+    #[test]
+    fn an_impossible_length_is_an_error_not_an_abort() {
+        assert_eq!(
+            AlignedBytes::zeroed(usize::MAX).unwrap_err().to_string(),
+            format!("an allocation of {} bytes was refused by the system", usize::MAX)
+        );
+    }
+}

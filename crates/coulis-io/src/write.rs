@@ -1,0 +1,96 @@
+//! Writers of .npy and .npz files that leave a whole file or what was there before.
+//!
+//! The bytes go to a temporary file in the same folder, which is renamed over the target when it is complete. Members
+//! of a .npz file are stored, not deflated, and aligned to 64 bytes, so that they can be mapped again.
+
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use crate::array::Array;
+use crate::error::WriteError;
+use crate::npy_header::descr_of;
+
+/// Writes one array. Anything but row-major order is copied first.
+pub fn write_npy(path: impl AsRef<Path>, array: &Array) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let array =
+        array.to_row_major().map_err(|source| WriteError::OutOfMemory { path: path.to_owned(), source })?;
+    write_whole(path, |file| write_member(file, &array))
+}
+
+/// Writes named arrays in the given order. Names should differ.
+pub fn write_npz(path: impl AsRef<Path>, members: &[(String, Array)]) -> Result<(), WriteError> {
+    let path = path.as_ref();
+    let row_major: Result<Vec<(&str, Array)>, _> =
+        members.iter().map(|(name, array)| Ok((name.as_str(), array.to_row_major()?))).collect();
+    let members = row_major.map_err(|source| WriteError::OutOfMemory { path: path.to_owned(), source })?;
+    write_whole(path, |file| {
+        let mut archive = ZipWriter::new(file);
+        for (name, array) in &members {
+            let options = SimpleFileOptions::default()
+                .compression_method(CompressionMethod::Stored)
+                .last_modified_time(DateTime::default())
+                .large_file(array.n_bytes() > u64::from(u32::MAX / 2))
+                .with_alignment(64);
+            archive.start_file(format!("{name}.npy"), options)?;
+            write_member(&mut archive, array)?;
+        }
+        archive.finish()?.flush()
+    })
+}
+
+/// A header and the bytes of a row-major array.
+fn write_member(out: &mut impl Write, array: &Array) -> std::io::Result<()> {
+    out.write_all(&header(array))?;
+    out.write_all(array.as_bytes().unwrap_or_default())
+}
+
+/// The header's bytes: version 1.0, padded so that the data begins at a multiple of 64. The longest text, of rank 64,
+/// is far below the 65535 bytes of that version.
+fn header(array: &Array) -> Vec<u8> {
+    let lengths: Vec<String> = array.shape().iter().map(i64::to_string).collect();
+    let comma = if lengths.len() == 1 { "," } else { "" };
+    let descr = descr_of(array.dtype());
+    let text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", lengths.join(", "));
+    let total = (10 + text.len() + 1).next_multiple_of(64);
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(((total - 10) as u16).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes.resize(total - 1, b' ');
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Runs `fill` on a temporary file beside `path` and renames it into place.
+fn write_whole(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
+) -> Result<(), WriteError> {
+    let refused = |source| WriteError::Unwritable { path: path.to_owned(), source };
+    if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+        return Err(WriteError::NotRegular { path: path.to_owned() });
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The process's mask applies, as for any new file.
+        builder.permissions(Permissions::from_mode(0o666));
+    }
+    let temporary = builder.prefix(".coulis-").tempfile_in(&folder).map_err(refused)?;
+    let mut out = BufWriter::new(temporary.as_file());
+    fill(&mut out).map_err(refused)?;
+    out.flush().map_err(refused)?;
+    drop(out);
+    temporary.persist(path).map_err(|error| refused(error.error))?;
+    Ok(())
+}
