@@ -12,6 +12,7 @@ pub mod expr;
 pub mod float8;
 pub mod form;
 pub mod kernel;
+pub mod math;
 pub mod print;
 pub mod reducer;
 pub mod simplify;
