@@ -1,7 +1,9 @@
 //! The three forms of a kernel, as data, and the permit that the verifier gives.
 
+use crate::expr::Node;
 use crate::kernel::Kernel;
-use crate::stmt::Stmt;
+use crate::stmt::{LoopKind, Stmt};
+use crate::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 
 /// Which nodes may occur in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +23,45 @@ impl Form {
             Form::Nest => "Nest",
             Form::Tiled => "Tiled",
             Form::Flat => "Flat",
+        }
+    }
+}
+
+impl Form {
+    /// The form that a body has by its nodes: Tiled where scope ids, tile buffers or tile calls occur; else Nest
+    /// where an access has not exactly one index or a loop is vectorised; else Flat. A body of one-dimensional
+    /// accesses is both Nest and Flat, and is taken for Flat.
+    pub fn infer(body: &Stmt) -> Form {
+        let (mut is_tiled, mut is_nest) = (false, false);
+        for_each_stmt(body, &mut |stmt| {
+            match stmt {
+                Stmt::DeviceEntry
+                | Stmt::ScopeIds { .. }
+                | Stmt::AllocBuffer(_)
+                | Stmt::View { .. }
+                | Stmt::Tile(_) => is_tiled = true,
+                Stmt::Store { indices, .. } => is_nest |= indices.len() != 1,
+                Stmt::For { kind, .. } => is_nest |= *kind == LoopKind::Vectorized,
+                Stmt::Seq(_)
+                | Stmt::If { .. }
+                | Stmt::Let { .. }
+                | Stmt::Allocate { .. }
+                | Stmt::Annotate { .. }
+                | Stmt::LaunchThread { .. }
+                | Stmt::Sync(_) => {}
+            }
+            for expr in stmt_exprs(stmt) {
+                for_each_expr(expr, &mut |e| {
+                    if let Node::Load(_, indices) = e.node() {
+                        is_nest |= indices.len() != 1;
+                    }
+                });
+            }
+        });
+        match (is_tiled, is_nest) {
+            (true, _) => Form::Tiled,
+            (false, true) => Form::Nest,
+            (false, false) => Form::Flat,
         }
     }
 }

@@ -1,25 +1,127 @@
-//! The printer of the text form.
+//! The printer of the text form, a dialect of TVMScript.
+//!
+//! What is printed here is read back by `coulis-script`, and printing that again gives the same text. The shape of
+//! the text is that of the listings of seed 003 for tensor expressions and of seeds 000 to 002 for tile programs;
+//! `docs/dialect.md` has the grammar. Nothing is simplified on the way: what the kernel holds is what is shown.
+//!
+//! The parts: [`names`] makes hints unique, [`outline`] decides where blocks begin and where aliases of buffers are
+//! declared, [`func`] prints signatures and buffers, [`stmt`] statements, [`expr`] expressions, [`tile`] tile calls
+//! and reducers.
 
+mod expr;
+mod func;
+mod names;
+mod number;
+mod outline;
+mod stmt;
+mod tile;
+
+use std::collections::HashMap;
+
+use crate::buffer::Buffer;
 use crate::expr::Expr;
+use crate::form::Form;
 use crate::kernel::Kernel;
+use crate::reducer::Reducer;
 use crate::stmt::Stmt;
 
-/// A module of one kernel, as `print(lower(...))` shows it.
+pub use number::float_literal;
+
+use names::Names;
+use outline::Fields;
+
+/// A module of kernels in the order given, as `print(lower(...))` shows it. Ends with a line break.
 pub fn print_module(kernels: &[Kernel]) -> String {
-    format!("{kernels:?}")
+    let mut out = String::from("@I.ir_module\nclass Module:\n");
+    for (i, kernel) in kernels.iter().enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        out.push_str(&Printer::new(kernel.form).kernel(kernel, 1));
+    }
+    if kernels.is_empty() {
+        out.push_str("    pass\n");
+    }
+    out
 }
 
-/// A bare function.
+/// A bare function. Ends with a line break.
 pub fn print_kernel(kernel: &Kernel) -> String {
-    format!("{kernel:?}")
+    Printer::new(kernel.form).kernel(kernel, 0)
 }
 
-/// A statement by itself; free names print by their hints.
+/// A statement by itself; free names print by their hints. Each line ends with a line break.
 pub fn print_stmt(stmt: &Stmt) -> String {
-    format!("{stmt:?}")
+    Printer::new(Form::infer(stmt)).fragment(stmt)
 }
 
 /// An expression by itself; free names print by their hints.
 pub fn print_expr(expr: &Expr) -> String {
-    format!("{expr:?}")
+    Printer::new(Form::Flat).expr(expr)
+}
+
+/// A reducer by itself, `T.comm_reducer(lambda x, y: x + y, [T.float32(0)], ...)`.
+pub fn print_reducer(reducer: &Reducer) -> String {
+    Printer::new(Form::Tiled).reducer(reducer)
+}
+
+/// State of one printing: names in scope, and which buffers are one and the same.
+struct Printer {
+    names: Names,
+    form: Form,
+    canonical: HashMap<Fields, Buffer>,
+    out: String,
+}
+
+impl Printer {
+    fn new(form: Form) -> Printer {
+        Printer { names: Names::default(), form, canonical: HashMap::new(), out: String::new() }
+    }
+
+    /// The buffer that stands for all buffers with the same fields.
+    fn canonical<'b>(&'b self, buffer: &'b Buffer) -> &'b Buffer {
+        self.canonical.get(&Fields::of(buffer)).unwrap_or(buffer)
+    }
+
+    /// The identifier of a buffer; its hint where it was not declared.
+    fn buffer_name(&mut self, buffer: &Buffer) -> String {
+        let known = self.canonical(buffer).clone();
+        self.names.buffer(&known)
+    }
+
+    /// Appends a line at an indentation level.
+    fn line(&mut self, level: usize, text: &str) {
+        for _ in 0..level {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+}
+
+/// A tuple as Python writes it: `()`, `(a,)`, `(a, b)`.
+fn tuple(items: &[String]) -> String {
+    match items {
+        [only] => format!("({only},)"),
+        _ => format!("({})", items.join(", ")),
+    }
+}
+
+/// A string literal.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }

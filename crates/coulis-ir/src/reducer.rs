@@ -170,6 +170,36 @@ impl PartialEq for Reducer {
 }
 
 impl Reducer {
+    /// The fold of elements as they are: a state is an element, one field an identity, and is the result too.
+    /// Claims to be associative and commutative.
+    pub fn plain(combine: Lambda, identity: Vec<Expr>) -> Reducer {
+        let dtypes: Vec<DType> = identity.iter().map(Expr::dtype).collect();
+        let vars = |prefix: &str| -> Vec<Var> {
+            dtypes.iter().enumerate().map(|(i, &d)| Var::new(&format!("{prefix}{i}"), d)).collect()
+        };
+        let as_is = |vars: &[Var]| vars.iter().map(Var::expr).collect::<Vec<_>>();
+        let (elements, state) = (vars("x"), vars("s"));
+        let lift_body = as_is(&elements);
+        let mut lift_params = elements;
+        lift_params.push(Var::new("position", DType::I64));
+        let fields =
+            dtypes.iter().enumerate().map(|(i, &dtype)| Field { name: format!("v{i}"), dtype }).collect();
+        let is_float = dtypes.iter().any(|d| d.is_float());
+        Reducer {
+            name: "comm_reducer".to_owned(),
+            fields,
+            identity,
+            lift: Lambda { params: lift_params, body: lift_body },
+            combine,
+            step: None,
+            finish: Lambda { body: as_is(&state), params: state },
+            claims: Claims { associative: true, commutative: true, idempotent: false },
+            nan: NanPolicy::Propagate,
+            ties: Ties::None,
+            error: if is_float { ErrorBound::Terms { factor: 32.0 } } else { ErrorBound::Exact },
+        }
+    }
+
     /// Number of state fields.
     pub fn arity(&self) -> usize {
         self.fields.len()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::buffer::{Buffer, BufferId};
+use crate::buffer::Buffer;
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
 use crate::stmt::{Region, Stmt, TileCall};
@@ -19,39 +19,42 @@ pub fn kernels_equal(a: &Kernel, b: &Kernel) -> bool {
         && eq.stmt(&a.body, &b.body)
 }
 
-/// One-to-one correspondence of variables and buffers, built while walking both kernels.
+/// One-to-one correspondence of variables, built while walking both kernels.
 #[derive(Default)]
 struct Matcher {
     vars: HashMap<VarId, VarId>,
     vars_back: HashMap<VarId, VarId>,
-    buffers: HashMap<BufferId, BufferId>,
-    buffers_back: HashMap<BufferId, BufferId>,
 }
 
 impl Matcher {
+    /// Two occurrences. Those that no binder introduced (sizes, strides, parameters) correspond from their first
+    /// occurrence on, and are of one kind.
     fn var(&mut self, a: &Var, b: &Var) -> bool {
-        if a.kind() != b.kind() || a.dtype() != b.dtype() {
-            return false;
-        }
         match (self.vars.get(&a.id()), self.vars_back.get(&b.id())) {
-            (None, None) => {
-                self.vars.insert(a.id(), b.id());
-                self.vars_back.insert(b.id(), a.id());
-                true
-            }
+            (None, None) => a.kind() == b.kind() && self.pair(a, b),
             (Some(to), Some(from)) => *to == b.id() && *from == a.id(),
             _ => false,
         }
     }
 
+    fn pair(&mut self, a: &Var, b: &Var) -> bool {
+        self.vars.insert(a.id(), b.id());
+        self.vars_back.insert(b.id(), a.id());
+        a.dtype() == b.dtype()
+    }
+
+    /// Two binders and what they bind. A variable may be bound again elsewhere; kinds are not compared, for the
+    /// binder says which values there are.
+    fn bound(&mut self, a: &Var, b: &Var, inside: impl FnOnce(&mut Matcher) -> bool) -> bool {
+        let (old, old_back) = (self.vars.get(&a.id()).copied(), self.vars_back.get(&b.id()).copied());
+        let equal = self.pair(a, b) && inside(self);
+        restore(&mut self.vars, a.id(), old);
+        restore(&mut self.vars_back, b.id(), old_back);
+        equal
+    }
+
+    /// Two buffers: equal in all but name and identity. Aliases that agree in every field are one buffer.
     fn buffer(&mut self, a: &Buffer, b: &Buffer) -> bool {
-        match (self.buffers.get(&a.id), self.buffers_back.get(&b.id)) {
-            (Some(to), Some(from)) => return *to == b.id && *from == a.id,
-            (None, None) => {}
-            _ => return false,
-        }
-        self.buffers.insert(a.id, b.id);
-        self.buffers_back.insert(b.id, a.id);
         a.dtype == b.dtype
             && a.scope == b.scope
             && a.align == b.align
@@ -99,7 +102,7 @@ impl Matcher {
             (Node::Load(x, xs), Node::Load(y, ys)) => self.buffer(x, y) && self.exprs(xs, ys),
             (Node::Ramp(x1, x2), Node::Ramp(y1, y2)) => self.expr(x1, y1) && self.expr(x2, y2),
             (Node::Let(v, x1, x2), Node::Let(w, y1, y2)) => {
-                self.expr(x1, y1) && self.var(v, w) && self.expr(x2, y2)
+                self.expr(x1, y1) && self.bound(v, w, |eq| eq.expr(x2, y2))
             }
             _ => false,
         }
@@ -124,13 +127,14 @@ impl Matcher {
 
     fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
         match (a, b) {
-            (Stmt::Seq(x), Stmt::Seq(y)) => {
+            (Stmt::Seq(_), _) | (_, Stmt::Seq(_)) => {
+                let (x, y) = (statements(a), statements(b));
                 x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.stmt(s, t))
             }
             (
                 Stmt::For { var: v, min: m, extent: e, kind: k, body: s },
                 Stmt::For { var: w, min: n, extent: f, kind: l, body: t },
-            ) => k == l && self.expr(m, n) && self.expr(e, f) && self.var(v, w) && self.stmt(s, t),
+            ) => k == l && self.expr(m, n) && self.expr(e, f) && self.bound(v, w, |eq| eq.stmt(s, t)),
             (Stmt::If { cond: c, then: s, otherwise: x }, Stmt::If { cond: d, then: t, otherwise: y }) => {
                 self.expr(c, d)
                     && self.stmt(s, t)
@@ -145,10 +149,10 @@ impl Matcher {
                 Stmt::Store { buffer: y, indices: j, value: v },
             ) => self.buffer(x, y) && self.exprs(i, j) && self.expr(u, v),
             (Stmt::Let { var: v, value: x, body: s }, Stmt::Let { var: w, value: y, body: t }) => {
-                self.expr(x, y) && self.var(v, w) && self.stmt(s, t)
+                self.expr(x, y) && self.bound(v, w, |eq| eq.stmt(s, t))
             }
             (Stmt::Allocate { buffer: x, body: s }, Stmt::Allocate { buffer: y, body: t }) => {
-                self.buffer(x, y) && self.stmt(s, t)
+                self.bound(&x.data, &y.data, |eq| eq.buffer(x, y) && eq.stmt(s, t))
             }
             (
                 Stmt::Annotate { node: v, key: k, value: x, body: s },
@@ -164,7 +168,7 @@ impl Matcher {
             (
                 Stmt::LaunchThread { tag: a, var: v, extent: e, body: s },
                 Stmt::LaunchThread { tag: b, var: w, extent: f, body: t },
-            ) => a == b && self.expr(e, f) && self.var(v, w) && self.stmt(s, t),
+            ) => a == b && self.expr(e, f) && self.bound(v, w, |eq| eq.stmt(s, t)),
             (Stmt::DeviceEntry, Stmt::DeviceEntry) => true,
             (
                 Stmt::ScopeIds { id: a, vars: v, extents: e },
@@ -172,10 +176,10 @@ impl Matcher {
             ) => {
                 a == b
                     && v.len() == w.len()
-                    && v.iter().zip(w).all(|(x, y)| self.var(x, y))
                     && self.exprs(e, f)
+                    && v.iter().zip(w).all(|(x, y)| self.pair(x, y))
             }
-            (Stmt::AllocBuffer(x), Stmt::AllocBuffer(y)) => self.buffer(x, y),
+            (Stmt::AllocBuffer(x), Stmt::AllocBuffer(y)) => self.pair(&x.data, &y.data) && self.buffer(x, y),
             (
                 Stmt::View { buffer: x, source: s, local: l },
                 Stmt::View { buffer: y, source: t, local: m },
@@ -184,5 +188,20 @@ impl Matcher {
             (Stmt::Sync(x), Stmt::Sync(y)) => x == y,
             _ => false,
         }
+    }
+}
+
+fn restore(map: &mut HashMap<VarId, VarId>, key: VarId, old: Option<VarId>) {
+    match old {
+        Some(old) => map.insert(key, old),
+        None => map.remove(&key),
+    };
+}
+
+/// The statements of a sequence, nested ones flattened; another statement stands alone.
+fn statements(stmt: &Stmt) -> Vec<&Stmt> {
+    match stmt {
+        Stmt::Seq(stmts) => stmts.iter().flat_map(statements).collect(),
+        other => vec![other],
     }
 }
