@@ -182,21 +182,25 @@ impl Reducer {
         let lift_body = as_is(&elements);
         let mut lift_params = elements;
         lift_params.push(Var::new("position", DType::I64));
-        let fields =
+        let fields: Vec<Field> =
             dtypes.iter().enumerate().map(|(i, &dtype)| Field { name: format!("v{i}"), dtype }).collect();
+        let eps = if dtypes.contains(&DType::F64) { f64::EPSILON } else { f64::from(f32::EPSILON) };
         let is_float = dtypes.iter().any(|d| d.is_float());
         Reducer {
             name: "comm_reducer".to_owned(),
+            results: fields.clone(),
             fields,
             identity,
             lift: Lambda { params: lift_params, body: lift_body },
             combine,
             step: None,
+            step_needs_ascending: false,
+            quick: None,
             finish: Lambda { body: as_is(&state), params: state },
             claims: Claims { associative: true, commutative: true, idempotent: false },
             nan: NanPolicy::Propagate,
             ties: Ties::None,
-            error: if is_float { ErrorBound::Terms { factor: 32.0 } } else { ErrorBound::Exact },
+            error: if is_float { ErrorBound::Terms { factor: 32.0, eps } } else { ErrorBound::Exact },
         }
     }
 

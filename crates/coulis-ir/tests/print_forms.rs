@@ -148,6 +148,7 @@ fn tile_programs_print_in_their_own_spelling() {
         let (dsts, srcs) = (vec![Region::whole(&b)], vec![Region::whole(&a)]);
         Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch: None, options: vec![] }))
     };
+    let i = var("i");
     let part =
         Region { buffer: a.clone(), ranges: vec![(i.clone(), Expr::int(1)), (Expr::int(0), Expr::int(8))] };
     let copy = TileCall {

@@ -4,7 +4,7 @@ use super::stmt::attr;
 use super::{Printer, quoted, tuple};
 use crate::dtype::DType;
 use crate::expr::{Expr, Var};
-use crate::reducer::{ErrorBound, Lambda, NanPolicy, Reducer, Ties};
+use crate::reducer::{ErrorBound, Field, Lambda, NanPolicy, Reducer, Ties};
 use crate::stmt::{ExecScope, Region, TileCall, TileOp};
 
 /// Reducers with a short form of their own.
@@ -84,12 +84,7 @@ impl Printer {
             args.push(format!("name={}", quoted(&reducer.name)));
         }
         if reducer.fields != usual.fields {
-            let fields: Vec<String> = reducer
-                .fields
-                .iter()
-                .map(|f| format!("({}, {})", quoted(&f.name), quoted(f.dtype.name())))
-                .collect();
-            args.push(format!("fields={}", tuple(&fields)));
+            args.push(format!("fields={}", fields(&reducer.fields)));
         }
         if reducer.lift != usual.lift {
             let inputs: Vec<DType> = reducer.lift.params.iter().map(Var::dtype).collect();
@@ -100,8 +95,17 @@ impl Printer {
         if let Some(step) = &reducer.step {
             args.push(format!("step={}", self.lambda(step)));
         }
+        if reducer.step_needs_ascending {
+            args.push("step_needs_ascending=True".to_owned());
+        }
+        if let Some(quick) = &reducer.quick {
+            args.push(format!("quick=({}, {})", self.lambda(&quick.step), quick.max_steps));
+        }
         if reducer.finish != usual.finish {
             args.push(format!("finish={}", self.lambda(&reducer.finish)));
+        }
+        if reducer.results != reducer.fields {
+            args.push(format!("results={}", fields(&reducer.results)));
         }
         for (key, claim, expected) in [
             ("associative", reducer.claims.associative, usual.claims.associative),
@@ -124,8 +128,9 @@ impl Printer {
         if reducer.error != usual.error {
             args.push(match reducer.error {
                 ErrorBound::Exact => "error=\"exact\"".to_owned(),
-                ErrorBound::Terms { factor } => format!("error=(\"terms\", {factor:?})"),
-                ErrorBound::Relative { factor } => format!("error=(\"relative\", {factor:?})"),
+                ErrorBound::Terms { factor, eps } => format!("error=(\"terms\", {factor:?}, {eps:?})"),
+                ErrorBound::Relative { factor, eps } => format!("error=(\"relative\", {factor:?}, {eps:?})"),
+                ErrorBound::Length { factor, eps } => format!("error=(\"length\", {factor:?}, {eps:?})"),
             });
         }
         format!("T.comm_reducer({})", args.join(", "))
@@ -146,6 +151,12 @@ impl Printer {
             format!("lambda {}: {body}", params.join(", "))
         }
     }
+}
+
+fn fields(fields: &[Field]) -> String {
+    let fields: Vec<String> =
+        fields.iter().map(|f| format!("({}, {})", quoted(&f.name), quoted(f.dtype.name()))).collect();
+    tuple(&fields)
 }
 
 fn fold_args(axes: &[i64], accum: bool) -> String {
