@@ -1,0 +1,82 @@
+//! `cargo xtask docs`: pages made from the module comments of the catalogues.
+//!
+//! A catalogue is a folder with one entry a file. Its page holds the module comment of each file under the entry's
+//! name, so that an entry without a comment cannot be documented and a stale page is a fault that tidy reports.
+
+use std::fs;
+
+use super::{Command, no_words};
+use crate::step::{Failure, root};
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "docs",
+    about: "write the generated pages under docs/",
+    run: |words| {
+        no_words(words)?;
+        for (path, text) in pages()? {
+            let path = root().join(path);
+            fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
+        }
+        Ok(())
+    },
+};
+
+/// A folder with one entry a file, and its page.
+struct Catalogue {
+    folder: &'static str,
+    page: &'static str,
+    title: &'static str,
+}
+
+const CATALOGUES: [Catalogue; 4] = [
+    Catalogue { folder: "crates/coulis-cli/src/command", page: "docs/commands.md", title: "Commands" },
+    Catalogue { folder: "crates/coulis-reducers/src/catalogue", page: "docs/reducers.md", title: "Reducers" },
+    Catalogue {
+        folder: "crates/coulis-schedule/src/primitive",
+        page: "docs/primitives.md",
+        title: "Schedule primitives",
+    },
+    Catalogue { folder: "crates/coulis-lower/src/pass", page: "docs/passes.md", title: "Passes" },
+];
+
+/// Every generated page: path and text. A catalogue whose folder does not exist has none.
+pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut pages = Vec::new();
+    for catalogue in &CATALOGUES {
+        let folder = root().join(catalogue.folder);
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+        files.sort();
+        let mut text = format!(
+            "<!-- Written by `cargo xtask docs` from the comments in {}. -->\n\n# {}\n",
+            catalogue.folder, catalogue.title
+        );
+        for path in files {
+            let source =
+                fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            text += &format!("\n## `{stem}`\n\n{}", module_comment(&source));
+        }
+        pages.push((catalogue.page, text));
+    }
+    Ok(pages)
+}
+
+/// The `//!` lines at the top of a file without their marks.
+fn module_comment(source: &str) -> String {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_comment_ends_where_the_code_begins() {
+        assert_eq!(module_comment("//! One.\n//!\n//! Two.\n\nuse std;\n//! no\n"), "One.\n\nTwo.\n");
+        assert_eq!(module_comment("use std;\n"), "");
+    }
+}

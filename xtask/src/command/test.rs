@@ -1,0 +1,44 @@
+//! `cargo xtask test`: all set-up and every test.
+//!
+//! The last step runs the suites that reach a run time once more as if no C compiler existed, because the executor
+//! must carry the whole product alone.
+
+use super::setup::{has_nextest, setup};
+use super::{Command, no_words};
+use crate::step::{Failure, Step};
+use crate::tidy;
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "test",
+    about: "set up, then fmt, clippy, tidy, all tests, doc tests, and the run-time suites without a compiler",
+    run: |words| {
+        no_words(words)?;
+        test()
+    },
+};
+
+/// Crates whose tests run kernels.
+const RUN_TIME: [&str; 3] = ["coulis-runtime", "coulis", "coulis-cli"];
+
+fn test() -> Result<(), Failure> {
+    if let Err(failure) = setup() {
+        eprintln!("xtask test: {failure}; going on with what is there");
+    }
+    Step::cargo(&["fmt", "--all", "--check"]).run()?;
+    Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
+    tidy::check()?;
+    tests(&["--workspace".to_owned()]).run()?;
+    Step::cargo(&["test", "--workspace", "--doc"]).run()?;
+    let packages: Vec<String> = RUN_TIME.iter().map(|name| format!("--package={name}")).collect();
+    tests(&packages).variable("COULIS_CC", "/nonexistent").run()
+}
+
+/// Every test of some packages but the doc tests; by nextest where it is installed.
+pub fn tests(packages: &[String]) -> Step {
+    if has_nextest() {
+        Step::cargo(&["nextest", "run", "--no-tests=pass", "--no-fail-fast"]).words(packages)
+    } else {
+        Step::cargo(&["test", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]).words(packages)
+    }
+}

@@ -1,0 +1,134 @@
+//! Steps: programs run in the project's root, announced before and timed after.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Why a command of xtask stops.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A program ran and said no.
+    #[error("`{line}` failed")]
+    Program {
+        /// The command line.
+        line: String,
+    },
+    /// A program that could not be started.
+    #[error("`{program}` could not be started: {source}")]
+    NoProgram {
+        /// The program.
+        program: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file that could not be read or written.
+    #[error("`{}`: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Tidy found faults; they are printed already.
+    #[error("{count} faults; each line above names the file and the rule")]
+    Untidy {
+        /// How many.
+        count: usize,
+    },
+    /// An argument that the command does not take.
+    #[error("unknown argument `{argument}`; legal: {legal}")]
+    Argument {
+        /// The argument.
+        argument: String,
+        /// What is legal.
+        legal: &'static str,
+    },
+    /// What cargo says about the workspace is not as expected.
+    #[error("`cargo metadata` answered without `{missing}`")]
+    Metadata {
+        /// The missing part.
+        missing: &'static str,
+    },
+    /// A command whose subject does not exist yet.
+    #[error("not built yet: {what}")]
+    NotBuilt {
+        /// The subject.
+        what: &'static str,
+    },
+}
+
+/// The project's root folder.
+pub fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// One program to run.
+pub struct Step {
+    words: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Step {
+    /// The cargo that runs xtask, with these words.
+    pub fn cargo(words: &[&str]) -> Step {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let words = std::iter::once(cargo).chain(words.iter().map(|&word| word.to_owned())).collect();
+        Step { words, variables: Vec::new() }
+    }
+
+    /// The same with more words.
+    pub fn words(mut self, words: &[String]) -> Step {
+        self.words.extend_from_slice(words);
+        self
+    }
+
+    /// The same with an environment variable.
+    pub fn variable(mut self, name: &'static str, value: &str) -> Step {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    /// What a user would type.
+    fn line(&self) -> String {
+        let program = Path::new(&self.words[0]).file_name().map(|name| name.to_string_lossy().into_owned());
+        let variables = self.variables.iter().map(|(name, value)| format!("{name}={value}"));
+        variables.chain(program).chain(self.words[1..].iter().cloned()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(root());
+        command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
+        command
+    }
+
+    fn no_program(&self, source: std::io::Error) -> Failure {
+        Failure::NoProgram { program: self.words[0].clone(), source }
+    }
+
+    /// Runs it with its output shown.
+    pub fn run(&self) -> Result<(), Failure> {
+        let line = self.line();
+        eprintln!("== {line}");
+        let start = Instant::now();
+        let status = self.command().status().map_err(|source| self.no_program(source))?;
+        eprintln!("== {:.1} s", start.elapsed().as_secs_f64());
+        if status.success() { Ok(()) } else { Err(Failure::Program { line }) }
+    }
+
+    /// Runs it silently and gives its standard output.
+    pub fn output(&self) -> Result<String, Failure> {
+        let output = self.command().output().map_err(|source| self.no_program(source))?;
+        if !output.status.success() {
+            return Err(Failure::Program { line: self.line() });
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// The text of a file under the root.
+pub fn read_text(path: &str) -> Result<String, Failure> {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).map_err(|source| Failure::File { path, source })
+}
