@@ -1,1 +1,25 @@
 //! Passes that turn a Nest kernel into a Flat one.
+//!
+//! Each pass is one file with one public function, named by what it does; [`PASSES`] is the order in which they
+//! run, and [`lower`] runs them. Observable effects follow the lowering of seed 003, whose listings are goldens of
+//! this crate; where the reference is known to be wrong the meaning of the program wins.
+
+#![forbid(unsafe_code)]
+
+pub mod affine;
+mod binders;
+pub mod drop_likely;
+pub mod flatten_buffers;
+pub mod hoist_allocations;
+pub mod hoist_ifs;
+mod independent;
+pub mod pass;
+pub mod remove_noop;
+pub mod rewrite_unsafe_select;
+pub mod simplify;
+pub mod unroll_loops;
+mod vector_expr;
+pub mod vectorize_loops;
+mod walk;
+
+pub use pass::{Context, LowerError, Options, PASSES, Pass, lower};

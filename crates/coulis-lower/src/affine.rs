@@ -1,0 +1,185 @@
+//! Sums and products with constants folded, and splitting of an index into `coeff * var + rest`.
+//!
+//! Index arithmetic does not overflow (contract N6: it is 64 bits wide unless a check at launch holds), so a split
+//! looks through widening casts of integers.
+
+use std::collections::HashSet;
+
+use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::visit::stmt_exprs;
+use coulis_ir::{DType, Stmt};
+
+/// `a + b`, folded where one is 0 or both are constants.
+pub fn sum(a: Expr, b: Expr) -> Expr {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => Expr::int_of(x + y, a.dtype()),
+        (Some(0), None) => b,
+        (None, Some(0)) => a,
+        _ => a + b,
+    }
+}
+
+/// `a - b`, folded where `b` is 0, both are constants, or both are the same.
+pub fn difference(a: Expr, b: Expr) -> Expr {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => Expr::int_of(x - y, a.dtype()),
+        (None, Some(0)) => a,
+        _ if a == b => Expr::int_of(0, a.dtype()),
+        _ => a - b,
+    }
+}
+
+/// `a * b`, folded where one is 0 or 1 or both are constants.
+pub fn product(a: Expr, b: Expr) -> Expr {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) => Expr::int_of(x * y, a.dtype()),
+        (Some(1), None) | (None, Some(0)) => b,
+        (None, Some(1)) | (Some(0), None) => a,
+        _ => a * b,
+    }
+}
+
+/// An integer converted to `dtype`, constants folded.
+pub fn widen(a: Expr, dtype: DType) -> Expr {
+    match a.as_int() {
+        Some(value) => Expr::int_of(value, dtype),
+        None => a.cast(dtype),
+    }
+}
+
+/// `coeff * var + rest`, where neither part contains the variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// Factor of the variable; the constant 0 where it does not occur.
+    pub coeff: Expr,
+    /// What remains.
+    pub rest: Expr,
+}
+
+/// Splits a scalar integer expression by `var`; `None` where it is not affine in it.
+pub fn split(expr: &Expr, var: &Var) -> Option<Affine> {
+    let dtype = expr.dtype();
+    if !expr.ty().is_scalar() || !dtype.is_int() {
+        return None;
+    }
+    let zero = || Expr::int_of(0, dtype);
+    if expr.as_var() == Some(var) {
+        return Some(Affine { coeff: Expr::int_of(1, dtype), rest: zero() });
+    }
+    if !uses(expr, var) {
+        return Some(Affine { coeff: zero(), rest: expr.clone() });
+    }
+    match expr.node() {
+        Node::Binary(BinaryOp::Add, a, b) => {
+            let (a, b) = (split(a, var)?, split(b, var)?);
+            Some(Affine { coeff: sum(a.coeff, b.coeff), rest: sum(a.rest, b.rest) })
+        }
+        Node::Binary(BinaryOp::Sub, a, b) => {
+            let (a, b) = (split(a, var)?, split(b, var)?);
+            Some(Affine { coeff: difference(a.coeff, b.coeff), rest: difference(a.rest, b.rest) })
+        }
+        Node::Binary(BinaryOp::Mul, a, b) => {
+            let (inner, factor) = if uses(b, var) { (b, a) } else { (a, b) };
+            if uses(factor, var) {
+                return None;
+            }
+            let inner = split(inner, var)?;
+            Some(Affine {
+                coeff: product(inner.coeff, factor.clone()),
+                rest: product(inner.rest, factor.clone()),
+            })
+        }
+        Node::Cast(inner) if inner.dtype().is_int() && inner.dtype().bytes() <= dtype.bytes() => {
+            let inner = split(inner, var)?;
+            Some(Affine { coeff: widen(inner.coeff, dtype), rest: widen(inner.rest, dtype) })
+        }
+        _ => None,
+    }
+}
+
+/// Whether `var` occurs in the expression.
+pub fn uses(expr: &Expr, var: &Var) -> bool {
+    fn go(expr: &Expr, var: &Var, seen: &mut HashSet<Expr>) -> bool {
+        if let Some(found) = expr.as_var() {
+            return found == var;
+        }
+        let children = expr.children();
+        !children.is_empty() && seen.insert(expr.clone()) && children.into_iter().any(|c| go(c, var, seen))
+    }
+    go(expr, var, &mut HashSet::new())
+}
+
+/// Whether `var` occurs in any expression of the statement.
+pub fn stmt_uses(stmt: &Stmt, var: &Var) -> bool {
+    let mut found = false;
+    for_each_stmt(stmt, &mut |s| found = found || stmt_exprs(s).into_iter().any(|e| uses(e, var)));
+    found
+}
+
+/// Calls `f` once on every distinct node of the expression, operands after what holds them.
+pub fn for_each_distinct(expr: &Expr, f: &mut dyn FnMut(&Expr)) {
+    fn go(expr: &Expr, f: &mut dyn FnMut(&Expr), seen: &mut HashSet<Expr>) {
+        if seen.insert(expr.clone()) {
+            f(expr);
+            expr.children().into_iter().for_each(|child| go(child, f, seen));
+        }
+    }
+    go(expr, f, &mut HashSet::new());
+}
+
+/// The parts of a conjunction, in order; marks of likelihood are looked through.
+pub fn conjuncts(cond: &Expr) -> Vec<Expr> {
+    match cond.node() {
+        Node::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        Node::Call(coulis_ir::Intrinsic::Likely, args) => conjuncts(&args[0]),
+        _ => vec![cond.clone()],
+    }
+}
+
+/// A comparison of integers as `lhs - rhs < 0`; `None` for anything else.
+pub fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
+    let Node::Binary(op, a, b) = cond.node() else { return None };
+    if !a.dtype().is_int() || !a.ty().is_scalar() {
+        return None;
+    }
+    let one = Expr::int_of(1, a.dtype());
+    match op {
+        BinaryOp::Lt => Some((a.clone(), b.clone())),
+        BinaryOp::Gt => Some((b.clone(), a.clone())),
+        BinaryOp::Le => Some((a.clone(), sum(b.clone(), one))),
+        BinaryOp::Ge => Some((b.clone(), sum(a.clone(), one))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_splits_into_coefficient_and_rest() {
+        let (i, k, s) =
+            (Var::new("i", DType::I32), Var::new("k", DType::I32), Var::new("stride", DType::I32));
+        let (i, s) = (i.expr(), s.expr());
+        let index = i.clone() * s.clone() + (Expr::int(3) + k.expr() * Expr::int(4)) * s.clone();
+        let found = split(&index, &k).unwrap();
+        assert_eq!(found.coeff, Expr::int(4) * s.clone());
+        assert_eq!(found.rest, i * s.clone() + Expr::int(3) * s);
+    }
+
+    #[test]
+    fn products_of_the_variable_with_itself_are_not_affine() {
+        let k = Var::new("k", DType::I32);
+        assert_eq!(split(&(k.expr() * k.expr()), &k), None);
+        assert_eq!(split(&k.expr().floordiv(Expr::int(2)), &k), None);
+    }
+
+    #[test]
+    fn splitting_looks_through_widening_casts() {
+        let k = Var::new("k", DType::I32);
+        let found = split(&((k.expr() + Expr::int(2)).cast(DType::I64)), &k).unwrap();
+        assert_eq!(found.coeff, Expr::int_of(1, DType::I64));
+        assert_eq!(found.rest, Expr::int_of(2, DType::I64));
+    }
+}

@@ -1,0 +1,86 @@
+//! Fresh variables for copies of statements, so that no variable is bound at two places.
+
+use std::collections::HashMap;
+
+use coulis_ir::visit::{substitute_expr, substitute_stmt};
+use coulis_ir::{Buffer, Expr, Stmt, Var};
+
+/// The statement with variables replaced in it, and every variable that it binds made fresh.
+pub fn copy_with(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+    fresh(stmt, map)
+}
+
+fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+    let on = |e: &Expr| substitute_expr(e, map);
+    let rename = |var: &Var| {
+        let new = var.fresh();
+        let mut inner = map.clone();
+        inner.insert(var.clone(), new.expr());
+        (new, inner)
+    };
+    match stmt {
+        Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|s| fresh(s, map)).collect()),
+        Stmt::For { var, min, extent, kind, body } => {
+            let (new, inner) = rename(var);
+            Stmt::for_(new, on(min), on(extent), *kind, fresh(body, &inner))
+        }
+        Stmt::If { cond, then, otherwise } => Stmt::If {
+            cond: on(cond),
+            then: Box::new(fresh(then, map)),
+            otherwise: otherwise.as_ref().map(|s| Box::new(fresh(s, map))),
+        },
+        Stmt::Let { var, value, body } => {
+            let (new, inner) = rename(var);
+            Stmt::let_(new, on(value), fresh(body, &inner))
+        }
+        Stmt::Allocate { buffer, body } => Stmt::allocate(buffer.clone(), fresh(body, map)),
+        Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
+            node: node.clone(),
+            key: key.clone(),
+            value: value.clone(),
+            body: Box::new(fresh(body, map)),
+        },
+        Stmt::LaunchThread { tag, var, extent, body } => {
+            let (new, inner) = rename(var);
+            let body = Box::new(fresh(body, &inner));
+            Stmt::LaunchThread { tag: *tag, var: new, extent: on(extent), body }
+        }
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Sync(_) => substitute_stmt(stmt.clone(), map),
+    }
+}
+
+/// The statement with every access to the memory `from.data` going through `edit(buffer, index)`, which gives the
+/// new buffer and index. Accesses have one index.
+pub fn redirect_accesses(
+    stmt: Stmt,
+    data: &Var,
+    edit: &mut dyn FnMut(&Buffer, &Expr) -> (Buffer, Expr),
+) -> Stmt {
+    use coulis_ir::expr::Node;
+    use coulis_ir::visit::{map_children, rewrite_stmt};
+
+    fn on_expr(expr: &Expr, data: &Var, edit: &mut dyn FnMut(&Buffer, &Expr) -> (Buffer, Expr)) -> Expr {
+        let new = map_children(expr, &mut |child| on_expr(child, data, edit));
+        match new.node() {
+            Node::Load(buffer, indices) if buffer.data == *data && indices.len() == 1 => {
+                let (buffer, index) = edit(buffer, &indices[0]);
+                Expr::load(buffer, vec![index])
+            }
+            _ => new,
+        }
+    }
+    let edit = std::cell::RefCell::new(edit);
+    rewrite_stmt(stmt, &mut |e| on_expr(e, data, &mut **edit.borrow_mut()), &mut |s| match s {
+        Stmt::Store { buffer, indices, value } if buffer.data == *data && indices.len() == 1 => {
+            let (buffer, index) = (edit.borrow_mut())(&buffer, &indices[0]);
+            Stmt::Store { buffer, indices: vec![index], value }
+        }
+        other => other,
+    })
+}

@@ -1,0 +1,165 @@
+//! Every access becomes one-dimensional.
+//!
+//! A parameter with more than one dimension, or with strides, is accessed through a one-dimensional alias of its
+//! memory: `strides[0] * shape[0]` elements where it has strides, the product of its extents otherwise. Allocated
+//! buffers become one-dimensional themselves; their printed size is simplified, that of their views is not.
+//! Memory of a small constant size is aligned to the largest power of two that is at most its size in bytes.
+//!
+//! Source: seed 003, all listings. `bool` stays `bool`, where the reference stores `int8`.
+
+use std::collections::HashMap;
+
+use coulis_ir::buffer::BufferId;
+use coulis_ir::expr::{Expr, Node};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{map_children, rewrite_stmt};
+use coulis_ir::{Buffer, DType, Form, Kernel, Stmt};
+
+use crate::affine::{product, sum};
+use crate::pass::{Context, LowerError, Pass};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "flatten_buffers",
+    from: Form::Nest,
+    to: Form::Nest,
+    run: flatten_buffers,
+    doc: "makes every access one-dimensional, through aliases where buffers have strides or several dimensions",
+};
+
+/// Makes every access one-dimensional.
+pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let mut flat = Flattener::default();
+    flat.allocations(&kernel.body);
+    let flat = std::cell::RefCell::new(flat);
+    let body = rewrite_stmt(kernel.body, &mut |e| flat.borrow_mut().expr(e), &mut |s| match s {
+        Stmt::Store { buffer, indices, value } => {
+            let index = flat_index(&buffer, &indices);
+            Stmt::Store { buffer: flat.borrow_mut().view(&buffer), indices: vec![index], value }
+        }
+        Stmt::Allocate { buffer, body } => {
+            Stmt::Allocate { buffer: flat.borrow_mut().allocated(&buffer), body }
+        }
+        other => other,
+    });
+    Ok(Kernel { body, ..kernel })
+}
+
+/// Position of an element in the memory of its buffer, by its strides, or row-major where it has none.
+pub fn flat_index(buffer: &Buffer, indices: &[Expr]) -> Expr {
+    let dtype = index_dtype(buffer, indices);
+    let mut total: Option<Expr> = None;
+    for (axis, index) in indices.iter().enumerate() {
+        let index = crate::affine::widen(index.clone(), dtype);
+        total = Some(match (total, buffer.strides.get(axis)) {
+            (total, Some(stride)) => {
+                let term = product(index, crate::affine::widen(stride.clone(), dtype));
+                total.map_or(term.clone(), |t| sum(t, term))
+            }
+            (None, None) => index,
+            (Some(t), None) => {
+                let extent = crate::affine::widen(buffer.shape[axis].clone(), dtype);
+                sum(product(t, extent), index)
+            }
+        });
+    }
+    total.unwrap_or_else(|| Expr::int(0))
+}
+
+/// The widest type among indices, extents and strides.
+fn index_dtype(buffer: &Buffer, indices: &[Expr]) -> DType {
+    let symbolic = buffer.shape.iter().chain(&buffer.strides).filter(|e| e.as_int().is_none());
+    indices
+        .iter()
+        .chain(symbolic)
+        .map(Expr::dtype)
+        .reduce(coulis_ir::expr::promoted_dtype)
+        .unwrap_or(DType::I32)
+}
+
+/// Number of elements from the first to past the last, as the text shows it: not simplified.
+fn flat_extent(buffer: &Buffer) -> Expr {
+    match (buffer.strides.first(), buffer.shape.first()) {
+        (Some(stride), Some(extent)) => {
+            let (stride, extent) = Expr::promoted(stride.clone(), extent.clone());
+            product(stride, extent)
+        }
+        (_, None) => Expr::int(1),
+        (None, Some(first)) => buffer.shape[1..].iter().fold(first.clone(), |total, extent| {
+            let (total, extent) = Expr::promoted(total, extent.clone());
+            product(total, extent)
+        }),
+    }
+}
+
+/// `wanted`, halved until it is at most the constant size in bytes.
+fn fitting_align(wanted: u32, extent: &Expr, dtype: DType) -> u32 {
+    let Some(n) = extent.as_int() else { return wanted };
+    let bytes = (n * dtype.bytes() as i128).max(dtype.bytes() as i128);
+    let mut align = wanted;
+    while align > 1 && i128::from(align) > bytes {
+        align /= 2;
+    }
+    align
+}
+
+#[derive(Default)]
+struct Flattener {
+    views: HashMap<BufferId, Buffer>,
+    allocated: HashMap<BufferId, Buffer>,
+}
+
+impl Flattener {
+    /// Makes the one-dimensional form of every allocation, and the view through which it is accessed.
+    fn allocations(&mut self, body: &Stmt) {
+        coulis_ir::visit::for_each_stmt(body, &mut |s| {
+            let Stmt::Allocate { buffer, .. } = s else { return };
+            let shown = flat_extent(buffer);
+            let size = Analyzer::new().simplify(&shown);
+            let align = fitting_align(buffer.align, &size, buffer.dtype);
+            let unchanged = buffer.shape == [size.clone()] && buffer.align == align;
+            let flat = if unchanged {
+                buffer.clone()
+            } else {
+                buffer.derive(|b| {
+                    b.shape = vec![size.clone()];
+                    b.align = align;
+                })
+            };
+            let view =
+                if shown == size { flat.clone() } else { flat.derive(|b| b.shape = vec![shown.clone()]) };
+            self.allocated.insert(buffer.id, flat);
+            self.views.insert(buffer.id, view);
+        });
+    }
+
+    fn allocated(&self, buffer: &Buffer) -> Buffer {
+        self.allocated.get(&buffer.id).unwrap_or(buffer).clone()
+    }
+
+    /// The one-dimensional buffer through which `buffer` is accessed: itself where that is what it is.
+    fn view(&mut self, buffer: &Buffer) -> Buffer {
+        if buffer.rank() == 1 && buffer.strides.is_empty() && !self.views.contains_key(&buffer.id) {
+            return buffer.clone();
+        }
+        let make = || {
+            buffer.derive(|b| {
+                b.shape = vec![flat_extent(buffer)];
+                b.strides = Vec::new();
+            })
+        };
+        self.views.entry(buffer.id).or_insert_with(make).clone()
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let new = map_children(expr, &mut |child| self.expr(child));
+        match new.node() {
+            Node::Load(buffer, indices) => {
+                let index = flat_index(buffer, indices);
+                let view = self.view(buffer);
+                Expr::load(view, vec![index])
+            }
+            _ => new,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Allocations move to the outermost place that still serves their uses.
+//!
+//! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration or
+//! thread needs its own memory, and under a binding that an extent uses. A buffer that copies of a loop body share is
+//! allocated once. Source: seed 003's lowering (storage rewrite), without its sharing of memory between buffers of
+//! disjoint lifetimes.
+
+use std::collections::{HashMap, HashSet};
+
+use coulis_ir::buffer::BufferId;
+use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt, Var};
+
+use crate::affine::uses;
+use crate::binders::redirect_accesses;
+use crate::pass::{Context, LowerError, Pass};
+use crate::walk::map_children;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "hoist_allocations",
+    from: Form::Flat,
+    to: Form::Flat,
+    run: hoist_allocations,
+    doc: "moves allocations to the top of the function, or of the parallel loop or thread that uses them",
+};
+
+/// Moves allocations outwards.
+pub fn hoist_allocations(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let mut hoist = Hoist::default();
+    let mut pending = Vec::new();
+    let body = hoist.walk(kernel.body, &mut pending);
+    let body = hoist.place(body, pending);
+    Ok(Kernel { body, ..kernel })
+}
+
+#[derive(Default)]
+struct Hoist {
+    placed: HashSet<BufferId>,
+}
+
+impl Hoist {
+    /// The statement without its allocations, which are added to `pending` in order of the text.
+    fn walk(&mut self, stmt: Stmt, pending: &mut Vec<Buffer>) -> Stmt {
+        match stmt {
+            Stmt::Allocate { buffer, body } => {
+                if !pending.contains(&buffer) {
+                    pending.push(buffer);
+                }
+                self.walk(*body, pending)
+            }
+            Stmt::For { var, min, extent, kind, body } => {
+                let mut inner = Vec::new();
+                let body = self.walk(*body, &mut inner);
+                let stay = |b: &Buffer| kind == LoopKind::Parallel || depends_on(b, &var);
+                let body = self.keep(body, inner, pending, &stay);
+                Stmt::for_(var, min, extent, kind, body)
+            }
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let mut inner = Vec::new();
+                let body = self.walk(*body, &mut inner);
+                let body = Box::new(self.place(body, inner));
+                Stmt::LaunchThread { tag, var, extent, body }
+            }
+            Stmt::Let { var, value, body } => {
+                let mut inner = Vec::new();
+                let body = self.walk(*body, &mut inner);
+                let body = self.keep(body, inner, pending, &|b| depends_on(b, &var));
+                Stmt::let_(var, value, body)
+            }
+            other => map_children(other, &mut |s| self.walk(s, pending)),
+        }
+    }
+
+    /// Allocates around `body` those buffers that must stay, and passes the others up.
+    fn keep(
+        &mut self,
+        body: Stmt,
+        inner: Vec<Buffer>,
+        pending: &mut Vec<Buffer>,
+        stay: &dyn Fn(&Buffer) -> bool,
+    ) -> Stmt {
+        let (here, up): (Vec<Buffer>, Vec<Buffer>) = inner.into_iter().partition(|b| stay(b));
+        for buffer in up {
+            if !pending.contains(&buffer) {
+                pending.push(buffer);
+            }
+        }
+        self.place(body, here)
+    }
+
+    /// Allocates the buffers around `body`; one that is allocated elsewhere already gets a copy of its own here.
+    fn place(&mut self, body: Stmt, buffers: Vec<Buffer>) -> Stmt {
+        buffers.into_iter().rev().fold(body, |body, buffer| {
+            if self.placed.insert(buffer.id) {
+                return Stmt::allocate(buffer, body);
+            }
+            let new = buffer.derive(|b| b.data = buffer.data.fresh());
+            let mut views = HashMap::from([(buffer.id, new.clone())]);
+            let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
+                let view = views.entry(b.id).or_insert_with(|| b.derive(|d| d.data = new.data.clone()));
+                (view.clone(), index.clone())
+            });
+            Stmt::allocate(new, body)
+        })
+    }
+}
+
+fn depends_on(buffer: &Buffer, var: &Var) -> bool {
+    buffer.shape.iter().any(|e| uses(e, var))
+}

@@ -1,0 +1,510 @@
+//! Loops marked `vectorized` become ramps, broadcasts and vector operations.
+//!
+//! All lanes of one statement run before the next statement, which is legal because lanes were shown to touch
+//! disjoint memory; a loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed
+//! `x_s`, and so does any single statement without a vector form (a gather through an index array).
+//!
+//! Guards. A branch whose condition does not depend on the lane stays. One that bounds the lane
+//! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
+//! shorter vectors and at last by single elements. In simple mode such a loop becomes serial, as the reference has
+//! it. One that reads memory by the lane becomes a select of new and old value in each store under it; loads under it
+//! are then performed for every lane, which reads elements inside the loop's domain whose value is not used.
+//!
+//! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
+//! between would change what it reads (a tuple state, all of whose components are computed before any is stored),
+//! the value waits in a local buffer of one element a lane, which compilers keep in a register.
+//!
+//! Buffers that the body allocates get one copy a lane, interleaved.
+
+use std::collections::HashMap;
+
+use coulis_ir::buffer::BufferId;
+use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
+use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
+
+use crate::affine::{
+    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
+};
+use crate::binders::{copy_with, redirect_accesses};
+use crate::independent::lanes_are_independent;
+use crate::pass::{Context, LowerError, Pass};
+use crate::vector_expr::{Lanes, NotAVector, may_trap};
+use crate::walk::{map_children, try_map_children};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "vectorize_loops",
+    from: Form::Nest,
+    to: Form::Flat,
+    run: vectorize_loops,
+    doc: "turns vectorized loops into vector operations, with shorter vectors where a guard cuts the lanes",
+};
+
+/// Most lanes of one vector.
+pub const MAX_LANES: i128 = 1 << 16;
+
+/// Turns vectorized loops into vector operations.
+pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+    let body = walk(kernel.body, &Analyzer::new(), context)?;
+    Ok(Kernel { body, ..kernel })
+}
+
+fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerError> {
+    match stmt {
+        Stmt::For { var, min, extent, kind: LoopKind::Vectorized, body } => {
+            vectorized(&var, &min, &extent, *body, known, context)
+        }
+        Stmt::For { var, min, extent, kind, body } => {
+            let mut inner = known.clone();
+            inner.bind(&var, &min, &extent);
+            Ok(Stmt::for_(var, min, extent, kind, walk(*body, &inner, context)?))
+        }
+        other => try_map_children(other, &mut |s| walk(s, known, context)),
+    }
+}
+
+/// The loop run one iteration after another, its variable renamed.
+fn serial(var: &Var, min: &Expr, extent: &Expr, body: Stmt) -> Stmt {
+    let new = var.renamed(&format!("{}_s", var.name()));
+    let body = substitute_stmt(body, &HashMap::from([(var.clone(), new.expr())]));
+    Stmt::for_(new, min.clone(), extent.clone(), LoopKind::Serial, body)
+}
+
+fn vectorized(
+    var: &Var,
+    min: &Expr,
+    extent: &Expr,
+    body: Stmt,
+    known: &Analyzer,
+    context: &Context,
+) -> Result<Stmt, LowerError> {
+    let name = || var.name().to_owned();
+    let Some(count) = extent.as_int() else {
+        let extent = coulis_ir::print::print_expr(extent);
+        return Err(LowerError::VectorizeExtent { var: name(), extent });
+    };
+    if count > MAX_LANES {
+        return Err(LowerError::VectorizeLanes { var: name(), found: count, limit: MAX_LANES });
+    }
+    if count <= 0 {
+        return Ok(Stmt::NOP);
+    }
+    let mut has_inner = false;
+    for_each_stmt(&body, &mut |s| {
+        has_inner |= matches!(s, Stmt::For { kind: LoopKind::Vectorized, .. });
+    });
+    if has_inner {
+        return walk(serial(var, min, extent, body), known, context);
+    }
+    if count == 1 {
+        return Ok(substitute_stmt(body, &HashMap::from([(var.clone(), min.clone())])));
+    }
+    let lane = var.fresh();
+    let position = sum(min.clone(), lane.expr());
+    let inner = substitute_stmt(body.clone(), &HashMap::from([(var.clone(), position)]));
+    let inner = inline_index_lets(inner);
+    let inner = expand_allocations(inner, &lane, count);
+    let mut known = known.clone();
+    known.bind(&lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
+    let lanes = Lanes { var: lane, count: count as u32 };
+    let guarded = context.simple_mode && has_lane_guard(&inner, &lanes);
+    if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
+        return Ok(serial(var, min, extent, body));
+    }
+    Ok(Vectorizer { known }.stmt(&inner, &lanes, None))
+}
+
+/// Puts lets of values that read no memory in the place of their uses, so that indices show what they are.
+fn inline_index_lets(stmt: Stmt) -> Stmt {
+    match stmt {
+        Stmt::Let { var, value, body } if loads_of(&value).is_empty() => {
+            inline_index_lets(substitute_stmt(*body, &HashMap::from([(var, value)])))
+        }
+        other => map_children(other, &mut inline_index_lets),
+    }
+}
+
+/// Gives every lane its own copy of the buffers that the body allocates: element `i` of lane `l` is `i * lanes + l`.
+fn expand_allocations(stmt: Stmt, lane: &Var, count: i128) -> Stmt {
+    match stmt {
+        Stmt::Allocate { buffer, body } => {
+            let body = expand_allocations(*body, lane, count);
+            let widened = |b: &Buffer| {
+                let extent = b.shape.first().cloned().unwrap_or_else(|| Expr::int(1));
+                let n = Expr::int_of(count, extent.dtype());
+                vec![product(extent, n)]
+            };
+            let new = Buffer::new(&buffer.name, buffer.dtype, widened(&buffer), buffer.scope);
+            let mut views: HashMap<BufferId, Buffer> = HashMap::from([(buffer.id, new.clone())]);
+            let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
+                let view = views.entry(b.id).or_insert_with(|| {
+                    b.derive(|d| {
+                        d.data = new.data.clone();
+                        d.shape = widened(b);
+                    })
+                });
+                let dtype = index.dtype();
+                let dtype = if dtype.bytes() < lane.dtype().bytes() { lane.dtype() } else { dtype };
+                let scaled = product(widen(index.clone(), dtype), Expr::int_of(count, dtype));
+                (view.clone(), sum(scaled, widen(lane.expr(), dtype)))
+            });
+            Stmt::allocate(new, body)
+        }
+        other => map_children(other, &mut |s| expand_allocations(s, lane, count)),
+    }
+}
+
+/// Data pointers of the memory that the expression reads.
+fn loads_of(expr: &Expr) -> Vec<Var> {
+    let mut found = Vec::new();
+    for_each_distinct(expr, &mut |e| {
+        if let Node::Load(buffer, _) = e.node() {
+            found.push(buffer.data.clone());
+        }
+    });
+    found
+}
+
+/// What one part of a condition says of the lanes.
+enum Part {
+    /// The same for all lanes.
+    Same,
+    /// Holds exactly for the lanes below the bound.
+    Below(Expr),
+    /// Depends on memory that the lane selects.
+    Data,
+    /// Anything else.
+    Other,
+}
+
+fn classify(cond: &Expr, lanes: &Lanes) -> Part {
+    if !uses(cond, &lanes.var) {
+        return Part::Same;
+    }
+    if let Some(bound) = upper_bound(cond, &lanes.var) {
+        return Part::Below(bound);
+    }
+    let mut reads = false;
+    for_each_distinct(cond, &mut |e| {
+        reads |= matches!(e.node(), Node::Load(..)) && uses(e, &lanes.var);
+    });
+    if reads { Part::Data } else { Part::Other }
+}
+
+/// The `T` such that the condition says `lane < T`.
+fn upper_bound(cond: &Expr, lane: &Var) -> Option<Expr> {
+    let (lhs, rhs) = as_negative(cond)?;
+    let (lhs, rhs) = (split(&lhs, lane)?, split(&rhs, lane)?);
+    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step > 0)?;
+    let room = difference(rhs.rest, lhs.rest);
+    if step == 1 {
+        return Some(room);
+    }
+    let dtype = room.dtype();
+    Some(sum(room, Expr::int_of(step - 1, dtype)).floordiv(Expr::int_of(step, dtype)))
+}
+
+fn has_lane_guard(stmt: &Stmt, lanes: &Lanes) -> bool {
+    let mut found = false;
+    for_each_stmt(stmt, &mut |s| {
+        if let Stmt::If { cond, .. } = s {
+            found |= conjuncts(cond)
+                .iter()
+                .any(|part| matches!(classify(part, lanes), Part::Below(_) | Part::Other));
+        }
+    });
+    found
+}
+
+/// Lengths of the shorter vectors that cover part of `lanes` lanes, ending with 1. Each divides the one before.
+fn shorter(lanes: u32) -> Vec<u32> {
+    let mut chain = Vec::new();
+    let mut last = lanes;
+    while last > 1 {
+        let by = if last >= 64 { 8 } else { 4 };
+        let wanted = if last <= 8 { 1 } else { last / by };
+        last = (1..=wanted).rev().find(|n| last % n == 0).unwrap_or(1);
+        chain.push(last);
+    }
+    chain
+}
+
+struct Vectorizer {
+    known: Analyzer,
+}
+
+impl Vectorizer {
+    /// The statement for all lanes; `mask` tells, lane by lane, whether its stores happen.
+    fn stmt(&self, stmt: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Stmt {
+        self.try_stmt(stmt, lanes, mask).unwrap_or_else(|NotAVector| {
+            let body = match mask {
+                Some(mask) => Stmt::if_(mask.clone(), stmt.clone()),
+                None => stmt.clone(),
+            };
+            let dtype = lanes.var.dtype();
+            let (zero, count) = (Expr::int_of(0, dtype), Expr::int_of(i128::from(lanes.count), dtype));
+            serial(&lanes.var, &zero, &count, body)
+        })
+    }
+
+    fn try_stmt(&self, stmt: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Result<Stmt, NotAVector> {
+        match stmt {
+            Stmt::Seq(stmts) => Ok(Stmt::seq(stmts.iter().map(|s| self.stmt(s, lanes, mask)))),
+            Stmt::For { var, min, extent, kind, body } => {
+                if uses(min, &lanes.var) || uses(extent, &lanes.var) {
+                    return Err(NotAVector);
+                }
+                Ok(Stmt::for_(var.clone(), min.clone(), extent.clone(), *kind, self.stmt(body, lanes, mask)))
+            }
+            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise.as_deref(), lanes, mask),
+            Stmt::Store { buffer, indices, value } => {
+                let [index] = indices.as_slice() else { return Err(NotAVector) };
+                let at = lanes.index(index)?;
+                if at.lanes() == 1 {
+                    return Err(NotAVector);
+                }
+                let mut value = lanes.vector(value)?;
+                if let Some(mask) = mask {
+                    let old = Expr::load(buffer.clone(), vec![at.clone()]);
+                    value = Expr::select(lanes.vector(mask)?, value, old);
+                }
+                Ok(Stmt::store(buffer, vec![at], value))
+            }
+            Stmt::Let { var, value, body } => {
+                if !uses(value, &lanes.var) {
+                    return Ok(Stmt::let_(var.clone(), value.clone(), self.stmt(body, lanes, mask)));
+                }
+                let uses_it = |s: &Stmt| stmt_exprs(s).into_iter().any(|e| uses(e, var));
+                self.with_value(var.name(), value, &[body], &uses_it, lanes, |value| {
+                    let map = HashMap::from([(var.clone(), value)]);
+                    self.stmt(&substitute_stmt((**body).clone(), &map), lanes, mask)
+                })
+            }
+            Stmt::Allocate { buffer, body } => {
+                Ok(Stmt::allocate(buffer.clone(), self.stmt(body, lanes, mask)))
+            }
+            Stmt::Annotate { node, key, value, body } => Ok(Stmt::Annotate {
+                node: node.clone(),
+                key: key.clone(),
+                value: value.clone(),
+                body: Box::new(self.stmt(body, lanes, mask)),
+            }),
+            Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Sync(_) => Err(NotAVector),
+        }
+    }
+
+    /// `make(value)`, where the value is computed before `bodies` even if they store to what it reads: by itself
+    /// where no store comes between it and its uses, from a local buffer otherwise.
+    fn with_value(
+        &self,
+        name: &str,
+        value: &Expr,
+        bodies: &[&Stmt],
+        uses_it: &dyn Fn(&Stmt) -> bool,
+        lanes: &Lanes,
+        make: impl FnOnce(Expr) -> Stmt,
+    ) -> Result<Stmt, NotAVector> {
+        if outlives_stores(&loads_of(value), bodies, uses_it) {
+            return Ok(make(value.clone()));
+        }
+        let dtype = lanes.var.dtype();
+        let extent = Expr::int_of(i128::from(lanes.count), dtype);
+        let buffer = Buffer::new(name, value.dtype(), vec![extent], MemScope::Local);
+        let at = Expr::ramp(Expr::int_of(0, dtype), Expr::int_of(1, dtype), lanes.count);
+        let keep = Stmt::store(&buffer, vec![at], lanes.vector(value)?);
+        let rest = make(buffer.at(vec![lanes.var.expr()]));
+        Ok(Stmt::allocate(buffer, Stmt::seq([keep, rest])))
+    }
+
+    fn branch(
+        &self,
+        cond: &Expr,
+        then: &Stmt,
+        otherwise: Option<&Stmt>,
+        lanes: &Lanes,
+        mask: Option<&Expr>,
+    ) -> Result<Stmt, NotAVector> {
+        if !uses(cond, &lanes.var) {
+            return Ok(Stmt::If {
+                cond: cond.clone(),
+                then: Box::new(self.stmt(then, lanes, mask)),
+                otherwise: otherwise.map(|s| Box::new(self.stmt(s, lanes, mask))),
+            });
+        }
+        let mut parts = conjuncts(cond);
+        let mut then = then;
+        if otherwise.is_none() {
+            while let Stmt::If { cond, then: inner, otherwise: None } = then {
+                if !uses(cond, &lanes.var) {
+                    break;
+                }
+                parts.extend(conjuncts(cond));
+                then = inner;
+            }
+        }
+        let (mut same, mut bounds, mut data) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            match classify(&part, lanes) {
+                Part::Same => same.push(part),
+                Part::Below(bound) => bounds.push(bound),
+                Part::Data => data.push(part),
+                Part::Other => return Err(NotAVector),
+            }
+        }
+        if otherwise.is_some() && !(same.is_empty() && bounds.is_empty()) {
+            return Err(NotAVector);
+        }
+        let masked = match data.into_iter().reduce(Expr::and) {
+            Some(cond) => Stmt::If {
+                cond,
+                then: Box::new(then.clone()),
+                otherwise: otherwise.map(|s| Box::new(s.clone())),
+            },
+            None => then.clone(),
+        };
+        let inner = match bounds.into_iter().reduce(smaller) {
+            Some(bound) => self.cut(&bound, &masked, lanes, mask),
+            None => self.select(&masked, lanes, mask)?,
+        };
+        Ok(match same.into_iter().reduce(Expr::and) {
+            Some(cond) => Stmt::if_(cond, inner),
+            None => inner,
+        })
+    }
+
+    /// A branch on data: both sides run, and every store selects.
+    fn select(&self, branch: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Result<Stmt, NotAVector> {
+        let Stmt::If { cond, then, otherwise } = branch else {
+            return Ok(self.stmt(branch, lanes, mask));
+        };
+        let bodies: Vec<&Stmt> = [Some(&**then), otherwise.as_deref()].into_iter().flatten().collect();
+        let mut traps = false;
+        bodies.iter().for_each(|body| {
+            for_each_stmt(body, &mut |s| {
+                for expr in stmt_exprs(s) {
+                    for_each_distinct(expr, &mut |e| traps |= may_trap(e));
+                }
+            });
+        });
+        if traps {
+            return Err(NotAVector);
+        }
+        lanes.value(cond)?;
+        let is_store = |s: &Stmt| matches!(s, Stmt::Store { .. });
+        self.with_value("taken", cond, &bodies, &is_store, lanes, |cond| {
+            let with = |side: Expr| match mask {
+                Some(mask) => mask.clone().and(side),
+                None => side,
+            };
+            let yes = self.stmt(then, lanes, Some(&with(cond.clone())));
+            let no = otherwise.as_ref().map(|s| self.stmt(s, lanes, Some(&with(cond.logical_not()))));
+            Stmt::seq([Some(yes), no].into_iter().flatten())
+        })
+    }
+
+    /// The body for the lanes below `bound` only.
+    fn cut(&self, bound: &Expr, body: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Stmt {
+        let dtype = lanes.var.dtype();
+        let int = |n: u32| Expr::int_of(i128::from(n), dtype);
+        let wide = |n: i128| Expr::int_of(n, bound.dtype());
+        let whole = self.stmt(body, lanes, mask);
+        if self.known.can_prove(&bound.clone().ge(wide(lanes.count.into()))) {
+            return whole;
+        }
+        let passing = bound.clone().min(wide(lanes.count.into())).max(wide(0));
+        let passing = widen(self.known.simplify(&passing), dtype);
+        let n = Var::size(&format!("{}_n", lanes.var.name()), dtype);
+        let mut pieces = Vec::new();
+        let mut covered = lanes.count;
+        for length in shorter(lanes.count) {
+            let (start, left) = if covered == lanes.count {
+                (int(0), n.expr())
+            } else {
+                let start = product(n.expr().floordiv(int(covered)), int(covered));
+                (start, n.expr().floormod(int(covered)))
+            };
+            let piece = lanes.var.renamed(&format!("{}_s", lanes.var.name()));
+            let times = if length == 1 { left } else { left.floordiv(int(length)) };
+            let first = sum(start, product(piece.expr(), int(length)));
+            let inner = Lanes { var: lanes.var.fresh(), count: length };
+            let at = if length == 1 { first } else { sum(first, inner.var.expr()) };
+            let map = HashMap::from([(lanes.var.clone(), at)]);
+            let copy = copy_with(body, &map);
+            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let part = match (length, mask) {
+                (1, Some(mask)) => Stmt::if_(mask, copy),
+                (1, None) => copy,
+                (_, mask) => self.stmt(&copy, &inner, mask.as_ref()),
+            };
+            pieces.push(Stmt::range(piece, times, part));
+            covered = length;
+        }
+        let all_pass = n.expr().equal(int(lanes.count));
+        let choice =
+            Stmt::If { cond: all_pass, then: Box::new(whole), otherwise: Some(Box::new(Stmt::seq(pieces))) };
+        Stmt::let_(n, passing, choice)
+    }
+}
+
+fn smaller(a: Expr, b: Expr) -> Expr {
+    let (a, b) = Expr::promoted(a, b);
+    a.min(b)
+}
+
+/// Whether an expression that reads `memory` has the same value at all its uses in `bodies`: no store to what it
+/// reads comes before a use.
+fn outlives_stores(memory: &[Var], bodies: &[&Stmt], uses_it: &dyn Fn(&Stmt) -> bool) -> bool {
+    struct Walk<'a> {
+        memory: &'a [Var],
+        uses_it: &'a dyn Fn(&Stmt) -> bool,
+        changed: bool,
+        sound: bool,
+    }
+    impl Walk<'_> {
+        fn stmt(&mut self, stmt: &Stmt) {
+            self.sound &= !(self.changed && (self.uses_it)(stmt));
+            if let Stmt::Store { buffer, .. } = stmt {
+                self.changed |= self.memory.contains(&buffer.data);
+            }
+            // A store in a loop comes before the uses of the next iteration.
+            let times = if matches!(stmt, Stmt::For { .. }) { 2 } else { 1 };
+            for _ in 0..times {
+                stmt_children(stmt).into_iter().for_each(|s| self.stmt(s));
+            }
+        }
+    }
+    if memory.is_empty() {
+        return true;
+    }
+    let mut walk = Walk { memory, uses_it, changed: false, sound: true };
+    bodies.iter().for_each(|s| walk.stmt(s));
+    walk.sound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_vectors_divide_one_another_and_end_with_one() {
+        assert_eq!(shorter(1024), [128, 16, 4, 1]);
+        assert_eq!(shorter(16), [4, 1]);
+        assert_eq!(shorter(8), [1]);
+        for lanes in 2..=512 {
+            let mut last = lanes;
+            for n in shorter(lanes) {
+                assert!(last % n == 0 && n < last);
+                last = n;
+            }
+            assert_eq!(last, 1);
+        }
+    }
+}
