@@ -137,10 +137,10 @@ pub fn conjuncts(cond: &Expr) -> Vec<Expr> {
     }
 }
 
-/// A comparison of integers as `lhs - rhs < 0`; `None` for anything else.
+/// A comparison of signed integers as `lhs - rhs < 0`; `None` for anything else.
 pub fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
     let Node::Binary(op, a, b) = cond.node() else { return None };
-    if !a.dtype().is_int() || !a.ty().is_scalar() {
+    if !a.dtype().is_signed_int() || !a.ty().is_scalar() {
         return None;
     }
     let one = Expr::int_of(1, a.dtype());

@@ -9,10 +9,12 @@
 pub mod affine;
 mod binders;
 pub mod drop_likely;
+pub mod eliminate_common_subexpressions;
 pub mod flatten_buffers;
 pub mod hoist_allocations;
 pub mod hoist_ifs;
 mod independent;
+pub mod partition_loops;
 pub mod pass;
 pub mod remove_noop;
 pub mod rewrite_unsafe_select;

@@ -97,12 +97,14 @@ pub static PASSES: &[&Pass] = &[
     &crate::flatten_buffers::PASS,
     &crate::simplify::PASS,
     &crate::hoist_ifs::PASS,
+    &crate::partition_loops::PASS,
     &crate::vectorize_loops::PASS,
     &crate::unroll_loops::PASS,
     &crate::hoist_allocations::PASS,
     &crate::simplify::PASS_FLAT,
     &crate::remove_noop::PASS,
     &crate::rewrite_unsafe_select::PASS,
+    &crate::eliminate_common_subexpressions::PASS,
     &crate::drop_likely::PASS,
 ];
 

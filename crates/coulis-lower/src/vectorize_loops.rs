@@ -225,7 +225,7 @@ fn shorter(lanes: u32) -> Vec<u32> {
     while last > 1 {
         let by = if last >= 64 { 8 } else { 4 };
         let wanted = if last <= 8 { 1 } else { last / by };
-        last = (1..=wanted).rev().find(|n| last % n == 0).unwrap_or(1);
+        last = (1..=wanted).rev().find(|n| last.is_multiple_of(*n)).unwrap_or(1);
         chain.push(last);
     }
     chain

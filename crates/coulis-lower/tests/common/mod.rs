@@ -49,7 +49,8 @@ pub fn cpu() -> Target {
 /// The kernel lowered.
 pub fn lowered(kernel: &Kernel, simple_mode: bool) -> Kernel {
     let target = cpu();
-    lower(kernel.clone(), &Options { target: &target, simple_mode }, &mut |_, _| {}).unwrap()
+    lower(kernel.clone(), &Options { target: &target, simple_mode }, &mut |_, _| {})
+        .expect("the kernel lowers")
 }
 
 /// The memory of all arguments after a run.
@@ -136,7 +137,7 @@ impl Machine {
                 assert!(values.len() == places.len() || values.len() == 1);
                 for (lane, at) in places.into_iter().enumerate() {
                     let value = values[lane.min(values.len() - 1)];
-                    self.memory.get_mut(&buffer.data).unwrap()[at] = value;
+                    self.memory.get_mut(&buffer.data).expect("alive")[at] = value;
                 }
             }
             Stmt::Let { var, value, body } => {

@@ -1,0 +1,260 @@
+//! Index arithmetic that a statement computes twice is bound to a name, `cse_var_1`, `cse_var_2`, and so on.
+//!
+//! From the outermost statement inwards, the largest computations of a statement are looked at first. One that
+//! occurs at least twice, and whose variables are all loop indices, lets or scalar parameters, is bound around the
+//! statement; one that is bound already is replaced; of any other, the parts are looked at. A loop or branch reports
+//! only what two of its header and bodies share, so that nothing moves out of a branch for the branch's sake.
+//! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
+//! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::visit::{map_children, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::{Form, Kernel, Param, Stmt};
+
+use crate::affine::for_each_distinct;
+use crate::pass::{Context, LowerError, Pass};
+use crate::vector_expr::may_trap;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "eliminate_common_subexpressions",
+    from: Form::Flat,
+    to: Form::Flat,
+    run: eliminate_common_subexpressions,
+    doc: "binds index arithmetic that a statement computes twice to a name",
+};
+
+/// Binds repeated index arithmetic to names.
+pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let scalars = kernel.params.iter().filter_map(|p| match p {
+        Param::Scalar(var) => Some(var.clone()),
+        Param::Buffer { .. } => None,
+    });
+    let mut names = Names { scope: scalars.collect(), ..Names::default() };
+    let body = names.visit(kernel.body);
+    Ok(Kernel { body, ..kernel })
+}
+
+/// Computations and how often they occur, in order of first occurrence.
+type Table = Vec<(Expr, usize)>;
+
+#[derive(Default)]
+struct Names {
+    /// Variables that a binding may use.
+    scope: Vec<Var>,
+    /// Values that have a name here.
+    bound: Vec<(Expr, Var)>,
+    n_made: usize,
+    tables: HashMap<Expr, Rc<Table>>,
+    facts: HashMap<Expr, Fact>,
+}
+
+/// What is known of an expression by itself.
+#[derive(Clone, Copy)]
+struct Fact {
+    /// Nodes in it, shared ones once a path, saturating.
+    size: usize,
+    /// Whether it consists of arithmetic on scalars only.
+    plain: bool,
+}
+
+impl Names {
+    fn visit(&mut self, stmt: Stmt) -> Stmt {
+        let mut stmt = stmt;
+        let mut bindings = Vec::new();
+        while let Some(binding) = self.bind_largest(&mut stmt, &bindings) {
+            bindings.push(binding);
+        }
+        let depth = (self.scope.len(), self.bound.len());
+        let stmt = match stmt {
+            Stmt::For { var, min, extent, kind, body } => {
+                self.scope.push(var.clone());
+                Stmt::for_(var, min, extent, kind, self.visit(*body))
+            }
+            Stmt::Let { var, value, body } => {
+                self.scope.push(var.clone());
+                self.bound.push((value.clone(), var.clone()));
+                Stmt::let_(var, value, self.visit(*body))
+            }
+            other => crate::walk::map_children(other, &mut |s| {
+                let depth = self.bound.len();
+                let s = self.visit(s);
+                self.bound.truncate(depth);
+                s
+            }),
+        };
+        self.scope.truncate(depth.0);
+        self.bound.truncate(depth.1);
+        // A later binding is smaller, and earlier ones may use it: it goes outside.
+        let n = bindings.len();
+        self.scope.truncate(self.scope.len() - n);
+        self.bound.truncate(self.bound.len() - n);
+        let mut values: Vec<(Var, Expr)> = bindings;
+        for later in 1..n {
+            let (var, value) = values[later].clone();
+            for (_, earlier) in &mut values[..later] {
+                *earlier = replace(earlier, &value, &var.expr(), &mut HashMap::new());
+            }
+        }
+        values.into_iter().fold(stmt, |body, (var, value)| Stmt::let_(var, value, body))
+    }
+
+    /// Binds one computation of the statement, after putting names that exist already; `None` when none is left.
+    fn bind_largest(&mut self, stmt: &mut Stmt, earlier: &[(Var, Expr)]) -> Option<(Var, Expr)> {
+        let mut work = self.of_stmt(stmt);
+        for part in earlier.iter().flat_map(|(_, value)| value.children()) {
+            for (expr, count) in self.of_expr(part).iter() {
+                add(&mut work, expr, *count);
+            }
+        }
+        loop {
+            let best = (0..work.len()).min_by_key(|&at| {
+                let expr = &work[at].0;
+                (Reverse(self.fact(expr).size), coulis_ir::print::print_expr(expr))
+            })?;
+            let (expr, count) = work.remove(best);
+            if let Some((_, var)) = self.bound.iter().find(|(value, _)| *value == expr) {
+                let name = var.expr();
+                *stmt = replace_in(std::mem::replace(stmt, Stmt::NOP), &expr, &name);
+                continue;
+            }
+            if count >= 2 && self.may_bind(&expr) {
+                self.n_made += 1;
+                let var = Var::new(&format!("cse_var_{}", self.n_made), expr.dtype());
+                *stmt = replace_in(std::mem::replace(stmt, Stmt::NOP), &expr, &var.expr());
+                self.scope.push(var.clone());
+                self.bound.push((expr.clone(), var.clone()));
+                return Some((var, expr));
+            }
+            for child in expr.children() {
+                for (part, _) in self.of_expr(child).iter() {
+                    add(&mut work, part, count);
+                }
+            }
+        }
+    }
+
+    fn may_bind(&self, expr: &Expr) -> bool {
+        let mut legal = true;
+        for_each_distinct(expr, &mut |e| {
+            legal &= !may_trap(e) && e.as_var().is_none_or(|v| self.scope.contains(v));
+        });
+        legal
+    }
+
+    fn fact(&mut self, expr: &Expr) -> Fact {
+        if let Some(fact) = self.facts.get(expr) {
+            return *fact;
+        }
+        let parts: Vec<Fact> = expr.children().into_iter().map(|c| self.fact(c)).collect();
+        let own = match expr.node() {
+            Node::Int(_)
+            | Node::Float(_)
+            | Node::Var(_)
+            | Node::Binary(..)
+            | Node::Not(_)
+            | Node::Cast(_)
+            | Node::Select(..) => expr.ty().is_scalar(),
+            Node::Call(..)
+            | Node::Load(..)
+            | Node::IfThenElse(..)
+            | Node::Ramp(..)
+            | Node::Broadcast(_)
+            | Node::Let(..) => false,
+        };
+        let fact = Fact {
+            size: parts.iter().fold(1, |n: usize, p| n.saturating_add(p.size)),
+            plain: own && parts.iter().all(|p| p.plain),
+        };
+        self.facts.insert(expr.clone(), fact);
+        fact
+    }
+
+    /// The largest computations in an expression that may get a name.
+    fn of_expr(&mut self, expr: &Expr) -> Rc<Table> {
+        if let Some(table) = self.tables.get(expr) {
+            return table.clone();
+        }
+        let children = expr.children();
+        let mut table = Table::new();
+        if !children.is_empty() {
+            if self.fact(expr).plain {
+                table.push((expr.clone(), 1));
+            } else {
+                for child in children {
+                    for (part, count) in self.of_expr(child).iter() {
+                        add(&mut table, part, *count);
+                    }
+                }
+            }
+        }
+        let table = Rc::new(table);
+        self.tables.insert(expr.clone(), table.clone());
+        table
+    }
+
+    fn of_stmt(&mut self, stmt: &Stmt) -> Table {
+        let header: Vec<Rc<Table>> = stmt_exprs(stmt).into_iter().map(|e| self.of_expr(e)).collect();
+        let bodies: Vec<Table> = stmt_children(stmt).into_iter().map(|s| self.of_stmt(s)).collect();
+        let parts = || header.iter().map(|t| &**t).chain(&bodies);
+        let only_shared = match stmt {
+            Stmt::For { .. } | Stmt::If { .. } => true,
+            Stmt::Seq(_)
+            | Stmt::Store { .. }
+            | Stmt::Let { .. }
+            | Stmt::Allocate { .. }
+            | Stmt::Annotate { .. }
+            | Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Sync(_) => false,
+        };
+        let mut seen = HashSet::new();
+        let mut shared = HashSet::new();
+        for (expr, _) in parts().flatten() {
+            if !seen.insert(expr.clone()) {
+                shared.insert(expr.clone());
+            }
+        }
+        let mut table = Table::new();
+        let mut at = HashMap::new();
+        for (expr, count) in parts().flatten().filter(|(e, _)| !only_shared || shared.contains(e)) {
+            let slot = *at.entry(expr.clone()).or_insert_with(|| {
+                table.push((expr.clone(), 0));
+                table.len() - 1
+            });
+            table[slot].1 += count;
+        }
+        table
+    }
+}
+
+fn add(table: &mut Table, expr: &Expr, count: usize) {
+    match table.iter_mut().find(|(e, _)| e == expr) {
+        Some((_, n)) => *n += count,
+        None => table.push((expr.clone(), count)),
+    }
+}
+
+fn replace_in(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
+    rewrite_stmt(stmt, &mut |e| replace(e, from, to, &mut HashMap::new()), &mut |s| s)
+}
+
+fn replace(expr: &Expr, from: &Expr, to: &Expr, memo: &mut HashMap<Expr, Expr>) -> Expr {
+    if expr == from {
+        return to.clone();
+    }
+    if let Some(done) = memo.get(expr) {
+        return done.clone();
+    }
+    let new = map_children(expr, &mut |child| replace(child, from, to, memo));
+    memo.insert(expr.clone(), new.clone());
+    new
+}

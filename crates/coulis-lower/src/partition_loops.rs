@@ -1,0 +1,423 @@
+//! Loops are cut at the values from which on a likely guard holds, or stops holding.
+//!
+//! A guard `k.outer * 16 + k.inner < m` is solved for the loop of `k.outer`, with loops inside it at full range: it
+//! surely holds for the first `m // 16` iterations. These become a loop without the guard, the others a loop that
+//! keeps it. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop
+//! loses what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets
+//! a branch on its index, so that its threads start once; vectorized and unrolled loops stay whole.
+//!
+//! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the
+//! reference has it. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
+//! its inner loops; before `vectorize_loops`, so that the main part has no guard on lanes.
+//!
+//! Source: seed 003, listing 6.
+
+use std::collections::HashMap;
+
+use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::{Form, Kernel, LoopKind, Stmt, TargetKind};
+
+use crate::affine::{
+    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
+};
+use crate::binders::copy_with;
+use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::simplify_stmt;
+use crate::walk::map_children;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "partition_loops",
+    from: Form::Nest,
+    to: Form::Nest,
+    run: partition_loops,
+    doc: "cuts loops where likely guards begin or cease to hold, so that the main part has none",
+};
+
+/// How many guarded parts may nest before loops in them stay whole; bounds the growth of the text.
+const MAX_DEPTH: u32 = 3;
+
+/// Cuts loops at their likely guards.
+pub fn partition_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+    if context.simple_mode {
+        return Ok(kernel);
+    }
+    let cut_constant = match context.target.kind {
+        TargetKind::Cpu => true,
+        TargetKind::Cuda | TargetKind::Hip => false,
+    };
+    let body = Partition { cut_constant }.stmt(kernel.body, &Analyzer::new(), 0);
+    Ok(Kernel { body, ..kernel })
+}
+
+struct Partition {
+    cut_constant: bool,
+}
+
+/// A guard and the iterations for which it holds.
+struct Guard {
+    /// The comparison as it stands in the text.
+    cond: Expr,
+    /// It surely holds on this side of the cut.
+    side: Side,
+    /// The cut, in the type of the comparison.
+    cut: Expr,
+    /// Whether it surely fails on the other side.
+    exact: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Below,
+    From,
+}
+
+impl Partition {
+    fn stmt(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
+        match stmt {
+            Stmt::For { var, min, extent, kind, body } => {
+                let constant = min.as_int().is_some() && extent.as_int().is_some();
+                let may_cut = match kind {
+                    LoopKind::Serial | LoopKind::Parallel => depth <= MAX_DEPTH,
+                    LoopKind::Vectorized | LoopKind::Unrolled => false,
+                };
+                let guards = if may_cut && (self.cut_constant || !constant) && !is_cooperative(&body) {
+                    guards_of(&body, &var)
+                } else {
+                    Vec::new()
+                };
+                if guards.is_empty() {
+                    let mut inner = known.clone();
+                    inner.bind(&var, &min, &extent);
+                    let body = self.stmt(*body, &inner, depth);
+                    return Stmt::for_(var, min, extent, kind, body);
+                }
+                let target = Loop { var, min, extent, kind, body: *body };
+                self.cut(target, guards, known, depth)
+            }
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let mut inner = known.clone();
+                inner.bind(&var, &Expr::int_of(0, var.dtype()), &extent);
+                let body = Box::new(self.stmt(*body, &inner, depth));
+                Stmt::LaunchThread { tag, var, extent, body }
+            }
+            other => map_children(other, &mut |s| self.stmt(s, known, depth)),
+        }
+    }
+
+    fn cut(&self, target: Loop, guards: Vec<Guard>, known: &Analyzer, depth: u32) -> Stmt {
+        let zero = Expr::int_of(0, target.var.dtype());
+        let end = target.extent.clone();
+        // Offsets from the loop's first value: where the main part begins and ends.
+        let begin = target.offset(&guards, Side::From, known).unwrap_or_else(|| zero.clone());
+        let stop = match target.offset(&guards, Side::Below, known) {
+            Some(stop) if begin.is_int(0) || known.can_prove(&stop.clone().ge(begin.clone())) => stop,
+            Some(stop) => known.simplify(&stop.max(begin.clone())),
+            None => end.clone(),
+        };
+        let in_main: Vec<(Expr, bool)> = guards.iter().map(|g| (g.cond.clone(), true)).collect();
+        let fails = |side: Side| -> Vec<(Expr, bool)> {
+            let beyond = guards.iter().filter(|g| g.side == side && g.exact);
+            // With several guards on one side, the cut is where the first of them fails; only a lone one is known.
+            let lone = guards.iter().filter(|g| g.side == side).count() == 1;
+            beyond.filter(|_| lone).map(|g| (g.cond.clone(), false)).collect()
+        };
+        let pieces = [
+            (zero, begin.clone(), fails(Side::From), depth + 1),
+            (begin, stop.clone(), in_main, depth),
+            (stop, end, fails(Side::Below), depth + 1),
+        ];
+        if target.kind == LoopKind::Parallel {
+            return self.branch_on_index(target, pieces, known);
+        }
+        Stmt::seq(pieces.into_iter().map(|(from, to, facts, depth)| {
+            let length = target.length(&from, &to, known);
+            if length.as_int().is_some_and(|n| n <= 0) {
+                return Stmt::NOP;
+            }
+            let body = assume(target.body.clone(), &facts);
+            let body = simplify_stmt(body, known);
+            if body.is_nop() {
+                return Stmt::NOP;
+            }
+            let var = target.var.fresh();
+            let at = known.simplify(&sum(sum(target.min.clone(), from), var.expr()));
+            let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
+            let zero = Expr::int_of(0, var.dtype());
+            let piece = Stmt::for_(var, zero, length, target.kind, body);
+            self.again(simplify_stmt(piece, known), known, depth)
+        }))
+    }
+
+    /// Partitions inside a piece; the piece itself is not cut again.
+    fn again(&self, piece: Stmt, known: &Analyzer, depth: u32) -> Stmt {
+        match piece {
+            Stmt::For { var, min, extent, kind, body } => {
+                let mut inner = known.clone();
+                inner.bind(&var, &min, &extent);
+                let body = self.stmt(*body, &inner, depth);
+                Stmt::for_(var, min, extent, kind, body)
+            }
+            other => self.stmt(other, known, depth),
+        }
+    }
+
+    /// The parallel loop over all pieces, with a branch for the piece of each index.
+    fn branch_on_index(&self, target: Loop, pieces: [Piece; 3], known: &Analyzer) -> Stmt {
+        let mut inner = known.clone();
+        inner.bind(&target.var, &target.min, &target.extent);
+        let mut otherwise: Option<Stmt> = None;
+        for (from, to, facts, depth) in pieces.into_iter().rev() {
+            if target.length(&from, &to, known).as_int().is_some_and(|n| n <= 0) {
+                continue;
+            }
+            let body = simplify_stmt(assume(target.body.clone(), &facts), &inner);
+            let body = self.stmt(copy_with(&body, &HashMap::new()), &inner, depth);
+            otherwise = Some(match otherwise {
+                None => body,
+                Some(rest) if rest == body => body,
+                Some(rest) => {
+                    let below = target.var.expr().lt(sum(target.min.clone(), to));
+                    let otherwise = Some(Box::new(rest)).filter(|s| !s.is_nop());
+                    Stmt::If { cond: inner.simplify(&below), then: Box::new(body), otherwise }
+                }
+            });
+        }
+        let body = otherwise.unwrap_or(Stmt::NOP);
+        Stmt::for_(target.var, target.min, target.extent, target.kind, body)
+    }
+}
+
+/// First offset, offset past the last, comparisons whose value is known in it, and depth of what is in it.
+type Piece = (Expr, Expr, Vec<(Expr, bool)>, u32);
+
+struct Loop {
+    var: Var,
+    min: Expr,
+    extent: Expr,
+    kind: LoopKind,
+    body: Stmt,
+}
+
+impl Loop {
+    /// Iterations before the strictest cut on that side, between 0 and the extent.
+    fn offset(&self, guards: &[Guard], side: Side, known: &Analyzer) -> Option<Expr> {
+        let cuts = guards.iter().filter(|g| g.side == side).map(|g| g.cut.clone());
+        let cut = cuts.reduce(|a, b| {
+            let (a, b) = Expr::promoted(a, b);
+            match side {
+                Side::Below => a.min(b),
+                Side::From => a.max(b),
+            }
+        })?;
+        let (cut, min) = Expr::promoted(cut, self.min.clone());
+        let offset = known.simplify(&difference(cut, min));
+        let dtype = offset.dtype();
+        let (zero, extent) = (Expr::int_of(0, dtype), widen(self.extent.clone(), dtype));
+        let fits = known.can_prove(&offset.clone().le(extent.clone())) || is_part_of(&offset, &extent);
+        let offset = if fits { offset } else { offset.min(extent) };
+        let offset =
+            if known.can_prove(&offset.clone().ge(zero.clone())) { offset } else { offset.max(zero) };
+        let offset = known.simplify(&offset);
+        Some(widen(offset, self.var.dtype()))
+    }
+
+    /// `to - from`, in the spelling of the reference where it is the rest of a split.
+    fn length(&self, from: &Expr, to: &Expr, known: &Analyzer) -> Expr {
+        if let (Some((whole, by)), Some((part, by2))) = (ceil_quotient(to), floor_quotient(from))
+            && by == by2
+            && whole == part
+        {
+            let dtype = to.dtype();
+            let (by, less) = (Expr::int_of(by, dtype), Expr::int_of(by - 1, dtype));
+            let rest = sum(part.floormod(by.clone()), less).floordiv(by);
+            return known.simplify(&rest);
+        }
+        known.simplify(&difference(to.clone(), from.clone()))
+    }
+}
+
+/// `(x, c)` where the expression is `(x + (c - 1)) // c`.
+fn ceil_quotient(expr: &Expr) -> Option<(Expr, i128)> {
+    let (sum, by) = floor_quotient(expr)?;
+    match sum.node() {
+        Node::Binary(BinaryOp::Add, x, less) if less.is_int(by - 1) => Some((x.clone(), by)),
+        _ => None,
+    }
+}
+
+/// `(x, c)` where the expression is `x // c`.
+fn floor_quotient(expr: &Expr) -> Option<(Expr, i128)> {
+    match expr.node() {
+        Node::Binary(BinaryOp::FloorDiv, x, by) => by.as_int().filter(|c| *c > 1).map(|by| (x.clone(), by)),
+        _ => None,
+    }
+}
+
+/// Whether `x // c <= (x + (c - 1)) // c` says that the first is at most the second.
+fn is_part_of(part: &Expr, whole: &Expr) -> bool {
+    matches!((floor_quotient(part), ceil_quotient(whole)), (Some(a), Some(b)) if a == b)
+}
+
+/// Whether threads meet in the body, so that it must not be cut.
+fn is_cooperative(body: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::Tile(_) | Stmt::Sync(_)));
+    found
+}
+
+/// The likely comparisons in the body that can be solved for `var`, each once.
+fn guards_of(body: &Stmt, var: &Var) -> Vec<Guard> {
+    let mut found: Vec<(Expr, Option<Guard>)> = Vec::new();
+    collect(body, var, &mut Vec::new(), &mut found);
+    found.into_iter().filter_map(|(_, guard)| guard).collect()
+}
+
+/// The variables bound inside the loop, with `(min, extent)` where they are those of a loop.
+type Inside = Vec<(Var, Option<(Expr, Expr)>)>;
+
+fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, Option<Guard>)>) {
+    for expr in stmt_exprs(stmt) {
+        for_each_distinct(expr, &mut |e| {
+            let Node::Call(Intrinsic::Likely, args) = e.node() else { return };
+            for cond in conjuncts(&args[0]) {
+                if !uses(&cond, var) {
+                    continue;
+                }
+                let guard = solve(&cond, var, inside);
+                match found.iter_mut().find(|(c, _)| *c == cond) {
+                    None => found.push((cond, guard)),
+                    // One comparison under loops of different ranges: usable where both say the same.
+                    Some((_, earlier)) => {
+                        let cut = |g: &Option<Guard>| g.as_ref().map(|g| g.cut.clone());
+                        if cut(earlier) != cut(&guard) {
+                            *earlier = None;
+                        }
+                    }
+                }
+            }
+        });
+    }
+    let bound = match stmt {
+        Stmt::For { var, min, extent, .. } => Some((var, Some((min.clone(), extent.clone())))),
+        Stmt::LaunchThread { var, extent, .. } => {
+            Some((var, Some((Expr::int_of(0, var.dtype()), extent.clone()))))
+        }
+        Stmt::Let { var, .. } => Some((var, None)),
+        _ => None,
+    };
+    let depth = inside.len();
+    inside.extend(bound.map(|(v, range)| (v.clone(), range)));
+    for child in stmt_children(stmt) {
+        collect(child, var, inside, found);
+    }
+    inside.truncate(depth);
+}
+
+/// The cut of one comparison, with the variables of `inside` anywhere in their ranges.
+fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
+    let (lhs, rhs) = as_negative(cond)?;
+    let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
+    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
+    let known = Analyzer::new();
+    // It holds where step * var + rest < 0; `worst` is the largest rest.
+    let upper = extreme(&lhs.rest, inside, true)?;
+    let lower = extreme(&rhs.rest, inside, false)?;
+    let exact = !inside.iter().any(|(v, _)| uses(&lhs.rest, v) || uses(&rhs.rest, v));
+    let dtype = upper.dtype();
+    let int = |n: i128| Expr::int_of(n, dtype);
+    let by = step.abs();
+    let quotient = |e: Expr| if by == 1 { e } else { e.floordiv(int(by)) };
+    let (side, cut) = if step > 0 {
+        (Side::Below, quotient(sum(difference(lower, upper), int(by - 1))))
+    } else {
+        (Side::From, sum(quotient(difference(upper, lower)), int(1)))
+    };
+    let cut = known.simplify(&cut);
+    if uses(&cut, var) {
+        return None;
+    }
+    Some(Guard { cond: cond.clone(), side, cut, exact })
+}
+
+/// The largest or smallest value of an index expression over the ranges of `inside`, as far as it is monotone in
+/// each of them; `None` where that is not seen.
+fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
+    if !inside.iter().any(|(v, _)| uses(expr, v)) {
+        let mut reads = false;
+        for_each_distinct(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
+        return if reads { None } else { Some(expr.clone()) };
+    }
+    let dtype = expr.dtype();
+    match expr.node() {
+        Node::Var(var) => {
+            let (_, range) = inside.iter().rev().find(|(v, _)| v == var)?;
+            let (min, extent) = range.as_ref()?;
+            let at = if largest {
+                sum(min.clone(), difference(extent.clone(), Expr::int_of(1, dtype)))
+            } else {
+                min.clone()
+            };
+            extreme(&at, inside, largest)
+        }
+        Node::Binary(BinaryOp::Add, a, b) => {
+            Some(sum(extreme(a, inside, largest)?, extreme(b, inside, largest)?))
+        }
+        Node::Binary(BinaryOp::Sub, a, b) => {
+            Some(difference(extreme(a, inside, largest)?, extreme(b, inside, !largest)?))
+        }
+        Node::Binary(BinaryOp::Mul, a, b) => {
+            let (inner, factor) = if b.as_int().is_some() { (a, b) } else { (b, a) };
+            let n = factor.as_int()?;
+            Some(product(extreme(inner, inside, largest == (n >= 0))?, factor.clone()))
+        }
+        Node::Binary(BinaryOp::FloorDiv, a, b) if b.as_int().is_some_and(|n| n > 0) => {
+            Some(extreme(a, inside, largest)?.floordiv(b.clone()))
+        }
+        Node::Binary(BinaryOp::FloorMod, _, b) if b.as_int().is_some_and(|n| n > 0) => {
+            let n = b.as_int()?;
+            Some(Expr::int_of(if largest { n - 1 } else { 0 }, dtype))
+        }
+        Node::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => {
+            Some(Expr::binary(*op, extreme(a, inside, largest)?, extreme(b, inside, largest)?))
+        }
+        Node::Cast(a) if a.dtype().is_int() && a.dtype().bytes() <= dtype.bytes() => {
+            Some(widen(extreme(a, inside, largest)?, dtype))
+        }
+        _ => None,
+    }
+}
+
+/// The statement with comparisons replaced by what is known of them, and branches on constants taken.
+fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
+    let facts: HashMap<Expr, bool> = facts.iter().cloned().collect();
+    if facts.is_empty() {
+        return stmt;
+    }
+    rewrite_stmt(stmt, &mut |e| replace(e, &facts), &mut |s| match s {
+        Stmt::If { cond, then, otherwise } => {
+            match conjuncts(&cond).into_iter().try_fold((), |(), c| if c.is_int(1) { Ok(()) } else { Err(c) })
+            {
+                Ok(()) => *then,
+                Err(_) if conjuncts(&cond).iter().any(|c| c.is_int(0)) => otherwise.map_or(Stmt::NOP, |s| *s),
+                Err(_) => Stmt::If { cond, then, otherwise },
+            }
+        }
+        other => other,
+    })
+}
+
+fn replace(expr: &Expr, facts: &HashMap<Expr, bool>) -> Expr {
+    if let Some(&value) = facts.get(expr) {
+        return Expr::bool(value);
+    }
+    let new = coulis_ir::visit::map_children(expr, &mut |child| replace(child, facts));
+    match new.node() {
+        Node::Binary(BinaryOp::And, a, b) if a.is_int(1) => b.clone(),
+        Node::Binary(BinaryOp::And, a, b) if b.is_int(1) => a.clone(),
+        Node::Call(Intrinsic::Likely, args) if args[0].as_int().is_some() => args[0].clone(),
+        _ => new,
+    }
+}
