@@ -1,0 +1,162 @@
+//! Puts a reducer together field by field.
+//!
+//! A field's expressions are written over three sets of variables: the elements and the position (for the lift),
+//! the state (`left`) and another state or a lifted element (`right`).
+
+use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var};
+
+use crate::entry::{Request, compute_dtype};
+
+/// A reducer in the making.
+pub(crate) struct Builder<'r> {
+    pub(crate) request: &'r Request,
+    name: &'static str,
+    elements: Vec<Var>,
+    position: Var,
+    fields: Vec<Draft>,
+    quick_max: Option<u32>,
+    claims: Claims,
+    ties: Ties,
+    ascending: bool,
+}
+
+struct Draft {
+    field: Field,
+    identity: Expr,
+    lift: Expr,
+    left: Var,
+    right: Var,
+    combine: Option<Expr>,
+    step: Option<Expr>,
+    quick: Option<Expr>,
+}
+
+/// A field of the reducer in the making, as the value of either state.
+#[derive(Clone)]
+pub(crate) struct Slot {
+    index: usize,
+    /// The field of the left state; in `finish`, of the state.
+    pub(crate) left: Expr,
+    /// The field of the right state; in a step, of the lifted element.
+    pub(crate) right: Expr,
+}
+
+impl<'r> Builder<'r> {
+    /// A reducer without fields, associative and commutative.
+    pub(crate) fn new(name: &'static str, request: &'r Request) -> Builder<'r> {
+        let names = ["x", "w"];
+        let elements = request.inputs.iter().zip(names).map(|(d, n)| Var::new(n, *d)).collect();
+        Builder {
+            request,
+            name,
+            elements,
+            position: Var::new("i", DType::I64),
+            fields: Vec::new(),
+            quick_max: None,
+            claims: Claims { associative: true, commutative: true, idempotent: false },
+            ties: Ties::None,
+            ascending: false,
+        }
+    }
+
+    /// The element of input `input` in its compute type.
+    pub(crate) fn element(&self, input: usize) -> Expr {
+        let var = &self.elements[input];
+        var.expr().cast(compute_dtype(var.dtype()))
+    }
+
+    /// The position of the element, `int64`.
+    pub(crate) fn position(&self) -> Expr {
+        self.position.expr()
+    }
+
+    /// Whether NaN elements can reach the fold.
+    pub(crate) fn sees_nan(&self) -> bool {
+        self.request.nan == NanPolicy::Propagate && self.request.has_float()
+    }
+
+    /// Adds a field.
+    pub(crate) fn field(&mut self, name: &str, identity: Expr, lift: Expr) -> Slot {
+        let dtype = identity.dtype();
+        let left = Var::new(&format!("a_{name}"), dtype);
+        let right = Var::new(&format!("b_{name}"), dtype);
+        let slot = Slot { index: self.fields.len(), left: left.expr(), right: right.expr() };
+        let field = Field { name: name.to_owned(), dtype };
+        self.fields.push(Draft {
+            field,
+            identity,
+            lift,
+            left,
+            right,
+            combine: None,
+            step: None,
+            quick: None,
+        });
+        slot
+    }
+
+    /// Says how a field of two states is combined.
+    pub(crate) fn combine(&mut self, slot: &Slot, expr: Expr) {
+        self.fields[slot.index].combine = Some(expr);
+    }
+
+    /// Says how a field changes by one element; without this, as by `combine`.
+    pub(crate) fn step(&mut self, slot: &Slot, expr: Expr) {
+        self.fields[slot.index].step = Some(expr);
+    }
+
+    /// Says how a field changes by one element in runs of at most `max_steps`; without this, as by `step`.
+    pub(crate) fn quick(&mut self, slot: &Slot, expr: Expr, max_steps: u32) {
+        self.fields[slot.index].quick = Some(expr);
+        self.quick_max = Some(self.quick_max.map_or(max_steps, |m| m.min(max_steps)));
+    }
+
+    /// Says that folding an element twice does no harm.
+    pub(crate) fn idempotent(&mut self) {
+        self.claims.idempotent = true;
+    }
+
+    /// Says which of equal values wins.
+    pub(crate) fn ties(&mut self, ties: Ties) {
+        self.ties = ties;
+    }
+
+    /// Says that steps need elements in ascending position.
+    pub(crate) fn ascending(&mut self) {
+        self.ascending = true;
+    }
+
+    /// The reducer, with its results: name, default output type, and expression over the `left` slots.
+    pub(crate) fn finish(self, error: ErrorBound, results: Vec<(&str, DType, Expr)>) -> Reducer {
+        let left: Vec<Var> = self.fields.iter().map(|f| f.left.clone()).collect();
+        let right: Vec<Var> = self.fields.iter().map(|f| f.right.clone()).collect();
+        let both: Vec<Var> = left.iter().chain(&right).cloned().collect();
+        let combine: Vec<Expr> =
+            self.fields.iter().map(|f| f.combine.clone().unwrap_or_else(|| f.left.expr())).collect();
+        let pick = |chosen: fn(&Draft) -> &Option<Expr>, otherwise: &[Expr]| -> Vec<Expr> {
+            let pairs = self.fields.iter().zip(otherwise);
+            pairs.map(|(f, e)| chosen(f).clone().unwrap_or_else(|| e.clone())).collect()
+        };
+        let step = pick(|f| &f.step, &combine);
+        let quick = pick(|f| &f.quick, &step);
+        let lambda = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
+        let has_step = self.fields.iter().any(|f| f.step.is_some());
+        let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
+        Reducer {
+            name: self.name.to_owned(),
+            identity: self.fields.iter().map(|f| f.identity.clone()).collect(),
+            lift: lambda(&lift_params, self.fields.iter().map(|f| f.lift.clone()).collect()),
+            combine: lambda(&both, combine),
+            step: has_step.then(|| lambda(&both, step)),
+            step_needs_ascending: self.ascending,
+            quick: self.quick_max.map(|max_steps| QuickStep { step: lambda(&both, quick), max_steps }),
+            finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
+            results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),
+            fields: self.fields.into_iter().map(|f| f.field).collect(),
+            claims: self.claims,
+            nan: self.request.nan,
+            ties: self.ties,
+            error,
+        }
+    }
+}

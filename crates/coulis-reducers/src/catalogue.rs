@@ -1,0 +1,119 @@
+//! The slice of all reducers, and look-up by name.
+
+use crate::entry::{Entry, UnknownReducer};
+
+mod absmax;
+mod all;
+mod any;
+mod argmax;
+mod argmax_last;
+mod argmin;
+mod argmin_last;
+mod count;
+mod count_nonzero;
+mod dot;
+mod logsumexp;
+mod max;
+mod maxloc;
+mod mean;
+mod meansq;
+mod min;
+mod minloc;
+mod norm1;
+mod norm2;
+mod prod;
+mod standard_deviation;
+mod sum;
+mod sumsq;
+mod var;
+mod wmean;
+
+/// Every reducer, in the order of the documentation.
+pub static CATALOGUE: &[&Entry] = &[
+    &sum::ENTRY,
+    &prod::ENTRY,
+    &min::ENTRY,
+    &max::ENTRY,
+    &absmax::ENTRY,
+    &mean::ENTRY,
+    &var::ENTRY,
+    &standard_deviation::ENTRY,
+    &sumsq::ENTRY,
+    &norm1::ENTRY,
+    &meansq::ENTRY,
+    &norm2::ENTRY,
+    &logsumexp::ENTRY,
+    &any::ENTRY,
+    &all::ENTRY,
+    &count_nonzero::ENTRY,
+    &count::ENTRY,
+    &argmin::ENTRY,
+    &argmax::ENTRY,
+    &argmin_last::ENTRY,
+    &argmax_last::ENTRY,
+    &minloc::ENTRY,
+    &maxloc::ENTRY,
+    &dot::ENTRY,
+    &wmean::ENTRY,
+];
+
+/// The entry of that name; the error lists names near it.
+pub fn find(name: &str) -> Result<&'static Entry, UnknownReducer> {
+    CATALOGUE.iter().find(|e| e.name == name).copied().ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> UnknownReducer {
+    let lower = name.to_lowercase();
+    let mut near: Vec<(usize, &'static str)> = CATALOGUE
+        .iter()
+        .map(|e| {
+            (if e.name.starts_with(&lower) && !lower.is_empty() { 1 } else { edits(&lower, e.name) }, e.name)
+        })
+        .filter(|(distance, legal)| *distance <= 1 + legal.len() / 4)
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let near: Vec<&'static str> = near.into_iter().map(|(_, name)| name).take(5).collect();
+    let near = if near.is_empty() { CATALOGUE.iter().map(|e| e.name).collect() } else { near };
+    UnknownReducer { name: name.to_owned(), near }
+}
+
+/// Number of insertions, deletions and substitutions of characters that turn one name into the other.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for entry in CATALOGUE {
+            assert_eq!(CATALOGUE.iter().filter(|e| e.name == entry.name).count(), 1, "{}", entry.name);
+            assert_eq!(find(entry.name).unwrap().name, entry.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_names_near_it() {
+        let check = |name: &str, want: &str| assert_eq!(find(name).unwrap_err().near[0], want, "{name}");
+        check("summ", "sum");
+        check("arg_max", "argmax");
+        check("logsum", "logsumexp");
+        check("Mean", "mean");
+        assert_eq!(find("xyzzy").unwrap_err().near.len(), CATALOGUE.len());
+        let text = find("standard").unwrap_err().to_string();
+        assert!(text.starts_with("unknown reducer `standard`; "), "{text}");
+    }
+}

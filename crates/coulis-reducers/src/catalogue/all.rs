@@ -1,0 +1,36 @@
+//! Whether every element is non-zero.
+
+use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{Answer, int};
+use crate::shape::flag::{flag_dtype, is_set, mask, non_zero};
+
+/// Whether every element is non-zero. NaN is non-zero.
+pub static ENTRY: Entry = Entry {
+    name: "all",
+    summary: "Whether every element is non-zero.",
+    details: "Exact. NaN counts as non-zero.",
+    n_inputs: 1,
+    empty: Empty::Value("true"),
+    takes_init: true,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let mut b = Builder::new("all", request);
+    b.idempotent();
+    let dtype = flag_dtype(b.element(0).dtype());
+    let lift = mask(non_zero(&b), dtype);
+    let flag = b.field("flag", Expr::constant(-1, dtype), lift);
+    b.combine(&flag, Expr::binary(BinaryOp::BitAnd, flag.left.clone(), flag.right.clone()));
+    Ok(b.finish(ErrorBound::Exact, vec![("value", DType::Bool, is_set(&flag.left))]))
+}
+
+fn exact(case: &Case) -> Answer {
+    int(i128::from(case.column(0).all(|v| v.is_true())))
+}

@@ -1,0 +1,31 @@
+//! Position of the smallest element, the first of equal ones.
+
+use coulis_ir::{Reducer, Ties};
+
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{self, Answer};
+use crate::shape::extremum::End;
+use crate::shape::position::{Wanted, position};
+
+/// Position of the smallest element, the first of equal ones. Exact.
+pub static ENTRY: Entry = Entry {
+    name: "argmin",
+    summary: "Position of the smallest element, the first of equal ones.",
+    details: "Exact, whatever the plan. Positions are row-major over the reduced axes taken ascending. NaN beats every \
+              number, so the first NaN is found unless NaN is ignored; `-0.0` equals `0.0`.",
+    n_inputs: 1,
+    empty: Empty::Refused,
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    Ok(position("argmin", request, End::Least, Ties::First, Wanted::Index))
+}
+
+fn exact(case: &Case) -> Answer {
+    answer::position(case, End::Least, Ties::First)
+}

@@ -1,0 +1,35 @@
+//! Number of non-zero elements.
+
+use coulis_ir::{DType, ErrorBound, Expr, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{Answer, int};
+use crate::shape::flag::non_zero;
+
+/// Number of elements that are not zero; NaN is non-zero.
+pub static ENTRY: Entry = Entry {
+    name: "count_nonzero",
+    summary: "Number of elements that are not zero.",
+    details: "Exact. NaN counts as non-zero.",
+    n_inputs: 1,
+    empty: Empty::Value("0"),
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let mut b = Builder::new("count_nonzero", request);
+    let one = |v| Expr::constant(v, DType::I64);
+    let lift = Expr::select(non_zero(&b), one(1), one(0));
+    let count = b.field("nonzero", one(0), lift);
+    b.combine(&count, &count.left + &count.right);
+    Ok(b.finish(ErrorBound::Exact, vec![("value", DType::I64, count.left)]))
+}
+
+fn exact(case: &Case) -> Answer {
+    int(case.column(0).filter(|v| v.is_true()).count() as i128)
+}

@@ -1,0 +1,40 @@
+//! Dot product.
+
+use coulis_ir::{DType, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{Answer, of_sum};
+use crate::shape::total::{Total, integral};
+
+/// Sum of the products of two inputs, multiplied after widening.
+pub static ENTRY: Entry = Entry {
+    name: "dot",
+    summary: "Sum of the products of two inputs.",
+    details: "Elements are multiplied after widening. Accumulators as for `sum`, of the two types promoted; the \
+              error is at most `32 * eps * sum|x * w|`.",
+    n_inputs: 2,
+    empty: Empty::Value("0"),
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let accumulator = integral("dot", request)?;
+    let mut b = Builder::new("dot", request);
+    let (x, w) = (b.element(0).cast(accumulator.dtype()), b.element(1).cast(accumulator.dtype()));
+    let sum = Total::add(&mut b, "dot", &x * &w, accumulator);
+    let result = if request.has_float() { request.promoted() } else { DType::I64 };
+    Ok(b.finish(accumulator.error(), vec![("value", result, sum.value())]))
+}
+
+fn exact(case: &Case) -> Answer {
+    if case.sums_are_floats() {
+        of_sum(&case.products(0, 1))
+    } else {
+        case.wrapping(|x| x[0].wrapping_mul(x[1]))
+    }
+}

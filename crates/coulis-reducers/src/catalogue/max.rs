@@ -1,0 +1,30 @@
+//! Largest element.
+
+use coulis_ir::Reducer;
+
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{self, Answer};
+use crate::shape::extremum::{End, extremum};
+
+/// Largest element. Exact.
+pub static ENTRY: Entry = Entry {
+    name: "max",
+    summary: "Largest element.",
+    details: "Exact. NaN when any element is NaN; when NaN is ignored, NaN only for a row of nothing but NaN. \
+              `-0.0` and `0.0` are equal and either may be the result.",
+    n_inputs: 1,
+    empty: Empty::Refused,
+    takes_init: true,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    Ok(extremum("max", request, End::Greatest, |x| x, request.inputs[0]))
+}
+
+fn exact(case: &Case) -> Answer {
+    answer::extremum(case, End::Greatest, answer::same)
+}

@@ -1,0 +1,41 @@
+//! Arithmetic mean.
+
+use coulis_ir::{DType, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::Double;
+use crate::exact::answer::{Answer, float, same};
+use crate::shape::total::{Total, add_count, statistic, statistic_result};
+
+/// Mean of the elements. Within `32 * eps * sum|x| / n` of the exact mean.
+pub static ENTRY: Entry = Entry {
+    name: "mean",
+    summary: "Arithmetic mean of the elements.",
+    details: "The sum in `float64` (of integers of at most 16 bits in `int64`, the field that `sum` has) over the \
+              count. The error is at most `32 * eps * sum|x| / n`. A `float16` mean does not overflow where the \
+              sum would.",
+    n_inputs: 1,
+    empty: Empty::Value("NaN"),
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let accumulator = statistic("mean", request, 8 * request.inputs[0].bytes())?;
+    let mut b = Builder::new("mean", request);
+    let term = b.element(0).cast(accumulator.dtype());
+    let sum = Total::add(&mut b, "sum", term, accumulator);
+    let count = add_count(&mut b);
+    let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
+    Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))
+}
+
+fn exact(case: &Case) -> Answer {
+    let sum = case.sum(0, same);
+    let n = case.len() as f64;
+    float((sum.double() / Double::from(n)).value(), sum.magnitude() / n)
+}

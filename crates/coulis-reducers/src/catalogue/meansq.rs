@@ -1,0 +1,38 @@
+//! Mean of squares.
+
+use coulis_ir::{DType, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::Double;
+use crate::exact::answer::{Answer, relative};
+use crate::shape::total::{Total, add_count, statistic, statistic_result};
+
+/// Mean of the squares of the elements.
+pub static ENTRY: Entry = Entry {
+    name: "meansq",
+    summary: "Mean of the squares of the elements.",
+    details: "The sum of squares in `float64` (of 8-bit integers in `int64`) over the count. The error is at most \
+              `32 * eps` times the result.",
+    n_inputs: 1,
+    empty: Empty::Value("NaN"),
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let accumulator = statistic("meansq", request, 16 * request.inputs[0].bytes())?;
+    let mut b = Builder::new("meansq", request);
+    let x = b.element(0).cast(accumulator.dtype());
+    let sum = Total::add(&mut b, "sumsq", &x * &x, accumulator);
+    let count = add_count(&mut b);
+    let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
+    Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))
+}
+
+fn exact(case: &Case) -> Answer {
+    relative((case.products(0, 0).double() / Double::from(case.len() as f64)).value())
+}

@@ -1,0 +1,36 @@
+//! Euclidean norm.
+
+use coulis_ir::{DType, Expr, Intrinsic, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{Answer, relative};
+use crate::shape::total::{Total, statistic, statistic_result};
+
+/// Root of the sum of squares.
+pub static ENTRY: Entry = Entry {
+    name: "norm2",
+    summary: "Euclidean norm: the root of the sum of squares.",
+    details: "The sum of squares in `float64` (of 8-bit integers in `int64`). The error is at most `32 * eps` \
+              times the result. `float64` elements above 1e154 give an infinity.",
+    n_inputs: 1,
+    empty: Empty::Value("0"),
+    takes_init: false,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let accumulator = statistic("norm2", request, 16 * request.inputs[0].bytes())?;
+    let mut b = Builder::new("norm2", request);
+    let x = b.element(0).cast(accumulator.dtype());
+    let sum = Total::add(&mut b, "sumsq", &x * &x, accumulator);
+    let root = Expr::call1(Intrinsic::Sqrt, sum.value().cast(DType::F64));
+    Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), root)]))
+}
+
+fn exact(case: &Case) -> Answer {
+    relative(case.products(0, 0).double().sqrt().value())
+}

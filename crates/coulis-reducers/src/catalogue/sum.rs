@@ -1,0 +1,36 @@
+//! Sum.
+
+use coulis_ir::Reducer;
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{Answer, of_sum, same};
+use crate::shape::total::{Total, integral, sum_result};
+
+/// Sum of the elements. Within `32 * eps * sum|x|` of the exact sum, `eps` being that of the accumulator.
+pub static ENTRY: Entry = Entry {
+    name: "sum",
+    summary: "Sum of the elements.",
+    details: "Integers are summed in `int64` (`uint64` for unsigned ones) and wrap. Floats of at most 32 bits are \
+              summed in `float64`, `float64` in two `float64` fields; the error is at most `32 * eps * sum|x|` for \
+              any length, with `eps` of `float32` or `float64`.",
+    n_inputs: 1,
+    empty: Empty::Value("0"),
+    takes_init: true,
+    takes_ddof: false,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let accumulator = integral("sum", request)?;
+    let mut b = Builder::new("sum", request);
+    let term = b.element(0).cast(accumulator.dtype());
+    let sum = Total::add(&mut b, "sum", term, accumulator);
+    Ok(b.finish(accumulator.error(), vec![("value", sum_result(request), sum.value())]))
+}
+
+fn exact(case: &Case) -> Answer {
+    if case.sums_are_floats() { of_sum(&case.sum(0, same)) } else { case.wrapping(|x| x[0]) }
+}

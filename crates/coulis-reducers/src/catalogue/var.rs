@@ -1,0 +1,36 @@
+//! Variance.
+
+use coulis_ir::Reducer;
+
+use crate::builder::Builder;
+use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::exact::Case;
+use crate::exact::answer::{self, Answer, relative};
+use crate::shape::spread::{error, variance};
+use crate::shape::total::statistic_result;
+
+/// Variance: the sum of squared deviations from the mean, over the count less ddof.
+pub static ENTRY: Entry = Entry {
+    name: "var",
+    summary: "Variance: squared deviations from the mean, over the count less `ddof`.",
+    details: "Computed from sums about one of the elements, in `float64`; never negative, 0 for a constant row, NaN \
+              where the count is at most `ddof` or an element is infinite. For inputs of at most 32 bits the \
+              relative error is at most `32 * 2^-23`; for others `2^25 * 2^-52` at worst, which takes an outlier \
+              at the beginning of a run of 4096, and commonly a few units of `float64`.",
+    n_inputs: 1,
+    empty: Empty::Value("NaN"),
+    takes_init: false,
+    takes_ddof: true,
+    make,
+    exact,
+};
+
+fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let mut b = Builder::new("var", request);
+    let variance = variance("var", &mut b)?;
+    Ok(b.finish(error(request), vec![("value", statistic_result(request), variance)]))
+}
+
+fn exact(case: &Case) -> Answer {
+    relative(answer::variance(case).value())
+}

@@ -1,0 +1,188 @@
+//! What an entry of the catalogue says of itself, and what is asked of it.
+
+use coulis_ir::{DType, NanPolicy, Reducer};
+
+use crate::exact::ExactFn;
+
+/// What a call asks of a reducer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Types of the elements, one an input.
+    pub inputs: Vec<DType>,
+    /// Accumulator type, for reducers that accumulate; the others (extrema, positions, counts, bools) keep their
+    /// state whatever is asked. `float32` bounds the error by that of `float32`; the state may be wider.
+    pub acc: Option<DType>,
+    /// What var and std take off the count; any finite number. Others do not look at it.
+    pub ddof: f64,
+    /// What becomes of NaN elements.
+    pub nan: NanPolicy,
+}
+
+impl Request {
+    /// A request with the defaults: accumulators by contract N4, ddof 0, NaN propagated.
+    pub fn new(inputs: &[DType]) -> Request {
+        Request { inputs: inputs.to_vec(), acc: None, ddof: 0.0, nan: NanPolicy::Propagate }
+    }
+
+    /// The same with the accumulator type.
+    pub fn with_acc(self, acc: DType) -> Request {
+        Request { acc: Some(acc), ..self }
+    }
+
+    /// The same with ddof.
+    pub fn with_ddof(self, ddof: f64) -> Request {
+        Request { ddof, ..self }
+    }
+
+    /// The same with the NaN policy.
+    pub fn with_nan(self, nan: NanPolicy) -> Request {
+        Request { nan, ..self }
+    }
+
+    /// Whether any input is a float.
+    pub fn has_float(&self) -> bool {
+        self.inputs.iter().any(|d| d.is_float())
+    }
+
+    /// The one type that all inputs are promoted to.
+    pub fn promoted(&self) -> DType {
+        self.inputs.iter().copied().reduce(coulis_ir::expr::promoted_dtype).unwrap_or(DType::F32)
+    }
+}
+
+/// The type in which elements of a type are computed and extrema kept: `float32` for narrower floats, `uint8` for
+/// `bool`, else the type itself. Source: contract N4.
+pub const fn compute_dtype(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool => DType::U8,
+        DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+        DType::F64
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => dtype,
+    }
+}
+
+/// The answer for a row without elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// A value, in words for the documentation; `finish` of the identity gives it.
+    Value(&'static str),
+    /// A typed error, unless the reducer takes an initial value and one is given.
+    Refused,
+}
+
+/// One reducer of the catalogue.
+pub struct Entry {
+    /// Name in every door.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// State, error bound and limits, as sentences for the documentation.
+    pub details: &'static str,
+    /// Number of inputs, 1 or 2.
+    pub n_inputs: usize,
+    /// What an empty row gives.
+    pub empty: Empty,
+    /// Whether a call may give an initial value, which is folded in as one more element that has no position.
+    pub takes_init: bool,
+    /// Whether `ddof` matters.
+    pub takes_ddof: bool,
+    /// Makes the reducer of a checked request.
+    pub(crate) make: fn(&Request) -> Result<Reducer, ReducerError>,
+    /// The exact answer.
+    pub(crate) exact: ExactFn,
+}
+
+impl Entry {
+    /// The reducer for a request.
+    pub fn build(&self, request: &Request) -> Result<Reducer, ReducerError> {
+        let found = request.inputs.len();
+        if found != self.n_inputs {
+            return Err(ReducerError::InputCount { op: self.name, wanted: self.n_inputs, found });
+        }
+        if self.takes_ddof && !request.ddof.is_finite() {
+            return Err(ReducerError::Ddof { op: self.name, ddof: request.ddof });
+        }
+        (self.make)(request)
+    }
+
+    /// Whether an empty row is a typed error unless an initial value is given.
+    pub fn needs_init_when_empty(&self) -> bool {
+        self.empty == Empty::Refused && self.takes_init
+    }
+
+    /// Whether an empty row has no answer at all.
+    pub fn refuses_empty(&self) -> bool {
+        self.empty == Empty::Refused && !self.takes_init
+    }
+
+    /// Whether the `index` result tells at run time that no element took part, by -1: then the call fails with a
+    /// typed error (a row masked out, or all NaN when NaN is ignored).
+    pub fn empty_index_is_error(&self) -> bool {
+        self.refuses_empty()
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Entry({})", self.name)
+    }
+}
+
+/// A request that a reducer does not take.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ReducerError {
+    /// Another number of inputs.
+    #[error("`{op}` takes {wanted} input(s), got {found}")]
+    InputCount {
+        /// The reducer.
+        op: &'static str,
+        /// Number that it takes.
+        wanted: usize,
+        /// Number that was given.
+        found: usize,
+    },
+    /// An accumulator that cannot hold what is accumulated.
+    #[error("`{op}` of {input} cannot accumulate in {acc}; legal accumulators are {legal}")]
+    Accumulator {
+        /// The reducer.
+        op: &'static str,
+        /// Type of the elements.
+        input: DType,
+        /// The accumulator that was asked for.
+        acc: DType,
+        /// Those that can be asked for.
+        legal: &'static str,
+    },
+    /// A ddof that is no finite number.
+    #[error("`{op}` takes a finite ddof, got {ddof}")]
+    Ddof {
+        /// The reducer.
+        op: &'static str,
+        /// The value that was given.
+        ddof: f64,
+    },
+}
+
+/// A name that is not in the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown reducer `{name}`; {}", hint(near))]
+pub struct UnknownReducer {
+    /// The name that was asked for.
+    pub name: String,
+    /// Legal names close to it, best first; all names where none is close.
+    pub near: Vec<&'static str>,
+}
+
+fn hint(near: &[&'static str]) -> String {
+    match near {
+        [one] => format!("did you mean `{one}`?"),
+        names => format!("legal names near it are {}", names.join(", ")),
+    }
+}

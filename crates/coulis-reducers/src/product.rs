@@ -1,0 +1,381 @@
+//! The product of reducers: one fold that computes them all, with equal state kept once.
+//!
+//! Two fields are equal when type, identity, lift, combine and steps are, each written over fields that are equal
+//! in turn. Mean and variance share their count, sum and mean the sum, min, max and absmax the NaN flag. Source: seed
+//! 004, contract N16.
+
+use std::ops::Range;
+
+use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var};
+
+/// One reducer within a product.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Name, unique in the product: that of the operation.
+    pub name: String,
+    /// The reducer by itself.
+    pub reducer: Reducer,
+    /// For each of its fields, which of the product's holds it.
+    pub fields: Vec<usize>,
+    /// Its results among the product's.
+    pub results: Range<usize>,
+}
+
+/// Reducers folded together.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The one reducer. Its results are the parts' in order, named `name` or `name.result` where a part has several.
+    pub reducer: Reducer,
+    /// The parts, in the order given.
+    pub parts: Vec<Part>,
+}
+
+/// Why reducers cannot be folded together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProductError {
+    /// No reducers.
+    #[error("a product takes at least one reducer, got none")]
+    Nothing,
+    /// A name that stands twice.
+    #[error("`{name}` is asked for twice; names in one call are unique")]
+    Repeated {
+        /// The name.
+        name: String,
+    },
+    /// Parts that read elements of different types.
+    #[error("`{name}` reads {found}, where `{first}` reads {wanted}")]
+    Inputs {
+        /// First part.
+        first: String,
+        /// The part that differs.
+        name: String,
+        /// Types that the first reads.
+        wanted: String,
+        /// Types that the part reads.
+        found: String,
+    },
+    /// Parts that treat NaN differently.
+    #[error("`{name}` and `{first}` treat NaN differently; one call has one policy")]
+    Nan {
+        /// First part.
+        first: String,
+        /// The part that differs.
+        name: String,
+    },
+}
+
+/// Folds reducers together. Parts may read fewer inputs than others, but under [`NanPolicy::Ignore`] all read the
+/// same ones, as an element is left out of all parts or of none.
+pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
+    let (first, head) = parts.first().map(|(n, r)| (*n, r)).ok_or(ProductError::Nothing)?;
+    let widest = parts.iter().rev().map(|(_, r)| r.input_dtypes()).max_by_key(Vec::len).unwrap_or_default();
+    for (at, (name, reducer)) in parts.iter().enumerate() {
+        if parts[..at].iter().any(|(n, _)| n == name) {
+            return Err(ProductError::Repeated { name: (*name).to_owned() });
+        }
+        let (first, name) = (first.to_owned(), (*name).to_owned());
+        let found = reducer.input_dtypes();
+        let same_mask = reducer.nan == NanPolicy::Propagate || found.len() == head.input_dtypes().len();
+        if !widest.starts_with(&found) || !same_mask {
+            let (wanted, found) = (list(&head.input_dtypes()), list(&found));
+            return Err(ProductError::Inputs { first, name, wanted, found });
+        }
+        if reducer.nan != head.nan {
+            return Err(ProductError::Nan { first, name });
+        }
+    }
+    let mut fusion = Fusion::new(&widest);
+    for (name, reducer) in parts {
+        fusion.add(name, reducer);
+    }
+    Ok(fusion.finish(parts))
+}
+
+fn list(dtypes: &[DType]) -> String {
+    dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(" and ")
+}
+
+impl Product {
+    /// Results of a state, the initial value of each part (where given) folded in as one more element.
+    ///
+    /// `state`: the product's fields. `inits`: one a part, a scalar of the input's type; a part that reads several
+    /// inputs takes none. A part with an initial value folds it into its own copy of its fields, so that it does not
+    /// leak into parts that share them.
+    pub fn finish_with(&self, state: &[Expr], inits: &[Option<Expr>]) -> Vec<Expr> {
+        let mut results = Vec::new();
+        for (part, init) in self.parts.iter().zip(inits) {
+            let own: Vec<Expr> = part.fields.iter().map(|f| state[*f].clone()).collect();
+            let own = match init {
+                None => own,
+                Some(value) => {
+                    let nowhere = Expr::constant(-1, DType::I64);
+                    let first = part.reducer.lift(std::slice::from_ref(value), &nowhere);
+                    part.reducer.merge(&first, &own)
+                }
+            };
+            results.extend(part.reducer.finish(&own));
+        }
+        results
+    }
+}
+
+/// A field of the product, its expressions over the product's variables.
+struct Merged {
+    field: Field,
+    left: Var,
+    right: Var,
+    identity: Expr,
+    lift: Expr,
+    folds: Folds,
+}
+
+/// Everything that says how a field changes.
+#[derive(Clone, PartialEq)]
+struct Folds {
+    combine: Expr,
+    step: Expr,
+    quick: Expr,
+}
+
+struct Fusion {
+    elements: Vec<Var>,
+    position: Var,
+    fields: Vec<Merged>,
+    /// Fields of each part.
+    slots: Vec<Vec<usize>>,
+}
+
+impl Fusion {
+    fn new(inputs: &[DType]) -> Fusion {
+        let names = ["x", "w"];
+        let name = |i: usize| names.get(i).map_or_else(|| format!("x{i}"), |n| (*n).to_owned());
+        Fusion {
+            elements: inputs.iter().enumerate().map(|(i, d)| Var::new(&name(i), *d)).collect(),
+            position: Var::new("i", DType::I64),
+            fields: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Adds a part: its fields are matched with equal ones that are there, the others are appended.
+    fn add(&mut self, name: &str, reducer: &Reducer) {
+        let elements: Vec<Expr> =
+            self.elements[..reducer.input_dtypes().len()].iter().map(Var::expr).collect();
+        let lifts = reducer.lift(&elements, &self.position.expr());
+        let fresh: Vec<(Var, Var)> = (reducer.fields.iter())
+            .map(|f| {
+                (Var::new(&format!("a_{}", f.name), f.dtype), Var::new(&format!("b_{}", f.name), f.dtype))
+            })
+            .collect();
+        let mut matched: Vec<Option<usize>> = (0..reducer.arity())
+            .map(|at| {
+                let alike = |m: &Merged| {
+                    m.field.dtype == reducer.fields[at].dtype
+                        && m.identity == reducer.identity[at]
+                        && m.lift == lifts[at]
+                };
+                let named = |m: &Merged| m.field.name.ends_with(&reducer.fields[at].name);
+                let all = || self.fields.iter().enumerate().filter(|(_, m)| alike(m));
+                all().find(|(_, m)| named(m)).or_else(|| all().next()).map(|(at, _)| at)
+            })
+            .collect();
+        // Matches hold as long as the folds agree under them; drop those that do not until all do.
+        let folds = loop {
+            let folds = self.folds(reducer, &matched, &fresh);
+            let wrong = (0..reducer.arity())
+                .find(|at| matched[*at].is_some_and(|m| self.fields[m].folds != folds[*at]));
+            match wrong {
+                Some(at) => matched[at] = None,
+                None => break folds,
+            }
+        };
+        let mut slots = Vec::new();
+        for (at, ((left, right), folds)) in fresh.into_iter().zip(folds).enumerate() {
+            slots.push(matched[at].unwrap_or(self.fields.len()));
+            if matched[at].is_none() {
+                let plain = &reducer.fields[at].name;
+                let taken = |name: &str| self.fields.iter().any(|m| m.field.name == name);
+                let mut field_name = plain.clone();
+                if taken(&field_name) {
+                    field_name = format!("{name}_{plain}");
+                }
+                while taken(&field_name) {
+                    field_name.push('_');
+                }
+                self.fields.push(Merged {
+                    field: Field { name: field_name, dtype: reducer.fields[at].dtype },
+                    left,
+                    right,
+                    identity: reducer.identity[at].clone(),
+                    lift: lifts[at].clone(),
+                    folds,
+                });
+            }
+        }
+        self.slots.push(slots);
+    }
+
+    /// How the part's fields change, over the variables of matched fields and the fresh ones of the others.
+    fn folds(&self, reducer: &Reducer, matched: &[Option<usize>], fresh: &[(Var, Var)]) -> Vec<Folds> {
+        let side = |pick: fn(&Merged) -> &Var, own: fn(&(Var, Var)) -> &Var| -> Vec<Expr> {
+            let pairs = matched.iter().zip(fresh);
+            pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| pick(&self.fields[m]).expr())).collect()
+        };
+        let (left, right) = (side(|m| &m.left, |f| &f.0), side(|m| &m.right, |f| &f.1));
+        let both: Vec<Expr> = left.into_iter().chain(right).collect();
+        let combine = reducer.combine.apply(&both);
+        let step = reducer.step.as_ref().map_or_else(|| combine.clone(), |s| s.apply(&both));
+        let quick = reducer.quick.as_ref().map_or_else(|| step.clone(), |q| q.step.apply(&both));
+        let all = combine.into_iter().zip(step).zip(quick);
+        all.map(|((combine, step), quick)| Folds { combine, step, quick }).collect()
+    }
+
+    fn finish(self, parts: &[(&str, Reducer)]) -> Product {
+        let left: Vec<Var> = self.fields.iter().map(|m| m.left.clone()).collect();
+        let both: Vec<Var> =
+            left.iter().cloned().chain(self.fields.iter().map(|m| m.right.clone())).collect();
+        let over = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
+        let folded = |pick: fn(&Folds) -> &Expr| -> Vec<Expr> {
+            self.fields.iter().map(|m| pick(&m.folds).clone()).collect()
+        };
+        let (mut results, mut finished, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        for ((name, reducer), slots) in parts.iter().zip(&self.slots) {
+            let state: Vec<Expr> = slots.iter().map(|s| left[*s].expr()).collect();
+            let start = results.len();
+            finished.extend(reducer.finish(&state));
+            results.extend(reducer.results.iter().map(|r| Field {
+                name: if reducer.results.len() == 1 {
+                    (*name).to_owned()
+                } else {
+                    format!("{name}.{}", r.name)
+                },
+                dtype: r.dtype,
+            }));
+            let (name, reducer) = ((*name).to_owned(), reducer.clone());
+            out.push(Part { name, reducer, fields: slots.clone(), results: start..results.len() });
+        }
+        let reducers = || parts.iter().map(|(_, r)| r);
+        let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
+        let reducer = Reducer {
+            name: parts.iter().map(|(n, _)| *n).collect::<Vec<_>>().join("_"),
+            fields: self.fields.iter().map(|m| m.field.clone()).collect(),
+            identity: self.fields.iter().map(|m| m.identity.clone()).collect(),
+            lift: over(&lift_params, self.fields.iter().map(|m| m.lift.clone()).collect()),
+            combine: over(&both, folded(|f| &f.combine)),
+            step: reducers().any(|r| r.step.is_some()).then(|| over(&both, folded(|f| &f.step))),
+            step_needs_ascending: reducers().any(|r| r.step_needs_ascending),
+            quick: reducers()
+                .filter_map(|r| r.quick.as_ref().map(|q| q.max_steps))
+                .min()
+                .map(|max_steps| QuickStep { step: over(&both, folded(|f| &f.quick)), max_steps }),
+            finish: over(&left, finished),
+            results,
+            claims: Claims {
+                associative: reducers().all(|r| r.claims.associative),
+                commutative: reducers().all(|r| r.claims.commutative),
+                idempotent: reducers().all(|r| r.claims.idempotent),
+            },
+            nan: parts[0].1.nan,
+            ties: reducers().map(|r| r.ties).find(|t| *t != Ties::None).unwrap_or(Ties::None),
+            error: reducers().map(|r| r.error).fold(ErrorBound::Exact, looser),
+        };
+        Product { reducer, parts: out }
+    }
+}
+
+/// The looser of two bounds of one kind; of different kinds the later one that is not exact. Each part keeps its own.
+fn looser(a: ErrorBound, b: ErrorBound) -> ErrorBound {
+    let size = |e: ErrorBound| match e {
+        ErrorBound::Exact => 0.0,
+        ErrorBound::Terms { factor, eps }
+        | ErrorBound::Relative { factor, eps }
+        | ErrorBound::Length { factor, eps } => factor * eps,
+    };
+    if size(b) > size(a) { b } else { a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Request, find};
+
+    fn built(names: &[&str], request: &Request) -> Product {
+        let parts: Vec<(&str, Reducer)> =
+            names.iter().map(|n| (*n, find(n).unwrap().build(request).unwrap())).collect();
+        product(&parts).unwrap()
+    }
+
+    #[track_caller]
+    fn check(names: &[&str], dtype: DType, fields: &[&str]) {
+        let product = built(names, &Request::new(&[dtype]));
+        let found: Vec<&str> = product.reducer.fields.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(found, fields, "{names:?} of {dtype}");
+    }
+
+    #[test]
+    fn equal_state_is_kept_once() {
+        check(&["sum", "mean", "var"], DType::F32, &["sum", "count", "pivot", "dev", "devsq"]);
+        check(&["mean", "meansq"], DType::F16, &["sum", "count", "sumsq"]);
+        check(&["min", "max", "absmax"], DType::F32, &["value", "nan_seen", "max_value", "absmax_value"]);
+        check(&["var", "std", "count"], DType::F64, &["count", "pivot", "dev", "devsq"]);
+        check(&["sum", "mean"], DType::F64, &["sum", "sum_low", "count"]);
+        check(&["sum", "mean"], DType::I16, &["sum", "count"]);
+        check(&["sumsq", "norm2", "meansq"], DType::F32, &["sumsq", "count"]);
+        check(&["argmax", "maxloc"], DType::F32, &["value", "index"]);
+        check(&["argmax", "argmin"], DType::I32, &["value", "index", "argmin_value", "argmin_index"]);
+    }
+
+    #[test]
+    fn different_state_is_kept_apart() {
+        check(&["sum", "sumsq"], DType::F32, &["sum", "sumsq"]);
+        check(&["any", "all"], DType::F32, &["flag", "all_flag"]);
+        check(
+            &["argmax", "argmax_last"],
+            DType::I32,
+            &["value", "index", "argmax_last_value", "argmax_last_index"],
+        );
+    }
+
+    #[test]
+    fn results_are_named_after_parts() {
+        let product = built(&["sum", "maxloc"], &Request::new(&[DType::F16]));
+        let found: Vec<String> =
+            product.reducer.results.iter().map(|r| format!("{} {}", r.name, r.dtype)).collect();
+        assert_eq!(found, ["sum float16", "maxloc.value float16", "maxloc.index int64"]);
+        assert_eq!(product.parts[1].results, 1..3);
+    }
+
+    #[test]
+    fn the_product_of_one_reducer_is_that_reducer() {
+        for entry in crate::CATALOGUE {
+            let request = Request::new(&vec![DType::F32; entry.n_inputs]);
+            let alone = entry.build(&request).unwrap();
+            let product = product(&[(entry.name, alone.clone())]).unwrap().reducer;
+            let alone = Reducer { results: product.results.clone(), ..alone };
+            assert_eq!(product, alone, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_folded_together_is_refused() {
+        let build = |name: &str, request: &Request| find(name).unwrap().build(request).unwrap();
+        let single = Request::new(&[DType::F32]);
+        let sum = build("sum", &single);
+        let refused = |parts: &[(&str, Reducer)]| product(parts).unwrap_err().to_string();
+        assert_eq!(refused(&[]), "a product takes at least one reducer, got none");
+        assert_eq!(
+            refused(&[("sum", sum.clone()), ("sum", sum.clone())]),
+            "`sum` is asked for twice; names in one call are unique"
+        );
+        let other = build("max", &Request::new(&[DType::I32]));
+        assert_eq!(
+            refused(&[("sum", sum.clone()), ("max", other)]),
+            "`max` reads int32, where `sum` reads float32"
+        );
+        let ignoring = build("max", &single.with_nan(NanPolicy::Ignore));
+        assert_eq!(
+            refused(&[("sum", sum), ("max", ignoring)]),
+            "`max` and `sum` treat NaN differently; one call has one policy"
+        );
+    }
+}

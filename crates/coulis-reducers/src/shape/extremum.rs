@@ -1,0 +1,87 @@
+//! Largest and smallest values.
+//!
+//! NaN by contract N8 costs one comparison and one `or` an element: the extremum itself is folded by a plain
+//! comparison, which passes over NaN, and a flag that min, max and absmax share tells at the end. When NaN is
+//! ignored the identity is NaN ("nothing yet"), so that a row of NaN gives NaN and a row of -inf gives -inf.
+
+use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
+
+use crate::builder::Builder;
+use crate::entry::Request;
+use crate::shape::flag::{add_nan_seen, is_set};
+
+/// Which end of the order is sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The smallest value.
+    Least,
+    /// The largest value.
+    Greatest,
+}
+
+impl End {
+    /// The value that every other beats or equals: an infinity for floats, a limit for integers.
+    pub(crate) fn identity(self, dtype: DType) -> Expr {
+        match (dtype.int_range(), self) {
+            (None, End::Greatest) => Expr::float(f64::NEG_INFINITY, dtype),
+            (None, End::Least) => Expr::float(f64::INFINITY, dtype),
+            (Some((min, _)), End::Greatest) => Expr::int_of(min, dtype),
+            (Some((_, max)), End::Least) => Expr::int_of(max, dtype),
+        }
+    }
+
+    /// Whether `a` is nearer this end than `b`; false with NaN.
+    pub(crate) fn beats(self, a: &Expr, b: &Expr) -> Expr {
+        match self {
+            End::Greatest => a.clone().gt(b.clone()),
+            End::Least => a.clone().lt(b.clone()),
+        }
+    }
+
+    /// Whether `a` is nearer this end than `b` or equal; false with NaN.
+    pub(crate) fn reaches(self, a: &Expr, b: &Expr) -> Expr {
+        match self {
+            End::Greatest => a.clone().ge(b.clone()),
+            End::Least => a.clone().le(b.clone()),
+        }
+    }
+
+    /// `a` if it beats `b`, else `b`.
+    fn of(self, a: &Expr, b: &Expr) -> Expr {
+        match self {
+            End::Greatest => a.clone().max(b.clone()),
+            End::Least => a.clone().min(b.clone()),
+        }
+    }
+}
+
+/// The reducer of the extremum of `measure` of the elements, with results of type `result`.
+pub(crate) fn extremum(
+    name: &'static str,
+    request: &Request,
+    end: End,
+    measure: fn(Expr) -> Expr,
+    result: DType,
+) -> Reducer {
+    let mut b = Builder::new(name, request);
+    b.idempotent();
+    let lift = measure(b.element(0));
+    let dtype = lift.dtype();
+    let value = if b.sees_nan() {
+        let value = b.field("value", end.identity(dtype), lift);
+        b.combine(&value, end.of(&value.right, &value.left));
+        let seen = add_nan_seen(&mut b);
+        Expr::select(is_set(&seen.left), Expr::float(f64::NAN, dtype), value.left)
+    } else if dtype.is_float() {
+        let value = b.field("value", Expr::float(f64::NAN, dtype), lift);
+        let nothing_yet = Expr::call1(Intrinsic::IsNan, value.left.clone());
+        let take = end.beats(&value.right, &value.left).or(nothing_yet);
+        b.combine(&value, Expr::select(take, value.right.clone(), value.left.clone()));
+        value.left
+    } else {
+        let value = b.field("value", end.identity(dtype), lift);
+        b.combine(&value, end.of(&value.right, &value.left));
+        value.left
+    };
+    b.finish(ErrorBound::Exact, vec![("value", result, value)])
+}

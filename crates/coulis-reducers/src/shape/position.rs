@@ -1,0 +1,80 @@
+//! Positions of extrema, with or without the value.
+//!
+//! The state is a value and an `int64` index, -1 while no element was seen. `combine` compares indices where
+//! values are equal, so the winner does not depend on the plan (contract N9); a step may rely on ascending
+//! positions and compares values only. Two NaNs count as equal, and NaN beats every number (contract N8).
+
+use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Ties};
+
+use crate::builder::Builder;
+use crate::entry::Request;
+use crate::shape::extremum::End;
+
+/// Which results are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The position.
+    Index,
+    /// The value and its position.
+    ValueAndIndex,
+}
+
+fn is_nan(value: &Expr) -> Expr {
+    Expr::call1(Intrinsic::IsNan, value.clone())
+}
+
+/// The reducer of the position of the extremum.
+pub(crate) fn position(
+    name: &'static str,
+    request: &Request,
+    end: End,
+    ties: Ties,
+    wanted: Wanted,
+) -> Reducer {
+    let mut b = Builder::new(name, request);
+    b.idempotent();
+    b.ties(ties);
+    b.ascending();
+    let (element, at) = (b.element(0), b.position());
+    let value = b.field("value", end.identity(element.dtype()), element);
+    let index = b.field("index", Expr::constant(-1, DType::I64), at);
+    let none = |i: &Expr| i.clone().lt(Expr::constant(0, DType::I64));
+
+    let (old, new) = (&value.left, &value.right);
+    let (old_at, new_at) = (&index.left, &index.right);
+    let equal = new.clone().equal(old.clone());
+    let nearer = match ties {
+        Ties::Last => new_at.clone().gt(old_at.clone()),
+        Ties::First | Ties::None => new_at.clone().lt(old_at.clone()),
+    };
+    let (beats, same) = if b.sees_nan() {
+        let nan_beats = is_nan(new).and(is_nan(old).logical_not());
+        (end.beats(new, old).or(nan_beats), equal.or(is_nan(new).and(is_nan(old))))
+    } else {
+        (end.beats(new, old), equal)
+    };
+    let better = none(old_at).or(beats).or(same.and(nearer));
+    let take = none(new_at).logical_not().and(better);
+    b.combine(&value, Expr::select(take.clone(), new.clone(), old.clone()));
+    b.combine(&index, Expr::select(take, new_at.clone(), old_at.clone()));
+
+    // The identity is the worst value, so the last-wins comparison takes the first element by itself.
+    let take = match (ties, b.sees_nan()) {
+        (Ties::Last, false) => end.reaches(new, old),
+        (Ties::Last, true) => end.reaches(new, old).or(is_nan(new)),
+        (Ties::First | Ties::None, false) => end.beats(new, old).or(none(old_at)),
+        (Ties::First | Ties::None, true) => {
+            let not_worse = end.reaches(old, new).logical_not();
+            not_worse.and(is_nan(old).logical_not()).or(none(old_at))
+        }
+    };
+    b.step(&value, Expr::select(take.clone(), new.clone(), old.clone()));
+    b.step(&index, Expr::select(take, new_at.clone(), old_at.clone()));
+
+    let at = ("index", DType::I64, index.left);
+    let results = match wanted {
+        Wanted::Index => vec![at],
+        Wanted::ValueAndIndex => vec![("value", request.inputs[0], value.left), at],
+    };
+    b.finish(ErrorBound::Exact, results)
+}

@@ -1,0 +1,186 @@
+//! Sums and counts.
+//!
+//! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12 at every
+//! step. Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
+//! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
+//! second field (error-free addition, Knuth's TwoSum), and may run plainly for 16 steps: the compensated second level.
+//! Their bound is `32 * 2^-52 * sum|terms|` for any length. Integer sums wrap.
+
+use coulis_ir::{DType, ErrorBound, Expr, Intrinsic};
+
+use crate::builder::{Builder, Slot};
+use crate::entry::{ReducerError, Request};
+
+/// Longest plain run of a compensated sum.
+const RUN: u32 = 16;
+/// Distance from 1 to the next `float32`.
+pub(crate) const EPS32: f64 = f32::EPSILON as f64;
+
+/// How a sum is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    /// In an integer type, wrapping.
+    Wrapping(DType),
+    /// In `float64`, promising the error of `float32`.
+    Wider,
+    /// In two `float64` fields, promising the error of `float64`.
+    Compensated,
+}
+
+impl Accumulator {
+    /// Type of the terms and of the sum.
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Accumulator::Wrapping(dtype) => dtype,
+            Accumulator::Wider | Accumulator::Compensated => DType::F64,
+        }
+    }
+
+    /// Bound of the error of a sum.
+    pub(crate) fn error(self) -> ErrorBound {
+        match self {
+            Accumulator::Wrapping(_) => ErrorBound::Exact,
+            Accumulator::Wider => ErrorBound::Terms { factor: 32.0, eps: EPS32 },
+            Accumulator::Compensated => ErrorBound::Terms { factor: 32.0, eps: f64::EPSILON },
+        }
+    }
+
+    /// Bound of the error of a float computed from a sum.
+    pub(crate) fn statistic_error(self) -> ErrorBound {
+        match self {
+            Accumulator::Wrapping(_) => Accumulator::Compensated.error(),
+            Accumulator::Wider | Accumulator::Compensated => self.error(),
+        }
+    }
+}
+
+/// The accumulator of a reducer whose result is an integer for integers. Source: contract N4.
+pub(crate) fn integral(op: &'static str, request: &Request) -> Result<Accumulator, ReducerError> {
+    let input = request.promoted();
+    if request.has_float() {
+        return of_floats(op, request);
+    }
+    match request.acc {
+        None if request.inputs.iter().all(|d| d.is_unsigned_int()) => Ok(Accumulator::Wrapping(DType::U64)),
+        None => Ok(Accumulator::Wrapping(DType::I64)),
+        Some(acc) if acc.is_int() => Ok(Accumulator::Wrapping(acc)),
+        Some(DType::F32 | DType::F64) => Ok(Accumulator::Compensated),
+        Some(acc) => {
+            let legal = "int8 to int64, uint8 to uint64, float32, float64";
+            Err(ReducerError::Accumulator { op, input, acc, legal })
+        }
+    }
+}
+
+/// The accumulator of a reducer whose result is a float whatever the input. `term_bits`: width of the terms of
+/// integers; those of at most 16 bits are summed exactly, in the same field as `sum` has.
+pub(crate) fn statistic(
+    op: &'static str,
+    request: &Request,
+    term_bits: usize,
+) -> Result<Accumulator, ReducerError> {
+    if request.has_float() {
+        return of_floats(op, request);
+    }
+    match request.acc {
+        None if term_bits <= 16 => integral(op, request),
+        None | Some(DType::F32 | DType::F64) => Ok(Accumulator::Compensated),
+        Some(acc) => {
+            let legal = "float32, float64";
+            Err(ReducerError::Accumulator { op, input: request.promoted(), acc, legal })
+        }
+    }
+}
+
+fn of_floats(op: &'static str, request: &Request) -> Result<Accumulator, ReducerError> {
+    let input = request.promoted();
+    match request.acc {
+        None if request.inputs.contains(&DType::F64) => Ok(Accumulator::Compensated),
+        None | Some(DType::F32) => Ok(Accumulator::Wider),
+        Some(DType::F64) => Ok(Accumulator::Compensated),
+        Some(acc) => Err(ReducerError::Accumulator { op, input, acc, legal: "float32, float64" }),
+    }
+}
+
+/// Default type of a sum: `int64` or `uint64` for integers, the input's for floats.
+pub(crate) fn sum_result(request: &Request) -> DType {
+    match request.promoted() {
+        dtype if dtype.is_float() => dtype,
+        _ if request.inputs.iter().all(|d| d.is_unsigned_int()) => DType::U64,
+        _ => DType::I64,
+    }
+}
+
+/// Default type of a statistic: `float64` for integers, the input's for floats.
+pub(crate) fn statistic_result(request: &Request) -> DType {
+    let dtype = request.promoted();
+    if dtype.is_float() { dtype } else { DType::F64 }
+}
+
+/// Fields that hold a sum.
+pub(crate) struct Total {
+    sum: Slot,
+    low: Option<Slot>,
+}
+
+impl Total {
+    /// Adds the fields of the sum of `term`, which has the accumulator's type.
+    pub(crate) fn add(builder: &mut Builder, name: &str, term: Expr, accumulator: Accumulator) -> Total {
+        let zero = Expr::constant(0, accumulator.dtype());
+        let sum = builder.field(name, zero.clone(), term);
+        if accumulator != Accumulator::Compensated {
+            builder.combine(&sum, &sum.left + &sum.right);
+            return Total { sum, low: None };
+        }
+        let low = builder.field(&format!("{name}_low"), zero.clone(), zero);
+        let (total, lost) = two_sum(&sum.left, &sum.right);
+        builder.combine(&sum, total);
+        builder.combine(&low, &(&low.left + &low.right) + &lost);
+        builder.step(&low, &low.left + &lost);
+        builder.quick(&sum, &sum.left + &sum.right, RUN);
+        builder.quick(&low, low.left.clone(), RUN);
+        Total { sum, low: Some(low) }
+    }
+
+    /// The sum of the state, in the accumulator's type. What was rounded off is NaN where the sum is not finite.
+    pub(crate) fn value(&self) -> Expr {
+        let sum = &self.sum.left;
+        match &self.low {
+            None => sum.clone(),
+            Some(low) => {
+                Expr::select(Expr::call1(Intrinsic::IsFinite, sum.clone()), sum + &low.left, sum.clone())
+            }
+        }
+    }
+}
+
+/// The rounded sum and what rounding took off, exactly; six additions, no order of magnitudes assumed.
+pub(crate) fn two_sum(a: &Expr, b: &Expr) -> (Expr, Expr) {
+    let sum = a + b;
+    let b_part = &sum - a;
+    let a_part = &sum - &b_part;
+    let lost = &(a - &a_part) + &(b - &b_part);
+    (sum, lost)
+}
+
+/// Adds the field that counts elements, `int64`.
+pub(crate) fn add_count(builder: &mut Builder) -> Slot {
+    let count = builder.field("count", Expr::constant(0, DType::I64), Expr::constant(1, DType::I64));
+    builder.combine(&count, &count.left + &count.right);
+    count
+}
+
+/// Magnitude of an element in `dtype`, taken after widening (contract N4). In an unsigned type the magnitude of a
+/// negative element is that of the element, not of what it wraps to.
+pub(crate) fn magnitude(element: Expr, dtype: DType) -> Expr {
+    let wide = element.clone().cast(dtype);
+    if !dtype.is_unsigned_int() {
+        return Expr::call1(Intrinsic::Abs, wide);
+    }
+    if !element.dtype().is_signed_int() {
+        return wide;
+    }
+    let negative = element.clone().lt(Expr::constant(0, element.dtype()));
+    let negated = &Expr::constant(0, dtype) - &wide;
+    Expr::select(negative, negated, wide)
+}
