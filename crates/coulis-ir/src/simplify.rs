@@ -1,11 +1,138 @@
 //! Simplification and proof of integer expressions: bounds, divisibility, canonical sums.
+//!
+//! Signed 32 and 64 bit arithmetic on variables is index arithmetic, and is taken not to wrap. Arithmetic on values
+//! that come from memory, from functions or from floats, and arithmetic of other types, wraps as the machine does
+//! unless bounds show that it cannot; a variable that stands for such a value is made known with
+//! [`Analyzer::bind_value`]. A division that is carried out has a divisor other than 0. Floats keep their bits.
+//!
+//! Every rewrite is a function in [`RULES`], and each is tested by evaluation on random operands.
+//! Source: the behaviour listed in seed 003's lowered programs; contract N15 for floats.
 
-use crate::expr::{Expr, Var};
+mod compare;
+mod divide;
+mod fold;
+mod interval;
+mod logic;
+mod modular;
+mod poly;
+mod prove;
+mod sum;
+#[cfg(test)]
+mod tests;
+mod vector;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::dtype::DType;
+use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
+use crate::visit::map_children;
+use compare::{integer_comparison, negated};
+use interval::Interval;
+use poly::{Atom, AtomId, Poly};
+
+/// A rewrite of a node whose operands are simplified; `None` where it does not apply.
+pub(crate) struct Rule {
+    /// The function's name.
+    #[allow(dead_code, reason = "tests name the rule that failed")]
+    pub name: &'static str,
+    /// The rewrite. It keeps the type, and the value for all operands that evaluate.
+    pub apply: fn(&Analyzer, &Expr) -> Option<Expr>,
+}
+
+macro_rules! rules {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        &[$(Rule { name: stringify!($name), apply: $module::$name }),*]
+    };
+}
+
+/// Every rewrite, in the order in which they are tried.
+pub(crate) const RULES: &[Rule] = rules![
+    logic::apply_known_conditions,
+    fold::fold_constants,
+    fold::replace_single_iteration,
+    fold::replace_by_only_value,
+    fold::drop_neutral_operand,
+    fold::reduce_cast,
+    fold::reduce_abs,
+    sum::move_factors_out,
+    sum::write_sums_canonically,
+    divide::join_nested_quotients,
+    divide::divide_by_constant,
+    divide::remainder_by_constant,
+    divide::take_remainder_first,
+    divide::divide_by_expression,
+    divide::remainder_by_expression,
+    compare::decide_comparison,
+    compare::cancel_common_terms,
+    compare::divide_comparison,
+    compare::decide_extremum,
+    compare::flatten_extremum,
+    logic::reduce_conjunctions,
+    logic::reduce_not,
+    logic::reduce_likely,
+    logic::reduce_selection,
+    vector::reduce_ramp,
+    vector::operate_before_broadcast,
+    vector::combine_ramps,
+    vector::decide_vector_comparison,
+];
+
+/// Rewrites that may follow one another at one node before the result is taken as it is.
+const MAX_REWRITES: u32 = 64;
+
+/// What is known: `larger - smaller >= gap`.
+#[derive(Clone, Debug)]
+struct Inequality {
+    larger: Expr,
+    smaller: Expr,
+    gap: i128,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    /// `(min, extent)` of bound variables.
+    ranges: HashMap<VarId, (Expr, Expr)>,
+    /// Position of bound variables, the outermost loop first.
+    order: HashMap<VarId, usize>,
+    bounds: HashMap<VarId, Interval>,
+    classes: HashMap<VarId, modular::Class>,
+    /// Variables that stand for values from memory.
+    data_vars: HashSet<VarId>,
+    truths: HashMap<Expr, bool>,
+    inequalities: Vec<Inequality>,
+}
+
+/// What was found out under the present facts.
+#[derive(Debug, Default)]
+struct Caches {
+    simplified: HashMap<Expr, Expr>,
+    intervals: HashMap<Expr, Interval>,
+    polys: HashMap<Expr, Option<Rc<Poly>>>,
+    classes: HashMap<Expr, modular::Class>,
+    data: HashMap<Expr, bool>,
+    atoms: Vec<Atom>,
+    atom_ids: HashMap<Atom, AtomId>,
+    facts: Option<Rc<Vec<Poly>>>,
+}
 
 /// What is known of variables and conditions, and what follows.
-#[derive(Clone, Debug, Default)]
+///
+/// Knowledge is added in the order of the text, outer loops first: [`Analyzer::bind`] for loops and threads,
+/// [`Analyzer::assume`] for conditions, [`Analyzer::bind_value`] for names. Knowledge that holds in a part of the
+/// text only is added to a clone, or to what [`Analyzer::with`] returns.
+#[derive(Debug, Default)]
 pub struct Analyzer {
-    ranges: Vec<(Var, Expr, Expr)>,
+    facts: Facts,
+    caches: RefCell<Caches>,
+    rewrites: Cell<u32>,
+}
+
+impl Clone for Analyzer {
+    fn clone(&self) -> Analyzer {
+        Analyzer { facts: self.facts.clone(), ..Analyzer::default() }
+    }
 }
 
 impl Analyzer {
@@ -16,28 +143,219 @@ impl Analyzer {
 
     /// Within what follows, `var` is in `[min, min + extent)`, and that range is not empty.
     pub fn bind(&mut self, var: &Var, min: &Expr, extent: &Expr) {
-        self.ranges.push((var.clone(), min.clone(), extent.clone()));
+        let (min, extent) = (self.simplify(min), self.simplify(extent));
+        let last = self.interval(&min).add(self.interval(&extent)).add(Interval::point(-1));
+        let bounds = Interval { lo: self.interval(&min).lo, hi: last.hi };
+        self.narrow(var, bounds);
+        if extent.is_int(1) {
+            let class = self.modular(&min);
+            self.facts.classes.insert(var.id(), class);
+        }
+        let position = self.facts.order.len();
+        self.facts.order.insert(var.id(), position);
+        self.facts.ranges.insert(var.id(), (min, extent.clone()));
+        if extent.as_int().is_none() {
+            self.learn(&extent, &Expr::int_of(0, extent.dtype()), 1);
+        }
+        self.forget();
+    }
+
+    /// Within what follows, `var` is equal to `value`.
+    pub fn bind_value(&mut self, var: &Var, value: &Expr) {
+        let value = self.simplify(value);
+        if value.dtype().is_float() || self.holds_data(&value) {
+            self.facts.data_vars.insert(var.id());
+        }
+        if value.ty() == var.expr().ty() && !value.dtype().is_float() {
+            let (bounds, class) = (self.interval(&value), self.modular(&value));
+            self.narrow(var, bounds);
+            self.facts.classes.insert(var.id(), class);
+            self.learn(&var.expr(), &value, 0);
+            self.learn(&value, &var.expr(), 0);
+        }
+        self.forget();
+    }
+
+    /// Within what follows, the scalar condition holds.
+    pub fn assume(&mut self, cond: &Expr) {
+        let simple = self.simplify(cond);
+        self.take_for_granted(cond);
+        if simple != *cond {
+            self.take_for_granted(&simple);
+        }
+        self.forget();
+    }
+
+    /// A copy that also knows the condition.
+    pub fn with(&self, cond: &Expr) -> Analyzer {
+        let mut copy = self.clone();
+        copy.assume(cond);
+        copy
     }
 
     /// An equal expression, usually smaller: constants folded, like terms collected, terms in canonical order.
     /// Floats are folded only where the result has the same bits.
     pub fn simplify(&self, expr: &Expr) -> Expr {
-        expr.clone()
+        if let Some(done) = self.caches.borrow().simplified.get(expr) {
+            return done.clone();
+        }
+        let mut result = self.simplify_operands(expr);
+        let applied = RULES.iter().find_map(|rule| {
+            let new = (rule.apply)(self, &result)?;
+            (new != result && new.ty() == result.ty()).then_some(new)
+        });
+        if let Some(new) = applied {
+            let depth = self.rewrites.get();
+            if depth < MAX_REWRITES {
+                self.rewrites.set(depth + 1);
+                result = self.simplify(&new);
+                self.rewrites.set(depth);
+            } else {
+                result = new;
+            }
+        }
+        self.caches.borrow_mut().simplified.insert(expr.clone(), result.clone());
+        result
+    }
+
+    fn simplify_operands(&self, expr: &Expr) -> Expr {
+        match expr.node() {
+            Node::IfThenElse(cond, a, b) => {
+                let cond = self.simplify(cond);
+                let (a, b) = match cond.as_int() {
+                    Some(value) => return self.simplify(if value != 0 { a } else { b }),
+                    None if integer_comparison(&cond).is_some() => {
+                        let otherwise = logic::opposite(&cond);
+                        (self.with(&cond).simplify(a), self.with(&otherwise).simplify(b))
+                    }
+                    None => (self.simplify(a), self.simplify(b)),
+                };
+                Expr::if_then_else(cond, a, b)
+            }
+            Node::Let(var, value, body) => {
+                let value = self.simplify(value);
+                if value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some() {
+                    let map = HashMap::from([(var.clone(), value)]);
+                    return self.simplify(&crate::visit::substitute_expr(body, &map));
+                }
+                let mut within = self.clone();
+                within.bind_value(var, &value);
+                Expr::let_in(var.clone(), value, within.simplify(body))
+            }
+            _ => map_children(expr, &mut |child| self.simplify(child)),
+        }
     }
 
     /// Whether the bool expression holds for all values allowed. `false` means not proved.
     pub fn can_prove(&self, cond: &Expr) -> bool {
-        self.simplify(cond).is_int(1)
+        let simple = self.simplify(cond);
+        match simple.node() {
+            Node::Broadcast(inner) => inner.is_int(1),
+            _ => simple.is_int(1) && simple.dtype() == DType::Bool,
+        }
     }
 
-    /// Constant bounds `[min, max]` of an integer expression, where known.
-    pub fn const_bounds(&self, _expr: &Expr) -> (Option<i128>, Option<i128>) {
-        (None, None)
+    /// Constant bounds `[min, max]` of an integer expression, where known. What the type alone says is not
+    /// counted as known.
+    pub fn const_bounds(&self, expr: &Expr) -> (Option<i128>, Option<i128>) {
+        let range = Interval::of_dtype(expr.dtype());
+        let found = self.interval(&self.simplify(expr));
+        (found.lo.filter(|v| Some(*v) != range.lo), found.hi.filter(|v| Some(*v) != range.hi))
     }
 
-    /// `(coeff, base)` such that the expression is `coeff * anything + base`; `(1, 0)` says nothing, `(0, c)` is
-    /// the constant `c`.
-    pub fn modular(&self, _expr: &Expr) -> (i128, i128) {
-        (1, 0)
+    /// Drops what was found out: the facts have changed.
+    fn forget(&mut self) {
+        *self.caches.get_mut() = Caches::default();
+    }
+
+    fn narrow(&mut self, var: &Var, bounds: Interval) {
+        let known = self.facts.bounds.entry(var.id()).or_insert(Interval::ALL);
+        *known = known.intersect(bounds);
+    }
+
+    /// Records `larger - smaller >= gap`.
+    fn learn(&mut self, larger: &Expr, smaller: &Expr, gap: i128) {
+        if larger.ty() != smaller.ty() || !larger.ty().is_scalar() || larger.dtype().is_float() {
+            return;
+        }
+        let difference = self.poly(larger).add_scaled(&self.poly(smaller), -1);
+        if let Some(difference) = difference.and_then(|d| d.plus(-gap)) {
+            self.narrow_by(&difference);
+        }
+        self.facts.inequalities.push(Inequality { larger: larger.clone(), smaller: smaller.clone(), gap });
+        self.forget();
+    }
+
+    /// Bounds each variable of `poly >= 0` that stands alone in it, as far as the rest's bounds allow.
+    fn narrow_by(&mut self, poly: &Poly) {
+        for id in poly.atoms() {
+            let Some(Atom::Leaf(expr)) = self.atom(id) else { continue };
+            let (Some(var), Some((factor, rest))) = (expr.as_var(), poly.split(id)) else { continue };
+            let (Some(factor), Some(most)) = (factor.as_constant(), self.poly_interval(&rest).hi) else {
+                continue;
+            };
+            // factor * var + most >= 0
+            let bounds = if factor > 0 {
+                Interval { lo: Some(-crate::args::floor_div(most, factor)), hi: None }
+            } else {
+                Interval { lo: None, hi: Some(crate::args::floor_div(most, -factor)) }
+            };
+            self.narrow(var, bounds);
+        }
+    }
+
+    fn take_for_granted(&mut self, cond: &Expr) {
+        if !cond.ty().is_scalar() || cond.dtype() != DType::Bool || cond.as_int().is_some() {
+            return;
+        }
+        let cond = logic::without_likely(cond).clone();
+        self.facts.truths.insert(cond.clone().likely(), true);
+        self.facts.truths.insert(logic::opposite(&cond), false);
+        self.facts.truths.insert(cond.clone().logical_not(), false);
+        self.facts.truths.insert(cond.clone(), true);
+        match cond.node() {
+            Node::Binary(BinaryOp::And, a, b) => {
+                self.take_for_granted(a);
+                self.take_for_granted(b);
+            }
+            Node::Not(inner) => match inner.node() {
+                Node::Binary(BinaryOp::Or, a, b) => {
+                    self.take_for_granted(&a.clone().logical_not());
+                    self.take_for_granted(&b.clone().logical_not());
+                }
+                Node::Binary(op, a, b) if integer_comparison(inner).is_some() => {
+                    if let Some(op) = negated(*op) {
+                        self.compare_granted(op, a, b);
+                    }
+                }
+                _ => {}
+            },
+            Node::Binary(op, a, b) if integer_comparison(&cond).is_some() => self.compare_granted(*op, a, b),
+            _ => {}
+        }
+    }
+
+    fn compare_granted(&mut self, op: BinaryOp, a: &Expr, b: &Expr) {
+        match op {
+            BinaryOp::Lt => self.learn(b, a, 1),
+            BinaryOp::Le => self.learn(b, a, 0),
+            BinaryOp::Gt => self.learn(a, b, 1),
+            BinaryOp::Ge => self.learn(a, b, 0),
+            BinaryOp::Eq => {
+                self.learn(a, b, 0);
+                self.learn(b, a, 0);
+                let remainder = match a.node() {
+                    Node::Binary(BinaryOp::FloorMod, x, c) => x.as_var().zip(c.as_int()),
+                    _ => None,
+                };
+                if let (Some((var, c)), Some(base)) = (remainder, b.as_int())
+                    && c > 0
+                    && (0..c).contains(&base)
+                {
+                    self.facts.classes.insert(var.id(), (c, base));
+                }
+            }
+            _ => {}
+        }
     }
 }

@@ -1,0 +1,237 @@
+//! Constants and neutral operands of every type.
+//!
+//! Integers wrap into their type. Floats are folded only where every machine gives the same bits: one correctly
+//! rounded operation on constants that are not NaN, with a result that is not NaN. No law of real numbers is used
+//! on floats but `x * 1`, `x / 1`, `x - 0` and `x + -0` (contract N15).
+
+use super::Analyzer;
+use super::interval::Interval;
+use crate::args::floor_div;
+use crate::dtype::DType;
+use crate::expr::{BinaryOp, Expr, Intrinsic, Node};
+
+/// The constant in every lane.
+fn lanes_int(expr: &Expr) -> Option<i128> {
+    match expr.node() {
+        Node::Broadcast(inner) => inner.as_int(),
+        _ => expr.as_int(),
+    }
+}
+
+/// The float constant in every lane.
+fn lanes_float(expr: &Expr) -> Option<f64> {
+    match expr.node() {
+        Node::Broadcast(inner) => inner.as_float(),
+        _ => expr.as_float(),
+    }
+}
+
+/// An operation on two constants.
+pub(super) fn fold_constants(_: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let Node::Binary(op, a, b) = expr.node() else { return None };
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+        let value = integer_result(*op, x, y, a.dtype())?;
+        return Some(Expr::int_of(value, expr.dtype()));
+    }
+    let (x, y) = (a.as_float()?, b.as_float()?);
+    if op.is_comparison() {
+        return Some(Expr::bool(compare_floats(*op, x, y)?));
+    }
+    let value = float_result(*op, x, y, a.dtype())?;
+    (!value.is_nan()).then(|| Expr::float(value, expr.dtype()))
+}
+
+fn integer_result(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Option<i128> {
+    let bits = 8 * dtype.bytes() as i128;
+    let shift = u32::try_from(y).ok().filter(|_| y < bits);
+    let nonzero = || (y != 0).then_some(());
+    Some(match op {
+        BinaryOp::Add => x.wrapping_add(y),
+        BinaryOp::Sub => x.wrapping_sub(y),
+        BinaryOp::Mul => x.wrapping_mul(y),
+        BinaryOp::Div => nonzero().map(|()| x / y)?,
+        BinaryOp::TruncMod => nonzero().map(|()| x % y)?,
+        BinaryOp::FloorDiv => nonzero().map(|()| floor_div(x, y))?,
+        BinaryOp::FloorMod => nonzero().map(|()| x - y * floor_div(x, y))?,
+        BinaryOp::Min => x.min(y),
+        BinaryOp::Max => x.max(y),
+        BinaryOp::Eq => i128::from(x == y),
+        BinaryOp::Ne => i128::from(x != y),
+        BinaryOp::Lt => i128::from(x < y),
+        BinaryOp::Le => i128::from(x <= y),
+        BinaryOp::Gt => i128::from(x > y),
+        BinaryOp::Ge => i128::from(x >= y),
+        BinaryOp::And | BinaryOp::BitAnd => x & y,
+        BinaryOp::Or | BinaryOp::BitOr => x | y,
+        BinaryOp::BitXor => x ^ y,
+        BinaryOp::Shl => x.wrapping_shl(shift?),
+        BinaryOp::Shr => x >> shift?,
+    })
+}
+
+fn compare_floats(op: BinaryOp, x: f64, y: f64) -> Option<bool> {
+    match op {
+        BinaryOp::Eq => Some(x == y),
+        BinaryOp::Ne => Some(x != y),
+        BinaryOp::Lt => Some(x < y),
+        BinaryOp::Le => Some(x <= y),
+        BinaryOp::Gt => Some(x > y),
+        BinaryOp::Ge => Some(x >= y),
+        _ => None,
+    }
+}
+
+/// One operation, correctly rounded to `dtype`. The detour over `float64` rounds twice, which gives the same as
+/// once for these operations on types of at most 25 bits of precision.
+fn float_result(op: BinaryOp, x: f64, y: f64, dtype: DType) -> Option<f64> {
+    if x.is_nan() || y.is_nan() || matches!(dtype, DType::F8E4M3 | DType::F8E5M2) {
+        return None;
+    }
+    let exact = match op {
+        BinaryOp::Add => x + y,
+        BinaryOp::Sub => x - y,
+        BinaryOp::Mul => x * y,
+        BinaryOp::Div => x / y,
+        BinaryOp::Min => return Some(if x < y { x } else { y }),
+        BinaryOp::Max => return Some(if x > y { x } else { y }),
+        _ => return None,
+    };
+    Some(dtype.round_float(exact))
+}
+
+/// An operand that changes nothing, or decides alone: `x + 0`, `x * 1`, `x * 0`, `x - x`, `x // 1` and the like.
+pub(super) fn drop_neutral_operand(_: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let Node::Binary(op, a, b) = expr.node() else { return None };
+    if a.dtype().is_float() {
+        return drop_neutral_float(*op, a, b);
+    }
+    let zero = || Some(Expr::int_of(0, a.dtype()).broadcast_to(a.lanes()));
+    let (x, y) = (lanes_int(a), lanes_int(b));
+    match op {
+        BinaryOp::Add | BinaryOp::BitOr | BinaryOp::BitXor if x == Some(0) => Some(b.clone()),
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+            if y == Some(0) =>
+        {
+            Some(a.clone())
+        }
+        BinaryOp::Sub | BinaryOp::BitXor if a == b => zero(),
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::And | BinaryOp::Or if a == b => Some(a.clone()),
+        BinaryOp::Mul if x == Some(1) => Some(b.clone()),
+        BinaryOp::Mul | BinaryOp::Div | BinaryOp::FloorDiv if y == Some(1) => Some(a.clone()),
+        BinaryOp::Mul | BinaryOp::BitAnd if x == Some(0) || y == Some(0) => zero(),
+        BinaryOp::FloorMod | BinaryOp::TruncMod if y == Some(1) => zero(),
+        BinaryOp::And if x == Some(1) => Some(b.clone()),
+        BinaryOp::And if y == Some(1) => Some(a.clone()),
+        BinaryOp::And if x == Some(0) || y == Some(0) => zero(),
+        BinaryOp::Or if x == Some(0) => Some(b.clone()),
+        BinaryOp::Or if y == Some(0) => Some(a.clone()),
+        _ => None,
+    }
+}
+
+fn drop_neutral_float(op: BinaryOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    let is = |value: Option<f64>, wanted: f64| value.is_some_and(|v| v.to_bits() == wanted.to_bits());
+    let (x, y) = (lanes_float(a), lanes_float(b));
+    match op {
+        BinaryOp::Mul if is(x, 1.0) => Some(b.clone()),
+        BinaryOp::Mul | BinaryOp::Div if is(y, 1.0) => Some(a.clone()),
+        BinaryOp::Sub if is(y, 0.0) => Some(a.clone()),
+        BinaryOp::Add if is(y, -0.0) => Some(a.clone()),
+        BinaryOp::Add if is(x, -0.0) => Some(b.clone()),
+        _ => None,
+    }
+}
+
+/// A scalar integer that can have one value only is that constant.
+pub(super) fn replace_by_only_value(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
+    if !expr.ty().is_scalar() || expr.dtype().is_float() || expr.as_int().is_some() {
+        return None;
+    }
+    let value = analyzer.interval(expr).as_point()?;
+    Some(Expr::int_of(value, expr.dtype()))
+}
+
+/// A loop variable of one iteration is its first value.
+pub(super) fn replace_single_iteration(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let (min, extent) = analyzer.facts.ranges.get(&expr.as_var()?.id())?;
+    (extent.is_int(1) && min.ty() == expr.ty()).then(|| min.clone())
+}
+
+/// Casts of constants, and casts that undo or repeat one another.
+pub(super) fn reduce_cast(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let Node::Cast(inner) = expr.node() else { return None };
+    let to = expr.dtype();
+    if let Some(value) = inner.as_int() {
+        return cast_integer(value, to);
+    }
+    if let Some(value) = inner.as_float() {
+        return cast_float(value, to);
+    }
+    let Node::Cast(source) = inner.node() else { return None };
+    let (from, between) = (source.dtype(), inner.dtype());
+    let known = |e: &Expr| {
+        let bounds = if e.ty().is_scalar() { analyzer.interval(e) } else { Interval::ALL };
+        bounds.intersect(Interval::of_dtype(e.dtype()))
+    };
+    let keeps = match (from.is_float(), between.is_float()) {
+        (false, false) => between != DType::Bool && known(source).fits(between),
+        (true, true) => float_widens(from, between),
+        (true, false) | (false, true) => false,
+    };
+    keeps.then(|| source.clone().cast(to))
+}
+
+fn float_widens(from: DType, to: DType) -> bool {
+    let narrow = matches!(from, DType::F8E4M3 | DType::F8E5M2);
+    match to {
+        DType::F64 => true,
+        DType::F32 => narrow || matches!(from, DType::F16 | DType::BF16),
+        DType::F16 => narrow,
+        _ => false,
+    }
+}
+
+fn cast_integer(value: i128, to: DType) -> Option<Expr> {
+    if !to.is_float() {
+        return Some(Expr::int_of(value, to));
+    }
+    let float = match to {
+        DType::F32 => f64::from(value as f32),
+        _ => value as f64,
+    };
+    let exact = to.round_float(float) == float && float as i128 == value;
+    (exact || matches!(to, DType::F32 | DType::F64)).then(|| Expr::float(float, to))
+}
+
+fn cast_float(value: f64, to: DType) -> Option<Expr> {
+    match to.int_range() {
+        Some(_) if to == DType::Bool => Some(Expr::bool(value != 0.0)),
+        Some((lo, hi)) => {
+            let truncated = if value.is_nan() { 0 } else { value.trunc() as i128 };
+            Some(Expr::int_of(truncated.clamp(lo, hi), to))
+        }
+        None => {
+            let rounded = to.round_float(value);
+            let same = rounded == value || matches!(to, DType::F32 | DType::F64) && !rounded.is_nan();
+            same.then(|| Expr::float(rounded, to))
+        }
+    }
+}
+
+/// The magnitude of a constant, and of what is never negative.
+pub(super) fn reduce_abs(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
+    let Node::Call(Intrinsic::Abs, args) = expr.node() else { return None };
+    let [x] = args.as_slice() else { return None };
+    if expr.dtype().is_float() || !expr.ty().is_scalar() {
+        return None;
+    }
+    if let Some(value) = x.as_int() {
+        return Some(Expr::int_of(value.abs(), expr.dtype()));
+    }
+    analyzer.interval(x).at_least(0).then(|| x.clone())
+}

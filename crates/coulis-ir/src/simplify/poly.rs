@@ -1,0 +1,355 @@
+//! Polynomials over atoms: the form in which differences are compared and proofs are made.
+//!
+//! An atom is what arithmetic cannot look into (a variable, a load, a minimum), or a floored quotient or remainder
+//! of a polynomial by a constant. Products are multiplied out, so two expressions that are equal by the laws of
+//! rings have one polynomial. Values are mathematical integers, which an expression equals where
+//! [`Analyzer::is_exact`] holds.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::Analyzer;
+use super::interval::{Interval, binary_interval};
+use crate::args::floor_div;
+use crate::dtype::DType;
+use crate::expr::{BinaryOp, Expr, Node};
+
+/// Index into the analyzer's table of atoms.
+pub(crate) type AtomId = u32;
+
+/// Polynomials with more terms are not made.
+const MAX_TERMS: usize = 48;
+
+/// What a polynomial's variables stand for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Atom {
+    /// An expression.
+    Leaf(Expr),
+    /// The floored quotient by a constant of at least 2.
+    Div(Poly, i128),
+    /// The remainder of that quotient.
+    Mod(Poly, i128),
+}
+
+/// A sum of integer multiples of products of atoms; the empty product is the constant term.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Poly {
+    terms: BTreeMap<Vec<AtomId>, i128>,
+}
+
+/// Greatest common divisor of magnitudes; `gcd(0, x)` is `|x|`.
+pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+/// Remainder of the floored quotient by a positive divisor.
+pub(crate) fn floor_mod(a: i128, b: i128) -> i128 {
+    a.rem_euclid(b)
+}
+
+impl Poly {
+    /// A constant.
+    pub fn constant(value: i128) -> Poly {
+        let mut poly = Poly::default();
+        if value != 0 {
+            poly.terms.insert(Vec::new(), value);
+        }
+        poly
+    }
+
+    /// One atom.
+    pub fn atom(id: AtomId) -> Poly {
+        Poly { terms: BTreeMap::from([(vec![id], 1)]) }
+    }
+
+    /// The value of the empty product.
+    pub fn constant_term(&self) -> i128 {
+        self.terms.get(&Vec::new()).copied().unwrap_or(0)
+    }
+
+    /// The value, where no atom is left.
+    pub fn as_constant(&self) -> Option<i128> {
+        let only_constant = self.terms.keys().all(Vec::is_empty);
+        only_constant.then(|| self.constant_term())
+    }
+
+    /// Products of atoms with their multipliers, the constant left out.
+    pub fn products(&self) -> impl Iterator<Item = (&[AtomId], i128)> {
+        self.terms.iter().filter(|(m, _)| !m.is_empty()).map(|(m, c)| (m.as_slice(), *c))
+    }
+
+    /// Every atom that occurs.
+    pub fn atoms(&self) -> Vec<AtomId> {
+        let mut ids: Vec<AtomId> = self.terms.keys().flatten().copied().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    fn insert(&mut self, product: Vec<AtomId>, coeff: i128) -> Option<()> {
+        let entry = self.terms.entry(product).or_insert(0);
+        *entry = entry.checked_add(coeff)?;
+        Some(())
+    }
+
+    fn tidy(mut self) -> Option<Poly> {
+        self.terms.retain(|_, c| *c != 0);
+        (self.terms.len() <= MAX_TERMS).then_some(self)
+    }
+
+    /// The sum; `None` when it grows too large.
+    pub fn add(&self, other: &Poly) -> Option<Poly> {
+        self.add_scaled(other, 1)
+    }
+
+    /// `self + other * factor`.
+    pub fn add_scaled(&self, other: &Poly, factor: i128) -> Option<Poly> {
+        let mut sum = self.clone();
+        for (product, coeff) in &other.terms {
+            sum.insert(product.clone(), coeff.checked_mul(factor)?)?;
+        }
+        sum.tidy()
+    }
+
+    /// `self + value`.
+    pub fn plus(&self, value: i128) -> Option<Poly> {
+        self.add(&Poly::constant(value))
+    }
+
+    /// The product with a constant.
+    pub fn scale(&self, factor: i128) -> Option<Poly> {
+        Poly::default().add_scaled(self, factor)
+    }
+
+    /// The product.
+    pub fn mul(&self, other: &Poly) -> Option<Poly> {
+        if self.terms.len() * other.terms.len() > MAX_TERMS {
+            return None;
+        }
+        let mut result = Poly::default();
+        for (left, a) in &self.terms {
+            for (right, b) in &other.terms {
+                let mut product = [left.as_slice(), right.as_slice()].concat();
+                product.sort_unstable();
+                if product.len() > 6 {
+                    return None;
+                }
+                result.insert(product, a.checked_mul(*b)?)?;
+            }
+        }
+        result.tidy()
+    }
+
+    /// `(c, r)` such that the polynomial is `c * atom + r` and `c` and `r` do not name the atom.
+    pub fn split(&self, atom: AtomId) -> Option<(Poly, Poly)> {
+        let (mut with, mut without) = (Poly::default(), Poly::default());
+        for (product, coeff) in &self.terms {
+            match product.iter().filter(|id| **id == atom).count() {
+                0 => without.terms.insert(product.clone(), *coeff),
+                1 => {
+                    let rest = product.iter().copied().filter(|id| *id != atom).collect();
+                    with.terms.insert(rest, *coeff)
+                }
+                _ => return None,
+            };
+        }
+        Some((with, without))
+    }
+
+    /// The sign-preserving quotient by the common divisor of the products' multipliers: at least 0 exactly where
+    /// the polynomial is.
+    pub fn reduced(&self) -> Poly {
+        let common = self.products().fold(0, |g, (_, c)| gcd(g, c));
+        if common <= 1 {
+            return self.clone();
+        }
+        let mut reduced = Poly::constant(floor_div(self.constant_term(), common));
+        for (product, coeff) in self.products() {
+            reduced.terms.insert(product.to_vec(), coeff / common);
+        }
+        reduced
+    }
+
+    /// The terms whose multiplier `divisor` divides, divided by it, and the rest.
+    fn divided(&self, divisor: i128) -> (Poly, Poly) {
+        let (mut quotient, mut rest) = (Poly::default(), Poly::default());
+        for (product, coeff) in self.products() {
+            if coeff % divisor == 0 {
+                quotient.terms.insert(product.to_vec(), coeff / divisor);
+            } else {
+                rest.terms.insert(product.to_vec(), coeff);
+            }
+        }
+        let constant = self.constant_term();
+        for (poly, value) in
+            [(&mut quotient, floor_div(constant, divisor)), (&mut rest, floor_mod(constant, divisor))]
+        {
+            if value != 0 {
+                poly.terms.insert(Vec::new(), value);
+            }
+        }
+        (quotient, rest)
+    }
+}
+
+impl Analyzer {
+    /// The number of an atom, given on first sight.
+    fn atom_id(&self, atom: Atom) -> AtomId {
+        let mut caches = self.caches.borrow_mut();
+        if let Some(id) = caches.atom_ids.get(&atom) {
+            return *id;
+        }
+        let id = caches.atoms.len() as AtomId;
+        caches.atoms.push(atom.clone());
+        caches.atom_ids.insert(atom, id);
+        id
+    }
+
+    /// The atom of that number.
+    pub(crate) fn atom(&self, id: AtomId) -> Option<Atom> {
+        self.caches.borrow().atoms.get(id as usize).cloned()
+    }
+
+    /// The polynomial that a scalar integer expression equals.
+    pub(crate) fn poly(&self, expr: &Expr) -> Rc<Poly> {
+        match self.expand(expr) {
+            Some(poly) => poly,
+            None => Rc::new(Poly::atom(self.atom_id(Atom::Leaf(expr.clone())))),
+        }
+    }
+
+    /// The polynomial of an expression that arithmetic can look into; `None` for an atom.
+    pub(crate) fn expand(&self, expr: &Expr) -> Option<Rc<Poly>> {
+        if !expr.ty().is_scalar() || expr.dtype().is_float() {
+            return None;
+        }
+        if let Some(found) = self.caches.borrow().polys.get(expr) {
+            return found.clone();
+        }
+        let found = self.expand_node(expr).map(Rc::new);
+        self.caches.borrow_mut().polys.insert(expr.clone(), found.clone());
+        found
+    }
+
+    fn expand_node(&self, expr: &Expr) -> Option<Poly> {
+        match expr.node() {
+            Node::Int(value) => Some(Poly::constant(*value)),
+            Node::Cast(inner) if inner.dtype() != DType::Bool => {
+                let same = !inner.dtype().is_float() && self.interval(inner).fits(expr.dtype());
+                same.then(|| (*self.poly(inner)).clone())
+            }
+            Node::Binary(op, a, b) => self.expand_binary(expr, *op, a, b),
+            _ => None,
+        }
+    }
+
+    fn expand_binary(&self, expr: &Expr, op: BinaryOp, a: &Expr, b: &Expr) -> Option<Poly> {
+        let divisor = b.as_int().filter(|c| *c > 0);
+        match op {
+            BinaryOp::Add if self.is_exact(expr) => self.poly(a).add(&self.poly(b)),
+            BinaryOp::Sub if self.is_exact(expr) => self.poly(a).add_scaled(&self.poly(b), -1),
+            BinaryOp::Mul if self.is_exact(expr) => self.poly(a).mul(&self.poly(b)),
+            BinaryOp::FloorDiv => self.poly_div(&self.poly(a), divisor?),
+            BinaryOp::FloorMod => self.poly_mod(&self.poly(a), divisor?),
+            BinaryOp::Div if self.interval(a).at_least(0) => self.poly_div(&self.poly(a), divisor?),
+            BinaryOp::TruncMod if self.interval(a).at_least(0) => self.poly_mod(&self.poly(a), divisor?),
+            BinaryOp::Shr => {
+                let amount = b.as_int().filter(|c| (0..63).contains(c))?;
+                self.poly_div(&self.poly(a), 1 << amount)
+            }
+            _ => None,
+        }
+    }
+
+    /// The floored quotient by a positive constant.
+    pub(crate) fn poly_div(&self, poly: &Poly, divisor: i128) -> Option<Poly> {
+        let (quotient, rest) = poly.divided(divisor);
+        let common = rest.products().fold(divisor, |g, (_, c)| gcd(g, c));
+        let (rest, _) = rest.divided(common);
+        let divisor = divisor / common;
+        if divisor == 1 {
+            return quotient.add(&rest);
+        }
+        let range = self.poly_interval(&rest).floor_div(divisor);
+        match range.as_point() {
+            Some(value) => quotient.plus(value),
+            None => quotient.add(&Poly::atom(self.atom_id(Atom::Div(rest, divisor)))),
+        }
+    }
+
+    /// The remainder of the floored quotient by a positive constant.
+    pub(crate) fn poly_mod(&self, poly: &Poly, divisor: i128) -> Option<Poly> {
+        let (_, rest) = poly.divided(divisor);
+        let common = rest.products().fold(divisor, |g, (_, c)| gcd(g, c));
+        let constant = floor_mod(rest.constant_term(), common);
+        let (rest, _) = rest.divided(common);
+        let divisor = divisor / common;
+        if divisor == 1 {
+            return Some(Poly::constant(constant));
+        }
+        let turns = self.poly_interval(&rest).floor_div(divisor).as_point();
+        let remainder = match turns {
+            Some(value) => rest.plus(value.checked_mul(divisor)?.checked_neg()?)?,
+            None => Poly::atom(self.atom_id(Atom::Mod(rest, divisor))),
+        };
+        remainder.scale(common)?.plus(constant)
+    }
+
+    /// Where a polynomial lies, its products taken one by one.
+    pub(crate) fn poly_interval(&self, poly: &Poly) -> Interval {
+        let mut sum = Interval::point(poly.constant_term());
+        for (product, coeff) in poly.products() {
+            let mut term = Interval::point(coeff);
+            for id in product {
+                term = term.mul(self.atom_interval(*id));
+            }
+            sum = sum.add(term);
+        }
+        sum
+    }
+
+    /// Where an atom lies.
+    pub(crate) fn atom_interval(&self, id: AtomId) -> Interval {
+        match self.atom(id) {
+            Some(Atom::Leaf(expr)) => self.interval(&expr),
+            Some(Atom::Div(poly, divisor)) => self.poly_interval(&poly).floor_div(divisor),
+            Some(Atom::Mod(poly, divisor)) => {
+                binary_interval(BinaryOp::FloorMod, self.poly_interval(&poly), Interval::point(divisor))
+            }
+            None => Interval::ALL,
+        }
+    }
+
+    /// Whether the operation's value is that of mathematical integers, without wrapping. Signed 32 and 64 bit
+    /// arithmetic on variables is taken as index arithmetic, which does not wrap; with values read from memory or
+    /// converted from floats in it, and for other types, only bounds can tell.
+    pub(crate) fn is_exact(&self, expr: &Expr) -> bool {
+        let index = matches!(expr.dtype(), DType::I32 | DType::I64) && !self.holds_data(expr);
+        match expr.node() {
+            Node::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
+                index || binary_interval(*op, self.interval(a), self.interval(b)).fits(expr.dtype())
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a value read from memory, a function's result or a converted float is in the expression.
+    pub(crate) fn holds_data(&self, expr: &Expr) -> bool {
+        match expr.node() {
+            Node::Int(_) => return false,
+            Node::Var(var) => return self.facts.data_vars.contains(&var.id()),
+            Node::Load(..) | Node::Call(..) | Node::Float(_) | Node::Let(..) => return true,
+            _ => {}
+        }
+        if let Some(found) = self.caches.borrow().data.get(expr) {
+            return *found;
+        }
+        let found = expr.dtype().is_float() || expr.children().iter().any(|child| self.holds_data(child));
+        self.caches.borrow_mut().data.insert(expr.clone(), found);
+        found
+    }
+}
