@@ -132,6 +132,10 @@ impl World {
             6..=7 => self.int(dice, depth - 1) * positive,
             8 => self.int(dice, depth - 1) * self.int(dice, depth - 1),
             9 => self.int(dice, depth - 1).floordiv(positive),
+            10 if dice.below(3) == 0 => {
+                let digit = dice.of(&self.ints).expr().floordiv(positive);
+                digit.floormod(Expr::int(dice.of(&small)))
+            }
             10 => self.int(dice, depth - 1).floormod(positive),
             11 => {
                 let divisor = dice.of(&[N, M, D].map(|v| self.ints[v].expr()));
@@ -261,7 +265,7 @@ impl World {
                 let (a, b) = (self.byte(dice, depth.min(3)), self.byte(dice, 2));
                 if dice.below(2) == 0 { a } else { Expr::binary(dice.of(&compare), a, b) }
             }
-            8 => self.vector(dice, depth.min(2)),
+            8 => self.vector(dice, (depth - 1).min(2)),
             _ => Expr::binary(
                 dice.of(&[BinaryOp::Lt, BinaryOp::Ge]),
                 self.vector(dice, 1),
