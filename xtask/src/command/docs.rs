@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: pages made from the module comments of the catalogues.
 //!
-//! A catalogue is a folder with one entry a file. Its page holds the module comment of each file under the entry's
-//! name, so that an entry without a comment cannot be documented and a stale page is a fault that tidy reports.
+//! A catalogue is a folder with one entry a file; where other files lie beside them, a mark tells the entries. Its page holds the module comment of each file under the entry's
+//! name (of a reducer, its own summary and details), so that an entry without a comment cannot be documented and a stale page is a fault that tidy reports.
 
 use std::fs;
 
@@ -25,19 +25,37 @@ pub const COMMAND: Command = Command {
 /// A folder with one entry a file, and its page.
 struct Catalogue {
     folder: &'static str,
+    /// Text that every entry has; empty when the folder holds nothing else.
+    mark: &'static str,
     page: &'static str,
     title: &'static str,
 }
 
 const CATALOGUES: [Catalogue; 4] = [
-    Catalogue { folder: "crates/coulis-cli/src/command", page: "docs/commands.md", title: "Commands" },
-    Catalogue { folder: "crates/coulis-reducers/src/catalogue", page: "docs/reducers.md", title: "Reducers" },
+    Catalogue {
+        folder: "crates/coulis-cli/src/command",
+        mark: "",
+        page: "docs/commands.md",
+        title: "Commands",
+    },
+    Catalogue {
+        folder: "crates/coulis-reducers/src/catalogue",
+        mark: "",
+        page: "docs/reducers.md",
+        title: "Reducers",
+    },
     Catalogue {
         folder: "crates/coulis-schedule/src/primitive",
+        mark: "",
         page: "docs/primitives.md",
         title: "Schedule primitives",
     },
-    Catalogue { folder: "crates/coulis-lower/src/pass", page: "docs/passes.md", title: "Passes" },
+    Catalogue {
+        folder: "crates/coulis-lower/src",
+        mark: "\npub const PASS: Pass",
+        page: "docs/passes.md",
+        title: "Passes",
+    },
 ];
 
 /// Every generated page: path and text. A catalogue whose folder does not exist has none.
@@ -56,8 +74,17 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
         for path in files {
             let source =
                 fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
+            if !source.contains(catalogue.mark) {
+                continue;
+            }
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            text += &format!("\n## `{stem}`\n\n{}", module_comment(&source));
+            let field = |name: &str| literal_after(&source, &format!("\n    {name}: "));
+            let name = field("name").unwrap_or(stem);
+            let body = match (field("summary"), field("details")) {
+                (Some(summary), Some(details)) => format!("{summary}\n\n{details}\n"),
+                _ => module_comment(&source),
+            };
+            text += &format!("\n## `{name}`\n\n{body}");
         }
         pages.push((catalogue.page, text));
     }
@@ -70,9 +97,33 @@ fn module_comment(source: &str) -> String {
     lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
 }
 
+/// The value of the string literal that follows `mark`; a backslash at a line's end joins lines, as in Rust.
+fn literal_after(source: &str, mark: &str) -> Option<String> {
+    let mut rest = source.split_once(mark)?.1.strip_prefix('"')?.chars();
+    let mut value = String::new();
+    loop {
+        match rest.next()? {
+            '"' => return Some(value),
+            '\\' => match rest.next()? {
+                '\n' => rest = rest.as_str().trim_start().chars(),
+                escaped => value.push(escaped),
+            },
+            plain => value.push(plain),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_literal_is_read_as_rust_reads_it() {
+        let source = "x = X {\n    name: \"std\",\n    details: \"One \\\"two\\\" \\\n        three.\",\n}";
+        assert_eq!(literal_after(source, "\n    name: ").as_deref(), Some("std"));
+        assert_eq!(literal_after(source, "\n    details: ").as_deref(), Some("One \"two\" three."));
+        assert_eq!(literal_after(source, "\n    summary: "), None);
+    }
 
     #[test]
     fn a_module_comment_ends_where_the_code_begins() {
