@@ -4,11 +4,12 @@
 //! neither uses the loop variable nor reads memory. Conditions on block or thread indices stay, as in listing 3 of
 //! seed 003.
 
-use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::expr::{Expr, Var};
 use coulis_ir::{Form, Kernel, Stmt};
 
-use crate::affine::{for_each_distinct, uses};
+use crate::affine::uses;
 use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::reads_memory;
 use crate::walk::map_children;
 
 /// The pass.
@@ -45,7 +46,5 @@ fn walk(stmt: Stmt, threads: &mut Vec<Var>) -> Stmt {
 }
 
 fn may_leave(cond: &Expr, var: &Var, threads: &[Var]) -> bool {
-    let mut reads = false;
-    for_each_distinct(cond, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-    !reads && !uses(cond, var) && !threads.iter().any(|t| uses(cond, t))
+    !reads_memory(cond) && !uses(cond, var) && !threads.iter().any(|t| uses(cond, t))
 }

@@ -24,7 +24,7 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::simplify_stmt;
+use crate::simplify::{reads_memory, simplify_stmt, with_let, with_loop};
 use crate::walk::map_children;
 
 /// The pass.
@@ -89,19 +89,20 @@ impl Partition {
                     Vec::new()
                 };
                 if guards.is_empty() {
-                    let mut inner = known.clone();
-                    inner.bind(&var, &min, &extent);
-                    let body = self.stmt(*body, &inner, depth);
+                    let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::for_(var, min, extent, kind, body);
                 }
                 let target = Loop { var, min, extent, kind, body: *body };
                 self.cut(target, guards, known, depth)
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
-                let mut inner = known.clone();
-                inner.bind(&var, &Expr::int_of(0, var.dtype()), &extent);
+                let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
                 let body = Box::new(self.stmt(*body, &inner, depth));
                 Stmt::LaunchThread { tag, var, extent, body }
+            }
+            Stmt::Let { var, value, body } => {
+                let body = self.stmt(*body, &with_let(known, &var, &value), depth);
+                Stmt::let_(var, value, body)
             }
             other => map_children(other, &mut |s| self.stmt(s, known, depth)),
         }
@@ -155,9 +156,7 @@ impl Partition {
     fn again(&self, piece: Stmt, known: &Analyzer, depth: u32) -> Stmt {
         match piece {
             Stmt::For { var, min, extent, kind, body } => {
-                let mut inner = known.clone();
-                inner.bind(&var, &min, &extent);
-                let body = self.stmt(*body, &inner, depth);
+                let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                 Stmt::for_(var, min, extent, kind, body)
             }
             other => self.stmt(other, known, depth),
@@ -166,8 +165,7 @@ impl Partition {
 
     /// The parallel loop over all pieces, with a branch for the piece of each index.
     fn branch_on_index(&self, target: Loop, pieces: [Piece; 3], known: &Analyzer) -> Stmt {
-        let mut inner = known.clone();
-        inner.bind(&target.var, &target.min, &target.extent);
+        let inner = with_loop(known, &target.var, &target.min, &target.extent);
         let mut otherwise: Option<Stmt> = None;
         for (from, to, facts, depth) in pieces.into_iter().rev() {
             if target.length(&from, &to, known).as_int().is_some_and(|n| n <= 0) {
@@ -346,9 +344,7 @@ fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
 /// each of them; `None` where that is not seen.
 fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
     if !inside.iter().any(|(v, _)| uses(expr, v)) {
-        let mut reads = false;
-        for_each_distinct(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-        return if reads { None } else { Some(expr.clone()) };
+        return if reads_memory(expr) { None } else { Some(expr.clone()) };
     }
     let dtype = expr.dtype();
     match expr.node() {

@@ -7,8 +7,8 @@ use coulis_ir::expr::{Expr, Node};
 use coulis_ir::visit::{map_children, rewrite_stmt};
 use coulis_ir::{Form, Kernel};
 
-use crate::affine::for_each_distinct;
 use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::reads_memory;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -36,17 +36,11 @@ fn go(expr: &Expr, memo: &mut std::collections::HashMap<Expr, Expr>) -> Expr {
     }
     let new = map_children(expr, &mut |child| go(child, memo));
     let new = match new.node() {
-        Node::Select(cond, a, b) if new.lanes() == 1 && (reads(a) || reads(b)) => {
+        Node::Select(cond, a, b) if new.lanes() == 1 && (reads_memory(a) || reads_memory(b)) => {
             Expr::if_then_else(cond.clone(), a.clone(), b.clone())
         }
         _ => new,
     };
     memo.insert(expr.clone(), new.clone());
     new
-}
-
-fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    for_each_distinct(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
-    found
 }

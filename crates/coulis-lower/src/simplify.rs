@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::expr::{Expr, Intrinsic, Node};
+use coulis_ir::expr::{Expr, Intrinsic, Node, Var};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_stmt;
-use coulis_ir::{Form, Kernel, Stmt};
+use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
 
+use crate::affine::for_each_distinct;
 use crate::pass::{Context, LowerError, Pass};
 
 /// The pass on Nest kernels.
@@ -36,6 +37,32 @@ pub fn simplify(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
     Ok(Kernel { body, ..kernel })
 }
 
+/// What is known in the body of a loop or thread launch.
+pub fn with_loop(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Analyzer {
+    let mut inner = known.clone();
+    inner.bind(var, min, extent);
+    inner
+}
+
+/// What is known in the body of a let. Of a value from memory only that it is one: stores may change the memory.
+pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
+    let mut inner = known.clone();
+    if reads_memory(value) {
+        let unknown = Buffer::new("value", value.dtype(), vec![Expr::int(1)], MemScope::Local);
+        inner.bind_value(var, &unknown.at([Expr::int(0)]));
+    } else {
+        inner.bind_value(var, value);
+    }
+    inner
+}
+
+/// Whether the value depends on memory.
+pub fn reads_memory(expr: &Expr) -> bool {
+    let mut reads = false;
+    for_each_distinct(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
+    reads
+}
+
 /// The condition of a branch with its mark of likelihood taken off.
 fn unmarked(cond: &Expr) -> &Expr {
     match cond.node() {
@@ -55,9 +82,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
                 Some(n) if n <= 0 => Stmt::NOP,
                 Some(1) => simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, min)])), known),
                 _ => {
-                    let mut inner = known.clone();
-                    inner.bind(&var, &min, &extent);
-                    let body = simplify_stmt(*body, &inner);
+                    let body = simplify_stmt(*body, &with_loop(known, &var, &min, &extent));
                     Stmt::for_(var, min, extent, kind, body)
                 }
             }
@@ -71,7 +96,11 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
             if plain.is_int(0) {
                 return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known));
             }
-            let then = Box::new(simplify_stmt(*then, known));
+            let then = Box::new(match reads_memory(plain) {
+                // A store in the branch may change what the condition read.
+                true => simplify_stmt(*then, known),
+                false => simplify_stmt(*then, &known.with(plain)),
+            });
             let otherwise = otherwise.map(|s| Box::new(simplify_stmt(*s, known))).filter(|s| !s.is_nop());
             Stmt::If { cond, then, otherwise }
         }
@@ -86,7 +115,8 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
             if atom {
                 simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, value)])), known)
             } else {
-                Stmt::let_(var, value, simplify_stmt(*body, known))
+                let inner = with_let(known, &var, &value);
+                Stmt::let_(var, value, simplify_stmt(*body, &inner))
             }
         }
         Stmt::Allocate { buffer, body } => Stmt::allocate(buffer, simplify_stmt(*body, known)),
@@ -95,8 +125,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
         }
         Stmt::LaunchThread { tag, var, extent, body } => {
             let extent = on(&extent);
-            let mut inner = known.clone();
-            inner.bind(&var, &Expr::int_of(0, var.dtype()), &extent);
+            let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
             let body = Box::new(simplify_stmt(*body, &inner));
             Stmt::LaunchThread { tag, var, extent, body }
         }

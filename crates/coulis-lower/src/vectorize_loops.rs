@@ -30,6 +30,7 @@ use crate::affine::{
 use crate::binders::{copy_with, redirect_accesses};
 use crate::independent::lanes_are_independent;
 use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::{with_let, with_loop};
 use crate::vector_expr::{Lanes, NotAVector, may_trap};
 use crate::walk::{map_children, try_map_children};
 
@@ -57,9 +58,12 @@ fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerEr
             vectorized(&var, &min, &extent, *body, known, context)
         }
         Stmt::For { var, min, extent, kind, body } => {
-            let mut inner = known.clone();
-            inner.bind(&var, &min, &extent);
-            Ok(Stmt::for_(var, min, extent, kind, walk(*body, &inner, context)?))
+            let body = walk(*body, &with_loop(known, &var, &min, &extent), context)?;
+            Ok(Stmt::for_(var, min, extent, kind, body))
+        }
+        Stmt::Let { var, value, body } => {
+            let body = walk(*body, &with_let(known, &var, &value), context)?;
+            Ok(Stmt::let_(var, value, body))
         }
         other => try_map_children(other, &mut |s| walk(s, known, context)),
     }
@@ -106,8 +110,7 @@ fn vectorized(
     let inner = substitute_stmt(body.clone(), &HashMap::from([(var.clone(), position)]));
     let inner = inline_index_lets(inner);
     let inner = expand_allocations(inner, &lane, count);
-    let mut known = known.clone();
-    known.bind(&lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
+    let known = with_loop(known, &lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
     let lanes = Lanes { var: lane, count: count as u32 };
     let guarded = context.simple_mode && has_lane_guard(&inner, &lanes);
     if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
@@ -415,9 +418,11 @@ impl Vectorizer {
         let dtype = lanes.var.dtype();
         let int = |n: u32| Expr::int_of(i128::from(n), dtype);
         let wide = |n: i128| Expr::int_of(n, bound.dtype());
-        let whole = self.stmt(body, lanes, mask);
+        if self.known.can_prove(&bound.clone().le(wide(0))) {
+            return Stmt::NOP;
+        }
         if self.known.can_prove(&bound.clone().ge(wide(lanes.count.into()))) {
-            return whole;
+            return self.stmt(body, lanes, mask);
         }
         let passing = bound.clone().min(wide(lanes.count.into())).max(wide(0));
         let passing = widen(self.known.simplify(&passing), dtype);
@@ -447,9 +452,13 @@ impl Vectorizer {
             pieces.push(Stmt::range(piece, times, part));
             covered = length;
         }
+        let pieces = Stmt::seq(pieces);
+        if self.known.can_prove(&bound.clone().lt(wide(lanes.count.into()))) {
+            return Stmt::let_(n, passing, pieces);
+        }
+        let whole = Box::new(self.stmt(body, lanes, mask));
         let all_pass = n.expr().equal(int(lanes.count));
-        let choice =
-            Stmt::If { cond: all_pass, then: Box::new(whole), otherwise: Some(Box::new(Stmt::seq(pieces))) };
+        let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }
 }
