@@ -1,1 +1,30 @@
 //! Schedules: primitives that rewrite a loop nest, their legality, and the trace that records them.
+//!
+//! A [`Schedule`] holds one [`Stage`] a computed operation of a program. Each primitive checks, rewrites the
+//! stages, and leaves a [`Step`] in the trace; [`build_nest`] turns the stages into a kernel of loops. The same
+//! steps replayed on the same program give an equal kernel. Source: seed 003.
+
+#![forbid(unsafe_code)]
+
+mod body_text;
+pub mod error;
+mod fold;
+mod infer;
+mod inline;
+mod interval;
+mod methods;
+pub mod nest;
+pub mod primitive;
+mod ranges;
+pub mod schedule;
+pub mod stage;
+pub mod trace;
+
+pub use error::ScheduleError;
+pub use methods::TensorRef;
+pub use nest::build_nest;
+pub use primitive::split::Split;
+pub use primitive::{PRIMITIVES, PrimitiveEntry};
+pub use schedule::{Schedule, StageRef, Value};
+pub use stage::{Attach, Stage, StageId};
+pub use trace::{Arg, Step, Trace};

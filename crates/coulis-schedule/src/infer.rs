@@ -1,0 +1,396 @@
+//! Bound inference: which part of each stage is computed where it is attached, and by which loops.
+//!
+//! Stages are placed consumers first. A stage at the root covers its whole domain. A stage attached in a loop
+//! covers what its consumers read while the loops outside of that point stand still: each loop around the point is
+//! a fixed index, each other loop of a consumer runs over its full range. Source: seed 003; the rules for
+//! splits and fusions keep the whole range of an axis whole.
+
+use std::collections::HashMap;
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
+use coulis_ir::{BinaryOp, Buffer, Expr, LoopKind, Node, Var};
+use coulis_tensor::IterVar;
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::interval::{Interval, bounds};
+use crate::ranges::{self, Domains};
+use crate::schedule::{Schedule, Values};
+use crate::stage::{Attach, Relation, Stage, StageId};
+
+/// One loop of a placed stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    /// The leaf that it runs.
+    pub leaf: IterVar,
+    /// Its index in the kernel.
+    pub var: Var,
+    /// Number of iterations, in sizes and indices of outer loops.
+    pub extent: Expr,
+}
+
+impl Loop {
+    /// Whether it runs exactly once and is left out.
+    pub fn is_unit(&self) -> bool {
+        self.extent.is_int(1)
+    }
+
+    /// The value of its leaf.
+    pub fn value(&self) -> Expr {
+        if self.is_unit() { fold::int(0, self.var.dtype()) } else { self.var.expr() }
+    }
+}
+
+/// A stage with all that is needed to write its loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// Realised ranges of the root axes.
+    pub domains: Domains,
+    /// Extents of all axes, in sizes and loop indices.
+    pub extents: Values,
+    /// Its loops, outermost first.
+    pub loops: Vec<Loop>,
+    /// Values of all axes from 0.
+    pub offsets: Values,
+    /// Values of the root axes.
+    pub absolutes: Values,
+    /// The loops around it that belong to other stages, outermost first.
+    pub path: Vec<Loop>,
+    /// Whether the realised range may differ from the declared domain.
+    pub partial: bool,
+}
+
+impl Placed {
+    /// What is known around the stage.
+    pub fn outer_analyzer(&self) -> Analyzer {
+        let mut analyzer = Analyzer::new();
+        bind(&mut analyzer, &self.path);
+        analyzer
+    }
+}
+
+pub(crate) fn bind(analyzer: &mut Analyzer, loops: &[Loop]) {
+    for l in loops.iter().filter(|l| !l.is_unit()) {
+        analyzer.bind(&l.var, &fold::int(0, l.var.dtype()), &l.extent);
+    }
+}
+
+/// Places every stage that is not inlined.
+pub(crate) fn place(schedule: &Schedule) -> Result<HashMap<StageId, Placed>, ScheduleError> {
+    let mut placed: HashMap<StageId, Placed> = HashMap::new();
+    for stage in schedule.stages.iter().rev() {
+        let (domains, path, partial) = match &stage.attach {
+            Attach::Root | Attach::Inline => (ranges::declared(stage), Vec::new(), false),
+            Attach::At(parent, axis) => {
+                let parent = schedule.by_id(*parent);
+                let path = check_attach(schedule, &placed, stage, parent, axis)?;
+                let mut domains = ranges::declared(stage);
+                realised(schedule, &placed, stage, &path, &mut domains);
+                if stage.is_arg {
+                    check_argument(schedule, &placed, stage, parent, axis, &path)?;
+                }
+                (domains, path, true)
+            }
+        };
+        placed.insert(stage.id, place_one(stage, domains, path, partial));
+    }
+    Ok(placed)
+}
+
+fn place_one(stage: &Stage, mut domains: Domains, path: Vec<Loop>, partial: bool) -> Placed {
+    let mut analyzer = Analyzer::new();
+    bind(&mut analyzer, &path);
+    for (min, extent) in domains.values_mut() {
+        *min = analyzer.simplify(min);
+        *extent = analyzer.simplify(extent);
+    }
+    let mut extents = ranges::extents(stage, &domains, &analyzer);
+    let mut loops = Vec::new();
+    for leaf in &stage.leaves {
+        let shifted = domains.get(leaf.var()).is_some_and(|(min, _)| !min.is_int(0));
+        let var = if shifted { leaf.var().fresh() } else { leaf.var().clone() };
+        let extent = extents.get(leaf.var()).cloned().unwrap_or_else(|| fold::int(1, leaf.dtype()));
+        loops.push(Loop { leaf: leaf.clone(), var, extent });
+    }
+    let leaves: Values = loops.iter().map(|l| (l.leaf.var().clone(), l.value())).collect();
+    let offsets = ranges::offsets(stage, &extents, &leaves);
+    let roots = ranges::absolutes(stage, &domains, &offsets);
+    let offsets: Values =
+        offsets.into_iter().map(|(v, e)| (v, substitute_shape(&e, &roots, &loops))).collect();
+    let absolutes = ranges::absolutes(stage, &domains, &offsets);
+    // Extents that mention root axes (triangular domains) are now said in loop indices.
+    for extent in extents.values_mut() {
+        *extent = substitute_expr(extent, &absolutes);
+    }
+    for l in &mut loops {
+        l.extent = substitute_expr(&l.extent, &absolutes);
+    }
+    for (min, extent) in domains.values_mut() {
+        *min = substitute_expr(min, &absolutes);
+        *extent = substitute_expr(extent, &absolutes);
+    }
+    Placed { domains, extents, loops, offsets, absolutes, path, partial }
+}
+
+/// Offsets mention root axes only through extents of fused axes; a loop index that is itself a root axis stays.
+fn substitute_shape(expr: &Expr, absolutes: &Values, loops: &[Loop]) -> Expr {
+    let indices: Vec<&Var> = loops.iter().map(|l| &l.var).collect();
+    let map: Values =
+        absolutes.iter().filter(|(v, _)| !indices.contains(v)).map(|(v, e)| (v.clone(), e.clone())).collect();
+    substitute_expr(expr, &map)
+}
+
+/// Whether the stage `inner` runs inside the loop `axis` of `parent`.
+fn runs_inside(schedule: &Schedule, inner: &Stage, parent: &Stage, axis: &IterVar) -> bool {
+    if inner.id == parent.id {
+        return true;
+    }
+    let Attach::At(holder, at) = &inner.attach else { return false };
+    let holder = schedule.by_id(*holder);
+    if holder.id == parent.id {
+        let position = |a: &IterVar| parent.leaves.iter().position(|l| l == a);
+        return position(at) >= position(axis);
+    }
+    runs_inside(schedule, holder, parent, axis)
+}
+
+/// Checks the point where a stage is attached; the loops around it.
+fn check_attach(
+    schedule: &Schedule,
+    placed: &HashMap<StageId, Placed>,
+    stage: &Stage,
+    parent: &Stage,
+    axis: &IterVar,
+) -> Result<Vec<Loop>, ScheduleError> {
+    let position = parent.leaf_position("compute_at", axis)?;
+    let consumers = schedule.consumers(stage);
+    let names = || consumers.iter().map(|s| schedule.stage_name(s.id)).collect::<Vec<_>>();
+    let outside = consumers.iter().find(|c| !runs_inside(schedule, c, parent, axis));
+    let refused = |consumer: String| ScheduleError::OutsideConsumers {
+        stage: schedule.stage_name(stage.id),
+        parent: schedule.stage_name(parent.id),
+        axis: parent.axis_name(axis),
+        consumer,
+        consumers: names(),
+    };
+    if let Some(consumer) = outside {
+        return Err(refused(format!("`{}`", schedule.stage_name(consumer.id))));
+    }
+    let Some(of_parent) = placed.get(&parent.id) else { return Err(refused("nobody".to_owned())) };
+    let mut path = of_parent.path.clone();
+    for l in &of_parent.loops[..=position] {
+        let kind = parent.kind_of(&l.leaf);
+        if kind == LoopKind::Vectorized && !l.is_unit() {
+            return Err(ScheduleError::AttachInside {
+                stage: schedule.stage_name(stage.id),
+                parent: schedule.stage_name(parent.id),
+                axis: parent.axis_name(&l.leaf),
+                kind: "vectorized",
+            });
+        }
+        path.push(l.clone());
+    }
+    Ok(path)
+}
+
+/// An argument that is attached must be written in full, by one thread at a time.
+fn check_argument(
+    schedule: &Schedule,
+    placed: &HashMap<StageId, Placed>,
+    stage: &Stage,
+    parent: &Stage,
+    axis: &IterVar,
+    path: &[Loop],
+) -> Result<(), ScheduleError> {
+    let refused = |reason| {
+        Err(ScheduleError::ArgumentAttached {
+            stage: schedule.stage_name(stage.id),
+            parent: schedule.stage_name(parent.id),
+            axis: parent.axis_name(axis),
+            reason,
+        })
+    };
+    let parallel = |l: &Loop| {
+        let owner = schedule.stages.iter().find(|s| s.leaves.contains(&l.leaf));
+        !l.is_unit() && owner.is_some_and(|s| s.kind_of(&l.leaf) == LoopKind::Parallel)
+    };
+    if path.iter().any(parallel) {
+        return refused("parallel iterations may compute one element twice");
+    }
+    let declared = ranges::declared(stage);
+    let mut whole = declared.clone();
+    realised(schedule, placed, stage, &[], &mut whole);
+    let analyzer = Analyzer::new();
+    for axis in &stage.axes {
+        let ((min, extent), (all_min, all_extent)) = (&whole[axis.var()], &declared[axis.var()]);
+        let (end, all_end) = (fold::add(min, extent), fold::add(all_min, all_extent));
+        if !fold::proves(&analyzer, BinaryOp::Le, min, all_min)
+            || !fold::proves(&analyzer, BinaryOp::Ge, &end, &all_end)
+        {
+            return refused("not all of it is computed");
+        }
+    }
+    Ok(())
+}
+
+/// Narrows the domains of the data axes of `stage` to what its consumers read inside the loops of `path`.
+fn realised(
+    schedule: &Schedule,
+    placed: &HashMap<StageId, Placed>,
+    stage: &Stage,
+    path: &[Loop],
+    domains: &mut Domains,
+) {
+    let mut analyzer = Analyzer::new();
+    bind(&mut analyzer, path);
+    let fixed: Vec<Var> = path.iter().map(|l| l.var.clone()).collect();
+    let mut hull: Vec<Option<Interval>> = vec![None; stage.axes.len()];
+    let mut whole = vec![false; stage.axes.len()];
+    for consumer in schedule.consumers(stage) {
+        let Some(at) = placed.get(&consumer.id) else { continue };
+        let env = root_intervals(consumer, at, &fixed, &analyzer);
+        for indices in reads_of(consumer, &stage.outputs) {
+            for (dim, index) in indices.iter().enumerate() {
+                let found = bounds(index, &env, &analyzer)
+                    .and_then(|range| relax(range, at, &fixed, &analyzer))
+                    .map(|(lo, hi)| (analyzer.simplify(&lo), analyzer.simplify(&hi)));
+                match (found, &mut hull[dim]) {
+                    (None, _) => whole[dim] = true,
+                    (Some(range), slot @ None) => *slot = Some(range),
+                    (Some((lo, hi)), Some((a, b))) => {
+                        *a = fold::min(&analyzer, a, &lo);
+                        *b = fold::max(&analyzer, b, &hi);
+                    }
+                }
+            }
+        }
+    }
+    for ((axis, range), whole) in stage.axes.iter().zip(hull).zip(whole) {
+        let Some((lo, hi)) = range.filter(|_| !whole) else { continue };
+        let Some((min, extent)) = domains.get_mut(axis.var()) else { continue };
+        let last = fold::sub(&fold::add(min, extent), &fold::int(1, extent.dtype()));
+        let within = fold::proves(&analyzer, BinaryOp::Le, &lo, min)
+            && fold::proves(&analyzer, BinaryOp::Ge, &hi, &last);
+        if !within {
+            let dtype = axis.dtype();
+            let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
+            *min = fold::cast(&analyzer.simplify(&lo), dtype);
+            *extent = fold::cast(&analyzer.simplify(&count), dtype);
+        }
+    }
+}
+
+/// The indices of each read of the buffers in the body of a stage.
+fn reads_of(stage: &Stage, buffers: &[Buffer]) -> Vec<Vec<Expr>> {
+    let mut found = Vec::new();
+    for expr in stage.body.exprs() {
+        for_each_expr(expr, &mut |e| {
+            if let Node::Load(buffer, indices) = e.node()
+                && buffers.contains(buffer)
+                && !found.contains(indices)
+            {
+                found.push(indices.clone());
+            }
+        });
+    }
+    found
+}
+
+/// Bounds of an axis while some loops stand still.
+#[derive(Clone)]
+struct AxisSet {
+    lo: Expr,
+    hi: Expr,
+    /// All of the axis's range.
+    full: bool,
+}
+
+/// The intervals of the root axes of a consumer when the loops with indices in `fixed` stand still.
+fn root_intervals(stage: &Stage, at: &Placed, fixed: &[Var], analyzer: &Analyzer) -> HashMap<Var, Interval> {
+    let mut sets: HashMap<Var, AxisSet> = HashMap::new();
+    for l in &at.loops {
+        let stands = fixed.contains(&l.var);
+        let value = l.value();
+        let set = if l.is_unit() {
+            AxisSet { lo: value.clone(), hi: value, full: true }
+        } else if stands {
+            AxisSet { lo: value.clone(), hi: value, full: false }
+        } else {
+            full_set(&l.extent)
+        };
+        sets.insert(l.leaf.var().clone(), set);
+    }
+    let extent = |axis: &IterVar| at.extents.get(axis.var()).cloned();
+    for relation in stage.relations.iter().rev() {
+        match relation {
+            Relation::Split { parent, outer, inner, .. } => {
+                let parts = (sets.get(outer.var()), sets.get(inner.var()), extent(inner), extent(parent));
+                if let (Some(o), Some(i), Some(inner_extent), Some(parent_extent)) = parts {
+                    let join = |a: &Expr, b: &Expr| fold::add(&fold::mul(a, &inner_extent), b);
+                    let set = if o.full && i.full {
+                        full_set(&parent_extent)
+                    } else {
+                        AxisSet { lo: join(&o.lo, &i.lo), hi: join(&o.hi, &i.hi), full: false }
+                    };
+                    sets.insert(parent.var().clone(), set);
+                }
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                let parts = (sets.get(fused.var()), extent(outer), extent(inner));
+                if let (Some(f), Some(outer_extent), Some(inner_extent)) = parts {
+                    let (o, i) = unfuse(f, &outer_extent, &inner_extent, analyzer);
+                    sets.insert(outer.var().clone(), o);
+                    sets.insert(inner.var().clone(), i);
+                }
+            }
+            Relation::Singleton { .. } => {}
+        }
+    }
+    let mut env = HashMap::new();
+    for axis in stage.axes.iter().chain(stage.reduce_axes()) {
+        if let (Some(set), Some((min, _))) = (sets.get(axis.var()), at.domains.get(axis.var())) {
+            env.insert(axis.var().clone(), (fold::add(min, &set.lo), fold::add(min, &set.hi)));
+        }
+    }
+    env
+}
+
+fn full_set(extent: &Expr) -> AxisSet {
+    let hi = fold::sub(extent, &fold::int(1, extent.dtype()));
+    AxisSet { lo: fold::int(0, extent.dtype()), hi, full: true }
+}
+
+/// The sets of two fused axes. A range that does not stay in one row of the inner axis takes whole rows.
+fn unfuse(fused: &AxisSet, outer: &Expr, inner: &Expr, analyzer: &Analyzer) -> (AxisSet, AxisSet) {
+    if fused.full {
+        return (full_set(outer), full_set(inner));
+    }
+    let (lo, hi) = (fold::floordiv(&fused.lo, inner), fold::floordiv(&fused.hi, inner));
+    let one_row = fold::proves(analyzer, BinaryOp::Eq, &lo, &hi);
+    let rest = if one_row {
+        let (a, b) = (fold::floormod(&fused.lo, inner), fold::floormod(&fused.hi, inner));
+        AxisSet { lo: a, hi: b, full: inner.is_int(1) }
+    } else {
+        full_set(inner)
+    };
+    let hi = if one_row { lo.clone() } else { hi };
+    (AxisSet { lo, hi, full: outer.is_int(1) }, rest)
+}
+
+/// Widens a range over every loop of the consumer, and around it, that does not stand still; innermost first,
+/// since extents mention outer indices.
+fn relax(range: Interval, at: &Placed, fixed: &[Var], analyzer: &Analyzer) -> Option<Interval> {
+    let (mut lo, mut hi) = range;
+    for l in at.path.iter().chain(&at.loops).rev().filter(|l| !l.is_unit() && !fixed.contains(&l.var)) {
+        let only = [l.var.clone()];
+        if !uses_any(&lo, &only) && !uses_any(&hi, &only) {
+            continue;
+        }
+        let last = fold::sub(&l.extent, &fold::int(1, l.extent.dtype()));
+        let env = HashMap::from([(l.var.clone(), (fold::int(0, l.var.dtype()), last))]);
+        lo = bounds(&lo, &env, analyzer)?.0;
+        hi = bounds(&hi, &env, analyzer)?.1;
+    }
+    Some((lo, hi))
+}

@@ -1,0 +1,80 @@
+//! Replacing reads of a tensor: by another tensor, or by the expression that computes it.
+
+use std::collections::HashMap;
+
+use coulis_ir::visit::{map_children, substitute_expr};
+use coulis_ir::{Buffer, BufferId, Expr, Lambda, Node};
+use coulis_tensor::{Body, IterVar};
+
+use crate::error::ScheduleError;
+use crate::schedule::{Schedule, Values};
+use crate::stage::{Attach, Stage};
+
+/// The expression with each read replaced by `f(buffer, indices)` where that gives something; indices first.
+pub(crate) fn replace_reads(expr: &Expr, f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Expr {
+    let rebuilt = map_children(expr, &mut |child| replace_reads(child, f));
+    match rebuilt.node() {
+        Node::Load(buffer, indices) => f(buffer, indices).unwrap_or(rebuilt.clone()),
+        _ => rebuilt,
+    }
+}
+
+/// The body with each expression in it replaced, the domains of reduce axes included. Reduce axes keep their
+/// identity unless their domain changes; `rename` says which did.
+pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
+    let all = |exprs: &[Expr]| exprs.iter().map(f).collect::<Vec<_>>();
+    match body {
+        Body::Plain(exprs) => Body::Plain(all(exprs)),
+        Body::Reduce(r) => {
+            let mut r = r.clone();
+            let lambda = |l: &Lambda| Lambda { params: l.params.clone(), body: all(&l.body) };
+            r.combine = lambda(&r.combine);
+            r.step = r.step.as_ref().map(lambda);
+            r.sources = all(&r.sources);
+            r.condition = r.condition.as_ref().map(f);
+            r.init = all(&r.init);
+            r.axes = r
+                .axes
+                .iter()
+                .map(|axis| match axis.dom() {
+                    Some((min, extent)) => IterVar::new(axis.var().clone(), axis.kind(), f(min), f(extent)),
+                    None => axis.clone(),
+                })
+                .collect();
+            Body::Reduce(r)
+        }
+    }
+}
+
+/// The stage with the reads in its body replaced. Axes keep their variables, and so stay equal to themselves.
+pub(crate) fn replace_in_stage(stage: &mut Stage, f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>) {
+    stage.body = map_body(&stage.body, &|e| replace_reads(e, f));
+}
+
+/// A copy of the schedule in which every inlined stage has been put into its consumers and is gone.
+pub(crate) fn without_inlined(schedule: &Schedule) -> Result<Schedule, ScheduleError> {
+    let mut result = schedule.clone();
+    for position in (0..result.stages.len()).rev() {
+        if result.stages[position].attach != Attach::Inline {
+            continue;
+        }
+        result.check_holds_none("compute_inline", result.stages[position].id)?;
+        let stage = result.stages.remove(position);
+        let Body::Plain(exprs) = &stage.body else { continue };
+        let by_buffer: HashMap<BufferId, &Expr> = stage.outputs.iter().map(|o| o.id).zip(exprs).collect();
+        let value = |buffer: &Buffer, indices: &[Expr]| {
+            let body = by_buffer.get(&buffer.id)?;
+            let args: Values = stage
+                .axes
+                .iter()
+                .zip(indices)
+                .map(|(axis, index)| (axis.var().clone(), index.clone().cast(axis.dtype())))
+                .collect();
+            Some(substitute_expr(body, &args))
+        };
+        for consumer in &mut result.stages {
+            replace_in_stage(consumer, &value);
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,212 @@
+//! The primitives as methods, for callers in Rust. Each is one step of the trace.
+
+use coulis_ir::{Attr, Buffer, MemScope};
+use coulis_tensor::{IterVar, Tensor};
+
+use crate::error::ScheduleError;
+use crate::primitive::cache_read::CacheRead;
+use crate::primitive::cache_write::CacheWrite;
+use crate::primitive::compute_at::ComputeAt;
+use crate::primitive::compute_inline::ComputeInline;
+use crate::primitive::compute_root::ComputeRoot;
+use crate::primitive::fuse::Fuse;
+use crate::primitive::parallel::Parallel;
+use crate::primitive::pragma::Pragma;
+use crate::primitive::reorder::Reorder;
+use crate::primitive::rfactor::Rfactor;
+use crate::primitive::set_scope::SetScope;
+use crate::primitive::split::{Split, SplitAxis};
+use crate::primitive::storage_align::AlignStorage;
+use crate::primitive::tile::Tile;
+use crate::primitive::unroll::Unroll;
+use crate::primitive::vectorize::Vectorize;
+use crate::schedule::{Schedule, StageRef};
+use crate::stage::StageId;
+
+/// How callers name a tensor.
+#[derive(Clone, Debug)]
+pub enum TensorRef {
+    /// By its buffer.
+    Buffer(Buffer),
+    /// By the stage that computes it alone.
+    Stage(StageId),
+}
+
+impl From<&Tensor> for TensorRef {
+    fn from(tensor: &Tensor) -> TensorRef {
+        TensorRef::Buffer(tensor.buffer().clone())
+    }
+}
+
+impl From<&Buffer> for TensorRef {
+    fn from(buffer: &Buffer) -> TensorRef {
+        TensorRef::Buffer(buffer.clone())
+    }
+}
+
+impl From<StageId> for TensorRef {
+    fn from(stage: StageId) -> TensorRef {
+        TensorRef::Stage(stage)
+    }
+}
+
+type Result<T> = std::result::Result<T, ScheduleError>;
+
+impl Schedule {
+    /// One loop becomes an outer and an inner one.
+    pub fn split(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        by: Split,
+    ) -> Result<(IterVar, IterVar)> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(SplitAxis { stage, axis: axis.clone(), by }, &[])?.0)
+    }
+
+    /// Splits two loops and orders them outer, outer, inner, inner.
+    pub fn tile(
+        &mut self,
+        stage: impl Into<StageRef>,
+        x: &IterVar,
+        y: &IterVar,
+        x_factor: i64,
+        y_factor: i64,
+    ) -> Result<[IterVar; 4]> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Tile { stage, x: x.clone(), y: y.clone(), x_factor, y_factor }, &[])?.0)
+    }
+
+    /// Neighbouring loops become one; no loops give an outermost loop of one iteration.
+    pub fn fuse(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<IterVar> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Fuse { stage, axes: axes.to_vec() }, &[])?.0)
+    }
+
+    /// The loops, in the order given, take the places that they have together.
+    pub fn reorder(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Reorder { stage, axes: axes.to_vec() }, &[])?.0)
+    }
+
+    /// The body is repeated once an iteration.
+    pub fn unroll(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Unroll { stage, axis: axis.clone() }, &[])?.0)
+    }
+
+    /// The iterations of a data axis become lanes.
+    pub fn vectorize(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Vectorize { stage, axis: axis.clone() }, &[])?.0)
+    }
+
+    /// The iterations of a data axis are spread over threads.
+    pub fn parallel(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Parallel { stage, axis: axis.clone() }, &[])?.0)
+    }
+
+    /// The stage is computed inside the loop `axis` of `parent`.
+    pub fn compute_at(
+        &mut self,
+        stage: impl Into<StageRef>,
+        parent: impl Into<StageRef>,
+        axis: &IterVar,
+    ) -> Result<()> {
+        let (stage, parent) = (self.find(&stage.into())?, self.find(&parent.into())?);
+        Ok(self.run(ComputeAt { stage, parent, axis: axis.clone() }, &[])?.0)
+    }
+
+    /// The stage is computed in place of each read of it.
+    pub fn compute_inline(&mut self, stage: impl Into<StageRef>) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(ComputeInline { stage }, &[])?.0)
+    }
+
+    /// The stage is computed in a loop nest of its own.
+    pub fn compute_root(&mut self, stage: impl Into<StageRef>) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(ComputeRoot { stage }, &[])?.0)
+    }
+
+    /// A new stage copies the tensor, and the readers read the copy.
+    pub fn cache_read(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+    ) -> Result<StageId> {
+        let tensor = match tensor.into() {
+            TensorRef::Buffer(buffer) => buffer,
+            TensorRef::Stage(id) => {
+                let stage = self.stage(id)?;
+                match stage.outputs() {
+                    [one] => one.clone(),
+                    _ => {
+                        return Err(ScheduleError::WrongBody {
+                            primitive: "cache_read",
+                            stage: self.stage_name(id),
+                            wanted: "one tensor",
+                            found: "a tuple; name the component by its buffer",
+                        });
+                    }
+                }
+            }
+        };
+        let readers = readers.iter().map(|r| self.find(r)).collect::<Result<_>>()?;
+        Ok(self.run(CacheRead { tensor, scope, readers }, &[])?.0)
+    }
+
+    /// A new stage takes over the computation, laid out as the loops run, and the old one copies out of it.
+    pub fn cache_write(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<StageId> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(CacheWrite { stage, scope }, &[])?.0)
+    }
+
+    /// The loop becomes dimension 0 of a new stage of partial results, which the old stage folds.
+    pub fn rfactor(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<StageId> {
+        self.rfactor_at(stage, axis, 0)
+    }
+
+    /// As [`Schedule::rfactor`], with the position of the new dimension; negative ones count from the end.
+    pub fn rfactor_at(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        factor_axis: i64,
+    ) -> Result<StageId> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Rfactor { stage, axis: axis.clone(), factor_axis }, &[])?.0)
+    }
+
+    /// The results live in that scope.
+    pub fn set_scope(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(SetScope { stage, scope }, &[])?.0)
+    }
+
+    /// The stride of that dimension of an intermediate becomes `offset` modulo `factor`.
+    pub fn storage_align(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        factor: i64,
+        offset: i64,
+    ) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(AlignStorage { stage, axis: axis.clone(), factor, offset }, &[])?.0)
+    }
+
+    /// Marks the loop with `pragma_<key>`.
+    pub fn pragma(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        key: &str,
+        value: Attr,
+    ) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        Ok(self.run(Pragma { stage, axis: axis.clone(), key: key.to_owned(), value }, &[])?.0)
+    }
+}

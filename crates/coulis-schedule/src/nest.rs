@@ -1,0 +1,425 @@
+//! From stages to a kernel of loops.
+//!
+//! The stages at the root follow each other; an attached stage stands at the head of the body of its loop, with its
+//! memory allocated there, so that each iteration has its own. A reduction stores its start values just outside
+//! its outermost loop that derives from a reduce axis, and folds inside. Guards stand innermost: data axes, reduce
+//! axes, then the reduction's own condition. All components of a tuple are computed before any is stored
+//! (contract N17). Source: seed 003.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::{
+    Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, MemScope, Node, Param, Stmt, Var,
+};
+use coulis_tensor::{Body, Reduction, Tensor};
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::infer::{self, Loop, Placed};
+use crate::inline;
+use crate::ranges;
+use crate::schedule::{Schedule, Values};
+use crate::stage::{Attach, Stage, StageId};
+
+/// The kernel, in Nest form, that a schedule describes. `args` are its parameters: every input and output, and any
+/// computed tensor that the program keeps.
+pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Kernel, ScheduleError> {
+    let program = coulis_tensor::Program::new(schedule.program().outputs(), args)?;
+    let mut schedule = inline::without_inlined(schedule)?;
+    for stage in &mut schedule.stages {
+        stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
+    }
+    let placed = infer::place(&schedule)?;
+    let mut builder = Builder { schedule: &schedule, placed, realised: HashMap::new() };
+    builder.realise(&program);
+    let mut body = Stmt::NOP;
+    for stage in schedule.stages.iter().rev().filter(|s| s.attach == Attach::Root) {
+        body = builder.with_stage(stage, body)?;
+    }
+    let body = builder.redirect_reads(body);
+    builder.check_reads(&body)?;
+    let params: Vec<Param> = args
+        .iter()
+        .map(|a| Param::Buffer { handle: Var::handle(a.name()), buffer: a.buffer().clone() })
+        .collect();
+    let attrs = BTreeMap::from([
+        ("from_legacy_te_schedule".to_owned(), Attr::Bool(true)),
+        ("global_symbol".to_owned(), Attr::Str(name.to_owned())),
+        ("tir.noalias".to_owned(), Attr::Bool(true)),
+    ]);
+    let kernel = Kernel { name: name.to_owned(), params, attrs, form: Form::Nest, body };
+    check_variables(&kernel)?;
+    Ok(kernel)
+}
+
+/// An intermediate result in memory of the size of its realised range.
+struct Realised {
+    buffer: Buffer,
+    mins: Vec<Expr>,
+}
+
+struct Builder<'a> {
+    schedule: &'a Schedule,
+    placed: HashMap<StageId, Placed>,
+    realised: HashMap<BufferId, Realised>,
+}
+
+impl Builder<'_> {
+    fn at(&self, stage: &Stage) -> &Placed {
+        &self.placed[&stage.id]
+    }
+
+    /// Makes a buffer for each result that is no argument.
+    fn realise(&mut self, program: &coulis_tensor::Program) {
+        for stage in &self.schedule.stages {
+            let at = &self.placed[&stage.id];
+            let domains: Vec<&(Expr, Expr)> = stage.axes.iter().map(|a| &at.domains[a.var()]).collect();
+            for output in &stage.outputs {
+                if program.args().iter().any(|a| a.buffer() == output) {
+                    continue;
+                }
+                let mut shape: Vec<Expr> = domains.iter().map(|(_, extent)| extent.clone()).collect();
+                align(stage, &mut shape);
+                let scope = stage.scope.unwrap_or(MemScope::Global);
+                let buffer = Buffer::new(&output.name, output.dtype, shape, scope);
+                let mins = domains.iter().map(|(min, _)| min.clone()).collect();
+                self.realised.insert(output.id, Realised { buffer, mins });
+            }
+        }
+    }
+
+    /// The stage, then `rest`, with the memory of the stage around both.
+    fn with_stage(&self, stage: &Stage, rest: Stmt) -> Result<Stmt, ScheduleError> {
+        let mut body = Stmt::seq([self.produce(stage)?, rest]);
+        for output in stage.outputs.iter().rev() {
+            if let Some(realised) = self.realised.get(&output.id) {
+                body = Stmt::allocate(realised.buffer.clone(), body);
+            }
+        }
+        Ok(body)
+    }
+
+    fn produce(&self, stage: &Stage) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        match &stage.body {
+            Body::Plain(exprs) => {
+                let values: Vec<Expr> = exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
+                let store = self.store_all(stage, &self.indices(stage, &at.offsets), &values);
+                let body = guard(self.guards(stage), store);
+                self.loops(stage, 0, stage.leaves.len(), body)
+            }
+            Body::Reduce(reduction) => self.reduction(stage, reduction),
+        }
+    }
+
+    fn reduction(&self, stage: &Stage, r: &Reduction) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let n_loops = stage.leaves.len();
+        let indices = self.indices(stage, &at.offsets);
+        let sub = |exprs: &[Expr]| -> Vec<Expr> {
+            exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
+        };
+        let sources = sub(&r.sources);
+        if r.axes.is_empty() && r.condition.is_none() && r.init.is_empty() {
+            let body = guard(self.guards(stage), self.store_all(stage, &indices, &sources));
+            return self.loops(stage, 0, n_loops, body);
+        }
+        let common = stage.leaves.iter().position(|l| stage.origin(l).reduce).unwrap_or(n_loops);
+        let state: Vec<Expr> = (0..r.arity()).map(|c| self.buffer(stage, c).at(indices.clone())).collect();
+        // The combiner may use data axes; its parameters are not among them.
+        let folded: Vec<Expr> = sub(&r.fold(&state, &sources));
+        let mut update = self.store_all(stage, &indices, &folded);
+        if let Some(condition) = &r.condition {
+            update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
+        }
+        let update = self.loops(stage, common, n_loops, guard(self.guards(stage), update))?;
+        let init = self.init(stage, r, common)?;
+        self.loops(stage, 0, common, Stmt::seq([init, update]))
+    }
+
+    /// The loops that store the start values.
+    fn init(&self, stage: &Stage, r: &Reduction, common: usize) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let mut leaves: Values =
+            at.loops[..common].iter().map(|l| (l.leaf.var().clone(), l.value())).collect();
+        let mut loops: Vec<Loop> = Vec::new();
+        for l in at.loops[common..].iter().filter(|l| stage.origin(&l.leaf).data) {
+            let fresh = Loop { var: l.var.renamed(&format!("{}_init", l.var.name())), ..l.clone() };
+            leaves.insert(l.leaf.var().clone(), fresh.value());
+            loops.push(fresh);
+        }
+        let offsets = ranges::offsets(stage, &at.extents, &leaves);
+        let absolutes = ranges::absolutes(stage, &at.domains, &offsets);
+        let indices = self.indices(stage, &offsets);
+        let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, &absolutes)).collect();
+        let mut analyzer = at.outer_analyzer();
+        infer::bind(&mut analyzer, &at.loops[..common]);
+        infer::bind(&mut analyzer, &loops);
+        let guards = self.guards_of(stage, &offsets, &absolutes, &analyzer, Purpose::Init);
+        let mut body = guard(guards, self.store_all(stage, &indices, &values));
+        for l in loops.iter().rev() {
+            body = self.one_loop(stage, l, body)?;
+        }
+        Ok(body)
+    }
+
+    fn buffer(&self, stage: &Stage, component: usize) -> Buffer {
+        let output = &stage.outputs[component];
+        self.realised.get(&output.id).map_or_else(|| output.clone(), |r| r.buffer.clone())
+    }
+
+    /// Where the stage stores: indices in its memory.
+    fn indices(&self, stage: &Stage, offsets: &Values) -> Vec<Expr> {
+        let at = self.at(stage);
+        let realised = stage.outputs.iter().any(|o| self.realised.contains_key(&o.id));
+        stage
+            .axes
+            .iter()
+            .map(|axis| {
+                let offset = &offsets[axis.var()];
+                if realised { offset.clone() } else { fold::add(&at.domains[axis.var()].0, offset) }
+            })
+            .collect()
+    }
+
+    /// Stores all components; those that read one stored before them are computed first.
+    fn store_all(&self, stage: &Stage, indices: &[Expr], values: &[Expr]) -> Stmt {
+        let buffers: Vec<Buffer> = (0..values.len()).map(|c| self.buffer(stage, c)).collect();
+        let mut stores = Vec::new();
+        let mut early = Vec::new();
+        for (component, value) in values.iter().enumerate() {
+            let value = if reads_any(value, &buffers[..component]) {
+                let var = Var::new(&format!("{}_new", stage.outputs[component].name), value.dtype());
+                early.push((var.clone(), value.clone()));
+                var.expr()
+            } else {
+                value.clone()
+            };
+            stores.push(Stmt::store(&buffers[component], indices.to_vec(), value));
+        }
+        let stores = Stmt::seq(stores);
+        early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
+    }
+
+    /// Loops `from..to` of the stage around `body`, with the stages that are attached at them.
+    fn loops(&self, stage: &Stage, from: usize, to: usize, body: Stmt) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let mut body = body;
+        for l in at.loops[from..to].iter().rev() {
+            let attached = self.schedule.stages.iter().rev().filter(|s| match &s.attach {
+                Attach::At(parent, axis) => *parent == stage.id && *axis == l.leaf,
+                Attach::Root | Attach::Inline => false,
+            });
+            for inner in attached {
+                body = self.with_stage(inner, body)?;
+            }
+            body = self.one_loop(stage, l, body)?;
+        }
+        Ok(body)
+    }
+
+    fn one_loop(&self, stage: &Stage, l: &Loop, body: Stmt) -> Result<Stmt, ScheduleError> {
+        let kind = stage.kind_of(&l.leaf);
+        if !l.is_unit() && l.extent.as_int().is_none() {
+            let kind = match kind {
+                LoopKind::Serial | LoopKind::Parallel => None,
+                LoopKind::Unrolled => Some("unrolled"),
+                LoopKind::Vectorized => Some("vectorized"),
+            };
+            if let Some(kind) = kind {
+                return Err(ScheduleError::NonConstantExtent {
+                    stage: self.schedule.stage_name(stage.id),
+                    axis: stage.axis_name(&l.leaf),
+                    kind,
+                    extent: coulis_ir::print::print_expr(&l.extent),
+                });
+            }
+        }
+        let mut looped = if l.is_unit() {
+            body
+        } else {
+            Stmt::for_(l.var.clone(), fold::int(0, l.var.dtype()), l.extent.clone(), kind, body)
+        };
+        if let Some(attr) = stage.attrs.get(l.leaf.var()) {
+            for (key, value) in attr.pragmas.iter().rev() {
+                let (node, key) = (Some(l.var.clone()), format!("pragma_{key}"));
+                looped = Stmt::Annotate { node, key, value: value.clone(), body: Box::new(looped) };
+            }
+        }
+        Ok(looped)
+    }
+
+    fn guards(&self, stage: &Stage) -> Vec<Expr> {
+        let at = self.at(stage);
+        let mut analyzer = at.outer_analyzer();
+        infer::bind(&mut analyzer, &at.loops);
+        self.guards_of(stage, &at.offsets, &at.absolutes, &analyzer, Purpose::Main)
+    }
+
+    /// Conditions under which a point of the loops is a point of the stage.
+    fn guards_of(
+        &self,
+        stage: &Stage,
+        offsets: &Values,
+        absolutes: &Values,
+        analyzer: &Analyzer,
+        purpose: Purpose,
+    ) -> Vec<Expr> {
+        let at = self.at(stage);
+        let marked = ranges::marked(stage, &at.extents, &at.outer_analyzer());
+        let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
+        let mut guards = Vec::new();
+        let mut demand = |op, a: &Expr, b: &Expr| {
+            if !fold::proves(analyzer, op, a, b) {
+                let condition = analyzer.simplify(&fold::compare(op, a, b)).likely();
+                if !guards.contains(&condition) {
+                    guards.push(condition);
+                }
+            }
+        };
+        for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var())) {
+            if purpose == Purpose::Init && !stage.origin(axis).data {
+                continue;
+            }
+            if let (Some(value), Some(extent)) = (offsets.get(axis.var()), at.extents.get(axis.var())) {
+                demand(BinaryOp::Lt, value, extent);
+            }
+        }
+        // The start values go to memory of the realised size unless the memory is the caller's.
+        if at.partial && (purpose == Purpose::Main || !own_memory) {
+            let declared = ranges::declared(stage);
+            for axis in &stage.axes {
+                let (min, extent) = &declared[axis.var()];
+                if let Some(value) = absolutes.get(axis.var()) {
+                    demand(BinaryOp::Ge, value, min);
+                    demand(BinaryOp::Lt, value, &fold::add(min, extent));
+                }
+            }
+        }
+        guards
+    }
+
+    /// Turns reads of intermediate tensors into reads of their memory.
+    fn redirect_reads(&self, body: Stmt) -> Stmt {
+        let redirect = |buffer: &Buffer, indices: &[Expr]| {
+            let realised = self.realised.get(&buffer.id)?;
+            let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
+            Some(realised.buffer.at(moved.collect::<Vec<_>>()))
+        };
+        rewrite_stmt(body, &mut |e| inline::replace_reads(e, &redirect), &mut |s| s)
+    }
+
+    /// Refuses reads of memory outside the loop that allocates it.
+    fn check_reads(&self, body: &Stmt) -> Result<(), ScheduleError> {
+        let mut open = HashSet::new();
+        let mine: HashMap<BufferId, &str> =
+            self.realised.values().map(|r| (r.buffer.id, r.buffer.name.as_str())).collect();
+        check_reads_in(body, &mine, &mut open)
+            .map_err(|stage| ScheduleError::ReadOutsideAttach { stage: stage.to_owned() })
+    }
+}
+
+fn check_reads_in<'m>(
+    stmt: &Stmt,
+    mine: &HashMap<BufferId, &'m str>,
+    open: &mut HashSet<BufferId>,
+) -> Result<(), &'m str> {
+    let mut outside = None;
+    for expr in stmt_exprs(stmt) {
+        for_each_expr(expr, &mut |e| {
+            if let Node::Load(buffer, _) = e.node()
+                && let Some(name) = mine.get(&buffer.id)
+                && !open.contains(&buffer.id)
+            {
+                outside = Some(*name);
+            }
+        });
+    }
+    if let Some(name) = outside {
+        return Err(name);
+    }
+    let allocated = match stmt {
+        Stmt::Allocate { buffer, .. } => Some(buffer.id),
+        _ => None,
+    };
+    open.extend(allocated);
+    for child in coulis_ir::visit::stmt_children(stmt) {
+        check_reads_in(child, mine, open)?;
+    }
+    if let Some(id) = allocated {
+        open.remove(&id);
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Init,
+    Main,
+}
+
+/// The body under its guards, first one outermost.
+fn guard(guards: Vec<Expr>, body: Stmt) -> Stmt {
+    guards.into_iter().rev().fold(body, |body, condition| Stmt::if_(condition, body))
+}
+
+fn reads_any(expr: &Expr, buffers: &[Buffer]) -> bool {
+    let mut found = false;
+    for_each_expr(expr, &mut |e| {
+        if let Node::Load(buffer, _) = e.node() {
+            found |= buffers.contains(buffer);
+        }
+    });
+    found
+}
+
+/// Pads the extents of an intermediate so that the strides asked for come out.
+fn align(stage: &Stage, shape: &mut [Expr]) {
+    for demand in &stage.aligns {
+        if let Some(extent) = shape.get(demand.dim + 1).and_then(Expr::as_int) {
+            let (factor, offset) = (i128::from(demand.factor), i128::from(demand.offset));
+            let padding = (offset - extent).rem_euclid(factor);
+            let dtype = shape[demand.dim + 1].dtype();
+            shape[demand.dim + 1] = fold::int(extent + padding, dtype);
+        }
+    }
+}
+
+/// Refuses a kernel that uses a variable which no argument determines.
+fn check_variables(kernel: &Kernel) -> Result<(), ScheduleError> {
+    let mut known: HashSet<Var> = HashSet::new();
+    for buffer in kernel.param_buffers() {
+        known.extend(buffer.shape.iter().chain(&buffer.strides).filter_map(|e| e.as_var().cloned()));
+    }
+    for_each_stmt(&kernel.body, &mut |stmt| match stmt {
+        Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
+            known.insert(var.clone());
+        }
+        _ => {}
+    });
+    let mut unknown: Option<Var> = None;
+    let mut visit = |expr: &Expr| {
+        for_each_expr(expr, &mut |e| {
+            if let Node::Let(var, _, _) = e.node() {
+                known.insert(var.clone());
+            }
+            if let Some(var) = e.as_var()
+                && !known.contains(var)
+            {
+                unknown.get_or_insert(var.clone());
+            }
+        });
+    };
+    for buffer in kernel.param_buffers() {
+        buffer.shape.iter().chain(&buffer.strides).for_each(&mut visit);
+    }
+    for_each_stmt(&kernel.body, &mut |stmt| stmt_exprs(stmt).into_iter().for_each(&mut visit));
+    match unknown {
+        Some(var) => {
+            Err(ScheduleError::UnboundVariable { kernel: kernel.name.clone(), var: var.name().to_owned() })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,271 @@
+//! The catalogue of primitives.
+//!
+//! A primitive is an argument struct in a file of its own: read from a step, written as a step, checked, applied.
+//! Everything else (traces, replay, scripts) follows from the struct and its line in [`PRIMITIVES`].
+
+use coulis_ir::{Attr, Expr};
+use coulis_tensor::IterVar;
+
+use crate::error::ScheduleError;
+use crate::schedule::{Schedule, StageRef, Value};
+use crate::stage::StageId;
+use crate::trace::{Arg, Step};
+
+pub mod cache_read;
+pub mod cache_write;
+pub mod compute_at;
+pub mod compute_inline;
+pub mod compute_root;
+pub mod fuse;
+pub mod parallel;
+pub mod pragma;
+pub mod reorder;
+pub mod rfactor;
+pub mod set_scope;
+pub mod split;
+pub mod storage_align;
+pub mod tile;
+pub mod unroll;
+pub mod vectorize;
+
+/// What the catalogue says of a primitive.
+#[derive(Debug)]
+pub struct PrimitiveEntry {
+    /// Name in traces.
+    pub name: &'static str,
+    /// How it is called.
+    pub signature: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// An example: the loops before.
+    pub before: &'static str,
+    /// The call of the example.
+    pub call: &'static str,
+    /// The loops after.
+    pub after: &'static str,
+    /// Does a step.
+    pub apply: fn(&mut Schedule, &Step) -> Result<Vec<Value>, ScheduleError>,
+}
+
+/// Every primitive.
+pub const PRIMITIVES: &[&PrimitiveEntry] = &[
+    &split::ENTRY,
+    &tile::ENTRY,
+    &fuse::ENTRY,
+    &reorder::ENTRY,
+    &unroll::ENTRY,
+    &vectorize::ENTRY,
+    &parallel::ENTRY,
+    &compute_at::ENTRY,
+    &compute_inline::ENTRY,
+    &compute_root::ENTRY,
+    &cache_read::ENTRY,
+    &cache_write::ENTRY,
+    &rfactor::ENTRY,
+    &set_scope::ENTRY,
+    &storage_align::ENTRY,
+    &pragma::ENTRY,
+];
+
+/// The argument struct of a primitive.
+pub(crate) trait Primitive: Sized {
+    /// What it gives back.
+    type Output: Results;
+    /// Its line in the catalogue.
+    const ENTRY: &'static PrimitiveEntry;
+
+    /// Reads the arguments of a step.
+    fn read(call: &Call) -> Result<Self, ScheduleError>;
+    /// The step, with canonical names and without results.
+    fn step(&self, schedule: &Schedule) -> Step;
+    /// Whether it may be applied now.
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError>;
+    /// Applies it after a successful check.
+    fn apply(self, schedule: &mut Schedule) -> Result<Self::Output, ScheduleError>;
+}
+
+/// Reads, checks, applies and records a step.
+pub(crate) fn apply<P: Primitive>(schedule: &mut Schedule, step: &Step) -> Result<Vec<Value>, ScheduleError> {
+    let call = Call { schedule, step, entry: P::ENTRY };
+    call.check_options()?;
+    let primitive = P::read(&call)?;
+    Ok(schedule.run(primitive, &step.results)?.1)
+}
+
+/// What a primitive gives back, as values that steps can name.
+pub(crate) trait Results {
+    /// The values, in order.
+    fn values(&self) -> Vec<Value>;
+}
+
+impl Results for () {
+    fn values(&self) -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+impl Results for IterVar {
+    fn values(&self) -> Vec<Value> {
+        vec![Value::Axis(self.clone())]
+    }
+}
+
+impl Results for (IterVar, IterVar) {
+    fn values(&self) -> Vec<Value> {
+        vec![Value::Axis(self.0.clone()), Value::Axis(self.1.clone())]
+    }
+}
+
+impl Results for [IterVar; 4] {
+    fn values(&self) -> Vec<Value> {
+        self.iter().cloned().map(Value::Axis).collect()
+    }
+}
+
+impl Results for StageId {
+    fn values(&self) -> Vec<Value> {
+        vec![Value::Stage(*self)]
+    }
+}
+
+/// A step that is being read.
+pub(crate) struct Call<'a> {
+    pub schedule: &'a Schedule,
+    step: &'a Step,
+    entry: &'static PrimitiveEntry,
+}
+
+impl Call<'_> {
+    pub fn bad(&self, problem: impl Into<String>) -> ScheduleError {
+        ScheduleError::BadCall {
+            primitive: self.entry.name,
+            signature: self.entry.signature,
+            problem: problem.into(),
+        }
+    }
+
+    /// Refuses options that the signature does not show.
+    fn check_options(&self) -> Result<(), ScheduleError> {
+        let shown = |name: &str| {
+            self.entry.signature.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+        };
+        match self.step.options.iter().find(|(name, _)| !shown(name)) {
+            Some((name, _)) => Err(self.bad(format!("`{name}` is no option of it"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The stage of `s[B].f(...)`.
+    pub fn object(&self) -> Result<StageId, ScheduleError> {
+        match &self.step.object {
+            Some(name) => self.schedule.find(&StageRef::Name(name.clone())),
+            None => Err(self.bad("it is called on a stage")),
+        }
+    }
+
+    /// Argument `position`, which may be given by name.
+    pub fn maybe(&self, position: usize, name: &str) -> Option<&Arg> {
+        let named = || self.step.options.iter().find(|(n, _)| n == name).map(|(_, arg)| arg);
+        self.step.args.get(position).or_else(named)
+    }
+
+    pub fn arg(&self, position: usize, name: &str) -> Result<&Arg, ScheduleError> {
+        self.maybe(position, name).ok_or_else(|| self.bad(format!("`{name}` is missing")))
+    }
+
+    /// Refuses more positional arguments than `at_most`.
+    pub fn at_most(&self, at_most: usize) -> Result<(), ScheduleError> {
+        if self.step.args.len() <= at_most {
+            return Ok(());
+        }
+        Err(self.bad(format!("{} arguments were given", self.step.args.len())))
+    }
+
+    /// All positional arguments as axes of `stage`.
+    pub fn axes(&self, stage: StageId) -> Result<Vec<IterVar>, ScheduleError> {
+        self.step.args.iter().map(|arg| self.as_axis(stage, arg, "axis")).collect()
+    }
+
+    pub fn axis(&self, stage: StageId, position: usize, name: &str) -> Result<IterVar, ScheduleError> {
+        self.as_axis(stage, self.arg(position, name)?, name)
+    }
+
+    fn as_axis(&self, stage: StageId, arg: &Arg, what: &str) -> Result<IterVar, ScheduleError> {
+        match arg {
+            Arg::Name(name) => self.schedule.find_axis(self.entry.name, stage, name),
+            other => Err(self.bad(format!("`{what}` is to be an axis, got {other}"))),
+        }
+    }
+
+    pub fn stage(&self, position: usize, name: &str) -> Result<StageId, ScheduleError> {
+        self.as_stage(self.arg(position, name)?, name)
+    }
+
+    pub fn as_stage(&self, arg: &Arg, what: &str) -> Result<StageId, ScheduleError> {
+        match arg {
+            Arg::Name(name) | Arg::Stage(name) => self.schedule.find(&StageRef::Name(name.clone())),
+            other => Err(self.bad(format!("`{what}` is to be a stage, got {other}"))),
+        }
+    }
+
+    pub fn as_int(&self, arg: &Arg, what: &str) -> Result<i64, ScheduleError> {
+        match arg {
+            Arg::Int(value) => Ok(*value),
+            other => Err(self.bad(format!("`{what}` is to be an integer, got {other}"))),
+        }
+    }
+
+    pub fn string(&self, position: usize, name: &str) -> Result<String, ScheduleError> {
+        match self.arg(position, name)? {
+            Arg::Str(value) => Ok(value.clone()),
+            other => Err(self.bad(format!("`{name}` is to be a string, got {other}"))),
+        }
+    }
+
+    pub fn attr(&self, arg: &Arg, what: &str) -> Result<Attr, ScheduleError> {
+        match arg {
+            Arg::Int(value) => Ok(Attr::Int(*value)),
+            Arg::Bool(value) => Ok(Attr::Bool(*value)),
+            Arg::Str(value) => Ok(Attr::Str(value.clone())),
+            other => Err(self.bad(format!("`{what}` is to be an integer, a bool or a string, got {other}"))),
+        }
+    }
+
+    /// An integer, or a size of the program by name.
+    pub fn size(&self, arg: &Arg, what: &str) -> Result<Size, ScheduleError> {
+        match arg {
+            Arg::Int(value) => Ok(Size::Int(*value)),
+            Arg::Expr(expr) => Ok(Size::Expr(expr.clone())),
+            Arg::Name(name) => {
+                let shapes = self.schedule.program().args().iter().flat_map(|a| a.shape());
+                let mut vars = shapes.filter_map(Expr::as_var);
+                let var = vars.find(|v| v.name() == name);
+                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the arguments")))?;
+                Ok(Size::Expr(var.expr()))
+            }
+            other => Err(self.bad(format!("`{what}` is to be an integer or a size, got {other}"))),
+        }
+    }
+}
+
+/// A factor.
+pub(crate) enum Size {
+    /// A constant.
+    Int(i64),
+    /// An expression of sizes.
+    Expr(Expr),
+}
+
+/// How a size is written in a step.
+pub(crate) fn size_arg(expr: &Expr) -> Arg {
+    match (expr.as_int(), expr.as_var()) {
+        (Some(value), _) => i64::try_from(value).map_or_else(|_| Arg::Expr(expr.clone()), Arg::Int),
+        (None, Some(var)) => Arg::Name(var.name().to_owned()),
+        (None, None) => Arg::Expr(expr.clone()),
+    }
+}
+
+/// How an axis is written in a step.
+pub(crate) fn axis_arg(schedule: &Schedule, stage: StageId, axis: &IterVar) -> Arg {
+    Arg::Name(schedule.by_id(stage).axis_name(axis))
+}

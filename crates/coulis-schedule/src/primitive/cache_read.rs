@@ -1,0 +1,148 @@
+//! cache_read: some readers of a tensor read a copy of it in another scope.
+
+use coulis_ir::{Buffer, DType, Expr, MemScope, Var};
+use coulis_tensor::{Body, IterKind, IterVar};
+
+use crate::error::ScheduleError;
+use crate::inline::replace_in_stage;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
+use crate::schedule::{Schedule, identifier};
+use crate::stage::{Stage, StageId};
+use crate::trace::{Arg, Step};
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "cache_read",
+    signature: "s.cache_read(tensor, scope, readers)",
+    summary: "a new stage copies the tensor, and the readers read the copy",
+    before: "for i in range(n):\n    B[i] = A[i] + T.float32(1)",
+    call: "A_local = s.cache_read(A, \"local\", [B])",
+    after: "for ax0 in range(n):\n    A_local[ax0] = A[ax0]\nfor i in range(n):\n    B[i] = A_local[i] + T.float32(1)",
+    apply: apply::<CacheRead>,
+};
+
+/// Arguments of cache_read.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheRead {
+    pub tensor: Buffer,
+    pub scope: MemScope,
+    pub readers: Vec<StageId>,
+}
+
+impl Primitive for CacheRead {
+    type Output = StageId;
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<CacheRead, ScheduleError> {
+        call.at_most(3)?;
+        let tensor = match call.arg(0, "tensor")? {
+            Arg::Name(name) | Arg::Stage(name) => tensor_named(call.schedule, name)
+                .ok_or_else(|| call.bad(format!("`{name}` is no tensor of the program")))?,
+            other => return Err(call.bad(format!("`tensor` is to be a tensor, got {other}"))),
+        };
+        let found = call.string(1, "scope")?;
+        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        let readers = match call.arg(2, "readers")? {
+            Arg::List(items) => {
+                items.iter().map(|item| call.as_stage(item, "readers")).collect::<Result<_, _>>()?
+            }
+            one => vec![call.as_stage(one, "readers")?],
+        };
+        Ok(CacheRead { tensor, scope, readers })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let readers = self.readers.iter().map(|id| Arg::Name(schedule.stage_name(*id))).collect();
+        let tensor = Arg::Name(tensor_name(schedule, &self.tensor));
+        let args = vec![tensor, Arg::Str(self.scope.name().to_owned()), Arg::List(readers)];
+        Step::on_schedule("cache_read", args)
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let tensor = self.tensor.name.clone();
+        if !known_tensors(schedule).contains(&self.tensor) {
+            return Err(ScheduleError::UnknownTensor { primitive: "cache_read", tensor });
+        }
+        let reads = |s: &Stage| s.reads().contains(&self.tensor);
+        let legal =
+            || schedule.stages.iter().filter(|s| reads(s)).map(|s| schedule.stage_name(s.id)).collect();
+        let wrong = self.readers.iter().find(|id| !reads(schedule.by_id(**id)));
+        if let Some(reader) = wrong {
+            let reader = schedule.stage_name(*reader);
+            return Err(ScheduleError::NotAReader {
+                primitive: "cache_read",
+                tensor,
+                reader,
+                legal: legal(),
+            });
+        }
+        if self.readers.is_empty() {
+            let reader = "nobody".to_owned();
+            return Err(ScheduleError::NotAReader {
+                primitive: "cache_read",
+                tensor,
+                reader,
+                legal: legal(),
+            });
+        }
+        Ok(())
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
+        let mut name = format!("{}.{}", self.tensor.name, self.scope.name());
+        while schedule.stages.iter().any(|s| s.name == name) {
+            name.push_str(".d");
+        }
+        let axes: Vec<IterVar> = self.tensor.shape.iter().enumerate().map(dimension_axis).collect();
+        let read = self.tensor.at(axes.iter().map(IterVar::expr).collect::<Vec<_>>());
+        let copy = Buffer::new(&name, self.tensor.dtype, self.tensor.shape.clone(), self.scope);
+        let id = schedule.fresh_id();
+        let mut stage = Stage::new(id, name, vec![copy.clone()], axes, Body::Plain(vec![read]));
+        stage.scope = Some(self.scope);
+        let replace =
+            |buffer: &Buffer, indices: &[Expr]| (*buffer == self.tensor).then(|| copy.at(indices.to_vec()));
+        let mut first = schedule.stages.len();
+        for reader in &self.readers {
+            first = first.min(schedule.position(*reader));
+            replace_in_stage(schedule.by_id_mut(*reader), &replace);
+        }
+        schedule.stages.insert(first, stage);
+        Ok(id)
+    }
+}
+
+/// The axis `ax<n>` of a dimension of that extent.
+pub(crate) fn dimension_axis((dim, extent): (usize, &Expr)) -> IterVar {
+    let dtype = if extent.dtype() == DType::I64 { DType::I64 } else { DType::I32 };
+    let extent = crate::fold::cast(extent, dtype);
+    IterVar::new(Var::size(&format!("ax{dim}"), dtype), IterKind::Data, Expr::int_of(0, dtype), extent)
+}
+
+/// Every tensor that a step may name: arguments first, then results of stages.
+fn known_tensors(schedule: &Schedule) -> Vec<Buffer> {
+    let inputs = schedule.program().args().iter().map(|a| a.buffer().clone());
+    let mut known: Vec<Buffer> = inputs.collect();
+    for output in schedule.stages.iter().flat_map(|s| &s.outputs) {
+        if !known.contains(output) {
+            known.push(output.clone());
+        }
+    }
+    known
+}
+
+/// The name of a tensor in traces, made unique by `_1`, `_2`, ….
+fn tensor_name(schedule: &Schedule, tensor: &Buffer) -> String {
+    let name = identifier(&tensor.name);
+    let known = known_tensors(schedule);
+    let before = known.iter().take_while(|b| *b != tensor).filter(|b| identifier(&b.name) == name).count();
+    if before == 0 { name } else { format!("{name}_{before}") }
+}
+
+fn tensor_named(schedule: &Schedule, name: &str) -> Option<Buffer> {
+    let known = known_tensors(schedule);
+    let named = known.iter().find(|b| tensor_name(schedule, b) == name).cloned();
+    named.or_else(|| match schedule.stage(name) {
+        Ok(stage) if stage.outputs.len() == 1 => Some(stage.outputs[0].clone()),
+        Ok(_) | Err(_) => None,
+    })
+}

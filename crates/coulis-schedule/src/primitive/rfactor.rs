@@ -1,0 +1,287 @@
+//! rfactor: a reduction becomes a reduction of partial reductions.
+//!
+//! The loop that is factored becomes a dimension of a new stage of partial results; the old stage folds those.
+//! Source: seed 003. The new order of the fold gives the same result only for an associative and commutative
+//! reducer, so anything else is refused.
+
+use std::collections::HashSet;
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{substitute_expr, uses_any};
+use coulis_ir::{BinaryOp, Buffer, Expr, Lambda, MemScope, Var};
+use coulis_tensor::{Body, IterKind, IterVar, Reduction};
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::primitive::cache_read::dimension_axis;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
+use crate::ranges;
+use crate::schedule::{Schedule, Values};
+use crate::stage::{Relation, Stage, StageId};
+use crate::trace::{Arg, Step};
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "rfactor",
+    signature: "s.rfactor(stage, axis, factor_axis=0)",
+    summary: "the loop becomes a dimension of a new stage of partial results, which the old stage folds",
+    before: "for i in range(n):\n    B[i] = T.float32(0)\n    for k_outer, k_inner in T.grid(m, 16):\n        B[i] = B[i] + A[i, k_outer * 16 + k_inner]",
+    call: "B_rf = s.rfactor(B, k_inner)",
+    after: "for k_inner, i in T.grid(16, n):\n    B_rf[k_inner, i] = T.float32(0)\n    for k_outer in range(m):\n        B_rf[k_inner, i] = B_rf[k_inner, i] + A[i, k_outer * 16 + k_inner]\nfor ax0 in range(n):\n    B[ax0] = T.float32(0)\n    for k_inner_v in range(16):\n        B[ax0] = B[ax0] + B_rf[k_inner_v, ax0]",
+    apply: apply::<Rfactor>,
+};
+
+/// Arguments of rfactor.
+#[derive(Clone, Debug)]
+pub(crate) struct Rfactor {
+    pub stage: StageId,
+    pub axis: IterVar,
+    pub factor_axis: i64,
+}
+
+impl Primitive for Rfactor {
+    type Output = StageId;
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<Rfactor, ScheduleError> {
+        call.at_most(3)?;
+        let stage = call.stage(0, "stage")?;
+        let axis = call.axis(stage, 1, "axis")?;
+        let factor_axis = match call.maybe(2, "factor_axis") {
+            Some(arg) => call.as_int(arg, "factor_axis")?,
+            None => 0,
+        };
+        Ok(Rfactor { stage, axis, factor_axis })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let stage = Arg::Name(schedule.stage_name(self.stage));
+        let args = vec![stage, axis_arg(schedule, self.stage, &self.axis)];
+        let step = Step::on_schedule("rfactor", args);
+        if self.factor_axis == 0 { step } else { step.option("factor_axis", Arg::Int(self.factor_axis)) }
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let stage = schedule.by_id(self.stage);
+        let name = schedule.stage_name(stage.id);
+        stage.leaf_position("rfactor", &self.axis)?;
+        let Body::Reduce(reduction) = &stage.body else {
+            return Err(ScheduleError::WrongBody {
+                primitive: "rfactor",
+                stage: name,
+                wanted: "a reduction",
+                found: "no reduction",
+            });
+        };
+        if self.axis.kind() != IterKind::Reduce {
+            return Err(stage.wrong_kind("rfactor", &self.axis, IterKind::Reduce));
+        }
+        let axis = stage.axis_name(&self.axis);
+        let touched = touched(stage, &self.axis);
+        let data = stage.all_axes.iter().any(|a| touched.contains(a.var()) && stage.origin(a).data);
+        if data {
+            let reason = "it is fused with a data axis; fuse after factoring";
+            return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
+        }
+        if !(reduction.claims.associative && reduction.claims.commutative) {
+            let (primitive, reducer) = ("rfactor", reduction.name.clone());
+            return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
+        }
+        let extents = ranges::extents(stage, &ranges::declared(stage), &Analyzer::new());
+        let vars: Vec<Var> = stage.all_axes.iter().map(|a| a.var().clone()).collect();
+        if extents.get(self.axis.var()).is_none_or(|extent| uses_any(extent, &vars)) {
+            let reason = "its extent depends on another axis, so the partial results have no shape; split it and factor the inner axis";
+            return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
+        }
+        schedule.check_holds_none("rfactor", self.stage)?;
+        let high = stage.axes.len() as i64;
+        let low = -(high + 1);
+        if self.factor_axis < low || self.factor_axis > high {
+            let found = self.factor_axis;
+            return Err(ScheduleError::FactorAxis { stage: name, low, high, found });
+        }
+        Ok(())
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
+        let id = schedule.fresh_id();
+        let position = schedule.position(self.stage);
+        let stage = &schedule.stages[position];
+        let Body::Reduce(reduction) = &stage.body else { return Ok(self.stage) };
+        let rank = stage.axes.len() as i64;
+        let at = if self.factor_axis < 0 { self.factor_axis + rank + 1 } else { self.factor_axis } as usize;
+
+        let mut name = format!("{}.rf", stage.name);
+        while schedule.stages.iter().any(|s| s.name == name) {
+            name.push_str(".d");
+        }
+        let (axes, partial) = partial_reduction(stage, reduction, &self.axis, at);
+        let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
+        let outputs: Vec<Buffer> = stage
+            .outputs
+            .iter()
+            .enumerate()
+            .map(|(c, output)| {
+                let one = stage.outputs.len() == 1;
+                let name = if one { name.clone() } else { format!("{name}.v{c}") };
+                Buffer::new(&name, output.dtype, shape.clone(), MemScope::Global)
+            })
+            .collect();
+        let factored = Stage::new(id, name, outputs, axes, Body::Reduce(partial));
+        let extent = shape[at].clone();
+        let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
+        schedule.stages[position].redefine(axes, Body::Reduce(last));
+        schedule.stages.insert(position, factored);
+        Ok(id)
+    }
+}
+
+/// Every axis that is related to `axis` through relations, in either direction.
+fn touched(stage: &Stage, axis: &IterVar) -> HashSet<Var> {
+    let mut touched = HashSet::from([axis.var().clone()]);
+    loop {
+        let before = touched.len();
+        for relation in &stage.relations {
+            let group = match relation {
+                Relation::Split { parent, outer, inner, .. } => vec![parent, outer, inner],
+                Relation::Fuse { outer, inner, fused } => vec![outer, inner, fused],
+                Relation::Singleton { axis } => vec![axis],
+            };
+            if group.iter().any(|a| touched.contains(a.var())) {
+                touched.extend(group.iter().map(|a| a.var().clone()));
+            }
+        }
+        if touched.len() == before {
+            return touched;
+        }
+    }
+}
+
+/// Axes and body of the stage of partial results. All its axes are new, of the old names.
+fn partial_reduction(
+    stage: &Stage,
+    reduction: &Reduction,
+    axis: &IterVar,
+    at: usize,
+) -> (Vec<IterVar>, Reduction) {
+    let touched = touched(stage, axis);
+    let domains = ranges::declared(stage);
+    let extents = ranges::extents(stage, &domains, &Analyzer::new());
+    let mut map = Values::new();
+    let mut known = Analyzer::new();
+
+    let mut axes: Vec<IterVar> = Vec::new();
+    for old in &stage.axes {
+        axes.push(renewed(old, &domains[old.var()], IterKind::Data, &mut map, &mut known));
+    }
+    let zero = |a: &IterVar| fold::int(0, a.dtype());
+    let mut leaves = Values::new();
+    let factored_domain = (zero(axis), extents[axis.var()].clone());
+    let mut leaf_map = Values::new();
+    let factored = renewed(axis, &factored_domain, IterKind::Data, &mut leaf_map, &mut known);
+    leaves.insert(axis.var().clone(), factored.expr());
+
+    // Reduce axes that the factoring does not touch stay; then come the other loops of those that it does.
+    let mut reduce_axes = Vec::new();
+    for old in stage.reduce_axes().iter().filter(|a| !touched.contains(a.var())) {
+        reduce_axes.push(renewed(old, &domains[old.var()], IterKind::Reduce, &mut map, &mut known));
+    }
+    for leaf in stage.leaves.iter().filter(|l| touched.contains(l.var()) && *l != axis) {
+        let domain = (zero(leaf), substitute_expr(&extents[leaf.var()], &map));
+        let new = renewed(leaf, &domain, IterKind::Reduce, &mut leaf_map, &mut known);
+        leaves.insert(leaf.var().clone(), new.expr());
+        reduce_axes.push(new);
+    }
+    let offsets = ranges::offsets(stage, &extents, &leaves);
+    for root in stage.reduce_axes().iter().filter(|a| touched.contains(a.var())) {
+        let min = substitute_expr(&domains[root.var()].0, &map);
+        let value = fold::add(&min, &substitute_expr(&offsets[root.var()], &map));
+        map.insert(root.var().clone(), known.simplify(&value));
+    }
+
+    // Points of the loops that are no points of the reduction.
+    let marked = ranges::marked(stage, &extents, &Analyzer::new());
+    let mut inside: Option<Expr> = None;
+    for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var()) && touched.contains(a.var())) {
+        let value = substitute_expr(&offsets[axis.var()], &map);
+        let extent = substitute_expr(&extents[axis.var()], &map);
+        if !fold::proves(&known, BinaryOp::Lt, &value, &extent) {
+            let bound = known.simplify(&fold::compare(BinaryOp::Lt, &value, &extent));
+            inside = Some(inside.map_or(bound.clone(), |all| all.and(bound)));
+        }
+    }
+    let sub = |exprs: &[Expr]| exprs.iter().map(|e| substitute_expr(e, &map)).collect::<Vec<_>>();
+    let condition = reduction.condition.as_ref().map(|c| substitute_expr(c, &map));
+    let condition = match (inside, condition) {
+        (Some(inside), Some(condition)) => Some(inside.and(condition).likely()),
+        (Some(inside), None) => Some(inside.likely()),
+        (None, condition) => condition,
+    };
+    let lambda = |l: &Lambda| Lambda { params: l.params.clone(), body: sub(&l.body) };
+    axes.insert(at, factored);
+    let partial = Reduction {
+        name: reduction.name.clone(),
+        combine: lambda(&reduction.combine),
+        step: reduction.step.as_ref().map(lambda),
+        identity: reduction.identity.clone(),
+        sources: sub(&reduction.sources),
+        axes: reduce_axes,
+        condition,
+        init: Vec::new(),
+        claims: reduction.claims,
+    };
+    (axes, partial)
+}
+
+/// A new axis of the name and domain of an old one.
+fn renewed(
+    old: &IterVar,
+    domain: &(Expr, Expr),
+    kind: IterKind,
+    map: &mut Values,
+    known: &mut Analyzer,
+) -> IterVar {
+    let var = old.var().fresh();
+    let (min, extent) = (substitute_expr(&domain.0, map), substitute_expr(&domain.1, map));
+    known.bind(&var, &min, &extent);
+    map.insert(old.var().clone(), var.expr());
+    IterVar::new(var, kind, min, extent)
+}
+
+/// Axes and body of the fold of the partial results.
+fn final_reduction(
+    stage: &Stage,
+    reduction: &Reduction,
+    partials: &[Buffer],
+    axis: &IterVar,
+    extent: &Expr,
+    at: usize,
+) -> (Vec<IterVar>, Reduction) {
+    let shape: Vec<Expr> =
+        stage.axes.iter().filter_map(|a| a.dom().map(|(_, extent)| extent.clone())).collect();
+    let axes: Vec<IterVar> = shape.iter().enumerate().map(dimension_axis).collect();
+    let map: Values =
+        stage.axes.iter().zip(&axes).map(|(old, new)| (old.var().clone(), new.expr())).collect();
+    let over = IterVar::new(
+        Var::size(&format!("{}_v", axis.name()), axis.dtype()),
+        IterKind::Reduce,
+        fold::int(0, axis.dtype()),
+        extent.clone(),
+    );
+    let mut indices: Vec<Expr> = axes.iter().map(IterVar::expr).collect();
+    indices.insert(at, over.expr());
+    let sub = |exprs: &[Expr]| exprs.iter().map(|e| substitute_expr(e, &map)).collect::<Vec<_>>();
+    let combine = Lambda { params: reduction.combine.params.clone(), body: sub(&reduction.combine.body) };
+    let last = Reduction {
+        name: reduction.name.clone(),
+        combine,
+        step: None,
+        identity: reduction.identity.clone(),
+        sources: partials.iter().map(|p| p.at(indices.clone())).collect(),
+        axes: vec![over],
+        condition: None,
+        init: sub(&reduction.init),
+        claims: reduction.claims,
+    };
+    (axes, last)
+}

@@ -1,0 +1,62 @@
+//! set_scope: where the results of a stage live.
+
+use coulis_ir::MemScope;
+
+use crate::error::ScheduleError;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
+use crate::schedule::Schedule;
+use crate::stage::StageId;
+use crate::trace::{Arg, Step};
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "set_scope",
+    signature: "s[A].set_scope(scope)",
+    summary: "the results live in global, shared, shared.dyn, warp or local memory",
+    before: "B = T.allocate([16], \"float32\", \"global\")",
+    call: "s[B].set_scope(\"local\")",
+    after: "B = T.allocate([16], \"float32\", \"local\")",
+    apply: apply::<SetScope>,
+};
+
+/// Arguments of set_scope.
+#[derive(Clone, Debug)]
+pub(crate) struct SetScope {
+    pub stage: StageId,
+    pub scope: MemScope,
+}
+
+impl Primitive for SetScope {
+    type Output = ();
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<SetScope, ScheduleError> {
+        call.at_most(1)?;
+        let stage = call.object()?;
+        let found = call.string(0, "scope")?;
+        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        Ok(SetScope { stage, scope })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let args = vec![Arg::Str(self.scope.name().to_owned())];
+        Step::on_stage(schedule.stage_name(self.stage), "set_scope", args)
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let stage = schedule.by_id(self.stage);
+        if stage.is_arg && self.scope != MemScope::Global {
+            return Err(ScheduleError::Argument {
+                primitive: "set_scope",
+                stage: schedule.stage_name(stage.id),
+                reason: "lives in global memory",
+            });
+        }
+        Ok(())
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
+        schedule.by_id_mut(self.stage).scope = Some(self.scope);
+        Ok(())
+    }
+}

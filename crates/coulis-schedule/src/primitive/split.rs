@@ -1,0 +1,157 @@
+//! split: one loop becomes two.
+
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Expr, Node};
+use coulis_tensor::IterVar;
+
+use crate::error::ScheduleError;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, Size, apply, axis_arg, size_arg};
+use crate::schedule::Schedule;
+use crate::stage::{Attach, Relation, SplitBy, StageId};
+use crate::trace::Step;
+
+/// What fixes the extents of the two loops.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Split {
+    /// The inner loop runs this often, at least 1.
+    Factor(i64),
+    /// The outer loop runs this often, at least 1.
+    Nparts(i64),
+    /// The inner loop runs this often: an expression of sizes.
+    FactorExpr(Expr),
+    /// The outer loop runs this often: an expression of sizes.
+    NpartsExpr(Expr),
+}
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "split",
+    signature: "s[B].split(axis, factor=None, nparts=None)",
+    summary: "one loop becomes an outer and an inner one; points past the end are guarded",
+    before: "for i in range(n):\n    B[i] = A[i]",
+    call: "i_outer, i_inner = s[B].split(i, factor=32)",
+    after: "for i_outer, i_inner in T.grid((n + 31) // 32, 32):\n    if T.likely(i_outer * 32 + i_inner < n):\n        B[i_outer * 32 + i_inner] = A[i_outer * 32 + i_inner]",
+    apply: apply::<SplitAxis>,
+};
+
+/// Arguments of split.
+#[derive(Clone, Debug)]
+pub(crate) struct SplitAxis {
+    pub stage: StageId,
+    pub axis: IterVar,
+    pub by: Split,
+}
+
+impl Primitive for SplitAxis {
+    type Output = (IterVar, IterVar);
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<SplitAxis, ScheduleError> {
+        call.at_most(3)?;
+        let stage = call.object()?;
+        let axis = call.axis(stage, 0, "axis")?;
+        let by = match (call.maybe(1, "factor"), call.maybe(2, "nparts")) {
+            (Some(factor), None) => match call.size(factor, "factor")? {
+                Size::Int(value) => Split::Factor(value),
+                Size::Expr(expr) => Split::FactorExpr(expr),
+            },
+            (None, Some(parts)) => match call.size(parts, "nparts")? {
+                Size::Int(value) => Split::Nparts(value),
+                Size::Expr(expr) => Split::NpartsExpr(expr),
+            },
+            (Some(_), Some(_)) => return Err(call.bad("both factor and nparts are given; one is needed")),
+            (None, None) => return Err(call.bad("neither factor nor nparts is given; one is needed")),
+        };
+        Ok(SplitAxis { stage, axis, by })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let step = Step::on_stage(
+            schedule.stage_name(self.stage),
+            "split",
+            vec![axis_arg(schedule, self.stage, &self.axis)],
+        );
+        match self.by() {
+            SplitBy::Factor(factor) => step.option("factor", size_arg(&factor)),
+            SplitBy::Nparts(parts) => step.option("nparts", size_arg(&parts)),
+        }
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let stage = schedule.by_id(self.stage);
+        stage.leaf_position("split", &self.axis)?;
+        stage.check_unmarked("split", &self.axis)?;
+        let axis = stage.axis_name(&self.axis);
+        let small = |what, found| ScheduleError::FactorTooSmall { primitive: "split", axis, what, found };
+        match &self.by {
+            Split::Factor(found) if *found < 1 => Err(small("factor", *found)),
+            Split::Nparts(found) if *found < 1 => Err(small("number of parts", *found)),
+            Split::Factor(_) | Split::Nparts(_) => Ok(()),
+            Split::FactorExpr(expr) | Split::NpartsExpr(expr) => {
+                check_size(&stage.axis_name(&self.axis), schedule, expr)
+            }
+        }
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<(IterVar, IterVar), ScheduleError> {
+        let by = self.by();
+        let stage = schedule.by_id_mut(self.stage);
+        let position = stage.leaf_position("split", &self.axis)?;
+        let (name, kind) = (self.axis.name(), self.axis.kind());
+        let outer = stage.new_axis(&format!("{name}_outer"), &self.axis, kind);
+        let inner = stage.new_axis(&format!("{name}_inner"), &self.axis, kind);
+        stage.leaves.splice(position..=position, [outer.clone(), inner.clone()]);
+        stage.relations.push(Relation::Split {
+            parent: self.axis.clone(),
+            outer: outer.clone(),
+            inner: inner.clone(),
+            by,
+        });
+        move_attached(schedule, self.stage, &self.axis, &inner);
+        Ok((outer, inner))
+    }
+}
+
+impl SplitAxis {
+    fn by(&self) -> SplitBy {
+        let constant = |value: i64| Expr::int_of(i128::from(value), self.axis.dtype());
+        match &self.by {
+            Split::Factor(value) => SplitBy::Factor(constant(*value)),
+            Split::Nparts(value) => SplitBy::Nparts(constant(*value)),
+            Split::FactorExpr(expr) => SplitBy::Factor(expr.clone()),
+            Split::NpartsExpr(expr) => SplitBy::Nparts(expr.clone()),
+        }
+    }
+}
+
+/// A symbolic factor is an integer expression of sizes; sizes are taken to be at least 1 where they divide.
+fn check_size(axis: &str, schedule: &Schedule, expr: &Expr) -> Result<(), ScheduleError> {
+    let refused = |found: String| ScheduleError::FactorForm { axis: axis.to_owned(), found };
+    if !expr.dtype().is_int() {
+        return Err(refused(expr.ty().to_string()));
+    }
+    if let Some(value) = expr.as_int().filter(|v| *v < 1) {
+        return Err(refused(value.to_string()));
+    }
+    let mut fault = None;
+    for_each_expr(expr, &mut |e| match e.node() {
+        Node::Var(var) => {
+            let is_axis = schedule.stages.iter().any(|s| s.all_axes.iter().any(|a| a.var() == var));
+            if is_axis {
+                fault = Some(var.name().to_owned());
+            }
+        }
+        Node::Load(buffer, _) => fault = Some(buffer.name.clone()),
+        _ => {}
+    });
+    fault.map_or(Ok(()), |found| Err(refused(found)))
+}
+
+/// Stages that were attached at an axis that is gone are attached at the one that took its place.
+pub(crate) fn move_attached(schedule: &mut Schedule, parent: StageId, from: &IterVar, to: &IterVar) {
+    for stage in &mut schedule.stages {
+        if matches!(&stage.attach, Attach::At(p, axis) if *p == parent && axis == from) {
+            stage.attach = Attach::At(parent, to.clone());
+        }
+    }
+}

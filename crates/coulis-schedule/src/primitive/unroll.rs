@@ -1,0 +1,56 @@
+//! unroll: a loop is expanded in text.
+
+use coulis_ir::LoopKind;
+use coulis_tensor::IterVar;
+
+use crate::error::ScheduleError;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
+use crate::schedule::Schedule;
+use crate::stage::StageId;
+use crate::trace::Step;
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "unroll",
+    signature: "s[B].unroll(axis)",
+    summary: "the body is repeated once an iteration; the extent is to be constant",
+    before: "for i in range(4):\n    B[i] = A[i]",
+    call: "s[B].unroll(i)",
+    after: "for i in T.unroll(4):\n    B[i] = A[i]",
+    apply: apply::<Unroll>,
+};
+
+/// Arguments of unroll.
+#[derive(Clone, Debug)]
+pub(crate) struct Unroll {
+    pub stage: StageId,
+    pub axis: IterVar,
+}
+
+impl Primitive for Unroll {
+    type Output = ();
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<Unroll, ScheduleError> {
+        call.at_most(1)?;
+        let stage = call.object()?;
+        Ok(Unroll { stage, axis: call.axis(stage, 0, "axis")? })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let args = vec![axis_arg(schedule, self.stage, &self.axis)];
+        Step::on_stage(schedule.stage_name(self.stage), "unroll", args)
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let stage = schedule.by_id(self.stage);
+        stage.leaf_position("unroll", &self.axis)?;
+        Ok(())
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
+        let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
+        attr.kind = Some(LoopKind::Unrolled);
+        Ok(())
+    }
+}

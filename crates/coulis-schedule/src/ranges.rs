@@ -1,0 +1,139 @@
+//! Ranges and values of axes inside one stage.
+//!
+//! Downward, extents of loops follow from the domains of the root axes; upward, the value of each axis follows
+//! from the loop indices. Values here count from 0; the minimum of a root axis is added where it is used. An axis
+//! whose loops may overrun it is marked, and gets a guard where the overrun cannot be ruled out.
+
+use std::collections::{HashMap, HashSet};
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::substitute_expr;
+use coulis_ir::{BinaryOp, Expr, Var};
+use coulis_tensor::IterVar;
+
+use crate::fold;
+use crate::schedule::Values;
+use crate::stage::{Relation, SplitBy, Stage};
+
+/// `(min, extent)` of each root axis.
+pub(crate) type Domains = HashMap<Var, (Expr, Expr)>;
+
+/// The domains that the operation itself declares.
+pub(crate) fn declared(stage: &Stage) -> Domains {
+    let roots = stage.axes.iter().chain(stage.reduce_axes());
+    roots
+        .filter_map(|axis| {
+            axis.dom().map(|(min, extent)| (axis.var().clone(), (min.clone(), extent.clone())))
+        })
+        .collect()
+}
+
+/// Extents of all axes of a stage whose root axes have these domains.
+pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> Values {
+    let mut extents: Values =
+        domains.iter().map(|(var, (_, extent))| (var.clone(), analyzer.simplify(extent))).collect();
+    for relation in &stage.relations {
+        match relation {
+            Relation::Split { parent, outer, inner, by } => {
+                let Some(whole) = extents.get(parent.var()).cloned() else { continue };
+                let clamp = |wanted: &Expr| {
+                    let fits = fold::proves(analyzer, BinaryOp::Le, &whole, wanted) && !whole.is_int(0);
+                    if fits { whole.clone() } else { wanted.clone() }
+                };
+                let (outer_extent, inner_extent) = match by {
+                    SplitBy::Factor(factor) => {
+                        let factor = fold::cast(factor, parent.dtype());
+                        (fold::ceildiv(analyzer, &whole, &factor), clamp(&factor))
+                    }
+                    SplitBy::Nparts(parts) => {
+                        let parts = fold::cast(parts, parent.dtype());
+                        (clamp(&parts), fold::ceildiv(analyzer, &whole, &parts))
+                    }
+                };
+                extents.insert(outer.var().clone(), outer_extent);
+                extents.insert(inner.var().clone(), inner_extent);
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                if let (Some(a), Some(b)) = (extents.get(outer.var()), extents.get(inner.var())) {
+                    extents.insert(fused.var().clone(), fold::mul(a, b));
+                }
+            }
+            Relation::Singleton { axis } => {
+                extents.insert(axis.var().clone(), fold::int(1, axis.dtype()));
+            }
+        }
+    }
+    extents
+}
+
+/// Values of all axes, counted from 0, given those of some loops.
+pub(crate) fn offsets(stage: &Stage, extents: &Values, leaves: &Values) -> Values {
+    let mut values = leaves.clone();
+    for relation in stage.relations.iter().rev() {
+        match relation {
+            Relation::Split { parent, outer, inner, .. } => {
+                let parts = (values.get(outer.var()), values.get(inner.var()), extents.get(inner.var()));
+                if let (Some(o), Some(i), Some(e)) = parts {
+                    let value = fold::add(&fold::mul(o, e), i);
+                    values.insert(parent.var().clone(), value);
+                }
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                if let (Some(f), Some(e)) = (values.get(fused.var()), extents.get(inner.var())) {
+                    // A pair with an extent of 1 passes the index through, which keeps texts free of `// 1`.
+                    let outer_is_one = extents.get(outer.var()).is_some_and(|o| o.is_int(1));
+                    let (o, i) = if outer_is_one {
+                        (fold::int(0, f.dtype()), f.clone())
+                    } else {
+                        (fold::floordiv(f, e), fold::floormod(f, e))
+                    };
+                    values.insert(outer.var().clone(), fold::cast(&o, outer.dtype()));
+                    values.insert(inner.var().clone(), fold::cast(&i, inner.dtype()));
+                }
+            }
+            Relation::Singleton { .. } => {}
+        }
+    }
+    values
+}
+
+/// The axes whose loops may run past their extent.
+pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> HashSet<Var> {
+    let mut marked = HashSet::new();
+    for relation in stage.relations.iter().rev() {
+        match relation {
+            Relation::Split { parent, outer, inner, .. } => {
+                let of = |axis: &IterVar| extents.get(axis.var());
+                let exact = match (of(parent), of(outer), of(inner)) {
+                    (Some(p), Some(o), Some(i)) => fold::proves(analyzer, BinaryOp::Eq, &fold::mul(o, i), p),
+                    _ => false,
+                };
+                if !exact || marked.contains(outer.var()) || marked.contains(inner.var()) {
+                    marked.insert(parent.var().clone());
+                }
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                if marked.contains(fused.var()) {
+                    marked.insert(outer.var().clone());
+                    marked.insert(inner.var().clone());
+                }
+            }
+            Relation::Singleton { .. } => {}
+        }
+    }
+    marked
+}
+
+/// Absolute values of the root axes: minimum plus value, with the minima and extents that mention other root axes
+/// expressed in loop indices too.
+pub(crate) fn absolutes(stage: &Stage, domains: &Domains, offsets: &Values) -> Values {
+    let mut absolute = Values::new();
+    // Data axes first: domains of reduce axes may mention them, and reduce axes may mention earlier ones.
+    for axis in stage.axes.iter().chain(stage.reduce_axes()) {
+        if let (Some((min, _)), Some(offset)) = (domains.get(axis.var()), offsets.get(axis.var())) {
+            let min = substitute_expr(min, &absolute);
+            absolute.insert(axis.var().clone(), fold::add(&min, offset));
+        }
+    }
+    absolute
+}

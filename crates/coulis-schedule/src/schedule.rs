@@ -1,0 +1,292 @@
+//! The schedule: the stages of a program, and what was done to them.
+
+use std::collections::HashMap;
+
+use coulis_ir::{Buffer, BufferId};
+use coulis_tensor::{IterVar, OpKind, Program, Tensor};
+
+use crate::error::ScheduleError;
+use crate::primitive::{self, PRIMITIVES};
+use crate::stage::{Attach, Stage, StageId};
+use crate::trace::{Step, Trace};
+
+/// What a step gave a name to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// An axis.
+    Axis(IterVar),
+    /// A stage.
+    Stage(StageId),
+}
+
+/// How callers name a stage.
+#[derive(Clone, Debug)]
+pub enum StageRef {
+    /// By identity.
+    Id(StageId),
+    /// By a tensor that it computes.
+    Tensor(Buffer),
+    /// By its name in traces.
+    Name(String),
+}
+
+impl From<StageId> for StageRef {
+    fn from(id: StageId) -> StageRef {
+        StageRef::Id(id)
+    }
+}
+
+impl From<&StageId> for StageRef {
+    fn from(id: &StageId) -> StageRef {
+        StageRef::Id(*id)
+    }
+}
+
+impl From<&Tensor> for StageRef {
+    fn from(tensor: &Tensor) -> StageRef {
+        StageRef::Tensor(tensor.buffer().clone())
+    }
+}
+
+impl From<&Buffer> for StageRef {
+    fn from(buffer: &Buffer) -> StageRef {
+        StageRef::Tensor(buffer.clone())
+    }
+}
+
+impl From<&Stage> for StageRef {
+    fn from(stage: &Stage) -> StageRef {
+        StageRef::Id(stage.id)
+    }
+}
+
+impl From<&str> for StageRef {
+    fn from(name: &str) -> StageRef {
+        StageRef::Name(name.to_owned())
+    }
+}
+
+/// The stages of a program, producers first, and the trace of what was done to them.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    program: Program,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) trace: Trace,
+    next_id: u32,
+    /// Names that steps gave to their results, latest last.
+    bound: Vec<(String, Value)>,
+}
+
+impl Schedule {
+    /// The default schedule of the program that computes `outputs`; see [`Program::new`] for `args`.
+    pub fn new(outputs: &[Tensor], args: &[Tensor]) -> Result<Schedule, ScheduleError> {
+        Ok(Schedule::of(&Program::new(outputs, args)?))
+    }
+
+    /// The default schedule of a program: each operation in a loop nest of its own.
+    pub fn of(program: &Program) -> Schedule {
+        let mut schedule = Schedule {
+            program: program.clone(),
+            stages: Vec::new(),
+            trace: Trace::default(),
+            next_id: 0,
+            bound: Vec::new(),
+        };
+        for op in program.ops() {
+            let OpKind::Compute { axes, body } = op.kind() else { continue };
+            let id = schedule.fresh_id();
+            let mut stage =
+                Stage::new(id, op.name().to_owned(), op.outputs().to_vec(), axes.clone(), body.clone());
+            stage.is_output = program.outputs().iter().any(|t| t.op() == op);
+            stage.is_arg = program.args().iter().any(|t| t.op() == op);
+            schedule.stages.push(stage);
+        }
+        schedule
+    }
+
+    /// The schedule of a program after the steps.
+    pub fn replay(program: &Program, steps: &[Step]) -> Result<Schedule, ScheduleError> {
+        let mut schedule = Schedule::of(program);
+        for step in steps {
+            schedule.apply(step.clone())?;
+        }
+        Ok(schedule)
+    }
+
+    /// Does one step; its results, in order. On an error the schedule is as before.
+    pub fn apply(&mut self, step: Step) -> Result<Vec<Value>, ScheduleError> {
+        let entry = PRIMITIVES.iter().find(|entry| entry.name == step.primitive);
+        let entry = entry.ok_or_else(|| ScheduleError::UnknownPrimitive {
+            asked: step.primitive.clone(),
+            legal: PRIMITIVES.iter().map(|entry| entry.name.to_owned()).collect(),
+        })?;
+        (entry.apply)(self, &step)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What was done so far.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The stages, producers first.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// A stage.
+    pub fn stage(&self, stage: impl Into<StageRef>) -> Result<&Stage, ScheduleError> {
+        let id = self.find(&stage.into())?;
+        Ok(&self.stages[self.position(id)])
+    }
+
+    /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, ….
+    pub fn stage_name(&self, id: StageId) -> String {
+        let mut order: Vec<&Stage> = self.stages.iter().collect();
+        order.sort_by_key(|s| s.id);
+        let name = identifier(&self.by_id(id).name);
+        let before = order.iter().take_while(|s| s.id != id).filter(|s| identifier(&s.name) == name).count();
+        if before == 0 { name } else { format!("{name}_{before}") }
+    }
+
+    pub(crate) fn fresh_id(&mut self) -> StageId {
+        self.next_id += 1;
+        StageId(self.next_id)
+    }
+
+    /// Index of a stage in the order; stages are never removed, so every id that was handed out has one.
+    pub(crate) fn position(&self, id: StageId) -> usize {
+        self.stages.iter().position(|s| s.id == id).unwrap_or(0)
+    }
+
+    pub(crate) fn by_id(&self, id: StageId) -> &Stage {
+        &self.stages[self.position(id)]
+    }
+
+    pub(crate) fn by_id_mut(&mut self, id: StageId) -> &mut Stage {
+        let position = self.position(id);
+        &mut self.stages[position]
+    }
+
+    /// The stage that makes a buffer; none for an input.
+    pub(crate) fn producer(&self, buffer: BufferId) -> Option<&Stage> {
+        self.stages.iter().find(|s| s.outputs.iter().any(|o| o.id == buffer))
+    }
+
+    /// The stages that read a result of `stage`.
+    pub(crate) fn consumers(&self, stage: &Stage) -> Vec<&Stage> {
+        self.stages.iter().filter(|s| s.reads().iter().any(|b| stage.outputs.contains(b))).collect()
+    }
+
+    /// The stages that are attached at loops of `stage`.
+    pub(crate) fn attached_at(&self, stage: StageId) -> Vec<StageId> {
+        let at = |s: &&Stage| matches!(&s.attach, Attach::At(parent, _) if *parent == stage);
+        self.stages.iter().filter(at).map(|s| s.id).collect()
+    }
+
+    /// Refuses to replace the axes of a stage at which others are attached.
+    pub(crate) fn check_holds_none(&self, primitive: &'static str, id: StageId) -> Result<(), ScheduleError> {
+        let attached: Vec<String> = self.attached_at(id).into_iter().map(|s| self.stage_name(s)).collect();
+        if attached.is_empty() {
+            return Ok(());
+        }
+        Err(ScheduleError::HoldsStages { primitive, stage: self.stage_name(id), attached })
+    }
+
+    pub(crate) fn find(&self, stage: &StageRef) -> Result<StageId, ScheduleError> {
+        let unknown = |asked: &str| ScheduleError::UnknownStage {
+            asked: asked.to_owned(),
+            legal: self.stages.iter().map(|s| self.stage_name(s.id)).collect(),
+        };
+        match stage {
+            StageRef::Id(id) => self
+                .stages
+                .iter()
+                .find(|s| s.id == *id)
+                .map(|s| s.id)
+                .ok_or_else(|| unknown(&format!("{id:?}"))),
+            StageRef::Tensor(buffer) => {
+                self.producer(buffer.id).map(|s| s.id).ok_or_else(|| unknown(&buffer.name))
+            }
+            StageRef::Name(name) => {
+                let bound = self.bound.iter().rev().find_map(|(n, value)| match value {
+                    Value::Stage(id) if n == name => Some(*id),
+                    Value::Stage(_) | Value::Axis(_) => None,
+                });
+                let named = || self.stages.iter().map(|s| s.id).find(|id| self.stage_name(*id) == *name);
+                let of_tensor = || {
+                    let makes = |s: &&Stage| s.outputs.iter().any(|o| identifier(&o.name) == *name);
+                    self.stages.iter().find(makes).map(|s| s.id)
+                };
+                bound.or_else(named).or_else(of_tensor).ok_or_else(|| unknown(name))
+            }
+        }
+    }
+
+    /// The axis that `name` stands for in a step about `stage`: the latest result of that name that is an axis of
+    /// the stage, else the axis of that name.
+    pub(crate) fn find_axis(
+        &self,
+        primitive: &'static str,
+        stage: StageId,
+        name: &str,
+    ) -> Result<IterVar, ScheduleError> {
+        let stage = self.by_id(stage);
+        let bound = self.bound.iter().rev().find_map(|(n, value)| match value {
+            Value::Axis(axis) if n == name && stage.all_axes.contains(axis) => Some(axis.clone()),
+            Value::Axis(_) | Value::Stage(_) => None,
+        });
+        bound.or_else(|| stage.axis_named(name)).ok_or_else(|| ScheduleError::ForeignAxis {
+            primitive,
+            stage: stage.name.clone(),
+            axis: name.to_owned(),
+            legal: stage.names(&stage.leaves),
+        })
+    }
+
+    /// The name by which steps write a result.
+    pub(crate) fn value_name(&self, value: &Value) -> String {
+        match value {
+            Value::Stage(id) => self.stage_name(*id),
+            Value::Axis(axis) => {
+                let owner = self.stages.iter().find(|s| s.all_axes.contains(axis));
+                owner.map_or_else(|| axis.name().to_owned(), |s| s.axis_name(axis))
+            }
+        }
+    }
+
+    pub(crate) fn bind_names(&mut self, names: &[String], values: &[Value]) {
+        self.bound.extend(names.iter().cloned().zip(values.iter().cloned()));
+    }
+
+    /// Runs a primitive on a copy, records it, and keeps the copy if it went well.
+    pub(crate) fn run<P: primitive::Primitive>(
+        &mut self,
+        call: P,
+        given: &[String],
+    ) -> Result<(P::Output, Vec<Value>), ScheduleError> {
+        call.check(self)?;
+        let mut step = call.step(self);
+        let mut next = self.clone();
+        let output = call.apply(&mut next)?;
+        let values = primitive::Results::values(&output);
+        step.results = values.iter().map(|v| next.value_name(v)).collect();
+        next.bind_names(&step.results, &values);
+        next.bind_names(given, &values);
+        next.trace.push(step);
+        *self = next;
+        Ok((output, values))
+    }
+}
+
+/// A name with every character that identifiers do not have replaced by `_`.
+pub(crate) fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}
+
+/// Values of variables, by variable.
+pub(crate) type Values = HashMap<coulis_ir::Var, coulis_ir::Expr>;

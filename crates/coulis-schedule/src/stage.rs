@@ -1,0 +1,360 @@
+//! Stages: a computed operation with its loops.
+//!
+//! A stage has root axes (its dimensions, then its reduce axes), relations that replace axes by others, and the
+//! leaves that are left: the loops, outermost first. Rewrites such as rfactor replace axes and body and keep the
+//! output buffers, so that consumers need no change.
+
+use std::collections::BTreeMap;
+
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, Node, Var};
+use coulis_tensor::{Body, IterKind, IterVar};
+
+use crate::error::ScheduleError;
+
+/// Identity of a stage within its schedule; survives all rewriting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StageId(pub u32);
+
+/// Where a stage is computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// In a loop nest of its own.
+    Root,
+    /// In place of each read of it.
+    Inline,
+    /// At the head of the body of a loop of another stage.
+    At(StageId, IterVar),
+}
+
+/// How axes replace others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Relation {
+    /// `parent = outer * extent(inner) + inner`.
+    Split {
+        /// The axis that is replaced.
+        parent: IterVar,
+        /// The outer loop.
+        outer: IterVar,
+        /// The inner loop.
+        inner: IterVar,
+        /// What fixes the extents.
+        by: SplitBy,
+    },
+    /// `outer = fused // extent(inner)`, `inner = fused % extent(inner)`.
+    Fuse {
+        /// The first of the pair.
+        outer: IterVar,
+        /// The second of the pair.
+        inner: IterVar,
+        /// The loop that replaces both.
+        fused: IterVar,
+    },
+    /// A loop of one iteration.
+    Singleton {
+        /// The loop.
+        axis: IterVar,
+    },
+}
+
+/// What fixes the extents of a split.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SplitBy {
+    /// Extent of the inner loop.
+    Factor(Expr),
+    /// Extent of the outer loop.
+    Nparts(Expr),
+}
+
+/// What a loop is marked as.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AxisAttr {
+    /// How it runs; serial when absent.
+    pub kind: Option<LoopKind>,
+    /// Remarks on it, in order.
+    pub pragmas: Vec<(String, Attr)>,
+}
+
+/// A demand on the stride of one dimension of an intermediate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageAlign {
+    /// The dimension.
+    pub dim: usize,
+    /// `stride % factor == offset`.
+    pub factor: i64,
+    /// See `factor`.
+    pub offset: i64,
+}
+
+/// A computed operation and its loops.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    pub(crate) id: StageId,
+    pub(crate) name: String,
+    pub(crate) outputs: Vec<Buffer>,
+    pub(crate) axes: Vec<IterVar>,
+    pub(crate) body: Body,
+    pub(crate) all_axes: Vec<IterVar>,
+    pub(crate) leaves: Vec<IterVar>,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) attrs: BTreeMap<Var, AxisAttr>,
+    pub(crate) attach: Attach,
+    pub(crate) scope: Option<MemScope>,
+    pub(crate) aligns: Vec<StorageAlign>,
+    pub(crate) is_output: bool,
+    pub(crate) is_arg: bool,
+}
+
+/// What an axis derives from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub data: bool,
+    pub reduce: bool,
+}
+
+impl Stage {
+    pub(crate) fn new(
+        id: StageId,
+        name: String,
+        outputs: Vec<Buffer>,
+        axes: Vec<IterVar>,
+        body: Body,
+    ) -> Stage {
+        let mut stage = Stage {
+            id,
+            name,
+            outputs,
+            axes: Vec::new(),
+            body: Body::Plain(Vec::new()),
+            all_axes: Vec::new(),
+            leaves: Vec::new(),
+            relations: Vec::new(),
+            attrs: BTreeMap::new(),
+            attach: Attach::Root,
+            scope: None,
+            aligns: Vec::new(),
+            is_output: false,
+            is_arg: false,
+        };
+        stage.redefine(axes, body);
+        stage
+    }
+
+    /// Replaces axes and body, and forgets all that was done to the loops.
+    pub(crate) fn redefine(&mut self, axes: Vec<IterVar>, body: Body) {
+        self.axes = axes;
+        self.body = body;
+        self.leaves = self.axes.iter().chain(self.reduce_axes()).cloned().collect();
+        self.all_axes = self.leaves.clone();
+        self.relations.clear();
+        self.attrs.clear();
+    }
+
+    /// Identity.
+    pub fn id(&self) -> StageId {
+        self.id
+    }
+
+    /// Name: the tensor's, `B.rf` for the factored part of `B`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Axes of the dimensions, as the operation is defined now.
+    pub fn axes(&self) -> &[IterVar] {
+        &self.axes
+    }
+
+    /// Axes that are folded away, as the operation is defined now.
+    pub fn reduce_axes(&self) -> &[IterVar] {
+        match &self.body {
+            Body::Reduce(reduction) => &reduction.axes,
+            Body::Plain(_) => &[],
+        }
+    }
+
+    /// The loops, outermost first.
+    pub fn leaves(&self) -> &[IterVar] {
+        &self.leaves
+    }
+
+    /// Buffers of the results.
+    pub fn outputs(&self) -> &[Buffer] {
+        &self.outputs
+    }
+
+    /// What is computed now.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Where it is computed.
+    pub fn attach(&self) -> &Attach {
+        &self.attach
+    }
+
+    /// Storage scope, if it was set.
+    pub fn scope(&self) -> Option<MemScope> {
+        self.scope
+    }
+
+    /// How a loop is marked.
+    pub fn kind_of(&self, axis: &IterVar) -> LoopKind {
+        self.attrs.get(axis.var()).and_then(|a| a.kind).unwrap_or(LoopKind::Serial)
+    }
+
+    /// The name of an axis in traces: its own, made unique within the stage by `_1`, `_2`, ….
+    pub fn axis_name(&self, axis: &IterVar) -> String {
+        let same = |a: &&IterVar| a.name() == axis.name();
+        let before = self.all_axes.iter().take_while(|a| *a != axis).filter(same).count();
+        if before == 0 { axis.name().to_owned() } else { format!("{}_{before}", axis.name()) }
+    }
+
+    /// Names of some axes.
+    pub(crate) fn names(&self, axes: &[IterVar]) -> Vec<String> {
+        axes.iter().map(|a| self.axis_name(a)).collect()
+    }
+
+    /// The axis of that trace name.
+    pub(crate) fn axis_named(&self, name: &str) -> Option<IterVar> {
+        self.all_axes.iter().find(|a| self.axis_name(a) == name).cloned()
+    }
+
+    /// Buffers that the body reads, in order of first read.
+    pub(crate) fn reads(&self) -> Vec<Buffer> {
+        let mut found: Vec<Buffer> = Vec::new();
+        for expr in self.body.exprs() {
+            for_each_expr(expr, &mut |e| {
+                if let Node::Load(buffer, _) = e.node()
+                    && !found.contains(buffer)
+                {
+                    found.push(buffer.clone());
+                }
+            });
+        }
+        found
+    }
+
+    /// What an axis derives from.
+    pub(crate) fn origin(&self, axis: &IterVar) -> Origin {
+        if self.axes.contains(axis) {
+            return Origin { data: true, reduce: false };
+        }
+        if self.reduce_axes().contains(axis) {
+            return Origin { data: false, reduce: true };
+        }
+        for relation in &self.relations {
+            match relation {
+                Relation::Split { parent, outer, inner, .. } if outer == axis || inner == axis => {
+                    return self.origin(parent);
+                }
+                Relation::Fuse { outer, inner, fused } if fused == axis => {
+                    let (a, b) = (self.origin(outer), self.origin(inner));
+                    return Origin { data: a.data || b.data, reduce: a.reduce || b.reduce };
+                }
+                Relation::Singleton { axis: single } if single == axis => {
+                    return Origin { data: true, reduce: false };
+                }
+                Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => {}
+            }
+        }
+        Origin::default()
+    }
+
+    /// Root axes that an axis derives from.
+    pub(crate) fn roots_of(&self, axis: &IterVar) -> Vec<IterVar> {
+        if self.axes.contains(axis) || self.reduce_axes().contains(axis) {
+            return vec![axis.clone()];
+        }
+        for relation in &self.relations {
+            match relation {
+                Relation::Split { parent, outer, inner, .. } if outer == axis || inner == axis => {
+                    return self.roots_of(parent);
+                }
+                Relation::Fuse { outer, inner, fused } if fused == axis => {
+                    let mut roots = self.roots_of(outer);
+                    roots.extend(self.roots_of(inner));
+                    return roots;
+                }
+                Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => {}
+            }
+        }
+        Vec::new()
+    }
+
+    /// The position of a leaf; why there is none otherwise.
+    pub(crate) fn leaf_position(
+        &self,
+        primitive: &'static str,
+        axis: &IterVar,
+    ) -> Result<usize, ScheduleError> {
+        if let Some(position) = self.leaves.iter().position(|leaf| leaf == axis) {
+            return Ok(position);
+        }
+        let stage = self.name.clone();
+        let legal = self.names(&self.leaves);
+        if !self.all_axes.contains(axis) {
+            let axis = axis.name().to_owned();
+            return Err(ScheduleError::ForeignAxis { primitive, stage, axis, legal });
+        }
+        let history = self
+            .relations
+            .iter()
+            .find_map(|relation| match relation {
+                Relation::Split { parent, outer, inner, .. } if parent == axis => Some(format!(
+                    "was split into `{}` and `{}`",
+                    self.axis_name(outer),
+                    self.axis_name(inner)
+                )),
+                Relation::Fuse { outer, inner, fused } if outer == axis || inner == axis => {
+                    Some(format!("was fused into `{}`", self.axis_name(fused)))
+                }
+                Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => None,
+            })
+            .unwrap_or_else(|| "is no loop".to_owned());
+        Err(ScheduleError::NotALeaf { primitive, stage, axis: self.axis_name(axis), history, legal })
+    }
+
+    /// Refuses an axis that is marked as anything but a plain serial loop.
+    pub(crate) fn check_unmarked(
+        &self,
+        primitive: &'static str,
+        axis: &IterVar,
+    ) -> Result<(), ScheduleError> {
+        let Some(attr) = self.attrs.get(axis.var()) else { return Ok(()) };
+        let found = match attr.kind {
+            Some(LoopKind::Parallel) => "parallel",
+            Some(LoopKind::Unrolled) => "unrolled",
+            Some(LoopKind::Vectorized) => "vectorized",
+            Some(LoopKind::Serial) | None if attr.pragmas.is_empty() => return Ok(()),
+            Some(LoopKind::Serial) | None => "annotated",
+        };
+        let (stage, axis) = (self.name.clone(), self.axis_name(axis));
+        Err(ScheduleError::AlreadyMarked { primitive, stage, axis, found })
+    }
+
+    /// A refusal of an axis of the wrong kind.
+    pub(crate) fn wrong_kind(
+        &self,
+        primitive: &'static str,
+        axis: &IterVar,
+        wanted: IterKind,
+    ) -> ScheduleError {
+        let legal: Vec<IterVar> = self.leaves.iter().filter(|l| l.kind() == wanted).cloned().collect();
+        ScheduleError::WrongKind {
+            primitive,
+            stage: self.name.clone(),
+            axis: self.axis_name(axis),
+            wanted: wanted.words(),
+            found: axis.kind().words(),
+            legal: self.names(&legal),
+        }
+    }
+
+    /// A new axis of a name that derives from others.
+    pub(crate) fn new_axis(&mut self, name: &str, like: &IterVar, kind: IterKind) -> IterVar {
+        let axis = IterVar::derived(Var::size(name, like.dtype()), kind);
+        self.all_axes.push(axis.clone());
+        axis
+    }
+}

@@ -1,0 +1,127 @@
+//! The trace: what was done to a schedule, as data and as code.
+
+use std::fmt;
+
+use coulis_ir::Expr;
+
+/// An argument of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// An integer.
+    Int(i64),
+    /// `True` or `False`.
+    Bool(bool),
+    /// A string.
+    Str(String),
+    /// An axis, a tensor or a size, by name.
+    Name(String),
+    /// `s[B]`.
+    Stage(String),
+    /// `[a, b]`.
+    List(Vec<Arg>),
+    /// An expression of sizes, which only Rust callers give.
+    Expr(Expr),
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arg::Int(value) => write!(f, "{value}"),
+            Arg::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
+            Arg::Str(value) => write!(f, "\"{value}\""),
+            Arg::Name(name) => f.write_str(name),
+            Arg::Stage(name) => write!(f, "s[{name}]"),
+            Arg::List(items) => {
+                let items: Vec<String> = items.iter().map(Arg::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Arg::Expr(expr) => f.write_str(&coulis_ir::print::print_expr(expr)),
+        }
+    }
+}
+
+/// One call of a primitive: `k_outer, k_inner = s[B].split(k, factor=16)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Names given to the results, in order; may be fewer than there are.
+    pub results: Vec<String>,
+    /// The stage in `s[B].f(...)`; `None` for `s.f(...)`.
+    pub object: Option<String>,
+    /// The primitive.
+    pub primitive: String,
+    /// Arguments by position.
+    pub args: Vec<Arg>,
+    /// Arguments by name.
+    pub options: Vec<(String, Arg)>,
+}
+
+impl Step {
+    /// A step from its parts, as a reader of traces finds them.
+    pub fn new(
+        results: Vec<String>,
+        object: Option<String>,
+        primitive: &str,
+        args: Vec<Arg>,
+        options: Vec<(String, Arg)>,
+    ) -> Step {
+        Step { results, object, primitive: primitive.to_owned(), args, options }
+    }
+
+    /// `s[stage].primitive(args)`.
+    pub(crate) fn on_stage(stage: String, primitive: &str, args: Vec<Arg>) -> Step {
+        Step::new(Vec::new(), Some(stage), primitive, args, Vec::new())
+    }
+
+    /// `s.primitive(args)`.
+    pub(crate) fn on_schedule(primitive: &str, args: Vec<Arg>) -> Step {
+        Step::new(Vec::new(), None, primitive, args, Vec::new())
+    }
+
+    /// The step with one more argument by name.
+    pub(crate) fn option(mut self, name: &str, value: Arg) -> Step {
+        self.options.push((name.to_owned(), value));
+        self
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.results.is_empty() {
+            write!(f, "{} = ", self.results.join(", "))?;
+        }
+        match &self.object {
+            Some(stage) => write!(f, "s[{stage}].")?,
+            None => f.write_str("s.")?,
+        }
+        let args = self.args.iter().map(Arg::to_string);
+        let options = self.options.iter().map(|(name, value)| format!("{name}={value}"));
+        let all: Vec<String> = args.chain(options).collect();
+        write!(f, "{}({})", self.primitive, all.join(", "))
+    }
+}
+
+/// What was done, in order. Prints as lines of code.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    steps: Vec<Step>,
+}
+
+impl Trace {
+    /// The steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        Ok(())
+    }
+}
