@@ -4,6 +4,7 @@ use coulis_ir::print::print_expr;
 use coulis_ir::{Expr, Lambda};
 use coulis_tensor::{Body, IterVar, Reduction};
 
+use crate::schedule::identifier;
 use crate::stage::Stage;
 
 impl Stage {
@@ -13,8 +14,26 @@ impl Stage {
             Body::Plain(exprs) => exprs.iter().map(print_expr).collect(),
             Body::Reduce(r) => (0..r.arity()).map(|index| reduction_text(r, index)).collect(),
         };
-        format!("[{}]", entries.join(", "))
+        let mut text = format!("[{}]", entries.join(", "));
+        for buffer in self.reads() {
+            text = with_dots(&text, &buffer.name);
+        }
+        text
     }
+}
+
+/// The text with reads of a tensor under its own name, `B.rf[...]`, which is no identifier.
+fn with_dots(text: &str, name: &str) -> String {
+    let found = format!("{}[", identifier(name));
+    let mut parts = text.split(&found);
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let inside = result.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        result.push_str(if inside { &found[..found.len() - 1] } else { name });
+        result.push('[');
+        result.push_str(part);
+    }
+    result
 }
 
 fn reduction_text(r: &Reduction, index: usize) -> String {

@@ -4,6 +4,7 @@ use coulis_ir::{Attr, Buffer, MemScope};
 use coulis_tensor::{IterVar, Tensor};
 
 use crate::error::ScheduleError;
+use crate::primitive::Primitive;
 use crate::primitive::cache_read::CacheRead;
 use crate::primitive::cache_write::CacheWrite;
 use crate::primitive::compute_at::ComputeAt;
@@ -53,6 +54,11 @@ impl From<StageId> for TensorRef {
 type Result<T> = std::result::Result<T, ScheduleError>;
 
 impl Schedule {
+    /// Runs a primitive that Rust called.
+    fn call<P: Primitive>(&mut self, call: P) -> Result<P::Output> {
+        self.run(call, &[]).map(|(output, _)| output)
+    }
+
     /// One loop becomes an outer and an inner one.
     pub fn split(
         &mut self,
@@ -61,7 +67,7 @@ impl Schedule {
         by: Split,
     ) -> Result<(IterVar, IterVar)> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(SplitAxis { stage, axis: axis.clone(), by }, &[])?.0)
+        self.call(SplitAxis { stage, axis: axis.clone(), by })
     }
 
     /// Splits two loops and orders them outer, outer, inner, inner.
@@ -74,37 +80,37 @@ impl Schedule {
         y_factor: i64,
     ) -> Result<[IterVar; 4]> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Tile { stage, x: x.clone(), y: y.clone(), x_factor, y_factor }, &[])?.0)
+        self.call(Tile { stage, x: x.clone(), y: y.clone(), x_factor, y_factor })
     }
 
     /// Neighbouring loops become one; no loops give an outermost loop of one iteration.
     pub fn fuse(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<IterVar> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Fuse { stage, axes: axes.to_vec() }, &[])?.0)
+        self.call(Fuse { stage, axes: axes.to_vec() })
     }
 
     /// The loops, in the order given, take the places that they have together.
     pub fn reorder(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Reorder { stage, axes: axes.to_vec() }, &[])?.0)
+        self.call(Reorder { stage, axes: axes.to_vec() })
     }
 
     /// The body is repeated once an iteration.
     pub fn unroll(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Unroll { stage, axis: axis.clone() }, &[])?.0)
+        self.call(Unroll { stage, axis: axis.clone() })
     }
 
     /// The iterations of a data axis become lanes.
     pub fn vectorize(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Vectorize { stage, axis: axis.clone() }, &[])?.0)
+        self.call(Vectorize { stage, axis: axis.clone() })
     }
 
     /// The iterations of a data axis are spread over threads.
     pub fn parallel(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Parallel { stage, axis: axis.clone() }, &[])?.0)
+        self.call(Parallel { stage, axis: axis.clone() })
     }
 
     /// The stage is computed inside the loop `axis` of `parent`.
@@ -115,19 +121,19 @@ impl Schedule {
         axis: &IterVar,
     ) -> Result<()> {
         let (stage, parent) = (self.find(&stage.into())?, self.find(&parent.into())?);
-        Ok(self.run(ComputeAt { stage, parent, axis: axis.clone() }, &[])?.0)
+        self.call(ComputeAt { stage, parent, axis: axis.clone() })
     }
 
     /// The stage is computed in place of each read of it.
     pub fn compute_inline(&mut self, stage: impl Into<StageRef>) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(ComputeInline { stage }, &[])?.0)
+        self.call(ComputeInline { stage })
     }
 
     /// The stage is computed in a loop nest of its own.
     pub fn compute_root(&mut self, stage: impl Into<StageRef>) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(ComputeRoot { stage }, &[])?.0)
+        self.call(ComputeRoot { stage })
     }
 
     /// A new stage copies the tensor, and the readers read the copy.
@@ -155,13 +161,13 @@ impl Schedule {
             }
         };
         let readers = readers.iter().map(|r| self.find(r)).collect::<Result<_>>()?;
-        Ok(self.run(CacheRead { tensor, scope, readers }, &[])?.0)
+        self.call(CacheRead { tensor, scope, readers })
     }
 
     /// A new stage takes over the computation, laid out as the loops run, and the old one copies out of it.
     pub fn cache_write(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<StageId> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(CacheWrite { stage, scope }, &[])?.0)
+        self.call(CacheWrite { stage, scope })
     }
 
     /// The loop becomes dimension 0 of a new stage of partial results, which the old stage folds.
@@ -177,13 +183,13 @@ impl Schedule {
         factor_axis: i64,
     ) -> Result<StageId> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Rfactor { stage, axis: axis.clone(), factor_axis }, &[])?.0)
+        self.call(Rfactor { stage, axis: axis.clone(), factor_axis })
     }
 
     /// The results live in that scope.
     pub fn set_scope(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(SetScope { stage, scope }, &[])?.0)
+        self.call(SetScope { stage, scope })
     }
 
     /// The stride of that dimension of an intermediate becomes `offset` modulo `factor`.
@@ -195,7 +201,7 @@ impl Schedule {
         offset: i64,
     ) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(AlignStorage { stage, axis: axis.clone(), factor, offset }, &[])?.0)
+        self.call(AlignStorage { stage, axis: axis.clone(), factor, offset })
     }
 
     /// Marks the loop with `pragma_<key>`.
@@ -207,6 +213,6 @@ impl Schedule {
         value: Attr,
     ) -> Result<()> {
         let stage = self.find(&stage.into())?;
-        Ok(self.run(Pragma { stage, axis: axis.clone(), key: key.to_owned(), value }, &[])?.0)
+        self.call(Pragma { stage, axis: axis.clone(), key: key.to_owned(), value })
     }
 }

@@ -129,7 +129,8 @@ impl Builder<'_> {
         let common = stage.leaves.iter().position(|l| stage.origin(l).reduce).unwrap_or(n_loops);
         let state: Vec<Expr> = (0..r.arity()).map(|c| self.buffer(stage, c).at(indices.clone())).collect();
         // The combiner may use data axes; its parameters are not among them.
-        let folded: Vec<Expr> = sub(&r.fold(&state, &sources));
+        let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
+        let folded = sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) });
         let mut update = self.store_all(stage, &indices, &folded);
         if let Some(condition) = &r.condition {
             update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);

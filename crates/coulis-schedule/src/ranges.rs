@@ -137,3 +137,37 @@ pub(crate) fn absolutes(stage: &Stage, domains: &Domains, offsets: &Values) -> V
     }
     absolute
 }
+
+/// The loops that derive from reduce axes, in the order in which they run through the points of the reduction as it
+/// is defined: row-major over its axes as listed. `None` where no order of the loops does.
+pub(crate) fn ascending_order(stage: &Stage) -> Option<Vec<IterVar>> {
+    let mut order: Vec<IterVar> = stage.reduce_axes().to_vec();
+    let at = |order: &[IterVar], axis: &IterVar| order.iter().position(|a| a == axis);
+    for relation in &stage.relations {
+        match relation {
+            Relation::Split { parent, outer, inner, .. } => {
+                if let Some(p) = at(&order, parent) {
+                    order.splice(p..=p, [outer.clone(), inner.clone()]);
+                }
+            }
+            Relation::Fuse { outer, inner, fused } => match (at(&order, outer), at(&order, inner)) {
+                (Some(o), Some(i)) if o + 1 == i => {
+                    order.splice(o..=i, [fused.clone()]);
+                }
+                (Some(_), Some(_)) => return None,
+                (Some(p), None) | (None, Some(p)) => order[p] = fused.clone(),
+                (None, None) => {}
+            },
+            Relation::Singleton { .. } => {}
+        }
+    }
+    Some(order)
+}
+
+/// Whether the loops run through the points of the reduction in ascending order, for each element of the result.
+pub(crate) fn is_ascending(stage: &Stage, loops: &[IterVar]) -> bool {
+    let Some(order) = ascending_order(stage) else { return false };
+    let expected: Vec<&IterVar> = order.iter().filter(|a| loops.contains(a)).collect();
+    let found: Vec<&IterVar> = loops.iter().filter(|l| order.contains(l)).collect();
+    expected == found
+}

@@ -11,9 +11,10 @@ use coulis_ir::{DType, Expr, Var};
 
 use crate::registry;
 
-/// A new `int32` size, at least 0, as `te.var` makes one for a shape.
+/// A new `int32` variable of unknown sign, as `te.var` makes one; it prints as `T.int32()`. As an extent it is at
+/// least 0 whatever its kind, since shapes are checked at the call.
 pub fn var(name: &str) -> Var {
-    Var::size(name, DType::I32)
+    Var::new(name, DType::I32)
 }
 
 /// A new size of an integer type; it is at least 0.

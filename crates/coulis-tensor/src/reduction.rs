@@ -20,6 +20,8 @@ pub struct Reduction {
     pub combine: Lambda,
     /// State after one more source, where that is cheaper than `combine`.
     pub step: Option<Lambda>,
+    /// Whether `step` is right only if the points of `axes` come in row-major order of the axes as listed.
+    pub step_needs_ascending: bool,
     /// The state that changes nothing, one constant a field.
     pub identity: Vec<Expr>,
     /// What is folded, one expression a field.
@@ -90,6 +92,12 @@ impl Reduction {
         lambda.apply(&args)
     }
 
+    /// The state of two states.
+    pub fn merge(&self, left: &[Expr], right: &[Expr]) -> Vec<Expr> {
+        let args: Vec<Expr> = left.iter().chain(right).cloned().collect();
+        self.combine.apply(&args)
+    }
+
     /// What the fold starts from.
     pub fn start(&self) -> &[Expr] {
         if self.init.is_empty() { &self.identity } else { &self.init }
@@ -141,8 +149,18 @@ fn build(
         }
     }
     let axes = axes.to_vec();
-    let (condition, init) = (None, Vec::new());
-    Ok(Reduction { name: reducer, combine, step, identity, sources, axes, condition, init, claims })
+    Ok(Reduction {
+        name: reducer,
+        combine,
+        step,
+        step_needs_ascending: false,
+        identity,
+        sources,
+        axes,
+        condition: None,
+        init: Vec::new(),
+        claims,
+    })
 }
 
 fn lambda2(dtype: DType, combine: impl FnOnce(Expr, Expr) -> Expr) -> Lambda {
@@ -319,7 +337,8 @@ pub fn reduce(reducer: &Reducer, elements: &[Expr], axes: &[IterVar]) -> Result<
     reduce_at(reducer, elements, position, axes)
 }
 
-/// As [`reduce`], with the position of the element said.
+/// As [`reduce`], with the position of the element said. Where the reducer's step needs ascending positions, they are
+/// to ascend with the axes as listed.
 pub fn reduce_at(
     reducer: &Reducer,
     elements: &[Expr],
@@ -348,5 +367,8 @@ pub fn reduce_at(
     }
     let sources = reducer.lift.apply(&args);
     let (combine, step) = (reducer.combine.clone(), reducer.step.clone());
-    build(&reducer.name, combine, step, reducer.identity.clone(), sources, axes, reducer.claims)
+    let identity = reducer.identity.clone();
+    let mut reduction = build(&reducer.name, combine, step, identity, sources, axes, reducer.claims)?;
+    reduction.step_needs_ascending = reducer.step_needs_ascending;
+    Ok(reduction)
 }

@@ -183,14 +183,17 @@ fn partial_reduction(
 
     // Reduce axes that the factoring does not touch stay; then come the other loops of those that it does.
     let mut reduce_axes = Vec::new();
+    let mut kept = Vec::new();
     for old in stage.reduce_axes().iter().filter(|a| !touched.contains(a.var())) {
         reduce_axes.push(renewed(old, &domains[old.var()], IterKind::Reduce, &mut map, &mut known));
+        kept.push(old.clone());
     }
     for leaf in stage.leaves.iter().filter(|l| touched.contains(l.var()) && *l != axis) {
         let domain = (zero(leaf), substitute_expr(&extents[leaf.var()], &map));
         let new = renewed(leaf, &domain, IterKind::Reduce, &mut leaf_map, &mut known);
         leaves.insert(leaf.var().clone(), new.expr());
         reduce_axes.push(new);
+        kept.push(leaf.clone());
     }
     let offsets = ranges::offsets(stage, &extents, &leaves);
     for root in stage.reduce_axes().iter().filter(|a| touched.contains(a.var())) {
@@ -219,10 +222,12 @@ fn partial_reduction(
     };
     let lambda = |l: &Lambda| Lambda { params: l.params.clone(), body: sub(&l.body) };
     axes.insert(at, factored);
+    let in_order = !reduction.step_needs_ascending || ranges::is_ascending(stage, &kept);
     let partial = Reduction {
         name: reduction.name.clone(),
         combine: lambda(&reduction.combine),
-        step: reduction.step.as_ref().map(lambda),
+        step: reduction.step.as_ref().filter(|_| in_order).map(lambda),
+        step_needs_ascending: reduction.step_needs_ascending,
         identity: reduction.identity.clone(),
         sources: sub(&reduction.sources),
         axes: reduce_axes,
@@ -276,6 +281,7 @@ fn final_reduction(
         name: reduction.name.clone(),
         combine,
         step: None,
+        step_needs_ascending: false,
         identity: reduction.identity.clone(),
         sources: partials.iter().map(|p| p.at(indices.clone())).collect(),
         axes: vec![over],
