@@ -1,5 +1,13 @@
 //! The planner of reduce: from shape, strides, dtype, reducer and target facts to a schedule trace.
 
-pub mod problem;
+#![forbid(unsafe_code)]
 
+pub mod plan;
+pub mod problem;
+pub mod program;
+pub mod strategy;
+
+pub use plan::{Choice, PlanError, Planned, choose, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
+pub use program::{OutputSpec, Spec, Statement};
+pub use strategy::{Decline, Facts, STRATEGIES, Sketch, Strategy};

@@ -1,7 +1,7 @@
 //! Computes: a tensor, or a tuple of tensors of one shape, defined by an expression of its indices.
 
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{DType, Expr, Node, Var};
+use coulis_ir::{Buffer, DType, Expr, MemScope, Node, Var};
 
 use crate::axis::{IterKind, IterVar, index_dtype};
 use crate::error::TensorError;
@@ -156,7 +156,7 @@ pub fn compute_axes<B: IntoBody, N: AsRef<str>>(
     name: &str,
     body: impl FnOnce(&[Var]) -> B,
 ) -> Result<Tensor, TensorError> {
-    let op = make(shape, axis_names, name, Arity::One, body)?;
+    let op = make(shape, axis_names, None, name, Arity::One, body)?;
     Ok(op.tensors().remove(0))
 }
 
@@ -176,7 +176,22 @@ pub fn compute_tuple_axes<B: IntoBody, N: AsRef<str>>(
     name: &str,
     body: impl FnOnce(&[Var]) -> B,
 ) -> Result<Vec<Tensor>, TensorError> {
-    Ok(make(shape, axis_names, name, Arity::Any, body)?.tensors())
+    Ok(make(shape, axis_names, None, name, Arity::Any, body)?.tensors())
+}
+
+/// As [`compute_tuple_axes`], with the strides in elements of every output said, one a dimension.
+pub fn compute_tuple_strided<B: IntoBody, N: AsRef<str>>(
+    shape: &[Expr],
+    axis_names: &[N],
+    strides: &[Expr],
+    name: &str,
+    body: impl FnOnce(&[Var]) -> B,
+) -> Result<Vec<Tensor>, TensorError> {
+    if strides.len() != shape.len() {
+        let (wanted, found) = (shape.len(), strides.len());
+        return Err(TensorError::StrideCount { tensor: name.to_owned(), wanted, found });
+    }
+    Ok(make(shape, axis_names, Some(strides), name, Arity::Any, body)?.tensors())
 }
 
 #[derive(PartialEq)]
@@ -197,6 +212,7 @@ fn default_names(rank: usize) -> Vec<String> {
 fn make<B: IntoBody, N: AsRef<str>>(
     shape: &[Expr],
     axis_names: &[N],
+    strides: Option<&[Expr]>,
     name: &str,
     arity: Arity,
     body: impl FnOnce(&[Var]) -> B,
@@ -227,7 +243,11 @@ fn make<B: IntoBody, N: AsRef<str>>(
         .enumerate()
         .map(|(component, dtype)| {
             let name = if dtypes.len() == 1 { name.to_owned() } else { format!("{name}.v{component}") };
-            output_buffer(&name, shape, *dtype)
+            match strides {
+                None => output_buffer(&name, shape, *dtype),
+                Some(strides) => Buffer::new(&name, *dtype, shape.to_vec(), MemScope::Global)
+                    .derive(|data| data.strides = strides.to_vec()),
+            }
         })
         .collect();
     Ok(Op::new(name, OpKind::Compute { axes, body }, outputs, inputs))

@@ -15,7 +15,9 @@ mod registry;
 pub mod tensor;
 
 pub use axis::{IterKind, IterVar, reduce_axis, reduce_axis_of, var, var_of};
-pub use compute::{Body, IntoBody, Term, compute, compute_axes, compute_tuple, compute_tuple_axes};
+pub use compute::{
+    Body, IntoBody, Term, compute, compute_axes, compute_tuple, compute_tuple_axes, compute_tuple_strided,
+};
 pub use error::TensorError;
 pub use program::Program;
 pub use reduction::{CommReducer, Reduction, all, any, comm_reducer, max, min, prod, reduce, reduce_at, sum};

@@ -1,0 +1,69 @@
+//! From a call to a schedule.
+
+use coulis_ir::Target;
+use coulis_schedule::{Schedule, ScheduleError};
+use coulis_tensor::TensorError;
+
+use crate::program::{Spec, Statement, build};
+use crate::strategy::{Decline, Facts, STRATEGIES, Sketch, Strategy};
+
+/// A strategy that was taken, with what it decided.
+pub struct Choice {
+    /// The strategy.
+    pub strategy: &'static Strategy,
+    /// What it decided.
+    pub sketch: Sketch,
+    /// Those before it, with the need of each that was not met.
+    pub declined: Vec<(&'static Strategy, Decline)>,
+}
+
+/// A scheduled program.
+pub struct Planned {
+    /// The program and its stages.
+    pub statement: Statement,
+    /// The schedule.
+    pub schedule: Schedule,
+}
+
+/// Why a plan cannot be made; a fault of the planner unless a trace was given.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The program is not well formed.
+    #[error(transparent)]
+    Program(#[from] TensorError),
+    /// A primitive refused.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// No strategy of that name.
+    #[error("unknown strategy `{name}`; legal ones are {legal}")]
+    UnknownStrategy {
+        /// The name that was asked for.
+        name: String,
+        /// The catalogue's names.
+        legal: String,
+    },
+    /// No strategy accepts; the last one accepts everything, so this is a fault of the planner.
+    #[error("no strategy accepts the problem")]
+    NoStrategy,
+}
+
+/// The first strategy that accepts.
+pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
+    let facts = Facts { spec, target };
+    let mut declined = Vec::new();
+    for strategy in STRATEGIES {
+        match (strategy.propose)(&facts) {
+            Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
+            Err(decline) => declined.push((*strategy, decline)),
+        }
+    }
+    Err(PlanError::NoStrategy)
+}
+
+/// Writes a sketch as primitives.
+pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Planned, PlanError> {
+    let statement = build(spec, &sketch.constant)?;
+    let mut schedule = Schedule::of(&statement.program);
+    (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
+    Ok(Planned { statement, schedule })
+}

@@ -1,0 +1,251 @@
+//! The tensor expression of a reduction: one fold into a state, one element-wise compute from the state to results.
+//!
+//! Extents and strides are symbols, so that one kernel serves every shape of a kind; the planner makes a constant of
+//! what the loop nest hangs on (short extents, unit and broadcast strides).
+
+use coulis_ir::args::ArrayInfo;
+use coulis_ir::{DType, Expr, Reducer, Var};
+use coulis_tensor::{IterVar, Program, Tensor, TensorError};
+
+use crate::problem::{Dim, Problem, Role};
+
+/// One result of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputSpec {
+    /// Type in which it is stored; rounded once.
+    pub dtype: DType,
+    /// Factor of the finished result.
+    pub alpha: f64,
+    /// Factor of the prior content; 0 never reads it.
+    pub beta: f64,
+}
+
+impl OutputSpec {
+    /// The finished result as it is.
+    pub fn plain(dtype: DType) -> OutputSpec {
+        OutputSpec { dtype, alpha: 1.0, beta: 0.0 }
+    }
+}
+
+/// All that a kernel is made from, but for the machine.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// What is folded over what.
+    pub problem: Problem,
+    /// Types of the inputs, in order.
+    pub inputs: Vec<DType>,
+    /// Whether a mask (bool, the last array of the problem's strides) says which elements take part.
+    pub mask: bool,
+    /// The fold; a product of reducers where several statistics are asked for.
+    pub reducer: Reducer,
+    /// One a result of the reducer's `finish`.
+    pub outputs: Vec<OutputSpec>,
+}
+
+/// The program and the handles that a schedule needs.
+pub struct Statement {
+    /// The program: stage `S` folds, stage `O` finishes.
+    pub program: Program,
+    /// Component 0 of the state.
+    pub state: Tensor,
+    /// Component 0 of the results.
+    pub output: Tensor,
+}
+
+/// Names of the dimensions in text: kept ones `i0`, `i1`, …, reduced ones `k0`, `k1`, …, outermost first.
+pub fn axis_names(problem: &Problem) -> Vec<String> {
+    let (mut kept, mut reduced) = (0, 0);
+    let name = |dim: &Dim| {
+        let (letter, count) = if dim.is_reduced() { ("k", &mut reduced) } else { ("i", &mut kept) };
+        *count += 1;
+        format!("{letter}{}", *count - 1)
+    };
+    problem.dims.iter().map(name).collect()
+}
+
+fn constant(value: i64) -> Expr {
+    Expr::int_of(i128::from(value), DType::I64)
+}
+
+/// Strides that the kernel may count on are constants; others are symbols bound at the call.
+fn stride_expr(stride: i64) -> Expr {
+    match stride {
+        0 | 1 => constant(stride),
+        _ => Var::new("stride", DType::I64).expr(),
+    }
+}
+
+/// Makes the program. `constant_extents[d]` says that the extent of dimension `d` is written into the kernel.
+pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, TensorError> {
+    let dims = &spec.problem.dims;
+    let names = axis_names(&spec.problem);
+    let extents: Vec<Expr> = dims
+        .iter()
+        .zip(&names)
+        .zip(constant_extents)
+        .map(|((dim, name), &is_constant)| {
+            if is_constant {
+                constant(dim.extent)
+            } else {
+                Var::size(&format!("n_{name}"), DType::I64).expr()
+            }
+        })
+        .collect();
+    let placeholder = |array: usize, dtype: DType, name: &str| {
+        let strides: Vec<Expr> = dims.iter().map(|d| stride_expr(d.strides[array])).collect();
+        coulis_tensor::placeholder_strided(&extents, &strides, dtype, name)
+    };
+    let mut inputs = Vec::new();
+    for (i, &dtype) in spec.inputs.iter().enumerate() {
+        inputs.push(placeholder(i, dtype, ["A", "B", "C", "D"].get(i).copied().unwrap_or("X"))?);
+    }
+    let mask = if spec.mask { Some(placeholder(spec.inputs.len(), DType::Bool, "W")?) } else { None };
+
+    let of_role = |reduced: bool| (0..dims.len()).filter(move |&d| dims[d].is_reduced() == reduced);
+    let kept: Vec<usize> = of_role(false).collect();
+    let reduced: Vec<usize> = of_role(true).collect();
+    let reduce_axes: Vec<IterVar> =
+        reduced.iter().map(|&d| coulis_tensor::reduce_axis(extents[d].clone(), &names[d])).collect();
+    let kept_extents: Vec<Expr> = kept.iter().map(|&d| extents[d].clone()).collect();
+    let kept_names: Vec<&str> = kept.iter().map(|&d| names[d].as_str()).collect();
+
+    let state = coulis_tensor::compute_tuple_axes(&kept_extents, &kept_names, "S", |vars| {
+        let mut indices = vec![constant(0); dims.len()];
+        for (&d, var) in kept.iter().zip(vars) {
+            indices[d] = var.expr();
+        }
+        for (&d, axis) in reduced.iter().zip(&reduce_axes) {
+            indices[d] = axis.expr();
+        }
+        let elements: Vec<Expr> = inputs.iter().map(|t| t.at(indices.clone())).collect();
+        let masked = mask.as_ref().map(|w| w.at(indices.clone()));
+        let condition = [masked, spec.reducer.takes_part(&elements)].into_iter().flatten().reduce(Expr::and);
+        let position = position(dims, &reduced, &reduce_axes);
+        let fold = coulis_tensor::reduce_at(&spec.reducer, &elements, position, &reduce_axes)?;
+        match condition {
+            Some(condition) => fold.where_(condition),
+            None => Ok(fold),
+        }
+    })?;
+
+    let out_strides: Vec<Expr> = kept
+        .iter()
+        .map(|&d| match dims[d].role {
+            Role::Kept { out_stride } => stride_expr(out_stride),
+            Role::Reduced { .. } => constant(0),
+        })
+        .collect();
+    let mut priors = Vec::new();
+    for (i, output) in spec.outputs.iter().enumerate() {
+        priors.push(match output.beta == 0.0 {
+            true => None,
+            false => Some(coulis_tensor::placeholder_strided(
+                &kept_extents,
+                &out_strides,
+                output.dtype,
+                &format!("P{i}"),
+            )?),
+        });
+    }
+    let outputs =
+        coulis_tensor::compute_tuple_strided(&kept_extents, &kept_names, &out_strides, "O", |vars| {
+            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let values: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
+            let finished = spec.reducer.finish(&values);
+            finished
+                .into_iter()
+                .zip(&spec.outputs)
+                .zip(&priors)
+                .map(|((value, output), prior)| {
+                    scale(value, output, prior.as_ref().map(|p| p.at(at.clone())))
+                })
+                .collect::<Vec<Expr>>()
+        })?;
+
+    let args: Vec<Tensor> =
+        inputs.iter().chain(&mask).chain(priors.iter().flatten()).chain(&outputs).cloned().collect();
+    let program = Program::new(&outputs, &args)?;
+    Ok(Statement { program, state: state[0].clone(), output: outputs[0].clone() })
+}
+
+/// `alpha * value + beta * prior`, rounded once to the output's type (contract N1). Integers are scaled in
+/// `float64` unless the factors are 1 and 0.
+fn scale(value: Expr, output: &OutputSpec, prior: Option<Expr>) -> Expr {
+    if output.alpha == 1.0 && prior.is_none() {
+        return value.cast(output.dtype);
+    }
+    let mut scaled = value.cast(DType::F64);
+    if output.alpha != 1.0 {
+        scaled = Expr::float(output.alpha, DType::F64) * scaled;
+    }
+    if let Some(prior) = prior {
+        scaled = scaled + Expr::float(output.beta, DType::F64) * prior.cast(DType::F64);
+    }
+    scaled.cast(output.dtype)
+}
+
+/// Position of the current element, row-major over the reduced axes taken ascending.
+fn position(dims: &[Dim], reduced: &[usize], axes: &[IterVar]) -> Expr {
+    reduced
+        .iter()
+        .zip(axes)
+        .map(|(&d, axis)| match dims[d].role {
+            Role::Reduced { position_stride: 1 } => axis.expr(),
+            Role::Reduced { position_stride } => axis.expr() * constant(position_stride),
+            Role::Kept { .. } => constant(0),
+        })
+        .reduce(|a, b| a + b)
+        .unwrap_or_else(|| constant(0))
+}
+
+impl Spec {
+    /// Number of kept dimensions.
+    pub fn n_kept(&self) -> usize {
+        self.problem.dims.iter().filter(|d| !d.is_reduced()).count()
+    }
+
+    /// Whether loops that run every dimension forwards, outermost first, meet positions in ascending order.
+    pub fn positions_ascend(&self) -> bool {
+        let strides: Vec<i64> = self
+            .problem
+            .dims
+            .iter()
+            .filter_map(|d| match d.role {
+                Role::Reduced { position_stride } => Some(position_stride),
+                Role::Kept { .. } => None,
+            })
+            .collect();
+        strides.is_sorted_by(|outer, inner| outer > inner)
+    }
+
+    /// What the arrays of a call look like in canonical dimensions: inputs, then the mask.
+    pub fn array_infos(&self) -> Vec<ArrayInfo> {
+        let dtypes = self.inputs.iter().copied().chain(self.mask.then_some(DType::Bool));
+        dtypes
+            .enumerate()
+            .map(|(array, dtype)| ArrayInfo {
+                dtype,
+                shape: self.problem.dims.iter().map(|d| d.extent).collect(),
+                strides: self.problem.dims.iter().map(|d| d.strides[array]).collect(),
+            })
+            .collect()
+    }
+
+    /// What the outputs (and priors) of a call look like in canonical dimensions.
+    pub fn output_infos(&self) -> Vec<ArrayInfo> {
+        let kept: Vec<(i64, i64)> = self
+            .problem
+            .dims
+            .iter()
+            .filter_map(|d| match d.role {
+                Role::Kept { out_stride } => Some((d.extent, out_stride)),
+                Role::Reduced { .. } => None,
+            })
+            .collect();
+        let (shape, strides): (Vec<i64>, Vec<i64>) = kept.into_iter().unzip();
+        self.outputs
+            .iter()
+            .map(|o| ArrayInfo { dtype: o.dtype, shape: shape.clone(), strides: strides.clone() })
+            .collect()
+    }
+}

@@ -1,0 +1,172 @@
+//! The catalogue of strategies: how a kind of problem is scheduled on the CPU.
+//!
+//! A strategy looks at the [`Facts`] of a call and either sketches what it would do or says which need is not met;
+//! the first of the slice that accepts is taken. It then writes the sketch as primitives of a schedule. Nothing here
+//! asks for an op's name or for a particular shape: what counts is which dimension is contiguous, how long it is,
+//! and how many bytes a state has.
+
+use coulis_ir::{Reducer, Target};
+use coulis_schedule::{Schedule, ScheduleError};
+
+use crate::program::{Spec, Statement};
+
+mod columns;
+mod interleaved;
+mod rows;
+mod scalar;
+mod short_rows;
+mod steps;
+
+/// Every strategy, in order of preference.
+pub static STRATEGIES: &[&Strategy] =
+    &[&short_rows::STRATEGY, &rows::STRATEGY, &columns::STRATEGY, &interleaved::STRATEGY, &scalar::STRATEGY];
+
+/// A way to schedule a kind of problem.
+pub struct Strategy {
+    /// Name in plans and explanations.
+    pub name: &'static str,
+    /// One sentence: what it is for and how it walks.
+    pub summary: &'static str,
+    /// What it would do, or the need that is not met.
+    pub propose: fn(&Facts) -> Result<Sketch, Decline>,
+    /// The sketch as primitives.
+    pub schedule: fn(&mut Schedule, &Statement, &Spec, &Sketch) -> Result<(), ScheduleError>,
+}
+
+/// A need that is not met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decline {
+    /// What the strategy needs.
+    pub wanted: &'static str,
+    /// What the problem has.
+    pub found: String,
+}
+
+impl Decline {
+    fn new(wanted: &'static str, found: impl std::fmt::Display) -> Decline {
+        Decline { wanted, found: found.to_string() }
+    }
+}
+
+/// What a strategy decides: everything that makes one kernel differ from another of the same program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sketch {
+    /// Elements of one vector operation.
+    pub lanes: i64,
+    /// Independent vectors folded side by side.
+    pub unroll: i64,
+    /// Elements of the kept dimension that are folded together, where one is tiled.
+    pub tile: i64,
+    /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
+    pub chunks: i64,
+    /// Whether the outer loop is spread over threads.
+    pub parallel: bool,
+    /// Whether the outermost kept loop alone has work for all threads.
+    pub outer_is_long: bool,
+    /// Which extents are written into the kernel, by dimension.
+    pub constant: Vec<bool>,
+}
+
+/// What strategies decide from.
+pub struct Facts<'a> {
+    /// The call.
+    pub spec: &'a Spec,
+    /// The machine.
+    pub target: &'a Target,
+}
+
+/// Work below which a second thread costs more than it brings, in bytes of input.
+const PARALLEL_BYTES: i64 = 256 << 10;
+/// Extents up to this may be written into a kernel and unrolled.
+pub const SHORT: i64 = 32;
+
+impl Facts<'_> {
+    /// The innermost dimension's extent, stride of the first input, and whether it is reduced.
+    pub fn inner(&self) -> Option<(i64, i64, bool)> {
+        self.dim_from_end(0)
+    }
+
+    /// As [`Facts::inner`], `back` dimensions further out.
+    pub fn dim_from_end(&self, back: usize) -> Option<(i64, i64, bool)> {
+        let dims = &self.spec.problem.dims;
+        let dim = dims.get(dims.len().checked_sub(back + 1)?)?;
+        Some((dim.extent, dim.strides[0], dim.is_reduced()))
+    }
+
+    /// Lanes that fill a vector of the target: of the first input's type, or twice the widest state's, whichever is
+    /// fewer, so that no more than two registers hold one component of a state.
+    pub fn lanes(&self) -> i64 {
+        let input = self.spec.inputs[0].bytes();
+        let state = widest_field(&self.spec.reducer);
+        i64::from(self.target.vector_bytes) / input.max(state / 2).max(1) as i64
+    }
+
+    /// Independent vectors that the registers hold beside the operands, at most 4.
+    pub fn unroll(&self, lanes: i64) -> i64 {
+        let state = lanes * state_bytes(&self.spec.reducer);
+        let half = i64::from(self.target.register_bytes) / 2;
+        [4, 2].into_iter().find(|u| u * state <= half).unwrap_or(1)
+    }
+
+    /// Bytes of input.
+    pub fn input_bytes(&self) -> i64 {
+        let n = self.spec.problem.n_outputs.saturating_mul(self.spec.problem.reduce_len);
+        let per_element: i64 = self.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
+        n.saturating_mul(per_element)
+    }
+
+    /// Whether threads are worth their launch.
+    pub fn parallel(&self) -> bool {
+        self.target.n_threads > 1 && self.input_bytes() >= PARALLEL_BYTES
+    }
+
+    /// Whether the outermost kept dimension alone has work for all threads.
+    pub fn outer_is_long(&self) -> bool {
+        let outermost = self.spec.problem.dims.iter().find(|d| !d.is_reduced());
+        outermost.is_some_and(|d| d.extent >= 8 * i64::from(self.target.n_threads))
+    }
+
+    /// Parts to split a fold of `len` steps into when there are `n_independent` pieces of work without that.
+    pub fn chunks(&self, n_independent: i64, len: i64) -> i64 {
+        let wanted = 8 * i64::from(self.target.n_threads);
+        if !self.parallel() || n_independent >= wanted || self.input_bytes() < 4 * PARALLEL_BYTES {
+            return 1;
+        }
+        // A fixed number, not the machine's: results then do not depend on the number of threads.
+        let chunks = if self.target.n_threads <= 4 { 16 } else { 128 };
+        if len >= 4 * chunks { chunks } else { 1 }
+    }
+
+    /// A sketch without vectors, threads or constants.
+    pub fn plain(&self) -> Sketch {
+        Sketch {
+            lanes: 1,
+            unroll: 1,
+            tile: 1,
+            chunks: 1,
+            parallel: self.parallel(),
+            outer_is_long: self.outer_is_long(),
+            constant: vec![false; self.spec.problem.dims.len()],
+        }
+    }
+}
+
+/// Bytes of one state.
+pub fn state_bytes(reducer: &Reducer) -> i64 {
+    reducer.fields.iter().map(|f| f.dtype.bytes() as i64).sum()
+}
+
+/// Bytes of the widest component of a state.
+fn widest_field(reducer: &Reducer) -> usize {
+    reducer.fields.iter().map(|f| f.dtype.bytes()).max().unwrap_or(1)
+}
+
+/// The largest power of two up to `n`, at least 1.
+pub fn floor_pow2(n: i64) -> i64 {
+    1 << n.max(1).ilog2()
+}
+
+/// `a / b` rounded up, for `a` at least 0 and `b` at least 1.
+pub fn ceil_div(a: i64, b: i64) -> i64 {
+    a / b + i64::from(a % b != 0)
+}

@@ -1,0 +1,77 @@
+//! `rows`: the folded elements lie next to each other (or at one stride), and there are many of them.
+//!
+//! Vectors run along the innermost reduced dimension, several side by side so that additions overlap. Few outputs
+//! are split into chunks whose partial states are folded by a second nest.
+
+use coulis_schedule::{Schedule, ScheduleError, Split};
+
+use super::steps::{fold_by_vectors, place, site, stage_of};
+use super::{Decline, Facts, Sketch, Strategy, floor_pow2};
+use crate::program::{Spec, Statement};
+
+/// The catalogue's entry.
+pub static STRATEGY: Strategy = Strategy {
+    name: "rows",
+    summary: "vectors along the innermost reduced dimension, several side by side; few outputs are split into chunks",
+    propose,
+    schedule,
+};
+
+/// Rows shorter than this are folded one element after another.
+const SHORTEST: i64 = 8;
+
+fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let Some((extent, _, true)) = facts.inner() else {
+        return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
+    };
+    if extent < SHORTEST {
+        return Err(Decline::new("at least 8 elements in the innermost dimension", extent));
+    }
+    let lanes = facts.lanes().min(floor_pow2(extent));
+    let mut unroll = facts.unroll(lanes);
+    while unroll > 1 && lanes * unroll > extent {
+        unroll /= 2;
+    }
+    let problem = &facts.spec.problem;
+    let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
+    let len = if n_reduced > 1 { outermost } else { extent / (lanes * unroll) };
+    let chunks = facts.chunks(problem.n_outputs, len);
+    Ok(Sketch { lanes, unroll, chunks, ..facts.plain() })
+}
+
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let n_kept = spec.n_kept();
+    let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    let reduce = s.stage(state)?.reduce_axes().to_vec();
+    let inner = &reduce[reduce.len() - 1];
+    let (mut block, rest) = s.split(state, inner, Split::Factor(sketch.lanes * sketch.unroll))?;
+    let (side, lane) = if sketch.unroll > 1 {
+        let (side, lane) = s.split(state, &rest, Split::Factor(sketch.lanes))?;
+        (Some(side), lane)
+    } else {
+        (None, rest)
+    };
+    if sketch.chunks == 1 {
+        let made = fold_by_vectors(s, state, &lane, side.as_ref(), n_kept, sketch)?;
+        let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
+        for stage in made.into_iter().chain([state]) {
+            place(s, stage, site.as_ref())?;
+        }
+        return Ok(());
+    }
+    let whole = if reduce.len() > 1 { reduce[0].clone() } else { block.clone() };
+    let (chunk, within) = s.split(state, &whole, Split::Nparts(sketch.chunks))?;
+    if reduce.len() == 1 {
+        block = within;
+    }
+    let _ = block;
+    let partial = s.rfactor(state, &chunk)?;
+    let made = fold_by_vectors(s, partial, &lane, side.as_ref(), n_kept + 1, sketch)?;
+    let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
+    for stage in made {
+        place(s, stage, at.as_ref())?;
+    }
+    let kept = site(s, output, n_kept, false, false)?;
+    place(s, state, kept.as_ref())
+}

@@ -1,0 +1,117 @@
+//! Steps that several strategies take.
+
+use coulis_ir::MemScope;
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::IterVar;
+
+use crate::strategy::{Sketch, floor_pow2};
+
+/// Up to this many lanes are folded into one result one after another; more go through shorter vectors first.
+const SCALAR_FOLD: i64 = 16;
+
+/// A loop of a stage, at which other stages are computed.
+#[derive(Clone)]
+pub struct Site {
+    /// The stage.
+    pub stage: StageId,
+    /// The loop.
+    pub at: IterVar,
+}
+
+/// The loop of `stage` inside which one output's state lives. `n_kept`: the stage's leading loops over kept
+/// dimensions; without any there is no such loop. With `parallel` the work is spread over threads: over the outermost
+/// loop where it has work for all (`outer_is_long`), else over all kept loops fused into one.
+pub fn site(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    parallel: bool,
+    outer_is_long: bool,
+) -> Result<Option<Site>, ScheduleError> {
+    let kept: Vec<IterVar> = s.stage(stage)?.leaves()[..n_kept].to_vec();
+    let Some(mut at) = kept.last().cloned() else { return Ok(None) };
+    if parallel && (outer_is_long || kept.len() == 1) {
+        s.parallel(stage, &kept[0])?;
+    } else if parallel {
+        at = s.fuse(stage, &kept)?;
+        s.parallel(stage, &at)?;
+    }
+    Ok(Some(Site { stage, at }))
+}
+
+/// Puts a stage's result into registers, computed at `site` if there is one.
+pub fn place(s: &mut Schedule, stage: StageId, site: Option<&Site>) -> Result<(), ScheduleError> {
+    s.set_scope(stage, MemScope::Local)?;
+    match site {
+        Some(site) => s.compute_at(stage, site.stage, &site.at),
+        None => Ok(()),
+    }
+}
+
+/// Splits the fold of `stage` over its reduce loop `lane` (and `side`, where several vectors are folded side by side)
+/// into stages that fold vectors. From the data up: vectors side by side, one vector, shorter vectors where there
+/// are many lanes; `stage` itself is left to fold the last few lanes. Their data loops follow the `n_kept` of `stage`.
+///
+/// Result: the new stages, to be placed where the state lives.
+pub fn fold_by_vectors(
+    s: &mut Schedule,
+    stage: StageId,
+    lane: &IterVar,
+    side: Option<&IterVar>,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<Vec<StageId>, ScheduleError> {
+    let vector = s.rfactor_at(stage, &same_axis(s, stage, lane)?, n_kept as i64)?;
+    let mut made = vec![vector];
+    let mut lanes = sketch.lanes;
+    while lanes > SCALAR_FOLD {
+        let shorter = (lanes / 8).max(8).min(floor_pow2(lanes / 2));
+        let axis = s.stage(stage)?.reduce_axes()[0].clone();
+        let (_, inner) = s.split(stage, &axis, Split::Factor(shorter))?;
+        let middle = s.rfactor_at(stage, &inner, n_kept as i64)?;
+        fold_loops(s, middle, n_kept)?;
+        made.push(middle);
+        lanes = shorter;
+    }
+    let Some(side) = side else {
+        fold_loops(s, vector, n_kept)?;
+        return Ok(made);
+    };
+    let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
+    made.push(many);
+    fold_loops(s, many, n_kept)?;
+    let reduce = s.stage(vector)?.reduce_axes()[0].clone();
+    fold_loops(s, vector, n_kept)?;
+    s.unroll(vector, &reduce)?;
+    Ok(made)
+}
+
+/// Orders the loops of a stage as kept, reduced, state, and makes vectors of the innermost state loop; one before it
+/// is unrolled.
+pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(), ScheduleError> {
+    let view = s.stage(stage)?;
+    let leaves = view.leaves().to_vec();
+    let n_data = view.axes().len();
+    let (kept, rest) = leaves.split_at(n_kept);
+    let (state, reduce) = rest.split_at(n_data - n_kept);
+    let order: Vec<IterVar> = kept.iter().chain(reduce).chain(state).cloned().collect();
+    s.reorder(stage, &order)?;
+    if let Some((lane, sides)) = state.split_last() {
+        s.vectorize(stage, lane)?;
+        for side in sides {
+            s.unroll(stage, side)?;
+        }
+    }
+    Ok(())
+}
+
+/// The stage that computes a tensor.
+pub fn stage_of(s: &Schedule, tensor: &coulis_tensor::Tensor) -> Result<StageId, ScheduleError> {
+    Ok(s.stage(tensor)?.id())
+}
+
+/// The loop of `stage` that stands for a loop of the stage that it was factored from; those have equal names.
+fn same_axis(s: &Schedule, stage: StageId, axis: &IterVar) -> Result<IterVar, ScheduleError> {
+    let found = s.stage(stage)?.leaves().iter().find(|leaf| leaf.name() == axis.name()).cloned();
+    Ok(found.unwrap_or_else(|| axis.clone()))
+}

@@ -1,0 +1,79 @@
+//! The one error type of the stable interface, and how it reads.
+//!
+//! Lower layers report kinds and values; this is where they become text. Every error has an owner: the user (a
+//! wrong axis, file, dtype, schedule), unsupported (legal, but nothing here does it), or us (a bug).
+
+use std::fmt;
+
+/// Whose move it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The request is wrong; the message says what is legal.
+    User,
+    /// The request is right and nothing here does it (yet, or on this machine).
+    Unsupported,
+    /// A fault of coulis; the message says what to attach to a report.
+    Bug,
+}
+
+/// An error of any door.
+#[derive(Debug)]
+pub struct Error {
+    /// Whose move it is.
+    pub owner: Owner,
+    /// Where it arose, as `reduce/axis` or `read/npy`.
+    pub code: &'static str,
+    /// What was asked, what was found, what is legal.
+    pub message: String,
+    /// Further lines: what to do, what was looked at.
+    pub help: Vec<String>,
+}
+
+impl Error {
+    /// A mistake of the caller.
+    pub fn user(code: &'static str, message: impl fmt::Display) -> Error {
+        Error { owner: Owner::User, code, message: message.to_string(), help: Vec::new() }
+    }
+
+    /// Something that is legal and not there.
+    pub fn unsupported(code: &'static str, message: impl fmt::Display) -> Error {
+        Error { owner: Owner::Unsupported, code, message: message.to_string(), help: Vec::new() }
+    }
+
+    /// A fault of ours.
+    pub fn bug(code: &'static str, message: impl fmt::Display) -> Error {
+        let help = vec!["this is a fault of coulis; please report it with this text".to_owned()];
+        Error { owner: Owner::Bug, code, message: message.to_string(), help }
+    }
+
+    /// The same error with one more line.
+    pub fn with_help(mut self, line: impl Into<String>) -> Error {
+        self.help.push(line.into());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    /// `error[code]: message`, then the help lines, indented.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.code, self.message)?;
+        for line in &self.help {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+macro_rules! from_error {
+    ($ty:ty, $owner:ident, $code:expr) => {
+        impl From<$ty> for Error {
+            fn from(error: $ty) -> Error {
+                Error::$owner($code, error)
+            }
+        }
+    };
+}
+
+from_error!(coulis_plan::ProblemError, user, "reduce/shape");

@@ -1,0 +1,117 @@
+//! What a caller of `reduce` asks for.
+
+use std::collections::BTreeMap;
+
+use coulis_io::Array;
+use coulis_ir::{DType, NanPolicy};
+
+/// Where a call runs.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The best there is.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// A CUDA device by number.
+    Cuda(usize),
+}
+
+/// A reduction of one array (or of two of one shape, for `dot` and `wmean`).
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Statistics by catalogue name; none twice.
+    pub ops: Vec<String>,
+    /// Reduced axes, negative ones from the end; `None` is all of them.
+    pub axes: Option<Vec<i64>>,
+    /// Whether reduced axes stay with extent 1.
+    pub keepdims: bool,
+    /// Bool array, broadcast to the input: which elements take part.
+    pub where_: Option<Array>,
+    /// What becomes of NaN elements.
+    pub nan: NanPolicy,
+    /// Subtracted from the count in var and std.
+    pub ddof: f64,
+    /// Accumulator type of all statistics that accumulate.
+    pub acc_dtype: Option<DType>,
+    /// Output types by op name; `""` names the default of all.
+    pub out_dtypes: BTreeMap<String, DType>,
+    /// Factor of the result by op name; `""` names the default of all.
+    pub alpha: BTreeMap<String, f64>,
+    /// Factor of the prior by op name; `""` names the default of all. 0 never reads the prior.
+    pub beta: BTreeMap<String, f64>,
+    /// Priors by result name, for results whose beta is not 0.
+    pub prior: BTreeMap<String, Array>,
+    /// CPU threads; `None` is all.
+    pub threads: Option<usize>,
+    /// Where to run.
+    pub device: DeviceChoice,
+    /// Trace text to run instead of the planner's choice.
+    pub plan: Option<String>,
+}
+
+impl Request {
+    /// The named statistics over all axes, everything else by default.
+    pub fn new(ops: &[&str]) -> Request {
+        Request {
+            ops: ops.iter().map(|op| (*op).to_owned()).collect(),
+            axes: None,
+            keepdims: false,
+            where_: None,
+            nan: NanPolicy::Propagate,
+            ddof: 0.0,
+            acc_dtype: None,
+            out_dtypes: BTreeMap::new(),
+            alpha: BTreeMap::new(),
+            beta: BTreeMap::new(),
+            prior: BTreeMap::new(),
+            threads: None,
+            device: DeviceChoice::Auto,
+            plan: None,
+        }
+    }
+
+    /// The same over these axes.
+    pub fn over(self, axes: &[i64]) -> Request {
+        Request { axes: Some(axes.to_vec()), ..self }
+    }
+}
+
+/// A result with its name: the op's, or `maxloc.value` and `maxloc.index`.
+#[derive(Clone, Debug)]
+pub struct NamedArray {
+    /// Name.
+    pub name: String,
+    /// Values.
+    pub array: Array,
+}
+
+/// How a call is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanInfo {
+    /// Name of the strategy.
+    pub name: String,
+    /// The schedule as code, which can be edited and given back as `plan`.
+    pub trace: String,
+    /// Why each strategy was taken or passed over, a line each.
+    pub reasons: Vec<String>,
+}
+
+/// What a call gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Results in the order of the ops.
+    pub results: Vec<NamedArray>,
+    /// How it was run.
+    pub plan: PlanInfo,
+    /// Seconds that the kernel ran.
+    pub seconds: f64,
+    /// Bytes that had to move: the input once, every output once.
+    pub bytes: u64,
+    /// Name of the device.
+    pub device: String,
+    /// Reduced axes, ascending.
+    pub axes: Vec<usize>,
+    /// What the caller should know: no compiler found, say.
+    pub notices: Vec<String>,
+}
