@@ -207,7 +207,7 @@ impl Evaluator<'_, '_> {
             }
             Node::Binary(op, a, b) => {
                 let (x, y) = (self.eval(a)?, self.eval(b)?);
-                binary(*op, x, y, a.dtype())
+                eval_binary(*op, x, y, a.dtype())
             }
             Node::Not(a) => Ok(Value::Int(i128::from(!self.eval(a)?.is_true()))),
             Node::Cast(a) => Ok(self.eval(a)?.cast(expr.dtype())),
@@ -222,7 +222,7 @@ impl Evaluator<'_, '_> {
             Node::Call(intrinsic, args) => {
                 let dtype = args[0].dtype();
                 let args = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>, _>>()?;
-                call(*intrinsic, &args, dtype)
+                eval_call(*intrinsic, &args, dtype)
             }
             Node::Load(buffer, indices) => {
                 let indices = indices
@@ -251,8 +251,8 @@ impl Evaluator<'_, '_> {
     }
 }
 
-/// `x op y` on operands of type `dtype`.
-fn binary(op: BinaryOp, x: Value, y: Value, dtype: DType) -> Result<Value, EvalError> {
+/// The value of `x op y` on operands of type `dtype`.
+pub fn eval_binary(op: BinaryOp, x: Value, y: Value, dtype: DType) -> Result<Value, EvalError> {
     match (x, y) {
         (Value::Int(a), Value::Int(b)) => binary_int(op, a, b, dtype),
         _ => binary_float(op, x.as_f64(), y.as_f64(), dtype),
@@ -342,8 +342,8 @@ fn binary_float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> Result<Value, Eva
     Ok(Value::Float(dtype.round_float(raw)))
 }
 
-/// A call on arguments of type `dtype`.
-fn call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<Value, EvalError> {
+/// The value of a call whose first argument is of type `dtype`.
+pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<Value, EvalError> {
     let float = |f: fn(f64) -> f64| match args[0] {
         Value::Float(x) => Ok(Value::Float(dtype.round_float(f(x)))),
         Value::Int(_) => Err(EvalError::WrongType { operation: intrinsic.name().to_owned(), dtype }),
@@ -371,8 +371,8 @@ fn call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<Value, Eva
         Intrinsic::Fma => match (args[0], args[1], args[2]) {
             (Value::Float(x), Value::Float(y), Value::Float(z)) => Ok(Value::Float(fma(x, y, z, dtype))),
             (x, y, z) => {
-                let product = binary(BinaryOp::Mul, x, y, dtype)?;
-                binary(BinaryOp::Add, product, z, dtype)
+                let product = eval_binary(BinaryOp::Mul, x, y, dtype)?;
+                eval_binary(BinaryOp::Add, product, z, dtype)
             }
         },
         Intrinsic::Abs => match args[0] {

@@ -9,13 +9,18 @@
 
 mod builder;
 mod catalogue;
+mod docs;
 mod entry;
 pub mod exact;
+mod laws;
 mod product;
+pub mod scalar;
 mod shape;
+mod user;
 
 pub use catalogue::{CATALOGUE, find};
-
+pub use docs::{docs_index, docs_page};
 pub use entry::{Empty, Entry, ReducerError, Request, UnknownReducer, compute_dtype};
-
+pub use laws::{ClaimError, Law, Refuted, spot_check};
 pub use product::{Part, Product, ProductError, product};
+pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};

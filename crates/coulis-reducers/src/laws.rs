@@ -1,0 +1,365 @@
+//! Looks for a counterexample of what a reducer claims, on random values.
+//!
+//! A user's reducer goes through this when it is registered (contract N16). Values are finite; those of states
+//! with several fields are distinct, since which of equal values wins is declared, not tested here. Integers must
+//! agree exactly, floats within a thousand units of the least precise type involved, relative to the largest
+//! magnitude involved: reordering a fold moves its rounding, not more.
+
+use std::fmt;
+
+use coulis_ir::eval::{EvalError, Value};
+use coulis_ir::{DType, Reducer};
+
+use crate::scalar::{Scalar, State};
+
+/// Something that a reducer claims, or that every reducer must obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// Combining with the identity on the left changes nothing.
+    IdentityLeft,
+    /// Combining with the identity on the right changes nothing.
+    IdentityRight,
+    /// `(a . b) . c` is `a . (b . c)`.
+    Associative,
+    /// `a . b` is `b . a`.
+    Commutative,
+    /// `a . a` is `a`.
+    Idempotent,
+    /// A step is the combine with the lifted element.
+    Step,
+    /// So is a quick step.
+    Quick,
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Law::IdentityLeft => "combine(identity, a) equals a",
+            Law::IdentityRight => "combine(a, identity) equals a",
+            Law::Associative => "combine is associative",
+            Law::Commutative => "combine is commutative",
+            Law::Idempotent => "combine is idempotent",
+            Law::Step => "step equals combine with the lifted element",
+            Law::Quick => "the quick step equals combine with the lifted element",
+        })
+    }
+}
+
+/// A counterexample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refuted {
+    /// Name of the reducer.
+    pub reducer: String,
+    /// The law that does not hold.
+    pub law: Law,
+    /// The states for which it does not: `a`, then `b`, then `c`.
+    pub values: Vec<State>,
+    /// Results of the left side.
+    pub left: Vec<Value>,
+    /// Results of the right side.
+    pub right: Vec<Value>,
+}
+
+impl fmt::Display for Refuted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is refuted: \"{}\" fails for ", self.reducer, self.law)?;
+        for (name, state) in ["a", "b", "c"].iter().zip(&self.values) {
+            write!(f, "{name} = {}, ", Tuple(state))?;
+        }
+        write!(f, "which gives {} and {}", Tuple(&self.left), Tuple(&self.right))
+    }
+}
+
+struct Tuple<'a>(&'a [Value]);
+
+impl fmt::Display for Tuple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: Vec<String> = (self.0.iter())
+            .map(|v| match v {
+                Value::Int(v) => v.to_string(),
+                Value::Float(v) => v.to_string(),
+            })
+            .collect();
+        if text.len() == 1 { f.write_str(&text[0]) } else { write!(f, "({})", text.join(", ")) }
+    }
+}
+
+/// Why a reducer was not found to keep its claims.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ClaimError {
+    /// A claim does not hold.
+    #[error("{0}")]
+    Refuted(Box<Refuted>),
+    /// The lambdas have no value on some input, or use variables of their surroundings.
+    #[error("`{reducer}` cannot be checked: {error}")]
+    NoValue {
+        /// Name of the reducer.
+        reducer: String,
+        /// What stopped the evaluation.
+        error: EvalError,
+    },
+}
+
+/// Number of triples of states that are tried.
+const TRIALS: usize = 48;
+/// Allowed difference of floats, in units of the last place of the largest magnitude involved.
+const UNITS: f64 = 1000.0;
+
+/// Looks for a counterexample of the reducer's claims and of the laws of identity and step. The same seed tries
+/// the same values.
+pub fn spot_check(reducer: &Reducer, seed: u64) -> Result<(), ClaimError> {
+    spot_check_trials(reducer, seed, TRIALS)
+}
+
+fn spot_check_trials(reducer: &Reducer, seed: u64, trials: usize) -> Result<(), ClaimError> {
+    let refused = |error| ClaimError::NoValue { reducer: reducer.name.clone(), error };
+    let check = Check { run: Scalar::new(reducer), eps: least_precise(reducer) };
+    let mut random = Random(seed);
+    for trial in 0..trials {
+        let found = check.trial(&mut random, trial).map_err(refused)?;
+        if let Some(refuted) = found {
+            return Err(ClaimError::Refuted(Box::new(refuted)));
+        }
+    }
+    Ok(())
+}
+
+struct Check<'r> {
+    run: Scalar<'r>,
+    eps: f64,
+}
+
+impl Check<'_> {
+    /// One round of all laws; gives the first counterexample.
+    fn trial(&self, random: &mut Random, trial: usize) -> Result<Option<Refuted>, EvalError> {
+        let (run, claims) = (&self.run, self.run.reducer().claims);
+        let identity = run.identity()?;
+        let mut elements = Elements::new(run.reducer(), trial);
+        let mut state = |random: &mut Random| -> Result<State, EvalError> {
+            let mut state = elements.lift(run, random)?;
+            for _ in 0..random.below(3) {
+                state = run.combine(&state, &elements.lift(run, random)?)?;
+            }
+            Ok(state)
+        };
+        let (a, b) = (state(random)?, state(random)?);
+        let c = elements.lift(run, random)?;
+        let ab = run.combine(&a, &b)?;
+        let a = if trial == 0 { identity.clone() } else { a };
+        let mut sides = vec![
+            (Law::IdentityLeft, vec![&a], run.combine(&identity, &a)?, a.clone()),
+            (Law::IdentityRight, vec![&a], run.combine(&a, &identity)?, a.clone()),
+        ];
+        if trial > 0 && claims.associative {
+            let left = run.combine(&ab, &c)?;
+            sides.push((Law::Associative, vec![&a, &b, &c], left, run.combine(&a, &run.combine(&b, &c)?)?));
+        }
+        if trial > 0 && claims.commutative {
+            sides.push((Law::Commutative, vec![&a, &b], ab.clone(), run.combine(&b, &a)?));
+        }
+        if claims.idempotent {
+            sides.push((Law::Idempotent, vec![&a], run.combine(&a, &a)?, a.clone()));
+        }
+        let combined = run.combine(&a, &c)?;
+        sides.push((Law::Step, vec![&a, &c], run.step(&a, &c)?, combined.clone()));
+        sides.push((Law::Quick, vec![&a, &c], run.quick(&a, &c)?, combined));
+        for (law, values, left, right) in sides {
+            let (l, r) = (run.finish(&left)?, run.finish(&right)?);
+            let involved = values.iter().copied().chain([&left, &right, &l, &r]);
+            if !self.agree(&l, &r, involved.flatten()) {
+                let values = values.into_iter().cloned().collect();
+                return Ok(Some(Refuted {
+                    reducer: run.reducer().name.clone(),
+                    law,
+                    values,
+                    left: l,
+                    right: r,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn agree<'v>(&self, l: &[Value], r: &[Value], involved: impl Iterator<Item = &'v Value>) -> bool {
+        let magnitudes = involved.filter_map(|v| match v {
+            Value::Float(v) if v.is_finite() => Some(v.abs()),
+            _ => None,
+        });
+        let tolerance = UNITS * self.eps * magnitudes.fold(0.0, f64::max);
+        l.iter().zip(r).all(|(l, r)| match (l, r) {
+            (Value::Float(x), Value::Float(y)) => l.same(*r) || (x - y).abs() <= tolerance,
+            _ => l == r,
+        })
+    }
+}
+
+/// The largest epsilon among the types of inputs and fields.
+fn least_precise(reducer: &Reducer) -> f64 {
+    let eps = |dtype: DType| match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F32 => f64::from(f32::EPSILON),
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        DType::F8E4M3 => 2f64.powi(-3),
+        DType::F8E5M2 => 2f64.powi(-2),
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => 0.0,
+    };
+    // Lambdas may compute in a narrower type than any field; the inputs' bounds that.
+    let types = reducer.fields.iter().map(|f| f.dtype).chain(reducer.input_dtypes());
+    types.map(eps).fold(f64::EPSILON, f64::max)
+}
+
+/// Draws elements, distinct where states have several fields, in ascending position.
+struct Elements<'r> {
+    reducer: &'r Reducer,
+    drawn: Vec<Vec<Value>>,
+    special: bool,
+}
+
+impl<'r> Elements<'r> {
+    fn new(reducer: &'r Reducer, trial: usize) -> Elements<'r> {
+        Elements { reducer, drawn: Vec::new(), special: reducer.arity() == 1 && trial % 2 == 1 }
+    }
+
+    fn lift(&mut self, run: &Scalar, random: &mut Random) -> Result<State, EvalError> {
+        let mut element = self.draw(random);
+        for _ in 0..100 {
+            let fresh = |e: &Vec<Value>| element.iter().zip(e).all(|(x, y)| x != y);
+            if self.reducer.arity() == 1 || self.drawn.iter().all(fresh) {
+                break;
+            }
+            element = self.draw(random);
+        }
+        self.drawn.push(element.clone());
+        run.lift(&element, self.drawn.len() as i64 - 1)
+    }
+
+    fn draw(&self, random: &mut Random) -> Vec<Value> {
+        let dtypes = self.reducer.input_dtypes();
+        dtypes.into_iter().map(|d| if self.special { random.special(d) } else { random.value(d) }).collect()
+    }
+}
+
+/// A stream of pseudo-random values (the splitmix64 generator).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// 64 random bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number in `0..n`.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// Any integer of the type, or a float of moderate magnitude.
+    fn value(&mut self, dtype: DType) -> Value {
+        if !dtype.is_float() {
+            return Value::Int(dtype.wrap_int(i128::from(self.next() as i64)));
+        }
+        let spread = if dtype.bytes() >= 4 { 7 } else { 3 };
+        let exponent = self.below(spread) as i32 - (spread / 2) as i32;
+        let mantissa = 1.0 + (self.next() >> 12) as f64 * 2f64.powi(-52);
+        let sign = if self.next() & 1 == 0 { 1.0 } else { -1.0 };
+        Value::Float(sign * mantissa * 2f64.powi(exponent)).cast(dtype)
+    }
+
+    /// A value at which operations change their behaviour.
+    fn special(&mut self, dtype: DType) -> Value {
+        match dtype.int_range() {
+            Some((min, max)) => {
+                let all = [min, max, 0, 1, min + 1, max - 1];
+                Value::Int(dtype.wrap_int(all[self.below(6) as usize]))
+            }
+            None => Value::Float([0.0, -0.0, 1.0, -1.0, 0.5, 2.0][self.below(6) as usize]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::Expr;
+
+    use super::*;
+    use crate::{CATALOGUE, Request, UserReducer, comm_reducer};
+
+    #[test]
+    fn every_reducer_of_the_catalogue_keeps_its_claims() {
+        for entry in CATALOGUE {
+            for dtype in DType::ALL {
+                for nan in [coulis_ir::NanPolicy::Propagate, coulis_ir::NanPolicy::Ignore] {
+                    let request = Request::new(&vec![dtype; entry.n_inputs]).with_nan(nan);
+                    let reducer = entry.build(&request).unwrap();
+                    spot_check_trials(&reducer, 7, 6)
+                        .unwrap_or_else(|e| panic!("{} of {dtype}: {e}", entry.name));
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn refuted(combine: crate::Combine, identity: f64, want: Law) {
+        let spec = UserReducer::new("mine", &[DType::F64], vec![Expr::float(identity, DType::F64)], combine);
+        let reducer = comm_reducer(&spec).unwrap();
+        match spot_check(&reducer, 1) {
+            Err(ClaimError::Refuted(found)) => assert_eq!(found.law, want, "{found}"),
+            other => panic!("not refuted: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn false_claims_are_refuted_with_a_counterexample() {
+        refuted(&|a, b| vec![&a[0] - &b[0]], 0.0, Law::IdentityLeft);
+        refuted(&|a, b| vec![&a[0] + &b[0]], 1.0, Law::IdentityLeft);
+        refuted(&|a, _| vec![a[0].clone()], 0.0, Law::IdentityLeft);
+        let square = |e: &Expr| e * e;
+        refuted(&|a, b| vec![&(&a[0] + &b[0]) + &square(&(&a[0] * &b[0]))], 0.0, Law::Associative);
+        let last_set = |a: &Expr, b: &Expr| {
+            let unset = b.clone().equal(Expr::float(0.0, DType::F64));
+            vec![Expr::select(unset, a.clone(), b.clone())]
+        };
+        refuted(&|a, b| last_set(&a[0], &b[0]), 0.0, Law::Commutative);
+        refuted(&|a, b| vec![a[0].clone().max(b[0].clone())], 0.0, Law::IdentityLeft);
+    }
+
+    #[test]
+    fn a_refutation_shows_the_values() {
+        let spec = UserReducer::new("mine", &[DType::I32], vec![Expr::int(0)], &|a, b| vec![&a[0] - &b[0]]);
+        let reducer = comm_reducer(&spec).unwrap();
+        let text = spot_check(&reducer, 1).unwrap_err().to_string();
+        assert!(
+            text.starts_with("`mine` is refuted: \"combine(identity, a) equals a\" fails for a = "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_argmax_that_keeps_the_left_of_equal_values_is_not_refuted() {
+        let spec = UserReducer::new(
+            "argmax",
+            &[DType::I32, DType::F32],
+            vec![Expr::int(-1), Expr::float(f64::NEG_INFINITY, DType::F32)],
+            &|a, b| {
+                let left = a[1].clone().ge(b[1].clone());
+                vec![
+                    Expr::select(left.clone(), a[0].clone(), b[0].clone()),
+                    Expr::select(left, a[1].clone(), b[1].clone()),
+                ]
+            },
+        );
+        assert_eq!(spot_check(&comm_reducer(&spec).unwrap(), 3), Ok(()));
+    }
+}

@@ -1,0 +1,308 @@
+//! Every reducer of the catalogue, in every type and NaN policy, folded in several ways, against the exact answer.
+
+// Helpers of tests may fail by panic, as tests do.
+#![allow(clippy::unwrap_used)]
+
+use coulis_ir::eval::Value;
+use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer};
+use coulis_reducers::exact::{Exact, Refused, reference, rounding_error, tolerance};
+use coulis_reducers::scalar::{Scalar, State};
+use coulis_reducers::{CATALOGUE, Empty, Entry, Request};
+
+/// A row: one element a position, one value an input.
+type Row = Vec<Vec<Value>>;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn value(&mut self, dtype: DType) -> f64 {
+        match dtype.int_range() {
+            Some((min, max)) if self.next().is_multiple_of(4) => {
+                (if self.next().is_multiple_of(2) { min } else { max }) as f64
+            }
+            Some(_) => (self.next() % 40) as f64 - 20.0,
+            None => ((self.next() % 2001) as f64 - 1000.0) / 257.0,
+        }
+    }
+}
+
+/// Rows that try what can go wrong, with a name for messages.
+fn rows(dtype: DType, n_inputs: usize) -> Vec<(&'static str, Row)> {
+    let value = |v: f64| match dtype.int_range() {
+        Some((min, max)) => Value::Int((v as i128).clamp(min, max)),
+        None => Value::Float(v).cast(dtype),
+    };
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let row = |values: &[f64]| -> Row {
+        let at = |i: usize| value(values[i % values.len()]);
+        (0..values.len()).map(|i| (0..n_inputs).map(|k| at(i + 3 * k)).collect()).collect()
+    };
+    let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| random.value(dtype)).collect() };
+    let mut all = vec![
+        ("empty", row(&[])),
+        ("one", row(&[3.0])),
+        ("one negative", row(&[-2.0])),
+        ("equal", row(&[0.1; 9].map(|v| if dtype.is_float() { v } else { 7.0 }))),
+        ("zeros", row(&[0.0; 5])),
+        ("ascending", row(&std::array::from_fn::<f64, 21, _>(|i| i as f64 * 1.5))),
+        ("descending", row(&std::array::from_fn::<f64, 21, _>(|i| 9.0 - i as f64))),
+        ("ties", row(&[1.0, 5.0, 5.0, -3.0, 5.0, -3.0, 0.0])),
+        ("one large, then ones", row(&[16384.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])),
+        ("random", row(&draw(37))),
+        ("random again", row(&draw(18))),
+    ];
+    if dtype.is_float() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        all.extend([
+            ("signed zeros", row(&[0.0, -0.0, 0.0, -0.0])),
+            ("a NaN", row(&[1.0, nan, 3.0, -1.0])),
+            ("NaN first", row(&[nan, 2.0, 3.0])),
+            ("NaN last and again", row(&[4.0, nan, 3.0, nan])),
+            ("all NaN", row(&[nan, nan, nan])),
+            ("infinite", row(&[1.0, inf, 2.0])),
+            ("all -inf", row(&[-inf, -inf, -inf])),
+            ("all +inf", row(&[inf, inf])),
+            ("both infinities", row(&[-inf, 1.0, inf])),
+            ("infinity and NaN", row(&[-inf, nan, 7.0, inf])),
+        ]);
+    }
+    match dtype {
+        DType::F32 => all.push(("extreme", row(&[3e38, -2e38, 1e-38, 3e38]))),
+        DType::F64 => all.push(("extreme", row(&[3e60, -2e60, 1e-38, 3e60]))),
+        DType::F16 => all.push(("extreme", row(&[60000.0, 60000.0, 6e-8, 60000.0]))),
+        _ => {}
+    }
+    all
+}
+
+/// States of the row under several plans.
+fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
+    let taking: Vec<(usize, &Vec<Value>)> =
+        row.iter().enumerate().filter(|(_, e)| run.takes_part(e).unwrap()).collect();
+    let lifted: Vec<State> = taking.iter().map(|(at, e)| run.lift(e, *at as i64).unwrap()).collect();
+    let identity = run.identity().unwrap();
+    let chain = |states: &mut dyn Iterator<Item = &State>| {
+        states.fold(identity.clone(), |state, next| run.combine(&state, next).unwrap())
+    };
+    let stepped = |states: &mut dyn Iterator<Item = &State>| {
+        states.fold(identity.clone(), |state, next| run.step(&state, next).unwrap())
+    };
+    let mut tree = lifted.clone();
+    while tree.len() > 1 {
+        tree = tree
+            .chunks(2)
+            .map(|p| if p.len() == 2 { run.combine(&p[0], &p[1]).unwrap() } else { p[0].clone() })
+            .collect();
+    }
+    let lanes: Vec<State> = (0..4).map(|lane| stepped(&mut lifted.iter().skip(lane).step_by(4))).collect();
+    let max_steps = run.reducer().quick.as_ref().map_or(usize::MAX, |q| q.max_steps as usize).min(7);
+    let runs: Vec<State> = lifted
+        .chunks(max_steps)
+        .map(|c| c.iter().fold(identity.clone(), |s, next| run.quick(&s, next).unwrap()))
+        .collect();
+    vec![
+        ("steps", stepped(&mut lifted.iter())),
+        ("combines", chain(&mut lifted.iter())),
+        ("combines backwards", chain(&mut lifted.iter().rev())),
+        ("tree", tree.first().unwrap_or(&identity).clone()),
+        ("lanes", chain(&mut lanes.iter().rev())),
+        ("short runs", chain(&mut runs.iter())),
+    ]
+}
+
+#[track_caller]
+fn compare(what: &str, got: Value, exact: &Exact, bound: ErrorBound, n: usize, result: &Field) {
+    let want = exact.value;
+    let allowed = tolerance(bound, exact, n);
+    let close = |got: Value, want: Value, allowed: f64| {
+        got.same(want) || (got.as_f64() - want.as_f64()).abs() <= allowed
+    };
+    // The state's own precision: a quotient or a root after the fold.
+    let own = if bound == ErrorBound::Exact { 0.0 } else { 4.0 * rounding_error(want.as_f64(), DType::F64) };
+    let exactly = bound == ErrorBound::Exact;
+    let right = if exactly { got.same(want) } else { close(got, want, allowed + own) };
+    assert!(right, "{what}: got {got:?}, exact {want:?}, allowed {allowed:e}");
+    // And once more after the rounding to the output type.
+    let (got, want) = (got.cast(result.dtype), want.cast(result.dtype));
+    let allowed = allowed + 2.0 * rounding_error(want.as_f64(), result.dtype);
+    assert!(
+        if exactly { got.same(want) } else { close(got, want, allowed) },
+        "{what}: rounded {got:?}, exact {want:?}"
+    );
+}
+
+fn check_row(entry: &Entry, request: &Request, reducer: &Reducer, name: &str, row: &Row) {
+    let run = Scalar::new(reducer);
+    let exact = reference(entry, request, row);
+    for (plan, state) in plans(&run, row) {
+        let got = run.finish(&state).unwrap();
+        let what = format!(
+            "{} of {:?} {:?} acc {:?}, row \"{name}\", {plan}",
+            entry.name, request.inputs, request.nan, request.acc
+        );
+        assert_eq!(got.len(), reducer.results.len(), "{what}");
+        match &exact {
+            Ok(exact) => {
+                assert_eq!(exact.len(), got.len(), "{what}");
+                for ((got, exact), result) in got.iter().zip(exact).zip(&reducer.results) {
+                    compare(&what, *got, exact, reducer.error, row.len(), result);
+                }
+            }
+            Err(Refused::Empty | Refused::AllNan) if entry.empty_index_is_error() => {
+                assert_eq!(got.last(), Some(&Value::Int(-1)), "{what}");
+            }
+            Err(_) => assert!(entry.needs_init_when_empty() && row.is_empty(), "{what}"),
+        }
+    }
+}
+
+fn check(dtypes: &[DType], tweak: impl Fn(Request) -> Request) {
+    for entry in CATALOGUE {
+        for dtype in dtypes {
+            for nan in [NanPolicy::Propagate, NanPolicy::Ignore] {
+                if nan == NanPolicy::Ignore && !dtype.is_float() {
+                    continue;
+                }
+                let request = tweak(Request::new(&vec![*dtype; entry.n_inputs]).with_nan(nan));
+                let Ok(reducer) = entry.build(&request) else { continue };
+                for (name, row) in rows(*dtype, entry.n_inputs) {
+                    check_row(entry, &request, &reducer, name, &row);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn float32_results_are_within_their_bounds() {
+    check(&[DType::F32], |r| r);
+}
+
+#[test]
+fn float64_results_are_within_their_bounds() {
+    check(&[DType::F64], |r| r.with_ddof(1.0));
+}
+
+#[test]
+fn narrow_float_results_are_within_their_bounds() {
+    check(&[DType::F16, DType::BF16], |r| r);
+}
+
+#[test]
+fn eight_bit_float_results_are_within_their_bounds() {
+    check(&[DType::F8E4M3, DType::F8E5M2], |r| r);
+}
+
+#[test]
+fn signed_integer_results_are_exact_or_within_their_bounds() {
+    check(&[DType::I8, DType::I16, DType::I32, DType::I64], |r| r);
+}
+
+#[test]
+fn unsigned_integer_and_bool_results_are_exact_or_within_their_bounds() {
+    check(&[DType::Bool, DType::U8, DType::U16, DType::U32, DType::U64], |r| r);
+}
+
+#[test]
+fn accumulators_that_are_asked_for_keep_their_bounds() {
+    check(&[DType::F16, DType::F32, DType::I32], |r| r.with_acc(DType::F64));
+    check(&[DType::F64, DType::I8], |r| r.with_acc(DType::F32));
+    check(&[DType::I8, DType::U16], |r| r.with_acc(DType::I32));
+}
+
+#[test]
+fn the_identity_finishes_as_the_entry_says_an_empty_row_does() {
+    for entry in CATALOGUE {
+        let reducer = entry.build(&Request::new(&vec![DType::F32; entry.n_inputs])).unwrap();
+        let run = Scalar::new(&reducer);
+        let got = run.finish(&run.identity().unwrap()).unwrap()[0];
+        let want = match entry.empty {
+            Empty::Refused => continue,
+            Empty::Value("NaN") => Value::Float(f64::NAN),
+            Empty::Value("-inf") => Value::Float(f64::NEG_INFINITY),
+            Empty::Value("true") => Value::Int(1),
+            Empty::Value("false") => Value::Int(0),
+            Empty::Value(number) => match got {
+                Value::Int(_) => Value::Int(number.parse().unwrap()),
+                Value::Float(_) => Value::Float(number.parse().unwrap()),
+            },
+        };
+        assert!(got.same(want), "{}: {got:?} {want:?}", entry.name);
+    }
+}
+
+#[test]
+fn results_have_the_types_of_the_table() {
+    let check = |name: &str, inputs: &[DType], want: &[DType]| {
+        let reducer = coulis_reducers::find(name).unwrap().build(&Request::new(inputs)).unwrap();
+        let found: Vec<DType> = reducer.results.iter().map(|r| r.dtype).collect();
+        assert_eq!(found, want, "{name} of {inputs:?}");
+    };
+    use DType::*;
+    for name in ["sum", "prod", "sumsq", "norm1"] {
+        check(name, &[Bool], &[I64]);
+        check(name, &[I8], &[I64]);
+        check(name, &[U16], &[U64]);
+        check(name, &[F16], &[F16]);
+        check(name, &[F64], &[F64]);
+    }
+    for name in ["mean", "var", "std", "meansq", "norm2", "logsumexp"] {
+        check(name, &[Bool], &[F64]);
+        check(name, &[I64], &[F64]);
+        check(name, &[BF16], &[BF16]);
+    }
+    for name in ["min", "max"] {
+        check(name, &[Bool], &[Bool]);
+        check(name, &[I8], &[I8]);
+        check(name, &[F8E4M3], &[F8E4M3]);
+    }
+    check("absmax", &[I8], &[U8]);
+    check("absmax", &[F32], &[F32]);
+    for name in ["any", "all"] {
+        check(name, &[F32], &[Bool]);
+    }
+    for name in ["count", "count_nonzero", "argmin", "argmax", "argmin_last", "argmax_last"] {
+        check(name, &[U8], &[I64]);
+    }
+    check("maxloc", &[F16], &[F16, I64]);
+    check("minloc", &[Bool], &[Bool, I64]);
+    check("dot", &[I8, I8], &[I64]);
+    check("dot", &[F16, BF16], &[F32]);
+    check("dot", &[F32, I64], &[F32]);
+    check("wmean", &[I8, U8], &[F64]);
+    check("wmean", &[F32, F64], &[F64]);
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused() {
+    let refused = |name: &str, request: Request| {
+        coulis_reducers::find(name).unwrap().build(&request).unwrap_err().to_string()
+    };
+    assert_eq!(refused("dot", Request::new(&[DType::F32])), "`dot` takes 2 input(s), got 1");
+    assert_eq!(
+        refused("sum", Request::new(&[DType::F32]).with_acc(DType::I32)),
+        "`sum` of float32 cannot accumulate in int32; legal accumulators are float32, float64"
+    );
+    assert_eq!(
+        refused("var", Request::new(&[DType::F32]).with_ddof(f64::NAN)),
+        "`var` takes a finite ddof, got NaN"
+    );
+}
+
+#[test]
+fn mixed_input_types_are_promoted() {
+    let request = Request::new(&[DType::F32, DType::I8]);
+    let row: Row =
+        (0..9).map(|i| vec![Value::Float(f64::from(i) * 0.5), Value::Int(i128::from(i) - 4)]).collect();
+    for name in ["dot", "wmean"] {
+        let entry = coulis_reducers::find(name).unwrap();
+        check_row(entry, &request, &entry.build(&request).unwrap(), "mixed", &row);
+    }
+}
