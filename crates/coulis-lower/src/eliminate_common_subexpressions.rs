@@ -7,8 +7,7 @@
 //! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition.
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use coulis_ir::expr::{Expr, Node, Var};
@@ -64,12 +63,9 @@ struct Fact {
 
 impl Names {
     fn visit(&mut self, stmt: Stmt) -> Stmt {
-        let mut stmt = stmt;
-        let mut bindings = Vec::new();
-        while let Some(binding) = self.bind_largest(&mut stmt, &bindings) {
-            bindings.push(binding);
-        }
-        let depth = (self.scope.len(), self.bound.len());
+        let outer = (self.scope.len(), self.bound.len());
+        let (named, bindings) = self.name_parts(&stmt);
+        let stmt = replace_in(stmt, &named);
         let stmt = match stmt {
             Stmt::For { var, min, extent, kind, body } => {
                 self.scope.push(var.clone());
@@ -80,62 +76,57 @@ impl Names {
                 self.bound.push((value.clone(), var.clone()));
                 Stmt::let_(var, value, self.visit(*body))
             }
-            other => crate::walk::map_children(other, &mut |s| {
-                let depth = self.bound.len();
-                let s = self.visit(s);
-                self.bound.truncate(depth);
-                s
-            }),
+            other => crate::walk::map_children(other, &mut |s| self.visit(s)),
         };
-        self.scope.truncate(depth.0);
-        self.bound.truncate(depth.1);
-        // A later binding is smaller, and earlier ones may use it: it goes outside.
-        let n = bindings.len();
-        self.scope.truncate(self.scope.len() - n);
-        self.bound.truncate(self.bound.len() - n);
-        let mut values: Vec<(Var, Expr)> = bindings;
-        for later in 1..n {
-            let (var, value) = values[later].clone();
-            for (_, earlier) in &mut values[..later] {
-                *earlier = replace(earlier, &value, &var.expr(), &mut HashMap::new());
-            }
-        }
-        values.into_iter().fold(stmt, |body, (var, value)| Stmt::let_(var, value, body))
+        self.scope.truncate(outer.0);
+        self.bound.truncate(outer.1);
+        // Later bindings are smaller, and earlier ones use them: they go outside.
+        bindings.into_iter().fold(stmt, |body, (var, value)| {
+            let parts = map_children(&value, &mut |child| replace(child, &named, &mut HashMap::new()));
+            Stmt::let_(var, parts, body)
+        })
     }
 
-    /// Binds one computation of the statement, after putting names that exist already; `None` when none is left.
-    fn bind_largest(&mut self, stmt: &mut Stmt, earlier: &[(Var, Expr)]) -> Option<(Var, Expr)> {
-        let mut work = self.of_stmt(stmt);
-        for part in earlier.iter().flat_map(|(_, value)| value.children()) {
-            for (expr, count) in self.of_expr(part).iter() {
-                add(&mut work, expr, *count);
-            }
+    /// The names that stand for computations in the statement, old ones and new ones, and the new ones' values.
+    fn name_parts(&mut self, stmt: &Stmt) -> (HashMap<Expr, Expr>, Vec<(Var, Expr)>) {
+        let mut named = HashMap::new();
+        let mut made = Vec::new();
+        let mut work = Work::default();
+        for (expr, count) in self.of_stmt(stmt) {
+            work.add(&expr, count, self.fact(&expr).size);
         }
-        loop {
-            let best = (0..work.len()).min_by_key(|&at| {
-                let expr = &work[at].0;
-                (Reverse(self.fact(expr).size), coulis_ir::print::print_expr(expr))
-            })?;
-            let (expr, count) = work.remove(best);
-            if let Some((_, var)) = self.bound.iter().find(|(value, _)| *value == expr) {
-                let name = var.expr();
-                *stmt = replace_in(std::mem::replace(stmt, Stmt::NOP), &expr, &name);
-                continue;
+        while let Some(group) = work.pop_largest() {
+            let (mut wanted, mut others) = (Vec::new(), Vec::new());
+            for (expr, count) in group {
+                if let Some((_, var)) = self.bound.iter().find(|(value, _)| *value == expr) {
+                    named.insert(expr, var.expr());
+                } else if count >= 2 && self.may_bind(&expr) {
+                    wanted.push(expr);
+                } else {
+                    others.push((expr, count));
+                }
             }
-            if count >= 2 && self.may_bind(&expr) {
+            if wanted.len() > 1 {
+                wanted.sort_by_cached_key(coulis_ir::print::print_expr);
+            }
+            for expr in wanted {
                 self.n_made += 1;
                 let var = Var::new(&format!("cse_var_{}", self.n_made), expr.dtype());
-                *stmt = replace_in(std::mem::replace(stmt, Stmt::NOP), &expr, &var.expr());
                 self.scope.push(var.clone());
                 self.bound.push((expr.clone(), var.clone()));
-                return Some((var, expr));
+                named.insert(expr.clone(), var.expr());
+                made.push((var, expr.clone()));
+                others.push((expr, 1));
             }
-            for child in expr.children() {
-                for (part, _) in self.of_expr(child).iter() {
-                    add(&mut work, part, count);
+            for (expr, count) in others {
+                for child in expr.children() {
+                    for (part, _) in self.of_expr(child).iter() {
+                        work.add(part, count, self.fact(part).size);
+                    }
                 }
             }
         }
+        (named, made)
     }
 
     fn may_bind(&self, expr: &Expr) -> bool {
@@ -243,18 +234,40 @@ fn add(table: &mut Table, expr: &Expr, count: usize) {
     }
 }
 
-fn replace_in(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
-    rewrite_stmt(stmt, &mut |e| replace(e, from, to, &mut HashMap::new()), &mut |s| s)
+/// Computations by size, with how often each occurs.
+#[derive(Default)]
+struct Work {
+    by_size: BTreeMap<usize, Table>,
 }
 
-fn replace(expr: &Expr, from: &Expr, to: &Expr, memo: &mut HashMap<Expr, Expr>) -> Expr {
-    if expr == from {
-        return to.clone();
+impl Work {
+    fn add(&mut self, expr: &Expr, count: usize, size: usize) {
+        add(self.by_size.entry(size).or_default(), expr, count);
+    }
+
+    /// All computations of the largest size. What is added later is smaller.
+    fn pop_largest(&mut self) -> Option<Table> {
+        self.by_size.pop_last().map(|(_, group)| group)
+    }
+}
+
+fn replace_in(stmt: Stmt, named: &HashMap<Expr, Expr>) -> Stmt {
+    if named.is_empty() {
+        return stmt;
+    }
+    let mut memo = HashMap::new();
+    rewrite_stmt(stmt, &mut |e| replace(e, named, &mut memo), &mut |s| s)
+}
+
+/// The expression with names in place of what they stand for, the largest first.
+fn replace(expr: &Expr, named: &HashMap<Expr, Expr>, memo: &mut HashMap<Expr, Expr>) -> Expr {
+    if let Some(name) = named.get(expr) {
+        return name.clone();
     }
     if let Some(done) = memo.get(expr) {
         return done.clone();
     }
-    let new = map_children(expr, &mut |child| replace(child, from, to, memo));
+    let new = map_children(expr, &mut |child| replace(child, named, memo));
     memo.insert(expr.clone(), new.clone());
     new
 }

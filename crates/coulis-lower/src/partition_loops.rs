@@ -24,7 +24,7 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{reads_memory, simplify_stmt, with_let, with_loop};
+use crate::simplify::{reads_memory, with_let, with_loop};
 use crate::walk::map_children;
 
 /// The pass.
@@ -139,28 +139,21 @@ impl Partition {
                 return Stmt::NOP;
             }
             let body = assume(target.body.clone(), &facts);
-            let body = simplify_stmt(body, known);
             if body.is_nop() {
                 return Stmt::NOP;
             }
             let var = target.var.fresh();
-            let at = known.simplify(&sum(sum(target.min.clone(), from), var.expr()));
-            let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
+            let single = length.is_int(1);
             let zero = Expr::int_of(0, var.dtype());
-            let piece = Stmt::for_(var, zero, length, target.kind, body);
-            self.again(simplify_stmt(piece, known), known, depth)
-        }))
-    }
-
-    /// Partitions inside a piece; the piece itself is not cut again.
-    fn again(&self, piece: Stmt, known: &Analyzer, depth: u32) -> Stmt {
-        match piece {
-            Stmt::For { var, min, extent, kind, body } => {
-                let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
-                Stmt::for_(var, min, extent, kind, body)
+            let step = if single { zero.clone() } else { var.expr() };
+            let at = known.simplify(&sum(sum(target.min.clone(), from), step));
+            let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
+            if single {
+                return self.stmt(body, known, depth);
             }
-            other => self.stmt(other, known, depth),
-        }
+            let body = self.stmt(body, &with_loop(known, &var, &zero, &length), depth);
+            Stmt::for_(var, zero, length, target.kind, body)
+        }))
     }
 
     /// The parallel loop over all pieces, with a branch for the piece of each index.
@@ -171,7 +164,7 @@ impl Partition {
             if target.length(&from, &to, known).as_int().is_some_and(|n| n <= 0) {
                 continue;
             }
-            let body = simplify_stmt(assume(target.body.clone(), &facts), &inner);
+            let body = assume(target.body.clone(), &facts);
             let body = self.stmt(copy_with(&body, &HashMap::new()), &inner, depth);
             otherwise = Some(match otherwise {
                 None => body,
@@ -394,13 +387,16 @@ fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
     }
     rewrite_stmt(stmt, &mut |e| replace(e, &facts), &mut |s| match s {
         Stmt::If { cond, then, otherwise } => {
-            match conjuncts(&cond).into_iter().try_fold((), |(), c| if c.is_int(1) { Ok(()) } else { Err(c) })
-            {
-                Ok(()) => *then,
-                Err(_) if conjuncts(&cond).iter().any(|c| c.is_int(0)) => otherwise.map_or(Stmt::NOP, |s| *s),
-                Err(_) => Stmt::If { cond, then, otherwise },
+            let parts = conjuncts(&cond);
+            if parts.iter().all(|c| c.is_int(1)) {
+                *then
+            } else if parts.iter().any(|c| c.is_int(0)) {
+                otherwise.map_or(Stmt::NOP, |s| *s)
+            } else {
+                Stmt::If { cond, then, otherwise }
             }
         }
+        Stmt::For { body, .. } if body.is_nop() => Stmt::NOP,
         other => other,
     })
 }

@@ -6,14 +6,12 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::sum;
 use crate::binders::copy_with;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::simplify_stmt;
 use crate::walk::try_map_children;
 
 /// The pass.
@@ -60,11 +58,9 @@ fn walk(stmt: Stmt, max_step: Option<i128>) -> Result<(Stmt, u32), LowerError> {
                 let var = var.name().to_owned();
                 return Err(LowerError::UnrollSize { var, found, limit: MAX_STATEMENTS });
             }
-            let known = Analyzer::new();
             let copies = (0..n).map(|i| {
-                let at = known.simplify(&sum(min.clone(), Expr::int_of(i, var.dtype())));
-                let copy = copy_with(&body, &HashMap::from([(var.clone(), at)]));
-                simplify_stmt(copy, &known)
+                let at = sum(min.clone(), Expr::int_of(i, var.dtype()));
+                copy_with(&body, &HashMap::from([(var.clone(), at)]))
             });
             Ok((Stmt::seq(copies), depth + 1))
         }

@@ -1,0 +1,433 @@
+//! What single passes do to small kernels, as text.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::cpu;
+use coulis_ir::expr::{Expr, Var};
+use coulis_ir::print::print_stmt;
+use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Stmt};
+use coulis_lower::{Context, LowerError, PASSES, Pass};
+
+fn kernel(body: Stmt, form: Form) -> Kernel {
+    Kernel { name: "main".to_owned(), params: Vec::new(), attrs: BTreeMap::new(), form, body }
+}
+
+fn try_pass(name: &str, body: Stmt) -> Result<Stmt, LowerError> {
+    let target = cpu();
+    let context = Context { target: &target, simple_mode: false };
+    let pass: &Pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
+    Ok((pass.run)(kernel(body, pass.from), &context)?.body)
+}
+
+#[track_caller]
+fn check(passes: &[&str], body: Stmt, want: &str) {
+    let found = passes.iter().fold(body, |body, name| try_pass(name, body).expect("the pass runs"));
+    let got = print_stmt(&found);
+    assert_eq!(got.trim_end(), want.trim(), "found:\n{got}");
+}
+
+fn var(name: &str) -> Var {
+    Var::new(name, DType::I32)
+}
+
+fn size(name: &str) -> Expr {
+    Var::size(name, DType::I32).expr()
+}
+
+fn int(value: i32) -> Expr {
+    Expr::int(value)
+}
+
+fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
+    Buffer::new(name, DType::F32, vec![extent.into()], MemScope::Global)
+}
+
+fn float(value: f64) -> Expr {
+    Expr::float(value, DType::F32)
+}
+
+fn vectorized(var: &Var, lanes: i32, body: Stmt) -> Stmt {
+    Stmt::for_(var.clone(), int(0), int(lanes), LoopKind::Vectorized, body)
+}
+
+#[test]
+fn every_pass_takes_the_form_that_the_one_before_leaves() {
+    assert_eq!(PASSES[0].from, Form::Nest);
+    assert!(PASSES.windows(2).all(|pair| pair[0].to == pair[1].from));
+    assert_eq!(PASSES[PASSES.len() - 1].to, Form::Flat);
+    for (at, pass) in PASSES.iter().enumerate() {
+        assert!(PASSES[..at].iter().all(|other| other.name != pass.name), "{} is listed twice", pass.name);
+    }
+}
+
+#[test]
+fn small_allocations_are_aligned_to_their_size() {
+    for (extent, align) in [(1, 4), (4, 16), (9, 32), (16, 64), (100, 64)] {
+        let local = Buffer::new("t", DType::F32, vec![int(extent)], MemScope::Local);
+        let body = Stmt::allocate(local.clone(), Stmt::store(&local, vec![int(0)], float(1.0)));
+        let Stmt::Allocate { buffer, body } = try_pass("flatten_buffers", body).expect("flattens") else {
+            panic!("the allocation is gone");
+        };
+        assert_eq!(buffer.align, align, "{extent} elements");
+        let Stmt::Store { buffer: stored, .. } = *body else { panic!("the store is gone") };
+        assert_eq!(stored, buffer);
+    }
+}
+
+#[test]
+fn a_likely_guard_cuts_its_loop_and_the_loop_inside() {
+    let (m, ko, ki) = (size("m"), var("ko"), var("ki"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
+    let k = ko.expr() * int(16) + ki.expr();
+    let store = Stmt::store(&b, vec![ki.expr()], a.at([k.clone()]));
+    let body = Stmt::if_(k.lt(m.clone()).likely(), store);
+    let outer = (m + int(15)).floordiv(int(16));
+    let nest = Stmt::range(ko, outer, Stmt::range(ki, int(16), body));
+    check(
+        &["partition_loops", "simplify"],
+        nest,
+        "
+for ko, ki in T.grid(m // 16, 16):
+    B[ki] = A[ko * 16 + ki]
+for ko, ki in T.grid((m % 16 + 15) // 16, m - m // 16 * 16):
+    B[ki] = A[m // 16 * 16 + ki]
+",
+    );
+}
+
+#[test]
+fn a_guard_from_below_is_cut_off_in_front() {
+    let (n, i) = (size("n"), var("i"));
+    let (a, b) = (buffer("A", n.clone()), buffer("B", n.clone()));
+    let inside = i.expr().ge(int(3)).likely();
+    let body = Stmt::seq([
+        Stmt::store(&b, vec![i.expr()], float(0.0)),
+        Stmt::if_(inside, Stmt::store(&b, vec![i.expr()], a.at([i.expr() - int(3)]))),
+    ]);
+    check(
+        &["partition_loops", "simplify"],
+        Stmt::range(i, n, body),
+        "
+for i in range(T.min(3, n)):
+    B[i] = T.float32(0)
+for i in range(n - T.min(3, n)):
+    B[i + 3] = T.float32(0)
+    B[i + 3] = A[i]
+",
+    );
+}
+
+#[test]
+fn a_parallel_loop_gets_a_branch_on_its_index() {
+    let (n, io, ii) = (size("n"), var("io"), var("ii"));
+    let b = buffer("B", n.clone());
+    let i = io.expr() * int(4) + ii.expr();
+    let body = Stmt::if_(i.clone().lt(n.clone()).likely(), Stmt::store(&b, vec![i], float(0.0)));
+    let outer = (n + int(3)).floordiv(int(4));
+    let body = Stmt::for_(ii, int(0), int(4), LoopKind::Unrolled, body);
+    let nest = Stmt::for_(io, int(0), outer, LoopKind::Parallel, body);
+    check(
+        &["partition_loops", "simplify"],
+        nest,
+        "
+for io in T.parallel((n + 3) // 4):
+    if io < n // 4:
+        for ii in T.unroll(4):
+            B[io * 4 + ii] = T.float32(0)
+    else:
+        for ii in T.unroll(4):
+            if T.likely(io * 4 + ii < n):
+                B[io * 4 + ii] = T.float32(0)
+",
+    );
+}
+
+#[test]
+fn guards_over_different_ranges_of_one_variable_stay() {
+    // The same comparison holds under one inner loop for longer than under the other.
+    let (n, i, j) = (size("n"), var("i"), var("j"));
+    let b = buffer("B", n.clone());
+    let at = i.expr() * int(8) + j.expr();
+    let cond = at.clone().lt(n.clone()).likely();
+    let body = |extent| {
+        let store = Stmt::store(&b, vec![at.clone()], float(0.0));
+        Stmt::for_(j.clone(), int(0), int(extent), LoopKind::Unrolled, Stmt::if_(cond.clone(), store))
+    };
+    let nest = Stmt::range(i.clone(), n.clone(), Stmt::seq([body(8), body(4)]));
+    let want = print_stmt(&nest);
+    check(&["partition_loops"], nest, &want);
+}
+
+#[test]
+fn vectorized_loops_become_ramps() {
+    let (lane, k) = (var("lane"), var("k"));
+    let (a, s) = (buffer("A", size("m")), buffer("S", 8));
+    let add = s.at([lane.expr()]) + a.at([k.expr() * int(8) + lane.expr()]);
+    let body = vectorized(&lane, 8, Stmt::store(&s, vec![lane.expr()], add));
+    check(
+        &["vectorize_loops", "simplify_flat"],
+        Stmt::range(k, size("n"), body),
+        "
+for k in range(n):
+    S[0:8] = S[0:8] + A[k * 8:k * 8 + 8]
+",
+    );
+}
+
+#[test]
+fn a_sum_into_one_cell_stays_serial() {
+    let x = var("x");
+    let (a, s) = (buffer("A", 8), buffer("S", 1));
+    let add = Stmt::store(&s, vec![int(0)], s.at([int(0)]) + a.at([x.expr()]));
+    check(
+        &["vectorize_loops"],
+        vectorized(&x, 8, add),
+        "
+for x_s in range(8):
+    S[0] = S[0] + A[x_s]
+",
+    );
+}
+
+#[test]
+fn lanes_that_read_what_a_neighbour_writes_stay_serial() {
+    let x = var("x");
+    let s = buffer("S", 9);
+    let shift = Stmt::store(&s, vec![x.expr() + int(1)], s.at([x.expr()]));
+    check(
+        &["vectorize_loops"],
+        vectorized(&x, 8, shift),
+        "
+for x_s in range(8):
+    S[x_s + 1] = S[x_s]
+",
+    );
+}
+
+#[test]
+fn a_branch_on_data_becomes_a_select() {
+    let x = var("x");
+    let (a, s) = (buffer("A", 4), buffer("S", 4));
+    let store = Stmt::store(&s, vec![x.expr()], s.at([x.expr()]) + float(1.0));
+    let body = Stmt::if_(float(0.0).lt(a.at([x.expr()])), store);
+    check(
+        &["vectorize_loops"],
+        vectorized(&x, 4, body),
+        "
+S[0:4] = T.Select(T.Broadcast(T.float32(0), 4) < A[0:4], S[0:4] + T.Broadcast(T.float32(1), 4), S[0:4])
+",
+    );
+}
+
+#[test]
+fn a_guard_on_lanes_runs_whole_or_in_shorter_vectors() {
+    let (n, x) = (size("n"), var("x"));
+    let (a, s) = (buffer("A", n.clone()), buffer("S", 16));
+    let store = Stmt::store(&s, vec![x.expr()], a.at([x.expr()]));
+    let body = Stmt::if_(x.expr().lt(n).likely(), store);
+    check(
+        &["vectorize_loops", "simplify_flat"],
+        vectorized(&x, 16, body),
+        "
+x_n: T.int32 = T.min(n, 16)
+if x_n == 16:
+    S[0:16] = A[0:16]
+else:
+    for x_s in range(x_n // 4):
+        S[x_s * 4:x_s * 4 + 4] = A[x_s * 4:x_s * 4 + 4]
+    for x_s in range(x_n % 4):
+        S[x_n // 4 * 4 + x_s] = A[x_n // 4 * 4 + x_s]
+",
+    );
+}
+
+#[test]
+fn a_tuple_state_waits_in_a_buffer_until_all_parts_are_computed() {
+    let x = var("x");
+    let (s, t) = (buffer("S", 4), buffer("R", 4));
+    let (v, w) = (Var::new("v", DType::F32), Var::new("w", DType::F32));
+    let (old_s, old_t) = (s.at([x.expr()]), t.at([x.expr()]));
+    let stores =
+        Stmt::seq([Stmt::store(&s, vec![x.expr()], v.expr()), Stmt::store(&t, vec![x.expr()], w.expr())]);
+    let body = Stmt::let_(v, old_t.clone(), Stmt::let_(w, old_s, stores));
+    check(
+        &["vectorize_loops", "hoist_allocations"],
+        vectorized(&x, 4, body),
+        "
+w = T.allocate([4], \"float32\", \"local\")
+w[0:4] = S[0:4]
+S[0:4] = R[0:4]
+R[0:4] = w[0:4]
+",
+    );
+}
+
+#[test]
+fn buffers_allocated_under_lanes_get_a_copy_each() {
+    let x = var("x");
+    let (a, s) = (buffer("A", 4), buffer("S", 4));
+    let t = Buffer::new("t", DType::F32, vec![int(2)], MemScope::Local);
+    let body = Stmt::seq([
+        Stmt::store(&t, vec![int(1)], a.at([x.expr()])),
+        Stmt::store(&s, vec![x.expr()], t.at([int(1)])),
+    ]);
+    check(
+        &["vectorize_loops", "simplify_flat"],
+        vectorized(&x, 4, Stmt::allocate(t, body)),
+        "
+t = T.allocate([8], \"float32\", \"local\")
+t[4:8] = A[0:4]
+S[0:4] = t[4:8]
+",
+    );
+}
+
+#[test]
+fn loops_that_cannot_be_vectorized_or_unrolled_are_refused_by_name() {
+    let n = size("n");
+    let b = buffer("B", n.clone());
+    let nest = |kind, extent: Expr| {
+        let i = var("i");
+        Stmt::for_(i.clone(), int(0), extent, kind, Stmt::store(&b, vec![i.expr()], float(0.0)))
+    };
+    let message = |pass, kind, extent| try_pass(pass, nest(kind, extent)).expect_err("refused").to_string();
+    assert_eq!(
+        message("vectorize_loops", LoopKind::Vectorized, n.clone()),
+        "vectorizing loop `i` needs a constant extent, got `n`"
+    );
+    assert_eq!(
+        message("unroll_loops", LoopKind::Unrolled, n.clone()),
+        "unrolling loop `i` needs a constant extent, got `n`"
+    );
+    assert_eq!(
+        message("vectorize_loops", LoopKind::Vectorized, int(65537)),
+        "vectorizing loop `i` gives 65537 lanes, and at most 65536 are legal"
+    );
+    assert!(try_pass("vectorize_loops", nest(LoopKind::Vectorized, int(65536))).is_ok());
+    assert_eq!(
+        message("unroll_loops", LoopKind::Unrolled, int(65537)),
+        "unrolling loop `i` gives 65537 statements, and at most 65536 are legal"
+    );
+}
+
+#[test]
+fn a_pragma_unrolls_constant_loops_up_to_its_number_of_steps() {
+    for (max, unrolled) in [(3, false), (4, true)] {
+        let i = var("i");
+        let b = buffer("B", 4);
+        let nest = Stmt::range(i.clone(), int(4), Stmt::store(&b, vec![i.expr()], float(0.0)));
+        let body = Stmt::Annotate {
+            node: None,
+            key: "pragma_auto_unroll_max_step".to_owned(),
+            value: Attr::Int(max),
+            body: Box::new(nest),
+        };
+        let found = try_pass("unroll_loops", body).expect("unrolls");
+        assert_eq!(matches!(found, Stmt::Seq(_)), unrolled, "{max} steps");
+    }
+}
+
+#[test]
+fn branches_leave_loops_that_do_not_decide_them() {
+    let (n, i, k) = (size("n"), var("i"), var("k"));
+    let b = buffer("B", n.clone());
+    let store = Stmt::store(&b, vec![i.expr()], float(0.0));
+    let inner = Stmt::range(k, int(4), Stmt::if_(i.expr().lt(int(5)), store));
+    check(
+        &["hoist_ifs"],
+        Stmt::range(i, n, inner),
+        "
+for i in range(n):
+    if i < 5:
+        for k in range(4):
+            B[i] = T.float32(0)
+",
+    );
+}
+
+#[test]
+fn allocations_stay_inside_parallel_loops() {
+    let (i, k) = (var("i"), var("k"));
+    let b = buffer("B", 4);
+    let t = Buffer::new("t", DType::F32, vec![int(1)], MemScope::Local);
+    let body = Stmt::seq([
+        Stmt::store(&t, vec![int(0)], float(0.0)),
+        Stmt::store(&b, vec![i.expr()], t.at([int(0)])),
+    ]);
+    let body = Stmt::range(k, int(3), Stmt::allocate(t, body));
+    check(
+        &["hoist_allocations"],
+        Stmt::for_(i, int(0), int(4), LoopKind::Parallel, body),
+        "
+for i in T.parallel(4):
+    t = T.allocate([1], \"float32\", \"local\")
+    for k in range(3):
+        t[0] = T.float32(0)
+        B[i] = t[0]
+",
+    );
+}
+
+#[test]
+fn selects_that_read_memory_become_lazy() {
+    let i = var("i");
+    let (a, b) = (buffer("A", 4), buffer("B", 4));
+    let value = Expr::select(i.expr().lt(int(2)), a.at([i.expr()]), float(0.0));
+    check(
+        &["rewrite_unsafe_select"],
+        Stmt::store(&b, vec![i.expr()], value),
+        "
+B[i] = T.if_then_else(i < 2, A[i], T.float32(0))
+",
+    );
+}
+
+#[test]
+fn statements_without_effect_disappear() {
+    let (i, x) = (var("i"), var("x"));
+    let (b, t) = (buffer("B", 4), buffer("t", 4));
+    let same = Stmt::store(&b, vec![i.expr()], b.at([i.expr()]));
+    let kept = Stmt::store(&b, vec![int(0)], float(1.0));
+    let body = Stmt::seq([
+        Stmt::range(i.clone(), int(4), Stmt::if_(i.expr().lt(int(2)), same)),
+        Stmt::allocate(t, Stmt::let_(x, int(3) + size("n"), kept)),
+    ]);
+    check(&["remove_noop"], body, "B[0] = T.float32(1)");
+}
+
+#[test]
+fn a_larger_common_part_is_named_by_a_smaller_one() {
+    let (i, j) = (var("i"), var("j"));
+    let b = buffer("B", 4);
+    let small = i.expr() * int(8);
+    let large = small.clone() + j.expr() * int(4);
+    let value = (b.at([large.clone()]) + b.at([large.clone()])) * b.at([small.clone()]);
+    let nest = Stmt::range(i, int(4), Stmt::range(j, int(4), Stmt::store(&b, vec![large], value)));
+    check(
+        &["eliminate_common_subexpressions"],
+        nest,
+        "
+for i, j in T.grid(4, 4):
+    cse_var_2: T.int32 = i * 8
+    cse_var_1: T.int32 = cse_var_2 + j * 4
+    B[cse_var_1] = (B[cse_var_1] + B[cse_var_1]) * B[cse_var_2]
+",
+    );
+}
+
+#[test]
+fn likely_is_dropped_at_the_end() {
+    let i = var("i");
+    let b = buffer("B", 4);
+    let body = Stmt::if_(i.expr().lt(int(2)).likely(), Stmt::store(&b, vec![i.expr()], float(0.0)));
+    check(
+        &["drop_likely"],
+        body,
+        "
+if i < 2:
+    B[i] = T.float32(0)
+",
+    );
+}
