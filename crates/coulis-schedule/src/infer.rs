@@ -59,15 +59,8 @@ pub(crate) struct Placed {
     pub path: Vec<Loop>,
     /// Whether the realised range may differ from the declared domain.
     pub partial: bool,
-}
-
-impl Placed {
     /// What is known around the stage.
-    pub fn outer_analyzer(&self) -> Analyzer {
-        let mut analyzer = Analyzer::new();
-        bind(&mut analyzer, &self.path);
-        analyzer
-    }
+    pub known: Analyzer,
 }
 
 pub(crate) fn bind(analyzer: &mut Analyzer, loops: &[Loop]) {
@@ -93,13 +86,19 @@ pub(crate) fn place(schedule: &Schedule) -> Result<HashMap<StageId, Placed>, Sch
                 (domains, path, true)
             }
         };
-        placed.insert(stage.id, place_one(stage, domains, path, partial));
+        placed.insert(stage.id, place_one(schedule, stage, domains, path, partial));
     }
     Ok(placed)
 }
 
-fn place_one(stage: &Stage, mut domains: Domains, path: Vec<Loop>, partial: bool) -> Placed {
-    let mut analyzer = Analyzer::new();
+fn place_one(
+    schedule: &Schedule,
+    stage: &Stage,
+    mut domains: Domains,
+    path: Vec<Loop>,
+    partial: bool,
+) -> Placed {
+    let mut analyzer = schedule.analyzer();
     bind(&mut analyzer, &path);
     for (min, extent) in domains.values_mut() {
         *min = analyzer.simplify(min);
@@ -130,7 +129,7 @@ fn place_one(stage: &Stage, mut domains: Domains, path: Vec<Loop>, partial: bool
         *min = substitute_expr(min, &absolutes);
         *extent = substitute_expr(extent, &absolutes);
     }
-    Placed { domains, extents, loops, offsets, absolutes, path, partial }
+    Placed { domains, extents, loops, offsets, absolutes, path, partial, known: analyzer }
 }
 
 /// Offsets mention root axes only through extents of fused axes; a loop index that is itself a root axis stays.
@@ -221,7 +220,7 @@ fn check_argument(
     let declared = ranges::declared(stage);
     let mut whole = declared.clone();
     realised(schedule, placed, stage, &[], &mut whole);
-    let analyzer = Analyzer::new();
+    let analyzer = schedule.analyzer();
     for axis in &stage.axes {
         let ((min, extent), (all_min, all_extent)) = (&whole[axis.var()], &declared[axis.var()]);
         let (end, all_end) = (fold::add(min, extent), fold::add(all_min, all_extent));
@@ -242,7 +241,7 @@ fn realised(
     path: &[Loop],
     domains: &mut Domains,
 ) {
-    let mut analyzer = Analyzer::new();
+    let mut analyzer = schedule.analyzer();
     bind(&mut analyzer, path);
     let fixed: Vec<Var> = path.iter().map(|l| l.var.clone()).collect();
     let mut hull: Vec<Option<Interval>> = vec![None; stage.axes.len()];

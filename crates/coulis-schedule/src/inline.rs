@@ -27,9 +27,8 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
         Body::Plain(exprs) => Body::Plain(all(exprs)),
         Body::Reduce(r) => {
             let mut r = r.clone();
-            let lambda = |l: &Lambda| Lambda { params: l.params.clone(), body: all(&l.body) };
-            r.combine = lambda(&r.combine);
-            r.step = r.step.as_ref().map(lambda);
+            r.combine = Lambda { body: all(&r.combine.body), ..r.combine };
+            r.step = r.step.map(|step| Lambda { body: all(&step.body), ..step });
             r.sources = all(&r.sources);
             r.condition = r.condition.as_ref().map(f);
             r.init = all(&r.init);

@@ -155,7 +155,7 @@ impl Builder<'_> {
         let absolutes = ranges::absolutes(stage, &at.domains, &offsets);
         let indices = self.indices(stage, &offsets);
         let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, &absolutes)).collect();
-        let mut analyzer = at.outer_analyzer();
+        let mut analyzer = at.known.clone();
         infer::bind(&mut analyzer, &at.loops[..common]);
         infer::bind(&mut analyzer, &loops);
         let guards = self.guards_of(stage, &offsets, &absolutes, &analyzer, Purpose::Init);
@@ -254,7 +254,7 @@ impl Builder<'_> {
 
     fn guards(&self, stage: &Stage) -> Vec<Expr> {
         let at = self.at(stage);
-        let mut analyzer = at.outer_analyzer();
+        let mut analyzer = at.known.clone();
         infer::bind(&mut analyzer, &at.loops);
         self.guards_of(stage, &at.offsets, &at.absolutes, &analyzer, Purpose::Main)
     }
@@ -269,7 +269,7 @@ impl Builder<'_> {
         purpose: Purpose,
     ) -> Vec<Expr> {
         let at = self.at(stage);
-        let marked = ranges::marked(stage, &at.extents, &at.outer_analyzer());
+        let marked = ranges::marked(stage, &at.extents, &at.known);
         let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
         let mut guards = Vec::new();
         let mut demand = |op, a: &Expr, b: &Expr| {

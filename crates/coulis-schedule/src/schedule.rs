@@ -1,8 +1,9 @@
 //! The schedule: the stages of a program, and what was done to them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use coulis_ir::{Buffer, BufferId};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::{Buffer, BufferId, Expr, Var, VarKind};
 use coulis_tensor::{IterVar, OpKind, Program, Tensor};
 
 use crate::error::ScheduleError;
@@ -151,6 +152,17 @@ impl Schedule {
         let name = identifier(&self.by_id(id).name);
         let before = order.iter().take_while(|s| s.id != id).filter(|s| identifier(&s.name) == name).count();
         if before == 0 { name } else { format!("{name}_{before}") }
+    }
+
+    /// What is known of the sizes of the arguments: extents are at least 0.
+    pub(crate) fn analyzer(&self) -> Analyzer {
+        let mut analyzer = Analyzer::new();
+        let shapes = self.program.args().iter().flat_map(|a| a.shape());
+        let sizes: BTreeSet<&Var> = shapes.filter_map(Expr::as_var).collect();
+        for size in sizes.into_iter().filter(|v| v.kind() == VarKind::Plain) {
+            analyzer.assume(&size.expr().ge(Expr::int_of(0, size.dtype())));
+        }
+        analyzer
     }
 
     pub(crate) fn fresh_id(&mut self) -> StageId {

@@ -15,7 +15,7 @@ pub enum Body {
     /// One expression a component.
     Plain(Vec<Expr>),
     /// A fold; one component a state field.
-    Reduce(Reduction),
+    Reduce(Box<Reduction>),
 }
 
 /// One component of a tuple body, for doors that build bodies piece by piece.
@@ -24,7 +24,7 @@ pub enum Term {
     /// An expression without a reduction.
     Plain(Expr),
     /// A component of a reduction.
-    Reduce(Reduction, usize),
+    Reduce(Box<Reduction>, usize),
 }
 
 impl Term {
@@ -63,7 +63,7 @@ impl IntoBody for Vec<Expr> {
 
 impl IntoBody for Reduction {
     fn into_body(self, _tensor: &str) -> Result<Body, TensorError> {
-        Ok(Body::Reduce(self))
+        Ok(Body::Reduce(Box::new(self)))
     }
 }
 
@@ -86,7 +86,7 @@ impl IntoBody for Vec<Term> {
             }
         }
         let mut plain = Vec::new();
-        let mut whole: Option<Reduction> = None;
+        let mut whole: Option<Box<Reduction>> = None;
         for (component, term) in self.into_iter().enumerate() {
             match term {
                 Term::Plain(expr) => plain.push(expr),

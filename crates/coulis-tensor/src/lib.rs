@@ -9,6 +9,7 @@
 pub mod axis;
 pub mod compute;
 pub mod error;
+pub mod evaluate;
 pub mod program;
 pub mod reduction;
 mod registry;
@@ -19,6 +20,7 @@ pub use compute::{
     Body, IntoBody, Term, compute, compute_axes, compute_tuple, compute_tuple_axes, compute_tuple_strided,
 };
 pub use error::TensorError;
+pub use evaluate::{Array, EvaluateError, evaluate};
 pub use program::Program;
 pub use reduction::{CommReducer, Reduction, all, any, comm_reducer, max, min, prod, reduce, reduce_at, sum};
 pub use tensor::{Indices, Op, OpKind, Tensor, placeholder, placeholder_strided};

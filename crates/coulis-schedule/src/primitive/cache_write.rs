@@ -1,6 +1,5 @@
 //! cache_write: a stage computes into a copy in another scope, laid out as its loops run, and copies out.
 
-use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
@@ -66,7 +65,7 @@ impl Primitive for CacheWrite {
         let id = schedule.fresh_id();
         let position = schedule.position(self.stage);
         let stage = &schedule.stages[position];
-        let analyzer = Analyzer::new();
+        let analyzer = schedule.analyzer();
         let domains = ranges::declared(stage);
         let extents = ranges::extents(stage, &domains, &analyzer);
 
@@ -74,7 +73,7 @@ impl Primitive for CacheWrite {
         let leaves: Vec<IterVar> = stage.leaves.iter().filter(|l| stage.origin(l).data).cloned().collect();
         let mut axes = Vec::new();
         let mut values = Values::new();
-        let mut known = Analyzer::new();
+        let mut known = analyzer.clone();
         for leaf in &leaves {
             let extent = extents[leaf.var()].clone();
             let var = Var::size(&format!("{}_c", leaf.name()), leaf.dtype());

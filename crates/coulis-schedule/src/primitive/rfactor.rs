@@ -87,7 +87,7 @@ impl Primitive for Rfactor {
             let (primitive, reducer) = ("rfactor", reduction.name.clone());
             return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
         }
-        let extents = ranges::extents(stage, &ranges::declared(stage), &Analyzer::new());
+        let extents = ranges::extents(stage, &ranges::declared(stage), &schedule.analyzer());
         let vars: Vec<Var> = stage.all_axes.iter().map(|a| a.var().clone()).collect();
         if extents.get(self.axis.var()).is_none_or(|extent| uses_any(extent, &vars)) {
             let reason = "its extent depends on another axis, so the partial results have no shape; split it and factor the inner axis";
@@ -115,7 +115,7 @@ impl Primitive for Rfactor {
         while schedule.stages.iter().any(|s| s.name == name) {
             name.push_str(".d");
         }
-        let (axes, partial) = partial_reduction(stage, reduction, &self.axis, at);
+        let (axes, partial) = partial_reduction(stage, reduction, &self.axis, at, &schedule.analyzer());
         let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
         let outputs: Vec<Buffer> = stage
             .outputs
@@ -127,10 +127,10 @@ impl Primitive for Rfactor {
                 Buffer::new(&name, output.dtype, shape.clone(), MemScope::Global)
             })
             .collect();
-        let factored = Stage::new(id, name, outputs, axes, Body::Reduce(partial));
+        let factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
-        schedule.stages[position].redefine(axes, Body::Reduce(last));
+        schedule.stages[position].redefine(axes, Body::Reduce(Box::new(last)));
         schedule.stages.insert(position, factored);
         Ok(id)
     }
@@ -163,12 +163,13 @@ fn partial_reduction(
     reduction: &Reduction,
     axis: &IterVar,
     at: usize,
+    analyzer: &Analyzer,
 ) -> (Vec<IterVar>, Reduction) {
     let touched = touched(stage, axis);
     let domains = ranges::declared(stage);
-    let extents = ranges::extents(stage, &domains, &Analyzer::new());
+    let extents = ranges::extents(stage, &domains, analyzer);
     let mut map = Values::new();
-    let mut known = Analyzer::new();
+    let mut known = analyzer.clone();
 
     let mut axes: Vec<IterVar> = Vec::new();
     for old in &stage.axes {
@@ -203,7 +204,7 @@ fn partial_reduction(
     }
 
     // Points of the loops that are no points of the reduction.
-    let marked = ranges::marked(stage, &extents, &Analyzer::new());
+    let marked = ranges::marked(stage, &extents, analyzer);
     let mut inside: Option<Expr> = None;
     for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var()) && touched.contains(a.var())) {
         let value = substitute_expr(&offsets[axis.var()], &map);

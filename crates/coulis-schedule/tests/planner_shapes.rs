@@ -1,0 +1,172 @@
+//! The schedules that a planner of reductions makes: lanes, unrolling, chunks for threads, column tiles.
+
+mod common;
+
+use std::slice::from_ref;
+
+use common::check;
+use coulis_ir::{DType, Expr, MemScope};
+use coulis_reducers::{Request, find, product};
+use coulis_schedule::{Schedule, Split};
+use coulis_tensor::{IterVar, Tensor, compute, compute_tuple, placeholder, reduce, reduce_axis, sum, var_of};
+
+fn size(name: &str) -> Expr {
+    var_of(name, DType::I64).expr()
+}
+
+const SIZES: &[&[(&str, i64)]] = &[
+    &[("n", 1), ("m", 1)],
+    &[("n", 3), ("m", 7)],
+    &[("n", 2), ("m", 32)],
+    &[("n", 5), ("m", 75)],
+    &[("n", 0), ("m", 4)],
+    &[("n", 2), ("m", 0)],
+];
+
+struct Rows {
+    outputs: Vec<Tensor>,
+    state: Tensor,
+    s: Schedule,
+}
+
+/// Mean and maximum of rows: a tuple of state fields, then a finish of two outputs of different types.
+fn rows() -> Rows {
+    let (n, m) = (size("n"), size("m"));
+    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
+    let k = reduce_axis(m.clone(), "k");
+    let parts: Vec<(&str, _)> = ["sum", "max"]
+        .into_iter()
+        .map(|name| {
+            let reducer = find(name).expect("in the catalogue").build(&Request::new(&[DType::F32]));
+            (name, reducer.expect("takes float32"))
+        })
+        .collect();
+    let fused = product(&parts).expect("a product").reducer;
+    let state = compute_tuple(from_ref(&n), "S", |i| reduce(&fused, &[a.at((&i[0], &k))], from_ref(&k)))
+        .expect("tensors");
+    let outputs = compute_tuple(from_ref(&n), "O", |i| {
+        let fields: Vec<Expr> = state.iter().map(|s| s.at([&i[0]])).collect();
+        let results = fused.finish(&fields);
+        vec![results[0].clone().cast(DType::F64), results[1].clone().cast(DType::F32)]
+    })
+    .expect("tensors");
+    let args: Vec<Tensor> = [a].into_iter().chain(outputs.iter().cloned()).collect();
+    let s = Schedule::new(&outputs, &args).expect("a schedule");
+    Rows { outputs, state: state[0].clone(), s }
+}
+
+fn axis(axes: &[IterVar], n: usize) -> IterVar {
+    axes[n].clone()
+}
+
+#[test]
+fn rows_as_they_are() {
+    check(&rows().s, SIZES);
+}
+
+#[test]
+fn rows_with_lanes_and_unrolling_in_the_row_loop() {
+    let Rows { outputs, state, mut s } = rows();
+    let o = &outputs[0];
+    let k = axis(s.stage(&state).expect("a stage").reduce_axes(), 0);
+    let (_, block) = s.split(&state, &k, Split::Factor(16)).expect("k splits");
+    let partial = s.rfactor(&state, &block).expect("the block factors");
+    let (u, i, ko) = {
+        let stage = s.stage(partial).expect("a stage");
+        (axis(stage.axes(), 0), axis(stage.axes(), 1), axis(stage.reduce_axes(), 0))
+    };
+    let (u, lane) = s.split(partial, &u, Split::Factor(8)).expect("the block splits");
+    s.reorder(partial, &[i, ko, u.clone(), lane.clone()]).expect("an order");
+    s.vectorize(partial, &lane).expect("lanes");
+    s.unroll(partial, &u).expect("unrolled");
+    let row = axis(s.stage(o).expect("a stage").axes(), 0);
+    s.parallel(o, &row).expect("parallel rows");
+    s.compute_at(&state, o, &row).expect("attached");
+    s.set_scope(&state, MemScope::Local).expect("local");
+    let state_row = axis(s.stage(&state).expect("a stage").axes(), 0);
+    s.compute_at(partial, &state, &state_row).expect("attached");
+    s.set_scope(partial, MemScope::Local).expect("local");
+    check(&s, SIZES);
+    let text = common::body(&s);
+    assert!(text.contains("T.vectorized(T.int64(8))") && text.contains("T.unroll(T.int64(2))"), "{text}");
+    assert_eq!(
+        s.trace().to_string(),
+        "k_outer, k_inner = s[S].split(k, factor=16)\n\
+         S_rf = s.rfactor(S, k_inner)\n\
+         k_inner_outer, k_inner_inner = s[S_rf].split(k_inner, factor=8)\n\
+         s[S_rf].reorder(i, k_outer, k_inner_outer, k_inner_inner)\n\
+         s[S_rf].vectorize(k_inner_inner)\n\
+         s[S_rf].unroll(k_inner_outer)\n\
+         s[O].parallel(i)\n\
+         s[S].compute_at(s[O], i)\n\
+         s[S].set_scope(\"local\")\n\
+         s[S_rf].compute_at(s[S], ax0)\n\
+         s[S_rf].set_scope(\"local\")\n"
+    );
+}
+
+#[test]
+fn factoring_twice_keeps_both_levels() {
+    let Rows { outputs, state, mut s } = rows();
+    let k = axis(s.stage(&state).expect("a stage").reduce_axes(), 0);
+    let (_, block) = s.split(&state, &k, Split::Factor(8)).expect("k splits");
+    let (u, _) = s.split(&state, &block, Split::Factor(4)).expect("the block splits");
+    let first = s.rfactor(&state, &u).expect("u factors");
+    let lane = axis(s.stage(first).expect("a stage").reduce_axes(), 1);
+    let second = s.rfactor(first, &lane).expect("the lane factors");
+    assert_eq!(s.stage(second).expect("a stage").name(), "S.rf.rf");
+    check(&s, SIZES);
+    let row = axis(s.stage(&outputs[0]).expect("a stage").axes(), 0);
+    s.compute_at(&state, &outputs[0], &row).expect("attached");
+    let at = axis(s.stage(&state).expect("a stage").leaves(), 0);
+    s.compute_at(first, &state, &at).expect("attached");
+    let at = axis(s.stage(first).expect("a stage").leaves(), 0);
+    s.compute_at(second, first, &at).expect("attached");
+    check(&s, SIZES);
+}
+
+#[test]
+fn one_long_row_in_chunks_for_threads() {
+    let m = size("m");
+    let a = placeholder(from_ref(&m), DType::F64, "A").expect("a tensor");
+    let k = reduce_axis(m.clone(), "k");
+    let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
+    let mut s = Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule");
+    let (chunk, rest) = s.split(&b, &k, Split::Nparts(4)).expect("chunks");
+    let (_, _) = s.split(&b, &rest, Split::Factor(8)).expect("lanes");
+    let partial = s.rfactor(&b, &chunk).expect("chunks factor");
+    let lane = axis(s.stage(partial).expect("a stage").reduce_axes(), 1);
+    let lanes = s.rfactor(partial, &lane).expect("lanes factor");
+    let thread = axis(s.stage(partial).expect("a stage").axes(), 0);
+    s.parallel(partial, &thread).expect("parallel chunks");
+    s.compute_at(lanes, partial, &thread).expect("attached");
+    s.set_scope(lanes, MemScope::Local).expect("local");
+    let (lane, ko) = {
+        let stage = s.stage(lanes).expect("a stage");
+        (axis(stage.axes(), 0), axis(stage.reduce_axes(), 0))
+    };
+    s.reorder(lanes, &[ko, lane.clone()]).expect("an order");
+    s.vectorize(lanes, &lane).expect("lanes");
+    check(&s, &[&[("m", 0)], &[("m", 1)], &[("m", 31)], &[("m", 64)], &[("m", 65)], &[("m", 100)]]);
+}
+
+#[test]
+fn columns_in_vector_tiles() {
+    let (n, m) = (size("n"), size("m"));
+    let a = placeholder(&[m.clone(), n.clone()], DType::F32, "A").expect("a tensor");
+    let k = reduce_axis(m, "k");
+    let state = compute(from_ref(&n), "S", |j| sum(a.at((&k, &j[0])).cast(DType::F64), from_ref(&k)))
+        .expect("a tensor");
+    let o = compute(from_ref(&n), "O", |j| state.at([&j[0]]).cast(DType::F32)).expect("a tensor");
+    let mut s = Schedule::new(from_ref(&o), &[a, o.clone()]).expect("a schedule");
+    let j = axis(s.stage(&o).expect("a stage").axes(), 0);
+    let (tile, lane) = s.split(&o, &j, Split::Factor(8)).expect("tiles");
+    s.vectorize(&o, &lane).expect("lanes");
+    s.parallel(&o, &tile).expect("parallel tiles");
+    s.compute_at(&state, &o, &tile).expect("attached");
+    s.set_scope(&state, MemScope::Local).expect("local");
+    let j = axis(s.stage(&state).expect("a stage").axes(), 0);
+    s.reorder(&state, &[k, j.clone()]).expect("an order");
+    s.vectorize(&state, &j).expect("lanes");
+    check(&s, &[&[("n", 1), ("m", 3)], &[("n", 8), ("m", 2)], &[("n", 19), ("m", 5)], &[("n", 4), ("m", 0)]]);
+}
