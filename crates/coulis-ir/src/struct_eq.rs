@@ -160,7 +160,8 @@ impl Matcher {
             ) => {
                 let nodes = match (v, w) {
                     (None, None) => true,
-                    (Some(v), Some(w)) => self.var(v, w),
+                    (Some(v), Some(w)) if self.vars.contains_key(&v.id()) => self.var(v, w),
+                    (Some(v), Some(w)) => !self.vars_back.contains_key(&w.id()) && v.name() == w.name(),
                     _ => false,
                 };
                 nodes && k == l && x == y && self.stmt(s, t)

@@ -49,7 +49,10 @@ impl Printer {
                 self.block(body, outline, level + 1);
             }
             Item::With(stmt, body) => {
-                let head = self.head(stmt);
+                let head = match stmt {
+                    Stmt::Let { .. } => format!("T.LetStmt({})", self.head(stmt)),
+                    _ => self.head(stmt),
+                };
                 let mark = self.names.mark();
                 let name = self.define_bound(stmt);
                 self.line(level, &format!("with {head} as {name}:"));
@@ -91,7 +94,8 @@ impl Printer {
             }
             Stmt::Annotate { node, key, value, .. } => {
                 let node = match node {
-                    Some(var) => self.names.var(var),
+                    Some(var) if self.names.has_var(var) => self.names.var(var),
+                    Some(var) => quoted(var.name()),
                     None => "None".to_owned(),
                 };
                 format!("T.attr({node}, {}, {})", quoted(key), attr(value))
