@@ -169,6 +169,44 @@ fn long_rows_of_float64_stay_within_their_bounds() {
 }
 
 #[test]
+fn slowly_rising_rows_do_not_pile_up_the_rounding_of_rescaling() {
+    // The exponential of each rise is half a unit of float32 off, always to the same side.
+    let rise = 1.5 * 2f64.powi(-24);
+    let row = floats((0..8_000).map(|i| DType::F32.round_float(f64::from(i) * rise)));
+    let (entry, request) = (find("logsumexp").unwrap(), Request::new(&[DType::F32]));
+    let reducer = entry.build(&request).unwrap();
+    let run = Scalar::new(&reducer);
+    let exact = reference(entry, &request, &row).unwrap()[0];
+    let got = run.finish(&run.fold(&row).unwrap()).unwrap()[0].as_f64();
+    let allowed = tolerance(reducer.error, &exact, row.len());
+    assert!((got - exact.value.as_f64()).abs() <= allowed, "{got} is not {exact:?}");
+}
+
+#[test]
+fn an_outlier_at_the_beginning_spoils_only_the_run_that_it_starts() {
+    let row = floats((0..8_000).map(|i| if i == 0 { 1e9 } else { 0.1 * f64::from(i % 7) }));
+    let (entry, request) = (find("var").unwrap(), Request::new(&[DType::F64]));
+    let reducer = entry.build(&request).unwrap();
+    let run = Scalar::new(&reducer);
+    let exact = reference(entry, &request, &row).unwrap()[0].value.as_f64();
+    let lift = |at: usize| run.lift(&row[at], at as i64).unwrap();
+    let runs = (0..500).map(|r| {
+        (16 * r..16 * r + 16).fold(run.identity().unwrap(), |state, at| run.step(&state, &lift(at)).unwrap())
+    });
+    let state = runs.fold(run.identity().unwrap(), |total, next| run.combine(&total, &next).unwrap());
+    let got = run.finish(&state).unwrap()[0].as_f64();
+    assert!((got - exact).abs() <= 256.0 * f64::EPSILON * exact, "{got} is not {exact}");
+}
+
+#[test]
+fn plain_runs_of_a_sum_are_as_short_as_the_contract_wants() {
+    for name in ["sum", "mean", "norm1", "sumsq"] {
+        let reducer = find(name).unwrap().build(&Request::new(&[DType::F64])).unwrap();
+        assert_eq!(reducer.quick.unwrap().max_steps, 16, "{name}");
+    }
+}
+
+#[test]
 fn a_long_constant_row_has_no_variance() {
     let reducer = find("var").unwrap().build(&Request::new(&[DType::F32])).unwrap();
     let run = Scalar::new(&reducer);
