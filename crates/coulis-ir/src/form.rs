@@ -129,7 +129,6 @@ pub struct Checked(Kernel);
 
 impl Checked {
     /// For the verifier only.
-    #[allow(dead_code, reason = "the verifier is the one caller")]
     pub(crate) fn permit(kernel: Kernel) -> Checked {
         Checked(kernel)
     }

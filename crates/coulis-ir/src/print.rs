@@ -50,6 +50,41 @@ pub fn print_kernel(kernel: &Kernel) -> String {
     Printer::new(kernel.form).kernel(kernel, 0)
 }
 
+/// A bare function with remarks as comments: those on a statement stand under its line, those on the signature
+/// under the `def`. The text is read back as the kernel.
+pub fn print_kernel_with_notes(kernel: &Kernel, notes: Notes) -> String {
+    Printer { notes, ..Printer::new(kernel.form) }.kernel(kernel, 0)
+}
+
+/// Remarks on statements of one kernel, for [`print_kernel_with_notes`]. A statement is known by its place in
+/// memory, so the kernel must not be moved or changed in between.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    signature: Vec<String>,
+    on_stmts: HashMap<usize, Vec<String>>,
+}
+
+impl Notes {
+    /// Adds a remark on the signature.
+    pub fn on_signature(&mut self, text: String) {
+        self.signature.push(text);
+    }
+
+    /// Adds a remark on a statement.
+    pub fn on_stmt(&mut self, stmt: &Stmt, text: String) {
+        let place = match stmt {
+            Stmt::If { cond, .. } => place_of(cond),
+            other => place_of(other),
+        };
+        self.on_stmts.entry(place).or_default().push(text);
+    }
+}
+
+/// The address, as a number.
+fn place_of<T>(part: &T) -> usize {
+    std::ptr::from_ref(part).addr()
+}
+
 /// A statement by itself; free names print by their hints. Each line ends with a line break.
 pub fn print_stmt(stmt: &Stmt) -> String {
     Printer::new(Form::infer(stmt)).fragment(stmt)
@@ -70,12 +105,14 @@ struct Printer {
     names: Names,
     form: Form,
     canonical: HashMap<Fields, Buffer>,
+    notes: Notes,
     out: String,
 }
 
 impl Printer {
     fn new(form: Form) -> Printer {
-        Printer { names: Names::default(), form, canonical: HashMap::new(), out: String::new() }
+        let (names, notes) = (Names::default(), Notes::default());
+        Printer { names, form, canonical: HashMap::new(), notes, out: String::new() }
     }
 
     /// The buffer that stands for all buffers with the same fields.
@@ -87,6 +124,18 @@ impl Printer {
     fn buffer_name(&mut self, buffer: &Buffer) -> String {
         let known = self.canonical(buffer).clone();
         self.names.buffer(&known)
+    }
+
+    /// Appends the remarks on a statement, or on the condition of a branch.
+    fn notes_on<T>(&mut self, level: usize, part: &T) {
+        for text in self.notes.on_stmts.remove(&place_of(part)).unwrap_or_default() {
+            self.note(level, &text);
+        }
+    }
+
+    /// Appends a remark.
+    fn note(&mut self, level: usize, text: &str) {
+        self.line(level, &format!("# ^^^^ {}", text.replace('\n', " ")));
     }
 
     /// Appends a line at an indentation level.

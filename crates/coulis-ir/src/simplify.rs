@@ -141,8 +141,12 @@ impl Analyzer {
         Analyzer::default()
     }
 
-    /// Within what follows, `var` is in `[min, min + extent)`, and that range is not empty.
+    /// Within what follows, `var` is in `[min, min + extent)`, and that range is not empty. Ends that are no scalar
+    /// integers say nothing.
     pub fn bind(&mut self, var: &Var, min: &Expr, extent: &Expr) {
+        if [min, extent].iter().any(|e| !e.ty().is_scalar() || e.dtype().is_float()) {
+            return;
+        }
         let (min, extent) = (self.simplify(min), self.simplify(extent));
         let last = self.interval(&min).add(self.interval(&extent)).add(Interval::point(-1));
         let bounds = Interval { lo: self.interval(&min).lo, hi: last.hi };

@@ -24,6 +24,9 @@ impl Printer {
         self.line(level, &format!("@T.prim_func{form}"));
         let signature: Vec<String> = kernel.params.iter().map(|p| self.param(p, &params)).collect();
         self.line(level, &format!("def {}({}):", kernel.name, signature.join(", ")));
+        for text in std::mem::take(&mut self.notes.signature) {
+            self.note(level + 1, &text);
+        }
         if !kernel.attrs.is_empty() {
             let attrs: Vec<String> =
                 kernel.attrs.iter().map(|(k, v)| format!("{}: {}", quoted(k), attr(v))).collect();

@@ -33,7 +33,10 @@ impl Printer {
 
     fn item(&mut self, item: &Item<'_>, outline: &Outline<'_>, level: usize) {
         match item {
-            Item::Leaf(stmt) => self.leaf(stmt, level),
+            Item::Leaf(stmt) => {
+                self.leaf(stmt, level);
+                self.notes_on(level, *stmt);
+            }
             Item::Open(stmt) => {
                 let head = self.head(stmt);
                 let name = self.define_bound(stmt);
@@ -42,10 +45,12 @@ impl Printer {
                     _ => String::new(),
                 };
                 self.line(level, &format!("{name}{annotation} = {head}"));
+                self.notes_on(level, *stmt);
             }
             Item::With(stmt @ Stmt::Annotate { .. }, body) => {
                 let head = self.head(stmt);
                 self.line(level, &format!("with {head}:"));
+                self.notes_on(level + 1, *stmt);
                 self.block(body, outline, level + 1);
             }
             Item::With(stmt, body) => {
@@ -56,6 +61,7 @@ impl Printer {
                 let mark = self.names.mark();
                 let name = self.define_bound(stmt);
                 self.line(level, &format!("with {head} as {name}:"));
+                self.notes_on(level + 1, *stmt);
                 self.block(body, outline, level + 1);
                 self.names.release(mark);
             }
@@ -69,12 +75,16 @@ impl Printer {
                     }
                 }
                 self.line(level, &format!("for {} in {iter}:", names.join(", ")));
+                for loop_ in nest {
+                    self.notes_on(level + 1, *loop_);
+                }
                 self.block(body, outline, level + 1);
                 self.names.release(mark);
             }
             Item::If(cond, then, otherwise) => {
-                let cond = self.expr(cond);
-                self.line(level, &format!("if {cond}:"));
+                let text = self.expr(cond);
+                self.line(level, &format!("if {text}:"));
+                self.notes_on(level + 1, *cond);
                 self.block(then, outline, level + 1);
                 if let Some(otherwise) = otherwise {
                     self.line(level, "else:");

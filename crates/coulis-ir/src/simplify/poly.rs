@@ -12,7 +12,7 @@ use super::Analyzer;
 use super::interval::{Interval, binary_interval};
 use crate::args::floor_div;
 use crate::dtype::DType;
-use crate::expr::{BinaryOp, Expr, Node};
+use crate::expr::{BinaryOp, Expr, Node, Var};
 
 /// Index into the analyzer's table of atoms.
 pub(crate) type AtomId = u32;
@@ -322,6 +322,20 @@ impl Analyzer {
             }
             None => Interval::ALL,
         }
+    }
+
+    /// The expression as constant multiples of variables, the constant term without one; `None` where it is
+    /// something else.
+    pub(crate) fn affine(&self, expr: &Expr) -> Option<Vec<(Option<Var>, i128)>> {
+        let poly = self.poly(expr);
+        let terms = poly.products().map(|(product, coeff)| {
+            let [id] = product else { return None };
+            match self.atom(*id)? {
+                Atom::Leaf(leaf) => Some((Some(leaf.as_var()?.clone()), coeff)),
+                Atom::Div(..) | Atom::Mod(..) => None,
+            }
+        });
+        terms.chain([Some((None, poly.constant_term()))]).collect()
     }
 
     /// Whether the operation's value is that of mathematical integers, without wrapping. Signed 32 and 64 bit

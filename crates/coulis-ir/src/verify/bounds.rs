@@ -1,0 +1,209 @@
+//! V12: no access that is carried out is outside its buffer, as far as constants tell.
+//!
+//! Two things are found: an index whose every value is outside, wherever it stands; and an index that reaches outside
+//! in some iteration of loops that certainly run, under no condition. The second looks at sums of constant multiples
+//! of loop variables, whose ends are reached exactly.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Report;
+use crate::buffer::Buffer;
+use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
+use crate::form::Form;
+use crate::kernel::Kernel;
+use crate::print::print_expr;
+use crate::simplify::Analyzer;
+use crate::stmt::Stmt;
+
+/// Checks loads and stores; regions of tile calls are not looked at.
+pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+    let place = Place { analyzer: Analyzer::new(), ranges: HashMap::new(), certain: true };
+    Walk { form: kernel.form, report }.stmt(&kernel.body, &place);
+}
+
+/// What is known at a statement.
+#[derive(Clone)]
+struct Place {
+    analyzer: Analyzer,
+    /// First and last value of loop variables of constant range.
+    ranges: HashMap<VarId, (i128, i128)>,
+    /// Whether control comes here for every value of the loops around.
+    certain: bool,
+}
+
+impl Place {
+    fn uncertain(&self) -> Place {
+        Place { certain: false, ..self.clone() }
+    }
+
+    /// Inside a loop; `None` where it never runs.
+    fn inside(&self, var: &Var, min: &Expr, extent: &Expr) -> Option<Place> {
+        let (min, extent) = (self.analyzer.simplify(min), self.analyzer.simplify(extent));
+        let mut inner = self.clone();
+        match (min.as_int(), extent.as_int()) {
+            (_, Some(n)) if n <= 0 => return None,
+            (Some(first), Some(n)) => {
+                inner.ranges.insert(var.id(), (first, first + n - 1));
+            }
+            _ => inner.certain = false,
+        }
+        inner.analyzer.bind(var, &min, &extent);
+        Some(inner)
+    }
+}
+
+struct Walk<'r, 'k> {
+    form: Form,
+    report: &'r mut Report<'k>,
+}
+
+impl<'k> Walk<'_, 'k> {
+    fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
+        for expr in crate::visit::stmt_exprs(stmt) {
+            self.expr(stmt, expr, place, &mut HashSet::new());
+        }
+        match stmt {
+            Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s, place)),
+            Stmt::For { var, min, extent, body, .. } => {
+                if let Some(inner) = place.inside(var, min, extent) {
+                    self.stmt(body, &inner);
+                }
+            }
+            Stmt::LaunchThread { var, extent, body, .. } => {
+                if let Some(inner) = place.inside(var, &Expr::int_of(0, extent.dtype()), extent) {
+                    self.stmt(body, &inner);
+                }
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = place.analyzer.simplify(cond);
+                let branches = [(Some(then), 0), (otherwise.as_ref(), 1)];
+                for (branch, never) in branches {
+                    match (branch, cond.as_int()) {
+                        (None, _) => {}
+                        (Some(_), Some(value)) if value == never => {}
+                        (Some(branch), Some(_)) => self.stmt(branch, place),
+                        (Some(branch), None) => self.stmt(branch, &place.uncertain()),
+                    }
+                }
+            }
+            Stmt::Store { buffer, indices, .. } => self.access(stmt, buffer, indices, place),
+            Stmt::Let { var, value, body } => {
+                let mut inner = place.clone();
+                inner.analyzer.bind_value(var, value);
+                self.stmt(body, &inner);
+            }
+            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, place),
+            Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Sync(_) => {}
+        }
+    }
+
+    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut HashSet<(Expr, bool)>) {
+        if !seen.insert((expr.clone(), place.certain)) {
+            return;
+        }
+        match expr.node() {
+            Node::IfThenElse(cond, a, b) => {
+                self.expr(stmt, cond, place, seen);
+                let taken = place.analyzer.simplify(cond).as_int();
+                for (arm, never) in [(a, 0), (b, 1)] {
+                    match taken {
+                        Some(value) if value == never => {}
+                        Some(_) => self.expr(stmt, arm, place, seen),
+                        None => self.expr(stmt, arm, &place.uncertain(), seen),
+                    }
+                }
+            }
+            Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) => {
+                self.expr(stmt, a, place, seen);
+                self.expr(stmt, b, &place.uncertain(), seen);
+            }
+            Node::Let(var, value, body) => {
+                self.expr(stmt, value, place, seen);
+                let mut inner = place.clone();
+                inner.analyzer.bind_value(var, value);
+                self.expr(stmt, body, &inner, &mut HashSet::new());
+            }
+            Node::Load(buffer, indices) => {
+                indices.iter().for_each(|i| self.expr(stmt, i, place, seen));
+                self.access(stmt, buffer, indices, place);
+            }
+            _ => expr.children().into_iter().for_each(|child| self.expr(stmt, child, place, seen)),
+        }
+    }
+
+    fn access(&mut self, stmt: &'k Stmt, buffer: &Buffer, indices: &[Expr], place: &Place) {
+        let sizes: Vec<Option<i128>> = match self.form {
+            Form::Flat => vec![flat_size(buffer)],
+            Form::Nest | Form::Tiled => buffer.shape.iter().map(Expr::as_int).collect(),
+        };
+        for (index, size) in indices.iter().zip(sizes) {
+            let Some(size) = size else { continue };
+            if let Some(value) = value_outside(index, size, place) {
+                let (name, text) = (&buffer.name, print_expr(index));
+                let message = format!(
+                    "index `{text}` of `{name}` comes to {value}, and legal ones are 0 to {}",
+                    size - 1
+                );
+                self.report.at(
+                    stmt,
+                    "V12",
+                    if size == 0 { format!("`{name}` has no elements") } else { message },
+                );
+            }
+        }
+    }
+}
+
+/// Number of elements of a compact buffer of constant extents.
+fn flat_size(buffer: &Buffer) -> Option<i128> {
+    if !buffer.strides.is_empty() {
+        return None;
+    }
+    buffer.shape.iter().try_fold(1i128, |size, extent| size.checked_mul(extent.as_int()?))
+}
+
+/// A value outside `[0, size)` that the index certainly takes, or that bounds all the values it takes.
+fn value_outside(index: &Expr, size: i128, place: &Place) -> Option<i128> {
+    let (base, last_lane) = match index.node() {
+        Node::Ramp(base, stride) => {
+            let step = stride.as_int()?;
+            (base, step.checked_mul(i128::from(index.lanes()) - 1)?)
+        }
+        Node::Broadcast(base) => (base, 0),
+        _ if index.lanes() == 1 => (index, 0),
+        _ => return None,
+    };
+    let base = place.analyzer.simplify(base);
+    let outside = |v: &i128| *v < 0 || *v >= size;
+    let shifts = [0, last_lane];
+    if let Some((lo, hi)) = reached(&base, place) {
+        return [lo, hi].iter().flat_map(|end| shifts.map(|s| end.saturating_add(s))).find(outside);
+    }
+    let (lo, hi) = place.analyzer.const_bounds(&base);
+    shifts.into_iter().find_map(|shift| {
+        let low = lo.map(|v| v.saturating_add(shift)).filter(|v| *v >= size);
+        low.or_else(|| hi.map(|v| v.saturating_add(shift)).filter(|v| *v < 0))
+    })
+}
+
+/// The least and the greatest value of a sum of loop variables, both of which it takes.
+fn reached(base: &Expr, place: &Place) -> Option<(i128, i128)> {
+    if !place.certain {
+        return None;
+    }
+    let mut ends = (0i128, 0i128);
+    for (var, coeff) in place.analyzer.affine(base)? {
+        let (first, last) = match var {
+            Some(var) => *place.ranges.get(&var.id())?,
+            None => (1, 1),
+        };
+        let (a, b) = (first.checked_mul(coeff)?, last.checked_mul(coeff)?);
+        ends = (ends.0.checked_add(a.min(b))?, ends.1.checked_add(a.max(b))?);
+    }
+    Some(ends)
+}

@@ -1,0 +1,147 @@
+//! V13 and V14: iterations of a parallel loop do not write to one place.
+//!
+//! Found are stores under no condition on the iteration whose place is the same in all iterations, or in the first
+//! two, to memory that is not allocated inside the loop.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Report;
+use super::forms::each_stmt;
+use crate::buffer::Buffer;
+use crate::expr::{Expr, Node, Var, VarId};
+use crate::kernel::Kernel;
+use crate::simplify::Analyzer;
+use crate::stmt::{LoopKind, Stmt};
+use crate::visit::{for_each_expr, substitute_expr};
+
+/// Checks the stores inside each parallel loop.
+pub(super) fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+    each_stmt(&kernel.body, &mut |stmt| {
+        let Stmt::For { var, min, extent, kind: LoopKind::Parallel, body } = stmt else { return };
+        if extent.as_int().is_some_and(|n| n <= 1) {
+            return;
+        }
+        let mut scan = Scan {
+            var,
+            min,
+            varying: HashSet::from([var.id()]),
+            inner: HashSet::new(),
+            values: HashMap::new(),
+            report: &mut *report,
+        };
+        scan.stmt(body, Guard::Free);
+    });
+}
+
+/// Whether control depends on the iteration.
+#[derive(Clone, Copy, PartialEq)]
+enum Guard {
+    Free,
+    OnIteration,
+}
+
+struct Scan<'s, 'k> {
+    var: &'k Var,
+    min: &'k Expr,
+    /// Variables that may differ between iterations.
+    varying: HashSet<VarId>,
+    /// Data pointers of memory that belongs to one iteration.
+    inner: HashSet<VarId>,
+    /// Values of names bound inside the loop.
+    values: HashMap<Var, Expr>,
+    report: &'s mut Report<'k>,
+}
+
+impl<'k> Scan<'_, 'k> {
+    /// Whether the value may differ between iterations.
+    fn varies(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        for_each_expr(expr, &mut |e| match e.node() {
+            Node::Var(var) => found |= self.varying.contains(&var.id()),
+            Node::Load(buffer, _) => found |= self.inner.contains(&buffer.data.id()),
+            _ => {}
+        });
+        found
+    }
+
+    fn stmt(&mut self, stmt: &'k Stmt, guard: Guard) {
+        match stmt {
+            Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s, guard)),
+            Stmt::For { var, min, extent, body, .. } => {
+                let varies = self.varies(min) || self.varies(extent);
+                if varies {
+                    self.varying.insert(var.id());
+                }
+                self.stmt(body, if varies { Guard::OnIteration } else { guard });
+            }
+            Stmt::LaunchThread { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, guard),
+            Stmt::If { cond, then, otherwise } => {
+                let guard = if self.varies(cond) { Guard::OnIteration } else { guard };
+                self.stmt(then, guard);
+                if let Some(otherwise) = otherwise {
+                    self.stmt(otherwise, guard);
+                }
+            }
+            Stmt::Let { var, value, body } => {
+                if self.varies(value) {
+                    self.varying.insert(var.id());
+                }
+                let value = substitute_expr(value, &self.values);
+                self.values.insert(var.clone(), value);
+                self.stmt(body, guard);
+            }
+            Stmt::Allocate { buffer, body } => {
+                self.inner.insert(buffer.data.id());
+                self.stmt(body, guard);
+            }
+            Stmt::AllocBuffer(buffer) => {
+                self.inner.insert(buffer.data.id());
+            }
+            Stmt::Store { buffer, indices, value } => self.store(stmt, buffer, indices, value, guard),
+            Stmt::DeviceEntry | Stmt::ScopeIds { .. } | Stmt::View { .. } | Stmt::Tile(_) | Stmt::Sync(_) => {
+            }
+        }
+    }
+
+    fn store(&mut self, stmt: &'k Stmt, buffer: &Buffer, indices: &[Expr], value: &Expr, guard: Guard) {
+        if guard == Guard::OnIteration || self.inner.contains(&buffer.data.id()) {
+            return;
+        }
+        let indices: Vec<Expr> = indices.iter().map(|i| substitute_expr(i, &self.values)).collect();
+        if !indices.iter().all(|i| self.meets(i)) {
+            return;
+        }
+        let mut folds = false;
+        for_each_expr(value, &mut |e| {
+            if let Node::Load(source, at) = e.node() {
+                let at: Vec<Expr> = at.iter().map(|i| substitute_expr(i, &self.values)).collect();
+                folds |= source.data == buffer.data && at == indices;
+            }
+        });
+        let (loop_, name) = (self.var.name(), &buffer.name);
+        if folds {
+            let text = format!(
+                "iterations of the parallel loop `{loop_}` fold into one element of `{name}`; give each its own partial result"
+            );
+            self.report.at(stmt, "V14", text);
+        } else {
+            let text = format!("iterations of the parallel loop `{loop_}` store to one element of `{name}`");
+            self.report.at(stmt, "V13", text);
+        }
+    }
+
+    /// Whether the index is the same in all iterations, or in the first two.
+    fn meets(&self, index: &Expr) -> bool {
+        if !self.varies(index) {
+            return true;
+        }
+        let at = |value: Expr| substitute_expr(index, &HashMap::from([(self.var.clone(), value)]));
+        let first = at(self.min.clone());
+        let second = at(self.min.clone() + Expr::int_of(1, self.min.dtype()));
+        if self.varies(&first) || self.varies(&second) {
+            return false;
+        }
+        let analyzer = Analyzer::new();
+        analyzer.simplify(&first) == analyzer.simplify(&second)
+    }
+}

@@ -1,0 +1,250 @@
+//! V3 to V7: types of operands, accesses, stores, conditions and names.
+
+use std::collections::HashSet;
+
+use super::Report;
+use super::forms::each_stmt;
+use crate::buffer::Buffer;
+use crate::dtype::{DType, Ty};
+use crate::expr::{BinaryOp, Expr, Intrinsic, Node, VarKind};
+use crate::form::Form;
+use crate::kernel::Kernel;
+use crate::print::print_expr;
+use crate::stmt::Stmt;
+use crate::visit::stmt_exprs;
+
+/// A fault of one expression.
+type Flaw = (&'static str, String);
+
+/// Checks every expression once, and what statements do with them.
+pub(super) fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+    let mut checker = Checker { form: kernel.form, seen: HashSet::new() };
+    each_stmt(&kernel.body, &mut |stmt| {
+        for expr in stmt_exprs(stmt) {
+            checker.expr(expr, &mut |(code, message)| report.at(stmt, code, message));
+        }
+        for (code, message) in checker.stmt(stmt) {
+            report.at(stmt, code, message);
+        }
+    });
+}
+
+struct Checker {
+    form: Form,
+    seen: HashSet<Expr>,
+}
+
+impl Checker {
+    fn expr(&mut self, expr: &Expr, report: &mut impl FnMut(Flaw)) {
+        if !self.seen.insert(expr.clone()) {
+            return;
+        }
+        for child in expr.children() {
+            self.expr(child, report);
+        }
+        if let Node::Load(buffer, indices) = expr.node()
+            && let Some(flaw) = self.access(buffer, indices)
+        {
+            report(flaw);
+        }
+        if let Some(flaw) = node_flaw(expr) {
+            report(flaw);
+        }
+    }
+
+    /// The number and types of indices.
+    fn access(&self, buffer: &Buffer, indices: &[Expr]) -> Option<Flaw> {
+        let wanted = match self.form {
+            Form::Flat => 1,
+            Form::Nest | Form::Tiled => buffer.rank(),
+        };
+        if indices.len() != wanted {
+            let found = indices.len();
+            let form = self.form.name();
+            let text =
+                format!("an access of `{}` in {form} form takes {wanted} indices, got {found}", buffer.name);
+            return Some(("V4", text));
+        }
+        let lanes = indices.iter().map(Expr::lanes).max().unwrap_or(1);
+        let bad = indices.iter().find(|i| !i.dtype().is_int() || (i.lanes() != 1 && i.lanes() != lanes))?;
+        Some(("V4", format!("`{}` of type {} is no index of `{}`", print_expr(bad), bad.ty(), buffer.name)))
+    }
+
+    fn stmt(&self, stmt: &Stmt) -> Vec<Flaw> {
+        let mut flaws = Vec::new();
+        let extent = |e: &Expr, flaws: &mut Vec<Flaw>| {
+            if !e.ty().is_scalar() || !e.dtype().is_int() {
+                flaws.push((
+                    "V6",
+                    format!("an extent is a scalar integer, got `{}` of type {}", print_expr(e), e.ty()),
+                ));
+            }
+        };
+        match stmt {
+            Stmt::For { var, min, extent: n, .. } => {
+                extent(min, &mut flaws);
+                extent(n, &mut flaws);
+                for e in [min, n].into_iter().filter(|e| e.dtype() != var.dtype()) {
+                    let (name, wanted) = (var.name(), var.dtype());
+                    flaws.push((
+                        "V7",
+                        format!("`{name}` is {wanted} and its range has an end of type {}", e.ty()),
+                    ));
+                }
+            }
+            Stmt::If { cond, .. } if cond.ty() != Ty::scalar(DType::Bool) => {
+                flaws.push(("V6", format!("a condition is a scalar bool, got {}", cond.ty())));
+            }
+            Stmt::Store { buffer, indices, value } => {
+                flaws.extend(self.access(buffer, indices));
+                let lanes = indices.iter().map(Expr::lanes).max().unwrap_or(1);
+                if value.dtype() != buffer.dtype {
+                    let (name, wanted) = (&buffer.name, buffer.dtype);
+                    flaws.push(("V5", format!("`{name}` holds {wanted}, and the value is {}", value.ty())));
+                } else if value.lanes() != lanes && value.lanes() != 1 {
+                    let (name, found) = (&buffer.name, value.lanes());
+                    flaws.push((
+                        "V5",
+                        format!("{lanes} elements of `{name}` are stored, and the value has {found} lanes"),
+                    ));
+                }
+            }
+            Stmt::Let { var, value, .. } if value.ty() != Ty::scalar(var.dtype()) => {
+                flaws.push((
+                    "V7",
+                    format!("`{}` is {} and its value is {}", var.name(), var.dtype(), value.ty()),
+                ));
+            }
+            Stmt::LaunchThread { extent: n, .. } => extent(n, &mut flaws),
+            Stmt::ScopeIds { extents, .. } => extents.iter().for_each(|e| extent(e, &mut flaws)),
+            Stmt::Allocate { buffer, .. } | Stmt::AllocBuffer(buffer) => {
+                buffer.shape.iter().for_each(|e| extent(e, &mut flaws));
+            }
+            Stmt::Seq(_)
+            | Stmt::If { .. }
+            | Stmt::Let { .. }
+            | Stmt::Annotate { .. }
+            | Stmt::DeviceEntry
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Sync(_) => {}
+        }
+        flaws
+    }
+}
+
+/// What is wrong with one node whose operands are right.
+fn node_flaw(expr: &Expr) -> Option<Flaw> {
+    let ty = expr.ty();
+    let v3 = |text: String| Some(("V3", format!("{text} in `{}`", print_expr(expr))));
+    let gives = |wanted: Ty, what: &str| {
+        if ty == wanted { None } else { v3(format!("{what} gives {wanted}, and the node says {ty}")) }
+    };
+    if ty.lanes == 0 {
+        return Some(("V3", "a vector has at least 1 lane".to_owned()));
+    }
+    match expr.node() {
+        Node::Int(value) => {
+            let fits = ty.dtype.int_range().is_some_and(|(lo, hi)| (lo..=hi).contains(value));
+            if fits && ty.is_scalar() { None } else { v3(format!("{value} is no constant of type {ty}")) }
+        }
+        Node::Float(bits) => {
+            let value = f64::from_bits(*bits);
+            let rounded = ty.dtype.round_float(value);
+            let fits = ty.is_scalar() && ty.dtype.is_float() && (rounded == value || value.is_nan());
+            if fits { None } else { v3(format!("{value} is no constant of type {ty}")) }
+        }
+        Node::Var(var) if var.kind() == VarKind::Handle => v3(format!("`{}` is a pointer", var.name())),
+        Node::Var(var) => gives(Ty::scalar(var.dtype()), "the variable"),
+        Node::Binary(op, a, b) => {
+            if a.ty() != b.ty() {
+                return v3(format!("operands of types {} and {}", a.ty(), b.ty()));
+            }
+            if !takes(*op, a.dtype()) {
+                return v3(format!("{op:?} does not take {}", a.dtype()));
+            }
+            gives(if op.is_comparison() { a.ty().with_dtype(DType::Bool) } else { a.ty() }, "the operation")
+        }
+        Node::Not(a) if a.dtype() != DType::Bool => v3(format!("`not` takes a bool, got {}", a.ty())),
+        Node::Not(a) => gives(a.ty(), "`not`"),
+        Node::Cast(a) => gives(a.ty().with_dtype(ty.dtype), "a cast"),
+        Node::Select(cond, a, b) | Node::IfThenElse(cond, a, b) => {
+            let lazy = matches!(expr.node(), Node::IfThenElse(..));
+            if cond.dtype() != DType::Bool || cond.lanes() != if lazy { 1 } else { ty.lanes } {
+                return v3(format!("a condition of type {}", cond.ty()));
+            }
+            if a.ty() != b.ty() {
+                return v3(format!("arms of types {} and {}", a.ty(), b.ty()));
+            }
+            gives(a.ty(), "the choice")
+        }
+        Node::Call(intrinsic, args) => call_flaw(*intrinsic, args, ty).and_then(v3),
+        Node::Load(buffer, indices) => {
+            let lanes = indices.iter().map(Expr::lanes).max().unwrap_or(1);
+            gives(Ty { dtype: buffer.dtype, lanes }, "the access")
+        }
+        Node::Ramp(base, stride) => {
+            if base.ty() != stride.ty() || !base.ty().is_scalar() || !base.dtype().is_int() {
+                return v3(format!(
+                    "a ramp takes two integers of one type, got {} and {}",
+                    base.ty(),
+                    stride.ty()
+                ));
+            }
+            gives(Ty { dtype: base.dtype(), lanes: ty.lanes }, "the ramp")
+        }
+        Node::Broadcast(a) if !a.ty().is_scalar() => {
+            v3(format!("a broadcast takes a scalar, got {}", a.ty()))
+        }
+        Node::Broadcast(a) => gives(Ty { dtype: a.dtype(), lanes: ty.lanes }, "the broadcast"),
+        Node::Let(var, value, _) if value.ty() != Ty::scalar(var.dtype()) => {
+            Some(("V7", format!("`{}` is {} and its value is {}", var.name(), var.dtype(), value.ty())))
+        }
+        Node::Let(_, _, body) => gives(body.ty(), "the body"),
+    }
+}
+
+/// Whether the operation is defined on that type. The 8-bit floats are for storage, and compute with nothing.
+fn takes(op: BinaryOp, dtype: DType) -> bool {
+    let storage_only = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
+    match op {
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
+            dtype != DType::Bool && !storage_only
+        }
+        BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::Shl | BinaryOp::Shr => {
+            dtype.is_int()
+        }
+        BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge => !storage_only,
+        BinaryOp::And | BinaryOp::Or => dtype == DType::Bool,
+        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => !dtype.is_float(),
+    }
+}
+
+fn call_flaw(intrinsic: Intrinsic, args: &[Expr], ty: Ty) -> Option<String> {
+    let name = intrinsic.name();
+    if args.len() != intrinsic.arity() {
+        return Some(format!("`{name}` takes {} arguments, got {}", intrinsic.arity(), args.len()));
+    }
+    let first = args.first()?.ty();
+    if let Some(other) = args.iter().find(|a| a.ty() != first) {
+        return Some(format!("arguments of types {first} and {}", other.ty()));
+    }
+    let legal = match intrinsic {
+        Intrinsic::Likely => first.dtype == DType::Bool,
+        Intrinsic::Popcount => first.dtype.is_int(),
+        Intrinsic::Abs => first.dtype != DType::Bool,
+        _ => first.dtype.is_float(),
+    };
+    if !legal {
+        return Some(format!("`{name}` does not take {}", first.dtype));
+    }
+    let wanted = if intrinsic.is_predicate() { first.with_dtype(DType::Bool) } else { first };
+    (ty != wanted).then(|| format!("`{name}` gives {wanted}, and the node says {ty}"))
+}
