@@ -1,0 +1,309 @@
+//! The walker: C-family text from a Flat kernel.
+//!
+//! Sharing: an expression that occurs more than once in the statements of a block is named at its first use and
+//! found again until a store to memory that it reads, or a new binding of a variable that it uses. What only one arm
+//! of a conditional evaluates is never moved out of it.
+//!
+//! Registers: a local buffer whose accesses in a region are all at constant places becomes one variable a place
+//! there: for its whole life if possible, else for the loops for which it is. Compilers do this for scalars, but
+//! not for vectors of accumulators (gcc 12 keeps storing them).
+
+pub mod code;
+mod deps;
+pub mod helper;
+mod index;
+pub mod names;
+mod parallel;
+mod scalar;
+mod stmt;
+pub mod types;
+mod value;
+mod vector;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
+
+use crate::c::code::{Code, Lines};
+use crate::c::deps::{DepsTable, Slot};
+use crate::c::helper::{Helper, Needs};
+use crate::c::names::Namer;
+use crate::c::types::{CTy, VTy};
+use crate::c::value::Val;
+use crate::{Dialect, EmitError, Options, Source};
+
+/// Texts longer than this get a name of their own.
+const LONG: usize = 96;
+
+/// The types and helpers that the text uses.
+struct Definitions<'a> {
+    dialect: &'a dyn Dialect,
+    types: BTreeSet<VTy>,
+    unaligned: BTreeSet<VTy>,
+    defined: HashMap<Helper, String>,
+    text: String,
+}
+
+impl Needs for Definitions<'_> {
+    fn helper(&mut self, helper: Helper) -> Result<String, EmitError> {
+        if let Some(name) = self.defined.get(&helper) {
+            return Ok(name.clone());
+        }
+        let dialect = self.dialect;
+        let text = dialect.helper(helper, self)?;
+        self.text.push_str(&text);
+        let name = helper.name();
+        self.defined.insert(helper, name.clone());
+        Ok(name)
+    }
+
+    fn ty(&mut self, ty: VTy) -> String {
+        if ty.lanes > 0 {
+            self.types.insert(ty);
+        }
+        ty.name()
+    }
+
+    fn unaligned(&mut self, ty: VTy) -> String {
+        self.types.insert(ty);
+        self.unaligned.insert(ty);
+        format!("{}_u", ty.name())
+    }
+}
+
+/// Memory in the function that is being written.
+#[derive(Clone, Debug)]
+struct Pointer {
+    name: String,
+    dtype: DType,
+}
+
+/// A buffer's constant places as variables.
+#[derive(Clone, Debug)]
+struct Registers {
+    slots: BTreeMap<i64, (Slot, Val)>,
+}
+
+/// The function that is being written.
+#[derive(Default)]
+struct Frame {
+    lines: Lines,
+    vars: HashMap<VarId, Val>,
+    pointers: HashMap<VarId, Pointer>,
+    /// Local arrays in order of declaration.
+    arrays: Vec<VarId>,
+    registers: HashMap<VarId, Registers>,
+    /// Named expressions, one table a block.
+    memo: Vec<HashMap<Expr, Val>>,
+    /// How often expressions occur, one table a block.
+    uses: Vec<HashMap<Expr, u32>>,
+    /// Above 0 while text is written that must stay inside one expression.
+    inline: u32,
+    /// Whether this is the body of a parallel loop.
+    parallel: bool,
+}
+
+/// The state of an emission.
+pub struct Walker<'a> {
+    kernel: &'a Kernel,
+    dialect: &'a dyn Dialect,
+    options: Options,
+    namer: Namer,
+    defs: Definitions<'a>,
+    deps: DepsTable,
+    /// Finished bodies of parallel loops.
+    functions: String,
+    entry: String,
+    f: Frame,
+}
+
+/// Emits a Flat kernel.
+pub fn emit_kernel(kernel: &Kernel, dialect: &dyn Dialect, options: Options) -> Result<Source, EmitError> {
+    let mut namer = Namer::new(dialect.reserved());
+    let entry = namer.fresh(&format!("coulis_{}", kernel.name));
+    let walker = Walker {
+        kernel,
+        dialect,
+        options,
+        namer,
+        defs: Definitions {
+            dialect,
+            types: BTreeSet::new(),
+            unaligned: BTreeSet::new(),
+            defined: HashMap::new(),
+            text: String::new(),
+        },
+        deps: DepsTable::default(),
+        functions: String::new(),
+        entry,
+        f: Frame { lines: Lines::in_function(), ..Frame::default() },
+    };
+    walker.kernel()
+}
+
+/// The variables that a call's arguments determine, in the order in which parameters name them.
+fn free_vars(kernel: &Kernel) -> Vec<Var> {
+    let mut vars: Vec<Var> = Vec::new();
+    let mut add = |expr: &Expr| {
+        coulis_ir::visit::for_each_expr(expr, &mut |e| {
+            if let Node::Var(var) = e.node()
+                && !vars.contains(var)
+            {
+                vars.push(var.clone());
+            }
+        });
+    };
+    for param in &kernel.params {
+        match param {
+            Param::Scalar(var) => add(&var.expr()),
+            Param::Buffer { buffer, .. } => {
+                buffer.shape.iter().chain(&buffer.strides).for_each(&mut add);
+                add(&buffer.elem_offset);
+            }
+        }
+    }
+    vars
+}
+
+impl Walker<'_> {
+    fn kernel(mut self) -> Result<Source, EmitError> {
+        let body = index::expand(self.kernel.body.clone());
+        let scalars = free_vars(self.kernel);
+        let mut buffers = Vec::new();
+        let used = deps::captures(&body, &Var::new("", DType::I64));
+        for (position, param) in
+            self.kernel.params.iter().filter_map(buffer_param).enumerate().collect::<Vec<_>>()
+        {
+            let (handle, buffer) = param;
+            buffers.push(Kernel::argument_name(handle).to_owned());
+            if !used.data.contains(&buffer.data.id()) || self.f.pointers.contains_key(&buffer.data.id()) {
+                continue;
+            }
+            let name = self.namer.fresh(Kernel::argument_name(handle));
+            let element = CTy::memory(buffer.dtype).name();
+            self.f.lines.statement(&format!("{element} *const {name} = ({element} *)buf[{position}]"));
+            let pointer = Pointer { name, dtype: buffer.dtype };
+            self.f.pointers.insert(buffer.data.id(), pointer);
+        }
+        for (position, var) in scalars.iter().enumerate() {
+            if !used.vars.contains(var) {
+                continue;
+            }
+            let name = self.namer.fresh(var.name());
+            let ty = CTy::carrier(var.dtype());
+            self.f.lines.statement(&format!(
+                "const {} {name} = ({})scalar[{position}]",
+                ty.name(),
+                ty.name()
+            ));
+            self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name)));
+        }
+        self.f.lines.statement("i32 failed = 0, *const status = &failed");
+        self.block(&body)?;
+        self.f.lines.statement("return failed");
+        let source = Source { text: self.text(), entry: self.entry.clone(), buffers, scalars };
+        Ok(source)
+    }
+
+    fn text(&mut self) -> String {
+        let mut text = String::new();
+        let _ =
+            writeln!(text, "/* {}: kernel `{}` */", self.dialect.name(), names::sanitised(&self.kernel.name));
+        text.push_str(self.dialect.prelude());
+        for ty in &self.defs.types {
+            let _ = writeln!(text, "{}", self.dialect.vector_type(*ty));
+        }
+        for ty in &self.defs.unaligned {
+            let _ = writeln!(text, "{}", self.dialect.unaligned_type(*ty, &format!("{}_u", ty.name())));
+        }
+        text.push_str(&self.defs.text);
+        text.push_str(&self.functions);
+        let body = std::mem::take(&mut self.f.lines).into_text();
+        let head = self.dialect.entry_head(&self.entry);
+        let _ = write!(text, "\n{head}\n{{\n{body}}}\n");
+        text
+    }
+
+    /// The value of an expression; named if it is shared or long.
+    fn value(&mut self, expr: &Expr) -> Result<Val, EmitError> {
+        if let Some(known) = self.known(expr) {
+            return Ok(known);
+        }
+        let val = if expr.lanes() == 1 { self.scalar(expr)? } else { self.vector(expr)? };
+        if self.f.inline > 0 || !self.deserves_name(expr, &val) {
+            return Ok(val);
+        }
+        let named = self.declare_val(&val);
+        if let Some(table) = self.f.memo.last_mut() {
+            table.insert(expr.clone(), named.clone());
+        }
+        Ok(named)
+    }
+
+    /// The text of a scalar expression.
+    fn code(&mut self, expr: &Expr) -> Result<Code, EmitError> {
+        let val = self.value(expr)?;
+        Ok(val.code().clone())
+    }
+
+    fn known(&self, expr: &Expr) -> Option<Val> {
+        self.f.memo.iter().rev().find_map(|table| table.get(expr)).cloned()
+    }
+
+    fn uses(&self, expr: &Expr) -> u32 {
+        self.f.uses.last().and_then(|table| table.get(expr)).copied().unwrap_or(0)
+    }
+
+    fn deserves_name(&self, expr: &Expr, val: &Val) -> bool {
+        let leaf = matches!(expr.node(), Node::Int(_) | Node::Float(_) | Node::Var(_) | Node::Let(..));
+        let register = matches!(expr.node(), Node::Load(b, _) if self.f.registers.contains_key(&b.data.id()));
+        if leaf || register {
+            return false;
+        }
+        if val.parts.iter().any(|part| part.code.text.len() > LONG) {
+            return true;
+        }
+        let cheap = expr.lanes() == 1
+            && !expr.dtype().is_float()
+            && val.code().text.len() <= 12
+            && !matches!(expr.node(), Node::Load(..));
+        self.uses(expr) > 1 && !cheap
+    }
+
+    /// Forgets named expressions that read that memory.
+    fn forget_memory(&mut self, data: VarId) {
+        let deps = &mut self.deps;
+        for table in &mut self.f.memo {
+            table.retain(|expr, _| !deps.of(expr).reads.contains(&data));
+        }
+    }
+
+    /// Forgets named expressions that use the variable.
+    fn forget_var(&mut self, var: VarId) {
+        let deps = &mut self.deps;
+        for table in &mut self.f.memo {
+            table.retain(|expr, _| !deps.of(expr).vars.contains(&var));
+        }
+    }
+
+    fn pointer(&self, buffer: &Buffer) -> Result<Pointer, EmitError> {
+        let found = self.f.pointers.get(&buffer.data.id()).cloned();
+        found.ok_or_else(|| EmitError::UnknownBuffer { name: buffer.name.clone() })
+    }
+
+    fn unsupported(&self, what: impl Into<String>) -> EmitError {
+        EmitError::Unsupported { dialect: self.dialect.name(), what: what.into() }
+    }
+
+    fn bad_shape(&self, what: &'static str, found: impl Into<String>) -> EmitError {
+        EmitError::Shape { kernel: self.kernel.name.clone(), what, found: found.into() }
+    }
+}
+
+fn buffer_param(param: &Param) -> Option<(&Var, &Buffer)> {
+    match param {
+        Param::Buffer { handle, buffer } => Some((handle, buffer)),
+        Param::Scalar(_) => None,
+    }
+}

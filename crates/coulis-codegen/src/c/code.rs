@@ -1,0 +1,145 @@
+//! Fragments of expressions with their precedence, and lines of statements.
+
+/// An expression's text and how tightly its outermost operator binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Text without a final `;`.
+    pub text: String,
+    /// Precedence; larger binds tighter.
+    pub prec: Prec,
+}
+
+/// Precedence of C operators, loosest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prec {
+    /// `?:`
+    Conditional,
+    /// `||`
+    Or,
+    /// `&&`
+    And,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// `&`
+    BitAnd,
+    /// `==`, `!=`
+    Equality,
+    /// `<` and its like
+    Relation,
+    /// `<<`, `>>`
+    Shift,
+    /// `+`, `-`
+    Sum,
+    /// `*`, `/`, `%`
+    Product,
+    /// casts, `!`, `-`
+    Unary,
+    /// names, literals, calls, subscripts
+    Primary,
+}
+
+impl Code {
+    /// A name, literal, call or subscript.
+    pub fn primary(text: impl Into<String>) -> Code {
+        Code { text: text.into(), prec: Prec::Primary }
+    }
+
+    /// The text, in parentheses unless it binds at least as tightly as `prec`.
+    pub fn at(&self, prec: Prec) -> String {
+        if self.prec >= prec { self.text.clone() } else { format!("({})", self.text) }
+    }
+
+    /// `a op b` of a left-associative operator.
+    pub fn infix(op: &str, prec: Prec, a: &Code, b: &Code) -> Code {
+        let chained = if a.prec == prec { prec } else { Prec::Unary };
+        let (left, right) = match prec {
+            Prec::Sum | Prec::Product => (prec, tighter(prec)),
+            Prec::Relation | Prec::Equality => (Prec::Sum, Prec::Sum),
+            Prec::And | Prec::Or if a.prec == prec => (prec, Prec::Equality),
+            Prec::And | Prec::Or => (Prec::Equality, Prec::Equality),
+            // Mixed bit operations read better, and warn less, with parentheses.
+            Prec::Shift | Prec::BitAnd | Prec::BitXor | Prec::BitOr => (chained, Prec::Unary),
+            Prec::Conditional | Prec::Unary | Prec::Primary => (Prec::Unary, Prec::Unary),
+        };
+        Code { text: format!("{} {op} {}", a.at(left), b.at(right)), prec }
+    }
+
+    /// A call.
+    pub fn call(name: &str, args: &[&Code]) -> Code {
+        let args: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
+        Code::primary(format!("{name}({})", args.join(", ")))
+    }
+
+    /// A C cast.
+    pub fn cast(ty: &str, a: &Code) -> Code {
+        Code { text: format!("({ty}){}", a.at(Prec::Unary)), prec: Prec::Unary }
+    }
+}
+
+fn tighter(prec: Prec) -> Prec {
+    if prec == Prec::Sum { Prec::Product } else { Prec::Unary }
+}
+
+/// Lines of a function's body, indented.
+#[derive(Debug, Default)]
+pub struct Lines {
+    text: String,
+    depth: usize,
+}
+
+impl Lines {
+    /// Lines at nesting depth 1.
+    pub fn in_function() -> Lines {
+        Lines { text: String::new(), depth: 1 }
+    }
+
+    /// No lines yet, one level deeper than these.
+    pub fn nested(&self) -> Lines {
+        Lines { text: String::new(), depth: self.depth + 1 }
+    }
+
+    /// The lines of another, as they are indented.
+    pub fn append(&mut self, other: Lines) {
+        self.text.push_str(&other.text);
+    }
+
+    /// One line as it is.
+    pub fn line(&mut self, text: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// One statement: the only place that writes the `;`.
+    pub fn statement(&mut self, text: &str) {
+        self.line(&format!("{text};"));
+    }
+
+    /// Opens a block: `head {`.
+    pub fn open(&mut self, head: &str) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+    }
+
+    /// Closes a block.
+    pub fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Closes a branch and opens the other.
+    pub fn otherwise(&mut self) {
+        self.depth -= 1;
+        self.line("} else {");
+        self.depth += 1;
+    }
+
+    /// All lines.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}

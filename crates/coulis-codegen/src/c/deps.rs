@@ -1,0 +1,281 @@
+//! What expressions and statements read, write and use: the facts behind sharing, captures and registers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use coulis_ir::visit::{stmt_children, stmt_exprs};
+use coulis_ir::{BinaryOp, Expr, LoopKind, Node, Stmt, Var, VarId};
+
+use crate::c::index;
+use crate::c::scalar::may_trap;
+
+/// Variables that an expression uses and memory that it reads, both by identity.
+#[derive(Debug, Default)]
+pub struct Deps {
+    /// Free variables.
+    pub vars: BTreeSet<VarId>,
+    /// Data pointers of loads.
+    pub reads: BTreeSet<VarId>,
+}
+
+/// Dependencies of expressions, each computed once.
+#[derive(Debug, Default)]
+pub struct DepsTable {
+    known: HashMap<Expr, Rc<Deps>>,
+}
+
+impl DepsTable {
+    /// Of one expression.
+    pub fn of(&mut self, expr: &Expr) -> Rc<Deps> {
+        if let Some(known) = self.known.get(expr) {
+            return known.clone();
+        }
+        let mut deps = Deps::default();
+        match expr.node() {
+            Node::Var(var) => {
+                deps.vars.insert(var.id());
+            }
+            Node::Load(buffer, _) => {
+                deps.reads.insert(buffer.data.id());
+            }
+            _ => {}
+        }
+        for child in expr.children() {
+            let below = self.of(child);
+            deps.vars.extend(&below.vars);
+            deps.reads.extend(&below.reads);
+        }
+        if let Node::Let(var, _, _) = expr.node() {
+            deps.vars.remove(&var.id());
+        }
+        let deps = Rc::new(deps);
+        self.known.insert(expr.clone(), deps.clone());
+        deps
+    }
+}
+
+/// Data pointers that the statement stores to.
+pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
+    if let Stmt::Store { buffer, .. } = stmt {
+        found.insert(buffer.data.id());
+    }
+    for child in stmt_children(stmt) {
+        stores(child, found);
+    }
+}
+
+/// How often each node is an operand, in the expressions of one block. Operands of a node that occurs twice count
+/// once, and so do those that only one arm of a conditional evaluates.
+pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> HashMap<Expr, u32> {
+    let mut counts = HashMap::new();
+    for expr in exprs {
+        count(expr, &mut counts);
+    }
+    counts
+}
+
+fn count(expr: &Expr, counts: &mut HashMap<Expr, u32>) {
+    let seen = counts.entry(expr.clone()).or_insert(0);
+    *seen += 1;
+    if *seen > 1 {
+        return;
+    }
+    match expr.node() {
+        Node::IfThenElse(cond, _, _) => count(cond, counts),
+        Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) if expr.lanes() == 1 && may_trap(b) => {
+            count(a, counts)
+        }
+        Node::Load(_, indices) => {
+            for at in indices {
+                match index::as_ramp(at) {
+                    Some((base, stride)) => {
+                        count(&base, counts);
+                        count(&stride, counts);
+                    }
+                    None => count(at, counts),
+                }
+            }
+        }
+        _ => {
+            for child in expr.children() {
+                count(child, counts);
+            }
+        }
+    }
+}
+
+/// What a statement uses from outside: scalar variables and data pointers, each in order of first occurrence.
+#[derive(Debug, Default)]
+pub struct Captures {
+    /// Variables.
+    pub vars: Vec<Var>,
+    /// Data pointers.
+    pub data: Vec<VarId>,
+}
+
+/// The captures of a parallel loop's body, its own index aside.
+pub fn captures(stmt: &Stmt, index: &Var) -> Captures {
+    let mut walk = CaptureWalk { bound: HashSet::from([index.id()]), ..CaptureWalk::default() };
+    walk.stmt(stmt);
+    walk.found
+}
+
+#[derive(Default)]
+struct CaptureWalk {
+    found: Captures,
+    /// Variables and data pointers that the statement binds itself.
+    bound: HashSet<VarId>,
+    seen: HashSet<Expr>,
+    taken: HashSet<VarId>,
+}
+
+impl CaptureWalk {
+    fn stmt(&mut self, stmt: &Stmt) {
+        if let Stmt::Allocate { buffer, .. } = stmt {
+            for extent in &buffer.shape {
+                self.expr(extent);
+            }
+            self.bound.insert(buffer.data.id());
+        }
+        for expr in stmt_exprs(stmt) {
+            self.expr(expr);
+        }
+        match stmt {
+            Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
+                self.bound.insert(var.id());
+            }
+            Stmt::Store { buffer, .. } => self.data(buffer.data.id()),
+            _ => {}
+        }
+        for child in stmt_children(stmt) {
+            self.stmt(child);
+        }
+    }
+
+    fn data(&mut self, id: VarId) {
+        if !self.bound.contains(&id) && self.taken.insert(id) {
+            self.found.data.push(id);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        if !self.seen.insert(expr.clone()) {
+            return;
+        }
+        match expr.node() {
+            Node::Var(var) if !self.bound.contains(&var.id()) && self.taken.insert(var.id()) => {
+                self.found.vars.push(var.clone());
+            }
+            Node::Load(buffer, _) => self.data(buffer.data.id()),
+            Node::Let(var, value, _) => {
+                self.expr(value);
+                self.bound.insert(var.id());
+            }
+            _ => {}
+        }
+        for child in expr.children() {
+            self.expr(child);
+        }
+    }
+}
+
+/// Accesses of local memory at constant places: `offset -> (lanes, stored)`, or `None` where some access is not of
+/// that kind, overlaps another in part, has another element type, or runs on another thread.
+pub fn constant_slots(body: &Stmt, data: VarId) -> Option<BTreeMap<i64, Slot>> {
+    let mut walk = SlotWalk { data, slots: BTreeMap::new(), dtype: None, good: true };
+    walk.stmt(body, false);
+    let mut end = i64::MIN;
+    for (offset, slot) in &walk.slots {
+        if *offset < end {
+            return None;
+        }
+        end = offset + i64::from(slot.lanes);
+    }
+    walk.good.then_some(walk.slots)
+}
+
+/// One constant place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Lanes; 1 where it is accessed as a scalar.
+    pub lanes: u32,
+    /// Whether anything stores to it.
+    pub stored: bool,
+    /// Bytes of the masks that are stored, where the buffer holds bools.
+    pub mask_bytes: u32,
+}
+
+struct SlotWalk {
+    data: VarId,
+    slots: BTreeMap<i64, Slot>,
+    dtype: Option<coulis_ir::DType>,
+    good: bool,
+}
+
+impl SlotWalk {
+    fn stmt(&mut self, stmt: &Stmt, parallel: bool) {
+        if !self.good {
+            return;
+        }
+        let parallel = parallel || matches!(stmt, Stmt::For { kind: LoopKind::Parallel, .. });
+        let mut seen = HashSet::new();
+        for expr in stmt_exprs(stmt) {
+            self.expr(expr, parallel, &mut seen);
+        }
+        match stmt {
+            Stmt::Store { buffer, indices, value } if buffer.data.id() == self.data => {
+                let bytes = index::mask_bytes(value).unwrap_or(1);
+                let lanes = value.lanes();
+                self.access(buffer.dtype, indices, lanes, Some(bytes), parallel);
+            }
+            Stmt::View { .. } | Stmt::AllocBuffer(_) | Stmt::Tile(_) => self.good = false,
+            _ => {}
+        }
+        for child in stmt_children(stmt) {
+            self.stmt(child, parallel);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, parallel: bool, seen: &mut HashSet<Expr>) {
+        if !seen.insert(expr.clone()) {
+            return;
+        }
+        if let Node::Load(buffer, indices) = expr.node()
+            && buffer.data.id() == self.data
+        {
+            self.access(buffer.dtype, indices, expr.lanes(), None, parallel);
+        }
+        for child in expr.children() {
+            self.expr(child, parallel, seen);
+        }
+    }
+
+    fn access(
+        &mut self,
+        dtype: coulis_ir::DType,
+        indices: &[Expr],
+        lanes: u32,
+        stored: Option<u32>,
+        parallel: bool,
+    ) {
+        let place = match indices {
+            [at] => index::constant_place(at),
+            _ => None,
+        };
+        let Some((offset, width)) = place else {
+            self.good = false;
+            return;
+        };
+        if parallel || width != lanes || *self.dtype.get_or_insert(dtype) != dtype {
+            self.good = false;
+            return;
+        }
+        let new = Slot { lanes, stored: stored.is_some(), mask_bytes: stored.unwrap_or(1) };
+        let slot = self.slots.entry(offset).or_insert(new);
+        if slot.lanes != lanes {
+            self.good = false;
+        }
+        slot.stored |= new.stored;
+        slot.mask_bytes = slot.mask_bytes.max(new.mask_bytes);
+    }
+}

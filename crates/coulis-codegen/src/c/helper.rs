@@ -1,0 +1,102 @@
+//! The helper functions that emitted text may call: a closed vocabulary that each dialect defines.
+//!
+//! A helper is defined in the text only if something calls it, before its first caller, after those it calls.
+
+use coulis_ir::{DType, Intrinsic};
+
+use crate::c::types::{CTy, VTy};
+
+/// Integer divisions, each defined for every operand: a zero divisor gives 0, and so does the remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Division {
+    /// Quotient truncated toward zero.
+    Div,
+    /// Remainder of the truncated quotient.
+    Mod,
+    /// Quotient rounded down.
+    FloorDiv,
+    /// Remainder of the floored quotient.
+    FloorMod,
+}
+
+/// One helper function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Helper {
+    /// The vector (or, at 0 lanes, the value) at a pointer to memory of that type. Bools give a byte mask.
+    Load(DType, u32),
+    /// Writes a vector at a pointer; the value has the carrier's type, for bools a byte mask.
+    Store(DType, u32),
+    /// The scalar in every lane.
+    Splat(VTy),
+    /// `mask ? a : b` by lanes; the mask has the shape of the operands.
+    Select(VTy),
+    /// `a < b ? a : b`.
+    Min(VTy),
+    /// `a > b ? a : b`.
+    Max(VTy),
+    /// Lanes `lanes * index ..` of a vector that has more: type of the piece, lanes of the whole, index.
+    Piece(VTy, u32, u32),
+    /// Two vectors of that type as one.
+    Concat(VTy),
+    /// Lane by lane conversion by C's rules, from the first type to the second; in range or rounded to nearest.
+    Convert(VTy, CTy),
+    /// Float to integer that truncates and saturates; NaN gives 0.
+    Saturate(VTy, CTy),
+    /// Rounds to a type that lives in memory only, and widens again.
+    Round(VTy, DType),
+    /// A conversion that rounds inexact results to odd, so that a second rounding is right: `f64` to `f32`, or a
+    /// 64-bit integer to `f64`.
+    Odd(VTy),
+    /// An integer division.
+    Divide(Division, VTy),
+    /// Lane by lane function of floats or integers.
+    Math(Intrinsic, VTy),
+    /// Memory for that many elements of so many bytes, 64-byte aligned; null where there is none.
+    Alloc,
+    /// Gives memory back.
+    Free,
+}
+
+impl Helper {
+    /// Name in the text; all begin with `cx_`.
+    pub fn name(&self) -> String {
+        let lanes = |n: &u32| if *n == 0 { String::new() } else { format!("x{n}") };
+        let short = |d: &DType| d.short_name();
+        match self {
+            Helper::Load(d, n) => format!("cx_load_{}{}", short(d), lanes(n)),
+            Helper::Store(d, n) => format!("cx_store_{}{}", short(d), lanes(n)),
+            Helper::Splat(v) => format!("cx_splat_{}", v.name()),
+            Helper::Select(v) => format!("cx_select_{}", v.name()),
+            Helper::Min(v) => format!("cx_min_{}", v.name()),
+            Helper::Max(v) => format!("cx_max_{}", v.name()),
+            Helper::Piece(v, of, index) => format!("cx_piece{index}_of{of}_{}", v.name()),
+            Helper::Concat(v) => format!("cx_concat_{}", v.name()),
+            Helper::Convert(v, to) => format!("cx_convert_{}_{}", v.name(), to.name()),
+            Helper::Saturate(v, to) => format!("cx_saturate_{}_{}", v.name(), to.name()),
+            Helper::Round(v, d) => format!("cx_round_{}_{}", v.name(), short(d)),
+            Helper::Odd(v) => format!("cx_odd_{}", v.name()),
+            Helper::Divide(division, v) => {
+                let kind = match division {
+                    Division::Div => "div",
+                    Division::Mod => "mod",
+                    Division::FloorDiv => "floordiv",
+                    Division::FloorMod => "floormod",
+                };
+                format!("cx_{kind}_{}", v.name())
+            }
+            Helper::Math(intrinsic, v) => format!("cx_{}_{}", intrinsic.name(), v.name()),
+            Helper::Alloc => "cx_alloc".to_owned(),
+            Helper::Free => "cx_free".to_owned(),
+        }
+    }
+}
+
+/// What a definition refers to: names of other helpers and of vector types, which are defined before it.
+pub trait Needs {
+    /// The name of another helper.
+    fn helper(&mut self, helper: Helper) -> Result<String, crate::EmitError>;
+    /// The name of a type.
+    fn ty(&mut self, ty: VTy) -> String;
+    /// The name of the same type, aligned to its lanes only and allowed to alias others: for memory.
+    fn unaligned(&mut self, ty: VTy) -> String;
+}

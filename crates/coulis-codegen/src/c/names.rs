@@ -1,0 +1,80 @@
+//! Names in emitted text: legal identifiers, unique in the translation unit, none of the dialect's own words.
+
+use std::collections::{HashMap, HashSet};
+
+/// Hands out names.
+#[derive(Debug, Default)]
+pub struct Namer {
+    taken: HashSet<String>,
+    /// The number to try next after a name.
+    next: HashMap<String, u32>,
+}
+
+impl Namer {
+    /// A namer that never gives out a word of `reserved`.
+    pub fn new(reserved: &[&str]) -> Namer {
+        Namer { taken: reserved.iter().map(|word| (*word).to_owned()).collect(), next: HashMap::new() }
+    }
+
+    /// A name like `hint`: other characters become `_`, a number is appended where the name is taken.
+    pub fn fresh(&mut self, hint: &str) -> String {
+        let base = sanitised(hint);
+        if self.taken.insert(base.clone()) {
+            return base;
+        }
+        let number = self.next.entry(base.clone()).or_insert(1);
+        loop {
+            let name = format!("{base}_{number}");
+            *number += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// `hint` as an identifier that is neither a type name of the text (`f32`, `i8x16`) nor begins as a helper's
+/// (`cx_`) or the compiler's own (`_`).
+pub fn sanitised(hint: &str) -> String {
+    let mut name: String =
+        hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(64).collect();
+    let first_is_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !first_is_letter || name.starts_with("cx_") {
+        name.insert_str(0, "v_");
+    }
+    if is_type_name(&name) {
+        name.push('_');
+    }
+    name
+}
+
+fn is_type_name(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(['i', 'u', 'f']) else { return false };
+    !rest.is_empty()
+        && rest.chars().all(|c| c.is_ascii_digit() || c == 'x' || c == '_')
+        && ["8", "16", "32", "64"].iter().any(|w| rest.starts_with(w))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_identifiers_and_never_repeat() {
+        let mut namer = Namer::new(&["int", "for"]);
+        let check = |namer: &mut Namer, hint: &str, want: &str| assert_eq!(namer.fresh(hint), want);
+        check(&mut namer, "S.rf", "S_rf");
+        check(&mut namer, "S.rf", "S_rf_1");
+        check(&mut namer, "S_rf_1", "S_rf_1_1");
+        check(&mut namer, "int", "int_1");
+        check(&mut namer, "f32", "f32_");
+        check(&mut namer, "i8x16", "i8x16_");
+        check(&mut namer, "i", "i");
+        check(&mut namer, "i_8", "i_8");
+        check(&mut namer, "2x", "v_2x");
+        check(&mut namer, "é", "v__");
+        check(&mut namer, "", "v_");
+        check(&mut namer, "cx_min", "v_cx_min");
+        check(&mut namer, "__attribute__", "v___attribute__");
+    }
+}

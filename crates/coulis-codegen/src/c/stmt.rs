@@ -1,0 +1,454 @@
+//! Statements.
+
+use coulis_ir::visit::stmt_children;
+use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
+
+use crate::EmitError;
+use crate::c::code::{Code, Prec};
+use crate::c::deps::{self, Slot, constant_slots, stores};
+use crate::c::helper::{Helper, Needs as _};
+use crate::c::scalar::is_plain;
+use crate::c::types::{CTy, VTy, part_lanes};
+use crate::c::value::{Part, Val};
+use crate::c::vector::{offset, strided};
+use crate::c::{Pointer, Registers, Walker, index};
+
+/// Arrays of up to this many bytes live on the stack; larger ones are allocated.
+const STACK_BYTES: i64 = 16 * 1024;
+
+impl Walker<'_> {
+    /// A statement in a block of its own: names do not leave it.
+    pub(super) fn block(&mut self, stmt: &Stmt) -> Result<(), EmitError> {
+        let mut exprs = Vec::new();
+        direct_exprs(stmt, &mut exprs);
+        self.f.uses.push(deps::count_uses(&exprs));
+        self.f.memo.push(Default::default());
+        let n_arrays = self.f.arrays.len();
+        let result = self.stmt(stmt);
+        for data in self.f.arrays.drain(n_arrays..) {
+            self.f.pointers.remove(&data);
+        }
+        self.f.memo.pop();
+        self.f.uses.pop();
+        result
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), EmitError> {
+        match stmt {
+            Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s)),
+            Stmt::For { var, min, extent, kind, body } => self.for_(var, min, extent, *kind, body),
+            Stmt::If { cond, then, otherwise } => self.if_(cond, then, otherwise.as_deref()),
+            Stmt::Store { buffer, indices, value } => match indices.as_slice() {
+                [at] => self.store(buffer, at, value),
+                _ => Err(self.bad_shape("a store", format!("{} indices", indices.len()))),
+            },
+            Stmt::Let { var, value, body } => {
+                let val = self.value(value)?;
+                self.bind(var, val)?;
+                self.stmt(body)
+            }
+            Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
+            Stmt::Annotate { body, .. } => self.stmt(body),
+            Stmt::LaunchThread { .. }
+            | Stmt::Sync(_)
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_) => Err(self.unsupported(format!("`{}`", stmt.kind_name()))),
+        }
+    }
+
+    /// A new constant of the variable's name.
+    fn bind(&mut self, var: &Var, mut val: Val) -> Result<(), EmitError> {
+        for part in &mut val.parts {
+            let ty = VTy { ty: val.ty, lanes: part.lanes };
+            let spelled = if ty.lanes > 0 { self.defs.ty(ty) } else { ty.name() };
+            let name = self.namer.fresh(var.name());
+            self.f.lines.statement(&format!("const {spelled} {name} = {}", part.code.text));
+            part.code = Code::primary(name);
+        }
+        self.forget_var(var.id());
+        self.f.vars.insert(var.id(), val);
+        Ok(())
+    }
+
+    fn if_(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<(), EmitError> {
+        let cond = self.code(cond)?;
+        self.f.lines.open(&format!("if ({})", cond.text));
+        self.block(then)?;
+        if let Some(otherwise) = otherwise {
+            self.f.lines.otherwise();
+            self.block(otherwise)?;
+        }
+        self.f.lines.close();
+        Ok(())
+    }
+
+    fn for_(
+        &mut self,
+        var: &Var,
+        min: &Expr,
+        extent: &Expr,
+        kind: LoopKind,
+        body: &Stmt,
+    ) -> Result<(), EmitError> {
+        match index::constant(extent) {
+            Some(count) if count <= 0 => return Ok(()),
+            Some(1) => {
+                let val = self.value(min)?;
+                self.bind(var, val)?;
+                return self.block(body);
+            }
+            _ => {}
+        }
+        match kind {
+            LoopKind::Parallel if !self.f.parallel => return self.parallel_loop(var, min, extent, body),
+            LoopKind::Serial | LoopKind::Parallel | LoopKind::Unrolled => {}
+            LoopKind::Vectorized => return Err(self.unsupported("vectorized loops; they are lowered first")),
+        }
+        let start = self.code(min)?;
+        let end = self.code(&index::end(min, extent))?;
+        self.serial_loop(var, &start, end, body)
+    }
+
+    /// `for (var = start; var < end; ++var)`.
+    pub(super) fn serial_loop(
+        &mut self,
+        var: &Var,
+        start: &Code,
+        end: Code,
+        body: &Stmt,
+    ) -> Result<(), EmitError> {
+        let ty = CTy::carrier(var.dtype());
+        let end = self.simple(ty, end);
+        let mut stored = Default::default();
+        stores(body, &mut stored);
+        for data in &stored {
+            self.forget_memory(*data);
+        }
+        self.forget_var(var.id());
+        let promoted = self.promote_for_loop(body)?;
+        let name = self.namer.fresh(var.name());
+        self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name.clone())));
+        let bound = end.at(Prec::Sum);
+        self.f.lines.open(&format!(
+            "for ({} {name} = {}; {name} < {bound}; ++{name})",
+            ty.name(),
+            start.text
+        ));
+        self.block(body)?;
+        self.f.lines.close();
+        self.forget_var(var.id());
+        for buffer in promoted {
+            self.write_back(&buffer)?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        let lanes = at.lanes().max(value.lanes());
+        let result = if lanes == 1 {
+            self.store_scalar(buffer, at, value)
+        } else if at.lanes() == 1 {
+            Err(self.bad_shape("a store", format!("{} lanes to one place", value.lanes())))
+        } else {
+            self.store_vector(buffer, at, &value.clone().broadcast_to(lanes))
+        };
+        self.forget_memory(buffer.data.id());
+        result
+    }
+
+    fn store_scalar(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        let code = self.code(value)?;
+        if let Some(registers) = self.f.registers.get(&buffer.data.id()) {
+            let slot = index::constant(at).and_then(|offset| registers.slots.get(&offset));
+            let Some((_, val)) = slot else {
+                return Err(self.bad_shape("an access of registers", format!("index {at:?}")));
+            };
+            let name = val.code().text.clone();
+            self.f.lines.statement(&format!("{name} = {}", code.text));
+            return Ok(());
+        }
+        let at = self.code(at)?;
+        self.store_element(buffer, &at, &code)
+    }
+
+    fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
+        if is_plain(buffer.dtype) || buffer.dtype == DType::Bool {
+            let base = self.base(buffer)?;
+            self.f.lines.statement(&format!("{base}[{}] = {}", at.text, code.text));
+            return Ok(());
+        }
+        let address = self.address(buffer, at)?;
+        let name = self.defs.helper(Helper::Store(buffer.dtype, 0))?;
+        self.f.lines.statement(&Code::call(&name, &[&address, code]).text);
+        Ok(())
+    }
+
+    fn store_vector(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        let mut val = self.value(value)?;
+        let registers = self.f.registers.get(&buffer.data.id()).cloned();
+        if buffer.dtype == DType::Bool {
+            let slot = index::constant_place(at).map(|(offset, _)| offset);
+            let bytes =
+                registers.as_ref().and_then(|r| r.slots.get(&slot?)).map_or(1, |(slot, _)| slot.mask_bytes);
+            val = self.mask_as(&val, bytes)?;
+        }
+        // The parts are stored one after another: what a later part reads must not have been overwritten.
+        if val.parts.len() > 1 && self.reads_elsewhere(value, buffer, at) {
+            val = self.declare_val(&val);
+        }
+        if let Some(registers) = registers {
+            let place = index::constant_place(at);
+            let slot = place.and_then(|(offset, _)| registers.slots.get(&offset));
+            let Some((_, variable)) = slot else {
+                return Err(self.bad_shape("an access of registers", format!("index {at:?}")));
+            };
+            for (target, source) in variable.parts.iter().zip(&val.parts) {
+                self.f.lines.statement(&format!("{} = {}", target.code.text, source.code.text));
+            }
+            return Ok(());
+        }
+        let index_ty = CTy::carrier(at.dtype());
+        match index::as_ramp(at) {
+            Some((base, stride)) if index::constant(&stride) == Some(1) => {
+                let base = self.code(&base)?;
+                let base = if val.parts.len() == 1 { base } else { self.simple(index_ty, base) };
+                let mut first = 0;
+                for part in &val.parts {
+                    let address = self.address(buffer, &offset(&base, first))?;
+                    let name = self.defs.helper(Helper::Store(buffer.dtype, part.lanes))?;
+                    self.f.lines.statement(&Code::call(&name, &[&address, &part.code]).text);
+                    first += part.lanes;
+                }
+                Ok(())
+            }
+            ramp => {
+                let places = match ramp {
+                    Some((base, stride)) => {
+                        let step = index::constant(&stride);
+                        let (base, stride) = (self.code(&base)?, self.code(&stride)?);
+                        let (base, stride) = (self.simple(index_ty, base), self.simple(index_ty, stride));
+                        strided(&base, &stride, step, at.lanes())
+                    }
+                    None => self.lane_codes(at)?,
+                };
+                let val = self.declare_val(&val);
+                let lanes = val.parts.iter().flat_map(|p| (0..p.lanes).map(move |lane| (p, lane)));
+                for ((part, lane), place) in lanes.zip(&places) {
+                    let mask = buffer.dtype == DType::Bool;
+                    let text = format!("{}[{lane}]{}", part.code.text, if mask { " & 1" } else { "" });
+                    self.store_element(buffer, place, &Code::primary(text))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the value reads the buffer's memory at another index than `at`.
+    fn reads_elsewhere(&mut self, value: &Expr, buffer: &Buffer, at: &Expr) -> bool {
+        if !self.deps.of(value).reads.contains(&buffer.data.id()) {
+            return false;
+        }
+        let mut elsewhere = false;
+        coulis_ir::visit::for_each_expr(value, &mut |e| {
+            if let Node::Load(source, indices) = e.node()
+                && source.data == buffer.data
+            {
+                elsewhere |= source.dtype != buffer.dtype || indices.as_slice() != [at.clone()];
+            }
+        });
+        elsewhere
+    }
+
+    fn allocate(&mut self, buffer: &Buffer, body: &Stmt) -> Result<(), EmitError> {
+        let data = buffer.data.id();
+        let length = buffer.shape.iter().try_fold(1i64, |n, e| n.checked_mul(index::constant(e)?.max(0)));
+        let element = CTy::memory(buffer.dtype);
+        let bytes = length.and_then(|n| n.checked_mul(i64::from(element.bytes())));
+        self.forget_memory(data);
+        let fits = bytes.is_some_and(|bytes| bytes <= STACK_BYTES);
+        if !fits || (buffer.scope == MemScope::Global && bytes.is_none_or(|bytes| bytes > 4096)) {
+            return self.allocate_on_heap(buffer, body);
+        }
+        let name = self.namer.fresh(&buffer.name);
+        let pointer = Pointer { name: name.clone(), dtype: buffer.dtype };
+        self.f.pointers.insert(data, pointer);
+        if let Some(slots) = constant_slots(body, data) {
+            let registers = self.declare_registers(buffer, slots, None)?;
+            self.f.registers.insert(data, registers);
+            let result = self.stmt(body);
+            self.f.registers.remove(&data);
+            self.f.pointers.remove(&data);
+            return result;
+        }
+        let array = self.dialect.local_array(element.name(), &name, length.unwrap_or(0).max(1) as u64);
+        self.f.lines.statement(&array);
+        self.f.arrays.push(data);
+        self.stmt(body)
+    }
+
+    fn allocate_on_heap(&mut self, buffer: &Buffer, body: &Stmt) -> Result<(), EmitError> {
+        let element = CTy::memory(buffer.dtype).name();
+        let mut length = Code::primary("1");
+        for extent in &buffer.shape {
+            let wide = index::fold(&extent.clone().cast(DType::I64));
+            let code = self.code(&wide)?;
+            length = if length.text == "1" { code } else { Code::infix("*", Prec::Product, &length, &code) };
+        }
+        let (alloc, free) = (self.defs.helper(Helper::Alloc)?, self.defs.helper(Helper::Free)?);
+        let name = self.namer.fresh(&buffer.name);
+        let size = Code::primary(format!("(i64)sizeof({element})"));
+        let call = Code::call(&alloc, &[&length, &size]);
+        self.f.lines.statement(&format!("{element} *const {name} = ({element} *){}", call.text));
+        let pointer = Pointer { name: name.clone(), dtype: buffer.dtype };
+        self.f.pointers.insert(buffer.data.id(), pointer);
+        self.f.lines.open(&format!("if ({name})"));
+        self.block(body)?;
+        self.f.lines.statement(&format!("{free}({name})"));
+        self.f.lines.otherwise();
+        self.f.lines.statement("*status = 1");
+        self.f.lines.close();
+        self.f.pointers.remove(&buffer.data.id());
+        Ok(())
+    }
+
+    /// Moves local arrays, of which the loop accesses constant places only, to registers; the arrays moved.
+    fn promote_for_loop(&mut self, body: &Stmt) -> Result<Vec<Buffer>, EmitError> {
+        let mut promoted = Vec::new();
+        for data in self.f.arrays.clone() {
+            if self.f.registers.contains_key(&data) {
+                continue;
+            }
+            let Some(buffer) = find_buffer(body, data) else { continue };
+            let Some(slots) = constant_slots(body, data) else { continue };
+            let registers = self.declare_registers(&buffer, slots, Some(()))?;
+            self.f.registers.insert(data, registers);
+            promoted.push(buffer);
+        }
+        Ok(promoted)
+    }
+
+    /// One variable a slot, holding the array's contents, or zero where there is no array.
+    fn declare_registers(
+        &mut self,
+        buffer: &Buffer,
+        slots: std::collections::BTreeMap<i64, Slot>,
+        array: Option<()>,
+    ) -> Result<Registers, EmitError> {
+        let pointer = self.pointer(buffer)?;
+        let mut registers = Registers { slots: Default::default() };
+        for (first, slot) in slots {
+            let ty = match (buffer.dtype, slot.lanes) {
+                (DType::Bool, 1) => CTy::Bool,
+                (DType::Bool, _) => CTy::signed(slot.mask_bytes),
+                _ => CTy::carrier(buffer.dtype),
+            };
+            let hint = format!("{}_{first}", pointer.name);
+            let mut parts = Vec::new();
+            if slot.lanes == 1 {
+                let start = match array {
+                    Some(()) => self.element(buffer, &Code::primary(first.to_string()))?.text,
+                    None => "0".to_owned(),
+                };
+                let name = self.namer.fresh(&hint);
+                self.f.lines.statement(&format!("{} {name} = {start}", ty.name()));
+                parts.push(Part { lanes: 0, code: Code::primary(name) });
+            } else {
+                let loaded = match array {
+                    Some(()) => {
+                        let at = Expr::ramp(
+                            Expr::int_of(i128::from(first), DType::I64),
+                            Expr::int_of(1, DType::I64),
+                            slot.lanes,
+                        );
+                        let val = self.value(&Expr::load(buffer.clone(), vec![at]))?;
+                        Some(if buffer.dtype == DType::Bool {
+                            self.mask_as(&val, slot.mask_bytes)?
+                        } else {
+                            val
+                        })
+                    }
+                    None => None,
+                };
+                let widths = part_lanes(slot.lanes, ty.bytes(), self.options.vector_bytes);
+                for (position, lanes) in widths.into_iter().enumerate() {
+                    let start = match &loaded {
+                        Some(val) => val.parts[position].code.text.clone(),
+                        None => "{0}".to_owned(),
+                    };
+                    let name = self.namer.fresh(&hint);
+                    let spelled = self.defs.ty(VTy::vector(ty, lanes));
+                    self.f.lines.statement(&format!("{spelled} {name} = {start}"));
+                    parts.push(Part { lanes, code: Code::primary(name) });
+                }
+            }
+            registers.slots.insert(first, (slot, Val { ty, parts, uniform: None }));
+        }
+        Ok(registers)
+    }
+
+    /// Stores registers that the loop changed to their array again.
+    fn write_back(&mut self, buffer: &Buffer) -> Result<(), EmitError> {
+        let Some(registers) = self.f.registers.remove(&buffer.data.id()) else { return Ok(()) };
+        self.forget_memory(buffer.data.id());
+        for (first, (slot, val)) in registers.slots {
+            if !slot.stored {
+                continue;
+            }
+            if slot.lanes == 1 {
+                self.store_element(buffer, &Code::primary(first.to_string()), val.code())?;
+                continue;
+            }
+            let val = if buffer.dtype == DType::Bool { self.mask_as(&val, 1)? } else { val };
+            let mut at = first;
+            for part in &val.parts {
+                let address = self.address(buffer, &Code::primary(at.to_string()))?;
+                let name = self.defs.helper(Helper::Store(buffer.dtype, part.lanes))?;
+                self.f.lines.statement(&Code::call(&name, &[&address, &part.code]).text);
+                at += i64::from(part.lanes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The expressions that a block evaluates itself, those of nested blocks aside.
+fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
+    match stmt {
+        Stmt::For { min, extent, .. } => {
+            found.push(min.clone());
+            found.push(index::end(min, extent));
+        }
+        Stmt::If { cond, .. } => found.push(cond.clone()),
+        Stmt::Store { indices, value, .. } => {
+            found.push(value.clone());
+            for at in indices {
+                match index::as_ramp(at) {
+                    Some((base, stride)) => found.extend([base, stride]),
+                    None => found.push(at.clone()),
+                }
+            }
+        }
+        Stmt::Let { value, body, .. } => {
+            found.push(value.clone());
+            direct_exprs(body, found);
+        }
+        Stmt::Seq(_) | Stmt::Allocate { .. } | Stmt::Annotate { .. } => {
+            stmt_children(stmt).into_iter().for_each(|child| direct_exprs(child, found));
+        }
+        Stmt::LaunchThread { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Sync(_) => {}
+    }
+}
+
+/// A buffer on that memory which the statement accesses.
+fn find_buffer(stmt: &Stmt, data: VarId) -> Option<Buffer> {
+    coulis_ir::visit::buffers_of(stmt).into_iter().find(|b| b.data.id() == data)
+}

@@ -1,0 +1,249 @@
+//! Values in text: one fragment for a scalar, one a part for a vector; and how parts change shape.
+
+use crate::EmitError;
+use crate::c::Walker;
+use crate::c::code::Code;
+use crate::c::helper::{Helper, Needs as _};
+use crate::c::types::{CTy, VTy, part_lanes};
+
+/// A value.
+#[derive(Clone, Debug)]
+pub struct Val {
+    /// Type of each lane; a signed integer for masks.
+    pub ty: CTy,
+    /// Parts in order; one of 0 lanes for a scalar.
+    pub parts: Vec<Part>,
+    /// The scalar, where it is known that all lanes hold it (a scalar bool for masks).
+    pub uniform: Option<Code>,
+}
+
+/// Consecutive lanes.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// How many; 0 for a scalar.
+    pub lanes: u32,
+    /// Text.
+    pub code: Code,
+}
+
+impl Val {
+    /// A scalar.
+    pub fn scalar(ty: CTy, code: Code) -> Val {
+        Val { ty, parts: vec![Part { lanes: 0, code }], uniform: None }
+    }
+
+    /// The text of a scalar (of a vector's first part).
+    pub fn code(&self) -> &Code {
+        &self.parts[0].code
+    }
+
+    /// The type of a part.
+    pub fn part_ty(&self, part: &Part) -> VTy {
+        VTy { ty: self.ty, lanes: part.lanes }
+    }
+
+    /// A vector's lanes in all.
+    pub fn lanes(&self) -> u32 {
+        self.parts.iter().map(|p| p.lanes).sum()
+    }
+}
+
+/// What one step of a conversion does to each part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// C's conversion.
+    Convert(CTy),
+    /// Truncation with saturation, to an integer of the same width.
+    Saturate(CTy),
+    /// Rounding to odd, into the next narrower format that holds it.
+    Odd(CTy),
+}
+
+impl Step {
+    fn target(self) -> CTy {
+        match self {
+            Step::Convert(ty) | Step::Saturate(ty) | Step::Odd(ty) => ty,
+        }
+    }
+
+    fn helper(self, from: VTy) -> Helper {
+        match self {
+            Step::Convert(ty) => Helper::Convert(from, ty),
+            Step::Saturate(ty) => Helper::Saturate(from, ty),
+            Step::Odd(_) => Helper::Odd(from),
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// Each part through a helper of one argument that keeps the shape.
+    pub fn map_parts(
+        &mut self,
+        val: &Val,
+        ty: CTy,
+        helper: impl Fn(VTy) -> Helper,
+    ) -> Result<Val, EmitError> {
+        let mut parts = Vec::new();
+        for part in &val.parts {
+            let name = self.defs.helper(helper(val.part_ty(part)))?;
+            parts.push(Part { lanes: part.lanes, code: Code::call(&name, &[&part.code]) });
+        }
+        Ok(Val { ty, parts, uniform: None })
+    }
+
+    /// The parts of two values of the same shape through a helper of two arguments, which may give another type.
+    pub fn zip_parts(
+        &mut self,
+        a: &Val,
+        b: &Val,
+        ty: CTy,
+        combine: impl Fn(&mut Walker, VTy, &Code, &Code) -> Result<Code, EmitError>,
+    ) -> Result<Val, EmitError> {
+        let mut parts = Vec::new();
+        for (x, y) in a.parts.iter().zip(&b.parts) {
+            let code = combine(self, a.part_ty(x), &x.code, &y.code)?;
+            parts.push(Part { lanes: x.lanes, code });
+        }
+        Ok(Val { ty, parts, uniform: None })
+    }
+
+    /// The scalar in every lane; `code` is evaluated once.
+    pub fn splat(&mut self, ty: CTy, code: Code, lanes: u32) -> Result<Val, EmitError> {
+        let widths = part_lanes(lanes, ty.bytes(), self.options.vector_bytes);
+        let code = if widths.len() > 1 { self.simple(ty, code) } else { code };
+        let mut parts = Vec::new();
+        for n in widths {
+            let name = self.defs.helper(Helper::Splat(VTy::vector(ty, n)))?;
+            parts.push(Part { lanes: n, code: Code::call(&name, &[&code]) });
+        }
+        Ok(Val { ty, parts, uniform: Some(code) })
+    }
+
+    /// A mask of lanes of `bytes` bytes, all of them the scalar bool.
+    pub fn splat_mask(&mut self, cond: Code, bytes: u32, lanes: u32) -> Result<Val, EmitError> {
+        let ty = CTy::signed(bytes);
+        let lane = match cond.text.as_str() {
+            "0" => Code::primary("0"),
+            "1" => Code::primary("-1"),
+            _ => Code {
+                text: format!("-({}){}", ty.name(), cond.at(crate::c::code::Prec::Unary)),
+                prec: crate::c::code::Prec::Unary,
+            },
+        };
+        let mut val = self.splat(ty, lane, lanes)?;
+        val.uniform = Some(cond);
+        Ok(val)
+    }
+
+    /// The mask with lanes of `bytes` bytes.
+    pub fn mask_as(&mut self, mask: &Val, bytes: u32) -> Result<Val, EmitError> {
+        if mask.ty.bytes() == bytes {
+            return Ok(mask.clone());
+        }
+        match &mask.uniform {
+            Some(cond) => self.splat_mask(cond.clone(), bytes, mask.lanes()),
+            None => self.step(mask, Step::Convert(CTy::signed(bytes))),
+        }
+    }
+
+    /// One conversion of every lane; parts are split or joined where the width of lanes changes.
+    pub fn step(&mut self, val: &Val, step: Step) -> Result<Val, EmitError> {
+        let to = step.target();
+        if val.ty == to && step == Step::Convert(to) {
+            return Ok(val.clone());
+        }
+        let wanted = part_lanes(val.lanes(), to.bytes(), self.options.vector_bytes);
+        let mut converted = Vec::new();
+        let mut next = wanted.iter().copied();
+        for part in &val.parts {
+            let from = val.part_ty(part);
+            let first =
+                if to.bytes() > val.ty.bytes() { next.next().unwrap_or(part.lanes) } else { part.lanes };
+            if first >= part.lanes {
+                let name = self.defs.helper(step.helper(from))?;
+                converted.push(Part { lanes: part.lanes, code: Code::call(&name, &[&part.code]) });
+                continue;
+            }
+            // A wider type: this part becomes several.
+            let whole = self.simple_vector(from, part.code.clone());
+            let piece = VTy { lanes: first, ..from };
+            let name = self.defs.helper(step.helper(piece))?;
+            for index in 0..part.lanes / first {
+                if index > 0 {
+                    next.next();
+                }
+                let cut = self.defs.helper(Helper::Piece(piece, part.lanes, index))?;
+                let code = Code::call(&name, &[&Code::call(&cut, &[&whole])]);
+                converted.push(Part { lanes: first, code });
+            }
+        }
+        self.join(to, converted, &wanted)
+    }
+
+    /// Joins parts pairwise until they have the wanted lanes.
+    fn join(&mut self, ty: CTy, parts: Vec<Part>, wanted: &[u32]) -> Result<Val, EmitError> {
+        let mut joined = Vec::new();
+        let mut rest = parts.into_iter();
+        for &lanes in wanted {
+            let mut group: Vec<Part> = Vec::new();
+            while group.iter().map(|p| p.lanes).sum::<u32>() < lanes {
+                match rest.next() {
+                    Some(part) => group.push(part),
+                    None => break,
+                }
+            }
+            while group.len() > 1 {
+                let mut halves = Vec::new();
+                for pair in group.chunks(2) {
+                    match pair {
+                        [a, b] => {
+                            let name = self.defs.helper(Helper::Concat(VTy { ty, lanes: a.lanes }))?;
+                            let code = Code::call(&name, &[&a.code, &b.code]);
+                            halves.push(Part { lanes: a.lanes + b.lanes, code });
+                        }
+                        _ => halves.extend(pair.iter().cloned()),
+                    }
+                }
+                group = halves;
+            }
+            joined.append(&mut group);
+        }
+        Ok(Val { ty, parts: joined, uniform: None })
+    }
+
+    /// `code` as text that may be repeated: itself where it is short and binds tightly, else a new name.
+    pub fn simple(&mut self, ty: CTy, code: Code) -> Code {
+        let repeatable =
+            code.prec >= crate::c::code::Prec::Unary && code.text.len() <= 16 && !code.text.contains('(');
+        if repeatable || self.f.inline > 0 { code } else { self.declare(VTy::scalar(ty), &code) }
+    }
+
+    /// The same for a vector.
+    pub fn simple_vector(&mut self, ty: VTy, code: Code) -> Code {
+        let is_name = code.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if is_name || self.f.inline > 0 { code } else { self.declare(ty, &code) }
+    }
+
+    /// A new constant of that value.
+    pub fn declare(&mut self, ty: VTy, code: &Code) -> Code {
+        let name = self.namer.fresh("t");
+        let spelled = if ty.lanes > 0 { self.defs.ty(ty) } else { ty.name() };
+        self.f.lines.statement(&format!("const {spelled} {name} = {}", code.text));
+        Code::primary(name)
+    }
+
+    /// Gives every part a name.
+    pub fn declare_val(&mut self, val: &Val) -> Val {
+        let mut named = val.clone();
+        let mut last: Option<(Part, Code)> = None;
+        for part in &mut named.parts {
+            let code = match &last {
+                Some((same, name)) if same.lanes == part.lanes && same.code == part.code => name.clone(),
+                _ => self.declare(VTy { ty: val.ty, lanes: part.lanes }, &part.code),
+            };
+            last = Some((part.clone(), code.clone()));
+            part.code = code;
+        }
+        named
+    }
+}

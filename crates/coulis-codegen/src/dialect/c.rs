@@ -1,0 +1,168 @@
+//! C without headers, with the vector extensions that gcc and clang share.
+//!
+//! Entry: `i32 NAME(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)`; the result is 0, or 1
+//! when memory for temporaries ran out. Needs `-fwrapv`: integers wrap. gcc's names of x86 builtins stand behind
+//! `CX_GCC_...` macros where its generic conversion is slow; clang's generic conversion is good.
+
+mod arithmetic;
+mod convert;
+mod math;
+mod memory;
+
+use crate::EmitError;
+use crate::c::helper::{Helper, Needs};
+use crate::c::types::VTy;
+use crate::dialect::Dialect;
+
+/// The dialect.
+pub struct C;
+
+const PRELUDE: &str = "\
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef void (*coulis_body)(void *ctx, i64 begin, i64 end);
+typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, void *ctx);
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__)
+#define CX_GCC_AVX512 1
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
+#define CX_GCC_AVX2 1
+#endif
+";
+
+const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "char",
+    "const",
+    "constexpr",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "main",
+    "nullptr",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "thread_local",
+    "true",
+    "typedef",
+    "typeof",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "linux",
+    "unix",
+    "buf",
+    "scalar",
+    "pf",
+    "pool",
+    "ctx",
+    "c",
+    "first",
+    "failed",
+    "context",
+    "begin",
+    "end",
+    "status",
+    "it",
+    "coulis_body",
+    "coulis_parallel_for",
+    "CX_GCC_AVX512",
+    "CX_GCC_AVX2",
+    "aligned_alloc",
+    "free",
+];
+
+impl Dialect for C {
+    fn name(&self) -> &'static str {
+        "c"
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        RESERVED
+    }
+
+    fn prelude(&self) -> &'static str {
+        PRELUDE
+    }
+
+    fn vector_type(&self, ty: VTy) -> String {
+        let bytes = ty.ty.bytes() * ty.lanes;
+        format!("typedef {} {} __attribute__((vector_size({bytes})));", ty.ty.name(), ty.name())
+    }
+
+    fn unaligned_type(&self, ty: VTy, name: &str) -> String {
+        format!("typedef {} {name} __attribute__((aligned({}), may_alias));", ty.name(), ty.ty.bytes())
+    }
+
+    fn helper(&self, helper: Helper, needs: &mut dyn Needs) -> Result<String, EmitError> {
+        match helper {
+            Helper::Load(dtype, lanes) => memory::load(dtype, lanes, needs),
+            Helper::Store(dtype, lanes) => memory::store(dtype, lanes, needs),
+            Helper::Splat(ty) => Ok(memory::splat(ty, needs)),
+            Helper::Alloc => Ok(memory::ALLOC.to_owned()),
+            Helper::Free => Ok(memory::FREE.to_owned()),
+            Helper::Piece(piece, of, index) => Ok(convert::piece(piece, of, index, needs)),
+            Helper::Concat(half) => Ok(convert::concat(half, needs)),
+            Helper::Convert(from, to) => Ok(convert::convert(from, to, needs)),
+            Helper::Saturate(from, to) => convert::saturate(from, to, needs),
+            Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),
+            Helper::Odd(from) => convert::odd(from, needs),
+            Helper::Select(ty) => Ok(arithmetic::select(ty, needs)),
+            Helper::Min(ty) => arithmetic::extremum("min", "<", ty, needs),
+            Helper::Max(ty) => arithmetic::extremum("max", ">", ty, needs),
+            Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
+            Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
+        }
+    }
+
+    fn entry_head(&self, name: &str) -> String {
+        format!("i32 {name}(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)")
+    }
+
+    fn body_head(&self, name: &str) -> String {
+        format!("static void {name}(void *context, i64 begin, i64 end)")
+    }
+
+    fn parallel_call(&self, body: &str, extent: &str, context: &str) -> String {
+        format!("pf(pool, {extent}, {body}, {context})")
+    }
+
+    fn local_array(&self, element: &str, name: &str, length: u64) -> String {
+        format!("{element} {name}[{length}] __attribute__((aligned(64)))")
+    }
+}

@@ -1,0 +1,70 @@
+//! Selections, extrema and integer divisions.
+
+use super::memory::FN;
+use crate::EmitError;
+use crate::c::helper::{Division, Helper, Needs};
+use crate::c::types::{CTy, VTy};
+
+/// By lanes. Both compilers make a blend of this.
+pub fn select(ty: VTy, needs: &mut dyn Needs) -> String {
+    let (value, mask) = (needs.ty(ty), needs.ty(ty.mask()));
+    let name = Helper::Select(ty).name();
+    format!(
+        "{FN} {value} {name}({mask} m, {value} a, {value} b) {{ return ({value})((({mask})a & m) | (({mask})b & ~m)); }}\n"
+    )
+}
+
+/// The smaller or larger of two, the second where the comparison fails: x86's own minimum and maximum.
+pub fn extremum(stem: &str, op: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let helper = if stem == "min" { Helper::Min(ty) } else { Helper::Max(ty) };
+    let (name, value) = (helper.name(), ty.name());
+    if ty.lanes == 0 {
+        return Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ return a {op} b ? a : b; }}\n"));
+    }
+    let value = needs.ty(ty);
+    let select = needs.helper(Helper::Select(ty))?;
+    let mask = needs.ty(ty.mask());
+    let generic = format!("return {select}(({mask})(a {op} b), a, b);");
+    let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+    let fast = match ty.ty.bytes() * ty.lanes {
+        _ if !ty.ty.is_float() => None,
+        64 => {
+            Some(("CX_GCC_AVX512", format!("return __builtin_ia32_{stem}p{letter}512_mask(a, b, a, -1, 4);")))
+        }
+        32 => Some(("CX_GCC_AVX2", format!("return __builtin_ia32_{stem}p{letter}256(a, b);"))),
+        _ => None,
+    };
+    let body = match fast {
+        Some((guard, fast)) => format!("\n#ifdef {guard}\n    {fast}\n#else\n    {generic}\n#endif\n"),
+        None => format!(" {generic} "),
+    };
+    Ok(format!("{FN} {value} {name}({value} a, {value} b) {{{body}}}\n"))
+}
+
+/// Divisions that no operand can trap.
+pub fn divide(division: Division, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Divide(division, ty).name();
+    let value = ty.name();
+    if ty.lanes > 0 {
+        needs.ty(ty);
+        let one = needs.helper(Helper::Divide(division, VTy::scalar(ty.ty)))?;
+        return Ok(format!(
+            "{FN} {value} {name}({value} a, {value} b) {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i]); return a; }}\n",
+            ty.lanes
+        ));
+    }
+    let signed = ty.ty.is_signed();
+    let body = match (division, signed) {
+        (Division::Div, true) => format!("return b == 0 ? 0 : b == -1 ? ({value})-a : ({value})(a / b);"),
+        (Division::Mod, true) => format!("return b == 0 || b == -1 ? 0 : ({value})(a % b);"),
+        (Division::Div | Division::FloorDiv, false) => format!("return b == 0 ? 0 : ({value})(a / b);"),
+        (Division::Mod | Division::FloorMod, false) => format!("return b == 0 ? 0 : ({value})(a % b);"),
+        (Division::FloorDiv, true) => format!(
+            "if (b == 0) return 0; if (b == -1) return ({value})-a; const {value} q = a / b; return q - (a % b != 0 && (a ^ b) < 0);"
+        ),
+        (Division::FloorMod, true) => format!(
+            "if (b == 0 || b == -1) return 0; const {value} r = a % b; return r != 0 && (r ^ b) < 0 ? ({value})(r + b) : r;"
+        ),
+    };
+    Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ {body} }}\n"))
+}

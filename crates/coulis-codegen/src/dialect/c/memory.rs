@@ -1,0 +1,240 @@
+//! Loads, stores, broadcasts and workspace.
+
+use coulis_ir::DType;
+
+use crate::EmitError;
+use crate::c::helper::{Helper, Needs};
+use crate::c::types::{CTy, VTy};
+
+/// Memory that the running process gives.
+pub const ALLOC: &str = "\
+extern void *aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
+static void *cx_alloc(i64 length, i64 bytes)
+{
+    i64 total;
+    if (length < 0 || __builtin_mul_overflow(length, bytes, &total) || total > ((i64)1 << 62)) return 0;
+    return aligned_alloc(64, (__SIZE_TYPE__)(((total + 63) & ~(i64)63) + (total == 0 ? 64 : 0)));
+}
+";
+
+/// Its opposite.
+pub const FREE: &str = "\
+extern void free(void *);
+static inline void cx_free(void *memory) { free(memory); }
+";
+
+/// How a function of the prelude begins.
+pub const FN: &str = "static inline __attribute__((always_inline))";
+
+/// The same value in each lane.
+pub fn splat(ty: VTy, needs: &mut dyn Needs) -> String {
+    let vector = needs.ty(ty);
+    let lanes = vec!["a"; ty.lanes as usize].join(", ");
+    format!(
+        "{FN} {vector} {}({} a) {{ return ({vector}){{{lanes}}}; }}\n",
+        Helper::Splat(ty).name(),
+        ty.ty.name()
+    )
+}
+
+/// A load, of one element where `lanes` is 0.
+pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Load(dtype, lanes).name();
+    let memory = CTy::memory(dtype);
+    let element = memory.name();
+    if lanes == 0 {
+        let body = match dtype {
+            DType::F16 => return Ok(scalar_f16(&name)),
+            DType::BF16 => "union { u32 u; f32 f; } v = { (u32)*p << 16 }; return v.f;".to_owned(),
+            DType::F8E5M2 => {
+                let half = needs.helper(Helper::Load(DType::F16, 0))?;
+                format!("const u16 h = (u16)(*p << 8); return {half}(&h);")
+            }
+            DType::F8E4M3 => "union { u32 u; f32 f; } v = { (u32)(*p & 0x7f) << 20 }; \
+                const f32 m = (*p & 0x7f) == 0x7f ? __builtin_nanf(\"\") : v.f * 0x1p120f; \
+                return *p & 0x80 ? -m : m;"
+                .to_owned(),
+            DType::Bool => return Ok(format!("{FN} bool {name}(const u8 *p) {{ return *p != 0; }}\n")),
+            DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::F32
+            | DType::F64 => {
+                return Ok(format!("{FN} {element} {name}(const {element} *p) {{ return *p; }}\n"));
+            }
+        };
+        return Ok(format!("{FN} f32 {name}(const {element} *p) {{ {body} }}\n"));
+    }
+    let shape = VTy::vector(memory, lanes);
+    let raw = needs.ty(shape);
+    let read = format!("*(const {} *)p", needs.unaligned(shape));
+    let f32s = VTy::vector(CTy::F32, lanes);
+    let u32s = VTy::vector(CTy::U32, lanes);
+    let body = match dtype {
+        DType::Bool => {
+            let mask = needs.ty(VTy::vector(CTy::I8, lanes));
+            return Ok(format!("{FN} {mask} {name}(const u8 *p) {{ return ({mask})({read} != 0); }}\n"));
+        }
+        DType::BF16 => {
+            let (f, u) = (needs.ty(f32s), needs.ty(u32s));
+            let widen = needs.helper(Helper::Convert(VTy::vector(CTy::U16, lanes), CTy::U32))?;
+            format!("const {u} w = {widen}({read}); return ({f})(w << 16);")
+        }
+        DType::F16 => half_vector(lanes, &read, needs)?,
+        DType::F8E5M2 | DType::F8E4M3 => {
+            let one = needs.helper(Helper::Load(dtype, 0))?;
+            let f = needs.ty(f32s);
+            format!("{f} v; for (int i = 0; i < {lanes}; ++i) v[i] = {one}(p + i); return v;")
+        }
+        DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F32
+        | DType::F64 => {
+            return Ok(format!("{FN} {raw} {name}(const {element} *p) {{ return {read}; }}\n"));
+        }
+    };
+    let f = needs.ty(f32s);
+    Ok(format!("{FN} {f} {name}(const {element} *p) {{ {body} }}\n"))
+}
+
+/// The value of a binary16 without hardware: the exponent is rebiased by an exact product, and infinities and NaN
+/// get the widest exponent.
+fn scalar_f16(name: &str) -> String {
+    format!(
+        "{FN} f32 {name}(const u16 *p)
+{{
+    union {{ u32 u; f32 f; }} v = {{ (u32)(*p & 0x7fff) << 13 }};
+    v.f *= 0x1p112f;
+    if ((*p & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
+    v.u |= (u32)(*p & 0x8000) << 16;
+    return v.f;
+}}
+"
+    )
+}
+
+fn half_vector(lanes: u32, read: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let one = needs.helper(Helper::Load(DType::F16, 0))?;
+    let f = needs.ty(VTy::vector(CTy::F32, lanes));
+    let loop_ = format!("{f} v; for (int i = 0; i < {lanes}; ++i) v[i] = {one}(p + i); return v;");
+    let i16s = needs.ty(VTy::vector(CTy::I16, lanes));
+    let wide = match lanes {
+        16 => Some((
+            "defined(CX_GCC_AVX512)",
+            format!("return __builtin_ia32_vcvtph2ps512_mask(({i16s}){read}, ({f}){{0}}, -1, 4);"),
+        )),
+        8 => Some(("defined(__F16C__)", format!("return __builtin_ia32_vcvtph2ps256(({i16s}){read});"))),
+        _ => None,
+    };
+    Ok(match wide {
+        Some((guard, fast)) => format!("\n#if {guard}\n    {fast}\n#else\n    {loop_}\n#endif\n"),
+        None => loop_,
+    })
+}
+
+/// A store.
+pub fn store(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Store(dtype, lanes).name();
+    let memory = CTy::memory(dtype);
+    let element = memory.name();
+    let carrier = CTy::carrier(dtype);
+    if lanes == 0 {
+        return Ok(scalar_store(dtype, &name));
+    }
+    let shape = VTy::vector(memory, lanes);
+    let raw = needs.ty(shape);
+    let target = format!("*({} *)p", needs.unaligned(shape));
+    let (value, body) = match dtype {
+        DType::Bool => (needs.ty(VTy::vector(CTy::I8, lanes)), format!("{target} = ({raw})v & 1;")),
+        DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => {
+            let one = needs.helper(Helper::Store(dtype, 0))?;
+            let lane = format!("for (int i = 0; i < {lanes}; ++i) {one}(p + i, v[i]);");
+            (needs.ty(VTy::vector(carrier, lanes)), lane)
+        }
+        DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F32
+        | DType::F64 => (raw.clone(), format!("{target} = v;")),
+    };
+    Ok(format!("{FN} void {name}({element} *p, {value} v) {{ {body} }}\n"))
+}
+
+fn scalar_store(dtype: DType, name: &str) -> String {
+    let element = CTy::memory(dtype).name();
+    let carrier = CTy::carrier(dtype).name();
+    let body = match dtype {
+        // To nearest even in integer arithmetic; NaN keeps its sign and becomes quiet.
+        DType::BF16 => "    union { f32 f; u32 u; } x = { v };
+    if (v != v) *p = (u16)(x.u >> 16 | 0x40);
+    else *p = (u16)((x.u + 0x7fff + (x.u >> 16 & 1)) >> 16);
+"
+        .to_owned(),
+        // Adding a power of two whose last bit is the last kept bit rounds; the sum's low bits are the result.
+        DType::F16 => "    union { f32 f; u32 u; } x = { v }, m;
+    const u32 sign = x.u >> 16 & 0x8000, bits = x.u & 0x7fffffff;
+    u32 h;
+    if (bits > 0x7f800000) h = 0x7e00;
+    else if (bits >= 0x477ff000) h = 0x7c00;
+    else if (bits < 0x38800000) { m.u = bits; m.f += 0.5f; h = m.u - 0x3f000000; }
+    else h = (bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13;
+    *p = (u16)(sign | h);
+"
+        .to_owned(),
+        DType::F8E5M2 => narrow8(2, "0x7b", "0x7c"),
+        DType::F8E4M3 => narrow8(3, "0x7e", "0x7f"),
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F32
+        | DType::F64 => "    *p = v;\n".to_owned(),
+    };
+    format!("{FN} void {name}({element} *p, {carrier} v)\n{{\n{body}}}\n")
+}
+
+/// To an 8-bit float of `man` mantissa bits, ties to even: magnitudes that round above `largest` give `overflow`,
+/// NaN gives 0x7f.
+fn narrow8(man: u32, largest: &str, overflow: &str) -> String {
+    let shift = 23 - man;
+    let bias = if man == 2 { 15 } else { 7 };
+    let drop = (127 - bias) << 23;
+    let normal = (128 - bias) << 23;
+    // The spacing of subnormals is 2^(1 - bias - man); a sum with 2^(24 - bias - man) rounds to it.
+    let magic = (127 + 24 - bias - man) << 23;
+    format!(
+        "    union {{ f32 f; u32 u; }} x = {{ v }}, m, k = {{ .u = {magic:#x} }};
+    const u32 sign = x.u >> 24 & 0x80, bits = x.u & 0x7fffffff;
+    u32 h;
+    if (bits > 0x7f800000) h = 0x7f;
+    else if (bits < {normal:#x}) {{ m.u = bits; m.f += k.f; h = m.u - k.u; }}
+    else {{
+        h = (bits - {drop:#x} + {half:#x} + (bits >> {shift} & 1)) >> {shift};
+        if (h > {largest} || bits == 0x7f800000) h = {overflow};
+    }}
+    *p = (u8)(sign | h);
+",
+        half = (1u32 << (shift - 1)) - 1,
+    )
+}

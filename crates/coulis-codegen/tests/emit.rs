@@ -1,0 +1,172 @@
+//! Whole texts of a few small kernels, frozen. `BLESS=1` writes them anew; read every line before you keep one.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use coulis_codegen::{DIALECTS, EmitError, Options, dialect_named, emit};
+use coulis_ir::verify::verify;
+use coulis_ir::{
+    Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target, TargetKind, Var,
+};
+
+const OPTIONS: Options = Options { vector_bytes: 64 };
+
+fn kernel(name: &str, params: Vec<Param>, body: Stmt) -> Kernel {
+    Kernel { name: name.to_owned(), params, attrs: Default::default(), form: Form::Flat, body }
+}
+
+fn param(buffer: &Buffer) -> Param {
+    Param::Buffer { handle: Var::handle(&format!("{}_ptr", buffer.name)), buffer: buffer.clone() }
+}
+
+fn i64c(value: i128) -> Expr {
+    Expr::int_of(value, DType::I64)
+}
+
+fn at(buffer: &Buffer, index: Expr) -> Expr {
+    Expr::load(buffer.clone(), vec![index])
+}
+
+fn ramp(base: Expr, lanes: u32) -> Expr {
+    let one = Expr::int_of(1, base.dtype());
+    Expr::ramp(base, one, lanes)
+}
+
+#[track_caller]
+fn check(kernel: Kernel, options: Options) {
+    let name = kernel.name.clone();
+    let checked = verify(kernel).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let dialect = dialect_named("c").unwrap();
+    let text = emit(&checked, dialect, options).unwrap().text;
+    assert_eq!(text, emit(&checked, dialect, options).unwrap().text, "the same input gives the same text");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/emit/c").join(name + ".c");
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &text).unwrap();
+    }
+    let frozen = fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == frozen, "{} differs; BLESS=1 writes:\n{text}", path.display());
+}
+
+/// Row sums of `float32` with a `float64` state of 4 vectors of 16 lanes, rows in parallel, a scalar tail.
+fn row_sum() -> Kernel {
+    let (n, m) = (Var::size("n", DType::I64), Var::size("m", DType::I64));
+    let a = Buffer::new("A", DType::F32, vec![n.expr(), m.expr()], MemScope::Global);
+    let o = Buffer::new("O", DType::F32, vec![n.expr()], MemScope::Global);
+    let s = Buffer::new("S.rf", DType::F64, vec![Expr::int(64)], MemScope::Local);
+    let t = Buffer::new("S", DType::F64, vec![Expr::int(1)], MemScope::Local);
+    let (i, ko, u, kt, l) = (
+        Var::size("i", DType::I64),
+        Var::size("k.o", DType::I64),
+        Var::size("u", DType::I64),
+        Var::size("k.t", DType::I64),
+        Var::size("l", DType::I64),
+    );
+    let zero = |lanes| Expr::float(0.0, DType::F64).broadcast_to(lanes);
+    let unroll = |v: &Var, count, body| Stmt::for_(v.clone(), i64c(0), i64c(count), LoopKind::Unrolled, body);
+    let place = ramp(u.expr() * i64c(16), 16);
+    let element = ramp(i.expr() * m.expr() + ko.expr() * i64c(64) + u.expr() * i64c(16), 16);
+    let main_extent = m.expr().floordiv(i64c(64));
+    let body = Stmt::seq([
+        unroll(&u, 4, Stmt::store(&s, [place.clone()], zero(16))),
+        Stmt::range(
+            ko.clone(),
+            main_extent.clone(),
+            unroll(
+                &u,
+                4,
+                Stmt::store(&s, [place.clone()], at(&s, place.clone()) + at(&a, element).cast(DType::F64)),
+            ),
+        ),
+        Stmt::store(&t, [i64c(0)], zero(1)),
+        unroll(&l, 64, Stmt::store(&t, [i64c(0)], at(&t, i64c(0)) + at(&s, l.expr()))),
+        Stmt::for_(
+            kt.clone(),
+            main_extent.clone() * i64c(64),
+            m.expr() - main_extent * i64c(64),
+            LoopKind::Serial,
+            Stmt::store(
+                &t,
+                [i64c(0)],
+                at(&t, i64c(0)) + at(&a, i.expr() * m.expr() + kt.expr()).cast(DType::F64),
+            ),
+        ),
+        Stmt::store(&o, [i.expr()], at(&t, i64c(0)).cast(DType::F32)),
+    ]);
+    let rows =
+        Stmt::for_(i, i64c(0), n.expr(), LoopKind::Parallel, Stmt::allocate(s, Stmt::allocate(t, body)));
+    kernel("row_sum", vec![param(&a), param(&o)], rows)
+}
+
+#[test]
+fn a_row_sum_keeps_its_accumulators_in_registers() {
+    check(row_sum(), OPTIONS);
+}
+
+#[test]
+fn narrower_machines_get_more_parts() {
+    let mut narrow = row_sum();
+    narrow.name = "row_sum_16_bytes".to_owned();
+    check(narrow, Options { vector_bytes: 16 });
+}
+
+#[test]
+fn scalar_code_shares_indices_and_guards_loads() {
+    let n = Var::size("n", DType::I32);
+    let stride = Var::new("stride", DType::I32);
+    let strided = |name: &str| {
+        Buffer::new(name, DType::F32, vec![n.expr()], MemScope::Global)
+            .derive(|b| b.strides = vec![stride.expr()])
+    };
+    let (a, o) = (strided("for"), strided("f32"));
+    let i = Var::size("i", DType::I32);
+    let place = i.expr() * stride.expr();
+    let inside = i.expr().lt(n.expr() - Expr::int(1));
+    let next = Expr::if_then_else(
+        inside,
+        at(&a, (i.expr() + Expr::int(1)) * stride.expr()),
+        Expr::float(f64::NEG_INFINITY, DType::F32),
+    );
+    let x = at(&a, place.clone());
+    let scaled = Expr::call1(Intrinsic::Exp, x.clone() - x.clone().max(next)) * x;
+    let body = Stmt::range(
+        i.clone(),
+        n.expr(),
+        Stmt::if_(at(&a, place.clone()).gt(Expr::float(0.0, DType::F32)), Stmt::store(&o, [place], scaled)),
+    );
+    check(kernel("scalars", vec![param(&a), param(&o)], body), OPTIONS);
+}
+
+#[test]
+fn a_tiled_kernel_is_refused_by_its_form() {
+    let mut tiled = row_sum();
+    tiled.form = Form::Nest;
+    tiled.body = Stmt::NOP;
+    let checked = verify(tiled).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let refused = emit(&checked, DIALECTS[0], OPTIONS).unwrap_err();
+    assert_eq!(refused, EmitError::Form { kernel: "row_sum".to_owned(), found: "Nest" });
+}
+
+#[test]
+fn an_unknown_dialect_is_answered_with_the_known_ones() {
+    let refused = dialect_named("fortran").err().unwrap();
+    assert_eq!(refused.to_string(), "no dialect `fortran`; dialects are c");
+}
+
+#[test]
+fn options_follow_the_width_of_the_target() {
+    for (bytes, want) in [(1, 8), (16, 16), (48, 32), (64, 64), (8192, 64)] {
+        let target = Target {
+            kind: TargetKind::Cpu,
+            arch: "native".to_owned(),
+            warp: 1,
+            vector_bytes: bytes,
+            register_bytes: 2048,
+            n_threads: 1,
+            cache_bytes: 1 << 20,
+        };
+        assert_eq!(Options::for_target(&target).vector_bytes, want);
+    }
+}

@@ -1,0 +1,49 @@
+/* c: kernel `scalars` */
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef void (*coulis_body)(void *ctx, i64 begin, i64 end);
+typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, void *ctx);
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__)
+#define CX_GCC_AVX512 1
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
+#define CX_GCC_AVX2 1
+#endif
+static inline __attribute__((always_inline)) f32 cx_max_f32(f32 a, f32 b) { return a > b ? a : b; }
+static inline __attribute__((always_inline)) f32 cx_min_f32(f32 a, f32 b) { return a < b ? a : b; }
+static inline __attribute__((always_inline)) f32 cx_exp_f32(f32 a)
+{
+    const f32 x = cx_max_f32(-104.0f, cx_min_f32(89.0f, a));
+    const f32 shifted = x * 1.442695f + 12582912.0f;
+    const f32 n = shifted - 12582912.0f;
+    const i32 k = ((union { f32 f; i32 i; }){ .f = shifted }).i - 0x4b400000;
+    const f32 r = (x - n * 0.6928711f) - n * 0.00027608682f;
+    const f32 poly = 0.5f + r * (0.16666576f + r * (0.041666552f + r * (0.008363247f + r * 0.0013926268f)));
+    const f32 p = 1.0f + (r + r * r * poly);
+    const i32 half = k >> 1;
+    return p * ((union { i32 i; f32 f; }){ .i = (half + 127) << 23 }).f * ((union { i32 i; f32 f; }){ .i = (k - half + 127) << 23 }).f;
+}
+
+i32 coulis_scalars(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)
+{
+    f32 *const for_1 = (f32 *)buf[0];
+    f32 *const f32_ = (f32 *)buf[1];
+    const i32 n = (i32)scalar[0];
+    const i32 stride = (i32)scalar[1];
+    i32 failed = 0, *const status = &failed;
+    for (i32 i = 0; i < n; ++i) {
+        if (for_1[i * stride] > 0.0f) {
+            const f32 t = for_1[i * stride];
+            f32_[i * stride] = cx_exp_f32(t - cx_max_f32(t, i < n - 1 ? for_1[(i + 1) * stride] : -__builtin_inff())) * t;
+        }
+    }
+    return failed;
+}
