@@ -64,8 +64,9 @@ struct Guard {
     side: Side,
     /// The cut, in the type of the comparison.
     cut: Expr,
-    /// Whether it surely fails on the other side.
-    exact: bool,
+    /// Where it begins to fail surely (below which it does, for [`Side::From`]); equal to `cut` where no inner loop
+    /// takes part.
+    fail: Expr,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -109,55 +110,62 @@ impl Partition {
     }
 
     fn cut(&self, target: Loop, guards: Vec<Guard>, known: &Analyzer, depth: u32) -> Stmt {
+        let mut cuts = Cuts { target: &target, known: known.clone(), lets: Vec::new() };
         let zero = Expr::int_of(0, target.var.dtype());
         let end = target.extent.clone();
-        // Offsets from the loop's first value: where the main part begins and ends.
-        let begin = target.offset(&guards, Side::From, known).unwrap_or_else(|| zero.clone());
-        let stop = match target.offset(&guards, Side::Below, known) {
-            Some(stop) if begin.is_int(0) || known.can_prove(&stop.clone().ge(begin.clone())) => stop,
-            Some(stop) => known.simplify(&stop.max(begin.clone())),
-            None => end.clone(),
+        let of = |side: Side| guards.iter().filter(move |g| g.side == side);
+        // Offsets from the loop's first value. Lower bounds all fail before `wake`, all hold from `begin` on; upper
+        // bounds all hold before `stop`, all fail from `sleep` on.
+        let wake = cuts.offset(of(Side::From).map(|g| &g.fail), Expr::min).unwrap_or_else(|| zero.clone());
+        let begin = cuts.offset(of(Side::From).map(|g| &g.cut), Expr::max).unwrap_or_else(|| zero.clone());
+        let stop = cuts.offset(of(Side::Below).map(|g| &g.cut), Expr::min).unwrap_or_else(|| end.clone());
+        let stop = cuts.at_least(stop, &begin);
+        let sleep = cuts.offset(of(Side::Below).map(|g| &g.fail), Expr::max).unwrap_or_else(|| end.clone());
+        let sleep = if begin.is_int(0) { sleep } else { cuts.at_least(sleep, &stop) };
+        let facts = |value: bool, guards: &mut dyn Iterator<Item = &Guard>| -> Vec<(Expr, bool)> {
+            guards.map(|g| (g.cond.clone(), value)).collect()
         };
-        let in_main: Vec<(Expr, bool)> = guards.iter().map(|g| (g.cond.clone(), true)).collect();
-        let fails = |side: Side| -> Vec<(Expr, bool)> {
-            let beyond = guards.iter().filter(|g| g.side == side && g.exact);
-            // With several guards on one side, the cut is where the first of them fails; only a lone one is known.
-            let lone = guards.iter().filter(|g| g.side == side).count() == 1;
-            beyond.filter(|_| lone).map(|g| (g.cond.clone(), false)).collect()
-        };
-        let pieces = [
-            (zero, begin.clone(), fails(Side::From), depth + 1),
-            (begin, stop.clone(), in_main, depth),
-            (stop, end, fails(Side::Below), depth + 1),
+        let (known, lets) = (cuts.known, cuts.lets);
+        let pieces = vec![
+            (zero, wake.clone(), facts(false, &mut of(Side::From)), depth + 1),
+            (wake, begin.clone(), Vec::new(), depth + 1),
+            (begin, stop.clone(), facts(true, &mut guards.iter()), depth),
+            (stop, sleep.clone(), Vec::new(), depth + 1),
+            (sleep, end, facts(false, &mut of(Side::Below)), depth + 1),
         ];
-        if target.kind == LoopKind::Parallel {
-            return self.branch_on_index(target, pieces, known);
+        let parts = if target.kind == LoopKind::Parallel {
+            self.branch_on_index(target, pieces, &known)
+        } else {
+            Stmt::seq(pieces.into_iter().map(|piece| self.piece(&target, piece, &known)))
+        };
+        lets.into_iter().rev().fold(parts, |body, (var, value)| Stmt::let_(var, value, body))
+    }
+
+    /// One loop of the sequence that replaces the whole one.
+    fn piece(&self, target: &Loop, (from, to, facts, depth): Piece, known: &Analyzer) -> Stmt {
+        let length = target.length(&from, &to, known);
+        if length.as_int().is_some_and(|n| n <= 0) {
+            return Stmt::NOP;
         }
-        Stmt::seq(pieces.into_iter().map(|(from, to, facts, depth)| {
-            let length = target.length(&from, &to, known);
-            if length.as_int().is_some_and(|n| n <= 0) {
-                return Stmt::NOP;
-            }
-            let body = assume(target.body.clone(), &facts);
-            if body.is_nop() {
-                return Stmt::NOP;
-            }
-            let var = target.var.fresh();
-            let single = length.is_int(1);
-            let zero = Expr::int_of(0, var.dtype());
-            let step = if single { zero.clone() } else { var.expr() };
-            let at = known.simplify(&sum(sum(target.min.clone(), from), step));
-            let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
-            if single {
-                return self.stmt(body, known, depth);
-            }
-            let body = self.stmt(body, &with_loop(known, &var, &zero, &length), depth);
-            Stmt::for_(var, zero, length, target.kind, body)
-        }))
+        let body = assume(target.body.clone(), &facts);
+        if body.is_nop() {
+            return Stmt::NOP;
+        }
+        let var = target.var.fresh();
+        let single = length.is_int(1);
+        let zero = Expr::int_of(0, var.dtype());
+        let step = if single { zero.clone() } else { var.expr() };
+        let at = known.simplify(&sum(sum(target.min.clone(), from), step));
+        let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
+        if single {
+            return self.stmt(body, known, depth);
+        }
+        let body = self.stmt(body, &with_loop(known, &var, &zero, &length), depth);
+        Stmt::for_(var, zero, length, target.kind, body)
     }
 
     /// The parallel loop over all pieces, with a branch for the piece of each index.
-    fn branch_on_index(&self, target: Loop, pieces: [Piece; 3], known: &Analyzer) -> Stmt {
+    fn branch_on_index(&self, target: Loop, pieces: Vec<Piece>, known: &Analyzer) -> Stmt {
         let inner = with_loop(known, &target.var, &target.min, &target.extent);
         let mut otherwise: Option<Stmt> = None;
         for (from, to, facts, depth) in pieces.into_iter().rev() {
@@ -192,29 +200,65 @@ struct Loop {
     body: Stmt,
 }
 
-impl Loop {
-    /// Iterations before the strictest cut on that side, between 0 and the extent.
-    fn offset(&self, guards: &[Guard], side: Side, known: &Analyzer) -> Option<Expr> {
-        let cuts = guards.iter().filter(|g| g.side == side).map(|g| g.cut.clone());
-        let cut = cuts.reduce(|a, b| {
+/// The offsets at which a loop is cut. One that had to be held within the loop gets a name.
+struct Cuts<'a> {
+    target: &'a Loop,
+    known: Analyzer,
+    lets: Vec<(Var, Expr)>,
+}
+
+impl Cuts<'_> {
+    /// The offset of the strictest cut, between 0 and the extent; `None` without cuts.
+    fn offset<'g>(
+        &mut self,
+        cuts: impl Iterator<Item = &'g Expr>,
+        strictest: fn(Expr, Expr) -> Expr,
+    ) -> Option<Expr> {
+        let cut = cuts.cloned().reduce(|a, b| {
             let (a, b) = Expr::promoted(a, b);
-            match side {
-                Side::Below => a.min(b),
-                Side::From => a.max(b),
-            }
+            strictest(a, b)
         })?;
-        let (cut, min) = Expr::promoted(cut, self.min.clone());
-        let offset = known.simplify(&difference(cut, min));
+        let (cut, min) = Expr::promoted(cut, self.target.min.clone());
+        let offset = self.known.simplify(&difference(cut, min));
         let dtype = offset.dtype();
-        let (zero, extent) = (Expr::int_of(0, dtype), widen(self.extent.clone(), dtype));
-        let fits = known.can_prove(&offset.clone().le(extent.clone())) || is_part_of(&offset, &extent);
+        let (zero, extent) = (Expr::int_of(0, dtype), widen(self.target.extent.clone(), dtype));
+        let fits = offset == extent
+            || is_part_of(&offset, &extent)
+            || self.known.can_prove(&offset.clone().le(extent.clone()));
         let offset = if fits { offset } else { offset.min(extent) };
-        let offset =
-            if known.can_prove(&offset.clone().ge(zero.clone())) { offset } else { offset.max(zero) };
-        let offset = known.simplify(&offset);
-        Some(widen(offset, self.var.dtype()))
+        let positive = self.known.can_prove(&offset.clone().ge(zero.clone()));
+        let offset = if positive { offset } else { offset.max(zero) };
+        Some(self.named(widen(self.known.simplify(&offset), self.target.var.dtype())))
     }
 
+    /// `offset`, or `least` where that is larger.
+    fn at_least(&mut self, offset: Expr, least: &Expr) -> Expr {
+        if least.is_int(0) || offset == *least || self.known.can_prove(&offset.clone().ge(least.clone())) {
+            return offset;
+        }
+        let larger = self.known.simplify(&offset.max(least.clone()));
+        self.named(larger)
+    }
+
+    fn named(&mut self, offset: Expr) -> Expr {
+        let mut clamped = false;
+        for_each_distinct(&offset, &mut |e| {
+            clamped |= matches!(e.node(), Node::Binary(BinaryOp::Min | BinaryOp::Max, ..));
+        });
+        if !clamped {
+            return offset;
+        }
+        if let Some((var, _)) = self.lets.iter().find(|(_, value)| *value == offset) {
+            return var.expr();
+        }
+        let var = Var::size(&format!("{}_cut", self.target.var.name()), offset.dtype());
+        self.known = with_let(&self.known, &var, &offset);
+        self.lets.push((var.clone(), offset));
+        var.expr()
+    }
+}
+
+impl Loop {
     /// `to - from`, in the spelling of the reference where it is the rest of a split.
     fn length(&self, from: &Expr, to: &Expr, known: &Analyzer) -> Expr {
         if let (Some((whole, by)), Some((part, by2))) = (ceil_quotient(to), floor_quotient(from))
@@ -282,7 +326,7 @@ fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, O
                     None => found.push((cond, guard)),
                     // One comparison under loops of different ranges: usable where both say the same.
                     Some((_, earlier)) => {
-                        let cut = |g: &Option<Guard>| g.as_ref().map(|g| g.cut.clone());
+                        let cut = |g: &Option<Guard>| g.as_ref().map(|g| (g.cut.clone(), g.fail.clone()));
                         if cut(earlier) != cut(&guard) {
                             *earlier = None;
                         }
@@ -312,25 +356,23 @@ fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
     let (lhs, rhs) = as_negative(cond)?;
     let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
     let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
-    let known = Analyzer::new();
-    // It holds where step * var + rest < 0; `worst` is the largest rest.
-    let upper = extreme(&lhs.rest, inside, true)?;
-    let lower = extreme(&rhs.rest, inside, false)?;
-    let exact = !inside.iter().any(|(v, _)| uses(&lhs.rest, v) || uses(&rhs.rest, v));
-    let dtype = upper.dtype();
+    // It holds where step * var + left < right.
+    let dtype = lhs.rest.dtype();
     let int = |n: i128| Expr::int_of(n, dtype);
     let by = step.abs();
     let quotient = |e: Expr| if by == 1 { e } else { e.floordiv(int(by)) };
-    let (side, cut) = if step > 0 {
-        (Side::Below, quotient(sum(difference(lower, upper), int(by - 1))))
-    } else {
-        (Side::From, sum(quotient(difference(upper, lower)), int(1)))
+    let boundary = |left: Expr, right: Expr| {
+        let at = match step > 0 {
+            true => quotient(sum(difference(right, left), int(by - 1))),
+            false => sum(quotient(difference(left, right)), int(1)),
+        };
+        let at = Analyzer::new().simplify(&at);
+        if uses(&at, var) { None } else { Some(at) }
     };
-    let cut = known.simplify(&cut);
-    if uses(&cut, var) {
-        return None;
-    }
-    Some(Guard { cond: cond.clone(), side, cut, exact })
+    let cut = boundary(extreme(&lhs.rest, inside, true)?, extreme(&rhs.rest, inside, false)?)?;
+    let fail = boundary(extreme(&lhs.rest, inside, false)?, extreme(&rhs.rest, inside, true)?)?;
+    let side = if step > 0 { Side::Below } else { Side::From };
+    Some(Guard { cond: cond.clone(), side, cut, fail })
 }
 
 /// The largest or smallest value of an index expression over the ranges of `inside`, as far as it is monotone in

@@ -110,11 +110,37 @@ fn a_guard_from_below_is_cut_off_in_front() {
         &["partition_loops", "simplify"],
         Stmt::range(i, n, body),
         "
-for i in range(T.min(3, n)):
+i_cut: T.int32 = T.min(3, n)
+for i in range(i_cut):
     B[i] = T.float32(0)
-for i in range(n - T.min(3, n)):
-    B[i + 3] = T.float32(0)
-    B[i + 3] = A[i]
+for i in range(n - i_cut):
+    B[i_cut + i] = T.float32(0)
+    B[i_cut + i] = A[i_cut + i - 3]
+",
+    );
+}
+
+#[test]
+fn past_the_point_where_a_guard_fails_nothing_is_left_of_the_loop() {
+    // A tile of 32 by 4 of which part is outside: whole steps, at most one cut step, and no empty ones.
+    let (n, io, ii) = (size("n"), var("io"), var("ii"));
+    let b = buffer("B", n.clone());
+    let i = io.expr() * int(4) + ii.expr();
+    let body = Stmt::if_(i.clone().lt(n).likely(), Stmt::store(&b, vec![i], float(0.0)));
+    let inner = Stmt::for_(ii, int(0), int(4), LoopKind::Unrolled, body);
+    check(
+        &["partition_loops", "simplify"],
+        Stmt::range(io, int(32), inner),
+        "
+io_cut: T.int32 = T.min(n // 4, 32)
+io_cut_1: T.int32 = T.min((n + 3) // 4, 32)
+for io in range(io_cut):
+    for ii in T.unroll(4):
+        B[io * 4 + ii] = T.float32(0)
+for io in range(io_cut_1 - io_cut):
+    for ii in T.unroll(4):
+        if T.likely(io_cut * 4 + io * 4 + ii < n):
+            B[io_cut * 4 + io * 4 + ii] = T.float32(0)
 ",
     );
 }
