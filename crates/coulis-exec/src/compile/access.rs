@@ -1,0 +1,274 @@
+//! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
+
+use coulis_ir::{BinaryOp, Buffer, DType, Expr, Node};
+
+use super::operation::stored_as_computed;
+use super::{Buf, Compiler, Place, Value};
+use crate::code::{Instr, Ptr, PtrKind};
+use crate::error::ExecError;
+use crate::ops::{Reg, copy, gather, gather_strided, narrow, scatter, scatter_strided, widen};
+
+impl Compiler {
+    fn buf(&self, buffer: &Buffer) -> Result<Buf, ExecError> {
+        let name = || buffer.name.clone();
+        let found = self.bufs.get(&buffer.data.id()).cloned();
+        let buf = found.ok_or_else(|| ExecError::UnknownBuffer { buffer: name() })?;
+        if buf.dtype != buffer.dtype {
+            return Err(ExecError::AliasType { buffer: name(), wanted: buf.dtype, found: buffer.dtype });
+        }
+        Ok(buf)
+    }
+
+    fn one_index<'e>(buffer: &Buffer, indices: &'e [Expr]) -> Result<&'e Expr, ExecError> {
+        match indices {
+            [index] => Ok(index),
+            _ => Err(ExecError::IndexCount { buffer: buffer.name.clone(), found: indices.len() }),
+        }
+    }
+
+    pub(super) fn load(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Expr],
+        expr: &Expr,
+    ) -> Result<Value, ExecError> {
+        let index = Self::one_index(buffer, indices)?;
+        let buf = self.buf(buffer)?;
+        let (reg, lanes) = (Reg::of(expr.dtype()), expr.lanes());
+        let bytes = buf.dtype.bytes() as u8;
+        let reads = |value: &Value| {
+            let mut reads = value.reads.clone();
+            reads.retain(|r| *r != buffer.data.id());
+            reads.insert(0, buffer.data.id());
+            reads
+        };
+        let scope = self.current();
+        if lanes == 1 {
+            let at = self.expr(&index.clone().cast(DType::I64))?;
+            let slot = self.scalar(&index.clone().cast(DType::I64))?;
+            let d = self.new_slot();
+            self.emit_here(Instr::Load { d, base: buf.base, index: slot, bytes });
+            let mut place = Place::Scalar(d);
+            if let Some(fns) = widen(buf.dtype, self.level) {
+                let wide = self.new_slot();
+                self.emit_here(Instr::Scalar { f: fns.scalar, d: wide, a: d, b: 0, c: 0 });
+                place = Place::Scalar(wide);
+            }
+            return Ok(Value { place, scope, reads: reads(&at), in_memory: false });
+        }
+        let raw = match shape_of(index) {
+            Access::Repeated(at) => {
+                let one = self.expr(&Expr::load(buffer.clone(), vec![at]))?;
+                let ptr = self.vector(&one, reg, lanes);
+                return Ok(Value { place: Place::Vector(ptr), ..one });
+            }
+            Access::Contiguous(at) => {
+                let at = at.cast(DType::I64);
+                let value = self.expr(&at)?;
+                let p = self.address(buffer, &buf, &at, lanes)?;
+                Value { place: Place::Vector(p), scope, reads: reads(&value), in_memory: true }
+            }
+            Access::Strided(at, stride) => {
+                let (at, stride) = (at.cast(DType::I64), stride.cast(DType::I64));
+                let (v, w) = (self.expr(&at)?, self.expr(&stride)?);
+                let (index, stride) = (self.scalar(&at)?, self.scalar(&stride)?);
+                let d = self.new_register(lanes as usize * buf.dtype.bytes());
+                let f = gather_strided(buf.dtype.bytes());
+                self.emit_here(Instr::GatherStrided { f, d, base: buf.base, index, stride, n: lanes, bytes });
+                let both = Value { reads: [v.reads, w.reads].concat(), ..v };
+                Value { place: Place::Vector(d), scope, reads: reads(&both), in_memory: false }
+            }
+            Access::Indexed => {
+                let value = self.expr(&index.clone().cast(DType::I64))?;
+                let at = self.vector(&value, Reg::I64, lanes);
+                let d = self.new_register(lanes as usize * buf.dtype.bytes());
+                let f = gather(buf.dtype.bytes());
+                self.emit_here(Instr::Gather { f, d, base: buf.base, at, n: lanes });
+                Value { place: Place::Vector(d), scope, reads: reads(&value), in_memory: false }
+            }
+        };
+        Ok(match (widen(buf.dtype, self.level), raw.place) {
+            (Some(fns), Place::Vector(a)) => {
+                let d = self.new_register(lanes as usize * reg.bytes());
+                self.emit_here(Instr::Vector { f: fns.vector, d, a, b: 0, c: 0, n: lanes });
+                Value { place: Place::Vector(d), in_memory: false, ..raw }
+            }
+            (Some(_), Place::Scalar(_)) | (None, _) => raw,
+        })
+    }
+
+    /// The pointer entry of `lanes` elements from `at`, an int64 expression.
+    fn address(&mut self, buffer: &Buffer, buf: &Buf, at: &Expr, lanes: u32) -> Result<Ptr, ExecError> {
+        let key = (buffer.data.id(), at.clone(), lanes);
+        if let Some(ptr) = self.scopes.iter().rev().find_map(|scope| scope.addresses.get(&key)) {
+            return Ok(*ptr);
+        }
+        let index = self.scalar(at)?;
+        let p = self.ptrs.len() as Ptr;
+        self.ptrs.push(PtrKind::Address);
+        // An address that cannot be out of bounds belongs where its buffer is allocated.
+        let inside = |n: i64, count: i64| 0 <= n && n + i64::from(lanes) <= count;
+        let sure = match (at.as_int().and_then(|n| i64::try_from(n).ok()), buf.count, buf.allocated_in) {
+            (Some(n), Some(count), Some(scope)) if inside(n, count) => Some(scope),
+            _ => None,
+        };
+        let scope = sure.unwrap_or(self.current());
+        let bytes = buf.dtype.bytes() as u8;
+        self.emit(scope, Instr::Address { p, base: buf.base, index, n: lanes, bytes });
+        self.scopes[scope].addresses.insert(key, p);
+        Ok(p)
+    }
+
+    pub(super) fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), ExecError> {
+        let index = Self::one_index(buffer, indices)?;
+        let buf = self.buf(buffer)?;
+        let lanes = index.lanes();
+        if value.lanes() != 1 && value.lanes() != lanes {
+            return Err(ExecError::Lanes { wanted: lanes, found: value.lanes() });
+        }
+        if Reg::of(value.dtype()) != Reg::of(buffer.dtype) || value.dtype() != buffer.dtype {
+            return Err(ExecError::UnsupportedOp { op: "a store into another type", ty: value.ty() });
+        }
+        let data = buffer.data.id();
+        if lanes == 1 {
+            let mut a = self.scalar(value)?;
+            let index = self.scalar(&index.clone().cast(DType::I64))?;
+            if let Some(fns) = narrow(buf.dtype, self.level) {
+                let d = self.new_slot();
+                self.emit_here(Instr::Scalar { f: fns.scalar, d, a, b: 0, c: 0 });
+                a = d;
+            }
+            self.emit_here(Instr::Store { a, base: buf.base, index, bytes: buf.dtype.bytes() as u8 });
+        } else {
+            let value = value.clone().broadcast_to(lanes);
+            self.vector_store(buffer, &buf, index, &value)?;
+        }
+        self.forget(data);
+        Ok(())
+    }
+
+    fn vector_store(
+        &mut self,
+        buffer: &Buffer,
+        buf: &Buf,
+        index: &Expr,
+        value: &Expr,
+    ) -> Result<(), ExecError> {
+        let (lanes, size) = (value.lanes(), buf.dtype.bytes());
+        let (base, bytes) = (buf.base, size as u8);
+        let data = buffer.data.id();
+        if let Access::Contiguous(at) = shape_of(index) {
+            let d = self.address(buffer, buf, &at.cast(DType::I64), lanes)?;
+            let local = buf.allocated_in.is_some() && stored_as_computed(buf.dtype);
+            if local && self.operation_into(value, d, data)? {
+                return Ok(());
+            }
+            let a = self.narrowed(value)?;
+            let f = copy(size, self.level);
+            self.emit_here(Instr::Vector { f, d, a, b: 0, c: 0, n: lanes });
+            return Ok(());
+        }
+        let a = self.narrowed(value)?;
+        let (at, stride) = match shape_of(index) {
+            Access::Strided(at, stride) => (at, stride),
+            Access::Repeated(at) => (at, Expr::int_of(0, DType::I64)),
+            Access::Contiguous(at) => (at, Expr::int_of(1, DType::I64)),
+            Access::Indexed => {
+                let at = self.expr(&index.clone().cast(DType::I64))?;
+                let at = self.vector(&at, Reg::I64, lanes);
+                self.emit_here(Instr::Scatter { f: scatter(size), a, base, at, n: lanes });
+                return Ok(());
+            }
+        };
+        let (index, stride) = (self.scalar(&at.cast(DType::I64))?, self.scalar(&stride.cast(DType::I64))?);
+        self.emit_here(Instr::ScatterStrided {
+            f: scatter_strided(size),
+            a,
+            base,
+            index,
+            stride,
+            n: lanes,
+            bytes,
+        });
+        Ok(())
+    }
+
+    /// A vector in the form that memory holds.
+    fn narrowed(&mut self, value: &Expr) -> Result<Ptr, ExecError> {
+        let compiled = self.expr(value)?;
+        let a = self.vector(&compiled, Reg::of(value.dtype()), value.lanes());
+        let Some(fns) = narrow(value.dtype(), self.level) else { return Ok(a) };
+        let d = self.new_register(value.lanes() as usize * value.dtype().bytes());
+        self.emit_here(Instr::Vector { f: fns.vector, d, a, b: 0, c: 0, n: value.lanes() });
+        Ok(d)
+    }
+}
+
+/// How the lanes of a vector index follow each other.
+enum Access {
+    /// `at`, `at + 1`, ...
+    Contiguous(Expr),
+    /// `at`, `at + stride`, ...
+    Strided(Expr, Expr),
+    /// `at` in every lane.
+    Repeated(Expr),
+    /// Anything else.
+    Indexed,
+}
+
+fn shape_of(index: &Expr) -> Access {
+    match as_ramp(index) {
+        Some((at, stride)) if stride.is_int(0) => Access::Repeated(at),
+        Some((at, stride)) if stride.is_int(1) => Access::Contiguous(at),
+        Some((at, stride)) => Access::Strided(at, stride),
+        None => Access::Indexed,
+    }
+}
+
+/// Base and stride of an index that is a ramp, or a sum or product of ramps and repeated scalars.
+fn as_ramp(index: &Expr) -> Option<(Expr, Expr)> {
+    match index.node() {
+        Node::Ramp(base, stride) => Some((base.clone(), stride.clone())),
+        Node::Broadcast(a) => Some((a.clone(), Expr::int_of(0, a.dtype()))),
+        Node::Binary(BinaryOp::Add, a, b) => {
+            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
+            Some((a + b, sum(s, t)))
+        }
+        Node::Binary(BinaryOp::Sub, a, b) => {
+            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
+            t.is_int(0).then(|| (a - b, s))
+        }
+        Node::Binary(BinaryOp::Mul, a, b) => {
+            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
+            if t.is_int(0) {
+                let stride = if s.is_int(0) { s } else { product(s, b.clone()) };
+                Some((a * b, stride))
+            } else if s.is_int(0) {
+                Some((a.clone() * b, product(t, a)))
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn sum(a: Expr, b: Expr) -> Expr {
+    if a.is_int(0) {
+        b
+    } else if b.is_int(0) {
+        a
+    } else {
+        a + b
+    }
+}
+
+fn product(a: Expr, b: Expr) -> Expr {
+    if a.is_int(1) {
+        b
+    } else if b.is_int(1) {
+        a
+    } else {
+        a * b
+    }
+}

@@ -1,0 +1,137 @@
+//! A compiled kernel and how a run is set up.
+
+use std::sync::{Mutex, PoisonError};
+
+use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::{Checked, Target, TargetKind};
+
+use crate::code::{BaseInfo, Input, Origin, slot_of_int};
+use crate::compile::{Compiled, compile};
+use crate::error::ExecError;
+use crate::frame::{BaseAt, Frame};
+use crate::level::Level;
+use crate::pool::Pool;
+use crate::registers::{Layout, lay_out};
+
+/// A kernel as bytecode. It can be run from several threads at a time.
+pub struct Program {
+    pub(crate) name: String,
+    pub(crate) compiled: Compiled,
+    pub(crate) layout: Layout,
+    frames: Mutex<Vec<Box<Frame>>>,
+}
+
+impl Program {
+    /// Compiles a kernel for this machine.
+    pub fn compile(kernel: &Checked) -> Result<Program, ExecError> {
+        Program::compile_for(kernel, Level::detect())
+    }
+
+    /// Compiles a kernel for one level of instructions, which this machine must have. All levels give the same bits.
+    pub fn compile_for(kernel: &Checked, level: Level) -> Result<Program, ExecError> {
+        if !level.is_available() {
+            return Err(ExecError::Level { level: level.name() });
+        }
+        let mut compiled = compile(kernel, level)?;
+        let layout = lay_out(&compiled.code, &compiled.ptrs, &compiled.bases, &mut compiled.parallels);
+        let name = kernel.kernel().name.clone();
+        Ok(Program { name, compiled, layout, frames: Mutex::new(Vec::new()) })
+    }
+
+    /// Runs the kernel once, its parallel loops on the threads of `pool`.
+    ///
+    /// `bindings` give the free variables of the parameters, as [`coulis_ir::args::bind_args`] makes them.
+    /// `buffers` hold one pointer for each buffer parameter, to its element `[0, ..., 0]`. Accesses outside of
+    /// the declared shapes and strides are errors.
+    ///
+    /// # Safety
+    /// Each pointer is valid for reads of all elements of the buffer's declared type, shape and strides under
+    /// `bindings`, and for writes where the kernel stores to it; no other thread writes to what is read or touches
+    /// what is written during the call; and buffers that are written do not overlap other buffers.
+    pub unsafe fn run(&self, bindings: &Bindings, buffers: &[*mut u8], pool: &Pool) -> Result<(), ExecError> {
+        let mut frame = self.take_frame();
+        let result = self.prepare(&mut frame, bindings, buffers).and_then(|()| {
+            // SAFETY: the frame is prepared, and the caller answers for the buffers.
+            unsafe { self.execute(&mut frame, 0, self.compiled.code.len(), pool) }
+        });
+        self.give_back(frame);
+        result
+    }
+
+    /// Bytes of registers and local buffers that each thread uses.
+    pub fn arena_bytes(&self) -> usize {
+        self.layout.lines * crate::registers::LINE
+    }
+
+    pub(crate) fn take_frame(&self) -> Box<Frame> {
+        let kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| Box::new(Frame::new(self)))
+    }
+
+    pub(crate) fn give_back(&self, mut frame: Box<Frame>) {
+        frame.clear();
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
+    }
+
+    fn prepare(&self, frame: &mut Frame, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), ExecError> {
+        let is_argument = |b: &&BaseInfo| matches!(b.origin, Origin::Argument { .. });
+        let wanted = self.compiled.bases.iter().filter(is_argument).count();
+        if buffers.len() != wanted {
+            return Err(ExecError::BufferCount { kernel: self.name.clone(), wanted, found: buffers.len() });
+        }
+        frame.reset(self);
+        for input in &self.compiled.inputs {
+            let Input { var, name, dtype, slot } = input;
+            let value = bindings.get(var).ok_or_else(|| ExecError::UnboundVar { var: name.clone() })?;
+            frame.slots[*slot as usize] = slot_of_int(dtype.wrap_int(i128::from(*value)), dtype.bytes());
+        }
+        for (info, base) in self.compiled.bases.iter().zip(frame.bases.iter_mut()) {
+            if let Origin::Argument { n, .. } = info.origin {
+                *base = argument(info, buffers[n], bindings)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Element 0 of an argument's data pointer and the elements that its shape and strides reach.
+fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt, ExecError> {
+    let Origin::Argument { shape, strides, offset, .. } = &info.origin else {
+        return Ok(BaseAt { ptr, lo: 0, hi: 0 });
+    };
+    let eval = |e| eval_index(e, bindings).map_err(|var| ExecError::UnboundVar { var });
+    let bytes = info.dtype.bytes();
+    if ptr.addr() % bytes != 0 {
+        return Err(ExecError::Misaligned { buffer: info.name.clone(), bytes });
+    }
+    let offset = eval(offset)?;
+    let shape: Vec<i64> = shape.iter().map(eval).collect::<Result<_, _>>()?;
+    let compact = coulis_ir::args::compact_strides(&shape);
+    let strides: Vec<i64> =
+        if strides.is_empty() { compact } else { strides.iter().map(eval).collect::<Result<_, _>>()? };
+    let (mut lo, mut hi) = (offset, offset);
+    for (&extent, &stride) in shape.iter().zip(&strides) {
+        if extent <= 0 {
+            return Ok(BaseAt { ptr, lo: 0, hi: 0 });
+        }
+        let reach = stride.saturating_mul(extent - 1);
+        lo = lo.saturating_add(reach.min(0));
+        hi = hi.saturating_add(reach.max(0));
+    }
+    let ptr = ptr.wrapping_offset((offset as isize).wrapping_mul(-(bytes as isize)));
+    Ok(BaseAt { ptr, lo, hi: hi.saturating_add(1) })
+}
+
+/// Facts about the executor as a target of the planner: vectors of 4096 bytes, since each vector operation is one
+/// interpreted instruction, and registers that are first-level cache.
+pub fn target(n_threads: usize) -> Target {
+    Target {
+        kind: TargetKind::Cpu,
+        arch: "exec".to_owned(),
+        warp: 1,
+        vector_bytes: 4096,
+        register_bytes: 24 << 10,
+        n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
+        cache_bytes: 1 << 20,
+    }
+}
