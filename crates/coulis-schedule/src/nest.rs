@@ -245,8 +245,9 @@ impl Builder<'_> {
         };
         if let Some(attr) = stage.attrs.get(l.leaf.var()) {
             for (key, value) in attr.pragmas.iter().rev() {
-                let (node, key) = (Some(l.var.clone()), format!("pragma_{key}"));
-                looped = Stmt::Annotate { node, key, value: value.clone(), body: Box::new(looped) };
+                // The loop that it is about is the one right inside; its index is not in sight here.
+                let key = format!("pragma_{key}");
+                looped = Stmt::Annotate { node: None, key, value: value.clone(), body: Box::new(looped) };
             }
         }
         Ok(looped)

@@ -17,7 +17,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "a new stage copies the tensor, and the readers read the copy",
     before: "for i in range(n):\n    B[i] = A[i] + T.float32(1)",
     call: "A_local = s.cache_read(A, \"local\", [B])",
-    after: "for ax0 in range(n):\n    A_local[ax0] = A[ax0]\nfor i in range(n):\n    B[i] = A_local[i] + T.float32(1)",
+    after: "A_local = T.allocate([n], \"float32\", \"local\")\nfor ax0 in range(n):\n    A_local[ax0] = A[ax0]\nfor i in range(n):\n    B[i] = A_local[i] + T.float32(1)",
     apply: apply::<CacheRead>,
 };
 

@@ -20,7 +20,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "a new stage takes over the computation, with the loops of the data axes as its dimensions",
     before: "for i in range(n):\n    B[i] = A[i] + T.float32(1)",
     call: "B_local = s.cache_write(B, \"local\")",
-    after: "for i_c in range(n):\n    B_local[i_c] = A[i_c] + T.float32(1)\nfor i in range(n):\n    B[i] = B_local[i]",
+    after: "B_local = T.allocate([n], \"float32\", \"local\")\nfor i_c in range(n):\n    B_local[i_c] = A[i_c] + T.float32(1)\nfor i in range(n):\n    B[i] = B_local[i]",
     apply: apply::<CacheWrite>,
 };
 

@@ -13,9 +13,9 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "compute_at",
     signature: "s[A].compute_at(parent, axis)",
     summary: "the part of the stage that one iteration of the loop needs is computed at the head of its body",
-    before: "for i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    before: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
     call: "s[B].compute_at(s[C], i)",
-    after: "for i in range(n):\n    B[0] = A[i] * T.float32(2)\n    C[i] = B[0] + T.float32(1)",
+    after: "for i in range(n):\n    B = T.allocate([1], \"float32\", \"global\")\n    B[0] = A[i] * T.float32(2)\n    C[i] = B[0] + T.float32(1)",
     apply: apply::<ComputeAt>,
 };
 

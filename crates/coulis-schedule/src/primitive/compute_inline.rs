@@ -14,7 +14,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "compute_inline",
     signature: "s[A].compute_inline()",
     summary: "each read of the tensor is replaced by its expression, and its loops vanish",
-    before: "for i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    before: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
     call: "s[B].compute_inline()",
     after: "for i in range(n):\n    C[i] = A[i] * T.float32(2) + T.float32(1)",
     apply: apply::<ComputeInline>,

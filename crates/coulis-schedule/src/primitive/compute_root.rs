@@ -13,7 +13,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "undoes compute_at and compute_inline",
     before: "for i in range(n):\n    C[i] = A[i] * T.float32(2) + T.float32(1)",
     call: "s[B].compute_root()",
-    after: "for i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    after: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
     apply: apply::<ComputeRoot>,
 };
 

@@ -63,15 +63,15 @@ impl Primitive for Fuse {
             }
             // The extent of the inner loop may not depend on an index that the fused loop computes.
             let domains = ranges::declared(stage);
-            let roots: Vec<Var> = stage.all_axes.iter().map(|a| a.var().clone()).collect();
             for root in self.axes.iter().flat_map(|a| stage.roots_of(a)) {
-                let dependent = domains.get(root.var()).is_some_and(|(_, extent)| uses_any(extent, &roots));
-                if dependent {
+                let Some((_, extent)) = domains.get(root.var()) else { continue };
+                let on = stage.all_axes.iter().find(|a| uses_any(extent, std::slice::from_ref(a.var())));
+                if let Some(on) = on {
                     return Err(ScheduleError::OrderDependency {
                         primitive: "fuse",
                         stage: stage.name.clone(),
                         axis: stage.axis_name(&root),
-                        on: "another axis".to_owned(),
+                        on: stage.axis_name(on),
                     });
                 }
             }

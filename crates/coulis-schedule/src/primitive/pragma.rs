@@ -16,7 +16,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
-    after: "with T.attr(i, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
+    after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
     apply: apply::<Pragma>,
 };
 

@@ -13,9 +13,9 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "set_scope",
     signature: "s[A].set_scope(scope)",
     summary: "the results live in global, shared, shared.dyn, warp or local memory",
-    before: "B = T.allocate([16], \"float32\", \"global\")",
+    before: "B = T.allocate([16], \"float32\", \"global\")\nfor i in range(16):\n    B[i] = A[i] * T.float32(2)\nfor i in range(16):\n    C[i] = B[i] + T.float32(1)",
     call: "s[B].set_scope(\"local\")",
-    after: "B = T.allocate([16], \"float32\", \"local\")",
+    after: "B = T.allocate([16], \"float32\", \"local\")\nfor i in range(16):\n    B[i] = A[i] * T.float32(2)\nfor i in range(16):\n    C[i] = B[i] + T.float32(1)",
     apply: apply::<SetScope>,
 };
 

@@ -14,9 +14,9 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "storage_align",
     signature: "s[A].storage_align(axis, factor, offset)",
     summary: "the stride of that dimension of an intermediate becomes `offset` modulo `factor`",
-    before: "B = T.allocate([16 * 32], \"float32\", \"shared\")",
+    before: "B = T.allocate([16, 32], \"float32\", \"global\")\nfor i, j in T.grid(16, 32):\n    B[i, j] = A[i, j] * T.float32(2)\nfor i, j in T.grid(16, 32):\n    C[i, j] = B[i, j] + T.float32(1)",
     call: "s[B].storage_align(i, 32, 1)",
-    after: "B = T.allocate([16 * 33], \"float32\", \"shared\")",
+    after: "B = T.allocate([16, 33], \"float32\", \"global\")\nfor i, j in T.grid(16, 32):\n    B[i, j] = A[i, j] * T.float32(2)\nfor i, j in T.grid(16, 32):\n    C[i, j] = B[i, j] + T.float32(1)",
     apply: apply::<AlignStorage>,
 };
 

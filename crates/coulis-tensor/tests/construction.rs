@@ -1,0 +1,286 @@
+//! What can go wrong while a tensor expression is built, by message; and what is accepted.
+
+use std::slice::from_ref;
+
+use coulis_ir::{DType, Expr, Var};
+use coulis_tensor::{
+    Body, OpKind, Program, Reduction, Tensor, TensorError, Term, all, any, comm_reducer, compute,
+    compute_axes, compute_tuple, max, min, placeholder, placeholder_strided, prod, reduce_axis,
+    reduce_axis_of, sum, var, var_of,
+};
+
+fn matrix() -> (Expr, Expr, Tensor) {
+    let (n, m) = (var("n").expr(), var("m").expr());
+    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
+    (n, m, a)
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T, TensorError>, want: &str) {
+    assert_eq!(result.expect_err("a refusal").to_string(), want);
+}
+
+#[test]
+fn bare_sizes_make_strided_tensors_and_others_compact_ones() {
+    let (n, _, a) = matrix();
+    let strides: Vec<&str> =
+        a.buffer().strides.iter().map(|s| s.as_var().expect("a variable").name()).collect();
+    assert_eq!(strides, ["stride", "stride"]);
+    assert!(a.buffer().auto_broadcast);
+    let compact = placeholder(&[n - Expr::int(2), Expr::int(3)], DType::F32, "X").expect("a tensor");
+    assert!(compact.buffer().strides.is_empty() && !compact.buffer().auto_broadcast);
+    let scalar = placeholder(&[], DType::F32, "s").expect("a tensor");
+    assert_eq!(scalar.buffer().rank(), 0);
+}
+
+#[test]
+fn said_strides_may_be_negative_or_zero() {
+    let a =
+        placeholder_strided(&[Expr::int(4), Expr::int(5)], &[Expr::int(-5), Expr::int(0)], DType::I8, "A")
+            .expect("a tensor");
+    assert_eq!(a.buffer().strides, [Expr::int(-5), Expr::int(0)]);
+    let result = placeholder_strided(&[Expr::int(4)], &[], DType::I8, "A");
+    refused(result, "`A` has 1 dimensions and takes as many strides, got 0");
+}
+
+#[test]
+fn extents_are_integers_of_at_least_0() {
+    placeholder(&[Expr::int(0)], DType::F32, "A").expect("0 is legal");
+    refused(placeholder(&[Expr::int(-1)], DType::F32, "A"), "extent 0 of `A` is to be at least 0, got -1");
+    refused(
+        placeholder(&[Expr::float(1.0, DType::F32)], DType::F32, "A"),
+        "extent 0 of `A` is to be an integer, got float32",
+    );
+}
+
+#[test]
+fn axes_take_the_type_of_their_extent() {
+    for dtype in [DType::I32, DType::I64] {
+        let n = var_of("n", dtype).expr();
+        let k = reduce_axis(n.clone(), "k");
+        let b = compute(&[n], "B", |i| Expr::constant(0, DType::F32) + i[0].expr().cast(DType::F32));
+        assert_eq!(b.expect("a tensor").op().axes()[0].dtype(), dtype);
+        assert_eq!(k.dtype(), dtype);
+    }
+}
+
+#[test]
+fn identities_are_true_ones() {
+    let k = reduce_axis(3, "k");
+    let axes = from_ref(&k);
+    let of = |r: Result<Reduction, TensorError>| r.expect("a reduction").identity[0].clone();
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let x = Expr::constant(2, dtype);
+        assert_eq!(of(max(x.clone(), axes)), Expr::float(f64::NEG_INFINITY, dtype));
+        assert_eq!(of(min(x.clone(), axes)), Expr::float(f64::INFINITY, dtype));
+        assert_eq!(of(sum(x.clone(), axes)), Expr::float(0.0, dtype));
+        assert_eq!(of(prod(x, axes)), Expr::float(1.0, dtype));
+    }
+    for (dtype, low, high) in [(DType::I8, -128, 127), (DType::U8, 0, 255)] {
+        let x = Expr::constant(2, dtype);
+        assert_eq!(of(max(x.clone(), axes)), Expr::int_of(low, dtype));
+        assert_eq!(of(min(x, axes)), Expr::int_of(high, dtype));
+    }
+    assert_eq!(of(all(Expr::bool(true), axes)), Expr::bool(true));
+    assert_eq!(of(any(Expr::bool(true), axes)), Expr::bool(false));
+    assert_eq!(of(sum(Expr::bool(true), axes)).dtype(), DType::Bool);
+    refused(all(Expr::int(1), axes), "`all` does not take int32");
+}
+
+#[test]
+fn reductions_stand_alone() {
+    let (n, m, a) = matrix();
+    let k = reduce_axis(m.clone(), "k");
+    let total = || sum(a.at((0, &k)), from_ref(&k)).expect("a reduction");
+    let term = || Term::Reduce(Box::new(total()), 0);
+    refused(
+        term().into_expr("B"),
+        "a reduction is to be the whole body of `B`; compute the reduction in a tensor of its own and read that one",
+    );
+    refused(
+        compute_tuple(from_ref(&n), "B", |_| vec![term(), Term::Plain(Expr::int(0))]),
+        "component 1 of `B` is no reduction, and component 0 is not; either all are reductions or none",
+    );
+    let other = reduce_axis(m, "k2");
+    let second = sum(a.at((0, &other)), from_ref(&other)).expect("a reduction");
+    refused(
+        compute_tuple(from_ref(&n), "B", |_| vec![term(), Term::Reduce(Box::new(second), 1)]),
+        "component 1 of `B` differs in its sources; the components of a tuple reduction share sources, axes, combiner and condition: fold them with one tuple reducer",
+    );
+}
+
+#[test]
+fn axes_of_a_reduction() {
+    let (n, m, a) = matrix();
+    let k = reduce_axis(m.clone(), "k");
+    refused(
+        sum(a.at((0, &k)), &[k.clone(), k.clone()]),
+        "`sum` is given the reduce axis `k` twice; each axis is folded once",
+    );
+    let b = compute(from_ref(&n), "B", |i| a.at((&i[0], 0))).expect("a tensor");
+    refused(
+        sum(a.at((0, &k)), &[b.op().axes()[0].clone()]),
+        "`sum` folds over reduce axes, and `i` is a data axis; make it with reduce_axis",
+    );
+    let k2 = reduce_axis(m, "k2");
+    refused(
+        compute(from_ref(&n), "C", |i| sum(a.at((&i[0], &k2)), from_ref(&k))),
+        "the body of `C` reads the axis `k2`, which is neither one of its dimensions nor in the list of reduce axes",
+    );
+    compute(from_ref(&n), "D", |_| sum(Expr::float(1.0, DType::F32), from_ref(&k)))
+        .expect("an axis that the source does not use counts");
+    compute(from_ref(&n), "E", |i| sum(a.at((&i[0], 0)), &[])).expect("no axis is the source itself");
+}
+
+#[test]
+fn one_axis_belongs_to_one_compute() {
+    let (n, m, a) = matrix();
+    let k = reduce_axis(m, "k");
+    let fold = |name| compute(from_ref(&n), name, |i| sum(a.at((&i[0], &k)), from_ref(&k)));
+    let (b, c) = (fold("B").expect("a tensor"), fold("C").expect("a tensor"));
+    let outputs = [b.clone(), c.clone()];
+    refused(
+        Program::new(&outputs, &[a.clone(), b, c]),
+        "reduce axis `k` belongs to `B` and to `C`; give each compute an axis of its own",
+    );
+}
+
+#[test]
+fn initial_values() {
+    let (n, m, a) = matrix();
+    let k = reduce_axis(m, "k");
+    let start = placeholder(from_ref(&n), DType::F32, "I").expect("a tensor");
+    let total = || sum(a.at((0, &k)), from_ref(&k)).expect("a reduction");
+    total().init(vec![Expr::float(10.0, DType::F32)]).expect("a constant");
+    total().init(vec![start.at([0])]).expect("an element");
+    refused(total().init(vec![]), "`sum` folds 1 sources and takes as many initial values, got 0");
+    refused(total().init(vec![Expr::int(1)]), "initial value 0 of `sum` is to be float32, got int32");
+    for wrong in [start.at([0]) + start.at([1]), start.at([&k])] {
+        refused(
+            total().init(vec![wrong]),
+            "initial value 0 of `sum` is to be a constant or one element of a tensor",
+        );
+    }
+}
+
+#[test]
+fn conditions_are_bools() {
+    let (_, m, a) = matrix();
+    let k = reduce_axis(m, "k");
+    let total = sum(a.at((0, &k)), from_ref(&k)).expect("a reduction");
+    refused(total.where_(Expr::int(1)), "the condition of `sum` is to be bool, got int32");
+}
+
+#[test]
+fn reads_take_one_index_a_dimension() {
+    let (n, _, a) = matrix();
+    let want = "`A` takes 2 indices, got 1";
+    refused(compute(from_ref(&n), "B", |i| a.at([&i[0]])), want);
+    refused(a.try_at([0]), want);
+    let want = "index 1 of `A` is to be an integer, got float32";
+    refused(compute(from_ref(&n), "B", |i| a.at((&i[0], Expr::float(0.0, DType::F32)))), want);
+    let loose = coulis_ir::Buffer::new("X", DType::F32, vec![n.clone()], coulis_ir::MemScope::Global);
+    let want = "the body of `B` reads `X`, which is no tensor of this program";
+    refused(compute(from_ref(&n), "B", |i| loose.at([i[0].expr()])), want);
+}
+
+#[test]
+fn reducers_of_a_user() {
+    let (_, m, a) = matrix();
+    let k = reduce_axis(m, "k");
+    let pair = |results: usize, identities: usize| {
+        comm_reducer(
+            move |x, y| (0..results).map(|f| x[f % x.len()].clone() + y[f % y.len()].clone()).collect(),
+            move |types| vec![Expr::constant(0, types[0]); identities],
+            "pair",
+        )
+    };
+    let sources = vec![a.at((0, &k)); 2];
+    let made = pair(2, 2).params("l", "r").reduce(sources.clone(), from_ref(&k)).expect("a reduction");
+    let names: Vec<&str> = made.combine.params.iter().map(Var::name).collect();
+    assert_eq!(names, ["l_0", "l_1", "r_0", "r_1"]);
+    refused(
+        pair(1, 2).reduce(sources.clone(), from_ref(&k)),
+        "`pair` has 2 identities, 1 results and 2 sources; all three are to be equal",
+    );
+    refused(
+        pair(2, 3).reduce(sources, from_ref(&k)),
+        "`pair` has 3 identities, 2 results and 2 sources; all three are to be equal",
+    );
+    let typed = comm_reducer(
+        |x, y| vec![x[0].clone() * y[0].clone()],
+        |_| vec![Expr::float(1.0, DType::F64)],
+        "product",
+    );
+    refused(
+        typed.reduce(vec![a.at((0, &k))], from_ref(&k)),
+        "source 0 of `product` is float32, and the state is float64; cast it",
+    );
+    let folded = pair(1, 1).fold(Expr::int(2), Expr::int(3));
+    assert_eq!(folded, [Expr::int(2) + Expr::int(3)]);
+}
+
+#[test]
+fn bodies_and_their_names() {
+    let (n, m, a) = matrix();
+    refused(
+        compute(from_ref(&n), "B", |_| vec![Expr::int(0), Expr::int(1)]),
+        "the body of `B` has 2 components, and compute makes one tensor; compute_tuple makes several",
+    );
+    refused(
+        compute_axes(&[n.clone(), m.clone()], &["i"], "B", |i| a.at(i)),
+        "`B` has 2 dimensions and takes as many axis names, got 1",
+    );
+    refused(
+        compute(from_ref(&n), "B", |_| Expr::int(0).broadcast_to(4)),
+        "component 0 of `B` is int32x4; bodies are scalar expressions",
+    );
+    let pair = compute_tuple(&[n, m], "P", |i| vec![a.at(i), Expr::int(0)]).expect("tensors");
+    let names: Vec<&str> = pair.iter().map(Tensor::name).collect();
+    assert_eq!(names, ["P.v0", "P.v1"]);
+    assert_eq!([pair[0].dtype(), pair[1].dtype()], [DType::F32, DType::I32]);
+    let axes: Vec<&str> = pair[0].op().axes().iter().map(|a| a.name()).collect();
+    assert_eq!(axes, ["i", "j"]);
+}
+
+#[test]
+fn programs_list_what_they_need() {
+    let (n, _, a) = matrix();
+    let b = compute(from_ref(&n), "B", |i| a.at((&i[0], 0))).expect("a tensor");
+    let c = compute(from_ref(&n), "C", |i| b.at(i)).expect("a tensor");
+    let program = Program::new(from_ref(&c), &[a.clone(), c.clone()]).expect("a program");
+    let order: Vec<&str> = program.ops().iter().map(|op| op.name()).collect();
+    assert_eq!(order, ["A", "B", "C"]);
+    refused(
+        Program::new(from_ref(&c), from_ref(&c)),
+        "`A` is read and is not among the arguments; they are `C`",
+    );
+    refused(
+        Program::new(from_ref(&c), &[a.clone(), b.clone()]),
+        "output `C` is not among the arguments; they are `A`, `B`",
+    );
+    refused(Program::new(from_ref(&a), from_ref(&a)), "`A` is an input; outputs are computed tensors");
+    refused(
+        Program::new(from_ref(&b), &[a.clone(), b.clone(), c]),
+        "argument `C` takes no part in the outputs",
+    );
+    refused(
+        Program::new(from_ref(&b), &[a.clone(), b.clone(), a.clone()]),
+        "`A` is among the arguments twice",
+    );
+    refused(Program::new(&[], &[a]), "a program has at least one output");
+}
+
+#[test]
+fn an_operation_keeps_its_inputs_alive() {
+    let n = var("n").expr();
+    let c = {
+        let a = placeholder(from_ref(&n), DType::F32, "A").expect("a tensor");
+        let b = compute(from_ref(&n), "B", |i| a.at(i)).expect("a tensor");
+        compute(from_ref(&n), "C", |i| b.at(i)).expect("a tensor")
+    };
+    let names: Vec<&str> = c.op().inputs()[0].inputs().iter().map(|op| op.name()).collect();
+    assert_eq!(names, ["A"]);
+    assert!(matches!(c.op().kind(), OpKind::Compute { body: Body::Plain(_), .. }));
+    assert_eq!(reduce_axis_of(1, n, "k").dom().expect("a domain").0, &Expr::int(1));
+}
