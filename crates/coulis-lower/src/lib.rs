@@ -14,6 +14,7 @@ pub mod flatten_buffers;
 pub mod hoist_allocations;
 pub mod hoist_ifs;
 mod independent;
+pub mod name_quotients;
 pub mod partition_loops;
 pub mod pass;
 pub mod remove_noop;

@@ -97,6 +97,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::flatten_buffers::PASS,
     &crate::simplify::PASS,
     &crate::hoist_ifs::PASS,
+    &crate::name_quotients::PASS,
     &crate::partition_loops::PASS,
     &crate::vectorize_loops::PASS,
     &crate::unroll_loops::PASS,

@@ -220,7 +220,7 @@ fn check(kernel: &Kernel, calls: &[Vec<Array>]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 60,
+        cases: 40,
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(7),
         ..ProptestConfig::default()

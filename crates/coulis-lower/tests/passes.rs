@@ -374,6 +374,25 @@ for i in range(n):
 }
 
 #[test]
+fn quotients_of_a_fused_loop_are_computed_once_an_iteration() {
+    let (n, f, j) = (size("n"), var("f"), var("j"));
+    let (a, b) = (buffer("A", n.clone() * int(8)), buffer("B", n.clone() * int(8)));
+    let index = f.expr().floormod(n.clone()) * int(8) + j.expr();
+    let body = Stmt::store(&b, vec![index], a.at([f.expr().floordiv(n.clone()) * int(8) + j.expr()]));
+    check(
+        &["name_quotients"],
+        Stmt::range(f, n * int(8), Stmt::range(j, int(8), body)),
+        "
+for f in range(n * 8):
+    f_mod: T.int32 = f % n
+    f_div: T.int32 = f // n
+    for j in range(8):
+        B[f_mod * 8 + j] = A[f_div * 8 + j]
+",
+    );
+}
+
+#[test]
 fn allocations_stay_inside_parallel_loops() {
     let (i, k) = (var("i"), var("k"));
     let b = buffer("B", 4);

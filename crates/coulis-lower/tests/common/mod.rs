@@ -46,11 +46,15 @@ pub fn cpu() -> Target {
     }
 }
 
-/// The kernel lowered.
+/// The kernel lowered, and accepted by the verifier.
 pub fn lowered(kernel: &Kernel, simple_mode: bool) -> Kernel {
     let target = cpu();
-    lower(kernel.clone(), &Options { target: &target, simple_mode }, &mut |_, _| {})
-        .expect("the kernel lowers")
+    let options = Options { target: &target, simple_mode };
+    let flat = lower(kernel.clone(), &options, &mut |_, _| {}).expect("the kernel lowers");
+    match coulis_ir::verify::verify(flat) {
+        Ok(checked) => checked.kernel().clone(),
+        Err(faults) => panic!("{faults}:\n{}", faults.listing),
+    }
 }
 
 /// The memory of all arguments after a run.

@@ -1,0 +1,123 @@
+//! Quotients and remainders of a loop's variable by sizes are computed once an iteration, under a name.
+//!
+//! A loop over fused axes has indices `f // n` and `f % n`, which no machine divides fast; its inner loops would
+//! repeat them. They are bound at the top of the body of the loop whose variable they are of, where the divisor can
+//! be proved positive there: the iteration that computes them runs. Divisions by constants are left, since
+//! simplification sees through them. Simple mode leaves all, as the reference has it. Order: before
+//! `partition_loops`, whose cuts would hold many copies.
+
+use std::collections::HashMap;
+
+use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_stmt, map_children, rewrite_stmt, stmt_exprs};
+use coulis_ir::{Form, Kernel, Stmt};
+
+use crate::affine::{for_each_distinct, uses};
+use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::{reads_memory, with_let, with_loop};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "name_quotients",
+    from: Form::Nest,
+    to: Form::Nest,
+    run: name_quotients,
+    doc: "computes quotients of a loop variable by sizes once an iteration",
+};
+
+/// Binds quotients of loop variables by sizes at the top of their loops.
+pub fn name_quotients(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+    if context.simple_mode {
+        return Ok(kernel);
+    }
+    let body = walk(kernel.body, &Analyzer::new());
+    Ok(Kernel { body, ..kernel })
+}
+
+fn walk(stmt: Stmt, known: &Analyzer) -> Stmt {
+    match stmt {
+        Stmt::For { var, min, extent, kind, body } => {
+            let mut inner = with_loop(known, &var, &min, &extent);
+            let mut body = *body;
+            let mut named = Vec::new();
+            while let Some(quotient) = first_quotient(&body, &var, &named, &inner) {
+                let kind = if matches!(quotient.node(), Node::Binary(BinaryOp::FloorDiv, ..)) {
+                    "div"
+                } else {
+                    "mod"
+                };
+                let name = Var::size(&format!("{}_{kind}", var.name()), quotient.dtype());
+                inner = with_let(&inner, &name, &quotient);
+                body = replaced(body, &quotient, &name.expr());
+                named.push((name, quotient));
+            }
+            let body = walk(body, &inner);
+            let body =
+                named.into_iter().rev().fold(body, |body, (name, value)| Stmt::let_(name, value, body));
+            Stmt::for_(var, min, extent, kind, body)
+        }
+        Stmt::Let { var, value, body } => {
+            let inner = with_let(known, &var, &value);
+            Stmt::let_(var, value, walk(*body, &inner))
+        }
+        Stmt::LaunchThread { .. } => stmt,
+        other => crate::walk::map_children(other, &mut |s| walk(s, known)),
+    }
+}
+
+/// A quotient of `var` or of a name for one, by something that is not constant, that is the same in all of `body`.
+fn first_quotient(body: &Stmt, var: &Var, named: &[(Var, Expr)], known: &Analyzer) -> Option<Expr> {
+    let mut inside = Vec::new();
+    for_each_stmt(body, &mut |s| match s {
+        Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
+            inside.push(var.clone())
+        }
+        _ => {}
+    });
+    let mut found: Option<Expr> = None;
+    for_each_stmt(body, &mut |s| {
+        for expr in stmt_exprs(s) {
+            for_each_distinct(expr, &mut |e| {
+                let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, _, divisor) = e.node() else {
+                    return;
+                };
+                let of_loop = uses(e, var) || named.iter().any(|(name, _)| uses(e, name));
+                if found.is_none()
+                    && e.ty().is_scalar()
+                    && divisor.as_int().is_none()
+                    && of_loop
+                    && !inside.iter().any(|v| uses(e, v))
+                    && !reads_memory(e)
+                    && is_natural(e, known)
+                {
+                    found = Some(e.clone());
+                }
+            });
+        }
+    });
+    found
+}
+
+/// Whether the divisor is positive and the result at least 0.
+fn is_natural(quotient: &Expr, known: &Analyzer) -> bool {
+    let Node::Binary(_, dividend, divisor) = quotient.node() else { return false };
+    let zero = Expr::int_of(0, quotient.dtype());
+    known.can_prove(&divisor.clone().gt(zero.clone())) && known.can_prove(&dividend.clone().ge(zero))
+}
+
+fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
+    fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut HashMap<Expr, Expr>) -> Expr {
+        if expr == from {
+            return to.clone();
+        }
+        if let Some(done) = memo.get(expr) {
+            return done.clone();
+        }
+        let new = map_children(expr, &mut |child| go(child, from, to, memo));
+        memo.insert(expr.clone(), new.clone());
+        new
+    }
+    let mut memo = HashMap::new();
+    rewrite_stmt(stmt, &mut |e| go(e, from, to, &mut memo), &mut |s| s)
+}
