@@ -164,23 +164,27 @@ impl Analyzer {
         self.forget();
     }
 
-    /// Within what follows, `var` is equal to `value`.
+    /// Within what follows, `var` is equal to `value`. Of a value from memory only its range is kept, since stores
+    /// may follow.
     pub fn bind_value(&mut self, var: &Var, value: &Expr) {
         let value = self.simplify(value);
-        if value.dtype().is_float() || self.holds_data(&value) {
+        let is_data = value.dtype().is_float() || self.holds_data(&value);
+        if is_data {
             self.facts.data_vars.insert(var.id());
         }
         if value.ty() == var.expr().ty() && !value.dtype().is_float() {
             let (bounds, class) = (self.interval(&value), self.modular(&value));
             self.narrow(var, bounds);
             self.facts.classes.insert(var.id(), class);
-            self.learn(&var.expr(), &value, 0);
-            self.learn(&value, &var.expr(), 0);
+            if !is_data {
+                self.learn(&var.expr(), &value, 0);
+                self.learn(&value, &var.expr(), 0);
+            }
         }
         self.forget();
     }
 
-    /// Within what follows, the scalar condition holds.
+    /// Within what follows, the scalar condition holds. Memory that it reads must not be written there.
     pub fn assume(&mut self, cond: &Expr) {
         let simple = self.simplify(cond);
         self.take_for_granted(cond);
