@@ -41,7 +41,11 @@ fn walk(stmt: Stmt, known: &Analyzer) -> Stmt {
             let mut inner = with_loop(known, &var, &min, &extent);
             let mut body = *body;
             let mut named = Vec::new();
-            while let Some(quotient) = first_quotient(&body, &var, &named, &inner) {
+            let mut judged = HashMap::new();
+            let sizes = Sizes::of(&extent, known);
+            while let Some(quotient) = first_quotient(&body, &var, &named, &mut |e| {
+                *judged.entry(e.clone()).or_insert_with(|| is_natural(e, &sizes, &inner))
+            }) {
                 let kind = if matches!(quotient.node(), Node::Binary(BinaryOp::FloorDiv, ..)) {
                     "div"
                 } else {
@@ -67,7 +71,12 @@ fn walk(stmt: Stmt, known: &Analyzer) -> Stmt {
 }
 
 /// A quotient of `var` or of a name for one, by something that is not constant, that is the same in all of `body`.
-fn first_quotient(body: &Stmt, var: &Var, named: &[(Var, Expr)], known: &Analyzer) -> Option<Expr> {
+fn first_quotient(
+    body: &Stmt,
+    var: &Var,
+    named: &[(Var, Expr)],
+    is_natural: &mut dyn FnMut(&Expr) -> bool,
+) -> Option<Expr> {
     let mut inside = Vec::new();
     for_each_stmt(body, &mut |s| match s {
         Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
@@ -89,7 +98,7 @@ fn first_quotient(body: &Stmt, var: &Var, named: &[(Var, Expr)], known: &Analyze
                     && of_loop
                     && !inside.iter().any(|v| uses(e, v))
                     && !reads_memory(e)
-                    && is_natural(e, known)
+                    && is_natural(e)
                 {
                     found = Some(e.clone());
                 }
@@ -99,11 +108,33 @@ fn first_quotient(body: &Stmt, var: &Var, named: &[(Var, Expr)], known: &Analyze
     found
 }
 
+/// The factors of a loop's extent, none of which is negative; none is 0 either where the loop runs.
+struct Sizes(Vec<Expr>);
+
+impl Sizes {
+    fn of(extent: &Expr, known: &Analyzer) -> Sizes {
+        fn go(extent: &Expr, factors: &mut Vec<Expr>) {
+            match extent.node() {
+                Node::Binary(BinaryOp::Mul, a, b) => {
+                    go(a, factors);
+                    go(b, factors);
+                }
+                _ => factors.push(extent.clone()),
+            }
+        }
+        let mut factors = Vec::new();
+        go(extent, &mut factors);
+        let natural = |f: &Expr| known.can_prove(&f.clone().ge(Expr::int_of(0, f.dtype())));
+        if factors.iter().all(natural) { Sizes(factors) } else { Sizes(Vec::new()) }
+    }
+}
+
 /// Whether the divisor is positive and the result at least 0.
-fn is_natural(quotient: &Expr, known: &Analyzer) -> bool {
+fn is_natural(quotient: &Expr, sizes: &Sizes, known: &Analyzer) -> bool {
     let Node::Binary(_, dividend, divisor) = quotient.node() else { return false };
     let zero = Expr::int_of(0, quotient.dtype());
-    known.can_prove(&divisor.clone().gt(zero.clone())) && known.can_prove(&dividend.clone().ge(zero))
+    let positive = sizes.0.contains(divisor) || known.can_prove(&divisor.clone().gt(zero.clone()));
+    positive && known.can_prove(&dividend.clone().ge(zero))
 }
 
 fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {

@@ -377,19 +377,30 @@ for i in range(n):
 fn quotients_of_a_fused_loop_are_computed_once_an_iteration() {
     let (n, f, j) = (size("n"), var("f"), var("j"));
     let (a, b) = (buffer("A", n.clone() * int(8)), buffer("B", n.clone() * int(8)));
-    let index = f.expr().floormod(n.clone()) * int(8) + j.expr();
-    let body = Stmt::store(&b, vec![index], a.at([f.expr().floordiv(n.clone()) * int(8) + j.expr()]));
+    let tiles = (n.clone() + int(7)).floordiv(int(8));
+    let index = f.expr().floormod(tiles.clone()) * int(8) + j.expr();
+    let body = Stmt::store(&b, vec![index], a.at([f.expr().floordiv(tiles.clone()) * int(8) + j.expr()]));
     check(
         &["name_quotients"],
-        Stmt::range(f, n * int(8), Stmt::range(j, int(8), body)),
+        Stmt::range(f, int(4) * tiles, Stmt::range(j, int(8), body)),
         "
-for f in range(n * 8):
-    f_mod: T.int32 = f % n
-    f_div: T.int32 = f // n
+for f in range(4 * ((n + 7) // 8)):
+    f_mod: T.int32 = f % ((n + 7) // 8)
+    f_div: T.int32 = f // ((n + 7) // 8)
     for j in range(8):
         B[f_mod * 8 + j] = A[f_div * 8 + j]
 ",
     );
+}
+
+#[test]
+fn a_quotient_by_what_may_be_zero_stays_where_it_is() {
+    let (n, d, f) = (size("n"), size("d"), var("f"));
+    let b = buffer("B", n.clone());
+    let store = Stmt::store(&b, vec![f.expr().floordiv(d.clone())], float(0.0));
+    let nest = Stmt::range(f, n, Stmt::if_(int(0).lt(d), store));
+    let want = print_stmt(&nest);
+    check(&["name_quotients"], nest, &want);
 }
 
 #[test]
