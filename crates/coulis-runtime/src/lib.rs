@@ -1,1 +1,19 @@
 //! Devices: compile cache, buffers, launches.
+//!
+//! A [`Device`] turns a checked kernel into an [`Executable`], and an executable runs on raw buffers. The CPU has two
+//! devices: compiled C where a C compiler is found ([`device::cpu_c`]), else the executor ([`device::cpu_exec`]).
+//! [`Cpu::open`] picks. Nothing here prints: what a user should hear is returned as a [`Notice`].
+
+pub mod cache;
+pub mod compiler;
+pub mod device;
+mod environment;
+mod error;
+mod features;
+mod library;
+
+pub use cache::Cache;
+pub use compiler::{Compiler, CompilerError};
+pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin};
+pub use environment::Environment;
+pub use error::{Notice, RuntimeError};

@@ -6,7 +6,7 @@ use coulis_ir::{DType, Intrinsic};
 
 use crate::c::types::{CTy, VTy};
 
-/// Integer divisions, each defined for every operand: a zero divisor gives 0, and so does the remainder.
+/// Integer divisions, each defined for every operand: a zero divisor gives 0 and writes 2 to the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Division {
     /// Quotient truncated toward zero.
@@ -47,7 +47,7 @@ pub enum Helper {
     /// A conversion that rounds inexact results to odd, so that a second rounding is right: `f64` to `f32`, or a
     /// 64-bit integer to `f64`.
     Odd(VTy),
-    /// An integer division.
+    /// An integer division; its last argument points to the status.
     Divide(Division, VTy),
     /// Lane by lane function of floats or integers.
     Math(Intrinsic, VTy),
@@ -55,6 +55,8 @@ pub enum Helper {
     Alloc,
     /// Gives memory back.
     Free,
+    /// Writes the status of the launch, which several threads may do.
+    Fail,
 }
 
 impl Helper {
@@ -87,6 +89,7 @@ impl Helper {
             Helper::Math(intrinsic, v) => format!("cx_{}_{}", intrinsic.name(), v.name()),
             Helper::Alloc => "cx_alloc".to_owned(),
             Helper::Free => "cx_free".to_owned(),
+            Helper::Fail => "cx_fail".to_owned(),
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn sanitised(hint: &str) -> String {
 }
 
 fn is_type_name(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(['i', 'u', 'f']) else { return false };
+    let Some(rest) = name.strip_prefix(['b', 'i', 'u', 'f']) else { return false };
     !rest.is_empty()
         && rest.chars().all(|c| c.is_ascii_digit() || c == 'x' || c == '_')
         && ["8", "16", "32", "64"].iter().any(|w| rest.starts_with(w))

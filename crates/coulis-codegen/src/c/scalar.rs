@@ -89,18 +89,22 @@ impl Walker<'_> {
             Ok(Code::call(&walker.defs.helper(helper)?, &[&x, &y]))
         };
         let scalar = VTy::scalar(ty);
+        let divide = |walker: &mut Walker, division: Division| -> Result<Code, EmitError> {
+            let name = walker.defs.helper(Helper::Divide(division, scalar))?;
+            Ok(Code::call(&name, &[&x, &y, &Code::primary("status")]))
+        };
         let code = match op {
             BinaryOp::Add => narrow(Code::infix("+", Prec::Sum, &x, &y)),
             BinaryOp::Sub => narrow(Code::infix("-", Prec::Sum, &x, &y)),
             BinaryOp::Mul => narrow(Code::infix("*", Prec::Product, &x, &y)),
             BinaryOp::Div if ty.is_float() => Code::infix("/", Prec::Product, &x, &y),
             BinaryOp::Div if divisor.is_some() => narrow(Code::infix("/", Prec::Product, &x, &y)),
-            BinaryOp::Div => helper(self, Helper::Divide(Division::Div, scalar))?,
+            BinaryOp::Div => divide(self, Division::Div)?,
             BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod if ty.is_float() => {
                 return Err(self.unsupported(format!("{op:?} of floats")));
             }
             BinaryOp::TruncMod if divisor.is_some() => narrow(Code::infix("%", Prec::Product, &x, &y)),
-            BinaryOp::TruncMod => helper(self, Helper::Divide(Division::Mod, scalar))?,
+            BinaryOp::TruncMod => divide(self, Division::Mod)?,
             BinaryOp::FloorDiv | BinaryOp::FloorMod => {
                 let division = if op == BinaryOp::FloorDiv { Division::FloorDiv } else { Division::FloorMod };
                 match divisor {
@@ -110,7 +114,7 @@ impl Walker<'_> {
                     Some(c) if c & (c - 1) == 0 => {
                         Code::infix("&", Prec::BitAnd, &x, &Code::primary((c - 1).to_string()))
                     }
-                    _ => helper(self, Helper::Divide(division, scalar))?,
+                    _ => divide(self, division)?,
                 }
             }
             BinaryOp::Min => helper(self, Helper::Min(scalar))?,

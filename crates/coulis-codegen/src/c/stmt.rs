@@ -298,6 +298,7 @@ impl Walker<'_> {
             length = if length.text == "1" { code } else { Code::infix("*", Prec::Product, &length, &code) };
         }
         let (alloc, free) = (self.defs.helper(Helper::Alloc)?, self.defs.helper(Helper::Free)?);
+        let fail = self.defs.helper(Helper::Fail)?;
         let name = self.namer.fresh(&buffer.name);
         let size = Code::primary(format!("(i64)sizeof({element})"));
         let call = Code::call(&alloc, &[&length, &size]);
@@ -308,7 +309,7 @@ impl Walker<'_> {
         self.block(body)?;
         self.f.lines.statement(&format!("{free}({name})"));
         self.f.lines.otherwise();
-        self.f.lines.statement("*status = 1");
+        self.f.lines.statement(&format!("{fail}(status, 1)"));
         self.f.lines.close();
         self.f.pointers.remove(&buffer.data.id());
         Ok(())

@@ -79,10 +79,10 @@ impl CTy {
         }
     }
 
-    /// The short name that every dialect defines: `f32`, `i64`, `bool`.
+    /// The short name that every dialect defines: `f32`, `i64`, `b8`.
     pub const fn name(self) -> &'static str {
         match self {
-            CTy::Bool => "bool",
+            CTy::Bool => "b8",
             CTy::I8 => "i8",
             CTy::I16 => "i16",
             CTy::I32 => "i32",

@@ -105,6 +105,12 @@ impl Walker<'_> {
                 Ok(Code::call(&walker.defs.helper(make(v))?, &[a, b]))
             }
         };
+        let divide = |division: Division| {
+            move |walker: &mut Walker, v: VTy, a: &Code, b: &Code| {
+                let name = walker.defs.helper(Helper::Divide(division, v))?;
+                Ok(Code::call(&name, &[a, b, &Code::primary("status")]))
+            }
+        };
         let compare = |op: &'static str, prec: Prec| {
             move |walker: &mut Walker, v: VTy, a: &Code, b: &Code| {
                 let mask = walker.defs.ty(v.mask());
@@ -129,14 +135,10 @@ impl Walker<'_> {
                 let low = Code::primary(divisor.map_or(0, |c| c - 1).to_string());
                 self.zip_parts(&x, &y, ty, |_, _, a, _| Ok(Code::infix("&", Prec::BitAnd, a, &low)))?
             }
-            BinaryOp::Div => self.zip_parts(&x, &y, ty, helper(|v| Helper::Divide(Division::Div, v)))?,
-            BinaryOp::TruncMod => self.zip_parts(&x, &y, ty, helper(|v| Helper::Divide(Division::Mod, v)))?,
-            BinaryOp::FloorDiv => {
-                self.zip_parts(&x, &y, ty, helper(|v| Helper::Divide(Division::FloorDiv, v)))?
-            }
-            BinaryOp::FloorMod => {
-                self.zip_parts(&x, &y, ty, helper(|v| Helper::Divide(Division::FloorMod, v)))?
-            }
+            BinaryOp::Div => self.zip_parts(&x, &y, ty, divide(Division::Div))?,
+            BinaryOp::TruncMod => self.zip_parts(&x, &y, ty, divide(Division::Mod))?,
+            BinaryOp::FloorDiv => self.zip_parts(&x, &y, ty, divide(Division::FloorDiv))?,
+            BinaryOp::FloorMod => self.zip_parts(&x, &y, ty, divide(Division::FloorMod))?,
             BinaryOp::Min => self.zip_parts(&x, &y, ty, helper(Helper::Min))?,
             BinaryOp::Max => self.zip_parts(&x, &y, ty, helper(Helper::Max))?,
             BinaryOp::Eq => self.zip_parts(&x, &y, mask, compare("==", Prec::Equality))?,

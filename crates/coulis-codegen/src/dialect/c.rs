@@ -1,7 +1,7 @@
 //! C without headers, with the vector extensions that gcc and clang share.
 //!
-//! Entry: `i32 NAME(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)`; the result is 0, or 1
-//! when memory for temporaries ran out. Needs `-fwrapv`: integers wrap. gcc's names of x86 builtins stand behind
+//! Entry: `i32 NAME(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)`; the result is 0, 1
+//! when memory for temporaries ran out, or 2 when an integer was divided by zero. Needs `-fwrapv`: integers wrap. gcc's names of x86 builtins stand behind
 //! `CX_GCC_...` macros where its generic conversion is slow; clang's generic conversion is good.
 
 mod arithmetic;
@@ -18,6 +18,7 @@ use crate::dialect::Dialect;
 pub struct C;
 
 const PRELUDE: &str = "\
+typedef _Bool b8;
 typedef signed char i8;
 typedef short i16;
 typedef int i32;
@@ -136,6 +137,7 @@ impl Dialect for C {
             Helper::Splat(ty) => Ok(memory::splat(ty, needs)),
             Helper::Alloc => Ok(memory::ALLOC.to_owned()),
             Helper::Free => Ok(memory::FREE.to_owned()),
+            Helper::Fail => Ok(memory::FAIL.to_owned()),
             Helper::Piece(piece, of, index) => Ok(convert::piece(piece, of, index, needs)),
             Helper::Concat(half) => Ok(convert::concat(half, needs)),
             Helper::Convert(from, to) => Ok(convert::convert(from, to, needs)),

@@ -1,4 +1,5 @@
 /* c: kernel `row_sum` */
+typedef _Bool b8;
 typedef signed char i8;
 typedef short i16;
 typedef int i32;

@@ -41,30 +41,40 @@ pub fn extremum(stem: &str, op: &str, ty: VTy, needs: &mut dyn Needs) -> Result<
     Ok(format!("{FN} {value} {name}({value} a, {value} b) {{{body}}}\n"))
 }
 
-/// Divisions that no operand can trap.
+/// Divisions that no operand can trap: a zero divisor gives 0 and sets the status.
 pub fn divide(division: Division, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let name = Helper::Divide(division, ty).name();
     let value = ty.name();
+    let head = format!("{FN} {value} {name}({value} a, {value} b, i32 *status)");
     if ty.lanes > 0 {
         needs.ty(ty);
         let one = needs.helper(Helper::Divide(division, VTy::scalar(ty.ty)))?;
         return Ok(format!(
-            "{FN} {value} {name}({value} a, {value} b) {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i]); return a; }}\n",
+            "{head} {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], status); return a; }}\n",
             ty.lanes
         ));
     }
-    let signed = ty.ty.is_signed();
-    let body = match (division, signed) {
-        (Division::Div, true) => format!("return b == 0 ? 0 : b == -1 ? ({value})-a : ({value})(a / b);"),
-        (Division::Mod, true) => format!("return b == 0 || b == -1 ? 0 : ({value})(a % b);"),
-        (Division::Div | Division::FloorDiv, false) => format!("return b == 0 ? 0 : ({value})(a / b);"),
-        (Division::Mod | Division::FloorMod, false) => format!("return b == 0 ? 0 : ({value})(a % b);"),
-        (Division::FloorDiv, true) => format!(
-            "if (b == 0) return 0; if (b == -1) return ({value})-a; const {value} q = a / b; return q - (a % b != 0 && (a ^ b) < 0);"
-        ),
-        (Division::FloorMod, true) => format!(
-            "if (b == 0 || b == -1) return 0; const {value} r = a % b; return r != 0 && (r ^ b) < 0 ? ({value})(r + b) : r;"
-        ),
+    let fail = needs.helper(Helper::Fail)?;
+    let overflow = if !ty.ty.is_signed() {
+        String::new()
+    } else {
+        match division {
+            Division::Div | Division::FloorDiv => format!("    if (b == -1) return ({value})-a;\n"),
+            Division::Mod | Division::FloorMod => "    if (b == -1) return 0;\n".to_owned(),
+        }
     };
-    Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ {body} }}\n"))
+    let result = match (division, ty.ty.is_signed()) {
+        (Division::Div, _) | (Division::FloorDiv, false) => "a / b".to_owned(),
+        (Division::Mod, _) | (Division::FloorMod, false) => "a % b".to_owned(),
+        (Division::FloorDiv, true) => "a / b - (a % b != 0 && (a ^ b) < 0)".to_owned(),
+        (Division::FloorMod, true) => "a % b + (a % b != 0 && (a ^ b) < 0 ? b : 0)".to_owned(),
+    };
+    Ok(format!(
+        "{head}
+{{
+    if (b == 0) {{ {fail}(status, 2); return 0; }}
+{overflow}    return ({value})({result});
+}}
+"
+    ))
 }

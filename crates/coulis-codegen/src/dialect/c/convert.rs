@@ -145,11 +145,43 @@ pub fn round(ty: VTy, dtype: DType, needs: &mut dyn Needs) -> Result<String, Emi
         return Ok(format!("{FN} f32 {name}(f32 a) {{ {memory} m; {store}(&m, a); return {load}(&m); }}\n"));
     }
     needs.ty(ty);
+    if dtype == DType::BF16 {
+        let bits = needs.ty(VTy { ty: CTy::U32, ..ty });
+        let select = needs.helper(Helper::Select(ty))?;
+        let mask = needs.ty(ty.mask());
+        return Ok(format!(
+            "{FN} {value} {name}({value} a)
+{{
+    const {bits} w = ({bits})a;
+    const {value} nearest = ({value})((w + 0x7fffu + (w >> 16 & 1u)) & 0xffff0000u);
+    return {select}(({mask})(a == a), nearest, a);
+}}
+"
+        ));
+    }
     let one = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
-    Ok(format!(
-        "{FN} {value} {name}({value} a) {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i]); return a; }}\n",
-        ty.lanes
-    ))
+    let lanes = format!("for (int i = 0; i < {}; ++i) a[i] = {one}(a[i]); return a;", ty.lanes);
+    let halves = needs.ty(VTy { ty: CTy::I16, ..ty });
+    let fast = match ty.lanes {
+        _ if dtype != DType::F16 => None,
+        16 => Some((
+            "defined(CX_GCC_AVX512)",
+            format!(
+                "return __builtin_ia32_vcvtph2ps512_mask(__builtin_ia32_vcvtps2ph512_mask(a, 0, ({halves}){{0}}, -1), ({value}){{0}}, -1, 4);"
+            ),
+        )),
+        8 => Some((
+            "defined(__F16C__)",
+            "return __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(a, 0));".to_owned(),
+        )),
+        _ => None,
+    };
+    let body = match fast {
+        Some((guard, fast)) => format!("\n#if {guard}\n    {fast}\n#else\n    {lanes}\n#endif\n"),
+        None => format!(" {lanes} "),
+    };
+    // Not inlined: a loop over lanes is long once unrolled.
+    Ok(format!("static {value} {name}({value} a) {{{body}}}\n"))
 }
 
 /// Rounding to odd: of the two neighbours of an inexact result, the one whose last bit is 1.

@@ -130,7 +130,7 @@ fn predicate(intrinsic: Intrinsic, ty: VTy, test: &str, needs: &mut dyn Needs) -
     let (name, value, s) = (Helper::Math(intrinsic, ty).name(), ty.name(), suffix(ty));
     let test = test.replace("{inf}", &format!("__builtin_inf{s}()")).replace("{zero}", &format!("0.0{s}"));
     if ty.lanes == 0 {
-        return Ok(format!("{FN} bool {name}({value} a) {{ return {test}; }}\n"));
+        return Ok(format!("{FN} b8 {name}({value} a) {{ return {test}; }}\n"));
     }
     needs.ty(ty);
     let mask = needs.ty(ty.mask());

@@ -23,6 +23,11 @@ extern void free(void *);
 static inline void cx_free(void *memory) { free(memory); }
 ";
 
+/// What went wrong, for the caller of the entry.
+pub const FAIL: &str = "\
+static void cx_fail(i32 *status, i32 what) { __atomic_store_n(status, what, __ATOMIC_RELAXED); }
+";
+
 /// How a function of the prelude begins.
 pub const FN: &str = "static inline __attribute__((always_inline))";
 
@@ -54,7 +59,7 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
                 const f32 m = (*p & 0x7f) == 0x7f ? __builtin_nanf(\"\") : v.f * 0x1p120f; \
                 return *p & 0x80 ? -m : m;"
                 .to_owned(),
-            DType::Bool => return Ok(format!("{FN} bool {name}(const u8 *p) {{ return *p != 0; }}\n")),
+            DType::Bool => return Ok(format!("{FN} b8 {name}(const u8 *p) {{ return *p != 0; }}\n")),
             DType::I8
             | DType::I16
             | DType::I32

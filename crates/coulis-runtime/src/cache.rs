@@ -1,0 +1,327 @@
+//! The disk cache of compiled kernels.
+//!
+//! A file is named by the hash of everything that its content depends on, and ends in a trailer: a mark, that name's
+//! hash, and the hash of the bytes before. Loaders of shared libraries do not look at what follows the library. So
+//! one rename publishes a file with its proof, and a file that was truncated, changed, renamed or put there by
+//! another user is not loaded but rebuilt.
+//!
+//! The folder is the user's alone. Where it cannot be made or written, a private temporary folder that lives as long
+//! as the cache takes its place.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tempfile::TempDir;
+
+use crate::error::{Notice, RuntimeError};
+
+const MARK: &[u8; 16] = b"coulis trailer 1";
+const TRAILER: usize = 16 + 32 + 32;
+
+/// Hash of everything that a compiled file depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// Of parts whose borders count.
+    pub fn of(parts: &[&[u8]]) -> Key {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Key(*hasher.finalize().as_bytes())
+    }
+
+    /// In hexadecimal: the name of the file.
+    pub fn hex(&self) -> String {
+        blake3::Hash::from_bytes(self.0).to_hex().to_string()
+    }
+}
+
+/// A folder of compiled files.
+#[derive(Debug)]
+pub struct Cache {
+    dir: Option<PathBuf>,
+    /// Made when the folder fails; removed with the cache.
+    private: OnceLock<TempDir>,
+    notices: Mutex<Vec<Notice>>,
+}
+
+impl Cache {
+    /// The cache in `dir`, or a private one where that folder cannot be used (then with a notice).
+    pub fn open(dir: Option<&Path>) -> (Cache, Option<Notice>) {
+        let (dir, notice) = match dir {
+            None => (None, None),
+            Some(dir) => match usable(dir) {
+                Ok(()) => (Some(dir.to_owned()), None),
+                Err(reason) => {
+                    let reason = reason.to_string();
+                    (None, Some(Notice::CacheUnusable { dir: dir.to_owned(), reason }))
+                }
+            },
+        };
+        (Cache { dir, private: OnceLock::new(), notices: Mutex::default() }, notice)
+    }
+
+    /// The folder, where it is not a private one.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// What went wrong with the folder since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The file of `key`, if it is there and is what was once stored.
+    pub fn lookup(&self, key: &Key) -> Option<PathBuf> {
+        let folders = [self.dir.as_deref(), self.private.get().map(TempDir::path)];
+        folders.into_iter().flatten().map(|dir| file_of(dir, key)).find(|file| is_genuine(file, key))
+    }
+
+    /// Lets `build` write a file, and publishes it under `key`. Fails only where `build` does, or where there is
+    /// no folder at all that can be written.
+    pub fn store(
+        &self,
+        key: &Key,
+        kernel: &str,
+        build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
+    ) -> Result<PathBuf, RuntimeError> {
+        if let Some(dir) = &self.dir {
+            match publish(dir, key, kernel, build) {
+                Ok(file) => return Ok(file),
+                // Whether the folder or the compiler is at fault shows in the private folder.
+                Err(error) => {
+                    let file = self.store_privately(key, kernel, build)?;
+                    let notice = Notice::CacheUnusable { dir: dir.clone(), reason: error.to_string() };
+                    self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+                    return Ok(file);
+                }
+            }
+        }
+        self.store_privately(key, kernel, build)
+    }
+
+    fn store_privately(
+        &self,
+        key: &Key,
+        kernel: &str,
+        build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
+    ) -> Result<PathBuf, RuntimeError> {
+        let dir = match self.private.get() {
+            Some(dir) => dir,
+            None => {
+                let made =
+                    tempfile::Builder::new().prefix("coulis-").tempdir().map_err(|e| at_io(kernel, e))?;
+                self.private.get_or_init(|| made)
+            }
+        };
+        publish(dir.path(), key, kernel, build)
+    }
+}
+
+fn at_io(kernel: &str, source: io::Error) -> RuntimeError {
+    RuntimeError::CompileIo { kernel: kernel.to_owned(), source }
+}
+
+fn file_of(dir: &Path, key: &Key) -> PathBuf {
+    dir.join(format!("{}.so", key.hex()))
+}
+
+fn user() -> u32 {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Makes the folder the user's alone, and checks that files can be made there.
+fn usable(dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    let meta = fs::symlink_metadata(dir)?;
+    if !meta.is_dir() {
+        return Err(io::Error::other("it is not a folder"));
+    }
+    if meta.uid() != user() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if meta.mode() & 0o077 != 0 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    }
+    tempfile::Builder::new().prefix(".probe-").tempfile_in(dir).map(drop)
+}
+
+/// Builds in a new folder beside the file, so that the rename stays within one file system.
+fn publish(
+    dir: &Path,
+    key: &Key,
+    kernel: &str,
+    build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
+) -> Result<PathBuf, RuntimeError> {
+    let io = |error| at_io(kernel, error);
+    let work = tempfile::Builder::new().prefix(".build-").tempdir_in(dir).map_err(io)?;
+    let made = work.path().join("kernel.so");
+    build(&made)?;
+    let content = fs::read(&made).map_err(io)?;
+    let mut file = File::options().append(true).open(&made).map_err(io)?;
+    file.write_all(&trailer(key, &content)).map_err(io)?;
+    drop(file);
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).map_err(io)?;
+    let target = file_of(dir, key);
+    fs::rename(&made, &target).map_err(io)?;
+    Ok(target)
+}
+
+fn trailer(key: &Key, content: &[u8]) -> Vec<u8> {
+    [MARK.as_slice(), &key.0, blake3::hash(content).as_bytes()].concat()
+}
+
+fn is_genuine(file: &Path, key: &Key) -> bool {
+    let Ok(meta) = fs::symlink_metadata(file) else { return false };
+    if !meta.is_file() || meta.uid() != user() || meta.mode() & 0o022 != 0 {
+        return false;
+    }
+    let Ok(bytes) = fs::read(file) else { return false };
+    let Some(length) = bytes.len().checked_sub(TRAILER) else { return false };
+    let (content, found) = bytes.split_at(length);
+    found == trailer(key, content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key::of(&[b"a kernel"])
+    }
+
+    fn build(path: &Path) -> Result<(), RuntimeError> {
+        fs::write(path, b"content").map_err(|error| at_io("k", error))
+    }
+
+    /// A cache with one file, changed by `spoil`: whether the file is still taken.
+    fn survives(spoil: impl Fn(&Path)) -> bool {
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, notice) = Cache::open(Some(&dir.path().join("c")));
+        assert_eq!(notice, None);
+        let file = cache.store(&key(), "k", &build).unwrap();
+        assert_eq!(cache.lookup(&key()), Some(file.clone()));
+        spoil(&file);
+        cache.lookup(&key()).is_some()
+    }
+
+    #[test]
+    fn a_stored_file_is_found_and_spoiled_ones_are_not() {
+        assert!(survives(|_| {}));
+        assert!(!survives(|file| File::options().write(true).open(file).unwrap().set_len(20).unwrap()));
+        assert!(!survives(|file| File::options().write(true).open(file).unwrap().set_len(0).unwrap()));
+        assert!(!survives(|file| {
+            let mut bytes = fs::read(file).unwrap();
+            bytes[0] ^= 1;
+            fs::write(file, bytes).unwrap();
+        }));
+        assert!(!survives(|file| fs::set_permissions(file, fs::Permissions::from_mode(0o777)).unwrap()));
+        assert!(!survives(|file| fs::remove_file(file).unwrap()));
+        assert!(!survives(|file| {
+            let elsewhere = file.with_extension("moved");
+            fs::rename(file, &elsewhere).unwrap();
+            std::os::unix::fs::symlink(elsewhere, file).unwrap();
+        }));
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_not_taken() {
+        if user() != 0 {
+            println!("SKIP: only the superuser can give files away");
+            return;
+        }
+        assert!(!survives(|file| std::os::unix::fs::chown(file, Some(12345), None).unwrap()));
+    }
+
+    #[test]
+    fn a_file_under_another_name_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, _) = Cache::open(Some(&dir.path().join("c")));
+        let file = cache.store(&key(), "k", &build).unwrap();
+        let other = Key::of(&[b"another kernel"]);
+        fs::rename(&file, file_of(cache.dir().unwrap(), &other)).unwrap();
+        assert_eq!(cache.lookup(&other), None);
+    }
+
+    #[test]
+    fn the_folder_is_the_users_alone_and_holds_nothing_but_results() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("deep/c");
+        fs::create_dir_all(&inner).unwrap();
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
+        let (cache, _) = Cache::open(Some(&inner));
+        cache.store(&key(), "k", &build).unwrap();
+        assert_eq!(inner.metadata().unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_gives_a_private_one_and_a_notice() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, b"").unwrap();
+        for bad in [file.clone(), file.join("below")] {
+            let (cache, notice) = Cache::open(Some(&bad));
+            assert!(matches!(notice, Some(Notice::CacheUnusable { dir, .. }) if dir == bad));
+            let stored = cache.store(&key(), "k", &build).unwrap();
+            assert_eq!(cache.lookup(&key()), Some(stored.clone()));
+            drop(cache);
+            assert!(!stored.exists(), "the private folder goes with the cache");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_fails_later_gives_a_private_one_and_a_notice_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("c");
+        let (cache, _) = Cache::open(Some(&inner));
+        fs::remove_dir(&inner).unwrap();
+        assert!(cache.store(&key(), "k", &build).is_ok());
+        assert!(matches!(cache.take_notices().as_slice(), [Notice::CacheUnusable { .. }]));
+        assert!(cache.take_notices().is_empty());
+    }
+
+    #[test]
+    fn a_failing_build_is_its_own_error_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("c");
+        let (cache, _) = Cache::open(Some(&inner));
+        let failing = |_: &Path| Err(RuntimeError::OutOfMemory { kernel: "k".to_owned() });
+        let error = cache.store(&key(), "k", &failing).unwrap_err();
+        assert!(matches!(error, RuntimeError::OutOfMemory { .. }));
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), 0);
+        assert!(cache.take_notices().is_empty(), "the folder is not at fault");
+    }
+
+    #[test]
+    fn writers_of_one_key_do_not_disturb_each_other_or_readers() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("c");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let (cache, _) = Cache::open(Some(&inner));
+                    for _ in 0..50 {
+                        cache.store(&key(), "k", &build).unwrap();
+                        assert!(cache.lookup(&key()).is_some());
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), 1);
+    }
+}

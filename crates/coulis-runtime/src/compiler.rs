@@ -1,0 +1,183 @@
+//! The C compiler: where it is looked for, which one it is, and how it is called.
+//!
+//! Order: the caller's option, `COULIS_CC`, `CC`, then `cc`, `gcc`, `clang`, `clang-NN` and `zig cc` in `PATH`. The
+//! first two are decisive: `COULIS_CC=/nonexistent` means that there is no compiler.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::environment::{Environment, is_executable};
+use crate::error::RuntimeError;
+
+/// Flags of every compilation. Integers wrap, floats are never reassociated or contracted, and memory may be looked
+/// at as another type. `-O2` compiles the fused kernels a third faster than `-O3` and gives the same loops, since
+/// vectors are explicit.
+pub const FLAGS: &[&str] = &[
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-O2",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-shared",
+    "-pipe",
+    "-w",
+];
+
+/// The newest `clang-NN` that is tried.
+const NEWEST_CLANG: u32 = 30;
+/// The oldest one.
+const OLDEST_CLANG: u32 = 11;
+
+/// No C compiler.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompilerError {
+    /// The compiler that was named does not run.
+    #[error("the C compiler `{command}` of {origin} does not run: {reason}")]
+    Named {
+        /// The command as given.
+        command: String,
+        /// `the options` or `COULIS_CC`.
+        origin: &'static str,
+        /// What was found.
+        reason: String,
+    },
+    /// None of the usual ones is there.
+    #[error("no C compiler was found; looked for {}", looked.join(", "))]
+    NotFound {
+        /// The commands, in the order in which they were tried.
+        looked: Vec<String>,
+    },
+}
+
+/// A C compiler that answered `--version`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// Program and first arguments: `/usr/bin/cc`, or `/usr/bin/zig cc`.
+    command: Vec<OsString>,
+    /// What `--version` wrote.
+    identity: String,
+}
+
+impl Compiler {
+    /// The first compiler in the order above that runs.
+    pub fn find(option: Option<&OsStr>, environment: &Environment) -> Result<Compiler, CompilerError> {
+        let named = [(option, "the options"), (environment.coulis_cc.as_deref(), "COULIS_CC")];
+        for (command, origin) in named {
+            let Some(command) = command else { continue };
+            return Compiler::named(command, environment).map_err(|reason| CompilerError::Named {
+                command: command.to_string_lossy().into_owned(),
+                origin,
+                reason,
+            });
+        }
+        let mut looked = Vec::new();
+        if let Some(command) = &environment.cc {
+            looked.push(format!("CC ({})", command.to_string_lossy()));
+            if let Ok(compiler) = Compiler::named(command, environment) {
+                return Ok(compiler);
+            }
+        }
+        let numbered = (OLDEST_CLANG..=NEWEST_CLANG).rev().map(|n| format!("clang-{n}"));
+        let usual = ["cc", "gcc", "clang"].map(str::to_owned).into_iter();
+        for command in usual.chain(numbered).chain(["zig cc".to_owned()]) {
+            if let Ok(compiler) = Compiler::named(OsStr::new(&command), environment) {
+                return Ok(compiler);
+            }
+            looked.push(command);
+        }
+        let oldest = format!("clang-{OLDEST_CLANG}");
+        let is_between =
+            |name: &String| name.starts_with("clang-") && *name != oldest && !name.ends_with("-30");
+        looked.retain(|name| !is_between(name));
+        Err(CompilerError::NotFound { looked })
+    }
+
+    /// The compiler of that command: a file, a name in `PATH`, or either with arguments after spaces.
+    fn named(command: &OsStr, environment: &Environment) -> Result<Compiler, String> {
+        let words: Vec<OsString> = if Path::new(command).is_file() {
+            vec![command.to_owned()]
+        } else {
+            command.to_string_lossy().split_whitespace().map(OsString::from).collect()
+        };
+        let (program, arguments) = words.split_first().ok_or("the command is empty")?;
+        let file = if Path::new(program).components().count() > 1 {
+            PathBuf::from(program)
+        } else {
+            let name = program.to_string_lossy();
+            environment.find_program(&name).ok_or_else(|| format!("`{name}` is not in PATH"))?
+        };
+        if !is_executable(&file) {
+            return Err(format!("{} is not an executable file", file.display()));
+        }
+        let mut command = vec![file.into_os_string()];
+        command.extend(arguments.iter().cloned());
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("`--version` ends with {}", output.status));
+        }
+        Ok(Compiler { command, identity: String::from_utf8_lossy(&output.stdout).into_owned() })
+    }
+
+    /// What `--version` wrote.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The command with its first arguments, for messages.
+    pub fn command(&self) -> String {
+        self.command.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// All flags of a compilation, output aside.
+    pub fn flags(&self) -> Vec<&'static str> {
+        let mut flags = FLAGS.to_vec();
+        if self.command.len() > 1 {
+            // zig checks for undefined behaviour unless told not to.
+            flags.push("-fno-sanitize=all");
+        }
+        flags
+    }
+
+    /// Compiles `text` to the shared library `output`.
+    pub fn compile(&self, kernel: &str, text: &str, output: &Path) -> Result<(), RuntimeError> {
+        let io = |source| RuntimeError::CompileIo { kernel: kernel.to_owned(), source };
+        let mut child = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .args(self.flags())
+            .arg("-o")
+            .arg(output)
+            .args(["-", "-lm"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(io)?;
+        // A compiler that ends early closes the pipe; its own message says more than the broken pipe does.
+        let written = match child.stdin.take() {
+            Some(mut stdin) => stdin.write_all(text.as_bytes()),
+            None => Ok(()),
+        };
+        let result = child.wait_with_output().map_err(io)?;
+        if !result.status.success() {
+            return Err(RuntimeError::CompileFailed {
+                kernel: kernel.to_owned(),
+                compiler: self.command(),
+                status: result.status.to_string(),
+                stderr: String::from_utf8_lossy(&result.stderr).trim().to_owned(),
+            });
+        }
+        written.map_err(io)
+    }
+}

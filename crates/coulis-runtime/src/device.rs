@@ -1,0 +1,128 @@
+//! Devices and what they make of kernels.
+
+pub mod cpu_c;
+pub mod cpu_exec;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use coulis_ir::args::Bindings;
+use coulis_ir::{Checked, Target};
+
+use crate::environment::Environment;
+use crate::error::{Notice, RuntimeError};
+
+/// Something that runs kernels.
+pub trait Device: Send + Sync {
+    /// `cpu_c` or `cpu_exec`.
+    fn name(&self) -> &'static str;
+
+    /// Facts that kernels for this device are planned with.
+    fn target(&self) -> Target;
+
+    /// Makes a kernel ready to run. A kernel that was compiled before is found again.
+    fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError>;
+
+    /// What users should hear and have not been told, since the last call.
+    fn take_notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+}
+
+/// A kernel that is ready to run, from any number of threads.
+pub trait Executable: Send + Sync {
+    /// What it is and how it came to be.
+    fn info(&self) -> &Info;
+
+    /// Runs the kernel once and waits for its end.
+    ///
+    /// `bindings` give the free variables of the parameters, as [`coulis_ir::args::bind_args`] makes them;
+    /// `buffers` hold one pointer for each buffer parameter, to its element `[0, ..., 0]`.
+    ///
+    /// # Safety
+    /// Each pointer is valid for reads of all elements of the buffer's declared type, shape and strides under
+    /// `bindings`, and for writes where the kernel stores to it; no other thread writes to what is read or touches
+    /// what is written during the call; and buffers that are written do not overlap other buffers.
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError>;
+
+    /// The emitted text, where there is one.
+    fn source(&self) -> Option<&str>;
+}
+
+/// Where an executable came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Compiled now.
+    Compiled,
+    /// Found in the disk cache.
+    Disk,
+    /// Loaded in this process before.
+    Memory,
+}
+
+/// Facts about an executable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Info {
+    /// Kernel name.
+    pub kernel: String,
+    /// Name of the device.
+    pub device: &'static str,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Seconds that `compile` took, emission included.
+    pub seconds: f64,
+}
+
+/// Which way the CPU runs kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuKind {
+    /// Compiled where there is a compiler, else executed.
+    #[default]
+    Auto,
+    /// Compiled, or an error.
+    Compiled,
+    /// Executed.
+    Executed,
+}
+
+/// How the CPU is opened.
+#[derive(Clone, Debug, Default)]
+pub struct CpuOptions {
+    /// Which way kernels run.
+    pub kind: CpuKind,
+    /// The C compiler; else it is looked for.
+    pub compiler: Option<OsString>,
+    /// The cache folder of compiled kernels; else `cpu` in the user's cache folder of coulis.
+    pub cache_dir: Option<PathBuf>,
+    /// Threads; else as many as the system gives this process.
+    pub n_threads: Option<usize>,
+    /// The environment; else that of this process.
+    pub environment: Option<Environment>,
+}
+
+/// The CPU.
+pub struct Cpu;
+
+impl Cpu {
+    /// Opens the CPU. The notice says why it is slower than it could be.
+    pub fn open(options: &CpuOptions) -> Result<(Arc<dyn Device>, Option<Notice>), RuntimeError> {
+        let environment = options.environment.clone().unwrap_or_else(Environment::of_process);
+        if options.kind == CpuKind::Executed {
+            return Ok((Arc::new(cpu_exec::CpuExec::open(options)), None));
+        }
+        match cpu_c::CpuC::open(options, &environment) {
+            Ok((device, notice)) => Ok((Arc::new(device), notice)),
+            Err(RuntimeError::NoCompiler(error)) if options.kind == CpuKind::Auto => {
+                Ok((Arc::new(cpu_exec::CpuExec::open(options)), Some(Notice::NoCompiler(error))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Threads of the options, or those that the system gives.
+fn n_threads(options: &CpuOptions) -> usize {
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.n_threads.unwrap_or_else(available).max(1)
+}

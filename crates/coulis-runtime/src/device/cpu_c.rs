@@ -1,0 +1,238 @@
+//! Kernels as C text, compiled by the C compiler that is found and kept in the disk cache.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use coulis_codegen::{Options, Source, dialect_named, emit};
+use coulis_exec::{Pool, PoolError, partition};
+use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::{Checked, DType, Expr, Target};
+
+use crate::cache::{Cache, Key};
+use crate::compiler::Compiler;
+use crate::device::{CpuOptions, Device, Executable, Info, Origin, n_threads};
+use crate::environment::Environment;
+use crate::error::{Notice, RuntimeError};
+use crate::features;
+use crate::library::{self, Body, Loaded};
+
+/// Name of the device.
+pub const NAME: &str = "cpu_c";
+
+/// Part of the key of compiled files: raised when the meaning of a cached file changes though its text does not.
+const GENERATOR: &str = concat!("coulis cpu_c 1 ", env!("CARGO_PKG_VERSION"));
+
+/// The device.
+pub struct CpuC {
+    compiler: Compiler,
+    cache: Cache,
+    target: Target,
+    pool: &'static Pool,
+}
+
+impl CpuC {
+    /// Finds the compiler and opens the cache.
+    pub fn open(
+        options: &CpuOptions,
+        environment: &Environment,
+    ) -> Result<(CpuC, Option<Notice>), RuntimeError> {
+        let compiler = Compiler::find(options.compiler.as_deref(), environment)?;
+        let dir = options.cache_dir.clone().or_else(|| environment.cache_dir().map(|dir| dir.join("cpu")));
+        let (cache, notice) = Cache::open(dir.as_deref());
+        let n_threads = n_threads(options);
+        let device =
+            CpuC { compiler, cache, target: features::target(n_threads), pool: Pool::global(n_threads) };
+        Ok((device, notice))
+    }
+
+    /// The compiler that was found.
+    pub fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
+    fn key(&self, source: &Source) -> Key {
+        Key::of(&[
+            GENERATOR.as_bytes(),
+            source.text.as_bytes(),
+            self.compiler.flags().join(" ").as_bytes(),
+            self.compiler.command().as_bytes(),
+            self.compiler.identity().as_bytes(),
+            features::fingerprint().as_bytes(),
+        ])
+    }
+
+    /// The library of `source`, from the disk or compiled.
+    fn load(&self, name: &str, source: &Source, key: &Key) -> Result<(Loaded, Origin), RuntimeError> {
+        if let Some(file) = self.cache.lookup(key) {
+            // SAFETY: the cache vouches that this user stored the file under the hash of this very text.
+            if let Ok(loaded) = unsafe { library::load(name, &file, &source.entry) } {
+                return Ok((loaded, Origin::Disk));
+            }
+        }
+        let file =
+            self.cache.store(key, name, &|output| self.compiler.compile(name, &source.text, output))?;
+        // SAFETY: the file was compiled from text that the emitter made, whose entry has that type.
+        let loaded = unsafe { library::load(name, &file, &source.entry) }?;
+        Ok((loaded, Origin::Compiled))
+    }
+}
+
+impl Device for CpuC {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
+        let start = Instant::now();
+        let name = &kernel.kernel().name;
+        let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
+        let dialect = dialect_named("c").map_err(at_emit)?;
+        let source = emit(kernel, dialect, Options::for_target(&self.target)).map_err(at_emit)?;
+        let key = self.key(&source);
+        let mut origin = Origin::Memory;
+        let (loaded, _) = library::loaded(&key, || {
+            let (loaded, from) = self.load(name, &source, &key)?;
+            origin = from;
+            Ok(loaded)
+        })?;
+        let arguments = kernel
+            .kernel()
+            .param_buffers()
+            .map(|buffer| Argument {
+                name: buffer.name.clone(),
+                dtype: buffer.dtype,
+                offset: buffer.elem_offset.clone(),
+            })
+            .collect();
+        let seconds = start.elapsed().as_secs_f64();
+        let info = Info { kernel: name.clone(), device: NAME, origin, seconds };
+        Ok(Arc::new(Compiled { info, source, loaded, arguments, pool: self.pool }))
+    }
+
+    fn take_notices(&self) -> Vec<Notice> {
+        self.cache.take_notices()
+    }
+}
+
+/// A buffer parameter.
+struct Argument {
+    name: String,
+    dtype: DType,
+    /// Distance from the data pointer, which the text uses, to element `[0, ..., 0]`, which callers give.
+    offset: Expr,
+}
+
+struct Compiled {
+    info: Info,
+    source: Source,
+    loaded: Loaded,
+    arguments: Vec<Argument>,
+    pool: &'static Pool,
+}
+
+/// What the text's callback gets back: the pool, and what failed there.
+struct Launch {
+    pool: &'static Pool,
+    failure: Mutex<Option<PoolError>>,
+}
+
+/// Context and function of a parallel loop, for other threads.
+struct Job {
+    body: Body,
+    context: *mut c_void,
+}
+
+// SAFETY: the text's bodies read their context and write to disjoint elements, so any thread may run them.
+unsafe impl Sync for Job {}
+
+impl Job {
+    /// # Safety
+    /// The text gave `body` and `context` together, and the context is alive.
+    unsafe fn run(&self, begin: i64, end: i64) {
+        // SAFETY: as above.
+        unsafe { (self.body)(self.context, begin, end) }
+    }
+}
+
+/// One contiguous part of the iterations a thread.
+unsafe extern "C" fn parallel_for(pool: *mut c_void, extent: i64, body: Body, context: *mut c_void) {
+    // SAFETY: the pointer is the one that `launch` handed to the entry, which has not returned.
+    let launch = unsafe { &*pool.cast::<Launch>() };
+    let job = Job { body, context };
+    let n_parts = launch.pool.n_threads().min(usize::try_from(extent).unwrap_or(0));
+    // No panic may cross the C frames between here and `launch`.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        launch.pool.run(n_parts, &|part| {
+            let range = partition(extent, n_parts, part);
+            // SAFETY: the entry waits for this call, so the context on its stack is alive.
+            unsafe { job.run(range.start, range.end) }
+        })
+    }));
+    let failure = match outcome {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error,
+        Err(_) => PoolError::PartPanicked { part: 0, message: "the launch panicked".to_owned() },
+    };
+    *launch.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+}
+
+impl Executable for Compiled {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+        let kernel = || self.info.kernel.clone();
+        if buffers.len() != self.arguments.len() {
+            return Err(RuntimeError::BufferCount {
+                kernel: kernel(),
+                wanted: self.arguments.len(),
+                found: buffers.len(),
+            });
+        }
+        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(buffers.len());
+        for (argument, pointer) in self.arguments.iter().zip(buffers) {
+            let bytes = argument.dtype.bytes();
+            if pointer.addr() % bytes != 0 {
+                return Err(RuntimeError::Misaligned { buffer: argument.name.clone(), bytes });
+            }
+            let offset =
+                eval_index(&argument.offset, bindings).map_err(|var| RuntimeError::UnboundVar { var })?;
+            let back = (offset as isize).wrapping_mul(-(bytes as isize));
+            pointers.push(pointer.wrapping_offset(back).cast());
+        }
+        let mut scalars = Vec::with_capacity(self.source.scalars.len());
+        for var in &self.source.scalars {
+            let value = bindings.get(&var.id());
+            scalars.push(*value.ok_or_else(|| RuntimeError::UnboundVar { var: var.name().to_owned() })?);
+        }
+        let launch = Launch { pool: self.pool, failure: Mutex::new(None) };
+        // SAFETY: the entry's text takes exactly these pointers and scalars, and the caller answers for the memory.
+        let status = unsafe {
+            (self.loaded.entry)(
+                pointers.as_ptr(),
+                scalars.as_ptr(),
+                parallel_for,
+                (&raw const launch).cast_mut().cast(),
+            )
+        };
+        if let Some(error) = launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error.into());
+        }
+        match status {
+            0 => Ok(()),
+            2 => Err(RuntimeError::DivisionByZero { kernel: kernel() }),
+            _ => Err(RuntimeError::OutOfMemory { kernel: kernel() }),
+        }
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.source.text)
+    }
+}

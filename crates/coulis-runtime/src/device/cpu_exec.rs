@@ -1,0 +1,69 @@
+//! Kernels as the executor's bytecode: for machines without a compiler, and for kernels that are not worth one.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use coulis_exec::{Pool, Program};
+use coulis_ir::args::Bindings;
+use coulis_ir::{Checked, Target};
+
+use crate::device::{CpuOptions, Device, Executable, Info, Origin, n_threads};
+use crate::error::RuntimeError;
+
+/// Name of the device.
+pub const NAME: &str = "cpu_exec";
+
+/// The device.
+pub struct CpuExec {
+    pool: &'static Pool,
+}
+
+impl CpuExec {
+    /// Opens the executor.
+    pub fn open(options: &CpuOptions) -> CpuExec {
+        CpuExec { pool: Pool::global(n_threads(options)) }
+    }
+}
+
+impl Device for CpuExec {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn target(&self) -> Target {
+        coulis_exec::target(self.pool.n_threads())
+    }
+
+    fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
+        let start = Instant::now();
+        let program = Program::compile(kernel)?;
+        let info = Info {
+            kernel: kernel.kernel().name.clone(),
+            device: NAME,
+            origin: Origin::Compiled,
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        Ok(Arc::new(Executed { info, program, pool: self.pool }))
+    }
+}
+
+struct Executed {
+    info: Info,
+    program: Program,
+    pool: &'static Pool,
+}
+
+impl Executable for Executed {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+        // SAFETY: the caller keeps the same promises to both.
+        unsafe { self.program.run(bindings, buffers, self.pool) }.map_err(RuntimeError::from)
+    }
+
+    fn source(&self) -> Option<&str> {
+        None
+    }
+}

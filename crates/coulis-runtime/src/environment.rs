@@ -1,0 +1,60 @@
+//! The environment variables that coulis reads, as a value, so that tests need not change the process.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What the environment says. Empty variables count as unset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `COULIS_CC`: the C compiler, and no other.
+    pub coulis_cc: Option<OsString>,
+    /// `CC`: a C compiler to try first.
+    pub cc: Option<OsString>,
+    /// `PATH`.
+    pub path: Option<OsString>,
+    /// `COULIS_CACHE_DIR`.
+    pub coulis_cache_dir: Option<OsString>,
+    /// `XDG_CACHE_HOME`.
+    pub xdg_cache_home: Option<OsString>,
+    /// `HOME`.
+    pub home: Option<OsString>,
+}
+
+impl Environment {
+    /// That of this process.
+    pub fn of_process() -> Environment {
+        let get = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Environment {
+            coulis_cc: get("COULIS_CC"),
+            cc: get("CC"),
+            path: get("PATH"),
+            coulis_cache_dir: get("COULIS_CACHE_DIR"),
+            xdg_cache_home: get("XDG_CACHE_HOME"),
+            home: get("HOME"),
+        }
+    }
+
+    /// The folder of everything that coulis caches; `None` where nothing says where a user's cache is.
+    pub fn cache_dir(&self) -> Option<PathBuf> {
+        if let Some(dir) = &self.coulis_cache_dir {
+            return Some(PathBuf::from(dir));
+        }
+        let absolute = |dir: &&OsString| Path::new(dir).is_absolute();
+        if let Some(dir) = self.xdg_cache_home.as_ref().filter(absolute) {
+            return Some(Path::new(dir).join("coulis"));
+        }
+        self.home.as_ref().map(|home| Path::new(home).join(".cache/coulis"))
+    }
+
+    /// The first file of that name in `PATH` that may be executed.
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let path = self.path.as_ref()?;
+        std::env::split_paths(path).map(|dir| dir.join(name)).find(|file| is_executable(file))
+    }
+}
+
+/// Whether it is a file that someone may execute.
+pub(crate) fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,66 @@
+//! Facts about this CPU: what text compiled for it depends on, and what the planner asks.
+
+use std::sync::OnceLock;
+
+use coulis_ir::{Target, TargetKind};
+
+/// Every name of an instruction set extension and of the model, as the system lists them: part of the key of
+/// compiled files, since the compiler is asked for code for this very CPU.
+pub fn fingerprint() -> &'static str {
+    static FINGERPRINT: OnceLock<String> = OnceLock::new();
+    FINGERPRINT.get_or_init(|| {
+        let listing = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let one_cpu = listing.split("\n\n").next().unwrap_or_default();
+        let keep = ["vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"];
+        let lines = one_cpu.lines().filter(|line| keep.iter().any(|name| line.starts_with(name)));
+        format!("{}\n{}", std::env::consts::ARCH, lines.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// The target of compiled C on `n_threads` threads.
+pub fn target(n_threads: usize) -> Target {
+    let (vector_bytes, n_registers) = vectors();
+    Target {
+        kind: TargetKind::Cpu,
+        arch: "native".to_owned(),
+        warp: 1,
+        vector_bytes,
+        register_bytes: vector_bytes * n_registers,
+        n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
+        cache_bytes: second_level_cache().unwrap_or(1 << 20),
+    }
+}
+
+/// Bytes of a vector register, and their number.
+#[cfg(target_arch = "x86_64")]
+fn vectors() -> (u32, u32) {
+    let wide = std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl");
+    if wide {
+        (64, 32)
+    } else if std::arch::is_x86_feature_detected!("avx2") {
+        (32, 16)
+    } else {
+        (16, 16)
+    }
+}
+
+/// Bytes of a vector register, and their number.
+#[cfg(not(target_arch = "x86_64"))]
+fn vectors() -> (u32, u32) {
+    (16, 32)
+}
+
+fn second_level_cache() -> Option<u64> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok()?;
+    let text = text.trim();
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let scale = match unit {
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        _ => 1,
+    };
+    digits.parse::<u64>().ok().map(|n| n * scale)
+}
