@@ -26,6 +26,11 @@ fn random_leaf(random: &mut Random, inputs: &[Var], dtype: DType) -> Expr {
     fitting[random.below(fitting.len())].expr()
 }
 
+/// The 8-bit floats are loaded, stored, selected and converted, no more.
+fn stored_only(dtype: DType) -> bool {
+    matches!(dtype, DType::F8E4M3 | DType::F8E5M2)
+}
+
 fn random_expr(random: &mut Random, inputs: &[Var], dtype: DType, depth: u32) -> Expr {
     if depth == 0 {
         return random_leaf(random, inputs, dtype);
@@ -50,14 +55,14 @@ fn random_expr(random: &mut Random, inputs: &[Var], dtype: DType, depth: u32) ->
             _ => {
                 let op = [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge];
                 let d = of_inputs(random);
-                if d == DType::Bool {
+                if d == DType::Bool || stored_only(d) {
                     return sub(random, DType::Bool);
                 }
                 Expr::binary(op[random.below(6)], sub(random, d), sub(random, d))
             }
         };
     }
-    if random.below(4) == 0 {
+    if random.below(4) == 0 || stored_only(dtype) {
         let d = of_inputs(random);
         return sub(random, d).cast(dtype);
     }

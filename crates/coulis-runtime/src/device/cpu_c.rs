@@ -199,7 +199,7 @@ impl Executable for Compiled {
         let mut pointers: Vec<*mut c_void> = Vec::with_capacity(buffers.len());
         for (argument, pointer) in self.arguments.iter().zip(buffers) {
             let bytes = argument.dtype.bytes();
-            if pointer.addr() % bytes != 0 {
+            if !pointer.addr().is_multiple_of(bytes) {
                 return Err(RuntimeError::Misaligned { buffer: argument.name.clone(), bytes });
             }
             let offset =
