@@ -231,9 +231,14 @@ impl Cuts<'_> {
         Some(self.named(widen(self.known.simplify(&offset), self.target.var.dtype())))
     }
 
-    /// `offset`, or `least` where that is larger.
+    /// `offset`, or `least` where that is larger. Both are within the loop, so that nothing is larger than its end.
     fn at_least(&mut self, offset: Expr, least: &Expr) -> Expr {
-        if least.is_int(0) || offset == *least || self.known.can_prove(&offset.clone().ge(least.clone())) {
+        let is_end = offset == self.target.extent;
+        if is_end
+            || least.is_int(0)
+            || offset == *least
+            || self.known.can_prove(&offset.clone().ge(least.clone()))
+        {
             return offset;
         }
         let larger = self.known.simplify(&offset.max(least.clone()));

@@ -44,14 +44,14 @@ pub fn with_loop(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Anal
     inner
 }
 
-/// What is known in the body of a let. Of a value from memory only that it is one: stores may change the memory.
+/// What is known in the body of a let. Of a value from memory, that it is one: stores may change the memory. Of
+/// another nothing beyond the kind of the name: an equality would be weighed in every proof of the body, and lets are
+/// made here to keep expressions small.
 pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
     let mut inner = known.clone();
     if reads_memory(value) {
         let unknown = Buffer::new("value", value.dtype(), vec![Expr::int(1)], MemScope::Local);
         inner.bind_value(var, &unknown.at([Expr::int(0)]));
-    } else {
-        inner.bind_value(var, value);
     }
     inner
 }
