@@ -1,0 +1,162 @@
+//! Random schedules compute what the program says, or are refused with a reason.
+//!
+//! A case is a list of numbers that is read as steps; whatever is refused is skipped. What is left must build (or
+//! be refused for one of the reasons that show only then), replay from its trace, and compute the same values.
+
+mod common;
+
+use std::slice::from_ref;
+
+use coulis_ir::{BinaryOp, DType, Expr, MemScope};
+use coulis_schedule::{Schedule, ScheduleError, Split, Stage, StageId, build_nest};
+use coulis_tensor::{
+    IterVar, Tensor, comm_reducer, compute, compute_tuple, placeholder, reduce_axis, sum, var,
+};
+use proptest::prelude::*;
+
+/// `T[i, j]` doubled, summed over `j` where `j` is not 2, and a consumer of the sum and of its neighbour.
+fn chain() -> Schedule {
+    let (n, m) = (var("n").expr(), var("m").expr());
+    let a = placeholder(&[n.clone(), m.clone()], DType::I32, "A").expect("a tensor");
+    let t = compute(&[n.clone(), m.clone()], "T", |i| a.at(i) + a.at(i)).expect("a tensor");
+    let k = reduce_axis(m, "k");
+    let b = compute(from_ref(&n), "B", |i| {
+        sum(t.at((&i[0], &k)), from_ref(&k))?.where_(k.expr().not_equal(Expr::int(2)))
+    })
+    .expect("a tensor");
+    let last = n.clone() - Expr::int(1);
+    let c = compute(from_ref(&n), "C", |i| {
+        let next = (i[0].expr() + Expr::int(1)).min(last);
+        b.at(i) * Expr::int(3) + b.at([next])
+    })
+    .expect("a tensor");
+    Schedule::new(from_ref(&c), &[a, c.clone()]).expect("a schedule")
+}
+
+/// Value and position of the largest element of rows, value first, with a constant number of columns.
+fn argmax() -> Schedule {
+    let n = var("n").expr();
+    let m = Expr::int(13);
+    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
+    let k = reduce_axis(m, "k");
+    let reducer = comm_reducer(
+        |l, r| {
+            let first = Expr::binary(BinaryOp::Lt, l[1].clone(), r[1].clone());
+            let tie = l[0].clone().equal(r[0].clone()).and(first);
+            let keep = l[0].clone().gt(r[0].clone()).or(tie);
+            (0..2).map(|f| Expr::select(keep.clone(), l[f].clone(), r[f].clone())).collect()
+        },
+        |types| vec![Expr::float(f64::NEG_INFINITY, types[0]), Expr::int(i32::MAX)],
+        "argmax",
+    );
+    let both =
+        compute_tuple(from_ref(&n), "M", |i| reducer.reduce(vec![a.at((&i[0], &k)), k.expr()], from_ref(&k)))
+            .expect("tensors");
+    let o = compute(from_ref(&n), "O", |i| both[1].at(i) * Expr::int(2)).expect("a tensor");
+    Schedule::new(from_ref(&o), &[a, o.clone()]).expect("a schedule")
+}
+
+/// A matrix product with a copy of each operand in between.
+fn matmul() -> Schedule {
+    let (n, m) = (var("n").expr(), var("m").expr());
+    let four = Expr::int(4);
+    let a = placeholder(&[n.clone(), m.clone()], DType::I32, "A").expect("a tensor");
+    let b = placeholder(&[m.clone(), four.clone()], DType::I32, "B").expect("a tensor");
+    let (k, h) = (reduce_axis(m, "k"), reduce_axis(2, "h"));
+    let c: Tensor = compute(&[n, four], "C", |i| {
+        sum(a.at((&i[0], &k)) * b.at((&k, &i[1])) + h.expr(), &[k.clone(), h.clone()])
+    })
+    .expect("a tensor");
+    Schedule::new(from_ref(&c), &[a, b, c.clone()]).expect("a schedule")
+}
+
+fn stage_at(s: &Schedule, n: u8) -> &Stage {
+    &s.stages()[usize::from(n) % s.stages().len()]
+}
+
+fn leaf_at(stage: &Stage, n: u8) -> Option<IterVar> {
+    let leaves = stage.leaves();
+    (!leaves.is_empty()).then(|| leaves[usize::from(n) % leaves.len()].clone())
+}
+
+/// Reads four numbers as a step and tries it.
+fn try_step(s: &mut Schedule, [what, on, x, y]: [u8; 4]) -> Result<(), ScheduleError> {
+    let stage: StageId = stage_at(s, on).id();
+    let (Some(a), Some(b)) = (leaf_at(stage_at(s, on), x), leaf_at(stage_at(s, on), y)) else {
+        return Ok(());
+    };
+    let small = i64::from(y % 5) + 1;
+    match what % 16 {
+        0 | 1 => s.split(stage, &a, Split::Factor(small)).map(|_| ()),
+        2 => s.split(stage, &a, Split::Nparts(small)).map(|_| ()),
+        3 => {
+            let leaves = stage_at(s, on).leaves().to_vec();
+            let at = usize::from(x) % leaves.len();
+            let pair = &leaves[at..(at + 2).min(leaves.len())];
+            s.fuse(stage, pair).map(|_| ())
+        }
+        4 => s.reorder(stage, &[a, b]),
+        5 => s.tile(stage, &a, &b, small, 2).map(|_| ()),
+        6 | 7 => s.rfactor_at(stage, &a, i64::from(y % 2)).map(|_| ()),
+        8 | 9 => {
+            let parent = stage_at(s, x);
+            let Some(axis) = leaf_at(parent, y) else { return Ok(()) };
+            let parent = parent.id();
+            s.compute_at(stage, parent, &axis)
+        }
+        10 => s.compute_inline(stage),
+        11 => s.parallel(stage, &a),
+        12 => s.vectorize(stage, &a),
+        13 => {
+            let tensor = s.program().args()[usize::from(x) % s.program().args().len()].clone();
+            s.cache_read(&tensor, MemScope::Local, &[stage.into()]).map(|_| ())
+        }
+        14 => s.cache_write(stage, MemScope::Local).map(|_| ()),
+        _ => s.unroll(stage, &a),
+    }
+}
+
+/// Reasons for which a schedule may be refused only when its nest is built.
+fn legal_late(error: &ScheduleError) -> bool {
+    matches!(
+        error,
+        ScheduleError::NonConstantExtent { .. }
+            | ScheduleError::AttachInside { .. }
+            | ScheduleError::OutsideConsumers { .. }
+            | ScheduleError::ReadOutsideAttach { .. }
+            | ScheduleError::HoldsStages { .. }
+    )
+}
+
+fn run(mut s: Schedule, steps: Vec<[u8; 4]>) {
+    for step in steps {
+        let _refused = try_step(&mut s, step);
+    }
+    match build_nest(&s, s.program().args(), "main") {
+        Ok(_) => common::check(&s, &[&[("n", 3), ("m", 5)], &[("n", 1), ("m", 4)], &[("n", 6), ("m", 1)]]),
+        Err(error) => assert!(legal_late(&error), "{error}\n{}", s.trace()),
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<[u8; 4]>> {
+    proptest::collection::vec(any::<[u8; 4]>(), 1..9)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(7), ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_chain_of_stages(steps in steps()) {
+        run(chain(), steps);
+    }
+
+    #[test]
+    fn a_tuple_reduction(steps in steps()) {
+        run(argmax(), steps);
+    }
+
+    #[test]
+    fn a_reduction_over_two_axes(steps in steps()) {
+        run(matmul(), steps);
+    }
+}
