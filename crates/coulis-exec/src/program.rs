@@ -18,7 +18,7 @@ pub struct Program {
     pub(crate) name: String,
     pub(crate) compiled: Compiled,
     pub(crate) layout: Layout,
-    frames: Mutex<Vec<Box<Frame>>>,
+    frames: Mutex<Vec<Frame>>,
 }
 
 impl Program {
@@ -63,12 +63,12 @@ impl Program {
         self.layout.lines * crate::registers::LINE
     }
 
-    pub(crate) fn take_frame(&self) -> Box<Frame> {
+    pub(crate) fn take_frame(&self) -> Frame {
         let kept = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Box::new(Frame::new(self)))
+        kept.unwrap_or_else(|| Frame::new(self))
     }
 
-    pub(crate) fn give_back(&self, mut frame: Box<Frame>) {
+    pub(crate) fn give_back(&self, mut frame: Frame) {
         frame.clear();
         self.frames.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
     }
@@ -101,7 +101,7 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
     };
     let eval = |e| eval_index(e, bindings).map_err(|var| ExecError::UnboundVar { var });
     let bytes = info.dtype.bytes();
-    if ptr.addr() % bytes != 0 {
+    if !ptr.addr().is_multiple_of(bytes) {
         return Err(ExecError::Misaligned { buffer: info.name.clone(), bytes });
     }
     let offset = eval(offset)?;

@@ -225,10 +225,7 @@ impl Compiler {
 
 /// Whether the result of the operation may have more digits than the type of 8 or 16 bits.
 fn needs_rounding(expr: &Expr) -> bool {
-    match expr.node() {
-        Node::Binary(BinaryOp::Min | BinaryOp::Max, ..) | Node::Select(..) | Node::Not(_) => false,
-        _ => true,
-    }
+    !matches!(expr.node(), Node::Binary(BinaryOp::Min | BinaryOp::Max, ..) | Node::Select(..) | Node::Not(_))
 }
 
 /// Floored division by a power of two as a shift, its remainder as a mask.

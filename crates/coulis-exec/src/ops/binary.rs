@@ -33,8 +33,8 @@ lane2!(Xor, same, |a, b| a ^ b; u8, u16, u32, u64);
 // Division by zero is refused by a check before; here it gives 0, so that no lane is undefined.
 lane2!(Div, same, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) }; i8, i16, i32, i64, u8, u16, u32, u64);
 lane2!(Rem, same, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }; i8, i16, i32, i64, u8, u16, u32, u64);
-lane2!(FloorDiv, same, |a, b| if b == 0 { 0 } else { a / b }; u8, u16, u32, u64);
-lane2!(FloorMod, same, |a, b| if b == 0 { 0 } else { a % b }; u8, u16, u32, u64);
+lane2!(FloorDiv, same, |a, b| a.checked_div(b).unwrap_or(0); u8, u16, u32, u64);
+lane2!(FloorMod, same, |a, b| a.checked_rem(b).unwrap_or(0); u8, u16, u32, u64);
 lane2!(
     FloorDiv, same,
     |a, b| if b == 0 {
