@@ -445,14 +445,14 @@ fn simplified_expressions_keep_values_and_do_not_change_again() {
     let world = world();
     let mut dice = Dice(2);
     let (mut compared, mut unstable) = (0, 0);
-    for _ in 0..4_000 {
+    for _ in 0..2_500 {
         let expr = world.any(&mut dice);
         let simple = world.analyzer.simplify(&expr);
         compared += check_equal("simplify", &world, &expr, &simple, &mut dice);
         unstable += u32::from(Analyzer::clone(&world.analyzer).simplify(&simple) != simple);
     }
-    assert!(compared > 20_000, "{compared}");
-    assert!(unstable < 40, "{unstable} of 4000 change when simplified again");
+    assert!(compared > 12_000, "{compared}");
+    assert!(unstable < 25, "{unstable} of 2500 change when simplified again");
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn what_is_proved_holds() {
     let world = world();
     let mut dice = Dice(3);
     let (mut proved, mut refuted) = (0, 0);
-    for _ in 0..5_000 {
+    for _ in 0..3_000 {
         let cond = world.cond(&mut dice, 3);
         let (holds, fails) =
             (world.analyzer.can_prove(&cond), world.analyzer.can_prove(&cond.clone().logical_not()));
@@ -478,7 +478,7 @@ fn what_is_proved_holds() {
             *(if holds { &mut proved } else { &mut refuted }) += 1;
         }
     }
-    assert!(proved > 1_000 && refuted > 1_000, "{proved} {refuted}");
+    assert!(proved > 700 && refuted > 700, "{proved} {refuted}");
 }
 
 #[test]
@@ -486,7 +486,7 @@ fn an_assumed_condition_leads_to_nothing_false() {
     let world = world();
     let mut dice = Dice(4);
     let mut compared = 0;
-    for _ in 0..1_500 {
+    for _ in 0..800 {
         let cond = world.cond(&mut dice, 2);
         let expr = world.int(&mut dice, 3);
         let analyzer = world.analyzer.with(&cond);
@@ -502,7 +502,7 @@ fn an_assumed_condition_leads_to_nothing_false() {
             }
         }
     }
-    assert!(compared > 2_000, "{compared}");
+    assert!(compared > 1_000, "{compared}");
 }
 
 #[test]
