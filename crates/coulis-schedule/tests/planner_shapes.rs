@@ -170,3 +170,34 @@ fn columns_in_vector_tiles() {
     s.vectorize(&state, &j).expect("lanes");
     check(&s, &[&[("n", 1), ("m", 3)], &[("n", 8), ("m", 2)], &[("n", 19), ("m", 5)], &[("n", 4), ("m", 0)]]);
 }
+
+#[test]
+fn short_runs_folded_into_a_total() {
+    let Rows { outputs, state, mut s } = rows();
+    let k = axis(s.stage(&state).expect("a stage").reduce_axes(), 0);
+    let (_, lane) = s.split(&state, &k, Split::Factor(8)).expect("k splits");
+    let total = s.rfactor(&state, &lane).expect("lanes factor");
+    let blocks = axis(s.stage(total).expect("a stage").reduce_axes(), 0);
+    let (run, _) = s.split(total, &blocks, Split::Factor(3)).expect("runs of 3 blocks");
+    let runs = s.rfactor(total, &run).expect("runs factor");
+    let (lane, i, run) = {
+        let stage = s.stage(total).expect("a stage");
+        (axis(stage.axes(), 0), axis(stage.axes(), 1), axis(stage.reduce_axes(), 0))
+    };
+    s.reorder(total, &[i, run.clone(), lane.clone()]).expect("an order");
+    s.vectorize(total, &lane).expect("lanes");
+    s.compute_at(runs, total, &run).expect("attached in the loop over runs");
+    s.set_scope(runs, MemScope::Local).expect("local");
+    let (lane, step) = {
+        let stage = s.stage(runs).expect("a stage");
+        (axis(stage.axes(), 1), axis(stage.reduce_axes(), 0))
+    };
+    s.reorder(runs, &[step, lane.clone()]).expect("an order");
+    s.vectorize(runs, &lane).expect("lanes");
+    let row = axis(s.stage(&outputs[0]).expect("a stage").axes(), 0);
+    s.compute_at(&state, &outputs[0], &row).expect("attached");
+    s.compute_at(total, &outputs[0], &row).expect("attached");
+    check(&s, SIZES);
+    let text = common::body(&s);
+    assert!(text.contains("S_rf_rf_v0 = T.allocate([T.int64(1), T.int64(8), T.int64(1)]"), "{text}");
+}
