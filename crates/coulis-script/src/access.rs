@@ -6,7 +6,7 @@ use coulis_ir::{BinaryOp, Buffer, Expr, Node, Ty};
 use crate::error::{ParseErrorKind, Parsed};
 use crate::expr::{same_lanes, type_fault};
 use crate::func::Reader;
-use crate::tree::{Term, TermKind};
+use crate::tree::{Sign, Term, TermKind};
 
 impl Reader {
     /// An indexed value: an element or vector of a buffer, or one of `X.strides[0]`, `X.shape[0]`.
@@ -103,6 +103,14 @@ impl Reader {
 
     /// `start` and `stop - start`, of one type. A stop written `start + extent` gives that extent.
     pub(crate) fn ends(&mut self, start: &Term, stop: &Term) -> Parsed<(Expr, Expr)> {
+        if let TermKind::Binary(Sign::Add, again, extent) = &stop.kind
+            && start.literal_int().is_none()
+            && again.reads_as(start)
+        {
+            let first = self.scalar_int(start, "a start")?;
+            let extent = self.scalar_int_as(extent, first.dtype(), "an extent")?;
+            return Ok((first, extent));
+        }
         let (first, last) = if start.literal_int().is_some() {
             let last = self.scalar_int(stop, "an end")?;
             (self.scalar_int_as(start, last.dtype(), "a start")?, last)

@@ -143,6 +143,45 @@ impl Term {
         }
     }
 
+    /// Whether both read the same, wherever they stand.
+    pub(crate) fn reads_as(&self, other: &Term) -> bool {
+        let all = |a: &[Term], b: &[Term]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.reads_as(y));
+        let maybe = |a: &Option<Box<Term>>, b: &Option<Box<Term>>| match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.reads_as(b),
+            _ => false,
+        };
+        match (&self.kind, &other.kind) {
+            (TermKind::Int(a), TermKind::Int(b)) => a == b,
+            (TermKind::Float(a), TermKind::Float(b)) => a.to_bits() == b.to_bits(),
+            (TermKind::Str(a), TermKind::Str(b)) | (TermKind::Name(a), TermKind::Name(b)) => a == b,
+            (TermKind::Bool(a), TermKind::Bool(b)) => a == b,
+            (TermKind::None, TermKind::None) => true,
+            (TermKind::Attribute(a, x), TermKind::Attribute(b, y)) => x == y && a.reads_as(b),
+            (TermKind::Call(f, a, k), TermKind::Call(g, b, l)) => {
+                let same = |(x, y): (&Keyword, &Keyword)| x.name == y.name && x.value.reads_as(&y.value);
+                f.reads_as(g) && all(a, b) && k.len() == l.len() && k.iter().zip(l).all(same)
+            }
+            (TermKind::Subscript(a, x), TermKind::Subscript(b, y)) => a.reads_as(b) && all(x, y),
+            (TermKind::Binary(p, a, x), TermKind::Binary(q, b, y)) => {
+                p == q && a.reads_as(b) && x.reads_as(y)
+            }
+            (TermKind::Not(a), TermKind::Not(b)) | (TermKind::Neg(a), TermKind::Neg(b)) => a.reads_as(b),
+            (
+                TermKind::Conditional { cond: c, then: x, otherwise: a },
+                TermKind::Conditional { cond: d, then: y, otherwise: b },
+            ) => c.reads_as(d) && x.reads_as(y) && a.reads_as(b),
+            (TermKind::Tuple(a), TermKind::Tuple(b)) | (TermKind::List(a), TermKind::List(b)) => all(a, b),
+            (TermKind::Dict(a), TermKind::Dict(b)) => {
+                let same = |(x, y): (&(Term, Term), &(Term, Term))| x.0.reads_as(&y.0) && x.1.reads_as(&y.1);
+                a.len() == b.len() && a.iter().zip(b).all(same)
+            }
+            (TermKind::Lambda(p, a), TermKind::Lambda(q, b)) => p == q && a.reads_as(b),
+            (TermKind::Slice(a, b, c), TermKind::Slice(x, y, z)) => maybe(a, x) && maybe(b, y) && maybe(c, z),
+            _ => false,
+        }
+    }
+
     /// `a.b.c` of a name and attributes.
     pub(crate) fn dotted(&self) -> Option<String> {
         match &self.kind {
