@@ -193,3 +193,28 @@ fn a_plain_reducer_prints_as_in_seed_003() {
     let sum = Reducer::plain(Lambda { params: vec![x, y], body }, vec![Expr::float(0.0, DType::F32)]);
     assert_eq!(print_reducer(&sum), "T.comm_reducer(lambda x, y: x + y, [T.float32(0)])");
 }
+
+#[test]
+fn a_window_declared_in_one_block_is_an_alias_in_another() {
+    let raw = Buffer::new("A", DType::F32, vec![Expr::int(8)], MemScope::Global);
+    let window = raw.derive(|b| b.shape = vec![Expr::int(4)]);
+    let store = || Stmt::store(&window, [Expr::int(0)], Expr::float(1.0, DType::F32));
+    let view = Stmt::View { buffer: window.clone(), source: raw.clone(), local: false };
+    let cond = Expr::bool(true);
+    check_stmt(
+        Stmt::Seq(vec![
+            Stmt::AllocBuffer(raw.clone()),
+            Stmt::if_(cond.clone(), Stmt::Seq(vec![view, store()])),
+            Stmt::if_(cond, store()),
+        ]),
+        &[
+            "A = T.alloc_buffer((8,), \"float32\")",
+            "if T.bool(True):",
+            "    A_1 = A.view(4)",
+            "    A_1[0] = T.float32(1)",
+            "if T.bool(True):",
+            "    A_1 = T.Buffer((4,), \"float32\", data=A.data)",
+            "    A_1[0] = T.float32(1)",
+        ],
+    );
+}

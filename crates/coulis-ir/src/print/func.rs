@@ -48,7 +48,7 @@ impl Printer {
             Param::Scalar(var) => format!("{}: {}", self.names.define_var(var), annotation(var)),
             Param::Buffer { handle, buffer } if is_inline(handle, buffer, params) => {
                 let known = self.canonical(buffer).clone();
-                let name = self.names.define_buffer(&known);
+                let name = self.names.define_buffer(&known, &buffer.name);
                 self.names.say_var(&buffer.data, format!("{name}.data"));
                 self.names.say_var(handle, name.clone());
                 let shape = tuple(&self.exprs(&buffer.shape));
@@ -74,7 +74,7 @@ impl Printer {
         let data = self.names.has_var(&buffer.data).then(|| self.names.var(&buffer.data));
         let handle = self.names.var(handle);
         let args = self.buffer_args(buffer, data, &strides, MemScope::Global);
-        let name = self.names.define_buffer(&known);
+        let name = self.names.define_buffer(&known, &buffer.name);
         for (var, i) in fresh {
             self.names.say_var(var, format!("{name}.strides[{i}]"));
         }

@@ -130,9 +130,9 @@ impl Names {
         self.log.push(Undo::Var(var.id(), old));
     }
 
-    /// Defines a buffer for the rest of the scope and returns its name.
-    pub(super) fn define_buffer(&mut self, buffer: &Buffer) -> String {
-        let name = self.take(&buffer.name);
+    /// Defines a buffer for the rest of the scope, by a hint of its own, and returns its name.
+    pub(super) fn define_buffer(&mut self, buffer: &Buffer, hint: &str) -> String {
+        let name = self.take(hint);
         let old = self.buffers.insert(buffer.id, name.clone());
         self.log.push(Undo::Buffer(buffer.id, old));
         name

@@ -109,7 +109,8 @@ struct Uses {
 #[derive(Default)]
 struct Builder {
     canonical: HashMap<Fields, Buffer>,
-    declared: HashSet<BufferId>,
+    /// Buffers declared here or around here.
+    declared: Vec<BufferId>,
     /// Pointers with a declared buffer.
     known: HashSet<VarId>,
     path: Vec<(usize, usize)>,
@@ -126,7 +127,7 @@ impl Builder {
     fn declare(&mut self, buffer: &Buffer) {
         self.known.insert(buffer.data.id());
         let first = self.canonical.entry(Fields::of(buffer)).or_insert_with(|| buffer.clone());
-        self.declared.insert(first.id);
+        self.declared.push(first.id);
     }
 
     fn bind(&mut self, var: &Var, place: Option<(usize, usize)>) {
@@ -170,7 +171,7 @@ impl Builder {
         let id = self.n_blocks;
         self.n_blocks += 1;
         self.path.push((id, 0));
-        let saved = self.bindings.clone();
+        let (saved, n_declared) = (self.bindings.clone(), self.declared.len());
         let mut items = Vec::new();
         let mut kinds = Vec::new();
         let mut queue: VecDeque<&'a Stmt> = statements(body).into();
@@ -191,6 +192,7 @@ impl Builder {
             items.push(item);
         }
         self.bindings = saved;
+        self.declared.truncate(n_declared);
         self.path.pop();
         self.kinds.insert(id, kinds);
         Block { id, items }
@@ -250,7 +252,11 @@ impl Builder {
                     Item::Open(stmt)
                 } else {
                     let vars: Vec<&Var> = var.into_iter().collect();
-                    Item::With(stmt, self.inner(&vars, body))
+                    let body = self.inner(&vars, body);
+                    if let Stmt::Allocate { .. } = stmt {
+                        self.declared.pop();
+                    }
+                    Item::With(stmt, body)
                 }
             }
             Stmt::Store { buffer, .. } => {

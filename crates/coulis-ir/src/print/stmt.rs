@@ -23,7 +23,7 @@ impl Printer {
         for (i, item) in block.items.iter().enumerate() {
             for alias in outline.aliases_before(block.id, i) {
                 let text = self.alias(alias);
-                let name = self.names.define_buffer(alias);
+                let name = self.names.define_buffer(alias, &alias.name);
                 self.line(level, &format!("{name} = {text}"));
             }
             self.item(item, outline, level);
@@ -123,7 +123,7 @@ impl Printer {
             Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => self.names.define_var(var),
             Stmt::Allocate { buffer, .. } => {
                 let known = self.canonical(buffer).clone();
-                let name = self.names.define_buffer(&known);
+                let name = self.names.define_buffer(&known, &buffer.name);
                 self.names.say_var(&buffer.data, name.clone());
                 name
             }
@@ -175,14 +175,14 @@ impl Printer {
             Stmt::AllocBuffer(buffer) => {
                 let text = self.alloc_buffer(buffer);
                 let known = self.canonical(buffer).clone();
-                let name = self.names.define_buffer(&known);
+                let name = self.names.define_buffer(&known, &buffer.name);
                 self.names.say_var(&buffer.data, format!("{name}.data"));
                 format!("{name} = {text}")
             }
             Stmt::View { buffer, source, local } => {
                 let text = self.view(buffer, source, *local);
                 let known = self.canonical(buffer).clone();
-                format!("{} = {text}", self.names.define_buffer(&known))
+                format!("{} = {text}", self.names.define_buffer(&known, &buffer.name))
             }
             Stmt::Tile(call) => self.tile_call(call),
             Stmt::Sync(SyncKind::Cta) => "T.cuda.cta_sync()".to_owned(),

@@ -227,7 +227,8 @@ impl Maker {
         if self.form == Form::Tiled {
             stmts.push(Stmt::DeviceEntry);
         }
-        stmts.push(self.block(3));
+        let depth = 1 + self.random.below(3);
+        stmts.push(self.block(depth));
         if self.form == Form::Nest && self.random.one_in(2) {
             // Shows its form by itself, where the decorator need not say it.
             let buffer = Buffer::new("grid", DType::F32, vec![Expr::int(2), Expr::int(2)], MemScope::Local);

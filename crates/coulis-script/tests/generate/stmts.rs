@@ -111,7 +111,7 @@ impl Maker {
         let vectors = self.form != Form::Nest && buffer.rank() > 0;
         let lanes = if vectors { *self.random.pick(&[1, 1, 4, 16]) } else { 1 };
         let indices = self.indices(&buffer, lanes, 2);
-        let value = self.expr(Ty { dtype: buffer.dtype, lanes }, 4);
+        let value = self.expr(Ty { dtype: buffer.dtype, lanes }, 3);
         Stmt::Store { buffer, indices, value }
     }
 
