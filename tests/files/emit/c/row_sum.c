@@ -17,6 +17,8 @@ typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, vo
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
 #define CX_GCC_AVX2 1
+typedef char cx_chars16 __attribute__((vector_size(16)));
+typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
 typedef f32 f32x8 __attribute__((vector_size(32)));
 typedef f64 f64x8 __attribute__((vector_size(64)));

@@ -1,7 +1,8 @@
 //! Conversions between types and shapes of vectors.
 //!
-//! gcc 12 splits a conversion that doubles the width of a 32-byte vector into four instructions; its own builtins
-//! are one. Measured on `u16` to `u32`: 2.3 times slower without them.
+//! gcc 12 splits a conversion that doubles the width of a 32-byte vector into four instructions, and converts bytes
+//! that it just loaded one by one; its own builtins are one instruction. Measured on `u16` to `u32`: 2.3 times
+//! slower without them.
 
 use coulis_ir::DType;
 
@@ -46,33 +47,54 @@ pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
     format!("{FN} {target} {name}({source} a) {{{body}}}\n")
 }
 
-/// gcc's builtin for a conversion to a whole register from half of one.
+/// gcc's builtin for a conversion that fills a whole register from a part of one.
 fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Option<(&'static str, String)> {
     let (guard, wide) = match to.bytes() * from.lanes {
         64 => ("CX_GCC_AVX512", true),
         32 => ("CX_GCC_AVX2", false),
         _ => return None,
     };
-    if to.bytes() != 2 * from.ty.bytes() {
+    if to.bytes() <= from.ty.bytes() {
         return None;
     }
     let (stem, argument, result) = match (from.ty, to) {
-        (CTy::F32, CTy::F64) => ("cvtps2pd", CTy::F32, CTy::F64),
-        (CTy::I32, CTy::F64) => ("cvtdq2pd", CTy::I32, CTy::F64),
-        (CTy::I32, CTy::I64 | CTy::U64) => ("pmovsxdq", CTy::I32, CTy::I64),
-        (CTy::U32, CTy::I64 | CTy::U64) => ("pmovzxdq", CTy::I32, CTy::I64),
-        (CTy::I16, CTy::I32 | CTy::U32) => ("pmovsxwd", CTy::I16, CTy::I32),
-        (CTy::U16, CTy::I32 | CTy::U32) => ("pmovzxwd", CTy::I16, CTy::I32),
+        (CTy::F32, CTy::F64) => ("cvtps2pd".to_owned(), CTy::F32, CTy::F64),
+        (CTy::I32, CTy::F64) => ("cvtdq2pd".to_owned(), CTy::I32, CTy::F64),
+        _ if from.ty.is_float() || to.is_float() || from.ty == CTy::Bool => return None,
+        _ => {
+            let letter = |bytes: u32| match bytes {
+                1 => 'b',
+                2 => 'w',
+                4 => 'd',
+                _ => 'q',
+            };
+            let extension = if from.ty.is_signed() { "sx" } else { "zx" };
+            let stem = format!("pmov{extension}{}{}", letter(from.ty.bytes()), letter(to.bytes()));
+            (stem, CTy::signed(from.ty.bytes()), CTy::signed(to.bytes()))
+        }
+    };
+    // The builtins take at least 16 bytes, of which they use the first; those of bytes take plain `char`.
+    let bytes = from.ty.bytes() * from.lanes;
+    let register = match (argument, bytes) {
+        (CTy::I8, 32) => "cx_chars32".to_owned(),
+        (CTy::I8, _) => "cx_chars16".to_owned(),
+        (_, 0..16) => needs.ty(VTy::vector(argument, 16 / argument.bytes())),
+        _ => needs.ty(VTy { ty: argument, ..from }),
+    };
+    let value = match bytes {
+        16.. => format!("({register})a"),
+        8 => format!("({register})({}){{(i64)a, 0}}", needs.ty(VTy::vector(CTy::I64, 2))),
+        4 => format!("({register})({}){{(i32)a, 0, 0, 0}}", needs.ty(VTy::vector(CTy::I32, 4))),
         _ => return None,
     };
-    let (argument, result) = (needs.ty(VTy { ty: argument, ..from }), needs.ty(VTy { ty: result, ..from }));
+    let result = needs.ty(VTy { ty: result, ..from });
     let suffix = if wide { "512_mask" } else { "256" };
-    let rest = match (wide, stem) {
-        (true, "cvtps2pd") => format!(", ({result}){{0}}, -1, 4"),
+    let rest = match (wide, argument) {
+        (true, CTy::F32) => format!(", ({result}){{0}}, -1, 4"),
         (true, _) => format!(", ({result}){{0}}, -1"),
         (false, _) => String::new(),
     };
-    Some((guard, format!("return ({target})__builtin_ia32_{stem}{suffix}(({argument})a{rest});")))
+    Some((guard, format!("return ({target})__builtin_ia32_{stem}{suffix}({value}{rest});")))
 }
 
 /// Bounds of a saturating conversion, as C literals in the float type: the least value, and the first above the
