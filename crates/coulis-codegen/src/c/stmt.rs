@@ -326,6 +326,8 @@ impl Walker<'_> {
             let Some(slots) = constant_slots(body, data) else { continue };
             let registers = self.declare_registers(&buffer, slots, Some(()))?;
             self.f.registers.insert(data, registers);
+            // The first values were loaded before the loop and are not those of its later turns.
+            self.forget_memory(data);
             promoted.push(buffer);
         }
         Ok(promoted)
