@@ -203,7 +203,7 @@ fn temporaries_work_and_their_faults_are_errors() {
 /// A kernel that is different for each `tag`.
 fn tagged(tag: i64) -> Checked {
     let o = Buffer::new("O", DType::I64, vec![int(1)], MemScope::Global);
-    flat("tagged", &[o.clone()], Stmt::store(&o, [int(0)], int(tag)))
+    flat("tagged", std::slice::from_ref(&o), Stmt::store(&o, [int(0)], int(tag)))
 }
 
 fn open(dir: &Path) -> Arc<dyn Device> {
