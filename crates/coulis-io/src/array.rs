@@ -220,6 +220,11 @@ impl Array {
         self.storage.bytes().as_ptr().wrapping_add(self.offset)
     }
 
+    /// All bytes behind the array, and the byte at which element `[0, ..., 0]` stands.
+    pub fn storage(&self) -> (&[u8], usize) {
+        (self.storage.bytes(), self.offset)
+    }
+
     /// Number of elements; repeated ones of a broadcast view count each time.
     pub fn len(&self) -> usize {
         self.shape.iter().product::<i64>() as usize

@@ -7,7 +7,7 @@ pub mod problem;
 pub mod program;
 pub mod strategy;
 
-pub use plan::{Choice, PlanError, Planned, choose, schedule};
+pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
 pub use program::{OutputSpec, Spec, Statement};
 pub use strategy::{Decline, Facts, STRATEGIES, Sketch, Strategy};

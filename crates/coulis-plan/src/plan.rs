@@ -1,7 +1,7 @@
 //! From a call to a schedule.
 
 use coulis_ir::Target;
-use coulis_schedule::{Schedule, ScheduleError};
+use coulis_schedule::{Schedule, ScheduleError, Step};
 use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
@@ -66,4 +66,25 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
     let mut schedule = Schedule::of(&statement.program);
     (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
     Ok(Planned { statement, schedule })
+}
+
+/// A schedule made by the steps of a trace instead of a strategy. `sketch` says which extents are constants, as the
+/// trace may count on them.
+pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
+    let statement = build(spec, &sketch.constant)?;
+    let schedule = Schedule::replay(&statement.program, steps)?;
+    Ok(Planned { statement, schedule })
+}
+
+/// The strategy of that name, and what it decides; or the need that is not met.
+pub fn choose_named(
+    spec: &Spec,
+    target: &Target,
+    name: &str,
+) -> Result<Result<(&'static Strategy, Sketch), Decline>, PlanError> {
+    let strategy = STRATEGIES.iter().find(|s| s.name == name).ok_or_else(|| PlanError::UnknownStrategy {
+        name: name.to_owned(),
+        legal: STRATEGIES.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+    })?;
+    Ok((strategy.propose)(&Facts { spec, target }).map(|sketch| (*strategy, sketch)))
 }

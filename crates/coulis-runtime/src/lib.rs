@@ -5,14 +5,17 @@
 //! [`Cpu::open`] picks. Nothing here prints: what a user should hear is returned as a [`Notice`].
 
 pub mod cache;
+mod call;
 pub mod compiler;
 pub mod device;
 mod environment;
 mod error;
 mod features;
 mod library;
+pub mod stream;
 
 pub use cache::Cache;
+pub use call::{Window, WindowError, call};
 pub use compiler::{Compiler, CompilerError};
 pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin};
 pub use environment::Environment;

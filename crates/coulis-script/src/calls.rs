@@ -52,6 +52,13 @@ pub enum Value {
     Bool(bool),
     /// A name, which may be dotted.
     Name(String),
+    /// An entry of a named value: `s[B]`, as an argument.
+    Entry {
+        /// The value.
+        name: String,
+        /// The entry.
+        key: String,
+    },
     /// `[a, b]`
     List(Vec<Value>),
     /// `(a, b)`
@@ -128,6 +135,10 @@ fn value(term: &Term) -> Parsed<Value> {
     }
     match &term.kind {
         TermKind::Str(text) => Ok(Value::Str(text.clone())),
+        TermKind::Subscript(..) => match object(term)? {
+            Object::Entry { name, key } => Ok(Value::Entry { name, key }),
+            Object::Function | Object::Name(_) => Err(term.unexpected("an entry such as `s[B]`")),
+        },
         TermKind::Bool(value) => Ok(Value::Bool(*value)),
         TermKind::List(items) => Ok(Value::List(items.iter().map(value).collect::<Parsed<_>>()?)),
         TermKind::Tuple(items) => Ok(Value::Tuple(items.iter().map(value).collect::<Parsed<_>>()?)),

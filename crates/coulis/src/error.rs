@@ -77,3 +77,24 @@ macro_rules! from_error {
 }
 
 from_error!(coulis_plan::ProblemError, user, "reduce/shape");
+from_error!(coulis_reducers::UnknownReducer, user, "reduce/op");
+from_error!(coulis_reducers::ReducerError, user, "reduce/op");
+from_error!(coulis_reducers::ProductError, user, "reduce/op");
+from_error!(coulis_io::ReadError, user, "read");
+from_error!(coulis_io::WriteError, user, "write");
+from_error!(coulis_io::OutOfMemory, user, "memory");
+from_error!(coulis_io::ShapeError, user, "array");
+from_error!(coulis_tensor::TensorError, user, "te");
+from_error!(coulis_schedule::ScheduleError, user, "schedule");
+from_error!(coulis_script::ParseError, user, "text");
+from_error!(coulis_lower::LowerError, user, "lower");
+from_error!(coulis_plan::PlanError, user, "plan");
+from_error!(coulis_runtime::RuntimeError, unsupported, "run");
+from_error!(coulis_runtime::WindowError, bug, "run/window");
+
+impl From<coulis_ir::verify::Faults> for Error {
+    fn from(faults: coulis_ir::verify::Faults) -> Error {
+        let listing = faults.listing.clone();
+        Error { owner: Owner::Bug, code: "verify", message: faults.to_string(), help: vec![listing] }
+    }
+}

@@ -1,0 +1,119 @@
+//! Safe calls of executables: memory is checked against what a kernel was told of it.
+
+use std::marker::PhantomData;
+
+use coulis_ir::DType;
+use coulis_ir::args::{ArrayInfo, Bindings};
+
+use crate::device::Executable;
+use crate::error::RuntimeError;
+
+/// Memory that does not hold the array it is to hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// Elements outside of the bytes.
+    #[error(
+        "an array of {dtype} with shape {shape:?} and strides {strides:?} reaches elements {lo} to {hi}, and the memory holds {held}"
+    )]
+    OutOfBounds {
+        /// Element type.
+        dtype: DType,
+        /// Extents.
+        shape: Vec<i64>,
+        /// Strides in elements.
+        strides: Vec<i64>,
+        /// First element reached.
+        lo: i128,
+        /// Last element reached.
+        hi: i128,
+        /// Elements in the memory, counted from the array's first one.
+        held: i128,
+    },
+    /// A first element at an address that its type does not allow.
+    #[error("the memory of an array of {dtype} is not aligned to {} bytes", dtype.bytes())]
+    Misaligned {
+        /// Element type.
+        dtype: DType,
+    },
+}
+
+/// Memory of one buffer parameter, all of whose elements lie inside it.
+pub struct Window<'a> {
+    first: *mut u8,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Window<'a> {
+    /// Memory to be read; the array's first element is `offset` bytes into it.
+    pub fn read(bytes: &'a [u8], offset: usize, info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
+        check(bytes, offset, info)?;
+        Ok(Window { first: bytes.as_ptr().wrapping_add(offset).cast_mut(), memory: PhantomData })
+    }
+
+    /// Memory to be written; the array's first element is its first byte.
+    pub fn write(bytes: &'a mut [u8], info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
+        check(bytes, 0, info)?;
+        Ok(Window { first: bytes.as_mut_ptr(), memory: PhantomData })
+    }
+}
+
+fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(), WindowError> {
+    if info.shape.contains(&0) {
+        return Ok(());
+    }
+    let width = info.dtype.bytes();
+    if !(bytes.as_ptr().addr().wrapping_add(offset)).is_multiple_of(width) {
+        return Err(WindowError::Misaligned { dtype: info.dtype });
+    }
+    let before = (offset / width) as i128;
+    let held = (bytes.len() / width) as i128 - before;
+    let (mut lo, mut hi) = (0i128, 0i128);
+    for (&extent, &stride) in info.shape.iter().zip(&info.strides) {
+        let reach = i128::from(stride) * i128::from(extent - 1);
+        lo += reach.min(0);
+        hi += reach.max(0);
+    }
+    if -before <= lo && hi < held {
+        return Ok(());
+    }
+    let (dtype, shape, strides) = (info.dtype, info.shape.clone(), info.strides.clone());
+    Err(WindowError::OutOfBounds { dtype, shape, strides, lo, hi, held })
+}
+
+/// Runs an executable once on checked memory.
+///
+/// `bindings` are those that [`coulis_ir::args::bind_args`] gives for the arrays that the windows were checked for, one
+/// window a buffer parameter, writable where the kernel stores.
+pub fn call(
+    executable: &dyn Executable,
+    bindings: &Bindings,
+    windows: &mut [Window<'_>],
+) -> Result<(), RuntimeError> {
+    let pointers: Vec<*mut u8> = windows.iter().map(|w| w.first).collect();
+    // SAFETY: a verified kernel touches only elements inside the declared shapes, which the windows hold; exclusive
+    // borrows back the ones that are written.
+    unsafe { executable.launch(bindings, &pointers) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(shape: &[i64], strides: &[i64]) -> ArrayInfo {
+        ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: strides.to_vec() }
+    }
+
+    #[test]
+    fn windows_hold_every_element_or_are_refused() {
+        let words = [0u32; 12];
+        // SAFETY: plain numbers read as bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), 48) };
+        assert!(Window::read(bytes, 0, &info(&[3, 4], &[4, 1])).is_ok());
+        assert!(Window::read(bytes, 4, &info(&[3, 4], &[4, 1])).is_err());
+        assert!(Window::read(bytes, 44, &info(&[12], &[-1])).is_ok());
+        assert!(Window::read(bytes, 40, &info(&[12], &[-1])).is_err());
+        assert!(Window::read(bytes, 0, &info(&[1000], &[0])).is_ok());
+        assert!(Window::read(bytes, 0, &info(&[0, 1000], &[1000, 1])).is_ok());
+        assert!(Window::read(bytes, 2, &info(&[1], &[1])).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! Choosing and holding devices.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use coulis_ir::{Checked, Target};
+use coulis_runtime::{Cpu, CpuOptions, Device, Executable};
+
+use crate::error::Error;
+use crate::request::{DeviceChoice, Request};
+
+/// A device that was opened, and what the caller should know of it.
+pub struct Opened {
+    device: Arc<dyn Device>,
+    target: Target,
+    notices: Vec<String>,
+}
+
+impl Opened {
+    /// Name in answers.
+    pub fn name(&self) -> &str {
+        self.device.name()
+    }
+
+    /// Facts for the planner.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What was found out at opening.
+    pub fn notices(&self) -> Vec<String> {
+        self.notices.clone()
+    }
+
+    /// Makes a kernel executable.
+    pub fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, Error> {
+        Ok(self.device.compile(kernel)?)
+    }
+}
+
+/// The device of a request; opened once a process for each number of threads.
+pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
+    if let DeviceChoice::Cuda(n) = request.device {
+        let message = format!("device `cuda:{n}` is not built yet; legal devices are auto and cpu");
+        return Err(Error::unsupported("device", message));
+    }
+    if request.threads == Some(0) {
+        return Err(Error::user("reduce/threads", "the number of threads is to be at least 1, got 0"));
+    }
+    static TABLE: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = request.threads.unwrap_or_else(cores);
+    let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = table.get(&threads) {
+        return Ok(found.clone());
+    }
+    let options = CpuOptions { n_threads: Some(threads), ..CpuOptions::default() };
+    let (device, notice) = Cpu::open(&options)?;
+    let notices = notice.iter().map(ToString::to_string).collect();
+    let opened = Arc::new(Opened { target: device.target(), device, notices });
+    table.insert(threads, opened.clone());
+    Ok(opened)
+}

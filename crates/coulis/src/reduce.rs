@@ -1,0 +1,382 @@
+//! `reduce`: arrays in, statistics out, in one read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use coulis_io::{AlignedBytes, Array};
+use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
+use coulis_ir::{Checked, DType, NanPolicy, Reducer};
+use coulis_plan::{Choice, OutputSpec, Problem, Role, Spec};
+use coulis_reducers::{Entry, Product};
+use coulis_runtime::{Executable, Window};
+use coulis_schedule::Schedule;
+
+use crate::device::{self, Opened};
+use crate::error::Error;
+use crate::pipeline::compile_schedule;
+use crate::request::{NamedArray, Outcome, PlanInfo, Request};
+
+/// A checked request: what is folded, and what becomes of it.
+pub struct Call {
+    pub(crate) entries: Vec<&'static Entry>,
+    pub(crate) product: Product,
+    pub(crate) spec: Spec,
+    pub(crate) reducer_request: coulis_reducers::Request,
+    /// Result names, one an output.
+    pub(crate) names: Vec<String>,
+}
+
+/// Checks a request against the inputs' types, shapes and strides; reads no data.
+pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
+    if inputs.is_empty() {
+        return Err(Error::user("reduce/input", "reduce takes at least one array, got none"));
+    }
+    if request.ops.is_empty() {
+        return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
+    }
+    let mut entries = Vec::new();
+    for op in &request.ops {
+        entries.push(coulis_reducers::find(op)?);
+    }
+    let dtypes: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
+    let widest = entries.iter().map(|e| e.n_inputs).max().unwrap_or(1);
+    if inputs.len() > widest {
+        let message =
+            format!("{} arrays are given, and the statistics asked for read {widest}", inputs.len());
+        return Err(Error::user("reduce/input", message));
+    }
+    let reducer_request = coulis_reducers::Request {
+        inputs: dtypes.clone(),
+        acc: request.acc_dtype,
+        ddof: request.ddof,
+        nan: request.nan,
+    };
+    let mut parts: Vec<(&str, Reducer)> = Vec::new();
+    for entry in &entries {
+        let read = dtypes.get(..entry.n_inputs).unwrap_or(&dtypes);
+        let own = coulis_reducers::Request { inputs: read.to_vec(), ..reducer_request.clone() };
+        parts.push((entry.name, entry.build(&own)?));
+    }
+    let product = coulis_reducers::product(&parts)?;
+    let positions = !product.parts.iter().all(|p| ignores_position(&p.reducer));
+    let mask = request.where_.as_ref().map(array_info);
+    if let Some(found) = mask.as_ref().map(|m| m.dtype).filter(|d| *d != DType::Bool) {
+        return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
+    }
+    let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, positions)?;
+    if problem.reduce_len == 0 && problem.n_outputs > 0 {
+        if let Some(entry) = entries.iter().find(|e| e.empty == coulis_reducers::Empty::Refused) {
+            let message = format!(
+                "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
+                entry.name, problem.axes, inputs[0].shape
+            );
+            return Err(Error::user("reduce/empty", message));
+        }
+    }
+    let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
+    let outputs = outputs(request, &entries, &product)?;
+    let mut spec =
+        Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer: product.reducer.clone(), outputs };
+    if spec.reducer.step_needs_ascending && !spec.positions_ascend() {
+        spec.reducer.step = None;
+        spec.reducer.step_needs_ascending = false;
+    }
+    Ok(Call { entries, product, spec, reducer_request, names })
+}
+
+fn legal_ops() -> String {
+    let names: Vec<&str> = coulis_reducers::CATALOGUE.iter().map(|e| e.name).collect();
+    format!("legal statistics are {}", names.join(", "))
+}
+
+/// Whether no field looks at where an element is.
+fn ignores_position(reducer: &Reducer) -> bool {
+    let position = &reducer.lift.params[reducer.lift.params.len() - 1];
+    !reducer.lift.body.iter().any(|e| coulis_ir::visit::uses_any(e, std::slice::from_ref(position)))
+}
+
+/// Types and factors of the outputs, as the request has them.
+fn outputs(request: &Request, entries: &[&Entry], product: &Product) -> Result<Vec<OutputSpec>, Error> {
+    let known = |name: &String| name.is_empty() || request.ops.contains(name);
+    let given = request.out_dtypes.keys().chain(request.alpha.keys()).chain(request.beta.keys());
+    if let Some(name) = given.into_iter().find(|n| !known(n)) {
+        let message = format!("`{name}` is not among the statistics asked for: {}", request.ops.join(", "));
+        return Err(Error::user("reduce/option", message));
+    }
+    let mut specs = Vec::new();
+    for (entry, part) in entries.iter().zip(&product.parts) {
+        fn of<V: Copy>(map: &std::collections::BTreeMap<String, V>, name: &str) -> Option<V> {
+            map.get(name).or_else(|| map.get("")).copied()
+        }
+        let alpha = of(&request.alpha, entry.name).unwrap_or(1.0);
+        let beta = of(&request.beta, entry.name).unwrap_or(0.0);
+        for at in part.results.clone() {
+            let result = &product.reducer.results[at];
+            let is_index = result.name == "index" || result.name.ends_with(".index");
+            let asked = if is_index { None } else { of(&request.out_dtypes, entry.name) };
+            let dtype = asked.unwrap_or(result.dtype);
+            let scaled = alpha != 1.0 || beta != 0.0;
+            if scaled && !dtype.is_float() {
+                let message = format!(
+                    "`{}` gives {dtype}, which alpha and beta cannot scale without loss; ask for a float output type",
+                    result.name
+                );
+                return Err(Error::user("reduce/scale", message));
+            }
+            specs.push(OutputSpec { dtype, alpha, beta });
+        }
+    }
+    Ok(specs)
+}
+
+/// What is known of an array without its data.
+pub fn array_info(array: &Array) -> ArrayInfo {
+    ArrayInfo { dtype: array.dtype(), shape: array.shape().to_vec(), strides: array.strides().to_vec() }
+}
+
+/// A call that is ready to run: planned, compiled, its sizes bound.
+pub struct Prepared {
+    call: Call,
+    compiled: Arc<Compiled>,
+    bindings: Bindings,
+    infos: Vec<ArrayInfo>,
+    device: Arc<Opened>,
+}
+
+/// A kernel in memory, shared by all calls that it fits.
+pub(crate) struct Compiled {
+    pub(crate) info: PlanInfo,
+    pub(crate) checked: Checked,
+    pub(crate) executable: Arc<dyn Executable>,
+}
+
+fn table() -> &'static Mutex<HashMap<String, Arc<Compiled>>> {
+    static TABLE: OnceLock<Mutex<HashMap<String, Arc<Compiled>>>> = OnceLock::new();
+    TABLE.get_or_init(Mutex::default)
+}
+
+/// What a plan would be, without compiling it.
+pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> {
+    let call = check(inputs, request)?;
+    let device = device::open(request)?;
+    let (info, _) = schedule(&call, request, &device)?;
+    Ok(info)
+}
+
+/// Plans and compiles a call, or finds it among those done before.
+pub fn prepare(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Error> {
+    let call = check(inputs, request)?;
+    let device = device::open(request)?;
+    let compiled = compile(&call, request, &device)?;
+    let mut infos = call.spec.array_infos();
+    let outputs = call.spec.output_infos();
+    let priors =
+        outputs.iter().zip(&call.spec.outputs).filter(|(_, o)| o.beta != 0.0).map(|(i, _)| i.clone());
+    infos.extend(priors);
+    infos.extend(outputs.iter().cloned());
+    let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
+    let bindings = bind_args(compiled.checked.kernel(), &args).map_err(|e| Error::bug("reduce/bind", e))?;
+    Ok(Prepared { call, compiled, bindings, infos, device })
+}
+
+fn schedule(
+    call: &Call,
+    request: &Request,
+    device: &Opened,
+) -> Result<(PlanInfo, (Schedule, Vec<coulis_tensor::Tensor>)), Error> {
+    let Choice { strategy, sketch, declined } =
+        coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))?;
+    let planned = match &request.plan {
+        None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|e| Error::bug("plan", e))?,
+        Some(text) => {
+            let steps = crate::trace::parse(text)?;
+            coulis_plan::replay(&call.spec, &sketch, &steps)?
+        }
+    };
+    let mut reasons: Vec<String> = declined
+        .iter()
+        .map(|(s, d)| format!("{:<12} declined  wanted {}, found {}", s.name, d.wanted, d.found))
+        .collect();
+    reasons.push(format!("{:<12} chosen    {}", strategy.name, strategy.summary));
+    let name = if request.plan.is_some() { "replayed" } else { strategy.name };
+    let info = PlanInfo { name: name.to_owned(), trace: planned.schedule.trace().to_string(), reasons };
+    let args = planned.statement.program.args().to_vec();
+    Ok((info, (planned.schedule, args)))
+}
+
+fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
+    let choice = coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))?;
+    let key = format!(
+        "{}|{}|{:?}|{}|{:?}",
+        device.name(),
+        choice.strategy.name,
+        choice.sketch,
+        kernel_key(call, &choice.sketch.constant),
+        request.plan
+    );
+    let found = table().lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let (info, (schedule, args)) = schedule(call, request, device)?;
+    let checked = compile_schedule(&schedule, &args, "reduce", device.target())?;
+    let executable = device.compile(&checked)?;
+    let compiled = Arc::new(Compiled { info, checked, executable });
+    table().lock().unwrap_or_else(PoisonError::into_inner).insert(key, compiled.clone());
+    Ok(compiled)
+}
+
+/// Everything of a call that its kernel depends on, the sketch aside.
+fn kernel_key(call: &Call, constant: &[bool]) -> String {
+    use std::fmt::Write;
+    let spec = &call.spec;
+    let mut key = String::new();
+    for (dim, constant) in spec.problem.dims.iter().zip(constant) {
+        let classes: Vec<i64> = dim.strides.iter().map(|s| if matches!(s, 0 | 1) { *s } else { 2 }).collect();
+        let (kind, stride) = match dim.role {
+            Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
+            Role::Reduced { position_stride } => ('k', position_stride),
+        };
+        let extent = if *constant { dim.extent } else { -1 };
+        let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
+    }
+    let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();
+    let _ = write!(
+        key,
+        "{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        spec.inputs,
+        call.reducer_request,
+        spec.mask,
+        spec.outputs,
+        spec.reducer.nan,
+        spec.reducer.step.is_some()
+    );
+    key
+}
+
+impl Prepared {
+    /// How it runs.
+    pub fn plan(&self) -> &PlanInfo {
+        &self.compiled.info
+    }
+
+    /// The source that was compiled, where the device compiles source.
+    pub fn source(&self) -> Option<&str> {
+        self.compiled.executable.source()
+    }
+
+    /// The kernel that runs.
+    pub fn kernel(&self) -> &coulis_ir::Kernel {
+        self.compiled.checked.kernel()
+    }
+
+    /// Memory for the results, zeroed.
+    pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
+        let n = usize::try_from(self.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
+        let bytes = |o: &OutputSpec| n.saturating_mul(o.dtype.bytes());
+        let sizes = self.call.spec.outputs.iter().map(bytes);
+        sizes.map(|n| AlignedBytes::zeroed(n).map_err(Error::from)).collect()
+    }
+
+    /// Runs once. `inputs` are those that were planned for (the mask last), `priors` those of outputs with a beta.
+    pub fn launch(
+        &self,
+        inputs: &[&Array],
+        priors: &[&Array],
+        outputs: &mut [AlignedBytes],
+    ) -> Result<(), Error> {
+        if self.call.spec.problem.n_outputs == 0 {
+            return Ok(());
+        }
+        let mut windows = Vec::with_capacity(self.infos.len());
+        for (array, info) in inputs.iter().chain(priors).zip(&self.infos) {
+            let (bytes, offset) = array.storage();
+            windows.push(Window::read(bytes, offset, info)?);
+        }
+        let n_read = windows.len();
+        for (bytes, info) in outputs.iter_mut().zip(&self.infos[n_read..]) {
+            windows.push(Window::write(bytes.as_mut_slice(), info)?);
+        }
+        coulis_runtime::call(&*self.compiled.executable, &self.bindings, &mut windows)?;
+        Ok(())
+    }
+}
+
+/// Reduces `inputs` (one array, or two of one shape for statistics of two inputs).
+pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
+    let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
+    let prepared = prepare(&infos, request)?;
+    let spec = &prepared.call.spec;
+    let mut priors = Vec::new();
+    for (name, output) in prepared.call.names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
+        priors.push(prior(request, name, output, &spec.problem.out_shape)?);
+    }
+    let mut outputs = prepared.allocate()?;
+    let arrays: Vec<&Array> = inputs.iter().chain(&request.where_).collect();
+    let start = Instant::now();
+    prepared.launch(&arrays, &priors.iter().collect::<Vec<_>>(), &mut outputs)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut results = Vec::new();
+    let mut bytes: u64 = inputs.iter().map(Array::n_bytes).sum();
+    for ((name, output), owned) in prepared.call.names.iter().zip(&spec.outputs).zip(outputs) {
+        let array = Array::from_owned(output.dtype, &spec.problem.out_shape, owned)?;
+        bytes += array.n_bytes();
+        results.push(NamedArray { name: name.clone(), array });
+    }
+    refuse_empty_positions(&prepared.call, &results)?;
+    Ok(Outcome {
+        results,
+        plan: prepared.compiled.info.clone(),
+        seconds,
+        bytes,
+        device: prepared.device.name().to_owned(),
+        axes: spec.problem.axes.clone(),
+        notices: prepared.device.notices(),
+    })
+}
+
+/// The prior of an output, checked and row-major.
+fn prior(request: &Request, name: &str, output: &OutputSpec, shape: &[i64]) -> Result<Array, Error> {
+    let Some(prior) = request.prior.get(name) else {
+        let message = format!("beta of `{name}` is {}, and no prior of that name is given", output.beta);
+        return Err(Error::user("reduce/prior", message));
+    };
+    if prior.dtype() != output.dtype || prior.shape() != shape {
+        let message = format!(
+            "the prior of `{name}` is to be {} of shape {shape:?}, got {} of shape {:?}",
+            output.dtype,
+            prior.dtype(),
+            prior.shape()
+        );
+        return Err(Error::user("reduce/prior", message));
+    }
+    Ok(prior.to_row_major()?)
+}
+
+/// A position of -1 says that no element took part, which positions have no value for.
+fn refuse_empty_positions(call: &Call, results: &[NamedArray]) -> Result<(), Error> {
+    let masked = call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore;
+    if !masked {
+        return Ok(());
+    }
+    for (entry, part) in call.entries.iter().zip(&call.product.parts) {
+        if !entry.empty_index_is_error() {
+            continue;
+        }
+        for at in part.results.clone() {
+            let array = &results[at].array;
+            let empty = array.as_slice::<i64>().and_then(|v| v.iter().position(|i| *i == -1));
+            if let Some(row) =
+                empty.filter(|_| array.dtype() == DType::I64 && !results[at].name.ends_with("value"))
+            {
+                let message = format!(
+                    "`{}` of an empty set has no position: no element takes part in output {row}",
+                    entry.name
+                );
+                return Err(Error::user("reduce/empty", message));
+            }
+        }
+    }
+    Ok(())
+}
