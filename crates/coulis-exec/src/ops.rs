@@ -18,6 +18,8 @@ pub(crate) use memory::{
 pub(crate) use narrow::{Signedness, narrow, round_from_f64, round_in_f32, to_f64_odd, widen};
 pub(crate) use unary::{Call, call, not};
 
+use std::slice;
+
 use coulis_ir::DType;
 
 use crate::level::Level;
@@ -96,11 +98,14 @@ pub(crate) trait Lane {
     fn f(a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 }
 
-/// A loop over lanes.
+/// A loop over lanes whose destination overlaps no operand. An operand of type `()` is not used.
 pub(crate) trait Kernel {
-    /// # Safety
-    /// The pointers are valid for `n` lanes of the operation's types, aligned to them.
-    unsafe fn run(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize);
+    type D: Copy;
+    type A: Copy;
+    type B: Copy;
+    type C: Copy;
+    /// All slices have one length.
+    fn run(d: &mut [Self::D], a: &[Self::A], b: &[Self::B], c: &[Self::C]);
 }
 
 struct Fresh<O>(O);
@@ -108,73 +113,74 @@ struct OnFirst<O>(O);
 struct OnSecond<O>(O);
 struct OnThird<O>(O);
 
-impl<O: Lane> Kernel for Fresh<O> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
-        let (d, a, b, c) = (d.cast::<O::Out>(), a.cast::<O::A>(), b.cast::<O::B>(), c.cast::<O::C>());
-        for i in 0..n {
-            // SAFETY: by the contract of `run`, lane `i` is inside all of them.
-            unsafe { *d.add(i) = O::f(*a.add(i), *b.add(i), *c.add(i)) };
+macro_rules! kernel {
+    ($name:ident<$o:ident: $bound:path>, $a:ty, $b:ty, $c:ty, |$d:ident, $x:ident, $y:ident, $z:ident| $call:expr) => {
+        impl<$o: $bound> Kernel for $name<$o> {
+            type D = $o::Out;
+            type A = $a;
+            type B = $b;
+            type C = $c;
+            #[inline(always)]
+            fn run(d: &mut [$o::Out], a: &[$a], b: &[$b], c: &[$c]) {
+                let n = d.len();
+                let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
+                for i in 0..n {
+                    let ($d, $x, $y, $z) = (d[i], a[i], b[i], c[i]);
+                    d[i] = $call;
+                }
+            }
         }
-    }
+    };
 }
 
-impl<O: Lane<A = <O as Lane>::Out>> Kernel for OnFirst<O> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, _: *const u8, b: *const u8, c: *const u8, n: usize) {
-        let (d, b, c) = (d.cast::<O::Out>(), b.cast::<O::B>(), c.cast::<O::C>());
-        for i in 0..n {
-            // SAFETY: as above; the first operand is the destination.
-            unsafe { *d.add(i) = O::f(*d.add(i), *b.add(i), *c.add(i)) };
-        }
-    }
-}
+/// An operation whose first operand has the type of the result; and so on.
+pub(crate) trait OnA: Lane<A = <Self as Lane>::Out> {}
+impl<O: Lane<A = <O as Lane>::Out>> OnA for O {}
+pub(crate) trait OnB: Lane<B = <Self as Lane>::Out> {}
+impl<O: Lane<B = <O as Lane>::Out>> OnB for O {}
+pub(crate) trait OnC: Lane<C = <Self as Lane>::Out> {}
+impl<O: Lane<C = <O as Lane>::Out>> OnC for O {}
 
-impl<O: Lane<B = <O as Lane>::Out>> Kernel for OnSecond<O> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, a: *const u8, _: *const u8, c: *const u8, n: usize) {
-        let (d, a, c) = (d.cast::<O::Out>(), a.cast::<O::A>(), c.cast::<O::C>());
-        for i in 0..n {
-            // SAFETY: as above; the second operand is the destination.
-            unsafe { *d.add(i) = O::f(*a.add(i), *d.add(i), *c.add(i)) };
-        }
-    }
-}
-
-impl<O: Lane<C = <O as Lane>::Out>> Kernel for OnThird<O> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
-        let (d, a, b) = (d.cast::<O::Out>(), a.cast::<O::A>(), b.cast::<O::B>());
-        for i in 0..n {
-            // SAFETY: as above; the third operand is the destination.
-            unsafe { *d.add(i) = O::f(*a.add(i), *b.add(i), *d.add(i)) };
-        }
-    }
-}
+kernel!(Fresh<O: Lane>, O::A, O::B, O::C, |_old, a, b, c| O::f(a, b, c));
+kernel!(OnFirst<O: OnA>, (), O::B, O::C, |old, _a, b, c| O::f(old, b, c));
+kernel!(OnSecond<O: OnB>, O::A, (), O::C, |old, a, _b, c| O::f(a, old, c));
+kernel!(OnThird<O: OnC>, O::A, O::B, (), |old, a, b, _c| O::f(a, b, old));
 
 unsafe fn scalar<O: Lane>(d: *mut u64, a: *const u64, b: *const u64, c: *const u64) {
     // SAFETY: slots are valid, aligned to 8 bytes and hold a value of the operation's type in their first bytes.
     unsafe { *d.cast::<O::Out>() = O::f(*a.cast(), *b.cast(), *c.cast()) }
 }
 
-unsafe fn baseline<K: Kernel>(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
-    // SAFETY: the caller keeps the contract of `Kernel::run`.
-    unsafe { K::run(d, a, b, c, n) }
+/// Two functions a level: the second one's slices tell the compiler that nothing overlaps, which holds for
+/// parameters of a call only; without it loops over types of different sizes are not vectorised.
+macro_rules! level {
+    ($raw:ident, $typed:ident $(, $feature:literal)?) => {
+        unsafe fn $raw<K: Kernel>(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
+            // SAFETY: the compiler of the bytecode gives pointers to `n` aligned lanes of the operation's types, a
+            // destination that no operand overlaps, and takes this level only where the machine has it.
+            unsafe {
+                $typed::<K>(
+                    slice::from_raw_parts_mut(d.cast(), n),
+                    slice::from_raw_parts(a.cast(), n),
+                    slice::from_raw_parts(b.cast(), n),
+                    slice::from_raw_parts(c.cast(), n),
+                );
+            }
+        }
+
+        #[inline(never)]
+        $(#[target_feature(enable = $feature)])?
+        fn $typed<K: Kernel>(d: &mut [K::D], a: &[K::A], b: &[K::B], c: &[K::C]) {
+            K::run(d, a, b, c);
+        }
+    };
 }
 
+level!(baseline, baseline_loop);
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn avx2<K: Kernel>(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
-    // SAFETY: the caller keeps the contract of `Kernel::run`.
-    unsafe { K::run(d, a, b, c, n) }
-}
-
+level!(avx2, avx2_loop, "avx2,fma,f16c");
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")]
-unsafe fn avx512<K: Kernel>(d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
-    // SAFETY: the caller keeps the contract of `Kernel::run`.
-    unsafe { K::run(d, a, b, c, n) }
-}
+level!(avx512, avx512_loop, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c");
 
 /// The loop at that level, which the machine must have.
 pub(crate) fn vec_fn<K: Kernel>(level: Level) -> VecFn {
@@ -195,18 +201,18 @@ pub(crate) fn fns<O: Lane>(level: Level) -> Fns {
 }
 
 /// The functions of an operation whose result often replaces its first operand.
-pub(crate) fn fns_on_first<O: Lane<A = <O as Lane>::Out>>(level: Level) -> Fns {
+pub(crate) fn fns_on_first<O: OnA>(level: Level) -> Fns {
     Fns { in_place: [Some(vec_fn::<OnFirst<O>>(level)), None, None], ..fns::<O>(level) }
 }
 
 /// The functions of an operation whose result often replaces its first or its second operand.
-pub(crate) fn fns_on_either<O: Lane<A = <O as Lane>::Out, B = <O as Lane>::Out>>(level: Level) -> Fns {
+pub(crate) fn fns_on_either<O: OnA + OnB>(level: Level) -> Fns {
     let (first, second) = (vec_fn::<OnFirst<O>>(level), vec_fn::<OnSecond<O>>(level));
     Fns { in_place: [Some(first), Some(second), None], ..fns::<O>(level) }
 }
 
 /// The functions of a choice whose result often replaces one of its arms.
-pub(crate) fn fns_on_arms<O: Lane<B = <O as Lane>::Out, C = <O as Lane>::Out>>(level: Level) -> Fns {
+pub(crate) fn fns_on_arms<O: OnB + OnC>(level: Level) -> Fns {
     let (second, third) = (vec_fn::<OnSecond<O>>(level), vec_fn::<OnThird<O>>(level));
     Fns { in_place: [None, Some(second), Some(third)], ..fns::<O>(level) }
 }

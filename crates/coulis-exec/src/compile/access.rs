@@ -164,7 +164,7 @@ impl Compiler {
                 return Ok(());
             }
             let a = self.narrowed(value)?;
-            let f = copy(size, self.level);
+            let f = copy(size);
             self.emit_here(Instr::Vector { f, d, a, b: 0, c: 0, n: lanes });
             return Ok(());
         }

@@ -38,7 +38,7 @@ impl Compiler {
             Place::Scalar(slot) => {
                 let a = self.slot_ptr(slot);
                 let d = self.new_register(lanes as usize * reg.bytes());
-                let f = broadcast(reg.bytes(), self.level);
+                let f = broadcast(reg.bytes());
                 self.emit(value.scope, Instr::Vector { f, d, a, b: 0, c: 0, n: lanes });
                 d
             }
@@ -50,7 +50,7 @@ impl Compiler {
         let Place::Vector(a) = value.place else { return value };
         let reg = Reg::of(expr.dtype());
         let d = self.new_register(expr.lanes() as usize * reg.bytes());
-        let f = copy(reg.bytes(), self.level);
+        let f = copy(reg.bytes());
         self.emit_here(Instr::Vector { f, d, a, b: 0, c: 0, n: expr.lanes() });
         Value { place: Place::Vector(d), scope: self.current(), reads: value.reads, in_memory: false }
     }
@@ -151,7 +151,7 @@ impl Compiler {
         };
         let d = self.new_register(expr.lanes() as usize * reg.bytes());
         let scope = from.scope.max(step.scope);
-        let f = ramp(reg.bytes(), self.level);
+        let f = ramp(reg.bytes());
         self.emit(scope, Instr::Vector { f, d, a, b, c: 0, n: expr.lanes() });
         let reads = [from.reads, step.reads].concat();
         Ok(Value { place: Place::Vector(d), scope, reads, in_memory: false })
@@ -175,7 +175,7 @@ impl Compiler {
                     (Place::Scalar(d), Place::Scalar(a)) => Instr::Move { d, a },
                     (Place::Vector(d), _) => {
                         let a = this.vector(&value, reg, lanes);
-                        Instr::Vector { f: copy(reg.bytes(), this.level), d, a, b: 0, c: 0, n: lanes }
+                        Instr::Vector { f: copy(reg.bytes()), d, a, b: 0, c: 0, n: lanes }
                     }
                     (Place::Scalar(_), Place::Vector(_)) => {
                         return Err(ExecError::Lanes { wanted: 1, found: arm.lanes() });

@@ -2,52 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::{Fns, Kernel, Lane, VecFn, fns_on_arms, vec_fn};
+use super::{Fns, Lane, VecFn, fns_on_arms};
 use crate::level::Level;
 
-struct Copy_<T>(PhantomData<T>);
-struct Broadcast<T>(PhantomData<T>);
-struct Ramp<T>(PhantomData<T>);
 struct Select<T>(PhantomData<T>);
-
-impl<T> Kernel for Copy_<T> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
-        // SAFETY: both are valid for `n` lanes; they may overlap.
-        unsafe { std::ptr::copy(a.cast::<T>(), d.cast::<T>(), n) }
-    }
-}
-
-impl<T: Copy> Kernel for Broadcast<T> {
-    #[inline(always)]
-    unsafe fn run(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
-        // SAFETY: `a` holds one lane, `d` has room for `n`.
-        let value = unsafe { *a.cast::<T>() };
-        for i in 0..n {
-            // SAFETY: as above.
-            unsafe { *d.cast::<T>().add(i) = value };
-        }
-    }
-}
-
-macro_rules! ramps {
-    ($($t:ident),+) => {$(
-        impl Kernel for Ramp<$t> {
-            #[inline(always)]
-            unsafe fn run(d: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
-                // SAFETY: `a` and `b` hold one lane each, `d` has room for `n`.
-                let (base, stride) = unsafe { (*a.cast::<$t>(), *b.cast::<$t>()) };
-                for i in 0..n {
-                    let value = base.wrapping_add((i as $t).wrapping_mul(stride));
-                    // SAFETY: as above.
-                    unsafe { *d.cast::<$t>().add(i) = value };
-                }
-            }
-        }
-    )+};
-}
-
-ramps!(u8, u16, u32, u64);
 
 impl<T: Copy> Lane for Select<T> {
     type A = u8;
@@ -84,18 +42,46 @@ macro_rules! by_size {
 }
 
 /// Copies lanes of `bytes` bytes from the first operand; the memories may overlap.
-pub(crate) fn copy(bytes: usize, level: Level) -> VecFn {
-    by_size!(bytes, T => vec_fn::<Copy_<T>>(level))
+pub(crate) fn copy(bytes: usize) -> VecFn {
+    unsafe fn run<T>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
+        // SAFETY: both are valid for `n` lanes.
+        unsafe { std::ptr::copy(a.cast::<T>(), d.cast::<T>(), n) }
+    }
+    by_size!(bytes, T => run::<T>)
 }
 
 /// Fills with the one lane of the first operand.
-pub(crate) fn broadcast(bytes: usize, level: Level) -> VecFn {
-    by_size!(bytes, T => vec_fn::<Broadcast<T>>(level))
+pub(crate) fn broadcast(bytes: usize) -> VecFn {
+    unsafe fn run<T: Copy>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
+        // SAFETY: `a` holds one lane, `d` has room for `n`.
+        unsafe { std::slice::from_raw_parts_mut(d.cast::<T>(), n).fill(*a.cast::<T>()) }
+    }
+    by_size!(bytes, T => run::<T>)
 }
 
 /// `a + i * b` on integers, wrapping.
-pub(crate) fn ramp(bytes: usize, level: Level) -> VecFn {
-    by_size!(bytes, T => vec_fn::<Ramp<T>>(level))
+pub(crate) fn ramp(bytes: usize) -> VecFn {
+    macro_rules! run {
+        ($t:ty) => {{
+            unsafe fn run(d: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
+                // SAFETY: `a` and `b` hold one lane each, `d` has room for `n`.
+                let (mut value, stride, lanes) = unsafe {
+                    (*a.cast::<$t>(), *b.cast::<$t>(), std::slice::from_raw_parts_mut(d.cast::<$t>(), n))
+                };
+                for lane in lanes {
+                    *lane = value;
+                    value = value.wrapping_add(stride);
+                }
+            }
+            run
+        }};
+    }
+    match bytes {
+        1 => run!(u8),
+        2 => run!(u16),
+        4 => run!(u32),
+        _ => run!(u64),
+    }
 }
 
 /// `a ? b : c` lane by lane.
