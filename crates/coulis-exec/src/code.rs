@@ -156,9 +156,9 @@ pub(crate) enum PtrKind {
 /// Where a buffer's memory comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// The n-th buffer argument, of those extents and strides (none for compact), `offset` elements after its data
-    /// pointer.
-    Argument { n: usize, shape: Vec<Expr>, strides: Vec<Expr>, offset: Expr },
+    /// The n-th buffer argument, of those extents and strides (none for compact). Index 0 is element `[0, ..., 0]`;
+    /// an offset from the data pointer is the caller's business, as in the flattening of accesses.
+    Argument { n: usize, shape: Vec<Expr>, strides: Vec<Expr> },
     /// A fixed place of the arena.
     Arena { count: i64 },
     /// [`Instr::Alloc`].

@@ -109,12 +109,7 @@ pub(crate) fn compile(checked: &Checked, level: Level) -> Result<Compiled, ExecE
     let mut n = 0;
     for param in &kernel.params {
         if let Param::Buffer { buffer, .. } = param {
-            let origin = Origin::Argument {
-                n,
-                shape: buffer.shape.clone(),
-                strides: buffer.strides.clone(),
-                offset: buffer.elem_offset.clone(),
-            };
+            let origin = Origin::Argument { n, shape: buffer.shape.clone(), strides: buffer.strides.clone() };
             compiler.add_base(buffer, origin);
             n += 1;
         }

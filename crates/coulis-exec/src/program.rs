@@ -94,9 +94,9 @@ impl Program {
     }
 }
 
-/// Element 0 of an argument's data pointer and the elements that its shape and strides reach.
+/// Element `[0, ..., 0]` of an argument and the elements that its shape and strides reach.
 fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt, ExecError> {
-    let Origin::Argument { shape, strides, offset, .. } = &info.origin else {
+    let Origin::Argument { shape, strides, .. } = &info.origin else {
         return Ok(BaseAt { ptr, lo: 0, hi: 0 });
     };
     let eval = |e| eval_index(e, bindings).map_err(|var| ExecError::UnboundVar { var });
@@ -104,12 +104,11 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
     if !ptr.addr().is_multiple_of(bytes) {
         return Err(ExecError::Misaligned { buffer: info.name.clone(), bytes });
     }
-    let offset = eval(offset)?;
     let shape: Vec<i64> = shape.iter().map(eval).collect::<Result<_, _>>()?;
     let compact = coulis_ir::args::compact_strides(&shape);
     let strides: Vec<i64> =
         if strides.is_empty() { compact } else { strides.iter().map(eval).collect::<Result<_, _>>()? };
-    let (mut lo, mut hi) = (offset, offset);
+    let (mut lo, mut hi) = (0i64, 0i64);
     for (&extent, &stride) in shape.iter().zip(&strides) {
         if extent <= 0 {
             return Ok(BaseAt { ptr, lo: 0, hi: 0 });
@@ -118,7 +117,6 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
         lo = lo.saturating_add(reach.min(0));
         hi = hi.saturating_add(reach.max(0));
     }
-    let ptr = ptr.wrapping_offset((offset as isize).wrapping_mul(-(bytes as isize)));
     Ok(BaseAt { ptr, lo, hi: hi.saturating_add(1) })
 }
 
