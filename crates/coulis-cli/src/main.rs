@@ -1,3 +1,44 @@
-//! The coulis command line.
+//! The coulis command line: words in, a request to the facade, text out.
+//!
+//! Answers go to standard output, everything else to standard error. The exit code is 0 when it is done, 1 when it ran
+//! and was refuted, 2 when it was refused. No command holds logic of its own.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod command;
+mod failure;
+mod numbers;
+mod output;
+mod present;
+mod progress;
+mod request;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use command::Command;
+
+/// Statistics of arrays in one read: plans, compiles and runs reductions.
+#[derive(Parser)]
+#[command(name = "coulis", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 it ran and was refuted; 2 refused. `coulis COMMAND --help` gives examples."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(text) = failure.text() {
+                eprintln!("{text}");
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

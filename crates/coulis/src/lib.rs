@@ -12,7 +12,9 @@ pub mod reduce;
 mod request;
 mod trace;
 
-pub use coulis_io::{Array, ReadOptions, keys, read, write_npy, write_npz};
+pub use coulis_io::{
+    Array, RawSpec, ReadError, ReadOptions, Scalar, WriteError, keys, read, read_all, write_npy, write_npz,
+};
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_reducers::CATALOGUE;

@@ -1,0 +1,127 @@
+//! `coulis reduce FILE --ops LIST [--axis LIST] [...]`: statistics of an array file, in one read.
+//!
+//! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file, and to
+//! standard output only when `--format` asks for it. `--verify` is not built yet. `--plan` prints the schedule trace and runs
+//! nothing; an edited trace runs by `--replay`.
+
+use std::path::{Path, PathBuf};
+
+use coulis::reduce::{array_info, plan, run as reduce};
+use coulis::{Array, ArrayInfo, Error, Outcome, write_npy, write_npz};
+
+use crate::failure::{Failure, not_built};
+use crate::output::{answer, note};
+use crate::present::{Format, Input, present};
+use crate::progress::with_progress;
+use crate::request::RequestArgs;
+use crate::values::{Names, names};
+
+const EXAMPLES: &str = "\
+Examples:
+  coulis reduce a.npy --ops mean,var,min,max              everything, as a table
+  coulis reduce a.npy --ops sum --axis -1 --format json   the last axis
+  coulis reduce a.npz --key weights --ops absmax          one member of an archive
+  coulis reduce a.bin --raw-shape 3,4 --raw-dtype f32 --ops argmax
+  coulis reduce a.npy --ops sum,max --out result.npz      results by name in a file
+  coulis reduce a.npy --ops sum --plan > plan.py          the schedule, to be edited
+  coulis reduce a.npy --ops sum --replay plan.py";
+
+/// Arguments of `reduce`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    request: RequestArgs,
+    /// Statistics: sum, mean, var, min, max, argmax, logsumexp, ...
+    #[arg(long, value_name = "LIST", value_parser = names, required = true)]
+    ops: Names,
+    /// How results are written: table unless --out is given
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write the results to a file; .npy takes one result, .npz any number by name
+    #[arg(long, value_name = "FILE.npy|.npz")]
+    out: Option<PathBuf>,
+    /// Compare with the exact reference (not built yet)
+    #[arg(long)]
+    verify: bool,
+    /// Print the schedule trace and run nothing
+    #[arg(long, conflicts_with_all = ["verify", "out", "format"])]
+    plan: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.verify {
+        return Err(not_built("reduce --verify"));
+    }
+    let target = args.out.as_deref().map(OutFile::of).transpose()?;
+    let request = args.request.request(&args.ops)?;
+    let inputs = args.request.inputs()?;
+    if args.plan {
+        let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
+        return answer(&plan(&infos, &request)?.trace);
+    }
+    let outcome = with_progress("reducing", || reduce(&inputs, &request))?;
+    outcome.notices.iter().for_each(|notice| note(notice));
+    match target {
+        Some(target) => {
+            target.write(&outcome)?;
+            if let Some(format) = args.format {
+                answer(&present(format, &input_of(&inputs), &outcome))?;
+            }
+        }
+        None => answer(&present(args.format.unwrap_or(Format::Table), &input_of(&inputs), &outcome))?,
+    }
+    Ok(())
+}
+
+/// What the presentation needs of the first input.
+fn input_of(inputs: &[Array]) -> Input {
+    let first = inputs.first();
+    Input {
+        shape: first.map(|array| array.shape().to_vec()).unwrap_or_default(),
+        dtype: first.map_or(coulis::DType::F64, Array::dtype),
+    }
+}
+
+/// A file for results; its extension is checked before anything runs.
+enum OutFile<'a> {
+    Npy(&'a Path),
+    Npz(&'a Path),
+}
+
+impl OutFile<'_> {
+    fn of(path: &Path) -> Result<OutFile<'_>, Failure> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("npy") => Ok(OutFile::Npy(path)),
+            Some("npz") => Ok(OutFile::Npz(path)),
+            _ => Err(coulis::WriteError::UnknownExtension { path: path.to_owned() }.into()),
+        }
+    }
+
+    fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
+        match self {
+            OutFile::Npz(path) => {
+                let members: Vec<(String, Array)> = outcome
+                    .results
+                    .iter()
+                    .map(|result| (result.name.clone(), result.array.clone()))
+                    .collect();
+                Ok(write_npz(path, &members)?)
+            }
+            OutFile::Npy(path) => match &outcome.results[..] {
+                [only] => Ok(write_npy(path, &only.array)?),
+                several => {
+                    let names: Vec<&str> = several.iter().map(|result| result.name.as_str()).collect();
+                    let message = format!(
+                        "`{}` takes one result, and there are {}: {}; a .npz file takes them all",
+                        path.display(),
+                        names.len(),
+                        names.join(", ")
+                    );
+                    Err(Error::user("write/results", message).into())
+                }
+            },
+        }
+    }
+}

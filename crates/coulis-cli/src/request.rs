@@ -1,0 +1,121 @@
+//! The flags that describe a reduction, shared by `reduce` and `explain`, and the request that they become.
+
+use std::path::PathBuf;
+
+use coulis::{Array, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request, read, read_all};
+
+use crate::failure::Failure;
+use crate::values::{Integers, Names, PerOp, device, dtype, dtypes, factors, integers, threads};
+
+/// What becomes of NaN elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Nan {
+    /// A NaN element makes the result NaN.
+    Propagate,
+    /// NaN elements count as absent.
+    Ignore,
+}
+
+/// The flags of a reduction but its ops.
+#[derive(clap::Args)]
+pub struct RequestArgs {
+    /// Array file: .npy, .npz, .safetensors, .csv, or raw with --raw-shape. A second file holds the second input of
+    /// dot and the weights of wmean
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    pub files: Vec<PathBuf>,
+    /// Reduced axes, negative ones from the end; all axes without it
+    #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
+    axis: Option<Integers>,
+    /// Member of a .npz or .safetensors file; given twice, the second is that of the second file
+    #[arg(long, value_name = "NAME")]
+    key: Vec<String>,
+    /// Shape of a raw file
+    #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true, requires = "raw_dtype")]
+    raw_shape: Option<Integers>,
+    /// Dtype of a raw file
+    #[arg(long, value_name = "T", value_parser = dtype, requires = "raw_shape")]
+    raw_dtype: Option<DType>,
+    /// Type in which sums, products and the like are accumulated
+    #[arg(long, value_name = "T", value_parser = dtype)]
+    acc_dtype: Option<DType>,
+    /// Type of the results: one for all, or op=T,...
+    #[arg(long, value_name = "T|OP=T,...", value_parser = dtypes)]
+    out_dtype: Option<PerOp<DType>>,
+    /// Subtracted from the count in var and std
+    #[arg(long, value_name = "N", default_value_t = 0.0, allow_hyphen_values = true)]
+    ddof: f64,
+    /// What becomes of NaN elements
+    #[arg(long, value_enum, default_value_t = Nan::Propagate)]
+    nan: Nan,
+    /// Keep reduced axes with length 1
+    #[arg(long)]
+    keepdims: bool,
+    /// Bool array, broadcast to the input: which elements take part
+    #[arg(long = "where", value_name = "FILE")]
+    where_: Option<PathBuf>,
+    /// Factor of the result: one for all, or op=X,...
+    #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
+    alpha: Option<PerOp<f64>>,
+    /// Factor of the prior that is added: one for all, or op=X,...
+    #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
+    beta: Option<PerOp<f64>>,
+    /// The priors, by op name
+    #[arg(long, value_name = "FILE.npz")]
+    prior: Option<PathBuf>,
+    /// Where to run: auto, cpu, cuda or cuda:N
+    #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
+    device: DeviceChoice,
+    /// CPU threads; all of them without it
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    /// Run the trace in this file instead of the planner's choice
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+impl RequestArgs {
+    /// Opens the inputs.
+    pub fn inputs(&self) -> Result<Vec<Array>, Failure> {
+        if self.key.len() > self.files.len() {
+            let message = format!("--key is given {} times for {} files", self.key.len(), self.files.len());
+            return Err(Error::user("cli/key", message).into());
+        }
+        let raw = match (&self.raw_shape, self.raw_dtype) {
+            (Some(shape), Some(dtype)) => Some(RawSpec { shape: shape.0.clone(), dtype }),
+            _ => None,
+        };
+        let options = |i: usize| ReadOptions { key: self.key.get(i).cloned(), raw: raw.clone() };
+        self.files.iter().enumerate().map(|(i, path)| Ok(read(path, &options(i))?)).collect()
+    }
+
+    /// The request, with the arrays and the trace that its flags name read from their files.
+    pub fn request(&self, ops: &Names) -> Result<Request, Failure> {
+        let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
+        let prior = self.prior.as_ref().map(read_all).transpose()?.unwrap_or_default();
+        let plan = self.replay.as_ref().map(|path| {
+            std::fs::read_to_string(path).map_err(|error| {
+                let why = error.to_string().to_lowercase();
+                Error::user("read/trace", format!("cannot read the trace `{}`: {why}", path.display()))
+            })
+        });
+        Ok(Request {
+            ops: ops.0.clone(),
+            axes: self.axis.clone().map(|axes| axes.0),
+            keepdims: self.keepdims,
+            where_,
+            nan: match self.nan {
+                Nan::Propagate => NanPolicy::Propagate,
+                Nan::Ignore => NanPolicy::Ignore,
+            },
+            ddof: self.ddof,
+            acc_dtype: self.acc_dtype,
+            out_dtypes: self.out_dtype.clone().unwrap_or_default().0,
+            alpha: self.alpha.clone().unwrap_or_default().0,
+            beta: self.beta.clone().unwrap_or_default().0,
+            prior: prior.into_iter().collect(),
+            threads: self.threads,
+            device: self.device.clone(),
+            plan: plan.transpose()?,
+        })
+    }
+}

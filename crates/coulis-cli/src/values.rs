@@ -1,0 +1,178 @@
+//! Values of flags: lists of numbers, dtypes, and `op=value` lists. Each reader says what it found and what is legal.
+
+use std::collections::BTreeMap;
+
+use coulis::{DType, DeviceChoice};
+
+/// A value that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// An entry of a list of integers.
+    #[error("`{text}` is not an integer")]
+    Integer {
+        /// The entry.
+        text: String,
+    },
+    /// An entry of a list of names.
+    #[error("an empty name in the list `{list}`")]
+    EmptyName {
+        /// The list.
+        list: String,
+    },
+    /// A real number.
+    #[error("`{text}` is not a number")]
+    Number {
+        /// The text.
+        text: String,
+    },
+    /// A dtype.
+    #[error("{said}")]
+    DType {
+        /// What the reader of dtypes says.
+        said: String,
+    },
+    /// Two entries for one op.
+    #[error("{} is given twice", if op.is_empty() { "the default".to_owned() } else { format!("`{op}`") })]
+    Twice {
+        /// The op, empty for the default.
+        op: String,
+    },
+    /// A count of threads.
+    #[error("a count of threads is an integer of at least 1, got `{text}`")]
+    Threads {
+        /// The text.
+        text: String,
+    },
+    /// A device.
+    #[error("unknown device `{text}`; legal are auto, cpu, cuda and cuda:N")]
+    Device {
+        /// The text.
+        text: String,
+    },
+}
+
+/// Comma-separated integers, as for axes. The empty text is the empty list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Integers(pub Vec<i64>);
+
+/// Reads `0,-1`.
+pub fn integers(text: &str) -> Result<Integers, ValueError> {
+    if text.trim().is_empty() {
+        return Ok(Integers(Vec::new()));
+    }
+    let one =
+        |entry: &str| entry.trim().parse().map_err(|_| ValueError::Integer { text: entry.trim().to_owned() });
+    Ok(Integers(text.split(',').map(one).collect::<Result<_, _>>()?))
+}
+
+/// Comma-separated names, as for ops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+/// Reads `sum,mean`.
+pub fn names(text: &str) -> Result<Names, ValueError> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    if names.iter().any(String::is_empty) {
+        return Err(ValueError::EmptyName { list: text.to_owned() });
+    }
+    Ok(Names(names))
+}
+
+/// A value for each op; `""` is the default of all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerOp<T>(pub BTreeMap<String, T>);
+
+impl<T> Default for PerOp<T> {
+    fn default() -> Self {
+        PerOp(BTreeMap::new())
+    }
+}
+
+fn per_op<T>(text: &str, read: impl Fn(&str) -> Result<T, ValueError>) -> Result<PerOp<T>, ValueError> {
+    let mut values = BTreeMap::new();
+    for entry in text.split(',') {
+        let (op, value) = entry.split_once('=').unwrap_or(("", entry));
+        let op = op.trim().to_owned();
+        if values.insert(op.clone(), read(value.trim())?).is_some() {
+            return Err(ValueError::Twice { op });
+        }
+    }
+    Ok(PerOp(values))
+}
+
+/// Reads `f32` or `sum=f64,mean=f32`.
+pub fn dtypes(text: &str) -> Result<PerOp<DType>, ValueError> {
+    per_op(text, dtype)
+}
+
+/// Reads `0.5` or `sum=2,mean=0.5`.
+pub fn factors(text: &str) -> Result<PerOp<f64>, ValueError> {
+    per_op(text, |value| value.parse().map_err(|_| ValueError::Number { text: value.to_owned() }))
+}
+
+/// Reads a dtype in either spelling.
+pub fn dtype(text: &str) -> Result<DType, ValueError> {
+    text.parse::<DType>().map_err(|error| ValueError::DType { said: error.to_string() })
+}
+
+/// Reads a count of threads.
+pub fn threads(text: &str) -> Result<usize, ValueError> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| ValueError::Threads { text: text.to_owned() })
+}
+
+/// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+pub fn device(text: &str) -> Result<DeviceChoice, ValueError> {
+    let unknown = || ValueError::Device { text: text.to_owned() };
+    match text.split_once(':') {
+        None if text == "auto" => Ok(DeviceChoice::Auto),
+        None if text == "cpu" => Ok(DeviceChoice::Cpu),
+        None if text == "cuda" => Ok(DeviceChoice::Cuda(0)),
+        Some(("cuda", number)) => Ok(DeviceChoice::Cuda(number.parse().map_err(|_| unknown())?)),
+        _ => Err(unknown()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_integers_take_negative_ones_and_blanks() {
+        assert_eq!(integers("0, -1"), Ok(Integers(vec![0, -1])));
+        assert_eq!(integers(""), Ok(Integers(vec![])));
+        assert_eq!(integers("1,x").unwrap_err().to_string(), "`x` is not an integer");
+        assert_eq!(integers("1,").unwrap_err().to_string(), "`` is not an integer");
+    }
+
+    #[test]
+    fn names_are_not_empty() {
+        assert_eq!(names("sum, mean"), Ok(Names(vec!["sum".to_owned(), "mean".to_owned()])));
+        assert_eq!(names("sum,,mean").unwrap_err().to_string(), "an empty name in the list `sum,,mean`");
+    }
+
+    #[test]
+    fn values_per_op_have_at_most_one_default() {
+        let both = BTreeMap::from([(String::new(), DType::F64), ("sum".to_owned(), DType::F32)]);
+        assert_eq!(dtypes("float64,sum=f32"), Ok(PerOp(both)));
+        assert_eq!(factors("1,2").unwrap_err().to_string(), "the default is given twice");
+        assert_eq!(factors("sum=1,sum=2").unwrap_err().to_string(), "`sum` is given twice");
+        assert_eq!(factors("sum=x").unwrap_err().to_string(), "`x` is not a number");
+    }
+
+    #[test]
+    fn one_thread_is_legal_and_none_is_not() {
+        assert_eq!(threads("1"), Ok(1));
+        let said = threads("0").unwrap_err().to_string();
+        assert_eq!(said, "a count of threads is an integer of at least 1, got `0`");
+    }
+
+    #[test]
+    fn devices_are_named_with_or_without_a_number() {
+        assert_eq!(device("cuda:3"), Ok(DeviceChoice::Cuda(3)));
+        assert_eq!(device("cpu"), Ok(DeviceChoice::Cpu));
+        for wrong in ["gpu", "cuda:", "cuda:-1", "cpu:0", ""] {
+            let said = device(wrong).unwrap_err().to_string();
+            assert_eq!(said, format!("unknown device `{wrong}`; legal are auto, cpu, cuda and cuda:N"));
+        }
+    }
+}

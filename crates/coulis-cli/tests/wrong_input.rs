@@ -1,0 +1,210 @@
+//! Wrong files, one mistake a test: the whole message, nothing on standard output, nothing written, exit code 2.
+
+mod runner;
+
+use runner::{Folder, npy, refused};
+
+const IRIS: &str = "examples/data/iris.npy";
+
+/// Refuses `reduce PATH --ops sum` with this text, in which FILE stands for the path.
+#[track_caller]
+fn check(path: &str, more: &[&str], want: &str) {
+    let words: Vec<&str> = ["reduce", path, "--ops", "sum"].iter().chain(more).copied().collect();
+    refused(&words, &want.replace("FILE", path));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    check("no/such.npy", &[], "error[read]: no file at `FILE`");
+}
+
+#[test]
+fn a_folder_is_not_a_file() {
+    check("examples", &[], "error[read]: `FILE` is a folder, a file was expected");
+}
+
+#[test]
+fn an_unknown_extension_lists_the_known_ones() {
+    check(
+        "README.md",
+        &[],
+        "error[read]: cannot tell the format of `FILE` from its extension; read are .npy, .npz, .safetensors and .csv, and any file when a raw shape and dtype are given",
+    );
+}
+
+#[test]
+fn a_truncated_file_is_not_read() {
+    let folder = Folder::new("truncated");
+    let path = folder.file("a.npy", &npy("<f4", "(2, 3)", &[0; 23]));
+    check(&path, &[], "error[read]: `FILE` is truncated: its header promises 24 bytes of data, 23 are there");
+}
+
+#[test]
+fn a_shape_whose_size_overflows_is_not_read() {
+    let folder = Folder::new("overflow");
+    let path = folder.file("a.npy", &npy("<f4", "(4294967296, 4294967296)", &[0; 4]));
+    check(
+        &path,
+        &[],
+        "error[read]: `FILE` has an impossible shape: the shape [4294967296, 4294967296] of float32 has more than 2^63 - 1 bytes",
+    );
+}
+
+#[test]
+fn complex_elements_are_unsupported() {
+    let folder = Folder::new("complex");
+    let path = folder.file("a.npy", &npy("<c8", "(1,)", &[0; 8]));
+    check(
+        &path,
+        &[],
+        "error[read]: `FILE` holds elements of type `<c8`, which is unsupported; supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
+    );
+}
+
+#[test]
+fn a_key_for_a_file_of_one_array_is_refused() {
+    check(
+        IRIS,
+        &["--key", "a"],
+        "error[read]: a key (`a`) was given, but `FILE` is a .npy file, which holds one array",
+    );
+}
+
+#[test]
+fn a_raw_file_of_another_size_is_refused() {
+    let folder = Folder::new("raw");
+    let path = folder.file("a.bin", &[0; 12]);
+    check(
+        &path,
+        &["--raw-shape", "2,2", "--raw-dtype", "f32"],
+        "error[read]: `FILE` has 12 bytes; float32 of shape [2, 2] needs exactly 16",
+    );
+}
+
+#[test]
+fn a_table_with_a_word_in_it_is_refused() {
+    let folder = Folder::new("table");
+    let path = folder.file("a.csv", b"x,y\n1,two\n");
+    check(
+        &path,
+        &[],
+        "error[read]: `FILE` is not a table of numbers: line 2, field 2 is `two`, which is not a number",
+    );
+}
+
+#[test]
+fn a_missing_trace_is_named() {
+    check(
+        IRIS,
+        &["--replay", "no.py"],
+        "error[read/trace]: cannot read the trace `no.py`: no such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn results_go_to_npy_and_npz_only() {
+    let folder = Folder::new("out");
+    let out = folder.path("a.txt");
+    check(IRIS, &["--out", &out], &format!("error[write]: cannot write `{out}`: written are .npy and .npz"));
+    assert_eq!(folder.names(), [""; 0]);
+}
+
+#[test]
+fn an_unknown_op_names_a_near_one() {
+    refused(
+        &["reduce", IRIS, "--ops", "summ"],
+        "error[reduce/op]: unknown reducer `summ`; did you mean `sum`?",
+    );
+}
+
+#[test]
+fn an_axis_beyond_the_shape_says_the_legal_ones() {
+    check(
+        IRIS,
+        &["--axis", "2"],
+        "error[reduce/shape]: axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
+    );
+    check(
+        IRIS,
+        &["--axis", "-3"],
+        "error[reduce/shape]: axis -3 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
+    );
+}
+
+#[test]
+fn an_axis_given_twice_is_refused() {
+    check(IRIS, &["--axis", "0,-2"], "error[reduce/shape]: axis 0 is given twice (as 0 and -2)");
+}
+
+#[test]
+fn an_op_given_twice_is_refused() {
+    refused(
+        &["reduce", IRIS, "--ops", "sum,sum"],
+        "error[reduce/op]: `sum` is asked for twice; names in one call are unique",
+    );
+}
+
+#[test]
+fn a_dtype_that_an_op_refuses_is_named() {
+    check(
+        IRIS,
+        &["--acc-dtype", "bool"],
+        "error[reduce/op]: `sum` of float64 cannot accumulate in bool; legal accumulators are float32, float64",
+    );
+}
+
+#[test]
+fn the_maximum_of_nothing_is_refused_and_its_sum_is_not() {
+    let folder = Folder::new("nothing");
+    let path = folder.file("a.npy", &npy("<f4", "(0, 3)", &[]));
+    refused(
+        &["reduce", &path, "--ops", "sum,max", "--axis", "0"],
+        "error[reduce/empty]: `max` of an empty set has no value: the reduced axes [0] of shape [0, 3] hold no elements",
+    );
+    assert_eq!(runner::answer(&["reduce", &path, "--ops", "sum"]), " sum  0.0\n");
+}
+
+#[test]
+fn a_where_that_is_not_bool_is_refused() {
+    check(IRIS, &["--where", IRIS], "error[reduce/where]: `where` is to hold bool, got float64");
+}
+
+#[test]
+fn a_factor_for_an_op_that_is_not_asked_for_is_refused() {
+    check(
+        IRIS,
+        &["--alpha", "mean=2"],
+        "error[reduce/option]: `mean` is not among the statistics asked for: sum",
+    );
+}
+
+#[test]
+fn a_beta_needs_a_prior() {
+    check(
+        IRIS,
+        &["--beta", "1"],
+        "error[reduce/prior]: beta of `sum` is 1, and no prior of that name is given",
+    );
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused() {
+    check(
+        IRIS,
+        &["--device", "cuda"],
+        "error[device]: device `cuda:0` is not built yet; legal devices are auto and cpu",
+    );
+}
+
+#[test]
+fn several_results_do_not_fit_an_npy_file() {
+    let folder = Folder::new("several");
+    let out = folder.path("r.npy");
+    refused(
+        &["reduce", IRIS, "--ops", "maxloc", "--out", &out],
+        &format!(
+            "error[write/results]: `{out}` takes one result, and there are 2: maxloc.value, maxloc.index; a .npz file takes them all"
+        ),
+    );
+    assert_eq!(folder.names(), [""; 0]);
+}

@@ -1,0 +1,116 @@
+//! Mistakes on the command line itself, one a test: the whole message, nothing on standard output, exit code 2.
+
+mod runner;
+
+use runner::{coulis, misused, refused};
+
+const IRIS: &str = "examples/data/iris.npy";
+const DTYPES: &str = "legal dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2";
+
+#[test]
+fn no_command_prints_the_help_and_is_refused() {
+    let output = coulis(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: coulis <COMMAND>"));
+}
+
+#[test]
+fn an_unknown_command_is_named() {
+    misused(&["average"], "unrecognized subcommand 'average'\n\nUsage: coulis <COMMAND>");
+}
+
+#[test]
+fn reduce_needs_ops() {
+    misused(
+        &["reduce", IRIS],
+        "the following required arguments were not provided:\n  --ops <LIST>\n\nUsage: coulis reduce --ops <LIST> <FILE>...",
+    );
+}
+
+#[test]
+fn an_axis_is_an_integer() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--axis", "rows"],
+        "invalid value 'rows' for '--axis <LIST>': `rows` is not an integer",
+    );
+}
+
+#[test]
+fn a_dtype_is_one_of_the_list() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--acc-dtype", "f128"],
+        &format!("invalid value 'f128' for '--acc-dtype <T>': unknown dtype `f128`; {DTYPES}"),
+    );
+}
+
+#[test]
+fn a_value_per_op_is_given_once() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--alpha", "sum=1,sum=2"],
+        "invalid value 'sum=1,sum=2' for '--alpha <X|OP=X,...>': `sum` is given twice",
+    );
+}
+
+#[test]
+fn a_device_is_one_of_the_list() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--device", "gpu"],
+        "invalid value 'gpu' for '--device <D>': unknown device `gpu`; legal are auto, cpu, cuda and cuda:N",
+    );
+}
+
+#[test]
+fn no_threads_at_all_are_refused() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--threads", "0"],
+        "invalid value '0' for '--threads <N>': a count of threads is an integer of at least 1, got `0`",
+    );
+}
+
+#[test]
+fn a_raw_shape_needs_a_raw_dtype() {
+    misused(
+        &["reduce", "a.bin", "--ops", "sum", "--raw-shape", "3"],
+        "the following required arguments were not provided:\n  --raw-dtype <T>\n\nUsage: coulis reduce --ops <LIST> --raw-shape <LIST> --raw-dtype <T> <FILE>...",
+    );
+}
+
+#[test]
+fn a_plan_is_not_verified() {
+    misused(
+        &["reduce", IRIS, "--ops", "sum", "--plan", "--verify"],
+        "the argument '--plan' cannot be used with '--verify'\n\nUsage: coulis reduce --ops <LIST> --plan <FILE>...",
+    );
+}
+
+#[test]
+fn more_keys_than_files_are_refused() {
+    refused(
+        &["reduce", IRIS, "--ops", "sum", "--key", "a", "--key", "b"],
+        "error[cli/key]: --key is given 2 times for 1 files",
+    );
+}
+
+#[test]
+fn an_array_is_explained_for_given_ops_only() {
+    refused(
+        &["explain", IRIS],
+        "error[cli/ops]: an array file is explained for given statistics; add --ops LIST, or give a kernel's .py file",
+    );
+}
+
+#[test]
+fn commands_that_are_not_built_yet_say_so() {
+    for (words, command) in [
+        (&["lower", "a.py"][..], "lower"),
+        (&["explain", "a.py"], "explain FILE.py"),
+        (&["run", "a.py", "--device", "cpu"], "run"),
+        (&["bench", "-D", "600,28,28,256", "-v", "0", "2", "1"], "bench"),
+        (&["devices"], "devices"),
+        (&["cache", "path"], "cache"),
+        (&["tune"], "tune"),
+    ] {
+        refused(words, &format!("error[cli/not-built]: `coulis {command}` is not built yet"));
+    }
+}
