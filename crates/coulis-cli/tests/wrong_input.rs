@@ -113,7 +113,7 @@ fn results_go_to_npy_and_npz_only() {
 fn an_unknown_op_names_a_near_one() {
     refused(
         &["reduce", IRIS, "--ops", "summ"],
-        "error[reduce/op]: unknown reducer `summ`; did you mean `sum`?",
+        "error[reduce/op]: unknown reducer `summ`; legal names near it are sum, sumsq",
     );
 }
 

@@ -4,6 +4,8 @@
 //! in statements only; buffers carry a scope and a layout. A kernel that the verifier accepted is a [`Checked`]
 //! one, and emitters and executors take nothing else.
 
+#![forbid(unsafe_code)]
+
 pub mod args;
 pub mod buffer;
 pub mod dtype;
