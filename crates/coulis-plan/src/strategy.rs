@@ -55,6 +55,9 @@ pub struct Sketch {
     pub lanes: i64,
     /// Independent vectors folded side by side.
     pub unroll: i64,
+    /// Elements from one of the vectors folded side by side to the next; their own number of lanes unless pages are
+    /// walked side by side.
+    pub apart: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
@@ -142,6 +145,7 @@ impl Facts<'_> {
         Sketch {
             lanes: 1,
             unroll: 1,
+            apart: 1,
             tile: 1,
             chunks: 1,
             parallel: self.parallel(),

@@ -47,11 +47,14 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let d = Expr::select(new.clone().equal(old.clone()), zero.clone(), new - old);
     let moves = d.clone().gt(Expr::constant(SLACK, compute));
     let exponent = Expr::select(moves.clone(), &zero - &d, d);
-    let e = Expr::call1(Intrinsic::Exp, exponent).cast(DType::F64);
+    let e = Expr::call1(Intrinsic::Exp, exponent);
     b.combine(&shift, Expr::select(moves.clone(), new.clone(), old.clone()));
-    let scaled_left = Expr::select(moves.clone(), &sum.left * &e, sum.left.clone());
-    let scaled_right = Expr::select(moves.clone(), sum.right.clone(), &sum.right * &e);
-    let lifted = Expr::select(moves.clone(), float(1), e.clone());
+    // One side keeps its scale. The choice is made before widening, where vectors are half as long.
+    let one = Expr::constant(1, compute);
+    let of_left = Expr::select(moves.clone(), e.clone(), one.clone()).cast(DType::F64);
+    let of_right = Expr::select(moves, one, e).cast(DType::F64);
+    let (scaled_left, scaled_right) = (&sum.left * &of_left, &sum.right * &of_right);
+    let lifted = of_right.clone();
 
     let (total, error) = if narrow {
         b.combine(&sum, &scaled_left + &scaled_right);
@@ -59,8 +62,7 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
         (sum.left, ErrorBound::Relative { factor: 16.0, eps: EPS32 })
     } else {
         let low = b.field("expsum_low", float(0), float(0));
-        let low_left = Expr::select(moves.clone(), &low.left * &e, low.left.clone());
-        let low_right = Expr::select(moves, low.right.clone(), &low.right * &e);
+        let (low_left, low_right) = (&low.left * &of_left, &low.right * &of_right);
         let (total, lost) = two_sum(&scaled_left, &scaled_right);
         b.combine(&sum, total);
         b.combine(&low, &(&low_left + &low_right) + &lost);

@@ -343,6 +343,19 @@ fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         format!("({}) + (r * r * r) * (r * r * r) * ({})", horner(&c[..6], "r"), horner(&c[6..], "r"))
     };
     let (bias, shift) = (f.bias, f.mantissa_bits);
+    // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
+    let by_factors = format!(
+        "    const {int} half = k >> 1;\n    return p * {} * {};\n",
+        s.float(&format!("(half + {bias}) << {shift}")),
+        s.float(&format!("(k - half + {bias}) << {shift}")),
+    );
+    let scale = if ty.ty.bytes() * ty.lanes == 64 {
+        let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+        let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
+        format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{by_factors}#endif\n")
+    } else {
+        by_factors
+    };
     Ok(format!(
         "{FN} {value} {name}({value} a)
 {{
@@ -353,9 +366,7 @@ fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     const {value} r = (x - n * {hi}) - n * {lo};
     const {value} poly = {poly};
     const {value} p = {one} + (r + r * r * poly);
-    const {int} half = k >> 1;
-    return p * {first} * {second};
-}}
+{scale}}}
 ",
         name = Helper::Math(Intrinsic::Exp, ty).name(),
         one = one(ty),
@@ -365,8 +376,6 @@ fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         bits = s.bits("shifted"),
         hi = f.ln2_hi,
         lo = f.ln2_lo,
-        first = s.float(&format!("(half + {bias}) << {shift}")),
-        second = s.float(&format!("(k - half + {bias}) << {shift}")),
     ))
 }
 
