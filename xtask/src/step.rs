@@ -49,11 +49,13 @@ pub enum Failure {
         /// The missing part.
         missing: &'static str,
     },
-    /// A command whose subject does not exist yet.
-    #[error("not built yet: {what}")]
-    NotBuilt {
-        /// The subject.
-        what: &'static str,
+    /// A program that ran and answered something else than expected.
+    #[error("`{program}` answered `{}`", said.trim())]
+    Answer {
+        /// The program.
+        program: String,
+        /// Its answer.
+        said: String,
     },
 }
 
@@ -74,6 +76,12 @@ impl Step {
     pub fn cargo(words: &[&str]) -> Step {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let words = std::iter::once(cargo).chain(words.iter().map(|&word| word.to_owned())).collect();
+        Step { words, variables: Vec::new() }
+    }
+
+    /// Any program with these words.
+    pub fn program(program: &str, words: &[&str]) -> Step {
+        let words = std::iter::once(program).chain(words.iter().copied()).map(str::to_owned).collect();
         Step { words, variables: Vec::new() }
     }
 

@@ -8,6 +8,9 @@ pub enum Failure {
     /// The facade refused: a wrong request, an unsupported one, or a fault of ours.
     #[error(transparent)]
     Refused(#[from] Error),
+    /// It ran, and a result is wrong.
+    #[error("error[verify]: {0}")]
+    Refuted(String),
     /// Standard output is closed or full.
     #[error("error[write/stdout]: cannot write to standard output: {0}")]
     Stdout(std::io::Error),
@@ -18,6 +21,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(_) => 2,
+            Failure::Refuted(_) => 1,
             // A reader that closes the pipe early has what it wanted.
             Failure::Stdout(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
             Failure::Stdout(_) => 2,

@@ -106,7 +106,6 @@ fn commands_that_are_not_built_yet_say_so() {
         (&["lower", "a.py"][..], "lower"),
         (&["explain", "a.py"], "explain FILE.py"),
         (&["run", "a.py", "--device", "cpu"], "run"),
-        (&["bench", "-D", "600,28,28,256", "-v", "0", "2", "1"], "bench"),
         (&["devices"], "devices"),
         (&["cache", "path"], "cache"),
         (&["tune"], "tune"),

@@ -84,6 +84,7 @@ from_error!(coulis_io::ReadError, user, "read");
 from_error!(coulis_io::WriteError, user, "write");
 from_error!(coulis_io::OutOfMemory, user, "memory");
 from_error!(coulis_io::ShapeError, user, "array");
+from_error!(crate::bench::SuiteError, user, "bench/suite");
 from_error!(coulis_tensor::TensorError, user, "te");
 from_error!(coulis_schedule::ScheduleError, user, "schedule");
 from_error!(coulis_script::ParseError, user, "text");

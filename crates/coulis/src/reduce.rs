@@ -271,6 +271,31 @@ impl Prepared {
         self.compiled.checked.kernel()
     }
 
+    /// How the kernel came to be, and how long it took.
+    pub fn compile_info(&self) -> &coulis_runtime::Info {
+        self.compiled.executable.info()
+    }
+
+    /// Name of the device.
+    pub fn device_name(&self) -> &str {
+        self.device.name()
+    }
+
+    /// Threads that run it side by side.
+    pub fn n_threads(&self) -> usize {
+        self.device.target().n_threads as usize
+    }
+
+    /// What the caller should know of the device.
+    pub fn notices(&self) -> Vec<String> {
+        self.device.notices()
+    }
+
+    /// The checked request.
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+
     /// Memory for the results, zeroed.
     pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
         let n = usize::try_from(self.call.spec.problem.n_outputs).unwrap_or(usize::MAX);

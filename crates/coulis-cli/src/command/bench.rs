@@ -1,17 +1,27 @@
-//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions of made-up data, or of a suite file. Not built yet.
+//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions of made-up data, or of a suite file.
+//!
+//! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`. Four lengths
+//! without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the workloads of a file, with the
+//! first axis halved until the input fits `--max-bytes`; `floor_ms` is a read of the input at the rate at which this machine
+//! streams memory, timed in turn with the launches. `--latency` tells what the first call of a process costs. Exit code 1
+//! says that a result is wrong.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use coulis::{DType, DeviceChoice};
+use coulis::bench::{Amount, Init, Options, Report, Verdict, Workload, latency, measure, parse_suite};
+use coulis::{DType, DeviceChoice, Error};
+use serde_json::{Value, json};
 
-use crate::failure::{Failure, not_built};
-use crate::values::{Integers, Names, device, dtype, integers, names};
+use crate::failure::Failure;
+use crate::output::{answer, note};
+use crate::values::{Integers, Names, device, dtype, integers, names, threads};
 
 const EXAMPLES: &str = "\
 Examples:
   coulis bench -D 600,28,28,256                     mean and meansq over axes 1,2,3, verified
   coulis bench -D 4096,4096 --axis 1 --ops sum --dtype f32 -v 0 3 1
-  coulis bench --suite workloads.json --format json";
+  coulis bench --suite workloads.json --format json
+  coulis bench --latency                            what a first call costs";
 
 /// How the report is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -27,38 +37,259 @@ enum Format {
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Lengths of the axes
-    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, required_unless_present = "suite")]
+    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true, required_unless_present_any = ["suite", "latency"])]
     shape: Option<Integers>,
-    /// Verify the result: 0 or 1
+    /// Verify the result: 0 or 1 [default: 1]
     #[arg(short = 'v', value_name = "0|1", value_parser = ["0", "1"])]
     verify: Option<String>,
-    /// Input: 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]
+    /// Input: 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5] [default: 2; of a suite: 3]
     #[arg(value_name = "INIT", value_parser = clap::value_parser!(u8).range(0..=3))]
     init: Option<u8>,
-    /// Whether to time: 0 or 1
+    /// Whether to time: 0 or 1 [default: 1]
     #[arg(value_name = "TIME", value_parser = clap::value_parser!(u8).range(0..=1))]
     time: Option<u8>,
     /// Reduced axes
     #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
     axis: Option<Integers>,
-    /// Statistics
+    /// Statistics [default: mean,meansq, with float32 results of 16-bit floats]
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
-    /// Dtype of the input
+    /// Dtype of the input [default: float16]
     #[arg(long, value_name = "T", value_parser = dtype)]
     dtype: Option<DType>,
     /// Where to run: auto, cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
+    /// CPU threads; all by default
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    /// Launches that are timed
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    rep: u32,
     /// Workloads to run
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["shape", "init", "time", "axis", "ops", "dtype"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["shape", "init", "time", "axis", "ops", "dtype", "rep"])]
     suite: Option<PathBuf>,
+    /// Largest input of a suite, in bytes; first axes are halved until it fits
+    #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..))]
+    max_bytes: u64,
+    /// Seconds to time each workload of a suite, about
+    #[arg(long, value_name = "S", default_value_t = 0.5)]
+    seconds: f64,
+    /// Time the parts of a first call on an array of 16 numbers
+    #[arg(long, conflicts_with_all = ["shape", "suite", "axis", "ops", "dtype"])]
+    latency: bool,
     /// How the report is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Refuses: not built yet.
-pub fn run(_args: &Args) -> Result<(), Failure> {
-    Err(not_built("bench"))
+impl Args {
+    fn options(&self, init: Init, amount: Option<Amount>) -> Options {
+        Options {
+            init,
+            verify: self.verify.as_deref() != Some("0"),
+            amount,
+            threads: self.threads,
+            device: self.device.clone(),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.latency {
+        return first_call(args);
+    }
+    match (&args.suite, &args.shape) {
+        (Some(path), _) => suite(args, path),
+        (None, shape) => one(args, shape.as_ref().map_or(&[], |shape| &shape.0)),
+    }
+}
+
+/// One workload, given by flags.
+fn one(args: &Args, shape: &[i64]) -> Result<(), Failure> {
+    let axes = match &args.axis {
+        Some(axes) => axes.0.clone(),
+        None if shape.len() == 4 => vec![1, 2, 3],
+        None => {
+            let message =
+                format!("axes are known without --axis for 4 lengths only, and there are {}", shape.len());
+            return Err(Error::user("bench/axis", message).into());
+        }
+    };
+    let input = args.dtype.unwrap_or(DType::F16);
+    let is_half = matches!(input, DType::F16 | DType::BF16);
+    let workload = Workload {
+        id: shape.iter().map(i64::to_string).collect::<Vec<_>>().join("x"),
+        dtype: input,
+        shape: shape.to_vec(),
+        axes: Some(axes),
+        ops: args.ops.as_ref().map_or_else(|| vec!["mean".into(), "meansq".into()], |ops| ops.0.clone()),
+        out_dtype: (is_half && args.ops.is_none()).then_some(DType::F32),
+    };
+    let init = match args.init {
+        Some(0) => Init::Zeros,
+        Some(1) => Init::Ones,
+        Some(3) => Init::Uniform,
+        _ => Init::Integers,
+    };
+    let amount = (args.time != Some(0)).then_some(Amount::Launches(args.rep as usize));
+    let report = measure(&workload, &args.options(init, amount))?;
+    report.notices.iter().for_each(|notice| note(notice));
+    match args.format {
+        Format::Json => answer(&format!("{:#}\n", json!([entry(&report)])))?,
+        Format::Text => answer(&lines(&report, args.rep))?,
+    }
+    judged([&report])
+}
+
+/// What the reference example prints, and the name of the plan.
+fn lines(report: &Report, rep: u32) -> String {
+    let mut text = format!("launch_and_time_kernel: threads {}\n", report.n_threads);
+    if let Some(timing) = report.timing {
+        text += &format!("Warm up 1 time\nStart running {rep} times...\n");
+        let rate = report.gb_per_second(timing.mean);
+        text += &format!("Perf: {} ms, {} GB/s, {}\n", digits(timing.mean * 1e3), digits(rate), report.plan);
+    }
+    text
+}
+
+/// A number without exponent, with at least four digits that say something where it is not tiny.
+fn digits(value: f64) -> String {
+    if value < 1.0 { format!("{value:.6}") } else { format!("{value:.3}") }
+}
+
+/// The workloads of a file.
+fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let why = error.to_string().to_lowercase();
+        Error::user("read/suite", format!("cannot read the suite `{}`: {why}", path.display()))
+    })?;
+    if !(0.0..=3600.0).contains(&args.seconds) {
+        let message = format!("--seconds is to be from 0 to 3600, got {}", args.seconds);
+        return Err(Error::user("bench/seconds", message).into());
+    }
+    let options = args.options(Init::Uniform, Some(Amount::Seconds(args.seconds)));
+    let mut reports = Vec::new();
+    let mut list = Vec::new();
+    for workload in parse_suite(&text).map_err(Error::from)? {
+        let workload = workload.halved(args.max_bytes);
+        match measure(&workload, &options) {
+            Ok(report) => {
+                if reports.is_empty() {
+                    report.notices.iter().for_each(|notice| note(notice));
+                }
+                if args.format == Format::Text {
+                    answer(&row(&report))?;
+                }
+                list.push(entry(&report));
+                reports.push(report);
+            }
+            Err(error) => {
+                note(&format!("`{}` is left out: {error}", workload.id));
+                list.push(json!({ "id": workload.id, "skipped": error.message }));
+            }
+        }
+    }
+    if args.format == Format::Json {
+        answer(&format!("{:#}\n", Value::Array(list)))?;
+    }
+    judged(&reports)
+}
+
+/// One line for people.
+fn row(report: &Report) -> String {
+    let ms = report.timing.map_or(0.0, |timing| timing.median);
+    let floor = report.floor.unwrap_or(0.0);
+    format!(
+        "{:24} {:>12} ms  {:>10} GB/s  {:>4.0} % of the stream rate  {}\n",
+        report.workload.id,
+        digits(ms * 1e3),
+        digits(report.gb_per_second(ms)),
+        100.0 * floor / ms,
+        report.plan
+    )
+}
+
+/// The JSON of one workload: milliseconds of a launch (the median), of the floor, and of what went before.
+fn entry(report: &Report) -> Value {
+    let ms = |seconds: f64| (seconds * 1e9).round() / 1e6;
+    let workload = &report.workload;
+    let verified = match &report.verdict {
+        None | Some(Verdict::OutOfReach { .. }) => Value::Null,
+        Some(verdict) => Value::Bool(verdict.is_verified()),
+    };
+    json!({
+        "id": workload.id,
+        "dtype": workload.dtype.name(),
+        "shape": workload.shape,
+        "axes": workload.axes,
+        "ops": workload.ops,
+        "ms": report.timing.map(|timing| ms(timing.median)),
+        "best_ms": report.timing.map(|timing| ms(timing.best)),
+        "mean_ms": report.timing.map(|timing| ms(timing.mean)),
+        "launches": report.timing.map(|timing| timing.n_launches),
+        "bytes": report.bytes,
+        "floor_ms": report.floor.map(ms),
+        "plan": report.plan,
+        "compile_ms": ms(report.compile),
+        "verified": verified,
+        "device": report.device,
+        "threads": report.n_threads,
+    })
+}
+
+/// Says what could not be checked, and ends with exit code 1 where a result is wrong.
+fn judged<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Result<(), Failure> {
+    let mut wrong = Vec::new();
+    for report in reports {
+        let id = &report.workload.id;
+        match &report.verdict {
+            None | Some(Verdict::Verified { .. }) => {}
+            Some(Verdict::OutOfReach { why }) => note(&format!("`{id}` is not verified: {why}")),
+            Some(Verdict::Refuted { result, output, why }) => {
+                wrong.push(format!("`{result}` of `{id}` is wrong at output {output}: {why}"));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Refuted(wrong.join("\n"))) }
+}
+
+/// What a first call costs.
+fn first_call(args: &Args) -> Result<(), Failure> {
+    let found = latency(args.threads)?;
+    let ms = |seconds: f64| (seconds * 1e9).round() / 1e6;
+    match args.format {
+        Format::Json => answer(&format!(
+            "{:#}\n",
+            json!({
+                "origin": found.origin,
+                "first_call_ms": ms(found.first_call),
+                "compile_ms": ms(found.compile),
+                "prepare_again_ms": ms(found.prepare_again),
+                "launch_ms": ms(found.launch),
+                "elements": found.n_elements,
+            })
+        )),
+        Format::Text => answer(&format!(
+            "first call     {} ms, of which {} ms to compile or load (kernel from: {})\nprepare again  {} ms\nlaunch         {} ms\n",
+            digits(found.first_call * 1e3),
+            digits(found.compile * 1e3),
+            found.origin,
+            digits(found.prepare_again * 1e3),
+            digits(found.launch * 1e3),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn numbers_have_no_exponent() {
+        assert_eq!(digits(1e-5), "0.000010");
+        assert_eq!(digits(0.25), "0.250000");
+        assert_eq!(digits(1234567.0), "1234567.000");
+    }
 }

@@ -1,0 +1,78 @@
+//! `coulis bench` as a user sees it: the reference example's lines, the suite's list, and what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod runner;
+
+use runner::{Folder, answer, refused};
+use serde_json::Value;
+
+#[test]
+fn four_lengths_print_the_lines_of_the_reference_example() {
+    let text = answer(&["bench", "-D", "6,4,4,5", "--threads", "2", "--rep", "3"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["launch_and_time_kernel: threads 2", "Warm up 1 time", "Start running 3 times..."]
+    );
+    let perf: Vec<&str> = lines[3].strip_prefix("Perf: ").unwrap().split(", ").collect();
+    for (part, unit) in perf.iter().zip([" ms", " GB/s"]) {
+        let number = part.strip_suffix(unit).unwrap();
+        assert!(number.parse::<f64>().unwrap() > 0.0 && !number.contains(['e', 'E']), "{text}");
+    }
+    assert_eq!((perf.len(), lines.len()), (3, 4), "{text}");
+}
+
+#[test]
+fn every_init_is_right_and_nothing_is_timed_when_time_is_0() {
+    for init in ["0", "1", "2", "3"] {
+        let words = [
+            "bench", "-D", "30,7", "--axis", "-1", "--ops", "sum,max", "--dtype", "i8", "-v", "1", init, "0",
+        ];
+        assert!(answer(&words).starts_with("launch_and_time_kernel: threads "));
+    }
+}
+
+#[test]
+fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
+    let folder = Folder::new("bench-suite");
+    let suite = r#"{"workloads": [
+        {"id": "rows", "dtype": "float32", "shape": [64, 32], "axes": [1], "ops": ["sum", "var"]},
+        {"id": "strange", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmax"]}]}"#;
+    let file = folder.file("suite.json", suite.as_bytes());
+    let words = ["bench", "--suite", &file, "--format", "json", "--seconds", "0.01", "--max-bytes", "4096"];
+    let list: Value = serde_json::from_str(&answer(&words)).unwrap();
+    let rows = &list[0];
+    assert_eq!((rows["id"].as_str(), rows["verified"].as_bool()), (Some("rows"), Some(true)));
+    assert_eq!(rows["shape"], serde_json::json!([32, 32]), "halved to 4096 bytes");
+    assert_eq!(rows["bytes"], 32 * 32 * 4 + 2 * 32 * 4);
+    for number in ["ms", "floor_ms", "compile_ms"] {
+        assert!(rows[number].as_f64().unwrap() > 0.0, "{rows}");
+    }
+    assert!(rows["plan"].is_string());
+    assert!(list[1]["skipped"].as_str().unwrap().contains("unknown reducer `softmax`"), "{list}");
+}
+
+#[test]
+fn mistakes_are_refused() {
+    refused(
+        &["bench", "-D", "3,4"],
+        "error[bench/axis]: axes are known without --axis for 4 lengths only, and there are 2",
+    );
+    refused(
+        &["bench", "-D", "-3,4", "--axis", "1"],
+        "error[bench/shape]: the shape [-3, 4] of float16 is too large or negative",
+    );
+    refused(
+        &["bench", "--suite", "no-such.json"],
+        "error[read/suite]: cannot read the suite `no-such.json`: no such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn the_latency_names_where_the_kernel_came_from() {
+    let found: Value = serde_json::from_str(&answer(&["bench", "--latency", "--format", "json"])).unwrap();
+    let origin = found["origin"].as_str().unwrap();
+    assert!(["compiled", "disk", "memory", "executor"].contains(&origin), "{found}");
+    assert!(found["first_call_ms"].as_f64().unwrap() >= found["launch_ms"].as_f64().unwrap());
+}

@@ -1,0 +1,194 @@
+//! Timing of reductions: made-up inputs, launches, a check of the results, and the floor that memory sets.
+//!
+//! A rate says nothing without the rate at which the machine reads memory in the same minutes, so both are timed in
+//! turn and the report holds both. Sources: seed 004 for the flags and the default problem, interface section 2 for
+//! the suite's form.
+
+mod input;
+mod latency;
+mod reference;
+mod workload;
+
+use std::time::Instant;
+
+use coulis_exec::Pool;
+use coulis_io::{AlignedBytes, Array};
+use coulis_runtime::stream;
+
+use crate::error::Error;
+use crate::reduce::{Prepared, array_info, prepare};
+use crate::request::{DeviceChoice, Request};
+
+pub use input::{Init, input};
+pub use latency::{Latency, latency};
+pub use reference::Verdict;
+pub use workload::{SuiteError, Workload, parse_suite};
+
+/// How many launches are timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many.
+    Launches(usize),
+    /// As many as fit into about so many seconds, at least 5; short ones are timed several at a time.
+    Seconds(f64),
+}
+
+/// How a workload is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The input's values.
+    pub init: Init,
+    /// Whether results are compared with an exact reference.
+    pub verify: bool,
+    /// How long; `None` runs once and times nothing.
+    pub amount: Option<Amount>,
+    /// CPU threads; `None` is all.
+    pub threads: Option<usize>,
+    /// Where to run.
+    pub device: DeviceChoice,
+}
+
+/// Seconds of a launch over all that were timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// The fastest.
+    pub best: f64,
+    /// The one in the middle.
+    pub median: f64,
+    /// The mean.
+    pub mean: f64,
+    /// Launches that were timed.
+    pub n_launches: usize,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was run; its shape is the one that was measured.
+    pub workload: Workload,
+    /// Seconds of a launch, unless timing was off.
+    pub timing: Option<Timing>,
+    /// The input once plus every output once.
+    pub bytes: u64,
+    /// Best seconds to read the input's bytes with the better of one thread and all threads, timed in turn with the
+    /// launches; `None` where timing was off.
+    pub floor: Option<f64>,
+    /// Name of the plan.
+    pub plan: String,
+    /// Seconds to plan, lower and compile (or load, or find) the kernel.
+    pub compile: f64,
+    /// What became of the check; `None` where it was not asked for.
+    pub verdict: Option<Verdict>,
+    /// Threads of the device.
+    pub n_threads: usize,
+    /// Name of the device.
+    pub device: String,
+    /// What the caller should know.
+    pub notices: Vec<String>,
+}
+
+impl Report {
+    /// Bytes a second, in GB, of so many seconds a launch.
+    pub fn gb_per_second(&self, seconds: f64) -> f64 {
+        self.bytes as f64 / seconds / 1e9
+    }
+}
+
+/// Makes the input, prepares, launches, times and checks.
+pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> {
+    let input = input(workload.dtype, &workload.shape, options.init)?;
+    let request = request(workload, options);
+    let start = Instant::now();
+    let prepared = prepare(&[array_info(&input)], &request)?;
+    let compile = start.elapsed().as_secs_f64();
+    let mut outputs = prepared.allocate()?;
+    let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
+    prepared.launch(&[&input], &[], &mut outputs)?;
+    let n_threads = prepared.n_threads();
+    let (timing, floor) = match options.amount {
+        None => (None, None),
+        Some(amount) => {
+            let (timing, floor) = time(&prepared, &input, &mut outputs, amount, n_threads)?;
+            (Some(timing), Some(floor))
+        }
+    };
+    let verdict = if options.verify { Some(reference::check(&prepared, &input, outputs)?) } else { None };
+    Ok(Report {
+        workload: workload.clone(),
+        timing,
+        bytes: input.n_bytes() + out_bytes,
+        floor,
+        plan: prepared.plan().name.clone(),
+        compile,
+        verdict,
+        n_threads,
+        device: prepared.device_name().to_owned(),
+        notices: prepared.notices(),
+    })
+}
+
+/// The request of a workload.
+fn request(workload: &Workload, options: &Options) -> Request {
+    let ops: Vec<&str> = workload.ops.iter().map(String::as_str).collect();
+    let mut request = Request::new(&ops);
+    request.axes = workload.axes.clone();
+    request.threads = options.threads;
+    request.device = options.device.clone();
+    if let Some(dtype) = workload.out_dtype {
+        request.out_dtypes.insert(String::new(), dtype);
+    }
+    request
+}
+
+/// Turns in which launches and reads of memory alternate, so that a slow moment of the machine meets both.
+const TURNS: usize = 3;
+/// Least seconds of one sample: what a clock can tell from its own cost.
+const SAMPLE: f64 = 20e-6;
+
+fn time(
+    prepared: &Prepared,
+    input: &Array,
+    outputs: &mut [AlignedBytes],
+    amount: Amount,
+    n_threads: usize,
+) -> Result<(Timing, f64), Error> {
+    let mut launches = |n: usize| -> Result<f64, Error> {
+        let start = Instant::now();
+        for _ in 0..n {
+            prepared.launch(&[input], &[], outputs)?;
+        }
+        Ok(start.elapsed().as_secs_f64() / n as f64)
+    };
+    let once = launches(1)?.max(1e-8);
+    let (at_least, seconds, batch) = match amount {
+        Amount::Launches(n) => (n.max(1), 0.0, 1),
+        Amount::Seconds(seconds) => (5, seconds, (SAMPLE / once).ceil() as usize),
+    };
+    let words = stream::words(input.storage().0);
+    let pools = [Pool::global(1), Pool::global(n_threads)];
+    let mut samples = Vec::new();
+    let mut floor = f64::INFINITY;
+    for turn in 1..=TURNS {
+        let start = Instant::now();
+        let part = seconds / TURNS as f64;
+        while samples.len() * TURNS < at_least * turn || start.elapsed().as_secs_f64() < part {
+            samples.push(launches(batch)?);
+        }
+        let start = Instant::now();
+        let read = |pool| stream::mean_read_seconds(words, pool, batch);
+        loop {
+            floor = pools.iter().fold(floor, |floor, pool| floor.min(read(pool)));
+            if start.elapsed().as_secs_f64() >= part.min(0.5) {
+                break;
+            }
+        }
+    }
+    samples.sort_by(f64::total_cmp);
+    let timing = Timing {
+        best: samples[0],
+        median: samples[samples.len() / 2],
+        mean: samples.iter().sum::<f64>() / samples.len() as f64,
+        n_launches: samples.len() * batch,
+    };
+    Ok((timing, floor))
+}
