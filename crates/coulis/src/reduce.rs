@@ -65,14 +65,15 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
     }
     let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, positions)?;
-    if problem.reduce_len == 0 && problem.n_outputs > 0 {
-        if let Some(entry) = entries.iter().find(|e| e.empty == coulis_reducers::Empty::Refused) {
-            let message = format!(
-                "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
-                entry.name, problem.axes, inputs[0].shape
-            );
-            return Err(Error::user("reduce/empty", message));
-        }
+    if problem.reduce_len == 0
+        && problem.n_outputs > 0
+        && let Some(entry) = entries.iter().find(|e| e.empty == coulis_reducers::Empty::Refused)
+    {
+        let message = format!(
+            "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
+            entry.name, problem.axes, inputs[0].shape
+        );
+        return Err(Error::user("reduce/empty", message));
     }
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     let outputs = outputs(request, &entries, &product)?;
