@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
-use coulis_runtime::{Cpu, CpuOptions, Device, Executable};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Executable};
 
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
@@ -40,24 +40,30 @@ impl Opened {
 
 /// The device of a request; opened once a process for each number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
-    if let DeviceChoice::Cuda(n) = request.device {
+    open_cpu(&request.device, request.threads, CpuKind::Auto)
+}
+
+/// The CPU, where the choice allows it; opened once a process for each kind and number of threads.
+pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
+    if let DeviceChoice::Cuda(n) = choice {
         let message = format!("device `cuda:{n}` is not built yet; legal devices are auto and cpu");
         return Err(Error::unsupported("device", message));
     }
-    if request.threads == Some(0) {
+    if threads == Some(0) {
         return Err(Error::user("reduce/threads", "the number of threads is to be at least 1, got 0"));
     }
-    static TABLE: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
+    type Table = HashMap<(usize, bool), Arc<Opened>>;
+    static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = request.threads.unwrap_or_else(cores);
+    let key = (threads.unwrap_or_else(cores), kind == CpuKind::Executed);
     let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = table.get(&threads) {
+    if let Some(found) = table.get(&key) {
         return Ok(found.clone());
     }
-    let options = CpuOptions { n_threads: Some(threads), ..CpuOptions::default() };
+    let options = CpuOptions { kind, n_threads: Some(key.0), ..CpuOptions::default() };
     let (device, notice) = Cpu::open(&options)?;
     let notices = notice.iter().map(ToString::to_string).collect();
     let opened = Arc::new(Opened { target: device.target(), device, notices });
-    table.insert(threads, opened.clone());
+    table.insert(key, opened.clone());
     Ok(opened)
 }

@@ -90,8 +90,20 @@ from_error!(coulis_schedule::ScheduleError, user, "schedule");
 from_error!(coulis_script::ParseError, user, "text");
 from_error!(coulis_lower::LowerError, user, "lower");
 from_error!(coulis_plan::PlanError, user, "plan");
-from_error!(coulis_runtime::RuntimeError, unsupported, "run");
 from_error!(coulis_runtime::WindowError, bug, "run/window");
+
+impl From<coulis_runtime::RuntimeError> for Error {
+    /// A kernel that reaches outside or divides by zero is the mistake of who wrote it.
+    fn from(error: coulis_runtime::RuntimeError) -> Error {
+        use coulis_exec::ExecError;
+        use coulis_runtime::RuntimeError;
+        match error {
+            RuntimeError::Exec(ExecError::OutOfBounds { .. }) => Error::user("run/bounds", error),
+            RuntimeError::DivisionByZero { .. } => Error::user("run/division", error),
+            other => Error::unsupported("run", other),
+        }
+    }
+}
 
 impl From<coulis_ir::verify::Faults> for Error {
     fn from(faults: coulis_ir::verify::Faults) -> Error {

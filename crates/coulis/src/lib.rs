@@ -1,16 +1,20 @@
 //! A reduction compiler: one read of the data, any set of statistics, at memory speed.
 //!
-//! Two doors so far. [`reduce`] takes arrays and names of statistics. [`te`] takes tensor expressions and schedules.
-//! Both build the same intermediate representation, lower it by the same passes and run it on the same executors.
+//! Three doors. [`reduce`] takes arrays and names of statistics. [`te`] takes tensor expressions and schedules.
+//! [`text`] takes kernels as text. All of them build the same intermediate representation, lower it by the same passes
+//! and run it on the same executors.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
 mod device;
 mod error;
+mod function;
+mod inside;
 mod pipeline;
 pub mod reduce;
 mod request;
+pub mod text;
 mod trace;
 
 pub use coulis_io::{
@@ -20,11 +24,21 @@ pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_reducers::CATALOGUE;
 pub use error::{Error, Owner};
-pub use pipeline::{compile_schedule, lower_kernel};
+pub use function::{Arguments, CompileOptions, Function, Parameter, Value};
+pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
 
 /// Tensor expressions and schedules.
 pub mod te {
+    pub use coulis_ir::{Expr, Intrinsic, MemScope, Var};
     pub use coulis_schedule::{Schedule, ScheduleError, Split, Step, Trace, build_nest};
-    pub use coulis_tensor::*;
+    pub use coulis_tensor::{
+        Array as ReferenceArray, Body, CommReducer, EvaluateError, Indices, IntoBody, IterKind, IterVar, Op,
+        OpKind, Program, Reduction, Tensor, TensorError, Term, all, any, comm_reducer, compute, compute_axes,
+        compute_tuple, compute_tuple_axes, compute_tuple_strided, evaluate, max, min, placeholder,
+        placeholder_strided, prod, reduce, reduce_at, reduce_axis, reduce_axis_of, sum, var, var_of,
+    };
+
+    pub use crate::function::{build, build_with};
+    pub use crate::text::listing;
 }

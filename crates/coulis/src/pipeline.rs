@@ -1,6 +1,7 @@
 //! The one way from a schedule to something that runs: build the nest, lower it, verify it.
 //!
-//! `reduce` and `te` both come through here; there is no other path to an executor.
+//! `reduce`, `te` and text come through here; there is no other path to an executor. What a kernel goes through is
+//! written down on the way, as its [`Route`].
 
 use coulis_ir::{Checked, Kernel, Target};
 use coulis_lower::{Options, Pass};
@@ -9,15 +10,30 @@ use coulis_tensor::Tensor;
 
 use crate::error::Error;
 
+/// What a kernel went through, in order: `schedule/build_nest`, `lower/flatten_buffers`, ..., `ir/verify`, and the
+/// device that made it executable, `runtime/cpu_c`.
+pub type Route = Vec<String>;
+
+/// A kernel that may run, and how it came to be.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The permitted kernel, in Flat form.
+    pub checked: Checked,
+    /// What it went through.
+    pub route: Route,
+}
+
 /// The checked Flat kernel of a schedule, for a machine.
 pub fn compile_schedule(
     schedule: &Schedule,
     args: &[Tensor],
     name: &str,
     target: &Target,
-) -> Result<Checked, Error> {
+) -> Result<Lowered, Error> {
     let nest = build_nest(schedule, args, name)?;
-    lower_kernel(nest, &Options { target, simple_mode: false }, &mut |_, _| {})
+    let mut lowered = lower_kernel(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
+    lowered.route.insert(0, "schedule/build_nest".to_owned());
+    Ok(lowered)
 }
 
 /// Lowers a Nest kernel and verifies the result. `observer` sees the kernel after each pass.
@@ -25,7 +41,27 @@ pub fn lower_kernel(
     nest: Kernel,
     options: &Options,
     observer: &mut dyn FnMut(&Pass, &Kernel),
-) -> Result<Checked, Error> {
-    let flat = coulis_lower::lower(nest, options, observer)?;
-    coulis_ir::verify::verify(flat).map_err(Error::from)
+) -> Result<Lowered, Error> {
+    let mut route = Route::new();
+    let flat = coulis_lower::lower(nest, options, &mut |pass, kernel| {
+        route.push(format!("lower/{}", pass.name));
+        observer(pass, kernel);
+    })?;
+    let checked = verify(flat)?;
+    route.push(VERIFY.to_owned());
+    Ok(Lowered { checked, route })
+}
+
+/// The step of a route that is the verifier.
+pub const VERIFY: &str = "ir/verify";
+
+/// The permit of a kernel that coulis made; a fault in it is ours.
+pub fn verify(kernel: Kernel) -> Result<Checked, Error> {
+    coulis_ir::verify::verify(kernel).map_err(Error::from)
+}
+
+/// The permit of a kernel that a user wrote.
+pub fn verify_given(kernel: Kernel) -> Result<Checked, Error> {
+    coulis_ir::verify::verify(kernel)
+        .map_err(|faults| Error::user("verify", &faults).with_help(faults.listing.trim_end()))
 }

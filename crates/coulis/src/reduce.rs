@@ -14,7 +14,7 @@ use coulis_schedule::Schedule;
 
 use crate::device::{self, Opened};
 use crate::error::Error;
-use crate::pipeline::compile_schedule;
+use crate::pipeline::{Lowered, Route, compile_schedule};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 
 /// A checked request: what is folded, and what becomes of it.
@@ -150,6 +150,7 @@ pub(crate) struct Compiled {
     pub(crate) info: PlanInfo,
     pub(crate) checked: Checked,
     pub(crate) executable: Arc<dyn Executable>,
+    pub(crate) route: Route,
 }
 
 fn table() -> &'static Mutex<HashMap<String, Arc<Compiled>>> {
@@ -163,6 +164,16 @@ pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> 
     let device = device::open(request)?;
     let (info, _) = schedule(&call, request, &device)?;
     Ok(info)
+}
+
+/// Bytes that a call has to move: every input once, every output once.
+pub fn predicted_bytes(inputs: &[ArrayInfo], request: &Request) -> Result<u64, Error> {
+    let call = check(inputs, request)?;
+    let size = |info: &ArrayInfo| {
+        let n: u64 = info.shape.iter().map(|&extent| extent.max(0) as u64).product();
+        n.saturating_mul(info.dtype.bytes() as u64)
+    };
+    Ok(inputs.iter().chain(&call.spec.output_infos()).map(size).sum())
 }
 
 /// Plans and compiles a call, or finds it among those done before.
@@ -221,9 +232,10 @@ fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compil
         return Ok(found);
     }
     let (info, (schedule, args)) = schedule(call, request, device)?;
-    let checked = compile_schedule(&schedule, &args, "reduce", device.target())?;
+    let Lowered { checked, mut route } = compile_schedule(&schedule, &args, "reduce", device.target())?;
     let executable = device.compile(&checked)?;
-    let compiled = Arc::new(Compiled { info, checked, executable });
+    route.push(format!("runtime/{}", device.name()));
+    let compiled = Arc::new(Compiled { info, checked, executable, route });
     table().lock().unwrap_or_else(PoisonError::into_inner).insert(key, compiled.clone());
     Ok(compiled)
 }
@@ -295,6 +307,11 @@ impl Prepared {
     /// The checked request.
     pub(crate) fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// What the kernel went through on its way here.
+    pub fn route(&self) -> &[String] {
+        &self.compiled.route
     }
 
     /// Memory for the results, zeroed.

@@ -1,0 +1,321 @@
+//! Functions: kernels of the `te` and text doors, ready to be called with arrays.
+//!
+//! A call is safe. The arguments are bound and checked by the one binder (`coulis_ir::args`), memory is checked
+//! against what the kernel was told of it, outputs are memory of their own, and a kernel whose accesses cannot be shown
+//! to stay inside its buffers runs on the executor, which looks at each index, and not as compiled code.
+
+mod arguments;
+mod memory;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use coulis_io::Array;
+use coulis_ir::args::{ArgInfo, bind_args};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Var};
+use coulis_lower::Options;
+use coulis_runtime::{CpuKind, Executable, Window};
+use coulis_schedule::{Schedule, build_nest};
+use coulis_tensor::Tensor;
+
+use self::arguments::{argument_info, check_given, check_reach, check_sizes, known_sizes, size_vars};
+use self::memory::{Contents, Memory};
+use crate::device::{Opened, open_cpu};
+use crate::error::Error;
+use crate::inside::first_unproven;
+use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, verify_given};
+use crate::request::{DeviceChoice, NamedArray};
+
+/// How a function is made.
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    /// Where it runs.
+    pub device: DeviceChoice,
+    /// CPU threads; `None` is all.
+    pub threads: Option<usize>,
+}
+
+/// A value for a parameter. Cloning an array shares its elements.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// For a buffer.
+    Array(Array),
+    /// For a scalar.
+    Int(i64),
+}
+
+impl From<&Array> for Value {
+    fn from(array: &Array) -> Value {
+        Value::Array(array.clone())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        Value::Int(value)
+    }
+}
+
+/// Arguments by name.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// Values of parameters, and of sizes (`n`) that occur in shapes.
+    pub values: BTreeMap<String, Value>,
+    /// Fills the buffers that the kernel reads and that are not given, from this seed.
+    pub random: Option<u64>,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The name by which its argument is given.
+    pub name: String,
+    /// Element type; that of the value for a scalar.
+    pub dtype: DType,
+    /// Number of dimensions; `None` for a scalar.
+    pub rank: Option<usize>,
+    /// Whether the kernel loads from it.
+    pub is_read: bool,
+    /// Whether the kernel stores to it: it is an output.
+    pub is_written: bool,
+}
+
+/// A kernel that is ready to be called.
+pub struct Function {
+    checked: Checked,
+    executable: Arc<dyn Executable>,
+    parameters: Vec<Parameter>,
+    route: Route,
+    notices: Vec<String>,
+}
+
+/// The function of a schedule on the CPU; `args` are its parameters in order.
+pub fn build(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Function, Error> {
+    build_with(schedule, args, name, &CompileOptions::default())
+}
+
+/// As [`build`], with options.
+pub fn build_with(
+    schedule: &Schedule,
+    args: &[Tensor],
+    name: &str,
+    options: &CompileOptions,
+) -> Result<Function, Error> {
+    let nest = build_nest(schedule, args, name)?;
+    let mut function = Function::of_nest(nest, options)?;
+    function.route.insert(0, "schedule/build_nest".to_owned());
+    Ok(function)
+}
+
+impl Function {
+    /// The function of a kernel in Nest or Flat form.
+    pub fn of_kernel(kernel: Kernel, options: &CompileOptions) -> Result<Function, Error> {
+        match kernel.form {
+            Form::Nest => {
+                let nest = verify_given(kernel)?.kernel().clone();
+                Function::of_nest(nest, options)
+            }
+            Form::Flat => {
+                let unproven = first_unproven(&kernel);
+                let (device, notices) = device_for(unproven, options)?;
+                let checked = verify_given(kernel)?;
+                Function::new(Lowered { checked, route: vec![VERIFY.to_owned()] }, &device, notices)
+            }
+            Form::Tiled => {
+                let message = format!(
+                    "kernel `{}` is a tile program, which is not compiled yet; legal forms are Nest and Flat",
+                    kernel.name
+                );
+                Err(Error::unsupported("function/form", message))
+            }
+        }
+    }
+
+    fn of_nest(nest: Kernel, options: &CompileOptions) -> Result<Function, Error> {
+        let (device, notices) = device_for(first_unproven(&nest), options)?;
+        let lowering = Options { target: device.target(), simple_mode: false };
+        let lowered = lower_kernel(nest.clone(), &lowering, &mut |_, _| {}).map_err(|error| {
+            // A fault that was there before lowering is the program's.
+            verify_given(nest).err().unwrap_or(error)
+        })?;
+        Function::new(lowered, &device, notices)
+    }
+
+    fn new(lowered: Lowered, device: &Opened, notices: Vec<String>) -> Result<Function, Error> {
+        let Lowered { checked, mut route } = lowered;
+        let executable = device.compile(&checked)?;
+        route.push(format!("runtime/{}", executable.info().device));
+        let parameters = parameters(checked.kernel());
+        Ok(Function { checked, executable, parameters, route, notices })
+    }
+
+    /// Parameters in order.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The kernel that runs, in Flat form.
+    pub fn kernel(&self) -> &Kernel {
+        self.checked.kernel()
+    }
+
+    /// The source that was compiled, where the device compiles source.
+    pub fn source(&self) -> Option<&str> {
+        self.executable.source()
+    }
+
+    /// Name of the device.
+    pub fn device(&self) -> &'static str {
+        self.executable.info().device
+    }
+
+    /// What the kernel went through on its way here.
+    pub fn route(&self) -> &[String] {
+        &self.route
+    }
+
+    /// What the caller should know: no compiler found, say, or why it is not compiled.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Calls the function. `inputs` are the values of the parameters that the kernel does not store to, in order; the
+    /// results are the buffers that it stores to, in order.
+    pub fn call(&self, inputs: &[Value]) -> Result<Vec<NamedArray>, Error> {
+        let wanted: Vec<&Parameter> = self.parameters.iter().filter(|p| !p.is_written).collect();
+        if wanted.len() != inputs.len() {
+            let names: Vec<&str> = wanted.iter().map(|p| p.name.as_str()).collect();
+            let message = format!(
+                "`{}` takes {} inputs ({}), got {}",
+                self.kernel().name,
+                wanted.len(),
+                names.join(", "),
+                inputs.len()
+            );
+            return Err(Error::user("call/count", message));
+        }
+        let mut inputs = inputs.iter().cloned();
+        let given = self.parameters.iter().map(|p| if p.is_written { None } else { inputs.next() }).collect();
+        let all = self.execute(given, &BTreeMap::new(), None)?;
+        Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
+    }
+
+    /// Calls the function with arguments by name, and gives every buffer as it is after the call. An array that is
+    /// given for an output is what the output starts from; it is not changed itself.
+    pub fn call_named(&self, arguments: &Arguments) -> Result<Vec<NamedArray>, Error> {
+        let mut sizes = BTreeMap::new();
+        let mut given: Vec<Option<Value>> = vec![None; self.parameters.len()];
+        let is_size = |name: &str| size_vars(self.kernel()).iter().any(|v| v.name() == name);
+        for (name, value) in &arguments.values {
+            let at = self.parameters.iter().position(|p| p.name == *name);
+            match (at, value) {
+                (Some(at), value) => given[at] = Some(value.clone()),
+                (None, Value::Int(value)) if is_size(name) => {
+                    sizes.insert(name.clone(), *value);
+                }
+                (None, _) => {
+                    let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+                    let message = format!(
+                        "`{}` has no parameter `{name}`; parameters are {}",
+                        self.kernel().name,
+                        names.join(", ")
+                    );
+                    return Err(Error::user("call/name", message));
+                }
+            }
+        }
+        let all = self.execute(given, &sizes, arguments.random)?;
+        Ok(all.into_iter().map(|(_, array)| array).collect())
+    }
+
+    /// One call: every buffer after it, with whether it was written.
+    fn execute(
+        &self,
+        given: Vec<Option<Value>>,
+        sizes: &BTreeMap<String, i64>,
+        random: Option<u64>,
+    ) -> Result<Vec<(bool, NamedArray)>, Error> {
+        let kernel = self.kernel();
+        check_given(&self.parameters, &given)?;
+        let known = known_sizes(kernel, &self.parameters, &given, sizes);
+        let mut infos = Vec::new();
+        for ((param, facts), given) in kernel.params.iter().zip(&self.parameters).zip(&given) {
+            infos.push(argument_info(param, facts, given.as_ref(), &known, random.is_some())?);
+        }
+        let bindings = bind_args(kernel, &infos).map_err(|e| Error::user("call/arguments", e))?;
+        check_sizes(kernel, sizes, &bindings)?;
+        check_reach(kernel, &self.parameters, &infos)?;
+        let mut memory: Vec<Memory> = Vec::new();
+        for (at, ((facts, info), given)) in self.parameters.iter().zip(&infos).zip(given).enumerate() {
+            if let ArgInfo::Array(info) = info {
+                let seed = random.map(|seed| seed.wrapping_add(at as u64)).filter(|_| facts.is_read);
+                memory.push(Memory::of(facts, info, given, seed)?);
+            }
+        }
+        let mut windows = Vec::with_capacity(memory.len());
+        for piece in &mut memory {
+            windows.push(match &mut piece.contents {
+                Contents::Shared(array) => {
+                    let (bytes, offset) = array.storage();
+                    Window::read(bytes, offset, &piece.info)?
+                }
+                Contents::Owned(bytes) => Window::write(bytes.as_mut_slice(), &piece.info)?,
+            });
+        }
+        coulis_runtime::call(&*self.executable, &bindings, &mut windows)?;
+        drop(windows);
+        memory.into_iter().map(Memory::into_array).collect()
+    }
+}
+
+/// The device that may run a kernel, and what to say of it.
+fn device_for(
+    unproven: Option<String>,
+    options: &CompileOptions,
+) -> Result<(Arc<Opened>, Vec<String>), Error> {
+    let Some(access) = unproven else {
+        let device = open_cpu(&options.device, options.threads, CpuKind::Auto)?;
+        let notices = device.notices();
+        return Ok((device, notices));
+    };
+    let device = open_cpu(&options.device, options.threads, CpuKind::Executed)?;
+    let notice = format!(
+        "not compiled but executed with a check of each index, since {access} is not shown to stay inside"
+    );
+    Ok((device, vec![notice]))
+}
+
+fn parameters(kernel: &Kernel) -> Vec<Parameter> {
+    let mut read: HashSet<Var> = HashSet::new();
+    let mut written: HashSet<Var> = HashSet::new();
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Stmt::Store { buffer, .. } = stmt {
+            written.insert(buffer.data.clone());
+        }
+        for expr in stmt_exprs(stmt) {
+            for_each_expr(expr, &mut |e| {
+                if let Node::Load(buffer, _) = e.node() {
+                    read.insert(buffer.data.clone());
+                }
+            });
+        }
+    });
+    let of = |param: &Param| match param {
+        Param::Buffer { handle, buffer } => Parameter {
+            name: Kernel::argument_name(handle).to_owned(),
+            dtype: buffer.dtype,
+            rank: Some(buffer.rank()),
+            is_read: read.contains(&buffer.data),
+            is_written: written.contains(&buffer.data),
+        },
+        Param::Scalar(var) => Parameter {
+            name: var.name().to_owned(),
+            dtype: var.dtype(),
+            rank: None,
+            is_read: true,
+            is_written: false,
+        },
+    };
+    kernel.params.iter().map(of).collect()
+}

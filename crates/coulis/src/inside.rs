@@ -1,0 +1,126 @@
+//! Shows that a kernel touches only elements inside its buffers, for all sizes.
+//!
+//! The verifier refuses accesses that are certain to be outside. This is the other side of it: accesses that are
+//! certain to be inside, by the ranges of the loops and the conditions around them. A kernel for which that cannot be
+//! shown is not wrong, but compiled code would not notice if it were, so its calls go to the executor, which looks at
+//! each index (see `function.rs`).
+
+use std::collections::HashSet;
+
+use coulis_ir::print::print_expr;
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::{Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
+
+/// The first access of a kernel that cannot be shown to stay inside; `None` where all of them do.
+///
+/// Looked at are parameters and allocations. A second window on their memory, whose size is its own, counts as not
+/// shown, and so does the one index of a Flat kernel on a buffer of more dimensions or strides.
+pub fn first_unproven(kernel: &Kernel) -> Option<String> {
+    let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Stmt::Allocate { buffer, .. } = stmt {
+            sized.insert(buffer.id);
+        }
+    });
+    Proof { form: kernel.form, sized }.stmt(&kernel.body, &Analyzer::new()).err()
+}
+
+type Shown = Result<(), String>;
+
+struct Proof {
+    form: Form,
+    /// Buffers whose shape is that of their memory.
+    sized: HashSet<BufferId>,
+}
+
+impl Proof {
+    fn stmt(&self, at: &Stmt, known: &Analyzer) -> Shown {
+        for e in stmt_exprs(at) {
+            self.expr(e, known)?;
+        }
+        match at {
+            Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, known)),
+            Stmt::For { var, min, extent, body, .. } => {
+                let mut inner = known.clone();
+                inner.bind(var, min, extent);
+                self.stmt(body, &inner)
+            }
+            Stmt::If { cond, then, otherwise } => {
+                self.stmt(then, &assuming(known, cond))?;
+                let other = || assuming(known, &cond.clone().logical_not());
+                otherwise.as_ref().map_or(Ok(()), |o| self.stmt(o, &other()))
+            }
+            Stmt::Store { buffer, indices, .. } => self.access(buffer, indices, known),
+            Stmt::Let { var, value, body } => {
+                let mut inner = known.clone();
+                inner.bind_value(var, value);
+                self.stmt(body, &inner)
+            }
+            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, known),
+            Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Sync(_) => Err(format!("what is around a {}", at.kind_name())),
+        }
+    }
+
+    fn expr(&self, at: &Expr, known: &Analyzer) -> Shown {
+        match at.node() {
+            Node::IfThenElse(cond, a, b) => {
+                self.expr(cond, known)?;
+                self.expr(a, &assuming(known, cond))?;
+                self.expr(b, &assuming(known, &cond.clone().logical_not()))
+            }
+            Node::Let(var, value, body) => {
+                self.expr(value, known)?;
+                let mut inner = known.clone();
+                inner.bind_value(var, value);
+                self.expr(body, &inner)
+            }
+            Node::Load(buffer, indices) => {
+                indices.iter().try_for_each(|i| self.expr(i, known))?;
+                self.access(buffer, indices, known)
+            }
+            _ => at.children().into_iter().try_for_each(|child| self.expr(child, known)),
+        }
+    }
+
+    fn access(&self, buffer: &Buffer, indices: &[Expr], known: &Analyzer) -> Shown {
+        let has_own_size = match self.form {
+            Form::Nest => true,
+            Form::Flat => buffer.strides.is_empty(),
+            Form::Tiled => false,
+        };
+        let inside = |(index, extent): (&Expr, &Expr)| {
+            index.lanes() == 1 && {
+                let (index, extent) = Expr::promoted(index.clone(), extent.clone());
+                let zero = Expr::int_of(0, index.dtype());
+                known.can_prove(&zero.le(index.clone())) && known.can_prove(&index.lt(extent))
+            }
+        };
+        let shown = has_own_size
+            && self.sized.contains(&buffer.id)
+            && indices.len() == buffer.rank()
+            && indices.iter().zip(&buffer.shape).all(inside);
+        if shown {
+            return Ok(());
+        }
+        let indices: Vec<String> = indices.iter().map(print_expr).collect();
+        Err(format!("`{}[{}]`", buffer.name, indices.join(", ")))
+    }
+}
+
+/// What is known where a condition holds. A condition on memory says nothing, since stores may follow.
+fn assuming(known: &Analyzer, cond: &Expr) -> Analyzer {
+    let plain = match cond.node() {
+        Node::Call(Intrinsic::Likely, args) => &args[0],
+        _ => cond,
+    };
+    let mut loads = false;
+    for_each_expr(plain, &mut |e| loads |= matches!(e.node(), Node::Load(..)));
+    if loads { known.clone() } else { known.with(plain) }
+}

@@ -1,0 +1,128 @@
+//! The text door: kernels as text become functions, listings and C.
+//!
+//! Text is parsed and never executed. A kernel in Nest form goes through the passes; one in Flat form is verified as it
+//! stands.
+
+use coulis_codegen::{dialect_named, emit};
+use coulis_ir::print::print_module;
+use coulis_ir::{Form, Kernel, Target};
+use coulis_lower::{Options, PASSES};
+use coulis_runtime::CpuKind;
+use coulis_schedule::{Schedule, build_nest};
+use coulis_tensor::Tensor;
+
+use crate::device::open_cpu;
+use crate::error::Error;
+use crate::function::{CompileOptions, Function};
+use crate::pipeline::{lower_kernel, verify_given};
+use crate::request::DeviceChoice;
+
+/// The functions of a text, in its order.
+pub fn compile(text: &str, options: &CompileOptions) -> Result<Vec<Function>, Error> {
+    kernels(text)?.into_iter().map(|kernel| Function::of_kernel(kernel, options)).collect()
+}
+
+/// The kernels of a text, in its order; at least one.
+pub fn kernels(text: &str) -> Result<Vec<Kernel>, Error> {
+    let kernels = coulis_script::parse_module(text)?;
+    if kernels.is_empty() {
+        return Err(Error::user(
+            "text",
+            "the text has no function; a kernel is a function with `@T.prim_func`",
+        ));
+    }
+    Ok(kernels)
+}
+
+/// The passes in order, a line each: name, forms, what it does.
+pub fn passes() -> String {
+    let width = PASSES.iter().map(|p| p.name.len()).max().unwrap_or(0);
+    let line = |p: &&coulis_lower::Pass| {
+        let (name, from, to) = (p.name, p.from.name(), p.to.name());
+        format!("{name:<width$}  {from} -> {to}  {}\n", p.doc)
+    };
+    PASSES.iter().map(line).collect()
+}
+
+/// The text of the kernels after the passes; after the pass of that name, where one is named.
+pub fn lower(text: &str, after: Option<&str>) -> Result<String, Error> {
+    if let Some(name) = after.filter(|name| PASSES.iter().all(|p| p.name != *name)) {
+        let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
+        let message = format!("there is no pass `{name}`; passes are {}", names.join(", "));
+        return Err(Error::user("lower/pass", message));
+    }
+    let target = cpu()?;
+    let mut lowered = Vec::new();
+    for kernel in kernels(text)? {
+        match (kernel.form, after) {
+            (Form::Nest, after) => lowered.push(lower_nest(kernel, after, &target)?),
+            (Form::Flat, None) => lowered.push(verify_given(kernel)?.kernel().clone()),
+            (Form::Flat, Some(name)) => {
+                let message =
+                    format!("kernel `{}` is in Flat form already, and pass `{name}` is not run", kernel.name);
+                return Err(Error::user("lower/form", message));
+            }
+            (Form::Tiled, _) => return Err(no_tiles(&kernel)),
+        }
+    }
+    Ok(print_module(&lowered))
+}
+
+/// The C text of the kernels.
+pub fn emit_c(text: &str) -> Result<String, Error> {
+    let target = cpu()?;
+    let mut out = String::new();
+    for kernel in kernels(text)? {
+        let checked = match kernel.form {
+            Form::Nest => {
+                let nest = verify_given(kernel)?.kernel().clone();
+                lower_kernel(nest, &options(&target), &mut |_, _| {})?.checked
+            }
+            Form::Flat => verify_given(kernel)?,
+            Form::Tiled => return Err(no_tiles(&kernel)),
+        };
+        let emitted = dialect_named("c")
+            .and_then(|dialect| emit(&checked, dialect, coulis_codegen::Options::for_target(&target)));
+        out.push_str(&emitted.map_err(|e| Error::unsupported("emit", e))?.text);
+    }
+    Ok(out)
+}
+
+/// The listing of a schedule as seed 003 prints it: loops whole, `T.likely` kept.
+pub fn listing(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
+    let target = cpu()?;
+    let nest = build_nest(schedule, args, name)?;
+    let options = Options { target: &target, simple_mode: true };
+    let lowered = lower_kernel(nest, &options, &mut |_, _| {})?;
+    Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
+}
+
+fn lower_nest(kernel: Kernel, after: Option<&str>, target: &Target) -> Result<Kernel, Error> {
+    let nest = verify_given(kernel)?.kernel().clone();
+    let mut seen = None;
+    let lowered = lower_kernel(nest, &options(target), &mut |pass, kernel| {
+        if after == Some(pass.name) {
+            seen = Some(kernel.clone());
+        }
+    });
+    match seen {
+        Some(kernel) => Ok(kernel),
+        None => Ok(lowered?.checked.kernel().clone()),
+    }
+}
+
+fn options(target: &Target) -> Options<'_> {
+    Options { target, simple_mode: false }
+}
+
+fn cpu() -> Result<Target, Error> {
+    Ok(open_cpu(&DeviceChoice::Cpu, None, CpuKind::Auto)?.target().clone())
+}
+
+fn no_tiles(kernel: &Kernel) -> Error {
+    let message = format!(
+        "kernel `{}` is a tile program, which is not lowered yet; legal forms are Nest and Flat",
+        kernel.name
+    );
+    Error::unsupported("lower/form", message)
+}

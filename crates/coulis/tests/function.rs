@@ -1,0 +1,246 @@
+//! Functions of the `te` and text doors: what a call gives, and what it refuses; and that the three doors share one way.
+
+use coulis::te::{
+    Expr, Schedule, Split, Tensor, build, compute, listing, placeholder, reduce_axis, sum, var, var_of,
+};
+use coulis::{Arguments, Array, CompileOptions, DType, Function, Owner, Request, Value, reduce, text};
+
+struct RowSum {
+    args: [Tensor; 2],
+    schedule: Schedule,
+}
+
+fn row_sum() -> RowSum {
+    let (n, m) = (var("n"), var("m"));
+    let a = placeholder(&[n.expr(), m.expr()], DType::F32, "A").unwrap();
+    let k = reduce_axis(&m, "k");
+    let b = compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).unwrap();
+    let schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+    RowSum { args: [a, b], schedule }
+}
+
+fn function() -> Function {
+    let RowSum { args, schedule } = row_sum();
+    build(&schedule, &args, "row_sum").unwrap()
+}
+
+fn floats(shape: &[i64], values: &[f32]) -> Array {
+    Array::from_slice(shape, values).unwrap()
+}
+
+fn counting(shape: &[i64]) -> Array {
+    let n = shape.iter().product::<i64>();
+    floats(shape, &(0..n).map(|v| v as f32).collect::<Vec<_>>())
+}
+
+fn only(text: &str) -> Function {
+    let mut functions = text::compile(text, &CompileOptions::default()).unwrap();
+    assert_eq!(functions.len(), 1);
+    functions.remove(0)
+}
+
+fn values(array: &Array) -> Vec<f64> {
+    array.scalars().map(coulis::Scalar::to_f64).collect()
+}
+
+#[test]
+fn a_function_takes_arrays_of_any_strides_and_sizes() {
+    let function = function();
+    assert_eq!(function.notices().len(), usize::from(function.device() == "cpu_exec"));
+    let rows = counting(&[2, 3]);
+    let backwards = rows.view(&[2, 3], &[-3, -1], 5).unwrap();
+    let repeated = rows.view(&[4, 3], &[0, 1], 0).unwrap();
+    let cases = [
+        (rows.clone(), vec![3.0, 12.0]),
+        (rows.transposed(), vec![3.0, 5.0, 7.0]),
+        (backwards, vec![12.0, 3.0]),
+        (repeated, vec![3.0; 4]),
+        (counting(&[1, 1]), vec![0.0]),
+        (counting(&[3, 0]), vec![0.0; 3]),
+        (counting(&[0, 3]), vec![]),
+    ];
+    for (input, wanted) in cases {
+        let found = function.call(&[Value::from(&input)]).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].name.as_str(), values(&found[0].array)), ("B", wanted), "{input:?}");
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_by_name() {
+    let function = function();
+    let doubles = Array::from_slice(&[2, 2], &[0.0f64; 4]).unwrap();
+    let huge = counting(&[1]).view(&[2, 1 << 31], &[0, 0], 0).unwrap();
+    let wide = counting(&[1]).view(&[2, 1 << 30], &[0, 0], 0).unwrap();
+    let cases: [(&[Value], &str); 6] = [
+        (&[], "error[call/count]: `row_sum` takes 1 inputs (A), got 0"),
+        (&[Value::Int(3)], "error[call/arguments]: argument `A` is to be an array"),
+        (&[Value::from(&doubles)], "error[call/arguments]: argument `A` is to hold float32, got float64"),
+        (
+            &[Value::from(&counting(&[4]))],
+            "error[call/arguments]: argument `A` is to have 2 dimensions, got 1",
+        ),
+        (
+            &[Value::from(&huge)],
+            "error[call/arguments]: extent 1 of argument `A` is 2147483648, which does not fit `m` of type int32",
+        ),
+        (
+            &[Value::from(&wide)],
+            "error[call/int32]: `A` spans 1073741825 elements, and with int32 sizes at most 1073741824 are supported; make its sizes int64",
+        ),
+    ];
+    for (inputs, wanted) in cases {
+        assert_eq!(function.call(inputs).unwrap_err().to_string(), wanted);
+    }
+}
+
+#[test]
+fn int64_sizes_reach_further_than_int32_ones() {
+    let first_three = |dtype: DType| {
+        let (n, m) = (var_of("n", dtype), var_of("m", dtype));
+        let a = placeholder(&[n.expr(), m.expr()], DType::I8, "A").unwrap();
+        let k = reduce_axis(Expr::int_of(3, dtype), "k");
+        let b = compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).unwrap();
+        let schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+        build(&schedule, &[a, b], "first_three").unwrap()
+    };
+    let far = Array::from_slice(&[1], &[7i8]).unwrap().view(&[2, 2_000_000_000], &[0, 0], 0).unwrap();
+    let found = first_three(DType::I64).call(&[Value::from(&far)]).unwrap();
+    assert_eq!(values(&found[0].array), [21.0, 21.0]);
+    let error = first_three(DType::I32).call(&[Value::from(&far)]).unwrap_err();
+    assert_eq!((error.owner, error.code), (Owner::Unsupported, "call/int32"));
+}
+
+#[test]
+fn an_output_may_be_given_and_is_copied() {
+    const ADD: &str = "
+@T.prim_func
+def add(A_ptr: T.handle, B_ptr: T.handle):
+    n = T.int32()
+    A = T.match_buffer(A_ptr, (n,), \"float32\")
+    B = T.match_buffer(B_ptr, (n,), \"float32\")
+    for i in range(n):
+        B[i] = B[i] + A[i]
+";
+    let function = only(ADD);
+    let start = floats(&[3], &[10.0, 20.0, 30.0]);
+    let values_of = [("A".to_owned(), Value::from(&counting(&[3]))), ("B".to_owned(), Value::from(&start))];
+    let arguments = Arguments { values: values_of.into(), random: None };
+    let found = function.call_named(&arguments).unwrap();
+    let names: Vec<&str> = found.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!(names, ["A", "B"]);
+    assert_eq!(values(&found[1].array), [10.0, 21.0, 32.0]);
+    assert_eq!(values(&start), [10.0, 20.0, 30.0]);
+    // Another length of the same size is refused.
+    let wrong = [("A".to_owned(), Value::from(&counting(&[2]))), ("B".to_owned(), Value::from(&start))];
+    let error = function.call_named(&Arguments { values: wrong.into(), random: None }).unwrap_err();
+    assert_eq!(error.to_string(), "error[call/arguments]: extent 0 of argument `B` is to be 2, got 3");
+}
+
+#[test]
+fn random_inputs_take_their_shape_from_sizes_and_repeat() {
+    let function = function();
+    let sizes = [("n".to_owned(), Value::Int(3)), ("m".to_owned(), Value::Int(5))];
+    let arguments = Arguments { values: sizes.into(), random: Some(7) };
+    let (first, again) = (function.call_named(&arguments).unwrap(), function.call_named(&arguments).unwrap());
+    assert_eq!(values(&first[0].array), values(&again[0].array));
+    let rows: Vec<f64> = values(&first[0].array).chunks(5).map(|row| row.iter().sum()).collect();
+    let close = rows.iter().zip(values(&first[1].array)).all(|(a, b)| (a - b).abs() < 1e-5);
+    assert!(close && rows.iter().any(|v| v.abs() > 1e-3), "{rows:?}");
+    let error = function.call_named(&Arguments { random: None, ..arguments.clone() }).unwrap_err();
+    assert_eq!(error.to_string(), "error[call/missing]: parameter `A` is read and has no value");
+    let unsized_ = Arguments { values: [("n".to_owned(), Value::Int(3))].into(), random: Some(7) };
+    let error = function.call_named(&unsized_).unwrap_err().to_string();
+    assert_eq!(error, "error[call/missing]: extent 1 of `A` depends on `m`, which no argument determines");
+    let unknown = Arguments { values: [("C".to_owned(), Value::Int(3))].into(), random: None };
+    let error = function.call_named(&unknown).unwrap_err().to_string();
+    assert_eq!(error, "error[call/name]: `row_sum` has no parameter `C`; parameters are A, B");
+}
+
+/// Reads `A` one element further than its loop says.
+const OUTSIDE: &str = "
+@T.prim_func
+def shift(A_ptr: T.handle, B_ptr: T.handle):
+    n = T.int32()
+    A = T.match_buffer(A_ptr, (n,), \"float32\")
+    B = T.match_buffer(B_ptr, (n,), \"float32\")
+    for i in range(n):
+        B[i] = A[i + 1]
+";
+
+#[test]
+fn a_kernel_that_may_reach_outside_is_executed_and_each_index_is_looked_at() {
+    let function = only(OUTSIDE);
+    assert_eq!(function.device(), "cpu_exec");
+    assert_eq!(
+        function.notices(),
+        [
+            "not compiled but executed with a check of each index, since `A[i + 1]` is not shown to stay inside"
+        ]
+    );
+    let error = function.call(&[Value::from(&counting(&[4]))]).unwrap_err();
+    assert_eq!(error.owner, Owner::User);
+    assert_eq!(error.to_string(), "error[run/bounds]: index 4 of `A` is outside of [0, 4)");
+    let inside = only(&OUTSIDE.replace("A[i + 1]", "T.if_then_else(i + 1 < n, A[i + 1], T.float32(0))"));
+    let found = inside.call(&[Value::from(&counting(&[4]))]).unwrap();
+    assert_eq!(values(&found[0].array), [1.0, 2.0, 3.0, 0.0]);
+    assert!(!inside.notices().iter().any(|n| n.contains("stay inside")));
+}
+
+#[test]
+fn outputs_whose_elements_share_memory_are_refused() {
+    let text = OUTSIDE.replace("A[i + 1]", "A[i]").replace(
+        "B = T.match_buffer(B_ptr, (n,), \"float32\")",
+        "B = T.match_buffer(B_ptr, (n,), \"float32\", strides=(0,))",
+    );
+    let error = only(&text).call(&[Value::from(&counting(&[4]))]).unwrap_err().to_string();
+    let wanted = "error[call/strides]: output `B` of shape [4] has the strides [0]; elements of an output are to lie apart, at positive strides";
+    assert_eq!(error, wanted);
+}
+
+#[test]
+fn listings_run_as_the_schedules_they_are_printed_from() {
+    let RowSum { args, mut schedule } = row_sum();
+    let (_, inner) = schedule.split(&args[1], &args[1].op().reduce_axes()[0], Split::Factor(16)).unwrap();
+    schedule.rfactor(&args[1], &inner).unwrap();
+    let function = only(&listing(&schedule, &args, "main").unwrap());
+    let input = counting(&[5, 37]);
+    let wanted = build(&schedule, &args, "main").unwrap().call(&[Value::from(&input)]).unwrap();
+    let found = function.call(&[Value::from(&input)]).unwrap();
+    assert_eq!(values(&found[0].array), values(&wanted[0].array));
+}
+
+#[test]
+fn faults_of_a_program_are_the_users() {
+    let a = placeholder(&[Expr::int(10)], DType::F32, "A").unwrap();
+    let b = compute(&[Expr::int(10)], "B", |i| a.at([i[0].expr() + Expr::int(5)])).unwrap();
+    let schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+    let error = build(&schedule, &[a, b], "f").err().expect("a refusal");
+    assert_eq!((error.owner, error.code), (Owner::User, "verify"));
+}
+
+#[test]
+fn the_three_doors_go_one_way() {
+    // The same row sum through all doors: crates and passes in the order in which the kernel met them.
+    let input = coulis::ArrayInfo { dtype: DType::F32, shape: vec![64, 64], strides: vec![64, 1] };
+    let prepared = reduce::prepare(&[input], &Request::new(&["sum"]).over(&[1])).unwrap();
+    let by_reduce = prepared.route();
+
+    let te = function();
+    let RowSum { args, schedule } = row_sum();
+    let nest = coulis::te::build_nest(&schedule, &args, "row_sum").unwrap();
+    let text = only(&coulis_ir::print::print_module(&[nest]));
+
+    assert_eq!(by_reduce, te.route());
+    assert_eq!(by_reduce[0], "schedule/build_nest");
+    assert_eq!(&by_reduce[1..], text.route());
+
+    let passes = coulis_lower::PASSES.iter().map(|p| format!("lower/{}", p.name));
+    let device = te.device();
+    assert!(device == "cpu_c" || device == "cpu_exec");
+    let wanted: Vec<String> = passes.chain(["ir/verify".to_owned(), format!("runtime/{device}")]).collect();
+    assert_eq!(&by_reduce[1..], wanted);
+    let crates: std::collections::BTreeSet<&str> =
+        by_reduce.iter().filter_map(|step| step.split('/').next()).collect();
+    assert_eq!(crates.into_iter().collect::<Vec<_>>(), ["ir", "lower", "runtime", "schedule"]);
+}
