@@ -329,9 +329,8 @@ mod tests {
 
     fn naive_visits(input: &ArrayInfo, reduced: &[bool]) -> Vec<(i64, i64, i64)> {
         let mut all = vec![(0, 0, 0)];
-        for axis in 0..input.shape.len() {
-            let (extent, stride) = (input.shape[axis], input.strides[axis]);
-            let is_reduced = reduced[axis];
+        let axes = input.shape.iter().zip(&input.strides).zip(reduced);
+        for ((&extent, &stride), &is_reduced) in axes {
             all = all
                 .into_iter()
                 .flat_map(|(a, o, p)| {
