@@ -1,5 +1,7 @@
 //! Functions of the `te` and text doors: what a call gives, and what it refuses; and that the three doors share one way.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use coulis::te::{
     Expr, Schedule, Split, Tensor, build, compute, listing, placeholder, reduce_axis, sum, var, var_of,
 };
