@@ -22,6 +22,28 @@ pub fn compile(text: &str, options: &CompileOptions) -> Result<Vec<Function>, Er
     kernels(text)?.into_iter().map(|kernel| Function::of_kernel(kernel, options)).collect()
 }
 
+/// The function of a text that holds one.
+pub fn compile_one(text: &str, options: &CompileOptions) -> Result<Function, Error> {
+    let mut kernels = kernels(text)?;
+    match (kernels.pop(), kernels.is_empty()) {
+        (Some(kernel), true) => Function::of_kernel(kernel, options),
+        (last, _) => {
+            let names: Vec<&str> = kernels.iter().chain(&last).map(|k| k.name.as_str()).collect();
+            let message =
+                format!("the text is to hold one function, got {}: {}", names.len(), names.join(", "));
+            Err(Error::user("text", message))
+        }
+    }
+}
+
+/// The text of a file.
+pub fn read(path: impl AsRef<std::path::Path>) -> Result<String, Error> {
+    std::fs::read_to_string(&path).map_err(|error| {
+        let why = error.to_string().to_lowercase();
+        Error::user("read/text", format!("cannot read the text `{}`: {why}", path.as_ref().display()))
+    })
+}
+
 /// The kernels of a text, in its order; at least one.
 pub fn kernels(text: &str) -> Result<Vec<Kernel>, Error> {
     let kernels = coulis_script::parse_module(text)?;

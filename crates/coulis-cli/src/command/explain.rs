@@ -1,8 +1,8 @@
 //! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of variants, each
 //! chosen, accepted or declined, with every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
-//! picked, predicted bytes and time.
+//! picked, and the bytes that it has to move. Predicted times are not built yet.
 
-use coulis::reduce::{array_info, plan};
+use coulis::reduce::{array_info, plan, predicted_bytes};
 use coulis::{ArrayInfo, Error, PlanInfo};
 
 use crate::failure::{Failure, not_built};
@@ -58,22 +58,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let request = args.request.request(ops)?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
+    let bytes = predicted_bytes(&inputs, &request)?;
     answer(&match args.format {
-        Format::Text => as_text(&chosen),
-        Format::Json => as_json(&chosen),
+        Format::Text => as_text(&chosen, bytes),
+        Format::Json => as_json(&chosen, bytes),
     })
 }
 
-fn as_text(plan: &PlanInfo) -> String {
+fn as_text(plan: &PlanInfo, bytes: u64) -> String {
     let reasons: String = plan.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
     format!(
-        "plan {}\n{reasons}trace\n{}",
+        "plan {}\n{reasons}bytes {bytes}\ntrace\n{}",
         plan.name,
         plan.trace.lines().map(|line| format!("  {line}\n")).collect::<String>()
     )
 }
 
-fn as_json(plan: &PlanInfo) -> String {
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "trace": plan.trace });
+fn as_json(plan: &PlanInfo, bytes: u64) -> String {
+    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": bytes, "trace": plan.trace });
     format!("{value}\n")
 }

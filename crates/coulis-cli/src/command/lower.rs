@@ -1,14 +1,18 @@
 //! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes, or the text that
-//! is made of it. FILE.py is parsed, never executed. Not built yet.
+//! is made of it. FILE.py is parsed, never executed. A kernel in Flat form has no passes before it and is checked as it stands.
+//! Targets other than the CPU, and what is emitted for them, are not built yet.
 
 use std::path::PathBuf;
 
+use coulis::text::{emit_c, lower, passes, read};
+
 use crate::failure::{Failure, not_built};
+use crate::output::answer;
 
 const EXAMPLES: &str = "\
 Examples:
   coulis lower kernel.py                            the flat kernel
-  coulis lower kernel.py --passes                   the passes, in order
+  coulis lower --passes                             the passes, in order
   coulis lower kernel.py --after flatten_buffers    the kernel after one pass
   coulis lower kernel.py --target cpu --emit c      the C text";
 
@@ -47,8 +51,8 @@ enum Target {
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Kernel text
-    #[arg(value_name = "FILE.py")]
-    file: PathBuf,
+    #[arg(value_name = "FILE.py", required_unless_present = "passes")]
+    file: Option<PathBuf>,
     /// Kind of target
     #[arg(long, value_enum)]
     target: Option<Target>,
@@ -59,14 +63,31 @@ pub struct Args {
     #[arg(long, value_enum)]
     emit: Option<Emit>,
     /// Print the kernel after this pass
-    #[arg(long, value_name = "PASS")]
+    #[arg(long, value_name = "PASS", conflicts_with_all = ["emit", "passes"])]
     after: Option<String>,
     /// List the passes in order
     #[arg(long)]
     passes: bool,
 }
 
-/// Refuses: not built yet.
-pub fn run(_args: &Args) -> Result<(), Failure> {
-    Err(not_built("lower"))
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match args.target {
+        None | Some(Target::Cpu) => {}
+        Some(Target::Cuda) => return Err(not_built("lower --target cuda")),
+        Some(Target::Hip) => return Err(not_built("lower --target hip")),
+    }
+    if args.arch.is_some() {
+        return Err(not_built("lower --arch"));
+    }
+    let Some(file) = args.file.as_ref().filter(|_| !args.passes) else {
+        return answer(&passes());
+    };
+    match args.emit {
+        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref())?),
+        Some(Emit::C) => answer(&emit_c(&read(file)?)?),
+        Some(Emit::Cuda | Emit::Hip | Emit::Ptx | Emit::Cubin | Emit::Sass) => {
+            Err(not_built("lower --emit for GPUs"))
+        }
+    }
 }

@@ -1,9 +1,22 @@
-//! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays. Not built
-//! yet.
+//! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
+//!
+//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be given for a
+//! scalar parameter and for a size that occurs in a shape. Devices other than the CPU are not built yet.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use coulis::text::{compile_one, read as read_text};
+use coulis::{
+    Arguments, Array, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value, WriteError, read,
+    write_npz,
+};
 
 use crate::failure::{Failure, not_built};
+use crate::numbers::short;
+use crate::output::{answer, note};
+
+/// Elements of an output that are shown.
+const MAX_SHOWN: usize = 8;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +64,67 @@ pub struct Args {
     report: bool,
 }
 
-/// Refuses: not built yet.
-pub fn run(_args: &Args) -> Result<(), Failure> {
-    Err(not_built("run"))
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match args.device {
+        Device::Cpu => {}
+        Device::Sim => return Err(not_built("run --device sim")),
+        Device::Cuda => return Err(not_built("run --device cuda")),
+    }
+    if args.warp_orders.is_some() || args.warp_width.is_some() || args.report {
+        let message = "--warp-orders, --warp-width and --report belong to --device sim";
+        return Err(Error::user("cli/device", message).into());
+    }
+    if let Some(path) = args.out.as_ref().filter(|path| path.extension().is_none_or(|e| e != "npz")) {
+        return Err(WriteError::UnknownExtension { path: path.clone() }.into());
+    }
+    let options = CompileOptions { device: DeviceChoice::Cpu, threads: None };
+    let function = compile_one(&read_text(&args.file)?, &options)?;
+    let mut arguments = Arguments { random: args.random, ..Arguments::default() };
+    for text in &args.args {
+        let (name, value) = argument(text)?;
+        if arguments.values.insert(name.clone(), value).is_some() {
+            return Err(Error::user("cli/arg", format!("`{name}` is given twice")).into());
+        }
+    }
+    function.notices().iter().for_each(|notice| note(notice));
+    let buffers = function.call_named(&arguments)?;
+    match &args.out {
+        Some(path) => write_buffers(path, buffers),
+        None => {
+            let is_written =
+                |name: &str| function.parameters().iter().any(|p| p.name == name && p.is_written);
+            answer(&buffers.iter().filter(|b| is_written(&b.name)).map(shown).collect::<String>())
+        }
+    }
+}
+
+/// Reads `NAME=FILE.npy` or `NAME=NUMBER`.
+fn argument(text: &str) -> Result<(String, Value), Failure> {
+    let Some((name, value)) =
+        text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
+    else {
+        let message = format!("an argument is NAME=FILE.npy or NAME=NUMBER, got `{text}`");
+        return Err(Error::user("cli/arg", message).into());
+    };
+    let value = match value.parse::<i64>() {
+        Ok(number) => Value::Int(number),
+        Err(_) => Value::Array(read(value, &ReadOptions::default())?),
+    };
+    Ok((name.to_owned(), value))
+}
+
+fn write_buffers(path: &Path, buffers: Vec<NamedArray>) -> Result<(), Failure> {
+    let members: Vec<(String, Array)> = buffers.into_iter().map(|b| (b.name, b.array)).collect();
+    Ok(write_npz(path, &members)?)
+}
+
+/// `B float32 [3]: 1 2 3`, cut after some elements.
+fn shown(buffer: &NamedArray) -> String {
+    let array = &buffer.array;
+    let mut words: Vec<String> = array.scalars().take(MAX_SHOWN).map(|s| short(s, array.dtype())).collect();
+    if array.len() > MAX_SHOWN {
+        words.push("...".to_owned());
+    }
+    format!("{} {} {:?}: {}\n", buffer.name, array.dtype(), array.shape(), words.join(" "))
 }

@@ -1,0 +1,129 @@
+//! `coulis lower`, `coulis run` and `coulis explain`: what they answer on kernel files, and what they refuse.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
+mod runner;
+
+use coulis::{ReadOptions, read_all};
+use runner::{Folder, answer, npy, refused};
+
+const NEST: &str = "\
+@T.prim_func
+def row_sum(A_ptr: T.handle, B_ptr: T.handle):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(A_ptr, (n, m), \"float32\")
+    B = T.match_buffer(B_ptr, (n,), \"float32\")
+    for i in range(n):
+        B[i] = T.float32(0)
+        for k in range(m):
+            B[i] = B[i] + A[i, k]
+";
+
+/// The row sum as seed 003 prints it, and a 2 by 3 array of float32 that counts from 0.
+fn files(folder: &Folder) -> (String, String, String) {
+    let listing = "tests/files/parse/seed003_1_default.py".to_owned();
+    let bytes: Vec<u8> = (0..6).flat_map(|v| (v as f32).to_le_bytes()).collect();
+    let array = folder.file("a.npy", &npy("<f4", "(2, 3)", &bytes));
+    (listing, folder.file("nest.py", NEST.as_bytes()), array)
+}
+
+#[test]
+fn a_lowered_kernel_reads_back_and_lowers_to_itself() {
+    let folder = Folder::new("lower");
+    let (listing, nest, _) = files(&folder);
+    for file in [&listing, &nest] {
+        let flat = answer(&["lower", file]);
+        let again = folder.file("flat.py", flat.as_bytes());
+        assert_eq!(answer(&["lower", &again, "--emit", "tir"]), flat);
+    }
+}
+
+#[test]
+fn passes_are_listed_and_each_can_be_looked_behind() {
+    let folder = Folder::new("passes");
+    let (listing, nest, _) = files(&folder);
+    let list = answer(&["lower", "--passes"]);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"flatten_buffers") && names.contains(&"vectorize_loops"), "{list}");
+    for name in &names {
+        assert!(answer(&["lower", &nest, "--after", name]).contains("def row_sum("), "{name}");
+    }
+    let wanted = format!("error[lower/pass]: there is no pass `fold`; passes are {}", names.join(", "));
+    refused(&["lower", &nest, "--after", "fold"], &wanted);
+    refused(
+        &["lower", &listing, "--after", names[0]],
+        &format!(
+            "error[lower/form]: kernel `main` is in Flat form already, and pass `{}` is not run",
+            names[0]
+        ),
+    );
+    assert!(answer(&["lower", &nest, "--target", "cpu", "--emit", "c"]).contains("row_sum"));
+}
+
+#[test]
+fn kernels_run_on_array_files() {
+    let folder = Folder::new("run");
+    let (listing, nest, array) = files(&folder);
+    let arg = format!("A={array}");
+    for file in [&listing, &nest] {
+        let words = ["run", file, "--device", "cpu", "--arg", &arg];
+        assert_eq!(answer(&words), "B float32 [2]: 3.0 12.0\n");
+        let out = folder.path("out.npz");
+        assert_eq!(answer(&[&words[..], &["--out", &out]].concat()), "");
+        let members = read_all(&out).unwrap();
+        let names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["A", "B"]);
+        assert_eq!(members[1].1.as_slice::<f32>(), Some(&[3.0f32, 12.0][..]));
+    }
+}
+
+#[test]
+fn random_arguments_take_their_shape_from_sizes() {
+    let folder = Folder::new("random");
+    let (_, nest, _) = files(&folder);
+    let words = ["run", &nest, "--device", "cpu", "--arg", "n=3", "--arg", "m=4", "--random", "7"];
+    let found = answer(&words);
+    assert!(found.starts_with("B float32 [3]: "), "{found}");
+    assert_eq!(found, answer(&words));
+}
+
+#[test]
+fn arguments_of_a_run_are_checked() {
+    let folder = Folder::new("arguments");
+    let (_, nest, array) = files(&folder);
+    let run = |args: &[&str], want: &str| {
+        refused(&[&["run", &nest, "--device", "cpu"][..], args].concat(), want);
+    };
+    run(&[], "error[call/missing]: parameter `A` is read and has no value");
+    run(&["--arg", "A"], "error[cli/arg]: an argument is NAME=FILE.npy or NAME=NUMBER, got `A`");
+    run(&["--arg", "A=3"], "error[call/arguments]: argument `A` is to be an array");
+    run(&["--arg", "n=3", "--arg", "n=4"], "error[cli/arg]: `n` is given twice");
+    run(&["--arg", "q=3"], "error[call/name]: `row_sum` has no parameter `q`; parameters are A, B");
+    run(
+        &["--arg", &format!("A={array}"), "--arg", "n=5"],
+        "error[call/size]: size `n` is given as 5, and the arguments make it 2",
+    );
+    let two = folder.file("two.py", format!("{NEST}\n{}", NEST.replace("row_sum", "other")).as_bytes());
+    refused(
+        &["run", &two, "--device", "cpu"],
+        "error[text]: the text is to hold one function, got 2: row_sum, other",
+    );
+    refused(
+        &["run", "missing.py", "--device", "cpu"],
+        "error[read/text]: cannot read the text `missing.py`: no such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn a_reduction_is_explained_with_its_bytes() {
+    let text = answer(&["explain", "examples/data/iris.npy", "--ops", "sum,max", "--axis", "0"]);
+    let json =
+        answer(&["explain", "examples/data/iris.npy", "--ops", "sum,max", "--axis", "0", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let bytes = value["bytes"].as_u64().unwrap();
+    assert!(text.contains(&format!("\nbytes {bytes}\ntrace\n")), "{text}");
+    let array = coulis::read(runner::root().join("examples/data/iris.npy"), &ReadOptions::default()).unwrap();
+    let outputs = 2 * (array.n_bytes() / array.shape()[0] as u64);
+    assert_eq!(bytes, array.n_bytes() + outputs);
+    assert!(text.starts_with("plan ") && value["reasons"].as_array().is_some_and(|r| !r.is_empty()));
+}
