@@ -144,6 +144,18 @@ impl Function {
 
     fn new(lowered: Lowered, device: &Opened, notices: Vec<String>) -> Result<Function, Error> {
         let Lowered { checked, mut route } = lowered;
+        let scalars = checked.kernel().params.iter().filter_map(|p| match p {
+            Param::Scalar(var) => Some(var),
+            Param::Buffer { .. } => None,
+        });
+        if let Some(var) = scalars.into_iter().find(|var| !var.dtype().is_int()) {
+            let message = format!(
+                "scalar parameter `{}` of type {} cannot be given yet; legal are integers, or a buffer of one element",
+                var.name(),
+                var.dtype()
+            );
+            return Err(Error::unsupported("function/scalar", message));
+        }
         let executable = device.compile(&checked)?;
         route.push(format!("runtime/{}", executable.info().device));
         let parameters = parameters(checked.kernel());

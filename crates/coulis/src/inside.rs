@@ -15,7 +15,7 @@ use coulis_ir::{Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
 /// The first access of a kernel that cannot be shown to stay inside; `None` where all of them do.
 ///
 /// Looked at are parameters and allocations. A second window on their memory, whose size is its own, counts as not
-/// shown, and so does the one index of a Flat kernel on a buffer of more dimensions or strides.
+/// shown, and so does the one index of a Flat kernel on a buffer of more dimensions, strides or an offset.
 pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
     for_each_stmt(&kernel.body, &mut |stmt| {
@@ -23,6 +23,10 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
             sized.insert(buffer.id);
         }
     });
+    let mut data = HashSet::new();
+    if let Some(second) = kernel.param_buffers().find(|b| !data.insert(b.data.clone())) {
+        return Some(format!("`{}`, which shares its memory with another parameter,", second.name));
+    }
     Proof { form: kernel.form, sized }.stmt(&kernel.body, &Analyzer::new()).err()
 }
 
@@ -92,7 +96,7 @@ impl Proof {
     fn access(&self, buffer: &Buffer, indices: &[Expr], known: &Analyzer) -> Shown {
         let has_own_size = match self.form {
             Form::Nest => true,
-            Form::Flat => buffer.strides.is_empty(),
+            Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
             Form::Tiled => false,
         };
         let inside = |(index, extent): (&Expr, &Expr)| {

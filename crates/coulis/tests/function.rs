@@ -190,6 +190,29 @@ fn a_kernel_that_may_reach_outside_is_executed_and_each_index_is_looked_at() {
 }
 
 #[test]
+fn kernels_that_nothing_here_runs_are_refused_as_unsupported() {
+    let scalar = OUTSIDE.replace("B_ptr: T.handle)", "B_ptr: T.handle, x: T.float32)");
+    let threads = OUTSIDE.replace(
+        "for i in range(n):\n        B[i] = A[i + 1]",
+        "i = T.launch_thread(\"blockIdx.x\", n)\n    B[i] = A[i]",
+    );
+    let cases = [
+        (
+            scalar,
+            "error[function/scalar]: scalar parameter `x` of type float32 cannot be given yet; legal are integers, or a buffer of one element",
+        ),
+        (
+            threads,
+            "error[run]: the executor does not run `launch_thread`; it runs loops, branches, bindings, allocations and stores",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let error = text::compile(&text, &CompileOptions::default()).err().expect("a refusal");
+        assert_eq!((error.owner, error.to_string().as_str()), (Owner::Unsupported, wanted));
+    }
+}
+
+#[test]
 fn outputs_whose_elements_share_memory_are_refused() {
     let text = OUTSIDE.replace("A[i + 1]", "A[i]").replace(
         "B = T.match_buffer(B_ptr, (n,), \"float32\")",
@@ -210,6 +233,63 @@ fn listings_run_as_the_schedules_they_are_printed_from() {
     let wanted = build(&schedule, &args, "main").unwrap().call(&[Value::from(&input)]).unwrap();
     let found = function.call(&[Value::from(&input)]).unwrap();
     assert_eq!(values(&found[0].array), values(&wanted[0].array));
+}
+
+#[test]
+fn schedules_are_shown_to_stay_inside_and_so_are_compiled() {
+    let device = function().device();
+    type Apply = fn(&mut Schedule, &Tensor);
+    let schedules: [(&str, Apply); 5] = [
+        ("default", |_, _| ()),
+        ("split", |s, b| {
+            s.split(b, &b.op().reduce_axes()[0], Split::Factor(16)).unwrap();
+            s.split(b, &b.op().axes()[0], Split::Factor(32)).unwrap();
+        }),
+        ("rfactor at its root", |s, b| {
+            let (_, inner) = s.split(b, &b.op().reduce_axes()[0], Split::Factor(16)).unwrap();
+            s.rfactor(b, &inner).unwrap();
+        }),
+        ("rfactor inside, vectorized", |s, b| {
+            let (_, inner) = s.split(b, &b.op().reduce_axes()[0], Split::Factor(16)).unwrap();
+            let factored = s.rfactor(b, &inner).unwrap();
+            let row = s.stage(b).unwrap().axes()[0].clone();
+            s.compute_at(factored, b, &row).unwrap();
+            let lanes = s.stage(factored).unwrap().axes()[0].clone();
+            let k = s.stage(factored).unwrap().reduce_axes()[0].clone();
+            s.reorder(factored, &[k, lanes.clone()]).unwrap();
+            s.vectorize(factored, &lanes).unwrap();
+        }),
+        ("parallel rows", |s, b| {
+            let (outer, _) = s.split(b, &b.op().axes()[0], Split::Factor(8)).unwrap();
+            s.parallel(b, &outer).unwrap();
+        }),
+    ];
+    let input = counting(&[13, 37]);
+    let wanted: Vec<f64> = values(&input).chunks(37).map(|row| row.iter().sum()).collect();
+    for (name, apply) in schedules {
+        let RowSum { args, mut schedule } = row_sum();
+        apply(&mut schedule, &args[1]);
+        let function = build(&schedule, &args, "row_sum").unwrap();
+        assert_eq!(function.device(), device, "{name}: {:?}", function.notices());
+        assert_eq!(values(&function.call(&[Value::from(&input)]).unwrap()[0].array), wanted, "{name}");
+    }
+}
+
+#[test]
+fn a_second_window_on_memory_is_looked_at_too() {
+    // The alias says that it has twice the elements that `A` has.
+    let text = "
+@T.prim_func
+def far(A_ptr: T.handle, B_ptr: T.handle):
+    n = T.int32()
+    A = T.match_buffer(A_ptr, (n,), \"float32\")
+    B = T.match_buffer(B_ptr, (n,), \"float32\")
+    A_1 = T.Buffer((n * 2,), data=A.data)
+    for i in range(n):
+        B[i] = A_1[i + n]
+";
+    let error = only(text).call(&[Value::from(&counting(&[4]))]).unwrap_err();
+    assert_eq!((error.owner, error.code), (Owner::User, "run/bounds"));
 }
 
 #[test]
