@@ -211,6 +211,7 @@ fn open(dir: &Path) -> Arc<dyn Device> {
         kind: CpuKind::Compiled,
         cache_dir: Some(dir.to_owned()),
         n_threads: Some(1),
+        environment: Some(support::with_compiler()),
         ..CpuOptions::default()
     };
     let (device, notice) = Cpu::open(&options).unwrap();
@@ -326,6 +327,7 @@ fn a_failing_compiler_is_quoted() {
     let options = CpuOptions {
         compiler: Some(fake.into_os_string()),
         cache_dir: Some(dir.path().join("c")),
+        environment: Some(support::with_compiler()),
         ..CpuOptions::default()
     };
     let (device, notice) = Cpu::open(&options).unwrap();

@@ -8,7 +8,13 @@ use coulis_ir::args::Bindings;
 use coulis_ir::eval::Value;
 use coulis_ir::verify::verify;
 use coulis_ir::{Buffer, Checked, DType, Expr, Form, Kernel, LoopKind, MemScope, Param, Stmt, Var, float8};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Environment};
+
+/// The environment of this process, in which a compiler is looked for whatever the rest of the test suite runs
+/// without: these tests are about compiling.
+pub fn with_compiler() -> Environment {
+    Environment { coulis_cc: None, ..Environment::of_process() }
+}
 
 /// The compiling device, with a cache of this process alone.
 pub fn device() -> Arc<dyn Device> {
@@ -19,6 +25,7 @@ pub fn device() -> Arc<dyn Device> {
             kind: CpuKind::Compiled,
             cache_dir: Some(dir.path().join("cache")),
             n_threads: Some(2),
+            environment: Some(with_compiler()),
             ..CpuOptions::default()
         };
         (Cpu::open(&options).unwrap().0, dir)
