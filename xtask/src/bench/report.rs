@@ -62,7 +62,9 @@ pub fn write(
 }
 
 fn skipped(outcome: &Outcome) -> &str {
-    outcome.coulis["skipped"].as_str().unwrap_or("no time")
+    let why = outcome.coulis["skipped"].as_str().unwrap_or("no time");
+    // The rest of a message says what is legal.
+    why.split_once(';').map_or(why, |(short, _)| short)
 }
 
 fn page(
@@ -80,9 +82,11 @@ fn page(
         "Written by `cargo xtask bench cpu`. {threads} threads; inputs of at most {} MiB; peers: {}. Times are the best of all\n\
          calls, libraries in turn. GB/s counts the input once plus every output. \"share\" is of the rate at which this\n\
          machine reads the same input, timed in the same minutes; above 1 means that the read loop was disturbed or\n\
-         is slower than the kernel. \"x numpy\" and \"x jax\" say how many times as fast as the peer coulis is.\n\n",
+         is slower than the kernel. \"x numpy\" and \"x jax\" say how many times as fast as the peer coulis is.\n\
+         Load average over the last five minutes: {}; above the number of cores, other programs took part of them.\n\n",
         options.max_bytes >> 20,
-        versions.join(", ")
+        versions.join(", "),
+        load()
     );
     page += "| workload | dtype | shape | axes | lives in | ms | GB/s | share | x numpy | x jax | plan | verified |\n";
     page += "|---|---|---|---|---|---:|---:|---:|---:|---:|---|---|\n";
@@ -147,6 +151,12 @@ fn row(page: &mut String, machine: &Machine, outcome: &Outcome) {
         ratio("jax"),
         found["plan"].as_str().unwrap_or_default(),
     );
+}
+
+/// What the system says of programs that wanted to run in the last five minutes.
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').nth(1).unwrap_or("unknown").to_owned()
 }
 
 /// Workloads below the wanted share, or slower than a peer.
