@@ -18,7 +18,9 @@ use crate::stmt::Stmt;
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let place = Place { analyzer: Analyzer::new(), ranges: HashMap::new(), certain: true };
-    Walk { form: kernel.form, report }.stmt(&kernel.body, &place);
+    let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
+    let spans = strided.map(|b| (b.data.id(), span(b))).collect();
+    Walk { form: kernel.form, spans, report }.stmt(&kernel.body, &place);
 }
 
 /// What is known at a statement.
@@ -54,6 +56,9 @@ impl Place {
 
 struct Walk<'r, 'k> {
     form: Form,
+    /// Elements from the first to past the last of parameters with strides, by their pointers. The printed size of
+    /// their one-dimensional aliases says nothing: it is 0 for a broadcast view.
+    spans: HashMap<VarId, Option<i128>>,
     report: &'r mut Report<'k>,
 }
 
@@ -138,7 +143,10 @@ impl<'k> Walk<'_, 'k> {
 
     fn access(&mut self, stmt: &'k Stmt, buffer: &Buffer, indices: &[Expr], place: &Place) {
         let sizes: Vec<Option<i128>> = match self.form {
-            Form::Flat => vec![flat_size(buffer)],
+            Form::Flat => vec![match self.spans.get(&buffer.data.id()) {
+                Some(span) => *span,
+                None => flat_size(buffer),
+            }],
             Form::Nest | Form::Tiled => buffer.shape.iter().map(Expr::as_int).collect(),
         };
         for (index, size) in indices.iter().zip(sizes) {
@@ -165,6 +173,19 @@ fn flat_size(buffer: &Buffer) -> Option<i128> {
         return None;
     }
     buffer.shape.iter().try_fold(1i128, |size, extent| size.checked_mul(extent.as_int()?))
+}
+
+/// Elements from the first to past the last of a buffer of constant extents and strides that runs forwards.
+fn span(buffer: &Buffer) -> Option<i128> {
+    let mut last = 0i128;
+    for (extent, stride) in buffer.shape.iter().zip(&buffer.strides) {
+        let (extent, stride) = (extent.as_int()?, stride.as_int().filter(|s| *s >= 0)?);
+        if extent == 0 {
+            return Some(0);
+        }
+        last = last.checked_add((extent - 1).checked_mul(stride)?)?;
+    }
+    Some(last + 1)
 }
 
 /// A value outside `[0, size)` that the index certainly takes, or that bounds all the values it takes.

@@ -205,6 +205,11 @@ fn loop_and_bound_cases() -> Vec<Case> {
         };
         flat(&[&a, &s], Stmt::store(&a, [c(0)], value))
     };
+    let strided = |stride: i32, index: i32| {
+        let whole = array("M", &[c(3), c(2)]).derive(|b| b.strides = vec![c(stride), c(1)]);
+        let alias = whole.derive(|b| (b.shape, b.strides) = (vec![c(stride * 3)], Vec::new()));
+        flat(&[&whole], Stmt::store(&alias, [c(index)], f(0.0)))
+    };
     let rows = array("M", &[c(2), c(4)]);
     let row = |index: i32| kernel(Form::Nest, &[&rows], Stmt::store(&rows, [c(index), c(3)], f(0.0)));
     vec![
@@ -218,6 +223,10 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
         ("V12", "two loops that fit", nested(4), &[]),
         ("V12", "two loops that do not", nested(5), &["V12"]),
+        ("V12", "last of a broadcast view, whose alias has size 0", strided(0, 1), &[]),
+        ("V12", "past a broadcast view", strided(0, 2), &["V12"]),
+        ("V12", "last of overlapping rows, past the size of the alias", strided(1, 3), &[]),
+        ("V12", "past overlapping rows", strided(1, 4), &["V12"]),
         ("V12", "vector to the end", vector(4), &[]),
         ("V12", "vector past the end", vector(5), &["V12"]),
         ("V12", "arm that is not evaluated", lazy(false), &[]),
