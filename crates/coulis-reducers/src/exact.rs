@@ -56,14 +56,21 @@ pub type ExactFn = fn(&Case) -> Result<Vec<Exact>, Refused>;
 
 /// The exact results of a row of elements, in order of position; each element has one value an input.
 pub fn reference(entry: &Entry, request: &Request, row: &[Vec<Value>]) -> Result<Vec<Exact>, Refused> {
+    let row = row.iter().enumerate().map(|(i, e)| (i as i64, e.clone())).collect();
+    reference_at(entry, request, row)
+}
+
+/// As [`reference`], of elements with their positions, ascending: what a mask leaves of a row.
+pub fn reference_at(
+    entry: &Entry,
+    request: &Request,
+    row: Vec<(i64, Vec<Value>)>,
+) -> Result<Vec<Exact>, Refused> {
     let takes_part = |e: &Vec<Value>| request.nan == NanPolicy::Propagate || !e.iter().any(|v| v.is_nan());
-    let kept: Vec<(usize, &Vec<Value>)> = row.iter().enumerate().filter(|(_, e)| takes_part(e)).collect();
-    let case = Case {
-        request,
-        elements: kept.iter().map(|(_, e)| (*e).clone()).collect(),
-        positions: kept.iter().map(|(i, _)| *i as i64).collect(),
-        dropped: row.len() - kept.len(),
-    };
+    let n = row.len();
+    let (positions, elements): (Vec<i64>, Vec<Vec<Value>>) =
+        row.into_iter().filter(|(_, e)| takes_part(e)).unzip();
+    let case = Case { request, dropped: n - positions.len(), elements, positions };
     (entry.exact)(&case)
 }
 

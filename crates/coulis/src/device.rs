@@ -1,6 +1,5 @@
 //! Choosing and holding devices.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
@@ -38,9 +37,17 @@ impl Opened {
     }
 }
 
-/// The device of a request; opened once a process for each number of threads.
+/// Devices that were opened, by the way to run and the number of threads.
+type Table = Vec<(CpuKind, usize, Arc<Opened>)>;
+
+/// The device of a request; opened once a process for each way to run and number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
-    open_cpu(&request.device, request.threads, CpuKind::Auto)
+    let kind = match request.device {
+        DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Cuda(_) => CpuKind::Auto,
+        DeviceChoice::CpuCompiled => CpuKind::Compiled,
+        DeviceChoice::CpuExecuted => CpuKind::Executed,
+    };
+    open_cpu(&request.device, request.threads, kind)
 }
 
 /// The CPU, where the choice allows it; opened once a process for each kind and number of threads.
@@ -52,18 +59,17 @@ pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) ->
     if threads == Some(0) {
         return Err(Error::user("reduce/threads", "the number of threads is to be at least 1, got 0"));
     }
-    type Table = HashMap<(usize, bool), Arc<Opened>>;
     static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let key = (threads.unwrap_or_else(cores), kind == CpuKind::Executed);
+    let threads = threads.unwrap_or_else(cores);
     let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = table.get(&key) {
+    if let Some((_, _, found)) = table.iter().find(|(k, n, _)| (*k, *n) == (kind, threads)) {
         return Ok(found.clone());
     }
-    let options = CpuOptions { kind, n_threads: Some(key.0), ..CpuOptions::default() };
+    let options = CpuOptions { kind, n_threads: Some(threads), ..CpuOptions::default() };
     let (device, notice) = Cpu::open(&options)?;
     let notices = notice.iter().map(ToString::to_string).collect();
     let opened = Arc::new(Opened { target: device.target(), device, notices });
-    table.insert(key, opened.clone());
+    table.push((kind, threads, opened.clone()));
     Ok(opened)
 }

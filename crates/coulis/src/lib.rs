@@ -8,6 +8,7 @@
 
 pub mod bench;
 mod device;
+mod empty;
 mod error;
 mod function;
 mod inside;
@@ -16,6 +17,7 @@ pub mod reduce;
 mod request;
 pub mod text;
 mod trace;
+mod verify;
 
 pub use coulis_io::{
     Array, RawSpec, ReadError, ReadOptions, Scalar, WriteError, keys, read, read_all, write_npy, write_npz,
@@ -27,6 +29,7 @@ pub use error::{Error, Owner};
 pub use function::{Arguments, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
+pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.
 pub mod te {

@@ -17,6 +17,8 @@ use crate::error::Error;
 use crate::pipeline::{Lowered, Route, compile_schedule};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 
+pub use crate::verify::verify;
+
 /// A checked request: what is folded, and what becomes of it.
 pub struct Call {
     pub(crate) entries: Vec<&'static Entry>,
@@ -83,7 +85,24 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         spec.reducer.step = None;
         spec.reducer.step_needs_ascending = false;
     }
+    refuse_untold_positions(&entries, &product, &spec)?;
     Ok(Call { entries, product, spec, reducer_request, names })
+}
+
+/// Outputs without elements are known by a position of -1, which the type must tell from positions.
+fn refuse_untold_positions(entries: &[&Entry], product: &Product, spec: &Spec) -> Result<(), Error> {
+    let may_be_empty = spec.mask || spec.reducer.nan == NanPolicy::Ignore;
+    for (entry, part) in entries.iter().zip(&product.parts).filter(|(e, _)| e.empty_index_is_error()) {
+        let dtype = spec.outputs[part.results.end - 1].dtype;
+        if may_be_empty && !crate::empty::tells_positions(dtype, spec.problem.reduce_len) {
+            let message = format!(
+                "`{}` of masked elements cannot be stored as {dtype}, which does not tell positions below {} from none; int64 does",
+                entry.name, spec.problem.reduce_len
+            );
+            return Err(Error::unsupported("reduce/dtype", message));
+        }
+    }
+    Ok(())
 }
 
 fn legal_ops() -> String {
@@ -367,7 +386,8 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
         bytes += array.n_bytes();
         results.push(NamedArray { name: name.clone(), array });
     }
-    refuse_empty_positions(&prepared.call, &results)?;
+    crate::empty::refuse_positions(&prepared.call, &results)?;
+    crate::empty::refuse_extrema(&inputs[0], request, &prepared.call, &results)?;
     Ok(Outcome {
         results,
         plan: prepared.compiled.info.clone(),
@@ -395,31 +415,4 @@ fn prior(request: &Request, name: &str, output: &OutputSpec, shape: &[i64]) -> R
         return Err(Error::user("reduce/prior", message));
     }
     Ok(prior.to_row_major()?)
-}
-
-/// A position of -1 says that no element took part, which positions have no value for.
-fn refuse_empty_positions(call: &Call, results: &[NamedArray]) -> Result<(), Error> {
-    let masked = call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore;
-    if !masked {
-        return Ok(());
-    }
-    for (entry, part) in call.entries.iter().zip(&call.product.parts) {
-        if !entry.empty_index_is_error() {
-            continue;
-        }
-        for at in part.results.clone() {
-            let array = &results[at].array;
-            let empty = array.as_slice::<i64>().and_then(|v| v.iter().position(|i| *i == -1));
-            if let Some(row) =
-                empty.filter(|_| array.dtype() == DType::I64 && !results[at].name.ends_with("value"))
-            {
-                let message = format!(
-                    "`{}` of an empty set has no position: no element takes part in output {row}",
-                    entry.name
-                );
-                return Err(Error::user("reduce/empty", message));
-            }
-        }
-    }
-    Ok(())
 }

@@ -11,8 +11,12 @@ pub enum DeviceChoice {
     /// The best there is.
     #[default]
     Auto,
-    /// The CPU.
+    /// The CPU, by compiled kernels where there is a compiler.
     Cpu,
+    /// The CPU by compiled kernels, or an error.
+    CpuCompiled,
+    /// The CPU without a compiler.
+    CpuExecuted,
     /// A CUDA device by number.
     Cuda(usize),
 }

@@ -1,195 +1,107 @@
-//! `reduce` against exact answers: every statistic, random shapes, strides, dtypes and values.
+//! `reduce` against exact answers: every statistic, every strategy, special rows, both ways to run.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod common;
 
-use coulis::{Array, DType, NanPolicy, Request};
-use coulis_io::Scalar;
-use coulis_ir::eval::Value;
-use coulis_reducers::exact::{Exact, reference, tolerance};
+use common::{Special, array, check, executed, numbers};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Request};
 
-fn value(scalar: Scalar) -> Value {
-    match scalar {
-        Scalar::Bool(v) => Value::Int(i128::from(v)),
-        Scalar::Int(v) => Value::Int(i128::from(v)),
-        Scalar::UInt(v) => Value::Int(i128::from(v)),
-        Scalar::Float(v) => Value::Float(v),
-    }
+/// Statistics of one input, a few a kernel.
+const GROUPS: [&[&str]; 6] = [
+    &["sum", "mean", "var", "min", "max"],
+    &["prod", "std", "absmax", "count"],
+    &["sumsq", "norm1", "norm2", "meansq"],
+    &["any", "all", "count_nonzero", "logsumexp"],
+    &["argmin", "argmax", "minloc"],
+    &["argmin_last", "argmax_last", "maxloc"],
+];
+
+#[test]
+fn the_groups_hold_every_statistic_of_one_input() {
+    let mut found: Vec<&str> = GROUPS.concat();
+    let mut wanted: Vec<&str> =
+        coulis::CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
 }
 
-/// An array of `dtype` from small numbers; floats keep NaN and infinities.
-fn array(dtype: DType, shape: &[i64], values: &[f64]) -> Array {
-    let n = shape.iter().product::<i64>() as usize;
-    let values = &values[..n];
-    let ints =
-        |lo: f64| values.iter().map(|v| if v.is_finite() { v.max(lo) as i64 } else { 3 }).collect::<Vec<_>>();
-    let signed = ints(-100.0);
-    let unsigned = ints(0.0);
-    match dtype {
-        DType::Bool => Array::from_bools(shape, &values.iter().map(|v| *v > 0.0).collect::<Vec<_>>()),
-        DType::I8 => Array::from_slice(shape, &signed.iter().map(|v| *v as i8).collect::<Vec<_>>()),
-        DType::I16 => Array::from_slice(shape, &signed.iter().map(|v| *v as i16).collect::<Vec<_>>()),
-        DType::I32 => Array::from_slice(shape, &signed.iter().map(|v| *v as i32).collect::<Vec<_>>()),
-        DType::I64 => Array::from_slice(shape, &signed),
-        DType::U8 => Array::from_slice(shape, &unsigned.iter().map(|v| *v as u8).collect::<Vec<_>>()),
-        DType::U16 => Array::from_slice(shape, &unsigned.iter().map(|v| *v as u16).collect::<Vec<_>>()),
-        DType::U32 => Array::from_slice(shape, &unsigned.iter().map(|v| *v as u32).collect::<Vec<_>>()),
-        DType::U64 => Array::from_slice(shape, &unsigned.iter().map(|v| *v as u64).collect::<Vec<_>>()),
-        DType::F8E4M3 => {
-            let bytes: Vec<u8> = values.iter().map(|v| coulis_ir::float8::f64_to_e4m3(*v)).collect();
-            Array::from_bytes(dtype, shape, &bytes)
-        }
-        DType::F8E5M2 => {
-            let bytes: Vec<u8> = values.iter().map(|v| coulis_ir::float8::f64_to_e5m2(*v)).collect();
-            Array::from_bytes(dtype, shape, &bytes)
-        }
-        DType::F16 => {
-            Array::from_slice(shape, &values.iter().map(|v| half::f16::from_f64(*v)).collect::<Vec<_>>())
-        }
-        DType::BF16 => {
-            Array::from_slice(shape, &values.iter().map(|v| half::bf16::from_f64(*v)).collect::<Vec<_>>())
-        }
-        DType::F32 => Array::from_slice(shape, &values.iter().map(|v| *v as f32).collect::<Vec<_>>()),
-        DType::F64 => Array::from_slice(shape, values),
-    }
-    .unwrap()
-}
+/// Shapes and axes that reach every strategy.
+const CASES: &[(&[i64], &[i64])] = &[
+    (&[], &[]),
+    (&[1], &[0]),
+    (&[7], &[0]),
+    (&[1000], &[0]),
+    (&[37, 129], &[1]),
+    (&[300, 16], &[1]),
+    (&[129, 37], &[0]),
+    (&[100, 3], &[0]),
+    (&[5, 40, 6], &[1]),
+    (&[4, 6, 8, 10], &[0, 2]),
+    (&[0, 4], &[0]),
+    (&[4, 0], &[0]),
+    (&[3, 5], &[]),
+];
 
-/// Elements of each output, in position order, by the definition of a reduction.
-fn rows(input: &Array, axes: &[usize]) -> Vec<Vec<Value>> {
-    let shape = input.shape();
-    let kept: Vec<usize> = (0..shape.len()).filter(|a| !axes.contains(a)).collect();
-    let n_out: i64 = kept.iter().map(|&a| shape[a]).product();
-    let mut rows = vec![Vec::new(); n_out as usize];
-    let mut index = vec![0i64; shape.len()];
-    for scalar in input.scalars() {
-        let at = kept.iter().fold(0, |at, &a| at * shape[a] + index[a]);
-        rows[at as usize].push(value(scalar));
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            if index[axis] < shape[axis] {
-                break;
-            }
-            index[axis] = 0;
+#[test]
+fn every_statistic_is_exact_on_every_kind_of_shape_when_executed() {
+    for (shape, axes) in CASES {
+        let n = shape.iter().product::<i64>() as usize;
+        for (ops, dtype) in GROUPS.iter().zip([DType::F32, DType::I16].iter().cycle()) {
+            let input = array(*dtype, shape, &numbers(n, Special::Zeros, 7));
+            check(&[input], &executed(ops, axes))
+                .unwrap_or_else(|why| panic!("{ops:?} {shape:?} {axes:?}: {why}"));
         }
     }
-    rows
-}
-
-fn agrees(
-    found: Value,
-    exact: &Exact,
-    bound: coulis_ir::ErrorBound,
-    n: usize,
-    dtype: DType,
-) -> Result<(), String> {
-    let want = exact.value;
-    let (f, w) = match (found, want) {
-        (Value::Int(f), Value::Int(w)) if f == w => return Ok(()),
-        (Value::Float(f), Value::Float(w)) => (f, w),
-        _ => return Err(format!("found {found:?}, exact {want:?}")),
-    };
-    let rounded = dtype.round_float(w);
-    if (f.is_nan() && w.is_nan()) || f == rounded {
-        return Ok(());
-    }
-    let error = (f - w).abs();
-    let allowed = tolerance(bound, exact, n) + coulis_reducers::exact::rounding_error(w.abs(), dtype);
-    if error <= allowed || (rounded.is_infinite() && f.is_infinite() && rounded == f) {
-        return Ok(());
-    }
-    Err(format!("found {f:e}, exact {w:e}, error {error:e}, allowed {allowed:e}"))
-}
-
-/// Runs all statistics of one input that accept the case, together, and compares each with the exact answer.
-fn check(input: &Array, axes: &[usize], nan: NanPolicy, threads: usize) -> Result<(), String> {
-    let rows = rows(input, axes);
-    let dtype = input.dtype();
-    let empty = rows.iter().any(Vec::is_empty);
-    let all_nan = nan == NanPolicy::Ignore
-        && rows.iter().any(|r| r.iter().all(|v| matches!(v, Value::Float(f) if f.is_nan())));
-    let entries: Vec<_> = coulis::CATALOGUE
-        .iter()
-        .filter(|e| e.n_inputs == 1)
-        .filter(|e| !(empty && e.empty == coulis_reducers::Empty::Refused))
-        .filter(|e| !(all_nan && e.empty_index_is_error()))
-        .collect();
-    let ops: Vec<&str> = entries.iter().map(|e| e.name).collect();
-    let axes_i: Vec<i64> = axes.iter().map(|a| *a as i64).collect();
-    let request = Request { nan, threads: Some(threads), ..Request::new(&ops).over(&axes_i) };
-    let outcome = coulis::reduce::run(std::slice::from_ref(input), &request).map_err(|e| e.to_string())?;
-    let mut results = outcome.results.iter();
-    for entry in entries {
-        let own = coulis_reducers::Request::new(&[dtype]).with_nan(nan);
-        let reducer = entry.build(&own).map_err(|e| e.to_string())?;
-        for slot in 0..reducer.results.len() {
-            let result = results.next().ok_or("a result is missing")?;
-            let found: Vec<Value> = result.array.scalars().map(value).collect();
-            if found.len() != rows.len() {
-                return Err(format!("{}: {} outputs, wanted {}", result.name, found.len(), rows.len()));
-            }
-            for (at, row) in rows.iter().enumerate() {
-                let elements: Vec<Vec<Value>> = row.iter().map(|v| vec![*v]).collect();
-                let exact =
-                    reference(entry, &own, &elements).map_err(|e| format!("{}: {e:?}", entry.name))?;
-                agrees(found[at], &exact[slot], reducer.error, row.len(), result.array.dtype()).map_err(
-                    |why| {
-                        format!(
-                            "{} of {dtype} {:?} over {axes:?}, output {at} ({}): {why}\n{}",
-                            result.name,
-                            input.shape(),
-                            outcome.plan.name,
-                            outcome.plan.trace
-                        )
-                    },
-                )?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn numbers(n: usize, special: bool, seed: u64) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..n)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let unit = (state >> 11) as f64 / (1u64 << 53) as f64;
-            match state % 97 {
-                0 if special => f64::NAN,
-                1 if special => f64::INFINITY,
-                2 if special => f64::NEG_INFINITY,
-                3 => -0.0,
-                4 => 0.0,
-                _ => (unit - 0.5) * 8.0,
-            }
-        })
-        .collect()
 }
 
 #[test]
-fn every_plan_gives_the_exact_answers() {
-    let cases: &[(&[i64], &[usize])] = &[
-        (&[], &[]),
-        (&[1], &[0]),
-        (&[7], &[0]),
-        (&[1000], &[0]),
-        (&[37, 129], &[1]),
-        (&[300, 16], &[1]),
-        (&[129, 37], &[0]),
-        (&[100, 3], &[0]),
-        (&[5, 40, 6], &[1]),
-        (&[4, 6, 8, 10], &[0, 2]),
-        (&[0, 4], &[0]),
-        (&[4, 0], &[0]),
-        (&[3, 5], &[]),
+fn a_mask_that_leaves_nothing_is_refused_by_extrema_alone() {
+    let input = array(DType::F32, &[3, 4], &numbers(12, Special::Zeros, 3));
+    let mask = Array::from_bools(&[3, 1], &[true, false, true]).unwrap();
+    let masked = |ops: &[&str]| Request { where_: Some(mask.clone()), ..executed(ops, &[1]) };
+    for op in ["min", "max", "absmax", "argmin", "argmax", "argmin_last", "argmax_last", "minloc", "maxloc"] {
+        let error = coulis::reduce::run(std::slice::from_ref(&input), &masked(&[op])).unwrap_err();
+        assert_eq!((error.owner, error.code), (coulis::Owner::User, "reduce/empty"), "{op}");
+        assert!(error.message.contains("output 1"), "{}", error.message);
+    }
+    check(std::slice::from_ref(&input), &masked(&["sum", "mean", "count", "any", "prod"])).unwrap();
+}
+
+#[test]
+fn a_row_of_the_identity_is_not_an_empty_row() {
+    let input = Array::from_slice(&[2, 2], &[f32::INFINITY, f32::INFINITY, 1.0, 2.0]).unwrap();
+    let mask = Array::from_bools(&[2, 2], &[true, false, true, true]).unwrap();
+    let request = Request { where_: Some(mask), ..executed(&["min"], &[1]) };
+    let outcome = coulis::reduce::run(&[input], &request).unwrap();
+    assert_eq!(outcome.results[0].array.as_slice::<f32>(), Some(&[f32::INFINITY, 1.0][..]));
+}
+
+#[test]
+fn extrema_of_nothing_but_nan_are_nan_when_nan_is_ignored() {
+    let input = Array::from_slice(&[2, 2], &[f32::NAN, f32::NAN, 1.0, f32::NAN]).unwrap();
+    for mask in [None, Some(Array::from_bools(&[2, 2], &[true, false, true, true]).unwrap())] {
+        let request =
+            Request { nan: NanPolicy::Ignore, where_: mask, ..executed(&["min", "max", "absmax"], &[1]) };
+        check(std::slice::from_ref(&input), &request).unwrap();
+    }
+}
+
+/// Shape, axes, statistics and type of a case.
+type Compiled<'a> = (&'a [i64], &'a [i64], &'a [&'a str], DType);
+
+#[test]
+fn compiled_kernels_give_the_exact_answers_too() {
+    let cases: &[Compiled] = &[
+        (&[37, 129], &[1], &["sum", "var", "max"], DType::F32),
+        (&[129, 37], &[0], &["mean", "argmin"], DType::F16),
+        (&[300, 16], &[1], &["logsumexp", "any"], DType::F32),
+        (&[5, 40, 6], &[1], &["maxloc", "norm2"], DType::I16),
+        (&[1000], &[0], &["sum", "prod"], DType::U8),
     ];
-    for (shape, axes) in cases {
+    for (shape, axes, ops, dtype) in cases {
         let n = shape.iter().product::<i64>() as usize;
-        for dtype in [DType::F32, DType::I16] {
-            let input = array(dtype, shape, &numbers(n, false, 7));
-            check(&input, axes, NanPolicy::Propagate, 2).unwrap();
-        }
+        let input = array(*dtype, shape, &numbers(n, Special::Zeros, 5));
+        let request = Request { device: DeviceChoice::Auto, ..executed(ops, axes) };
+        check(&[input], &request).unwrap_or_else(|why| panic!("{ops:?} {shape:?} {axes:?}: {why}"));
     }
 }
