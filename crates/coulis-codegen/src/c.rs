@@ -13,9 +13,11 @@ mod deps;
 pub mod helper;
 mod index;
 pub mod names;
+mod offsets;
 mod parallel;
 mod scalar;
 mod stmt;
+mod transpose;
 pub mod types;
 mod value;
 mod vector;
@@ -29,6 +31,7 @@ use crate::c::code::{Code, Lines};
 use crate::c::deps::{DepsTable, Slot};
 use crate::c::helper::{Helper, Needs};
 use crate::c::names::Namer;
+use crate::c::offsets::Offsets;
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
 use crate::{Dialect, EmitError, Options, Source};
@@ -112,6 +115,7 @@ pub struct Walker<'a> {
     namer: Namer,
     defs: Definitions<'a>,
     deps: DepsTable,
+    offsets: Offsets,
     /// Finished bodies of parallel loops.
     functions: String,
     entry: String,
@@ -135,6 +139,7 @@ pub fn emit_kernel(kernel: &Kernel, dialect: &dyn Dialect, options: Options) -> 
             text: String::new(),
         },
         deps: DepsTable::default(),
+        offsets: Offsets::default(),
         functions: String::new(),
         entry,
         f: Frame { lines: Lines::in_function(), ..Frame::default() },
@@ -169,6 +174,7 @@ fn free_vars(kernel: &Kernel) -> Vec<Var> {
 impl Walker<'_> {
     fn kernel(mut self) -> Result<Source, EmitError> {
         let body = index::expand(self.kernel.body.clone());
+        self.offsets = Offsets::of(&body);
         let scalars = free_vars(self.kernel);
         let mut buffers = Vec::new();
         let used = deps::captures(&body, &Var::new("", DType::I64));
@@ -229,6 +235,9 @@ impl Walker<'_> {
     fn value(&mut self, expr: &Expr) -> Result<Val, EmitError> {
         if let Some(known) = self.known(expr) {
             return Ok(known);
+        }
+        if let Some(val) = self.transposed(expr)? {
+            return Ok(val);
         }
         let val = if expr.lanes() == 1 { self.scalar(expr)? } else { self.vector(expr)? };
         if self.f.inline > 0 || !self.deserves_name(expr, &val) {

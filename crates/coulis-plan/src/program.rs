@@ -1,7 +1,7 @@
 //! The tensor expression of a reduction: one fold into a state, one element-wise compute from the state to results.
 //!
 //! Extents and strides are symbols, so that one kernel serves every shape of a kind; the planner makes a constant of
-//! what the loop nest hangs on (short extents, unit and broadcast strides).
+//! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::{DType, Expr, Reducer, Var};
@@ -67,12 +67,21 @@ fn constant(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I64)
 }
 
-/// Strides that the kernel may count on are constants; others are symbols bound at the call.
-fn stride_expr(stride: i64) -> Expr {
-    match stride {
-        0 | 1 => constant(stride),
-        _ => Var::new("stride", DType::I64).expr(),
+/// The stride of an array along dimension `d` where the kernel may count on it: 0, 1, or that of an array without
+/// gaps around the next dimension, whose extent is a constant. A row of 4 neighbours is followed by the next at 4.
+pub fn fixed_stride(dims: &[Dim], constant_extents: &[bool], array: usize, d: usize) -> Option<i64> {
+    let stride = dims[d].strides[array];
+    if matches!(stride, 0 | 1) {
+        return Some(stride);
     }
+    let next = dims.get(d + 1).filter(|_| constant_extents.get(d + 1) == Some(&true))?;
+    let inner = fixed_stride(dims, constant_extents, array, d + 1)?;
+    (inner.checked_mul(next.extent) == Some(stride)).then_some(stride)
+}
+
+/// A stride that the kernel counts on is a constant; others are symbols bound at the call.
+fn stride_expr(fixed: Option<i64>) -> Expr {
+    fixed.map_or_else(|| Var::new("stride", DType::I64).expr(), constant)
 }
 
 /// Makes the program. `constant_extents[d]` says that the extent of dimension `d` is written into the kernel.
@@ -92,7 +101,8 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
         })
         .collect();
     let placeholder = |array: usize, dtype: DType, name: &str| {
-        let strides: Vec<Expr> = dims.iter().map(|d| stride_expr(d.strides[array])).collect();
+        let fixed = |d| fixed_stride(dims, constant_extents, array, d);
+        let strides: Vec<Expr> = (0..dims.len()).map(|d| stride_expr(fixed(d))).collect();
         coulis_tensor::placeholder_strided(&extents, &strides, dtype, name)
     };
     let mut inputs = Vec::new();
@@ -131,7 +141,7 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
     let out_strides: Vec<Expr> = kept
         .iter()
         .map(|&d| match dims[d].role {
-            Role::Kept { out_stride } => stride_expr(out_stride),
+            Role::Kept { out_stride } => stride_expr(matches!(out_stride, 0 | 1).then_some(out_stride)),
             Role::Reduced { .. } => constant(0),
         })
         .collect();
@@ -247,5 +257,25 @@ impl Spec {
             .iter()
             .map(|o| ArrayInfo { dtype: o.dtype, shape: shape.clone(), strides: strides.clone() })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stride_is_fixed_by_the_constant_row_below_it() {
+        let dim = |extent, strides: [i64; 2]| Dim {
+            extent,
+            strides: strides.to_vec(),
+            role: Role::Reduced { position_stride: 1 },
+        };
+        let dims = [dim(9, [400, 400]), dim(100, [4, 8]), dim(4, [1, 1])];
+        let fixed = |constant: [bool; 3], array| [0, 1, 2].map(|d| fixed_stride(&dims, &constant, array, d));
+        assert_eq!(fixed([false, false, true], 0), [None, Some(4), Some(1)]);
+        assert_eq!(fixed([false, false, true], 1), [None, None, Some(1)], "rows with gaps");
+        assert_eq!(fixed([false, false, false], 0), [None, None, Some(1)]);
+        assert_eq!(fixed([false, true, true], 0), [Some(400), Some(4), Some(1)]);
     }
 }

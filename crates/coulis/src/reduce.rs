@@ -264,13 +264,15 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
     use std::fmt::Write;
     let spec = &call.spec;
     let mut key = String::new();
-    for (dim, constant) in spec.problem.dims.iter().zip(constant) {
-        let classes: Vec<i64> = dim.strides.iter().map(|s| if matches!(s, 0 | 1) { *s } else { 2 }).collect();
+    let dims = &spec.problem.dims;
+    for (d, (dim, is_constant)) in dims.iter().zip(constant).enumerate() {
+        let classes: Vec<Option<i64>> =
+            (0..dim.strides.len()).map(|array| coulis_plan::fixed_stride(dims, constant, array, d)).collect();
         let (kind, stride) = match dim.role {
             Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
             Role::Reduced { position_stride } => ('k', position_stride),
         };
-        let extent = if *constant { dim.extent } else { -1 };
+        let extent = if *is_constant { dim.extent } else { -1 };
         let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
     }
     let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();

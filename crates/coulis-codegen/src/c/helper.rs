@@ -38,6 +38,12 @@ pub enum Helper {
     Piece(VTy, u32, u32),
     /// Two vectors of that type as one.
     Concat(VTy),
+    /// Lanes of two vectors by turns, in each block of that many lanes: those of the block's first half, or (`true`)
+    /// of its second.
+    Zip(VTy, u32, bool),
+    /// Every other lane of two vectors, from lane 0 or (`true`) 1: in each block of that many lanes those of the
+    /// first vector, then those of the second. The opposite of `Zip`.
+    Unzip(VTy, u32, bool),
     /// Lane by lane conversion by C's rules, from the first type to the second; in range or rounded to nearest.
     Convert(VTy, CTy),
     /// Float to integer that truncates and saturates; NaN gives 0.
@@ -64,6 +70,8 @@ impl Helper {
     pub fn name(&self) -> String {
         let lanes = |n: &u32| if *n == 0 { String::new() } else { format!("x{n}") };
         let short = |d: &DType| d.short_name();
+        let blocks =
+            |v: &VTy, block: u32| if block == v.lanes { String::new() } else { format!("_by{block}") };
         match self {
             Helper::Load(d, n) => format!("cx_load_{}{}", short(d), lanes(n)),
             Helper::Store(d, n) => format!("cx_store_{}{}", short(d), lanes(n)),
@@ -73,6 +81,12 @@ impl Helper {
             Helper::Max(v) => format!("cx_max_{}", v.name()),
             Helper::Piece(v, of, index) => format!("cx_piece{index}_of{of}_{}", v.name()),
             Helper::Concat(v) => format!("cx_concat_{}", v.name()),
+            Helper::Zip(v, block, high) => {
+                format!("cx_zip_{}_{}{}", if *high { "high" } else { "low" }, v.name(), blocks(v, *block))
+            }
+            Helper::Unzip(v, block, odd) => {
+                format!("cx_unzip_{}_{}{}", if *odd { "odd" } else { "even" }, v.name(), blocks(v, *block))
+            }
             Helper::Convert(v, to) => format!("cx_convert_{}_{}", v.name(), to.name()),
             Helper::Saturate(v, to) => format!("cx_saturate_{}_{}", v.name(), to.name()),
             Helper::Round(v, d) => format!("cx_round_{}_{}", v.name(), short(d)),

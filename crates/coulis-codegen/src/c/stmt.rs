@@ -68,7 +68,10 @@ impl Walker<'_> {
             self.f.lines.statement(&format!("const {spelled} {name} = {}", part.code.text));
             part.code = Code::primary(name);
         }
-        self.forget_var(var.id());
+        // What uses a variable of one value may have been named before the variable was.
+        if !self.offsets.is_known(var.id()) {
+            self.forget_var(var.id());
+        }
         self.f.vars.insert(var.id(), val);
         Ok(())
     }

@@ -142,6 +142,8 @@ impl Dialect for C {
             Helper::Fail => Ok(memory::FAIL.to_owned()),
             Helper::Piece(piece, of, index) => Ok(convert::piece(piece, of, index, needs)),
             Helper::Concat(half) => Ok(convert::concat(half, needs)),
+            Helper::Zip(ty, block, high) => Ok(convert::zip(ty, block, high, needs)),
+            Helper::Unzip(ty, block, odd) => Ok(convert::unzip(ty, block, odd, needs)),
             Helper::Convert(from, to) => Ok(convert::convert(from, to, needs)),
             Helper::Saturate(from, to) => convert::saturate(from, to, needs),
             Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),

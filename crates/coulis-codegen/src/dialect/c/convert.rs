@@ -34,6 +34,33 @@ pub fn concat(half: VTy, needs: &mut dyn Needs) -> String {
     )
 }
 
+/// Lanes of half of each block of both, by turns.
+pub fn zip(ty: VTy, block: u32, high: bool, needs: &mut dyn Needs) -> String {
+    let lanes = (0..ty.lanes).map(|lane| {
+        let (start, within) = (lane / block * block, lane % block);
+        start + within / 2 + if high { block / 2 } else { 0 } + within % 2 * ty.lanes
+    });
+    shuffle(Helper::Zip(ty, block, high), ty, lanes, needs)
+}
+
+/// Every other lane of each block of both.
+pub fn unzip(ty: VTy, block: u32, odd: bool, needs: &mut dyn Needs) -> String {
+    let lanes = (0..ty.lanes).map(|lane| {
+        let (start, twice) = (lane / block * block, lane % block * 2);
+        start + twice % block + u32::from(odd) + twice / block * ty.lanes
+    });
+    shuffle(Helper::Unzip(ty, block, odd), ty, lanes, needs)
+}
+
+fn shuffle(helper: Helper, ty: VTy, lanes: impl Iterator<Item = u32>, needs: &mut dyn Needs) -> String {
+    let (vector, name) = (needs.ty(ty), helper.name());
+    let lanes: Vec<String> = lanes.map(|lane| lane.to_string()).collect();
+    let lanes = lanes.join(", ");
+    format!(
+        "{FN} {vector} {name}({vector} a, {vector} b) {{ return __builtin_shufflevector(a, b, {lanes}); }}\n"
+    )
+}
+
 /// Lane by lane.
 pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
     let into = VTy { ty: to, ..from };
