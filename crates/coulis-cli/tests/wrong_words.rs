@@ -107,8 +107,6 @@ fn commands_that_are_not_built_yet_say_so() {
         (&["lower", "a.py", "--emit", "ptx"], "lower --emit for GPUs"),
         (&["explain", "a.py"], "explain FILE.py"),
         (&["run", "a.py", "--device", "sim"], "run --device sim"),
-        (&["devices"], "devices"),
-        (&["cache", "path"], "cache"),
         (&["tune"], "tune"),
     ] {
         refused(words, &format!("error[cli/not-built]: `coulis {command}` is not built yet"));

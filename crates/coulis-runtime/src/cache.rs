@@ -124,6 +124,48 @@ impl Cache {
     }
 }
 
+/// A compiled file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// The compiled files in a folder, by name; none where there is no folder. Other files are not listed.
+pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
+    let listing = match fs::read_dir(dir) {
+        Ok(listing) => listing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for file in listing {
+        let file = file?;
+        let name = file.file_name();
+        let stem = name.to_str().and_then(|n| n.strip_suffix(".so")).unwrap_or_default();
+        let meta = file.metadata()?;
+        if stem.len() == 64 && stem.bytes().all(|b| b.is_ascii_hexdigit()) && meta.is_file() {
+            found.push(Entry { path: file.path(), bytes: meta.len() });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Removes the compiled files of a folder, and says which there were. Processes that run one go on with it.
+pub fn clear(dir: &Path) -> io::Result<Vec<Entry>> {
+    let found = entries(dir)?;
+    for entry in &found {
+        match fs::remove_file(&entry.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
 fn at_io(kernel: &str, source: io::Error) -> RuntimeError {
     RuntimeError::CompileIo { kernel: kernel.to_owned(), source }
 }

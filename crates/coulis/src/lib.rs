@@ -12,6 +12,7 @@ mod empty;
 mod error;
 mod function;
 mod inside;
+pub mod machine;
 mod pipeline;
 pub mod reduce;
 mod request;

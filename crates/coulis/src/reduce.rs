@@ -239,8 +239,9 @@ fn schedule(
 fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
     let choice = coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))?;
     let key = format!(
-        "{}|{}|{:?}|{}|{:?}",
+        "{}|{}|{}|{:?}|{}|{:?}",
         device.name(),
+        device.target().n_threads,
         choice.strategy.name,
         choice.sketch,
         kernel_key(call, &choice.sketch.constant),

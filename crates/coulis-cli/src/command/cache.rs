@@ -1,6 +1,10 @@
-//! `coulis cache [ls|clear|path]`: the folder of compiled kernels. Not built yet.
+//! `coulis cache [ls|clear|path]`: the folder of compiled kernels.
 
-use crate::failure::{Failure, not_built};
+use coulis::Error;
+use coulis::machine::{CacheEntry, cache_dir, cache_entries, clear_cache};
+
+use crate::failure::Failure;
+use crate::output::answer;
 
 /// What to do with the cache.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -22,7 +26,22 @@ pub struct Args {
     action: Action,
 }
 
-/// Refuses: not built yet.
-pub fn run(_args: &Args) -> Result<(), Failure> {
-    Err(not_built("cache"))
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match args.action {
+        Action::Path => match cache_dir() {
+            Some(dir) => answer(&format!("{}\n", dir.display())),
+            None => Err(Error::user("cache", "there is no cache folder").into()),
+        },
+        Action::Ls => {
+            let entries = cache_entries()?;
+            let line = |e: &CacheEntry| format!("{:>10}  {}\n", e.bytes, e.path.display());
+            answer(&format!("{}{}", entries.iter().map(line).collect::<String>(), total("", &entries)))
+        }
+        Action::Clear => answer(&total("removed ", &clear_cache()?)),
+    }
+}
+
+fn total(verb: &str, entries: &[CacheEntry]) -> String {
+    format!("{verb}{} kernels, {} bytes\n", entries.len(), entries.iter().map(|e| e.bytes).sum::<u64>())
 }

@@ -1,13 +1,36 @@
-//! `coulis devices`: devices, compilers, and where they were looked for. Not built yet.
+//! `coulis devices`: devices, compilers, and where they were looked for.
 
-use crate::failure::{Failure, not_built};
+use coulis::machine::{Machine, machine};
+
+use crate::failure::Failure;
+use crate::output::answer;
 
 /// Arguments of `devices`: none.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  coulis devices")]
 pub struct Args {}
 
-/// Refuses: not built yet.
+/// Runs the command.
 pub fn run(_args: &Args) -> Result<(), Failure> {
-    Err(not_built("devices"))
+    answer(&as_text(&machine()?))
+}
+
+fn as_text(machine: &Machine) -> String {
+    let mut lines = vec![("device".to_owned(), machine.device.clone())];
+    match &machine.compiler {
+        Ok((command, version)) => {
+            lines.push(("C compiler".to_owned(), command.clone()));
+            lines.push(("version".to_owned(), version.clone()));
+        }
+        Err(why) => lines.push(("C compiler".to_owned(), why.clone())),
+    }
+    for (name, value) in &machine.variables {
+        lines.push(((*name).to_owned(), value.clone().unwrap_or_else(|| "not set".to_owned())));
+    }
+    lines.push(("threads".to_owned(), machine.threads.to_string()));
+    lines.push(("vector bytes".to_owned(), machine.vector_bytes.to_string()));
+    let cache = machine.cache.as_ref().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
+    lines.push(("cache".to_owned(), cache));
+    lines.push(("CUDA".to_owned(), machine.cuda.clone()));
+    lines.iter().map(|(name, value)| format!("{name:<13} {value}\n")).collect()
 }

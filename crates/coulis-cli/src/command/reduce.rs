@@ -1,15 +1,15 @@
 //! `coulis reduce FILE --ops LIST [--axis LIST] [...]`: statistics of an array file, in one read.
 //!
 //! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file, and to
-//! standard output only when `--format` asks for it. `--verify` is not built yet. `--plan` prints the schedule trace and runs
+//! standard output only when `--format` asks for it. `--verify` compares each output with the exact one. `--plan` prints the schedule trace and runs
 //! nothing; an edited trace runs by `--replay`.
 
 use std::path::{Path, PathBuf};
 
-use coulis::reduce::{array_info, plan, run as reduce};
-use coulis::{Array, ArrayInfo, Error, Outcome, write_npy, write_npz};
+use coulis::reduce::{array_info, plan, run as reduce, verify};
+use coulis::{Array, ArrayInfo, Error, Outcome, VerifyReport, write_npy, write_npz};
 
-use crate::failure::{Failure, not_built};
+use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, Input, present};
 use crate::progress::with_progress;
@@ -41,7 +41,7 @@ pub struct Args {
     /// Write the results to a file; .npy takes one result, .npz any number by name
     #[arg(long, value_name = "FILE.npy|.npz")]
     out: Option<PathBuf>,
-    /// Compare with the exact reference (not built yet)
+    /// Compare every output with the exact one; exit code 1 when one is wrong
     #[arg(long)]
     verify: bool,
     /// Print the schedule trace and run nothing
@@ -51,9 +51,6 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.verify {
-        return Err(not_built("reduce --verify"));
-    }
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
     let request = args.request.request(&args.ops)?;
     let inputs = args.request.inputs()?;
@@ -72,7 +69,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         None => answer(&present(args.format.unwrap_or(Format::Table), &input_of(&inputs), &outcome))?,
     }
+    if args.verify {
+        let report = with_progress("verifying", || verify(&inputs, &request, &outcome))?;
+        eprint!("{}", verified(&report));
+        if !report.is_right() {
+            let text = "a result is further from the exact one than its bound allows";
+            return Err(Failure::Refuted(text.to_owned()));
+        }
+    }
     Ok(())
+}
+
+/// A line a result: its largest error, and the first output that is wrong.
+fn verified(report: &VerifyReport) -> String {
+    let mut text = String::new();
+    for result in &report.results {
+        text += &format!(
+            "verified {}: {} outputs, at most {} ulp, {:.3} of the bound ({})\n",
+            result.name, result.n_checked, result.max_ulp, result.worst, result.bound
+        );
+        if let Some(wrong) = &result.refuted {
+            text += &format!(
+                "refuted {}: output {} is {}, exact {}, allowed error {:e}\n",
+                result.name, wrong.output, wrong.found, wrong.exact, wrong.allowed
+            );
+        }
+    }
+    text + &report.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>()
 }
 
 /// What the presentation needs of the first input.

@@ -1,0 +1,74 @@
+//! What `devices`, `cache` and `reduce --verify` say.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
+mod runner;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use runner::Folder;
+
+fn coulis(words: &[&str], cache: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_coulis"))
+        .args(words)
+        .env("COULIS_CACHE_DIR", cache)
+        .env("COULIS_CC", "/nonexistent")
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn answer(words: &[&str], cache: &Path) -> String {
+    let output = coulis(words, cache);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_cache_lists_and_clears_compiled_kernels_and_nothing_else() {
+    let folder = Folder::new("machine-cache");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let dir = root.join("cpu");
+    assert_eq!(answer(&["cache", "path"], root), format!("{}\n", dir.display()));
+    assert_eq!(answer(&["cache"], root), "0 kernels, 0 bytes\n");
+    std::fs::create_dir(&dir).unwrap();
+    let kernel = dir.join(format!("{}.so", "0a".repeat(32)));
+    std::fs::write(&kernel, b"12345").unwrap();
+    std::fs::write(dir.join("notes.so"), b"mine").unwrap();
+    let listed = answer(&["cache", "ls"], root);
+    assert!(
+        listed.contains(kernel.to_str().unwrap()) && listed.ends_with("1 kernels, 5 bytes\n"),
+        "{listed}"
+    );
+    assert_eq!(answer(&["cache", "clear"], root), "removed 1 kernels, 5 bytes\n");
+    assert!(!kernel.exists() && dir.join("notes.so").exists());
+}
+
+#[test]
+fn devices_says_why_there_is_no_compiler_and_where_the_cache_is() {
+    let folder = Folder::new("machine-devices");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let text = answer(&["devices"], root);
+    for want in ["cpu_exec", "`/nonexistent` of COULIS_CC does not run", "threads", "not built yet"] {
+        assert!(text.contains(want), "{want}:\n{text}");
+    }
+    assert!(text.contains(root.to_str().unwrap().trim_end_matches('/')), "{text}");
+}
+
+#[test]
+fn a_verified_reduction_says_so_for_each_result() {
+    let folder = Folder::new("machine-verify");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let words = ["reduce", "examples/data/iris.npy", "--ops", "mean,maxloc", "--axis", "0", "--verify"];
+    let output = coulis(&words, root);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for name in ["mean", "maxloc.value", "maxloc.index"] {
+        assert!(said.contains(&format!("verified {name}: 4 outputs")), "{said}");
+    }
+}
