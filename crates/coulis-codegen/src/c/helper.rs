@@ -19,6 +19,37 @@ pub enum Division {
     FloorMod,
 }
 
+/// Comparisons; all but `Ne` are false of NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Comparison {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+impl Comparison {
+    /// C's operator.
+    pub const fn operator(self) -> &'static str {
+        match self {
+            Comparison::Eq => "==",
+            Comparison::Ne => "!=",
+            Comparison::Lt => "<",
+            Comparison::Le => "<=",
+            Comparison::Gt => ">",
+            Comparison::Ge => ">=",
+        }
+    }
+}
+
 /// One helper function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Helper {
@@ -26,8 +57,12 @@ pub enum Helper {
     Load(DType, u32),
     /// Writes a vector at a pointer; the value has the carrier's type, for bools a byte mask.
     Store(DType, u32),
-    /// The scalar in every lane.
+    /// The scalar in every lane; a scalar bool for masks.
     Splat(VTy),
+    /// The mask of a comparison of two vectors.
+    Compare(Comparison, VTy),
+    /// A lane of a mask as a scalar bool.
+    Lane(VTy),
     /// `mask ? a : b` by lanes; the mask has the shape of the operands.
     Select(VTy),
     /// `a < b ? a : b`.
@@ -76,6 +111,18 @@ impl Helper {
             Helper::Load(d, n) => format!("cx_load_{}{}", short(d), lanes(n)),
             Helper::Store(d, n) => format!("cx_store_{}{}", short(d), lanes(n)),
             Helper::Splat(v) => format!("cx_splat_{}", v.name()),
+            Helper::Compare(comparison, v) => {
+                let kind = match comparison {
+                    Comparison::Eq => "eq",
+                    Comparison::Ne => "ne",
+                    Comparison::Lt => "lt",
+                    Comparison::Le => "le",
+                    Comparison::Gt => "gt",
+                    Comparison::Ge => "ge",
+                };
+                format!("cx_{kind}_{}", v.name())
+            }
+            Helper::Lane(v) => format!("cx_lane_{}", v.name()),
             Helper::Select(v) => format!("cx_select_{}", v.name()),
             Helper::Min(v) => format!("cx_min_{}", v.name()),
             Helper::Max(v) => format!("cx_max_{}", v.name()),

@@ -175,6 +175,9 @@ impl Walker<'_> {
                 let double = odd(self, source, code)?;
                 odd(self, CTy::F64, double)?
             }
+            CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => {
+                return Err(self.bad_shape("a scalar", source.name()));
+            }
         };
         self.rounded(single, to)
     }

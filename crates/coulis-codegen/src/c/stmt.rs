@@ -240,9 +240,13 @@ impl Walker<'_> {
                 let val = self.declare_val(&val);
                 let lanes = val.parts.iter().flat_map(|p| (0..p.lanes).map(move |lane| (p, lane)));
                 for ((part, lane), place) in lanes.zip(&places) {
-                    let mask = buffer.dtype == DType::Bool;
-                    let text = format!("{}[{lane}]{}", part.code.text, if mask { " & 1" } else { "" });
-                    self.store_element(buffer, place, &Code::primary(text))?;
+                    let element = if buffer.dtype == DType::Bool {
+                        let name = self.defs.helper(Helper::Lane(val.part_ty(part)))?;
+                        Code::call(&name, &[&part.code, &Code::primary(lane.to_string())])
+                    } else {
+                        Code::primary(format!("{}[{lane}]", part.code.text))
+                    };
+                    self.store_element(buffer, place, &element)?;
                 }
                 Ok(())
             }
@@ -348,7 +352,7 @@ impl Walker<'_> {
         for (first, slot) in slots {
             let ty = match (buffer.dtype, slot.lanes) {
                 (DType::Bool, 1) => CTy::Bool,
-                (DType::Bool, _) => CTy::signed(slot.mask_bytes),
+                (DType::Bool, _) => CTy::mask(slot.mask_bytes),
                 _ => CTy::carrier(buffer.dtype),
             };
             let hint = format!("{}_{first}", pointer.name);

@@ -2,7 +2,8 @@
 //!
 //! `float16`, `bfloat16` and the 8-bit floats live in memory only: their values are carried as `f32` that a helper
 //! rounds to the narrow type after each operation, which is a single rounding since 24 bits are enough for that.
-//! A vector of bools is a mask: signed integers, 0 or -1, as wide as what was compared.
+//! A vector of bools is a mask, as wide as what was compared: signed integers, 0 or -1, unless the dialect has
+//! better. Text applies `&`, `|`, `^` and `~` to masks; anything else is a helper's work.
 
 use coulis_ir::DType;
 
@@ -31,6 +32,14 @@ pub enum CTy {
     F32,
     /// binary64.
     F64,
+    /// A lane of a mask of 1-byte lanes.
+    M8,
+    /// Of 2-byte lanes.
+    M16,
+    /// Of 4-byte lanes.
+    M32,
+    /// Of 8-byte lanes.
+    M64,
 }
 
 impl CTy {
@@ -72,10 +81,10 @@ impl CTy {
     /// Bytes of one lane.
     pub const fn bytes(self) -> u32 {
         match self {
-            CTy::Bool | CTy::I8 | CTy::U8 => 1,
-            CTy::I16 | CTy::U16 => 2,
-            CTy::I32 | CTy::U32 | CTy::F32 => 4,
-            CTy::I64 | CTy::U64 | CTy::F64 => 8,
+            CTy::Bool | CTy::I8 | CTy::U8 | CTy::M8 => 1,
+            CTy::I16 | CTy::U16 | CTy::M16 => 2,
+            CTy::I32 | CTy::U32 | CTy::F32 | CTy::M32 => 4,
+            CTy::I64 | CTy::U64 | CTy::F64 | CTy::M64 => 8,
         }
     }
 
@@ -93,6 +102,10 @@ impl CTy {
             CTy::U64 => "u64",
             CTy::F32 => "f32",
             CTy::F64 => "f64",
+            CTy::M8 => "m8",
+            CTy::M16 => "m16",
+            CTy::M32 => "m32",
+            CTy::M64 => "m64",
         }
     }
 
@@ -101,12 +114,27 @@ impl CTy {
         matches!(self, CTy::F32 | CTy::F64)
     }
 
+    /// Whether it is a lane of a mask.
+    pub const fn is_mask(self) -> bool {
+        matches!(self, CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64)
+    }
+
     /// Whether it is a signed integer.
     pub const fn is_signed(self) -> bool {
         matches!(self, CTy::I8 | CTy::I16 | CTy::I32 | CTy::I64)
     }
 
-    /// The signed integer of that many bytes (1, 2, 4; else 8): lanes of a mask.
+    /// A lane of a mask, of that many bytes (1, 2, 4; else 8).
+    pub const fn mask(bytes: u32) -> CTy {
+        match bytes {
+            1 => CTy::M8,
+            2 => CTy::M16,
+            4 => CTy::M32,
+            _ => CTy::M64,
+        }
+    }
+
+    /// The signed integer of that many bytes (1, 2, 4; else 8).
     pub const fn signed(bytes: u32) -> CTy {
         match bytes {
             1 => CTy::I8,
@@ -149,6 +177,11 @@ impl VTy {
 
     /// The mask type of vectors of this shape.
     pub const fn mask(self) -> VTy {
+        VTy { ty: CTy::mask(self.ty.bytes()), lanes: self.lanes }
+    }
+
+    /// Signed integers of this shape.
+    pub const fn bits(self) -> VTy {
         VTy { ty: CTy::signed(self.ty.bytes()), lanes: self.lanes }
     }
 

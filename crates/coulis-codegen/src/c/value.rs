@@ -9,7 +9,7 @@ use crate::c::types::{CTy, VTy, part_lanes};
 /// A value.
 #[derive(Clone, Debug)]
 pub struct Val {
-    /// Type of each lane; a signed integer for masks.
+    /// Type of each lane.
     pub ty: CTy,
     /// Parts in order; one of 0 lanes for a scalar.
     pub parts: Vec<Part>,
@@ -110,7 +110,8 @@ impl Walker<'_> {
     /// The scalar in every lane; `code` is evaluated once.
     pub fn splat(&mut self, ty: CTy, code: Code, lanes: u32) -> Result<Val, EmitError> {
         let widths = part_lanes(lanes, ty.bytes(), self.options.vector_bytes);
-        let code = if widths.len() > 1 { self.simple(ty, code) } else { code };
+        let scalar = if ty.is_mask() { CTy::Bool } else { ty };
+        let code = if widths.len() > 1 { self.simple(scalar, code) } else { code };
         let mut parts = Vec::new();
         for n in widths {
             let name = self.defs.helper(Helper::Splat(VTy::vector(ty, n)))?;
@@ -121,18 +122,7 @@ impl Walker<'_> {
 
     /// A mask of lanes of `bytes` bytes, all of them the scalar bool.
     pub fn splat_mask(&mut self, cond: Code, bytes: u32, lanes: u32) -> Result<Val, EmitError> {
-        let ty = CTy::signed(bytes);
-        let lane = match cond.text.as_str() {
-            "0" => Code::primary("0"),
-            "1" => Code::primary("-1"),
-            _ => Code {
-                text: format!("-({}){}", ty.name(), cond.at(crate::c::code::Prec::Unary)),
-                prec: crate::c::code::Prec::Unary,
-            },
-        };
-        let mut val = self.splat(ty, lane, lanes)?;
-        val.uniform = Some(cond);
-        Ok(val)
+        self.splat(CTy::mask(bytes), cond, lanes)
     }
 
     /// The mask with lanes of `bytes` bytes.
@@ -142,7 +132,7 @@ impl Walker<'_> {
         }
         match &mask.uniform {
             Some(cond) => self.splat_mask(cond.clone(), bytes, mask.lanes()),
-            None => self.step(mask, Step::Convert(CTy::signed(bytes))),
+            None => self.step(mask, Step::Convert(CTy::mask(bytes))),
         }
     }
 

@@ -4,7 +4,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
-use crate::c::helper::{Division, Helper, Needs as _};
+use crate::c::helper::{Comparison, Division, Helper, Needs as _};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Step, Val};
@@ -111,13 +111,12 @@ impl Walker<'_> {
                 Ok(Code::call(&name, &[a, b, &Code::primary("status")]))
             }
         };
-        let compare = |op: &'static str, prec: Prec| {
+        let compare = |comparison: Comparison| {
             move |walker: &mut Walker, v: VTy, a: &Code, b: &Code| {
-                let mask = walker.defs.ty(v.mask());
-                Ok(Code::cast(&mask, &Code::primary(format!("({})", Code::infix(op, prec, a, b).text))))
+                Ok(Code::call(&walker.defs.helper(Helper::Compare(comparison, v))?, &[a, b]))
             }
         };
-        let mask = CTy::signed(ty.bytes());
+        let mask = CTy::mask(ty.bytes());
         let float = ty.is_float();
         let val = match op {
             BinaryOp::Add => self.zip_parts(&x, &y, ty, infix("+", Prec::Sum))?,
@@ -141,12 +140,12 @@ impl Walker<'_> {
             BinaryOp::FloorMod => self.zip_parts(&x, &y, ty, divide(Division::FloorMod))?,
             BinaryOp::Min => self.zip_parts(&x, &y, ty, helper(Helper::Min))?,
             BinaryOp::Max => self.zip_parts(&x, &y, ty, helper(Helper::Max))?,
-            BinaryOp::Eq => self.zip_parts(&x, &y, mask, compare("==", Prec::Equality))?,
-            BinaryOp::Ne => self.zip_parts(&x, &y, mask, compare("!=", Prec::Equality))?,
-            BinaryOp::Lt => self.zip_parts(&x, &y, mask, compare("<", Prec::Relation))?,
-            BinaryOp::Le => self.zip_parts(&x, &y, mask, compare("<=", Prec::Relation))?,
-            BinaryOp::Gt => self.zip_parts(&x, &y, mask, compare(">", Prec::Relation))?,
-            BinaryOp::Ge => self.zip_parts(&x, &y, mask, compare(">=", Prec::Relation))?,
+            BinaryOp::Eq => self.zip_parts(&x, &y, mask, compare(Comparison::Eq))?,
+            BinaryOp::Ne => self.zip_parts(&x, &y, mask, compare(Comparison::Ne))?,
+            BinaryOp::Lt => self.zip_parts(&x, &y, mask, compare(Comparison::Lt))?,
+            BinaryOp::Le => self.zip_parts(&x, &y, mask, compare(Comparison::Le))?,
+            BinaryOp::Gt => self.zip_parts(&x, &y, mask, compare(Comparison::Gt))?,
+            BinaryOp::Ge => self.zip_parts(&x, &y, mask, compare(Comparison::Ge))?,
             BinaryOp::And | BinaryOp::Or => {
                 return Err(self.bad_shape("a logical operation", format!("operands of {}", a.dtype())));
             }
@@ -255,7 +254,7 @@ impl Walker<'_> {
             parts.push(Part { lanes: part.lanes, code: Code::call(&name, &codes) });
         }
         if intrinsic.is_predicate() {
-            return Ok(Val { ty: CTy::signed(ty.bytes()), parts, uniform: None });
+            return Ok(Val { ty: CTy::mask(ty.bytes()), parts, uniform: None });
         }
         self.round_vector(Val { ty, parts, uniform: None }, dtype)
     }
@@ -268,14 +267,13 @@ impl Walker<'_> {
         let val = self.value(a)?;
         if to == DType::Bool {
             let zero = if val.ty.is_float() { float_literal(0.0, val.ty) } else { Code::primary("0") };
-            let mut mask = Val { ty: CTy::signed(val.ty.bytes()), parts: Vec::new(), uniform: None };
+            let mut mask = Val { ty: CTy::mask(val.ty.bytes()), parts: Vec::new(), uniform: None };
             for part in &val.parts {
-                let name = self.defs.ty(val.part_ty(part).mask());
-                let test = Code::infix("!=", Prec::Equality, &part.code, &zero);
-                mask.parts.push(Part {
-                    lanes: part.lanes,
-                    code: Code::cast(&name, &Code::primary(format!("({})", test.text))),
-                });
+                let vector = val.part_ty(part);
+                let zeros = Code::call(&self.defs.helper(Helper::Splat(vector))?, &[&zero]);
+                let differs = self.defs.helper(Helper::Compare(Comparison::Ne, vector))?;
+                let code = Code::call(&differs, &[&part.code, &zeros]);
+                mask.parts.push(Part { lanes: part.lanes, code });
             }
             return Ok(mask);
         }
@@ -302,21 +300,15 @@ impl Walker<'_> {
         let mut ones = Val { ty: target, parts: Vec::new(), uniform: None };
         for part in &wide.parts {
             let vector = VTy { ty: target, lanes: part.lanes };
-            let code = if target.is_float() {
-                let splat = self.defs.helper(Helper::Splat(vector))?;
-                let constant = |value: f64| Code::call(&splat, &[&float_literal(value, target)]);
-                let select = self.defs.helper(Helper::Select(vector))?;
-                Code::call(&select, &[&part.code, &constant(1.0), &constant(0.0)])
+            let [one, zero] = if target.is_float() {
+                [1.0, 0.0].map(|value| float_literal(value, target))
             } else {
-                let name = self.defs.ty(vector);
-                Code::cast(
-                    &name,
-                    &Code::primary(format!(
-                        "({})",
-                        Code::infix("&", Prec::BitAnd, &part.code, &Code::primary("1")).text
-                    )),
-                )
+                ["1", "0"].map(Code::primary)
             };
+            let splat = self.defs.helper(Helper::Splat(vector))?;
+            let select = self.defs.helper(Helper::Select(vector))?;
+            let lanes = [one, zero].map(|value| Code::call(&splat, &[&value]));
+            let code = Code::call(&select, &[&part.code, &lanes[0], &lanes[1]]);
             ones.parts.push(Part { lanes: part.lanes, code });
         }
         Ok(ones)
@@ -336,6 +328,7 @@ impl Walker<'_> {
                 let double = self.step(val, Step::Odd(CTy::F64))?;
                 self.step(&double, Step::Odd(CTy::F32))
             }
+            CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => Err(self.bad_shape("a cast", val.ty.name())),
         }
     }
 
@@ -379,7 +372,15 @@ impl Walker<'_> {
             CTy::U8 => (0.0, 255.0),
             CTy::U16 => (0.0, 65535.0),
             CTy::U32 => (0.0, f64::from(u32::MAX)),
-            CTy::Bool | CTy::I64 | CTy::U64 | CTy::F32 | CTy::F64 => {
+            CTy::Bool
+            | CTy::I64
+            | CTy::U64
+            | CTy::F32
+            | CTy::F64
+            | CTy::M8
+            | CTy::M16
+            | CTy::M32
+            | CTy::M64 => {
                 return Err(self.bad_shape("a cast", format!("{} to {}", val.ty.name(), to.name())));
             }
         };
@@ -446,7 +447,7 @@ impl Walker<'_> {
             };
         }
         let carrier = CTy::carrier(buffer.dtype);
-        let ty = if buffer.dtype == DType::Bool { CTy::I8 } else { carrier };
+        let ty = if buffer.dtype == DType::Bool { CTy::M8 } else { carrier };
         let widths = part_lanes(at.lanes(), ty.bytes(), self.options.vector_bytes);
         let Some((base, stride)) = index::as_ramp(at) else { return self.gather(buffer, at, ty, &widths) };
         let step = index::constant(&stride);

@@ -6,11 +6,12 @@
 
 mod arithmetic;
 mod convert;
+mod mask;
 mod math;
 mod memory;
 
 use crate::EmitError;
-use crate::c::helper::{Helper, Needs};
+use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::VTy;
 use crate::dialect::Dialect;
 
@@ -31,7 +32,8 @@ typedef float f32;
 typedef double f64;
 typedef void (*coulis_body)(void *ctx, i64 begin, i64 end);
 typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, void *ctx);
-#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__) \\
+    && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define CX_GCC_AVX512 1
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
@@ -124,6 +126,9 @@ impl Dialect for C {
     }
 
     fn vector_type(&self, ty: VTy) -> String {
+        if ty.ty.is_mask() {
+            return mask::definition(ty);
+        }
         let bytes = ty.ty.bytes() * ty.lanes;
         format!("typedef {} {} __attribute__((vector_size({bytes})));", ty.ty.name(), ty.name())
     }
@@ -148,9 +153,11 @@ impl Dialect for C {
             Helper::Saturate(from, to) => convert::saturate(from, to, needs),
             Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),
             Helper::Odd(from) => convert::odd(from, needs),
-            Helper::Select(ty) => Ok(arithmetic::select(ty, needs)),
-            Helper::Min(ty) => arithmetic::extremum("min", "<", ty, needs),
-            Helper::Max(ty) => arithmetic::extremum("max", ">", ty, needs),
+            Helper::Compare(comparison, ty) => Ok(mask::compare(comparison, ty, needs)),
+            Helper::Lane(ty) => Ok(mask::lane(ty, needs)),
+            Helper::Select(ty) => Ok(mask::select(ty, needs)),
+            Helper::Min(ty) => arithmetic::extremum("min", Comparison::Lt, ty, needs),
+            Helper::Max(ty) => arithmetic::extremum("max", Comparison::Gt, ty, needs),
             Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
             Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
         }

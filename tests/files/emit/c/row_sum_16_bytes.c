@@ -12,7 +12,8 @@ typedef float f32;
 typedef double f64;
 typedef void (*coulis_body)(void *ctx, i64 begin, i64 end);
 typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, void *ctx);
-#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__) \
+    && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define CX_GCC_AVX512 1
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)

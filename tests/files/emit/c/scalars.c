@@ -12,7 +12,8 @@ typedef float f32;
 typedef double f64;
 typedef void (*coulis_body)(void *ctx, i64 begin, i64 end);
 typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, void *ctx);
-#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__) && defined(__AVX512BW__) \
+    && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define CX_GCC_AVX512 1
 #endif
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX2__)
@@ -22,15 +23,21 @@ typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
 static inline __attribute__((always_inline)) f32 cx_max_f32(f32 a, f32 b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) f32 cx_min_f32(f32 a, f32 b) { return a < b ? a : b; }
+static inline __attribute__((always_inline)) f32 cx_fma_f32(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 static inline __attribute__((always_inline)) f32 cx_exp_f32(f32 a)
 {
     const f32 x = cx_max_f32(-104.0f, cx_min_f32(89.0f, a));
-    const f32 shifted = x * 1.442695f + 12582912.0f;
+    const f32 shifted = cx_fma_f32(x, 1.442695f, 12582912.0f);
     const f32 n = shifted - 12582912.0f;
     const i32 k = ((union { f32 f; i32 i; }){ .f = shifted }).i - 0x4b400000;
-    const f32 r = (x - n * 0.6928711f) - n * 0.00027608682f;
-    const f32 poly = 0.5f + r * (0.16666576f + r * (0.041666552f + r * (0.008363247f + r * 0.0013926268f)));
-    const f32 p = 1.0f + (r + r * r * poly);
+    const f32 r = cx_fma_f32(n, -0.00027608682f, cx_fma_f32(n, -0.6928711f, x));
+    f32 q = 0.0013926268f;
+    q = cx_fma_f32(r, q, 0.008363247f);
+    q = cx_fma_f32(r, q, 0.041666552f);
+    q = cx_fma_f32(r, q, 0.16666576f);
+    q = cx_fma_f32(r, q, 0.5f);
+    q = cx_fma_f32(r, q, 1.0f);
+    const f32 p = cx_fma_f32(r, q, 1.0f);
     const i32 half = k >> 1;
     return p * ((union { i32 i; f32 f; }){ .i = (half + 127) << 23 }).f * ((union { i32 i; f32 f; }){ .i = (k - half + 127) << 23 }).f;
 }

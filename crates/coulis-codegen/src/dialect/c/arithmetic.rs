@@ -1,30 +1,27 @@
-//! Selections, extrema and integer divisions.
+//! Extrema and integer divisions.
 
 use super::memory::FN;
 use crate::EmitError;
-use crate::c::helper::{Division, Helper, Needs};
+use crate::c::helper::{Comparison, Division, Helper, Needs};
 use crate::c::types::{CTy, VTy};
 
-/// By lanes. Both compilers make a blend of this.
-pub fn select(ty: VTy, needs: &mut dyn Needs) -> String {
-    let (value, mask) = (needs.ty(ty), needs.ty(ty.mask()));
-    let name = Helper::Select(ty).name();
-    format!(
-        "{FN} {value} {name}({mask} m, {value} a, {value} b) {{ return ({value})((({mask})a & m) | (({mask})b & ~m)); }}\n"
-    )
-}
-
 /// The smaller or larger of two, the second where the comparison fails: x86's own minimum and maximum.
-pub fn extremum(stem: &str, op: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+pub fn extremum(
+    stem: &str,
+    comparison: Comparison,
+    ty: VTy,
+    needs: &mut dyn Needs,
+) -> Result<String, EmitError> {
     let helper = if stem == "min" { Helper::Min(ty) } else { Helper::Max(ty) };
     let (name, value) = (helper.name(), ty.name());
     if ty.lanes == 0 {
+        let op = comparison.operator();
         return Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ return a {op} b ? a : b; }}\n"));
     }
     let value = needs.ty(ty);
     let select = needs.helper(Helper::Select(ty))?;
-    let mask = needs.ty(ty.mask());
-    let generic = format!("return {select}(({mask})(a {op} b), a, b);");
+    let compare = needs.helper(Helper::Compare(comparison, ty))?;
+    let generic = format!("return {select}({compare}(a, b), a, b);");
     let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
     let fast = match ty.ty.bytes() * ty.lanes {
         _ if !ty.ty.is_float() => None,

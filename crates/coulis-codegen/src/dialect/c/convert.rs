@@ -6,13 +6,17 @@
 
 use coulis_ir::DType;
 
+use super::mask;
 use super::memory::FN;
 use crate::EmitError;
-use crate::c::helper::{Helper, Needs};
+use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::{CTy, VTy};
 
 /// Part of a wider vector.
 pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
+    if piece.ty.is_mask() {
+        return mask::piece(piece, of, index, needs);
+    }
     let (small, whole) = (needs.ty(piece), needs.ty(VTy { lanes: of, ..piece }));
     let first = index * piece.lanes;
     let lanes: Vec<String> = (first..first + piece.lanes).map(|lane| lane.to_string()).collect();
@@ -25,6 +29,9 @@ pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
 
 /// Two halves.
 pub fn concat(half: VTy, needs: &mut dyn Needs) -> String {
+    if half.ty.is_mask() {
+        return mask::concat(half, needs);
+    }
     let (small, whole) = (needs.ty(half), needs.ty(VTy { lanes: 2 * half.lanes, ..half }));
     let lanes: Vec<String> = (0..2 * half.lanes).map(|lane| lane.to_string()).collect();
     let name = Helper::Concat(half).name();
@@ -63,6 +70,9 @@ fn shuffle(helper: Helper, ty: VTy, lanes: impl Iterator<Item = u32>, needs: &mu
 
 /// Lane by lane.
 pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
+    if from.ty.is_mask() {
+        return mask::convert(from, to, needs);
+    }
     let into = VTy { ty: to, ..from };
     let (source, target) = (needs.ty(from), needs.ty(into));
     let name = Helper::Convert(from, to).name();
@@ -135,7 +145,9 @@ fn bounds(to: CTy) -> (&'static str, &'static str) {
         CTy::U8 => ("0x0p0", "0x1p8"),
         CTy::U16 => ("0x0p0", "0x1p16"),
         CTy::U32 => ("0x0p0", "0x1p32"),
-        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 => ("0x0p0", "0x1p64"),
+        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 | CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => {
+            ("0x0p0", "0x1p64")
+        }
     }
 }
 
@@ -148,7 +160,9 @@ fn limits(to: CTy) -> (&'static str, &'static str) {
         CTy::U8 => ("0", "255"),
         CTy::U16 => ("0", "65535"),
         CTy::U32 => ("0", "4294967295u"),
-        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 => ("0", "18446744073709551615ull"),
+        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 | CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => {
+            ("0", "18446744073709551615ull")
+        }
     }
 }
 
@@ -172,7 +186,7 @@ pub fn saturate(from: VTy, to: CTy, needs: &mut dyn Needs) -> Result<String, Emi
         ));
     }
     let (source, result) = (needs.ty(from), needs.ty(VTy { ty: to, ..from }));
-    let mask = needs.ty(from.mask());
+    let mask = needs.ty(from.bits());
     Ok(format!(
         "{FN} {result} {name}({source} a)
 {{
@@ -197,13 +211,13 @@ pub fn round(ty: VTy, dtype: DType, needs: &mut dyn Needs) -> Result<String, Emi
     if dtype == DType::BF16 {
         let bits = needs.ty(VTy { ty: CTy::U32, ..ty });
         let select = needs.helper(Helper::Select(ty))?;
-        let mask = needs.ty(ty.mask());
+        let ordered = needs.helper(Helper::Compare(Comparison::Eq, ty))?;
         return Ok(format!(
             "{FN} {value} {name}({value} a)
 {{
     const {bits} w = ({bits})a;
     const {value} nearest = ({value})((w + 0x7fffu + (w >> 16 & 1u)) & 0xffff0000u);
-    return {select}(({mask})(a == a), nearest, a);
+    return {select}({ordered}(a, a), nearest, a);
 }}
 "
         ));

@@ -1,11 +1,13 @@
-//! Functions of floats. exp and log follow `coulis_ir::math` step by step, without fused operations, so that the
+//! Functions of floats. exp and log follow `coulis_ir::math` step by step, fused where it is fused, so that the
 //! executor and compiled code give the same bits; the others are the C library's, called in `f64` for `f32`.
+
+use std::fmt::Write as _;
 
 use coulis_ir::{Intrinsic, math};
 
 use super::memory::FN;
 use crate::EmitError;
-use crate::c::helper::{Helper, Needs};
+use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::{CTy, VTy};
 
 /// The definition of `intrinsic` on values of type `ty`.
@@ -21,14 +23,14 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
             Ok(one_line(intrinsic, ty, &format!("return {one} / ({one} + {exp}(-a));", one = one(ty))))
         }
         Intrinsic::Abs if ty.lanes > 0 => {
-            let mask = needs.ty(ty.mask());
+            let mask = needs.ty(ty.bits());
             let (value, bits) =
                 (ty.name(), if ty.ty == CTy::F32 { "0x7fffffff" } else { "0x7fffffffffffffffLL" });
             Ok(one_line(intrinsic, ty, &format!("return ({value})(({mask})a & {bits});")))
         }
-        Intrinsic::IsNan => predicate(intrinsic, ty, "a != a", needs),
-        Intrinsic::IsInf => predicate(intrinsic, ty, "(a == {inf}) | (a == -{inf})", needs),
-        Intrinsic::IsFinite => predicate(intrinsic, ty, "(a - a) == {zero}", needs),
+        Intrinsic::IsNan => predicate(intrinsic, ty, Comparison::Ne, "a", &["a"], needs),
+        Intrinsic::IsInf => predicate(intrinsic, ty, Comparison::Eq, "a", &["{inf}", "-{inf}"], needs),
+        Intrinsic::IsFinite => predicate(intrinsic, ty, Comparison::Eq, "a - a", &["{zero}"], needs),
         Intrinsic::Fma => fused(ty, needs),
         Intrinsic::Exp2
         | Intrinsic::Log2
@@ -126,22 +128,63 @@ fn lanes(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
     ))
 }
 
-fn predicate(intrinsic: Intrinsic, ty: VTy, test: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
+/// Whether `left` compares so with any of `rights`.
+fn predicate(
+    intrinsic: Intrinsic,
+    ty: VTy,
+    comparison: Comparison,
+    left: &str,
+    rights: &[&str],
+    needs: &mut dyn Needs,
+) -> Result<String, EmitError> {
     let (name, value, s) = (Helper::Math(intrinsic, ty).name(), ty.name(), suffix(ty));
-    let test = test.replace("{inf}", &format!("__builtin_inf{s}()")).replace("{zero}", &format!("0.0{s}"));
+    let literal = |text: &str| {
+        text.replace("{inf}", &format!("__builtin_inf{s}()")).replace("{zero}", &format!("0.0{s}"))
+    };
+    let mut tests = Vec::new();
     if ty.lanes == 0 {
-        return Ok(format!("{FN} b8 {name}({value} a) {{ return {test}; }}\n"));
+        let op = comparison.operator();
+        tests.extend(rights.iter().map(|right| format!("({left}) {op} {}", literal(right))));
+        return Ok(format!("{FN} b8 {name}({value} a) {{ return {}; }}\n", tests.join(" || ")));
     }
     needs.ty(ty);
     let mask = needs.ty(ty.mask());
-    Ok(format!("{FN} {mask} {name}({value} a) {{ return ({mask})({test}); }}\n"))
+    let compare = needs.helper(Helper::Compare(comparison, ty))?;
+    for right in rights {
+        let right = match *right {
+            "a" => "a".to_owned(),
+            right => format!("{}({})", needs.helper(Helper::Splat(ty))?, literal(right)),
+        };
+        tests.push(format!("{compare}({left}, {right})"));
+    }
+    Ok(format!("{FN} {mask} {name}({value} a) {{ return {}; }}\n", tests.join(" | ")))
 }
 
 fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    if ty.lanes > 0 {
-        return lanes(Intrinsic::Fma, ty, needs);
-    }
     let (name, value, s) = (Helper::Math(Intrinsic::Fma, ty).name(), ty.name(), suffix(ty));
+    if ty.lanes > 0 {
+        let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+        let (guard, fast) = match ty.ty.bytes() * ty.lanes {
+            64 => ("defined(CX_GCC_AVX512)", format!("vfmaddp{letter}512_mask(a, b, c, -1, 4)")),
+            32 => ("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}256(a, b, c)")),
+            16 => ("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}(a, b, c)")),
+            _ => return lanes(Intrinsic::Fma, ty, needs),
+        };
+        needs.ty(ty);
+        return Ok(format!(
+            "{FN} {value} {name}({value} a, {value} b, {value} c)
+{{
+#if {guard}
+    return __builtin_ia32_{fast};
+#else
+    for (int i = 0; i < {}; ++i) a[i] = __builtin_fma{s}(a[i], b[i], c[i]);
+    return a;
+#endif
+}}
+",
+            ty.lanes
+        ));
+    }
     Ok(format!(
         "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return __builtin_fma{s}(a, b, c); }}\n"
     ))
@@ -218,7 +261,7 @@ struct Format {
 
 impl Format {
     fn of(ty: VTy) -> Format {
-        let int = ty.mask().name();
+        let int = ty.bits().name();
         if ty.ty == CTy::F32 {
             Format {
                 int,
@@ -280,7 +323,7 @@ struct Spelling {
 impl Spelling {
     fn new(ty: VTy, needs: &mut dyn Needs) -> Result<Spelling, EmitError> {
         let (value, int) =
-            if ty.lanes > 0 { (needs.ty(ty), needs.ty(ty.mask())) } else { (ty.name(), ty.mask().name()) };
+            if ty.lanes > 0 { (needs.ty(ty), needs.ty(ty.bits())) } else { (ty.name(), ty.bits().name()) };
         let select = if ty.lanes > 0 { needs.helper(Helper::Select(ty))? } else { String::new() };
         Ok(Spelling { ty, value, int, select })
     }
@@ -303,12 +346,19 @@ impl Spelling {
         }
     }
 
-    fn select(&self, cond: &str, a: &str, b: &str) -> String {
-        if self.ty.lanes > 0 {
-            format!("{}(({})({cond}), {a}, {b})", self.select, self.int)
-        } else {
-            format!("{cond} ? {a} : {b}")
+    /// By how `a` compares with a constant.
+    fn select(
+        &self,
+        (comparison, bound): (Comparison, &str),
+        (yes, no): (&str, &str),
+        needs: &mut dyn Needs,
+    ) -> Result<String, EmitError> {
+        if self.ty.lanes == 0 {
+            return Ok(format!("(a {} {bound} ? {yes} : {no})", comparison.operator()));
         }
+        let compare = needs.helper(Helper::Compare(comparison, self.ty))?;
+        let bound = self.splat(bound, needs)?;
+        Ok(format!("{}({compare}(a, {bound}), {yes}, {no})", self.select))
     }
 
     /// The constant in every lane: adding it to zero would lose the sign of -0.0, so it is listed.
@@ -336,11 +386,51 @@ fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (value, int) = (&s.value, &f.int);
     let (low, high) = (s.splat(&f.exp_min, needs)?, s.splat(&f.exp_max, needs)?);
     let (min, max) = (needs.helper(Helper::Min(ty))?, needs.helper(Helper::Max(ty))?);
-    let poly = if ty.ty == CTy::F32 {
-        horner(&math::EXP_F32.map(f32_literal), "r")
+    let steps = if ty.ty == CTy::F32 {
+        let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
+        let mut constant = |c: f32| s.splat(&f32_literal(c), needs);
+        let (inv, magic) = (constant(math::INV_LN2_F32)?, constant(math::MAGIC_F32)?);
+        let (hi, lo) = (constant(-math::LN2_HI_F32)?, constant(-math::LN2_LO_F32)?);
+        let one = constant(1.0)?;
+        let [c0, c1, c2, c3, c4] = math::EXP_F32;
+        let last = constant(c4)?;
+        let mut lines = String::new();
+        for c in [c3, c2, c1, c0] {
+            let c = constant(c)?;
+            let _ = writeln!(lines, "    q = {fma}(r, q, {c});");
+        }
+        format!(
+            "    const {value} shifted = {fma}(x, {inv}, {magic});
+    const {value} n = shifted - {magic};
+    const {int} k = {bits} - {magic_bits};
+    const {value} r = {fma}(n, {lo}, {fma}(n, {hi}, x));
+    {value} q = {last};
+{lines}    q = {fma}(r, q, {one});
+    const {value} p = {fma}(r, q, {one});
+",
+            bits = s.bits("shifted"),
+            magic_bits = f.magic_bits,
+        )
     } else {
         let c = math::EXP_F64.map(f64_literal);
-        format!("({}) + (r * r * r) * (r * r * r) * ({})", horner(&c[..6], "r"), horner(&c[6..], "r"))
+        let poly =
+            format!("({}) + (r * r * r) * (r * r * r) * ({})", horner(&c[..6], "r"), horner(&c[6..], "r"));
+        format!(
+            "    const {value} shifted = x * {inv} + {magic};
+    const {value} n = shifted - {magic};
+    const {int} k = {bits} - {magic_bits};
+    const {value} r = (x - n * {hi}) - n * {lo};
+    const {value} poly = {poly};
+    const {value} p = {one} + (r + r * r * poly);
+",
+            one = one(ty),
+            inv = f.inv_ln2,
+            magic = f.magic,
+            magic_bits = f.magic_bits,
+            bits = s.bits("shifted"),
+            hi = f.ln2_hi,
+            lo = f.ln2_lo,
+        )
     };
     let (bias, shift) = (f.bias, f.mantissa_bits);
     // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
@@ -360,22 +450,9 @@ fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         "{FN} {value} {name}({value} a)
 {{
     const {value} x = {max}({low}, {min}({high}, a));
-    const {value} shifted = x * {inv} + {magic};
-    const {value} n = shifted - {magic};
-    const {int} k = {bits} - {magic_bits};
-    const {value} r = (x - n * {hi}) - n * {lo};
-    const {value} poly = {poly};
-    const {value} p = {one} + (r + r * r * poly);
-{scale}}}
+{steps}{scale}}}
 ",
         name = Helper::Math(Intrinsic::Exp, ty).name(),
-        one = one(ty),
-        inv = f.inv_ln2,
-        magic = f.magic,
-        magic_bits = f.magic_bits,
-        bits = s.bits("shifted"),
-        hi = f.ln2_hi,
-        lo = f.ln2_lo,
     ))
 }
 
@@ -392,6 +469,13 @@ fn log(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     } else {
         horner(&math::LOG_F64.map(f64_literal), "z")
     };
+    let tiny = (Comparison::Lt, f.least_normal);
+    let scaled = s.select(tiny, (&format!("a * {}", f.tiny_scale), "a"), needs)?;
+    let tiny = s.select(tiny, (&tiny_bits, &zero), needs)?;
+    let at_zero = s.select((Comparison::Eq, &format!("0.0{suffix}")), (&minus_inf, "y"), needs)?;
+    let infinity = format!("__builtin_inf{suffix}()");
+    let at_inf = s.select((Comparison::Eq, &infinity), ("a", "finite"), needs)?;
+    let at_nan = s.select((Comparison::Ge, &format!("0.0{suffix}")), ("positive", &nan), needs)?;
     // The exponent becomes a float by the magic number's low bits, since few machines convert 64-bit integers.
     let (shift, bias) = (f.mantissa_bits, f.bias);
     Ok(format!(
@@ -412,12 +496,6 @@ fn log(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
 }}
 ",
         name = Helper::Math(Intrinsic::Log, ty).name(),
-        scaled = s.select(&format!("a < {}", f.least_normal), &format!("a * {}", f.tiny_scale), "a"),
-        tiny = if ty.lanes > 0 {
-            s.select(&format!("a < {}", f.least_normal), &tiny_bits, &zero)
-        } else {
-            format!("({})", s.select(&format!("a < {}", f.least_normal), &tiny_bits, &zero))
-        },
         raw = s.bits("scaled"),
         one_bits = f.one_bits,
         sqrt_half = f.sqrt_half_bits,
@@ -427,8 +505,5 @@ fn log(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         hi = f.ln2_hi,
         lo = f.ln2_lo,
         one = one(ty),
-        at_zero = s.select(&format!("a == 0.0{suffix}"), &minus_inf, "y"),
-        at_inf = s.select(&format!("a == __builtin_inf{suffix}()"), "a", "finite"),
-        at_nan = s.select(&format!("a >= 0.0{suffix}"), "positive", &nan),
     ))
 }

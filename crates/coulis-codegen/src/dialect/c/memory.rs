@@ -2,6 +2,7 @@
 
 use coulis_ir::DType;
 
+use super::mask;
 use crate::EmitError;
 use crate::c::helper::{Helper, Needs};
 use crate::c::types::{CTy, VTy};
@@ -33,6 +34,9 @@ pub const FN: &str = "static inline __attribute__((always_inline))";
 
 /// The same value in each lane.
 pub fn splat(ty: VTy, needs: &mut dyn Needs) -> String {
+    if ty.ty.is_mask() {
+        return mask::splat(ty, needs);
+    }
     let vector = needs.ty(ty);
     let lanes = vec!["a"; ty.lanes as usize].join(", ");
     format!(
@@ -82,7 +86,7 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
     let u32s = VTy::vector(CTy::U32, lanes);
     let body = match dtype {
         DType::Bool => {
-            let mask = needs.ty(VTy::vector(CTy::I8, lanes));
+            let mask = needs.ty(VTy::vector(CTy::M8, lanes));
             return Ok(format!("{FN} {mask} {name}(const u8 *p) {{ return ({mask})({read} != 0); }}\n"));
         }
         DType::BF16 => {
@@ -161,7 +165,7 @@ pub fn store(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, 
     let raw = needs.ty(shape);
     let target = format!("*({} *)p", needs.unaligned(shape));
     let (value, body) = match dtype {
-        DType::Bool => (needs.ty(VTy::vector(CTy::I8, lanes)), format!("{target} = ({raw})v & 1;")),
+        DType::Bool => (needs.ty(VTy::vector(CTy::M8, lanes)), format!("{target} = ({raw})v & 1;")),
         DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => {
             let one = needs.helper(Helper::Store(dtype, 0))?;
             let lane = format!("for (int i = 0; i < {lanes}; ++i) {one}(p + i, v[i]);");

@@ -1,0 +1,198 @@
+//! Masks, comparisons and selections.
+//!
+//! A mask is a vector of integers, 0 or -1. For gcc with AVX-512, masks of 4-byte and 8-byte lanes that fill a
+//! register are mask registers instead: gcc 12 compares into one, but makes an integer vector of it and selects by
+//! three logical instructions where a masked move would do. Bits above the last lane may hold anything.
+
+use super::memory::FN;
+use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::types::{CTy, VTy};
+
+/// Whether such masks, or masks of such vectors, are mask registers where `CX_GCC_AVX512` is defined.
+fn in_register(ty: VTy) -> bool {
+    matches!(ty.ty.bytes(), 4 | 8) && matches!(ty.ty.bytes() * ty.lanes, 16 | 32 | 64)
+}
+
+/// A body that is one statement, or two of which the compiler takes one.
+fn body(fast: Option<String>, generic: &str) -> String {
+    match fast {
+        Some(fast) => format!("\n{{\n#ifdef CX_GCC_AVX512\n    {fast}\n#else\n    {generic}\n#endif\n}}\n"),
+        None => format!(" {{ {generic} }}\n"),
+    }
+}
+
+/// `512` of a 64-byte vector.
+fn width(ty: VTy) -> u32 {
+    8 * ty.ty.bytes() * ty.lanes
+}
+
+/// The integer vector of a mask register.
+fn to_lanes(ty: VTy, mask: &str) -> String {
+    let letter = if ty.ty.bytes() == 4 { "d" } else { "q" };
+    format!("__builtin_ia32_cvtmask2{letter}{}({mask})", width(ty))
+}
+
+/// The mask register of an integer vector of that shape.
+fn from_lanes(ty: VTy, lanes: &str) -> String {
+    let letter = if ty.ty.bytes() == 4 { "d" } else { "q" };
+    format!("__builtin_ia32_cvt{letter}2mask{}({lanes})", width(ty))
+}
+
+/// The declaration of a mask type.
+pub fn definition(ty: VTy) -> String {
+    let (name, lane) = (ty.name(), CTy::signed(ty.ty.bytes()).name());
+    let bytes = ty.ty.bytes() * ty.lanes;
+    let vector = format!("typedef {lane} {name} __attribute__((vector_size({bytes})));");
+    if !in_register(ty) {
+        return vector;
+    }
+    let register = if ty.lanes == 16 { "u16" } else { "u8" };
+    format!("#ifdef CX_GCC_AVX512\ntypedef {register} {name};\n#else\n{vector}\n#endif")
+}
+
+/// The same truth value in each lane.
+pub fn splat(ty: VTy, needs: &mut dyn Needs) -> String {
+    let mask = needs.ty(ty);
+    let lane = CTy::signed(ty.ty.bytes()).name();
+    let lanes = vec!["v"; ty.lanes as usize].join(", ");
+    let fast = in_register(ty).then(|| format!("return ({mask})-(i32)a;"));
+    let generic = format!("const {lane} v = -({lane})a; return ({mask}){{{lanes}}};");
+    format!("{FN} {mask} {}(b8 a){}", Helper::Splat(ty).name(), body(fast, &generic))
+}
+
+/// One lane.
+pub fn lane(ty: VTy, needs: &mut dyn Needs) -> String {
+    let mask = needs.ty(ty);
+    let fast = in_register(ty).then(|| "return m >> lane & 1;".to_owned());
+    let name = Helper::Lane(ty).name();
+    format!("{FN} b8 {name}({mask} m, int lane){}", body(fast, "return m[lane] & 1;"))
+}
+
+/// Part of a wider mask.
+pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
+    let whole = VTy { lanes: of, ..piece };
+    let (small, large) = (needs.ty(piece), needs.ty(whole));
+    let first = index * piece.lanes;
+    let lanes: Vec<String> = (first..first + piece.lanes).map(|lane| lane.to_string()).collect();
+    let lanes = lanes.join(", ");
+    let fast = match (in_register(piece), in_register(whole)) {
+        (true, true) => Some(format!("return ({small})(a >> {first});")),
+        (false, true) => {
+            let (vector, wide) = (needs.ty(piece.bits()), needs.ty(whole.bits()));
+            let all = to_lanes(whole, "a");
+            Some(format!("const {wide} v = {all}; return ({vector})__builtin_shufflevector(v, v, {lanes});"))
+        }
+        // A piece of a vector that is no register is none itself.
+        (true | false, false) => None,
+    };
+    let generic = format!("return __builtin_shufflevector(a, a, {lanes});");
+    let name = Helper::Piece(piece, of, index).name();
+    format!("{FN} {small} {name}({large} a){}", body(fast, &generic))
+}
+
+/// Two halves.
+pub fn concat(half: VTy, needs: &mut dyn Needs) -> String {
+    let whole = VTy { lanes: 2 * half.lanes, ..half };
+    let (small, large) = (needs.ty(half), needs.ty(whole));
+    let lanes: Vec<String> = (0..whole.lanes).map(|lane| lane.to_string()).collect();
+    let lanes = lanes.join(", ");
+    let fast = match (in_register(half), in_register(whole)) {
+        (true, true) => {
+            Some(format!("return ({large})((a & {}) | b << {});", (1u32 << half.lanes) - 1, half.lanes))
+        }
+        (false, true) => {
+            let joined = from_lanes(whole, &format!("__builtin_shufflevector(a, b, {lanes})"));
+            Some(format!("return {joined};"))
+        }
+        (true | false, false) => None,
+    };
+    let generic = format!("return __builtin_shufflevector(a, b, {lanes});");
+    let name = Helper::Concat(half).name();
+    format!("{FN} {large} {name}({small} a, {small} b){}", body(fast, &generic))
+}
+
+/// To a mask of wider or narrower lanes.
+pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
+    let into = VTy { ty: to, ..from };
+    let (source, target) = (needs.ty(from), needs.ty(into));
+    let fast = match (in_register(from), in_register(into)) {
+        (true, true) => Some("return a;".to_owned()),
+        (true, false) => {
+            let vector = needs.ty(into.bits());
+            Some(format!("return ({target})__builtin_convertvector({}, {vector});", to_lanes(from, "a")))
+        }
+        (false, true) => {
+            let bytes = from.ty.bytes() * from.lanes;
+            let of_bytes = (from.ty, bytes) == (CTy::M8, 16);
+            Some(if of_bytes {
+                "return __builtin_ia32_cvtb2mask128((cx_chars16)a);".to_owned()
+            } else {
+                let vector = needs.ty(into.bits());
+                let lanes = format!("__builtin_convertvector(a, {vector})");
+                format!("return {};", from_lanes(into, &lanes))
+            })
+        }
+        (false, false) => None,
+    };
+    let generic = format!("return __builtin_convertvector(a, {target});");
+    let name = Helper::Convert(from, to).name();
+    format!("{FN} {target} {name}({source} a){}", body(fast, &generic))
+}
+
+/// A comparison of vectors.
+pub fn compare(comparison: Comparison, ty: VTy, needs: &mut dyn Needs) -> String {
+    let (value, mask) = (needs.ty(ty), needs.ty(ty.mask()));
+    let name = Helper::Compare(comparison, ty).name();
+    let generic = format!("return ({mask})(a {} b);", comparison.operator());
+    let fast = in_register(ty).then(|| {
+        // Predicates of VCMPPS and VPCMPD; floats compare without NaN, which is unlike everything.
+        let predicate = match (comparison, ty.ty.is_float()) {
+            (Comparison::Eq, _) => 0,
+            (Comparison::Lt, _) => 1,
+            (Comparison::Le, _) => 2,
+            (Comparison::Ne, _) => 4,
+            (Comparison::Ge, false) => 5,
+            (Comparison::Gt, false) => 6,
+            (Comparison::Ge, true) => 13,
+            (Comparison::Gt, true) => 14,
+        };
+        let letter = element(ty.ty);
+        let unsigned = if ty.ty.is_float() || ty.ty.is_signed() { "" } else { "u" };
+        let rounding = if ty.ty.is_float() && width(ty) == 512 { ", 4" } else { "" };
+        let cast = if unsigned.is_empty() { String::new() } else { format!("({})", needs.ty(ty.bits())) };
+        let width = width(ty);
+        format!(
+            "return __builtin_ia32_{unsigned}cmp{letter}{width}_mask({cast}a, {cast}b, {predicate}, -1{rounding});"
+        )
+    });
+    format!("{FN} {mask} {name}({value} a, {value} b){}", body(fast, &generic))
+}
+
+/// `m ? a : b` by lanes.
+pub fn select(ty: VTy, needs: &mut dyn Needs) -> String {
+    let (value, mask) = (needs.ty(ty), needs.ty(ty.mask()));
+    let head = format!("{FN} {value} {}({mask} m, {value} a, {value} b)", Helper::Select(ty).name());
+    if ty.ty.is_mask() {
+        return format!("{head} {{ return (a & m) | (b & ~m); }}\n");
+    }
+    let bits = needs.ty(ty.bits());
+    let generic = format!("return ({value})((({bits})a & m) | (({bits})b & ~m));");
+    let fast = in_register(ty).then(|| {
+        let register = if ty.ty.is_float() { &value } else { &bits };
+        let (letter, width) = (element(ty.ty), width(ty));
+        format!(
+            "return ({value})__builtin_ia32_blendm{letter}_{width}_mask(({register})b, ({register})a, m);"
+        )
+    });
+    format!("{head}{}", body(fast, &generic))
+}
+
+/// How builtins name vectors of such lanes.
+fn element(ty: CTy) -> &'static str {
+    match (ty.is_float(), ty.bytes()) {
+        (true, 4) => "ps",
+        (true, _) => "pd",
+        (false, 4) => "d",
+        (false, _) => "q",
+    }
+}
