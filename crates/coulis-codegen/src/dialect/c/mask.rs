@@ -2,7 +2,8 @@
 //!
 //! A mask is a vector of integers, 0 or -1. For gcc with AVX-512, masks of 4-byte and 8-byte lanes that fill a
 //! register are mask registers instead: gcc 12 compares into one, but makes an integer vector of it and selects by
-//! three logical instructions where a masked move would do. Bits above the last lane may hold anything.
+//! three logical instructions where a masked move would do. Bits above the last lane may hold anything. Pieces are cut
+//! and joined by builtins, since shifts in C leave the mask registers.
 
 use super::memory::FN;
 use crate::c::helper::{Comparison, Helper, Needs};
@@ -76,7 +77,11 @@ pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     let lanes: Vec<String> = (first..first + piece.lanes).map(|lane| lane.to_string()).collect();
     let lanes = lanes.join(", ");
     let fast = match (in_register(piece), in_register(whole)) {
-        (true, true) => Some(format!("return ({small})(a >> {first});")),
+        (true, true) if first == 0 => Some(format!("return ({small})a;")),
+        (true, true) => {
+            let letters = if of == 16 { "hi" } else { "qi" };
+            Some(format!("return ({small})__builtin_ia32_kshiftri{letters}(a, {first});"))
+        }
         (false, true) => {
             let (vector, wide) = (needs.ty(piece.bits()), needs.ty(whole.bits()));
             let all = to_lanes(whole, "a");
@@ -97,6 +102,7 @@ pub fn concat(half: VTy, needs: &mut dyn Needs) -> String {
     let lanes: Vec<String> = (0..whole.lanes).map(|lane| lane.to_string()).collect();
     let lanes = lanes.join(", ");
     let fast = match (in_register(half), in_register(whole)) {
+        (true, true) if half.lanes == 8 => Some(format!("return ({large})__builtin_ia32_kunpckhi(b, a);")),
         (true, true) => {
             Some(format!("return ({large})((a & {}) | b << {});", (1u32 << half.lanes) - 1, half.lanes))
         }
