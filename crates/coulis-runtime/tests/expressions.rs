@@ -180,6 +180,12 @@ fn narrow_integers_follow_the_evaluator() {
 }
 
 #[test]
+fn masks_of_every_width_become_each_other() {
+    check(9, &[DType::Bool, DType::F32, DType::F64], &[2, 6, 32]);
+    check(10, &[DType::Bool, DType::I64, DType::I8, DType::U32], &[4, 16]);
+}
+
+#[test]
 fn narrow_floats_round_once() {
     check(7, &[DType::F16, DType::F32, DType::I64], &[1, 16]);
     check(8, &[DType::BF16, DType::F64, DType::U64], &[8, 5]);
