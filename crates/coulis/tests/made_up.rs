@@ -1,0 +1,124 @@
+//! A reducer that no catalogue has, through every strategy and both ways to run, against a plain fold.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use coulis_io::{AlignedBytes, Array};
+use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
+use coulis_ir::{DType, Expr, Reducer};
+use coulis_lower::Options;
+use coulis_plan::{OutputSpec, Problem, STRATEGIES, Spec, choose_named, schedule};
+use coulis_reducers::{UserReducer, comm_reducer};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
+
+/// How many elements are above 2, the largest squared distance from 5, and the sum of positions times elements: three
+/// fields that are no statistic of the catalogue, all exact.
+fn made_up() -> Reducer {
+    let int = |v: i64| Expr::int_of(i128::from(v), DType::I64);
+    let lift = |v: &[Expr], at: &Expr| {
+        let wide = v[0].clone().cast(DType::I64);
+        let above = Expr::select(wide.clone().gt(int(2)), int(1), int(0));
+        let distance = wide - int(5);
+        vec![above, (distance.clone() * distance), at.clone() * v[0].clone().cast(DType::I64)]
+    };
+    let combine = |x: &[Expr], y: &[Expr]| {
+        vec![x[0].clone() + y[0].clone(), x[1].clone().max(y[1].clone()), x[2].clone() + y[2].clone()]
+    };
+    let identity = vec![int(0), int(-1), int(0)];
+    let user =
+        UserReducer { lift: Some(&lift), ..UserReducer::new("made_up", &[DType::I16], identity, &combine) };
+    comm_reducer(&user).unwrap()
+}
+
+fn plain_fold(shape: &[i64], axis: usize, values: &[i16]) -> Vec<[i64; 3]> {
+    let inner: i64 = shape[axis + 1..].iter().product();
+    let n_out = shape.iter().product::<i64>() / shape[axis];
+    let mut out = vec![[0, -1, 0]; n_out as usize];
+    for (at, v) in values.iter().enumerate() {
+        let at = at as i64;
+        let (outer, position, rest) = (at / inner / shape[axis], at / inner % shape[axis], at % inner);
+        let state = &mut out[(outer * inner + rest) as usize];
+        let v = i64::from(*v);
+        state[0] += i64::from(v > 2);
+        state[1] = state[1].max((v - 5) * (v - 5));
+        state[2] += position * v;
+    }
+    out
+}
+
+/// Runs the call by one strategy; `false` where it declines.
+fn run(device: &dyn Device, strategy: &str, shape: &[i64], axis: usize) -> bool {
+    let reducer = made_up();
+    let info = ArrayInfo { dtype: DType::I16, shape: shape.to_vec(), strides: compact_strides(shape) };
+    let problem = Problem::new(std::slice::from_ref(&info), None, Some(&[axis as i64]), false, true).unwrap();
+    let outputs = vec![OutputSpec::plain(DType::I64); 3];
+    let spec = Spec { problem, inputs: vec![DType::I16], mask: false, reducer, outputs };
+    let target = device.target();
+    let Ok((strategy, sketch)) = choose_named(&spec, &target, strategy).unwrap() else { return false };
+    let planned = schedule(&spec, strategy, &sketch).unwrap();
+    let nest =
+        coulis_schedule::build_nest(&planned.schedule, planned.statement.program.args(), "made_up").unwrap();
+    let options = Options { target: &target, simple_mode: false };
+    let flat = coulis_lower::lower(nest, &options, &mut |_, _| {}).unwrap();
+    let checked = coulis_ir::verify::verify(flat).unwrap();
+    let executable = device.compile(&checked).unwrap();
+    let infos: Vec<ArrayInfo> = spec.array_infos().into_iter().chain(spec.output_infos()).collect();
+    let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
+    let bindings = bind_args(checked.kernel(), &args).unwrap();
+    let n = shape.iter().product::<i64>();
+    let values: Vec<i16> = (0..n).map(|i| ((i * 7919 + 13) % 61 - 30) as i16).collect();
+    let input = Array::from_slice(shape, &values).unwrap();
+    let want = plain_fold(shape, axis, &values);
+    let mut results: Vec<AlignedBytes> =
+        (0..3).map(|_| AlignedBytes::zeroed(want.len() * 8).unwrap()).collect();
+    {
+        let (bytes, offset) = input.storage();
+        let mut windows = vec![Window::read(bytes, offset, &infos[0]).unwrap()];
+        for (bytes, info) in results.iter_mut().zip(&infos[1..]) {
+            windows.push(Window::write(bytes.as_mut_slice(), info).unwrap());
+        }
+        coulis_runtime::call(&*executable, &bindings, &mut windows).unwrap();
+    }
+    for (slot, result) in results.iter().enumerate() {
+        let found: Vec<i64> =
+            result.as_slice().chunks_exact(8).map(|b| i64::from_ne_bytes(b.try_into().unwrap())).collect();
+        let want: Vec<i64> = want.iter().map(|w| w[slot]).collect();
+        assert_eq!(
+            found,
+            want,
+            "{} on {} of {shape:?} over {axis}, field {slot}",
+            strategy.name,
+            device.name()
+        );
+    }
+    true
+}
+
+/// Shapes and axes that some strategy accepts.
+const SHAPES: &[(&[i64], usize)] = &[
+    (&[2100, 5], 1),
+    (&[17, 1300], 1),
+    (&[130, 700], 0),
+    (&[900, 3], 0),
+    (&[6, 50, 7], 1),
+    (&[9], 0),
+    (&[40000], 0),
+];
+
+fn every_strategy_runs(kind: CpuKind, shapes: &[(&[i64], usize)]) {
+    let options = CpuOptions { kind, n_threads: Some(2), ..CpuOptions::default() };
+    let (device, _) = Cpu::open(&options).unwrap();
+    for strategy in STRATEGIES {
+        let runs = shapes.iter().filter(|(shape, axis)| run(&*device, strategy.name, shape, *axis)).count();
+        assert!(runs > 0, "{} accepts none of the shapes on {}", strategy.name, device.name());
+    }
+}
+
+#[test]
+fn a_made_up_reducer_is_executed_by_every_strategy() {
+    every_strategy_runs(CpuKind::Executed, SHAPES);
+}
+
+#[test]
+fn a_made_up_reducer_is_compiled_by_every_strategy() {
+    every_strategy_runs(CpuKind::Auto, &SHAPES[..4]);
+}

@@ -1,0 +1,80 @@
+//! Plans as text: what is printed runs again to the same bits, and an edited plan still gives right results.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Special, array, check, executed, numbers};
+use coulis::reduce::{array_info, plan, run};
+use coulis::{DType, Request};
+
+/// A call for each strategy of the catalogue: shape, axes, and what replaces a word of its trace.
+const CALLS: &[(&str, &[i64], &[i64])] = &[
+    ("short_rows", &[3000, 6], &[1]),
+    ("rows", &[9, 5000], &[1]),
+    ("columns", &[700, 600], &[0]),
+    ("interleaved", &[5000, 3], &[0]),
+    ("scalar", &[5], &[0]),
+];
+
+const OPS: [&str; 4] = ["sum", "var", "max", "argmin"];
+
+fn bytes(request: &Request, input: &coulis::Array) -> Vec<Vec<u8>> {
+    let outcome = run(std::slice::from_ref(input), request).unwrap();
+    outcome.results.iter().map(|r| r.array.as_bytes().unwrap().to_vec()).collect()
+}
+
+#[test]
+fn a_printed_plan_runs_again_to_the_same_bits() {
+    for (name, shape, axes) in CALLS {
+        let n = shape.iter().product::<i64>() as usize;
+        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
+        let request = executed(&OPS, axes);
+        let planned = plan(&[array_info(&input)], &request).unwrap();
+        assert_eq!(planned.name, *name, "{shape:?}\n{}", planned.reasons.join("\n"));
+        let replayed = Request { plan: Some(planned.trace.clone()), ..request.clone() };
+        let again = plan(&[array_info(&input)], &replayed).unwrap();
+        assert_eq!(again.trace, planned.trace, "{name}");
+        assert_eq!(bytes(&request, &input), bytes(&replayed, &input), "{name}\n{}", planned.trace);
+    }
+}
+
+#[test]
+fn the_calls_hold_every_strategy() {
+    let names: Vec<&str> = CALLS.iter().map(|c| c.0).collect();
+    let all: Vec<&str> = coulis_plan::STRATEGIES.iter().map(|s| s.name).collect();
+    assert_eq!(names, all);
+}
+
+/// The trace with every factor of at least 4 changed.
+fn edited(trace: &str, change: fn(i64) -> i64) -> String {
+    let mut text = String::new();
+    let mut rest = trace;
+    while let Some(at) = rest.find("factor=") {
+        let (before, after) = rest.split_at(at + "factor=".len());
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        text += before;
+        let factor: i64 = after[..digits].parse().unwrap();
+        text += &if factor >= 4 { change(factor) } else { factor }.to_string();
+        rest = &after[digits..];
+    }
+    text + rest
+}
+
+#[test]
+fn an_edited_plan_gives_right_results() {
+    for (name, shape, axes) in CALLS {
+        let n = shape.iter().product::<i64>() as usize;
+        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 18));
+        let request = executed(&["sum", "max", "argmax"], axes);
+        let trace = plan(&[array_info(&input)], &request).unwrap().trace;
+        let changes: [fn(i64) -> i64; 2] = [|f| f / 2, |f| f + f / 4];
+        for change in changes {
+            let other = edited(&trace, change);
+            assert_eq!(trace == other, *name == "scalar", "{name}:\n{trace}");
+            let request = Request { plan: Some(other.clone()), ..request.clone() };
+            check(std::slice::from_ref(&input), &request)
+                .unwrap_or_else(|why| panic!("{name}: {why}\n{other}"));
+        }
+    }
+}
