@@ -23,6 +23,8 @@ pub static STRATEGY: Strategy = Strategy {
 const NARROWEST: i64 = 8;
 /// Bytes of the states of one tile: half of a first-level cache.
 const TILE_BYTES: i64 = 16 << 10;
+/// Fewer rows than this are folded one a visit.
+const FEWEST_ROWS: i64 = 64;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
 
@@ -46,7 +48,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_tiles = outer * ceil_div(extent, tile);
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let chunks = facts.chunks(n_tiles, outermost);
-    let mut sketch = Sketch { lanes, tile, chunks, ..facts.plain() };
+    // Several rows a visit: a state is read and written once for all of them.
+    let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
+    let unroll = if rows.is_some() { facts.unroll(lanes) } else { 1 };
+    let mut sketch = Sketch { lanes, unroll, tile, chunks, ..facts.plain() };
     // A tile that holds a whole row has no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile;
@@ -63,7 +68,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
             spread(s, output, n_kept, &tile)?;
         }
         let at = tile_site(s, output, n_kept)?;
-        fold_tile(s, state, n_kept, sketch)?;
+        fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
         s.set_scope(state, MemScope::Local)?;
         return s.compute_at(state, output, &at);
     }
@@ -76,12 +81,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         spread(s, partial, n_kept + 1, &tile)?;
     }
     let at = tile_site(s, partial, n_kept + 1)?;
-    fold_tile(s, cached, n_kept + 1, sketch)?;
+    fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
     s.compute_at(cached, partial, &at)?;
     // The partial states are folded with vectors too.
     tile_loops(s, output, n_kept, sketch)?;
     let at = tile_site(s, output, n_kept)?;
-    fold_tile(s, state, n_kept, sketch)?;
+    fold_tile(s, state, n_kept, sketch, 1)?;
     place(s, state, Some(&super::steps::Site { stage: output, at }))
 }
 
@@ -113,16 +118,35 @@ fn tile_site(s: &Schedule, stage: StageId, n_kept: usize) -> Result<IterVar, Sch
     Ok(leaves[n_outer.min(n_kept) - 1].clone())
 }
 
-/// Folds a tile: the reduced loops outside, the vectors of the tile inside.
-fn fold_tile(s: &mut Schedule, stage: StageId, n_kept: usize, sketch: &Sketch) -> Result<(), ScheduleError> {
+/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each.
+fn fold_tile(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    sketch: &Sketch,
+    rows_a_visit: i64,
+) -> Result<(), ScheduleError> {
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
-    order.extend(reduce.iter().cloned());
-    order.extend([vector.clone(), lane.clone()]);
+    let mut few = None;
+    if let Some((rows, outer)) = reduce.split_last().filter(|_| rows_a_visit > 1) {
+        let (visit, row) = s.split(stage, rows, Split::Factor(rows_a_visit))?;
+        order.extend(outer.iter().cloned());
+        order.push(visit);
+        few = Some(row);
+    } else {
+        order.extend(reduce.iter().cloned());
+    }
+    order.push(vector.clone());
+    order.extend(few.clone());
+    order.push(lane.clone());
     s.reorder(stage, &order)?;
     s.vectorize(stage, &lane)?;
+    if let Some(row) = few {
+        s.unroll(stage, &row)?;
+    }
     if sketch.tile / sketch.lanes <= UNROLLED {
         s.unroll(stage, &vector)?;
     }
