@@ -202,3 +202,14 @@ proptest! {
         prop_assert!(result.is_ok(), "{}\n{case:?}", result.unwrap_err());
     }
 }
+
+proptest! {
+    #![proptest_config(config(10))]
+
+    #[test]
+    fn random_calls_give_the_exact_answers_when_compiled(case in case()) {
+        let request = Request { device: DeviceChoice::Auto, ..case.request() };
+        let result = check(&[case.input()], &request);
+        prop_assert!(result.is_ok(), "{}\n{case:?}", result.unwrap_err());
+    }
+}

@@ -105,3 +105,17 @@ fn compiled_kernels_give_the_exact_answers_too() {
         check(&[input], &request).unwrap_or_else(|why| panic!("{ops:?} {shape:?} {axes:?}: {why}"));
     }
 }
+
+#[test]
+fn a_result_that_was_changed_is_refuted_where_it_was_changed() {
+    let input = array(DType::F32, &[4, 50], &numbers(200, Special::Zeros, 3));
+    let request = executed(&["sum", "argmax"], &[1]);
+    let mut outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+    let mut sums = outcome.results[0].array.as_slice::<f32>().unwrap().to_vec();
+    sums[2] += 0.01;
+    outcome.results[0].array = Array::from_slice(&[4], &sums).unwrap();
+    let report = coulis::reduce::verify(std::slice::from_ref(&input), &request, &outcome).unwrap();
+    assert!(!report.is_right());
+    assert_eq!(report.results[0].refuted.as_ref().map(|r| r.output), Some(2));
+    assert_eq!(report.results[1].refuted, None);
+}
