@@ -1,0 +1,191 @@
+//! Operations of expressions: binary operators and pure functions, each with its meaning.
+
+/// A binary operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BinaryOp {
+    /// Sum; integers wrap.
+    Add,
+    /// Difference; integers wrap.
+    Sub,
+    /// Product; integers wrap.
+    Mul,
+    /// Quotient: IEEE for floats, truncated toward zero for integers (`T.Div`, `T.truncdiv`).
+    Div,
+    /// Remainder of the truncated integer quotient, sign of the dividend.
+    TruncMod,
+    /// Integer quotient rounded down.
+    FloorDiv,
+    /// Integer remainder of the floored quotient, sign of the divisor.
+    FloorMod,
+    /// The smaller operand. On floats: the second operand unless the first is less (`a < b ? a : b`).
+    Min,
+    /// The larger operand. On floats: the second operand unless the first is greater (`a > b ? a : b`).
+    Max,
+    /// Equal.
+    Eq,
+    /// Not equal; true when either is NaN.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Logical and of bools.
+    And,
+    /// Logical or of bools.
+    Or,
+    /// Bitwise and of integers.
+    BitAnd,
+    /// Bitwise or of integers.
+    BitOr,
+    /// Bitwise exclusive or of integers.
+    BitXor,
+    /// Left shift of integers; the amount is at least 0 and less than the width.
+    Shl,
+    /// Right shift of integers, arithmetic for signed ones; the amount is at least 0 and less than the width.
+    Shr,
+}
+
+impl BinaryOp {
+    /// Whether the result is a bool that compares two operands.
+    pub const fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+        )
+    }
+}
+
+/// A pure function of scalars or vectors, lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Intrinsic {
+    /// e to the x; 2 ulp on every device (contract N15).
+    Exp,
+    /// 2 to the x.
+    Exp2,
+    /// Natural logarithm; 2 ulp on every device.
+    Log,
+    /// Base-2 logarithm.
+    Log2,
+    /// Correctly rounded square root.
+    Sqrt,
+    /// One over the square root, by a root and a division.
+    Rsqrt,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// Error function.
+    Erf,
+    /// Sine.
+    Sin,
+    /// Cosine.
+    Cos,
+    /// `pow(x, y)`.
+    Pow,
+    /// C's `fmod(x, y)`.
+    Fmod,
+    /// `x * y + z`, rounded once.
+    Fma,
+    /// Magnitude. The magnitude of the least signed integer wraps to itself; widen first.
+    Abs,
+    /// Rounds down.
+    Floor,
+    /// Rounds up.
+    Ceil,
+    /// Rounds half away from zero.
+    Round,
+    /// Rounds toward zero.
+    Trunc,
+    /// Rounds half to even.
+    Nearbyint,
+    /// Whether x is NaN.
+    IsNan,
+    /// Whether x is an infinity.
+    IsInf,
+    /// Whether x is neither NaN nor an infinity.
+    IsFinite,
+    /// Number of set bits of an integer.
+    Popcount,
+    /// The condition itself; says that it nearly always holds, so that loops may be partitioned at it.
+    Likely,
+}
+
+impl Intrinsic {
+    /// Every intrinsic.
+    pub const ALL: [Intrinsic; 25] = [
+        Intrinsic::Exp,
+        Intrinsic::Exp2,
+        Intrinsic::Log,
+        Intrinsic::Log2,
+        Intrinsic::Sqrt,
+        Intrinsic::Rsqrt,
+        Intrinsic::Tanh,
+        Intrinsic::Sigmoid,
+        Intrinsic::Erf,
+        Intrinsic::Sin,
+        Intrinsic::Cos,
+        Intrinsic::Pow,
+        Intrinsic::Fmod,
+        Intrinsic::Fma,
+        Intrinsic::Abs,
+        Intrinsic::Floor,
+        Intrinsic::Ceil,
+        Intrinsic::Round,
+        Intrinsic::Trunc,
+        Intrinsic::Nearbyint,
+        Intrinsic::IsNan,
+        Intrinsic::IsInf,
+        Intrinsic::IsFinite,
+        Intrinsic::Popcount,
+        Intrinsic::Likely,
+    ];
+
+    /// The name after `T.` in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Intrinsic::Exp => "exp",
+            Intrinsic::Exp2 => "exp2",
+            Intrinsic::Log => "log",
+            Intrinsic::Log2 => "log2",
+            Intrinsic::Sqrt => "sqrt",
+            Intrinsic::Rsqrt => "rsqrt",
+            Intrinsic::Tanh => "tanh",
+            Intrinsic::Sigmoid => "sigmoid",
+            Intrinsic::Erf => "erf",
+            Intrinsic::Sin => "sin",
+            Intrinsic::Cos => "cos",
+            Intrinsic::Pow => "pow",
+            Intrinsic::Fmod => "fmod",
+            Intrinsic::Fma => "fma",
+            Intrinsic::Abs => "fabs",
+            Intrinsic::Floor => "floor",
+            Intrinsic::Ceil => "ceil",
+            Intrinsic::Round => "round",
+            Intrinsic::Trunc => "trunc",
+            Intrinsic::Nearbyint => "nearbyint",
+            Intrinsic::IsNan => "isnan",
+            Intrinsic::IsInf => "isinf",
+            Intrinsic::IsFinite => "isfinite",
+            Intrinsic::Popcount => "popcount",
+            Intrinsic::Likely => "likely",
+        }
+    }
+
+    /// Number of arguments: 1, 2 or 3.
+    pub const fn arity(self) -> usize {
+        match self {
+            Intrinsic::Pow | Intrinsic::Fmod => 2,
+            Intrinsic::Fma => 3,
+            _ => 1,
+        }
+    }
+
+    /// Whether the result is a bool whatever the argument's type.
+    pub const fn is_predicate(self) -> bool {
+        matches!(self, Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite | Intrinsic::Likely)
+    }
+}
