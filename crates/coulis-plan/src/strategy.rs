@@ -53,7 +53,7 @@ impl Decline {
 pub struct Sketch {
     /// Elements of one vector operation.
     pub lanes: i64,
-    /// Independent vectors folded side by side.
+    /// Independent vectors folded side by side; where a tile is folded, the rows that each visit of a state folds.
     pub unroll: i64,
     /// Elements from one of the vectors folded side by side to the next; their own number of lanes unless pages are
     /// walked side by side.

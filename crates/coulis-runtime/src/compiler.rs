@@ -12,8 +12,7 @@ use crate::environment::{Environment, is_executable};
 use crate::error::RuntimeError;
 
 /// Flags of every compilation. Integers wrap, floats are never reassociated or contracted, and memory may be looked
-/// at as another type. `-O2` compiles the fused kernels a third faster than `-O3` and gives the same loops, since
-/// vectors are explicit.
+/// at as another type. Vectors are explicit in the text, so `-O2` is enough: a row sum ran no faster with `-O3`.
 pub const FLAGS: &[&str] = &[
     "-x",
     "c",

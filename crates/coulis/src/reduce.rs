@@ -133,8 +133,9 @@ fn outputs(request: &Request, entries: &[&Entry], product: &Product) -> Result<V
         let beta = of(&request.beta, entry.name).unwrap_or(0.0);
         for at in part.results.clone() {
             let result = &product.reducer.results[at];
-            let is_index = result.name == "index" || result.name.ends_with(".index");
-            let asked = if is_index { None } else { of(&request.out_dtypes, entry.name) };
+            // The type asked for is that of the value; what comes with it, as a position does, keeps its own.
+            let is_value = at == part.results.start;
+            let asked = if is_value { of(&request.out_dtypes, entry.name) } else { None };
             let dtype = asked.unwrap_or(result.dtype);
             let scaled = alpha != 1.0 || beta != 0.0;
             if scaled && !dtype.is_float() {
