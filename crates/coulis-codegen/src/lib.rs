@@ -8,8 +8,10 @@
 
 pub mod c;
 pub mod dialect;
+pub mod module;
 
 pub use dialect::{DIALECTS, Dialect};
+pub use module::{KernelArg, KernelLaunch, Module, Temporary};
 
 use coulis_ir::{Checked, Form, Target, Var};
 

@@ -1,0 +1,67 @@
+//! What a GPU emitter hands to a launcher: one text, the kernels in it, and how each is launched.
+//!
+//! A CPU kernel is one function that is called ([`crate::Source`]). A verified GPU kernel may be several launches that
+//! share temporary memory, with a grid that follows from the sizes of a call. Everything that depends on sizes is an
+//! expression over the variables that [`coulis_ir::args::bind_args`] binds, and is evaluated on the host by
+//! [`coulis_ir::args::eval_index`], so that nothing about a launch is decided twice.
+
+use coulis_ir::{Buffer, DType, Expr};
+
+/// Emitted text of a GPU dialect, and how to launch it.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The translation unit.
+    pub text: String,
+    /// The kernels in the order of their launches.
+    pub kernels: Vec<KernelLaunch>,
+    /// Device memory that the launches share and the caller does not see.
+    pub temporaries: Vec<Temporary>,
+    /// Integers that the text keeps in 32 bits without a proof that they fit: each is checked before a launch.
+    pub fits_i32: Vec<Expr>,
+    /// The same kernel with 64-bit indices, for launches where one of `fits_i32` does not fit. Without it, such a
+    /// launch is refused.
+    pub wide: Option<Box<Module>>,
+}
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub struct KernelLaunch {
+    /// Name of the `extern "C"` function.
+    pub name: String,
+    /// Blocks along x, y and z. Where one of them is 0, nothing is launched.
+    pub grid: [Expr; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [Expr; 3],
+    /// Arguments in the order of the function's parameters.
+    pub args: Vec<KernelArg>,
+    /// Bytes of shared memory that is sized at launch, that of arrays declared in the text aside.
+    pub dynamic_shared_bytes: Expr,
+}
+
+/// An argument of a GPU function.
+#[derive(Clone, Debug)]
+pub enum KernelArg {
+    /// The data pointer of a buffer parameter, by its position among the buffer parameters of the kernel. As in C
+    /// text, element `[0, ..., 0]` is `elem_offset` elements behind it.
+    Parameter(usize),
+    /// The pointer of a temporary, by its position in [`Module::temporaries`].
+    Temporary(usize),
+    /// A number, passed by value in the bytes of `dtype`, an integer type or bool.
+    Scalar {
+        /// The number, over variables that the arguments bind.
+        value: Expr,
+        /// Its type in the function's signature.
+        dtype: DType,
+    },
+}
+
+/// Device memory that lives as long as the launches of one call.
+#[derive(Clone, Debug)]
+pub struct Temporary {
+    /// The buffer that it is in the kernel; for messages and for its type.
+    pub buffer: Buffer,
+    /// Its size.
+    pub bytes: Expr,
+    /// Whether it is all zero bytes before the first launch of each call.
+    pub zeroed: bool,
+}
