@@ -166,6 +166,7 @@ fn options_follow_the_width_of_the_target() {
             register_bytes: 2048,
             n_threads: 1,
             cache_bytes: 1 << 20,
+            block: coulis_ir::BlockLimits::default(),
         };
         assert_eq!(Options::for_target(&target).vector_bytes, want);
     }

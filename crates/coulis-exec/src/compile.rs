@@ -253,6 +253,7 @@ impl Compiler {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
             | Stmt::Tile(_)
+            | Stmt::Atom(_)
             | Stmt::Sync(_) => Err(ExecError::UnsupportedStmt { stmt: stmt.kind_name() }),
         }
     }

@@ -48,6 +48,7 @@ impl Form {
                 | Stmt::Allocate { .. }
                 | Stmt::Annotate { .. }
                 | Stmt::LaunchThread { .. }
+                | Stmt::Atom(_)
                 | Stmt::Sync(_) => {}
             }
             for expr in stmt_exprs(stmt) {
@@ -85,7 +86,8 @@ pub const STMT_FORMS: &[(&str, Allowed)] = &[
     ("alloc_buffer", [false, true, false]),
     ("view", [false, true, false]),
     ("tile call", [false, true, false]),
-    ("sync", [false, true, true]),
+    ("atom", [true, true, true]),
+    ("sync", [true, true, true]),
     ("access with one index a dimension", [true, true, false]),
     ("vector expression", [false, true, true]),
 ];
@@ -108,6 +110,7 @@ impl Stmt {
             Stmt::AllocBuffer(_) => "alloc_buffer",
             Stmt::View { .. } => "view",
             Stmt::Tile(_) => "tile call",
+            Stmt::Atom(_) => "atom",
             Stmt::Sync(_) => "sync",
         }
     }

@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod atom;
 pub mod buffer;
+pub mod device;
 pub mod dtype;
 pub mod eval;
 pub mod expr;
@@ -26,6 +28,7 @@ pub mod var;
 pub mod verify;
 pub mod visit;
 
+pub use atom::{Atom, AtomCall, Element, Signature};
 pub use buffer::{Buffer, BufferData, BufferId, MemScope};
 pub use dtype::{DType, Ty};
 pub use expr::{Expr, Node};
@@ -34,5 +37,5 @@ pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic};
 pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
 pub use stmt::{ExecScope, LoopKind, ScopeId, Stmt, SyncKind, ThreadTag, TileCall};
-pub use target::{Target, TargetKind};
+pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

@@ -1,5 +1,6 @@
 //! Statements: the owned, small tree that carries all effects.
 
+use crate::atom::AtomCall;
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Var};
 use crate::kernel::Attr;
@@ -157,6 +158,13 @@ pub enum SyncKind {
     Warp,
     /// The threads of a warpgroup, by named barrier (`T.cuda.warpgroup_sync(id)`).
     Warpgroup(u32),
+    /// Whole warps of the block, `threads` threads in all, by named barrier (`T.cuda.named_barrier_sync(id, threads)`).
+    Named {
+        /// Barrier, 1 to 15.
+        id: u32,
+        /// Threads that it waits for, a multiple of the warp's lanes.
+        threads: u32,
+    },
 }
 
 /// A rectangular part of a buffer, of the buffer's rank. An index is an extent of 1.
@@ -316,6 +324,8 @@ pub enum Stmt {
     },
     /// A cooperative call, before dispatch.
     Tile(Box<TileCall>),
+    /// An instruction that works across threads or on memory that they share.
+    Atom(Box<AtomCall>),
     /// A barrier.
     Sync(SyncKind),
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::atom::Element;
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
@@ -114,6 +115,14 @@ impl Matcher {
             && a.ranges.iter().zip(&b.ranges).all(|((x, n), (y, m))| self.expr(x, y) && self.expr(n, m))
     }
 
+    fn element(&mut self, a: Option<&Element>, b: Option<&Element>) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            (Some(x), Some(y)) => self.buffer(&x.buffer, &y.buffer) && self.exprs(&x.indices, &y.indices),
+            _ => false,
+        }
+    }
+
     fn tile_call(&mut self, a: &TileCall, b: &TileCall) -> bool {
         a.op == b.op
             && a.scope == b.scope
@@ -186,6 +195,12 @@ impl Matcher {
                 Stmt::View { buffer: y, source: t, local: m },
             ) => l == m && self.buffer(s, t) && self.buffer(x, y),
             (Stmt::Tile(x), Stmt::Tile(y)) => self.tile_call(x, y),
+            (Stmt::Atom(x), Stmt::Atom(y)) => {
+                x.atom == y.atom
+                    && self.element(x.dst.as_ref(), y.dst.as_ref())
+                    && self.element(x.memory.as_ref(), y.memory.as_ref())
+                    && self.exprs(&x.args, &y.args)
+            }
             (Stmt::Sync(x), Stmt::Sync(y)) => x == y,
             _ => false,
         }

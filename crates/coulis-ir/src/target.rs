@@ -28,9 +28,83 @@ pub struct Target {
     pub n_threads: u32,
     /// Bytes of the cache of one thread that is fast enough to re-read (L2 on a CPU).
     pub cache_bytes: u64,
+    /// What one block of threads may have; all 0 where kernels do not run in blocks.
+    pub block: BlockLimits,
 }
 
+/// Limits of one block of threads. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockLimits {
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of shared memory whose size is known when the kernel is compiled.
+    pub shared_bytes: u32,
+    /// Bytes of shared memory that a block may ask for at launch.
+    pub shared_dyn_bytes: u32,
+    /// 32-bit registers of one thread.
+    pub registers: u32,
+}
+
+/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch, and
+/// multiprocessors of the largest part of that name.
+const CUDA_ARCHS: &[(&str, u32, u32)] = &[
+    ("sm_80", 163 << 10, 108),
+    ("sm_86", 99 << 10, 84),
+    ("sm_89", 99 << 10, 142),
+    ("sm_90a", 227 << 10, 132),
+    ("sm_100a", 227 << 10, 148),
+    ("sm_103a", 227 << 10, 160),
+    ("sm_120a", 99 << 10, 188),
+];
+
 impl Target {
+    /// Names of the CUDA architectures that coulis compiles for, oldest first.
+    pub fn cuda_archs() -> impl Iterator<Item = &'static str> {
+        CUDA_ARCHS.iter().map(|(arch, _, _)| *arch)
+    }
+
+    /// An NVIDIA GPU of that architecture, `sm_90a` say; `None` for one that coulis does not compile for.
+    /// `n_threads` counts the threads that all multiprocessors together hold.
+    pub fn cuda(arch: &str) -> Option<Target> {
+        let (arch, shared_dyn_bytes, n_units) = CUDA_ARCHS.iter().find(|(name, _, _)| *name == arch)?;
+        Some(Target {
+            kind: TargetKind::Cuda,
+            arch: (*arch).to_owned(),
+            warp: 32,
+            vector_bytes: 16,
+            register_bytes: 1 << 10,
+            n_threads: n_units * 2048,
+            cache_bytes: 128 << 10,
+            block: BlockLimits {
+                threads: 1024,
+                shared_bytes: 48 << 10,
+                shared_dyn_bytes: *shared_dyn_bytes,
+                registers: 255,
+            },
+        })
+    }
+
+    /// The GPU of the simulator, with warps of 32 or 64 lanes: as [`Target::cuda`] of `sm_90a` in all other facts.
+    /// Its kind is CUDA for 32 lanes and HIP for 64.
+    pub fn simulated(warp: u32) -> Target {
+        let block = BlockLimits {
+            threads: 1024,
+            shared_bytes: 48 << 10,
+            shared_dyn_bytes: 227 << 10,
+            registers: 255,
+        };
+        Target {
+            kind: if warp == 64 { TargetKind::Hip } else { TargetKind::Cuda },
+            arch: "sim".to_owned(),
+            warp,
+            vector_bytes: 16,
+            register_bytes: 1 << 10,
+            n_threads: 132 * 2048,
+            cache_bytes: 128 << 10,
+            block,
+        }
+    }
+
     /// Whether kernels run in blocks of threads with barriers and shuffles.
     pub fn has_threads(&self) -> bool {
         match self.kind {

@@ -117,6 +117,7 @@ pub fn stmt_children(stmt: &Stmt) -> Vec<&Stmt> {
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
+        | Stmt::Atom(_)
         | Stmt::Sync(_) => Vec::new(),
     }
 }
@@ -130,6 +131,7 @@ pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
         Stmt::Let { value, .. } => vec![value],
         Stmt::LaunchThread { extent, .. } => vec![extent],
         Stmt::ScopeIds { extents, .. } => extents.iter().collect(),
+        Stmt::Atom(call) => call.exprs(),
         Stmt::Tile(call) => call
             .dsts
             .iter()
@@ -192,6 +194,7 @@ pub fn rewrite_stmt(
             }
             Stmt::Tile(call)
         }
+        Stmt::Atom(call) => Stmt::Atom(Box::new(call.map_exprs(on_expr))),
         Stmt::DeviceEntry | Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Sync(_) => stmt,
     };
     on_stmt(rebuilt)
@@ -217,6 +220,7 @@ pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
             | Stmt::AllocBuffer(buffer)
             | Stmt::View { buffer, .. } => add(buffer, &mut seen),
             Stmt::Tile(call) => call.dsts.iter().chain(&call.srcs).for_each(|r| add(&r.buffer, &mut seen)),
+            Stmt::Atom(call) => call.elements().for_each(|e| add(&e.buffer, &mut seen)),
             _ => {}
         }
         for expr in stmt_exprs(s) {

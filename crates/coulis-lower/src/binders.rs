@@ -51,6 +51,7 @@ fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
+        | Stmt::Atom(_)
         | Stmt::Sync(_) => substitute_stmt(stmt.clone(), map),
     }
 }

@@ -205,6 +205,7 @@ impl Names {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
             | Stmt::Tile(_)
+            | Stmt::Atom(_)
             | Stmt::Sync(_) => false,
         };
         let mut seen = HashSet::new();

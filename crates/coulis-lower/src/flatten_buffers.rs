@@ -37,6 +37,13 @@ pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError
             let index = flat_index(&buffer, &indices);
             Stmt::Store { buffer: flat.borrow_mut().view(&buffer), indices: vec![index], value }
         }
+        Stmt::Atom(mut call) => {
+            for element in call.dst.iter_mut().chain(&mut call.memory) {
+                element.indices = vec![flat_index(&element.buffer, &element.indices)];
+                element.buffer = flat.borrow_mut().view(&element.buffer);
+            }
+            Stmt::Atom(call)
+        }
         Stmt::Allocate { buffer, body } => {
             Stmt::Allocate { buffer: flat.borrow_mut().allocated(&buffer), body }
         }

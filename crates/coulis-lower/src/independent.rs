@@ -70,6 +70,7 @@ impl Collector {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
             | Stmt::Tile(_)
+            | Stmt::Atom(_)
             | Stmt::Sync(_) => self.opaque = true,
             Stmt::Seq(_)
             | Stmt::For { .. }

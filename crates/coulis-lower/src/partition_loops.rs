@@ -304,7 +304,7 @@ fn is_part_of(part: &Expr, whole: &Expr) -> bool {
 /// Whether threads meet in the body, so that it must not be cut.
 fn is_cooperative(body: &Stmt) -> bool {
     let mut found = false;
-    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::Tile(_) | Stmt::Sync(_)));
+    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::Tile(_) | Stmt::Atom(_) | Stmt::Sync(_)));
     found
 }
 

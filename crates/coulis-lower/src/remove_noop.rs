@@ -52,6 +52,7 @@ fn walk(stmt: Stmt) -> Stmt {
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
+        | Stmt::Atom(_)
         | Stmt::Sync(_) => false,
     };
     match stmt {

@@ -129,6 +129,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
             let body = Box::new(simplify_stmt(*body, &inner));
             Stmt::LaunchThread { tag, var, extent, body }
         }
+        Stmt::Atom(call) => Stmt::Atom(Box::new(call.map_exprs(&mut |e| on(e)))),
         Stmt::DeviceEntry
         | Stmt::ScopeIds { .. }
         | Stmt::AllocBuffer(_)

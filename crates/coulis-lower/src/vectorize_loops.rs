@@ -300,6 +300,7 @@ impl Vectorizer {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
             | Stmt::Tile(_)
+            | Stmt::Atom(_)
             | Stmt::Sync(_) => Err(NotAVector),
         }
     }

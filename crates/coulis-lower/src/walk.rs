@@ -26,6 +26,7 @@ pub fn try_map_children<E>(stmt: Stmt, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
+        | Stmt::Atom(_)
         | Stmt::Sync(_) => stmt,
     })
 }

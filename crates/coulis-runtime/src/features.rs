@@ -28,6 +28,7 @@ pub fn target(n_threads: usize) -> Target {
         register_bytes: vector_bytes * n_registers,
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: second_level_cache().unwrap_or(1 << 20),
+        block: coulis_ir::BlockLimits::default(),
     }
 }
 

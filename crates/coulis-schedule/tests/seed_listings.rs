@@ -15,6 +15,7 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         register_bytes: 2048,
         n_threads: 2,
         cache_bytes: 1 << 20,
+        block: coulis_ir::BlockLimits::default(),
     };
     let kernel = build_nest(schedule, args, "main").expect("the nest is built");
     let options = Options { target: &target, simple_mode: true };

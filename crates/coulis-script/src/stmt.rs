@@ -1,6 +1,9 @@
 //! Statements and blocks.
 
-use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, ScopeId, Stmt, SyncKind, ThreadTag, Ty, Var};
+use coulis_ir::{
+    Atom, AtomCall, Buffer, DType, Element, Expr, LoopKind, MemScope, ScopeId, Signature, Stmt, SyncKind,
+    ThreadTag, Ty, Var,
+};
 
 use crate::error::{Fault, ParseErrorKind, Parsed};
 use crate::expr::{same_lanes, type_fault};
@@ -213,6 +216,12 @@ impl Reader {
     fn store(&mut self, target: &Term, base: &Term, indices: &[Term], value: &Term) -> Parsed<Stmt> {
         let buffer = self.buffer_or_view(base)?;
         let indices = self.indices(target, &buffer, indices)?;
+        if let Some((path, args, keywords)) = value.call()
+            && let Some(atom) = path.strip_prefix("T.").and_then(Atom::from_name)
+        {
+            Keywords::new(&path, keywords).done()?;
+            return self.atom(value, atom, Some(Element { buffer, indices }), args);
+        }
         let stored = self.expr_as(value, buffer.dtype)?;
         if stored.dtype() != buffer.dtype {
             return Err(type_fault(value, "a stored value", stored.ty(), buffer.dtype.name()));
@@ -221,6 +230,44 @@ impl Reader {
             same_lanes(value, index.ty(), stored.ty())?;
         }
         Ok(Stmt::Store { buffer, indices, value: stored })
+    }
+
+    /// An atom with its operands. Constants take the type that the atom asks for.
+    fn atom(&mut self, term: &Term, atom: Atom, dst: Option<Element>, args: &[Term]) -> Parsed<Stmt> {
+        let signature = atom.signature();
+        let mut terms = args;
+        let mut memory = None;
+        if signature.has_memory() {
+            let Some((first, rest)) = args.split_first() else {
+                return Err(missing(term, atom.name(), "the memory that it works on"));
+            };
+            let TermKind::Subscript(base, indices) = &first.kind else {
+                return Err(first.unexpected("an element of a buffer"));
+            };
+            let buffer = self.buffer_or_view(base)?;
+            let indices = self.indices(first, &buffer, indices)?;
+            memory = Some(Element { buffer, indices });
+            terms = rest;
+        }
+        if terms.len() != signature.arity() {
+            let what = format!("arguments of `{}`", atom.name());
+            let wanted = (signature.arity() + usize::from(memory.is_some())).to_string();
+            return Err(term.fault(ParseErrorKind::Count { what, wanted, found: args.len() }));
+        }
+        let of_memory = memory.as_ref().map(|e| e.buffer.dtype);
+        let mut values = Vec::new();
+        for (at, value) in terms.iter().enumerate() {
+            let value = match (signature, at) {
+                (Signature::Shuffle, 2..) => self.expr_as(value, DType::I32)?,
+                (Signature::Update | Signature::Exchange, _) => {
+                    self.expr_as(value, of_memory.unwrap_or(DType::I32))?
+                }
+                (Signature::Ballot | Signature::Vote, 1) => self.condition(value)?,
+                _ => self.expr(value)?,
+            };
+            values.push(value);
+        }
+        Ok(Stmt::Atom(Box::new(AtomCall { atom, dst, memory, args: values })))
     }
 
     /// `A[i] += x`, which is read as `A[i] = A[i] + x`.
@@ -237,7 +284,7 @@ impl Reader {
 
     /// A call that stands as a statement.
     fn command(&mut self, term: &Term) -> Parsed<Piece> {
-        const LEGAL: &str = "`T.func_attr`, `T.attr`, `T.device_entry`, scope ids such as `T.cta_id`, `T.cuda.cta_sync`, `Tx` calls";
+        const LEGAL: &str = "`T.func_attr`, `T.attr`, `T.device_entry`, scope ids such as `T.cta_id`, barriers such as `T.cuda.cta_sync`, atoms such as `T.cuda.atomic_add`, `Tx` calls";
         let Some((path, args, keywords)) = term.call() else {
             return Err(term.unexpected("a statement"));
         };
@@ -250,6 +297,9 @@ impl Reader {
         Keywords::new(&path, keywords).done()?;
         if let Some(id) = scope_id(&path) {
             return self.scope_ids(term, id, &[], args).map(Piece::Done);
+        }
+        if let Some(atom) = path.strip_prefix("T.").and_then(Atom::from_name) {
+            return self.atom(term, atom, None, args).map(Piece::Done);
         }
         let stmt = match path.as_str() {
             "T.func_attr" => {
@@ -268,6 +318,13 @@ impl Reader {
             "T.cuda.warpgroup_sync" => {
                 let [id] = self.exactly(term, &path, args)?;
                 Stmt::Sync(SyncKind::Warpgroup(id.fitting("a barrier", "32-bit integers without sign")?))
+            }
+            "T.cuda.named_barrier_sync" => {
+                const LEGAL: &str = "32-bit integers without sign";
+                let [id, threads] = self.exactly(term, &path, args)?;
+                let (id, threads) =
+                    (id.fitting("a barrier", LEGAL)?, threads.fitting("a number of threads", LEGAL)?);
+                Stmt::Sync(SyncKind::Named { id, threads })
             }
             _ => return Err(term.fault(ParseErrorKind::UnknownFunction { name: path, legal: LEGAL })),
         };

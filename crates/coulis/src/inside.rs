@@ -68,6 +68,7 @@ impl Proof {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
             | Stmt::Tile(_)
+            | Stmt::Atom(_)
             | Stmt::Sync(_) => Err(format!("what is around a {}", at.kind_name())),
         }
     }

@@ -50,6 +50,7 @@ impl Walker<'_> {
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
             Stmt::LaunchThread { .. }
+            | Stmt::Atom(_)
             | Stmt::Sync(_)
             | Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }
@@ -454,6 +455,7 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
+        | Stmt::Atom(_)
         | Stmt::Sync(_) => {}
     }
 }

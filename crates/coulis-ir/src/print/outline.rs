@@ -288,6 +288,11 @@ impl Builder {
                 self.declare(buffer);
                 Item::Leaf(stmt)
             }
+            Stmt::Atom(call) => {
+                call.elements().for_each(|e| self.use_buffer(&e.buffer));
+                self.use_exprs(stmt_exprs(stmt));
+                Item::Leaf(stmt)
+            }
             Stmt::Seq(_) | Stmt::DeviceEntry | Stmt::Sync(_) => Item::Leaf(stmt),
         }
     }

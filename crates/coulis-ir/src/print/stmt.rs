@@ -2,6 +2,7 @@
 
 use super::outline::{Block, Item, Outline};
 use super::{Printer, quoted};
+use crate::atom::{AtomCall, Element};
 use crate::expr::Expr;
 use crate::kernel::Attr;
 use crate::stmt::{LoopKind, Stmt, SyncKind};
@@ -155,6 +156,19 @@ impl Printer {
         format!("T.grid({})", extents.join(", "))
     }
 
+    /// `old[0] = T.cuda.atomic_add(counter[0], 1)`.
+    fn atom(&mut self, call: &AtomCall) -> String {
+        let mut args: Vec<String> = call.memory.iter().map(|e| self.element(e)).collect();
+        args.extend(call.args.iter().map(|a| self.expr(a)));
+        let target = call.dst.as_ref().map(|e| self.element(e) + " = ").unwrap_or_default();
+        format!("{target}T.{}({})", call.atom.name(), args.join(", "))
+    }
+
+    fn element(&mut self, element: &Element) -> String {
+        let name = self.buffer_name(&element.buffer);
+        name + &self.indices(&element.indices)
+    }
+
     fn leaf(&mut self, stmt: &Stmt, level: usize) {
         let text = match stmt {
             Stmt::Store { buffer, indices, value } => {
@@ -188,6 +202,10 @@ impl Printer {
             Stmt::Sync(SyncKind::Cta) => "T.cuda.cta_sync()".to_owned(),
             Stmt::Sync(SyncKind::Warp) => "T.cuda.warp_sync()".to_owned(),
             Stmt::Sync(SyncKind::Warpgroup(id)) => format!("T.cuda.warpgroup_sync({id})"),
+            Stmt::Sync(SyncKind::Named { id, threads }) => {
+                format!("T.cuda.named_barrier_sync({id}, {threads})")
+            }
+            Stmt::Atom(call) => self.atom(call),
             other => {
                 debug_assert!(false, "{} is not a leaf", other.kind_name());
                 return;

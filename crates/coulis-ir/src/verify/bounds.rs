@@ -92,6 +92,9 @@ impl<'k> Walk<'_, 'k> {
                 }
             }
             Stmt::Store { buffer, indices, .. } => self.access(stmt, buffer, indices, place),
+            Stmt::Atom(call) => {
+                call.elements().for_each(|e| self.access(stmt, &e.buffer, &e.indices, place));
+            }
             Stmt::Let { var, value, body } => {
                 let mut inner = place.clone();
                 inner.analyzer.bind_value(var, value);

@@ -98,8 +98,12 @@ impl<'k> Scan<'_, 'k> {
                 self.inner.insert(buffer.data.id());
             }
             Stmt::Store { buffer, indices, value } => self.store(stmt, buffer, indices, value, guard),
-            Stmt::DeviceEntry | Stmt::ScopeIds { .. } | Stmt::View { .. } | Stmt::Tile(_) | Stmt::Sync(_) => {
-            }
+            Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Atom(_)
+            | Stmt::Sync(_) => {}
         }
     }
 

@@ -93,6 +93,7 @@ impl<'k> Scopes<'_, 'k> {
                     self.buffer(stmt, &region.buffer);
                 }
             }
+            Stmt::Atom(call) => call.elements().for_each(|e| self.buffer(stmt, &e.buffer)),
             Stmt::DeviceEntry | Stmt::Sync(_) => {}
         }
     }

@@ -117,7 +117,8 @@ impl<'k> Walk<'_, 'k> {
             | Stmt::DeviceEntry
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. }
-            | Stmt::Tile(_) => {}
+            | Stmt::Tile(_)
+            | Stmt::Atom(_) => {}
         }
     }
 
@@ -149,6 +150,7 @@ impl<'k> Walk<'_, 'k> {
         let (name, differs) = match kind {
             SyncKind::Cta => ("cta", d.lane || d.warp || d.warpgroup || d.thread),
             SyncKind::Warpgroup(_) => ("warpgroup", d.lane || d.warp),
+            SyncKind::Named { .. } => ("named", d.lane),
             SyncKind::Warp => ("warp", d.lane),
         };
         if differs {

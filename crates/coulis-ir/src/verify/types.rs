@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::Report;
 use super::forms::each_stmt;
+use crate::atom::{AtomCall, Signature};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, VarKind};
@@ -115,6 +116,7 @@ impl Checker {
                     format!("`{}` is {} and its value is {}", var.name(), var.dtype(), value.ty()),
                 ));
             }
+            Stmt::Atom(call) => flaws.extend(self.atom(call)),
             Stmt::LaunchThread { extent: n, .. } => extent(n, &mut flaws),
             Stmt::ScopeIds { extents, .. } => extents.iter().for_each(|e| extent(e, &mut flaws)),
             Stmt::Allocate { buffer, .. } | Stmt::AllocBuffer(buffer) => {
@@ -130,6 +132,47 @@ impl Checker {
             | Stmt::Sync(_) => {}
         }
         flaws
+    }
+}
+
+impl Checker {
+    /// Operands and result of an atom.
+    fn atom(&self, call: &AtomCall) -> Option<Flaw> {
+        if let Some(flaw) = call.elements().find_map(|e| self.access(&e.buffer, &e.indices)) {
+            return Some(flaw);
+        }
+        let (name, signature) = (call.atom.name(), call.atom.signature());
+        let v3 = |text: String| Some(("V3", text));
+        if call.args.len() != signature.arity() || call.memory.is_some() != signature.has_memory() {
+            let memory = if signature.has_memory() { " beside its memory" } else { "" };
+            return v3(format!(
+                "`{name}` takes {} arguments{memory}, got {}",
+                signature.arity(),
+                call.args.len()
+            ));
+        }
+        if let Some(bad) = call.exprs().into_iter().find(|e| !e.ty().is_scalar()) {
+            return v3(format!("`{name}` takes scalars, got `{}` of type {}", print_expr(bad), bad.ty()));
+        }
+        let types: Vec<DType> = call.args.iter().map(Expr::dtype).collect();
+        let is_mask = |d: DType| matches!(d, DType::U32 | DType::U64);
+        let memory = call.memory.as_ref().map(|e| e.buffer.dtype);
+        let wrong = match signature {
+            Signature::Shuffle => !is_mask(types[0]) || types[2..].iter().any(|d| *d != DType::I32),
+            Signature::Ballot | Signature::Vote => !is_mask(types[0]) || types[1] != DType::Bool,
+            Signature::Update | Signature::Exchange => types.iter().any(|d| Some(*d) != memory),
+            Signature::Mask | Signature::Fence => false,
+        };
+        if wrong {
+            let types: Vec<&str> = types.iter().map(|d| d.name()).collect();
+            return v3(format!("`{name}` does not take ({})", types.join(", ")));
+        }
+        let found = call.dst.as_ref()?.buffer.dtype;
+        match signature.result(&types, memory, found) {
+            Some(gives) if gives == found && (signature != Signature::Mask || is_mask(found)) => None,
+            Some(gives) => Some(("V5", format!("`{name}` gives {gives}, and its destination holds {found}"))),
+            None => v3(format!("`{name}` gives nothing")),
+        }
     }
 }
 

@@ -1,0 +1,197 @@
+//! Atoms: machine instructions with an effect, or whose result depends on other threads.
+//!
+//! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between the lanes of a
+//! warp, votes, atomic updates of memory, and the fence that publishes writes to the whole device. The simulator
+//! gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
+//! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences.
+
+use crate::buffer::Buffer;
+use crate::dtype::DType;
+use crate::expr::Expr;
+
+/// Which instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Atom {
+    /// The value of lane `lane + delta` of the caller's part of the warp; the caller's own beyond its end.
+    ShuffleDown,
+    /// The value of lane `lane - delta` of the caller's part of the warp; the caller's own before its start.
+    ShuffleUp,
+    /// The value of lane `lane ^ mask` of the warp; the caller's own where that lane is in a later part.
+    ShuffleXor,
+    /// The value of lane `index mod width` of the caller's part of the warp.
+    Shuffle,
+    /// Bits of the lanes that happen to execute this together. It is no statement that others will arrive.
+    ActiveMask,
+    /// Bits of the named lanes whose predicate holds.
+    Ballot,
+    /// Whether the predicate holds for any named lane.
+    VoteAny,
+    /// Whether the predicate holds for all named lanes.
+    VoteAll,
+    /// Adds to memory; gives the old value.
+    AtomicAdd,
+    /// Keeps the smaller value in memory; gives the old value.
+    AtomicMin,
+    /// Keeps the larger value in memory; gives the old value.
+    AtomicMax,
+    /// Replaces the value in memory; gives the old value.
+    AtomicExchange,
+    /// Replaces the value in memory where it equals the first argument by the second; gives the old value.
+    AtomicCompareSwap,
+    /// Makes the caller's earlier writes visible to the whole device before its later ones.
+    ThreadFence,
+}
+
+impl Atom {
+    /// Every atom.
+    pub const ALL: [Atom; 14] = [
+        Atom::ShuffleDown,
+        Atom::ShuffleUp,
+        Atom::ShuffleXor,
+        Atom::Shuffle,
+        Atom::ActiveMask,
+        Atom::Ballot,
+        Atom::VoteAny,
+        Atom::VoteAll,
+        Atom::AtomicAdd,
+        Atom::AtomicMin,
+        Atom::AtomicMax,
+        Atom::AtomicExchange,
+        Atom::AtomicCompareSwap,
+        Atom::ThreadFence,
+    ];
+
+    /// The name in text, after `T.`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Atom::ShuffleDown => "tvm_warp_shuffle_down",
+            Atom::ShuffleUp => "tvm_warp_shuffle_up",
+            Atom::ShuffleXor => "tvm_warp_shuffle_xor",
+            Atom::Shuffle => "tvm_warp_shuffle",
+            Atom::ActiveMask => "tvm_warp_activemask",
+            Atom::Ballot => "cuda.ballot_sync",
+            Atom::VoteAny => "cuda.any_sync",
+            Atom::VoteAll => "cuda.all_sync",
+            Atom::AtomicAdd => "cuda.atomic_add",
+            Atom::AtomicMin => "cuda.atomic_min",
+            Atom::AtomicMax => "cuda.atomic_max",
+            Atom::AtomicExchange => "cuda.atomic_exch",
+            Atom::AtomicCompareSwap => "cuda.atomic_cas",
+            Atom::ThreadFence => "cuda.thread_fence",
+        }
+    }
+
+    /// The atom of that name in text.
+    pub fn from_name(name: &str) -> Option<Atom> {
+        Atom::ALL.into_iter().find(|atom| atom.name() == name)
+    }
+
+    /// What its arguments are.
+    pub const fn signature(self) -> Signature {
+        match self {
+            Atom::ShuffleDown | Atom::ShuffleUp | Atom::ShuffleXor | Atom::Shuffle => Signature::Shuffle,
+            Atom::ActiveMask => Signature::Mask,
+            Atom::Ballot => Signature::Ballot,
+            Atom::VoteAny | Atom::VoteAll => Signature::Vote,
+            Atom::AtomicAdd | Atom::AtomicMin | Atom::AtomicMax | Atom::AtomicExchange => Signature::Update,
+            Atom::AtomicCompareSwap => Signature::Exchange,
+            Atom::ThreadFence => Signature::Fence,
+        }
+    }
+}
+
+/// What an atom takes and gives. A mask has one bit a lane: uint32 for warps of 32 lanes, uint64 for warps of 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signature {
+    /// `(mask, value, lane, width, warp size)`, all of int32 but mask and value; gives the type of the value, which has
+    /// at most 8 bytes. `width` is a power of two up to the warp size: the length of a part of the warp.
+    Shuffle,
+    /// No arguments; gives a mask.
+    Mask,
+    /// `(mask, predicate)`; gives a mask.
+    Ballot,
+    /// `(mask, predicate)`; gives a bool.
+    Vote,
+    /// `(memory, value)`; gives the type of the memory, whose old value it is.
+    Update,
+    /// `(memory, expected, value)`; as `Update`.
+    Exchange,
+    /// No arguments, no result.
+    Fence,
+}
+
+impl Signature {
+    /// Number of arguments beside the memory.
+    pub const fn arity(self) -> usize {
+        match self {
+            Signature::Shuffle => 5,
+            Signature::Mask | Signature::Fence => 0,
+            Signature::Ballot | Signature::Vote | Signature::Exchange => 2,
+            Signature::Update => 1,
+        }
+    }
+
+    /// Whether it works on a place in memory.
+    pub const fn has_memory(self) -> bool {
+        matches!(self, Signature::Update | Signature::Exchange)
+    }
+
+    /// The type of its result for arguments of these types, where it has one.
+    pub fn result(self, args: &[DType], memory: Option<DType>, mask: DType) -> Option<DType> {
+        match self {
+            Signature::Shuffle => args.get(1).copied(),
+            Signature::Mask => Some(mask),
+            Signature::Ballot => args.first().copied(),
+            Signature::Vote => Some(DType::Bool),
+            Signature::Update | Signature::Exchange => memory,
+            Signature::Fence => None,
+        }
+    }
+}
+
+/// One element of a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// One index a dimension; one in all in Flat form.
+    pub indices: Vec<Expr>,
+}
+
+/// An atom with its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtomCall {
+    /// Which.
+    pub atom: Atom,
+    /// Where the result goes; `None` drops it.
+    pub dst: Option<Element>,
+    /// The memory that an atomic update works on.
+    pub memory: Option<Element>,
+    /// The arguments in the order of its [`Signature`], without the memory.
+    pub args: Vec<Expr>,
+}
+
+impl AtomCall {
+    /// The places that it writes, then reads as memory: the destination and the memory.
+    pub fn elements(&self) -> impl Iterator<Item = &Element> {
+        self.dst.iter().chain(&self.memory)
+    }
+
+    /// The same call with each expression (indices and arguments) replaced by `f` of it.
+    pub fn map_exprs(mut self, f: &mut dyn FnMut(&Expr) -> Expr) -> AtomCall {
+        for element in self.dst.iter_mut().chain(&mut self.memory) {
+            for index in &mut element.indices {
+                *index = f(index);
+            }
+        }
+        for arg in &mut self.args {
+            *arg = f(arg);
+        }
+        self
+    }
+
+    /// Its expressions: indices of destination and memory, then arguments.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        self.elements().flat_map(|e| &e.indices).chain(&self.args).collect()
+    }
+}
