@@ -19,9 +19,10 @@ use coulis_ir::{Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
 pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
     for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Stmt::Allocate { buffer, .. } = stmt {
-            sized.insert(buffer.id);
-        }
+        match stmt {
+            Stmt::Allocate { buffer, .. } | Stmt::View { buffer, local: true, .. } => sized.insert(buffer.id),
+            _ => false,
+        };
     });
     let mut data = HashSet::new();
     if let Some(second) = kernel.param_buffers().find(|b| !data.insert(b.data.clone())) {
@@ -62,14 +63,14 @@ impl Proof {
                 self.stmt(body, &inner)
             }
             Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, known),
-            Stmt::LaunchThread { .. }
-            | Stmt::DeviceEntry
-            | Stmt::ScopeIds { .. }
-            | Stmt::AllocBuffer(_)
-            | Stmt::View { .. }
-            | Stmt::Tile(_)
-            | Stmt::Atom(_)
-            | Stmt::Sync(_) => Err(format!("what is around a {}", at.kind_name())),
+            Stmt::LaunchThread { var, extent, body, .. } => {
+                let mut inner = known.clone();
+                inner.bind(var, &Expr::int_of(0, var.dtype()), extent);
+                self.stmt(body, &inner)
+            }
+            Stmt::Atom(call) => call.elements().try_for_each(|e| self.access(&e.buffer, &e.indices, known)),
+            Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Tile(_) | Stmt::Sync(_) => Ok(()),
+            Stmt::DeviceEntry | Stmt::ScopeIds { .. } => Err(format!("what is around a {}", at.kind_name())),
         }
     }
 
@@ -98,7 +99,8 @@ impl Proof {
         let has_own_size = match self.form {
             Form::Nest => true,
             Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
-            Form::Tiled => false,
+            // A window on registers has as many as its shape says: dispatch compares them with the layout.
+            Form::Tiled => buffer.layout.is_none(),
         };
         let inside = |(index, extent): (&Expr, &Expr)| {
             index.lanes() == 1 && {

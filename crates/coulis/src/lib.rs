@@ -16,6 +16,7 @@ pub mod machine;
 mod pipeline;
 pub mod reduce;
 mod request;
+mod target;
 pub mod text;
 mod trace;
 mod verify;
@@ -30,6 +31,7 @@ pub use error::{Error, Owner};
 pub use function::{Arguments, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
+pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
 pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.

@@ -5,17 +5,15 @@
 
 use coulis_codegen::{dialect_named, emit};
 use coulis_ir::print::print_module;
-use coulis_ir::{Form, Kernel, Target};
+use coulis_ir::{Checked, Form, Kernel, Target};
 use coulis_lower::{Options, PASSES};
-use coulis_runtime::CpuKind;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
-use crate::device::open_cpu;
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
 use crate::pipeline::{lower_kernel, verify_given};
-use crate::request::DeviceChoice;
+use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
 pub fn compile(text: &str, options: &CompileOptions) -> Result<Vec<Function>, Error> {
@@ -67,42 +65,45 @@ pub fn passes() -> String {
 }
 
 /// The text of the kernels after the passes; after the pass of that name, where one is named.
-pub fn lower(text: &str, after: Option<&str>) -> Result<String, Error> {
+pub fn lower(text: &str, after: Option<&str>, target: &TargetChoice) -> Result<String, Error> {
     if let Some(name) = after.filter(|name| PASSES.iter().all(|p| p.name != *name)) {
         let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
         let message = format!("there is no pass `{name}`; passes are {}", names.join(", "));
         return Err(Error::user("lower/pass", message));
     }
-    let target = cpu()?;
+    let target = target.facts()?;
     let mut lowered = Vec::new();
     for kernel in kernels(text)? {
         match (kernel.form, after) {
-            (Form::Nest, after) => lowered.push(lower_nest(kernel, after, &target)?),
+            (Form::Nest | Form::Tiled, after) => lowered.push(lower_nest(kernel, after, &target)?),
             (Form::Flat, None) => lowered.push(verify_given(kernel)?.kernel().clone()),
             (Form::Flat, Some(name)) => {
                 let message =
                     format!("kernel `{}` is in Flat form already, and pass `{name}` is not run", kernel.name);
                 return Err(Error::user("lower/form", message));
             }
-            (Form::Tiled, _) => return Err(no_tiles(&kernel)),
         }
     }
     Ok(print_module(&lowered))
 }
 
+/// The permitted Flat kernel of one that a user gives, in any form.
+fn flat(kernel: Kernel, target: &Target) -> Result<Checked, Error> {
+    match kernel.form {
+        Form::Nest | Form::Tiled => {
+            let nest = verify_given(kernel)?.kernel().clone();
+            Ok(lower_kernel(nest, &options(target), &mut |_, _| {})?.checked)
+        }
+        Form::Flat => verify_given(kernel),
+    }
+}
+
 /// The C text of the kernels.
 pub fn emit_c(text: &str) -> Result<String, Error> {
-    let target = cpu()?;
+    let target = TargetChoice::Cpu.facts()?;
     let mut out = String::new();
     for kernel in kernels(text)? {
-        let checked = match kernel.form {
-            Form::Nest => {
-                let nest = verify_given(kernel)?.kernel().clone();
-                lower_kernel(nest, &options(&target), &mut |_, _| {})?.checked
-            }
-            Form::Flat => verify_given(kernel)?,
-            Form::Tiled => return Err(no_tiles(&kernel)),
-        };
+        let checked = flat(kernel, &target)?;
         let emitted = dialect_named("c")
             .and_then(|dialect| emit(&checked, dialect, coulis_codegen::Options::for_target(&target)));
         out.push_str(&emitted.map_err(|e| Error::unsupported("emit", e))?.text);
@@ -112,7 +113,7 @@ pub fn emit_c(text: &str) -> Result<String, Error> {
 
 /// The listing of a schedule as seed 003 prints it: loops whole, `T.likely` kept.
 pub fn listing(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
-    let target = cpu()?;
+    let target = TargetChoice::Cpu.facts()?;
     let nest = build_nest(schedule, args, name)?;
     let options = Options { target: &target, simple_mode: true };
     let lowered = lower_kernel(nest, &options, &mut |_, _| {})?;
@@ -135,16 +136,4 @@ fn lower_nest(kernel: Kernel, after: Option<&str>, target: &Target) -> Result<Ke
 
 fn options(target: &Target) -> Options<'_> {
     Options { target, simple_mode: false }
-}
-
-fn cpu() -> Result<Target, Error> {
-    Ok(open_cpu(&DeviceChoice::Cpu, None, CpuKind::Auto)?.target().clone())
-}
-
-fn no_tiles(kernel: &Kernel) -> Error {
-    let message = format!(
-        "kernel `{}` is a tile program, which is not lowered yet; legal forms are Nest and Flat",
-        kernel.name
-    );
-    Error::unsupported("lower/form", message)
 }

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use coulis::text::{emit_c, lower, passes, read};
+use coulis::{Error, TargetChoice};
 
 use crate::failure::{Failure, not_built};
 use crate::output::answer;
@@ -72,19 +73,19 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    match args.target {
-        None | Some(Target::Cpu) => {}
-        Some(Target::Cuda) => return Err(not_built("lower --target cuda")),
+    let target = match args.target {
+        None | Some(Target::Cpu) if args.arch.is_some() => {
+            return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into());
+        }
+        None | Some(Target::Cpu) => TargetChoice::Cpu,
+        Some(Target::Cuda) => TargetChoice::Cuda { arch: args.arch.clone() },
         Some(Target::Hip) => return Err(not_built("lower --target hip")),
-    }
-    if args.arch.is_some() {
-        return Err(not_built("lower --arch"));
-    }
+    };
     let Some(file) = args.file.as_ref().filter(|_| !args.passes) else {
         return answer(&passes());
     };
     match args.emit {
-        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref())?),
+        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), &target)?),
         Some(Emit::C) => answer(&emit_c(&read(file)?)?),
         Some(Emit::Cuda | Emit::Hip | Emit::Ptx | Emit::Cubin | Emit::Sass) => {
             Err(not_built("lower --emit for GPUs"))

@@ -1,0 +1,46 @@
+//! The machine that a kernel is lowered for, as callers name it.
+
+use coulis_ir::Target;
+use coulis_runtime::CpuKind;
+
+use crate::device::open_cpu;
+use crate::error::Error;
+use crate::request::DeviceChoice;
+
+/// The architecture of CUDA targets where none is named and no device is there to ask.
+pub const DEFAULT_CUDA_ARCH: &str = "sm_90a";
+
+/// A machine to lower for; it need not be here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TargetChoice {
+    /// The CPU of this machine.
+    #[default]
+    Cpu,
+    /// An NVIDIA GPU of that architecture, as `sm_90a`; that of this machine's first device without one, else
+    /// [`DEFAULT_CUDA_ARCH`].
+    Cuda {
+        /// The architecture.
+        arch: Option<String>,
+    },
+}
+
+impl TargetChoice {
+    /// The facts that passes and emitters ask for.
+    ///
+    /// # Errors
+    /// For an architecture that coulis does not compile for.
+    pub fn facts(&self) -> Result<Target, Error> {
+        match self {
+            TargetChoice::Cpu => Ok(open_cpu(&DeviceChoice::Cpu, None, CpuKind::Auto)?.target().clone()),
+            TargetChoice::Cuda { arch } => {
+                let arch = arch.as_deref().unwrap_or(DEFAULT_CUDA_ARCH);
+                Target::cuda(arch).ok_or_else(|| {
+                    let legal: Vec<&str> = Target::cuda_archs().collect();
+                    let message =
+                        format!("there is no architecture `{arch}`; legal are {}", legal.join(", "));
+                    Error::user("target/arch", message)
+                })
+            }
+        }
+    }
+}
