@@ -144,6 +144,13 @@ impl Function {
 
     fn new(lowered: Lowered, device: &Opened, notices: Vec<String>) -> Result<Function, Error> {
         let Lowered { checked, mut route } = lowered;
+        if has_launches(checked.kernel()) && !device.target().has_threads() {
+            let message = format!(
+                "kernel `{}` is written for blocks of threads, and the CPU runs loops; legal devices are sim and cuda",
+                checked.kernel().name
+            );
+            return Err(Error::unsupported("function/threads", message));
+        }
         let scalars = checked.kernel().params.iter().filter_map(|p| match p {
             Param::Scalar(var) => Some(var),
             Param::Buffer { .. } => None,
@@ -298,12 +305,26 @@ fn device_for(
     Ok((device, vec![notice]))
 }
 
+/// Whether a kernel is written for blocks of threads.
+fn has_launches(kernel: &Kernel) -> bool {
+    let mut found = false;
+    for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt, Stmt::LaunchThread { .. }));
+    found
+}
+
 fn parameters(kernel: &Kernel) -> Vec<Parameter> {
     let mut read: HashSet<Var> = HashSet::new();
     let mut written: HashSet<Var> = HashSet::new();
     for_each_stmt(&kernel.body, &mut |stmt| {
-        if let Stmt::Store { buffer, .. } = stmt {
-            written.insert(buffer.data.clone());
+        match stmt {
+            Stmt::Store { buffer, .. } => {
+                written.insert(buffer.data.clone());
+            }
+            Stmt::Atom(call) => {
+                written.extend(call.elements().map(|e| e.buffer.data.clone()));
+                read.extend(call.memory.iter().map(|e| e.buffer.data.clone()));
+            }
+            _ => {}
         }
         for expr in stmt_exprs(stmt) {
             for_each_expr(expr, &mut |e| {

@@ -203,7 +203,7 @@ fn kernels_that_nothing_here_runs_are_refused_as_unsupported() {
         ),
         (
             threads,
-            "error[run]: the executor does not run `launch_thread`; it runs loops, branches, bindings, allocations and stores",
+            "error[function/threads]: kernel `shift` is written for blocks of threads, and the CPU runs loops; legal devices are sim and cuda",
         ),
     ];
     for (text, wanted) in cases {
