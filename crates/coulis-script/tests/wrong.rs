@@ -204,10 +204,8 @@ fn texts() -> &'static [String] {
     TEXTS.get_or_init(|| {
         let folder = format!("{}/../../tests/files/parse", env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
-        for folder in [folder.clone(), format!("{folder}/printed")] {
-            for entry in std::fs::read_dir(folder).expect("the folder of files") {
-                files.push(entry.expect("an entry").path());
-            }
+        for entry in std::fs::read_dir(folder).expect("the folder of files") {
+            files.push(entry.expect("an entry").path());
         }
         files.retain(|path| path.extension().is_some_and(|e| e == "py"));
         files.sort();

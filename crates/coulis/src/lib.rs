@@ -32,6 +32,7 @@ pub use function::{Arguments, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
+pub use trace::parse as parse_trace;
 pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.

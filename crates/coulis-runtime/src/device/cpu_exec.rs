@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use coulis_exec::{Pool, Program};
+use coulis_exec::{ExecError, Pool, Program};
 use coulis_ir::args::Bindings;
 use coulis_ir::{Checked, Target};
 
@@ -60,7 +60,10 @@ impl Executable for Executed {
 
     unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
         // SAFETY: the caller keeps the same promises to both.
-        unsafe { self.program.run(bindings, buffers, self.pool) }.map_err(RuntimeError::from)
+        unsafe { self.program.run(bindings, buffers, self.pool) }.map_err(|error| match error {
+            ExecError::DivisionByZero => RuntimeError::DivisionByZero { kernel: self.info.kernel.clone() },
+            other => other.into(),
+        })
     }
 
     fn source(&self) -> Option<&str> {

@@ -1,3 +1,4 @@
+# test: parse canonical
 @T.prim_func
 def argmax(V: T.Buffer((32,), "float32"), D: T.Buffer((1,), "float32"), E: T.Buffer((1,), "int64")):
     T.device_entry()

@@ -1,3 +1,4 @@
+# test: parse canonical
 @T.prim_func
 def row_sum(A: T.handle, O: T.handle, n: T.int64(is_size_var=True)):
     m = T.int64(is_size_var=True)
