@@ -12,8 +12,11 @@ use crate::filetest::{Found, Given, Kind, Task};
 pub static KIND: Kind =
     Kind { name: "run", words: &["device=", "random=", "*="], is_canonical: |_| false, run };
 
+/// Runs a file.
+type Device = fn(&Task) -> Result<Found, String>;
+
 /// Devices by name, and what runs a file on each.
-const DEVICES: &[(&str, fn(&Task) -> Result<Found, String>)] = &[("cpu", on_cpu), ("cpu_exec", on_executor)];
+const DEVICES: &[(&str, Device)] = &[("cpu", on_cpu), ("cpu_exec", on_executor)];
 
 fn run(task: &Task) -> Result<Found, String> {
     let name = task.words.get("device").map_or("", String::as_str);
@@ -36,7 +39,7 @@ fn on_executor(task: &Task) -> Result<Found, String> {
 }
 
 fn call(task: &Task, device: DeviceChoice) -> Result<Found, String> {
-    let options = CompileOptions { device, threads: Some(2), ..CompileOptions::default() };
+    let options = CompileOptions { device, threads: Some(2) };
     let function = match text::compile_one(task.text, &options) {
         Ok(function) => function,
         Err(error) => return Ok(Found::error(&error)),

@@ -11,8 +11,11 @@ use crate::filetest::{Fault, Found, Kind, Place, Task};
 /// The kind.
 pub static KIND: Kind = Kind { name: "schedule", words: &["program="], is_canonical: |_| false, run };
 
-/// Programs by name: the output, and all parameters.
-const PROGRAMS: &[(&str, fn() -> (Tensor, Vec<Tensor>))] =
+/// Makes the output and all parameters.
+type Builder = fn() -> (Tensor, Vec<Tensor>);
+
+/// Programs by name.
+const PROGRAMS: &[(&str, Builder)] =
     &[("row_sum", row_sum), ("scaled_row_sum", scaled_row_sum), ("matmul", matmul), ("twice", twice)];
 
 /// `B[i] = sum(A[i, k], k)`, the program of seed 003.
