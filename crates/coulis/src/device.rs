@@ -26,9 +26,15 @@ impl Opened {
         &self.target
     }
 
-    /// What was found out at opening.
+    /// What was found out at opening, and while kernels were compiled since this was last asked: that the cache
+    /// cannot be written, say.
     pub fn notices(&self) -> Vec<String> {
-        self.notices.clone()
+        self.notices.iter().cloned().chain(self.late_notices()).collect()
+    }
+
+    /// What was found out while kernels were compiled since this was last asked.
+    pub fn late_notices(&self) -> Vec<String> {
+        self.device.take_notices().iter().map(ToString::to_string).collect()
     }
 
     /// Makes a kernel executable.

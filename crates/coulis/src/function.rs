@@ -142,7 +142,7 @@ impl Function {
         Function::new(lowered, &device, notices)
     }
 
-    fn new(lowered: Lowered, device: &Opened, notices: Vec<String>) -> Result<Function, Error> {
+    fn new(lowered: Lowered, device: &Opened, mut notices: Vec<String>) -> Result<Function, Error> {
         let Lowered { checked, mut route } = lowered;
         if has_launches(checked.kernel()) && !device.target().has_threads() {
             let message = format!(
@@ -164,6 +164,7 @@ impl Function {
             return Err(Error::unsupported("function/scalar", message));
         }
         let executable = device.compile(&checked)?;
+        notices.extend(device.late_notices());
         route.push(format!("runtime/{}", executable.info().device));
         let parameters = parameters(checked.kernel());
         Ok(Function { checked, executable, parameters, route, notices })
