@@ -8,7 +8,7 @@ use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Var};
 use crate::kernel::Kernel;
 use crate::stmt::{Stmt, ThreadTag};
-use crate::visit::for_each_stmt;
+use crate::visit::stmt_children;
 
 /// One launch of a grid of blocks.
 #[derive(Clone, Debug)]
@@ -75,35 +75,61 @@ pub enum DeviceError {
 /// # Errors
 /// Where a statement is outside every launch, or a launch inside other statements.
 pub fn host_program(kernel: &Kernel) -> Result<HostProgram, DeviceError> {
-    let mut program = HostProgram::default();
-    host(&kernel.body, kernel, &mut program)?;
-    Ok(program)
+    host_parts(kernel).map(|parts| parts.program).map_err(|(_, error)| error)
 }
 
-fn host(stmt: &Stmt, kernel: &Kernel, program: &mut HostProgram) -> Result<(), DeviceError> {
+/// A host program beside the statements that it is made of.
+pub(crate) struct HostParts<'k> {
+    /// The program.
+    pub program: HostProgram,
+    /// The chain of each launch, its outermost index first.
+    pub chains: Vec<Vec<&'k Stmt>>,
+    /// The body of each launch.
+    pub bodies: Vec<&'k Stmt>,
+}
+
+/// As [`host_program`], with the statements; a fault comes with the statement that it is about.
+pub(crate) fn host_parts(kernel: &Kernel) -> Result<HostParts<'_>, (&Stmt, DeviceError)> {
+    let mut parts = HostParts { program: HostProgram::default(), chains: Vec::new(), bodies: Vec::new() };
+    host(&kernel.body, kernel, &mut parts)?;
+    Ok(parts)
+}
+
+fn host<'k>(
+    stmt: &'k Stmt,
+    kernel: &Kernel,
+    parts: &mut HostParts<'k>,
+) -> Result<(), (&'k Stmt, DeviceError)> {
     match stmt {
-        Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| host(s, kernel, program)),
+        Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| host(s, kernel, parts)),
         Stmt::Allocate { buffer, body } if buffer.scope == MemScope::Global => {
-            program.temporaries.push(buffer.clone());
-            host(body, kernel, program)
+            parts.program.temporaries.push(buffer.clone());
+            host(body, kernel, parts)
         }
         Stmt::Let { var, value, body } => {
-            program.lets.push((var.clone(), value.clone()));
-            host(body, kernel, program)
+            parts.program.lets.push((var.clone(), value.clone()));
+            host(body, kernel, parts)
         }
-        Stmt::Annotate { body, .. } => host(body, kernel, program),
-        Stmt::LaunchThread { .. } => {
-            program.launches.push(chain(stmt, kernel)?);
-            Ok(())
+        Stmt::Annotate { body, .. } => host(body, kernel, parts),
+        Stmt::LaunchThread { .. } => chain(stmt, kernel, parts),
+        other => {
+            let kernel = kernel.name.clone();
+            Err((other, DeviceError::OutsideLaunch { kernel, stmt: other.kind_name() }))
         }
-        other => Err(DeviceError::OutsideLaunch { kernel: kernel.name.clone(), stmt: other.kind_name() }),
     }
 }
 
-/// The launch whose chain begins at `stmt`.
-fn chain(stmt: &Stmt, kernel: &Kernel) -> Result<Launch, DeviceError> {
+/// Adds the launch whose chain begins at `stmt`.
+fn chain<'k>(
+    stmt: &'k Stmt,
+    kernel: &Kernel,
+    parts: &mut HostParts<'k>,
+) -> Result<(), (&'k Stmt, DeviceError)> {
     let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
+    let not_outermost =
+        |tag: ThreadTag| DeviceError::NotOutermost { kernel: kernel.name.clone(), tag: tag.name() };
     let mut launch = Launch { grid: one(), block: one(), body: Stmt::NOP };
+    let mut links = Vec::new();
     let mut at = stmt;
     while let Stmt::LaunchThread { tag, var, extent, body } = at {
         let slot = match tag {
@@ -113,27 +139,31 @@ fn chain(stmt: &Stmt, kernel: &Kernel) -> Result<Launch, DeviceError> {
             ThreadTag::ThreadX => &mut launch.block[0],
             ThreadTag::ThreadY => &mut launch.block[1],
             ThreadTag::ThreadZ => &mut launch.block[2],
-            ThreadTag::VThread => {
-                return Err(DeviceError::NotOutermost { kernel: kernel.name.clone(), tag: tag.name() });
-            }
+            ThreadTag::VThread => return Err((at, not_outermost(*tag))),
         };
         if slot.0.is_some() {
-            return Err(DeviceError::Twice { kernel: kernel.name.clone(), tag: tag.name() });
+            return Err((at, DeviceError::Twice { kernel: kernel.name.clone(), tag: tag.name() }));
         }
         *slot = (Some(var.clone()), extent.clone());
+        links.push(at);
         at = body;
     }
-    let mut inner = None;
-    for_each_stmt(at, &mut |s| {
-        if let Stmt::LaunchThread { tag, .. } = s {
-            inner = Some(*tag);
-        }
-    });
-    if let Some(tag) = inner {
-        return Err(DeviceError::NotOutermost { kernel: kernel.name.clone(), tag: tag.name() });
+    if let Some((inner, tag)) = inner_launch(at) {
+        return Err((inner, not_outermost(tag)));
     }
     launch.body = at.clone();
-    Ok(launch)
+    parts.program.launches.push(launch);
+    parts.chains.push(links);
+    parts.bodies.push(at);
+    Ok(())
+}
+
+/// The first launch in a body.
+fn inner_launch(stmt: &Stmt) -> Option<(&Stmt, ThreadTag)> {
+    if let Stmt::LaunchThread { tag, .. } = stmt {
+        return Some((stmt, *tag));
+    }
+    stmt_children(stmt).into_iter().find_map(inner_launch)
 }
 
 #[cfg(test)]

@@ -23,29 +23,57 @@
 //! | V21 | barriers are reached by all the threads that they wait for | `verify/threads.rs` |
 //! | V22 | a hardware index is launched once on a path | `verify/threads.rs` |
 //!
+//! [`verify_for`] also checks what a kernel needs on its machine. On a machine with threads, of a Flat kernel:
+//!
+//! | id | property | file |
+//! |---|---|---|
+//! | V23 | statements stand in launches, and launches stand outermost | `device.rs` |
+//! | V24 | extents of a grid and of a block are what the machine has | `verify/limits.rs` |
+//! | V25 | shared memory has a constant size that a block may have | `verify/limits.rs` |
+//! | V26 | local memory has a constant size that the registers of a thread hold | `verify/limits.rs` |
+//! | V27 | no thread index leaves a store as it is: all its values would store to one element | `verify/stores.rs` |
+//! | V28 | no two threads store to one element in one execution of a statement | `verify/stores.rs` |
+//! | V29 | allocated memory is written before it is read (on every machine) | `verify/unwritten.rs` |
+//! | V30 | masks name the caller, and lanes that come to the statement | `verify/lanes.rs` |
+//! | V31 | masks are not made of the lanes that happen to be active | `verify/lanes.rs` |
+//! | V32 | widths of shuffles are constant powers of two, for warps of the machine's length | `verify/atoms.rs` |
+//! | V33 | atomic updates work on shared or global memory of types that machines update | `verify/atoms.rs` |
+//! | V34 | named barriers are 1 to 15, and wait for whole warps | `verify/atoms.rs` |
+//!
+//! There V20 has the machine's own limit, and V21 follows what threads keep in memory of their own, and counts who
+//! comes to warp and named barriers. These are faults that a kernel shows when it runs, so the simulator takes the
+//! permit of [`verify`] and accuses, and what is compiled for a GPU takes that of [`verify_for`].
+//!
 //! Not checked yet: accesses that may, but need not, be outside (symbolic extents, values from memory, guards);
 //! regions of tile calls; strided parameters in Flat form; places that parallel iterations share only for some sizes
-//! or under conditions; races between a store and a load of different iterations, between threads of a block, and
-//! between parameters that overlap; memory that is read before it is written; barriers under conditions on memory;
-//! warp barriers under conditions on flat thread indices; that local memory has a constant size; laws of tile calls
-//! (dispatch checks them).
+//! or under conditions; races between a store and a load of different iterations or threads, between stores of
+//! different statements or iterations, and between parameters that overlap; memory that is read before it is written
+//! where conditions decide; who comes to a statement where memory decides; laws of tile calls (dispatch checks them).
 
+mod atoms;
 mod bounds;
 mod forms;
+mod lanes;
+mod limits;
 mod loops;
 mod races;
 mod scopes;
+mod stores;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod types;
+mod unwritten;
+mod witness;
 
 use std::collections::HashMap;
 
-use crate::form::Checked;
+use crate::device::{DeviceError, host_parts};
+use crate::form::{Checked, Form};
 use crate::kernel::Kernel;
 use crate::print::{Notes, print_kernel_with_notes};
 use crate::stmt::Stmt;
+use crate::target::Target;
 use crate::visit::for_each_stmt;
 
 /// One fault.
@@ -92,7 +120,22 @@ pub const PROPERTIES: &[(&str, &str)] = &[
     ("V20", "threads of a block are at most 1024"),
     ("V21", "barriers are reached by all the threads that they wait for"),
     ("V22", "a hardware index is launched once on a path"),
+    ("V23", "statements stand in launches, and launches stand outermost"),
+    ("V24", "extents of a grid and of a block are what the machine has"),
+    ("V25", "shared memory has a constant size that a block may have"),
+    ("V26", "local memory has a constant size that the registers of a thread hold"),
+    ("V27", "no thread index leaves a store as it is"),
+    ("V28", "no two threads store to one element in one execution of a statement"),
+    ("V29", "allocated memory is written before it is read"),
+    ("V30", "masks name the caller, and lanes that come to the statement"),
+    ("V31", "masks are not made of the lanes that happen to be active"),
+    ("V32", "widths of shuffles are constant powers of two, for warps of the machine's length"),
+    ("V33", "atomic updates work on shared or global memory of types that machines update"),
+    ("V34", "named barriers are 1 to 15, and wait for whole warps"),
 ];
+
+/// The first property that only [`verify_for`] checks.
+pub const FIRST_FOR_A_TARGET: &str = "V23";
 
 /// A group of properties: looks at a kernel, reports what it finds.
 type Group = for<'k> fn(&'k Kernel, &mut Report<'k>);
@@ -133,22 +176,70 @@ impl<'k> Report<'k> {
     }
 }
 
-/// Checks every property; the permit is what emitters and executors ask for.
+/// Checks V1 to V22; the permit is what emitters and executors ask for.
 pub fn verify(kernel: Kernel) -> Result<Checked, Faults> {
     let mut report = Report::default();
+    check_kernel(&kernel, &mut report);
+    let found = report.found;
+    judge(&kernel, found).map(|()| Checked::permit(kernel))
+}
+
+/// Checks every property, with what the machine has; the permit of kernels that are compiled for a GPU.
+pub fn verify_for(kernel: Kernel, target: &Target) -> Result<Checked, Faults> {
+    let mut report = Report::default();
+    let legal = check_kernel(&kernel, &mut report);
+    if legal && kernel.form == Form::Flat {
+        check_for(&kernel, target, &mut report);
+    }
+    let found = report.found;
+    judge(&kernel, found).map(|()| Checked::permit(kernel))
+}
+
+/// V1 to V22; whether types are right and names defined.
+fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
     for group in GROUPS {
-        group(&kernel, &mut report);
+        group(kernel, report);
     }
     let is_of_types = |code: &str| matches!(code, "V3" | "V4" | "V5" | "V6" | "V7");
-    if !report.found.iter().any(|(_, fault)| is_of_types(fault.code)) {
+    let typed = !report.found.iter().any(|(_, fault)| is_of_types(fault.code));
+    if typed {
         for group in GROUPS_ON_VALUES {
-            group(&kernel, &mut report);
+            group(kernel, report);
         }
     }
-    if report.found.is_empty() {
-        return Ok(Checked::permit(kernel));
+    typed && !report.found.iter().any(|(_, fault)| matches!(fault.code, "V8" | "V9" | "V10"))
+}
+
+/// V23 to V34, and V20 and V21 as the machine has them.
+fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
+    unwritten::check_unwritten(kernel, report);
+    if !target.has_threads() {
+        return;
     }
-    let mut found = report.found;
+    let parts = match host_parts(kernel) {
+        Ok(parts) => parts,
+        // A second launch of one tag is V22.
+        Err((_, DeviceError::Twice { .. })) => return,
+        Err((stmt, error)) => {
+            report.at(stmt, "V23", error.to_string());
+            return;
+        }
+    };
+    let samples = witness::samples(kernel);
+    for launched in witness::launched(&parts) {
+        limits::check_limits(&launched, target, report);
+        atoms::check_atoms(launched.body, target, report);
+        stores::check_stores(&launched, &samples, report);
+        lanes::check_lanes(&launched, &samples, target, report);
+    }
+    threads::check_barriers_of_private_values(&kernel.body, report);
+}
+
+/// Orders the faults by the text and shows them in the printed kernel.
+fn judge<'k>(kernel: &'k Kernel, mut found: Vec<(Option<&'k Stmt>, Fault)>) -> Result<(), Faults> {
+    if found.is_empty() {
+        return Ok(());
+    }
     let place = |stmt: &Stmt| std::ptr::from_ref(stmt).addr();
     let mut order = HashMap::new();
     for_each_stmt(&kernel.body, &mut |stmt| {
@@ -164,7 +255,7 @@ pub fn verify(kernel: Kernel) -> Result<Checked, Faults> {
             None => notes.on_signature(text),
         }
     }
-    let listing = print_kernel_with_notes(&kernel, notes);
+    let listing = print_kernel_with_notes(kernel, notes);
     let faults = found.into_iter().map(|(_, fault)| fault).collect();
     Err(Faults { kernel: kernel.name.clone(), faults, listing })
 }

@@ -3,18 +3,45 @@
 use std::collections::HashSet;
 
 use super::Report;
-use crate::expr::{Expr, VarId};
+use crate::atom::{Atom, AtomCall};
+use crate::buffer::{Buffer, MemScope};
+use crate::expr::{Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::stmt::{ScopeId, Stmt, SyncKind, ThreadTag};
 use crate::visit::for_each_expr;
 
 /// Threads that a block may have.
-const MAX_THREADS: i128 = 1024;
+pub(super) const MAX_THREADS: i128 = 1024;
 
 /// Checks launches and barriers.
 pub(super) fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    Walk { indices: Vec::new(), divergent: Divergence::default(), path: Vec::new(), report }
+    let levels = Vec::new();
+    Walk { levels, private: false, divergent: Divergence::default(), path: Vec::new(), report }
         .stmt(&kernel.body);
+}
+
+/// Checks barriers again, with what threads keep in memory of their own: a condition on that may differ too.
+pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut Report<'k>) {
+    let mut levels = Vec::new();
+    loop {
+        // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt.
+        let before = levels.len();
+        let mut ignored = Report::default();
+        let mut walk = Walk {
+            levels,
+            private: true,
+            divergent: Divergence::default(),
+            path: Vec::new(),
+            report: &mut ignored,
+        };
+        walk.stmt(body);
+        levels = walk.levels;
+        if levels.len() == before {
+            break;
+        }
+    }
+    let divergent = Divergence::default();
+    Walk { levels, private: true, divergent, path: Vec::new(), report }.stmt(body);
 }
 
 /// Which part of a block a variable tells apart.
@@ -40,7 +67,10 @@ struct Divergence {
 }
 
 struct Walk<'r, 'k> {
-    indices: Vec<(VarId, Level)>,
+    /// Variables that differ between threads, and memory of threads that holds what does.
+    levels: Vec<(VarId, Level)>,
+    /// Whether memory of threads is followed.
+    private: bool,
     divergent: Divergence,
     /// Launches around the statement, with their constant extents.
     path: Vec<(ThreadTag, Option<i128>)>,
@@ -50,8 +80,76 @@ struct Walk<'r, 'k> {
 impl<'k> Walk<'_, 'k> {
     fn levels(&self, expr: &Expr) -> Vec<Level> {
         let mut used = HashSet::new();
-        for_each_expr(expr, &mut |e| used.extend(e.as_var().map(|v| v.id())));
-        self.indices.iter().filter(|(id, _)| used.contains(id)).map(|(_, level)| *level).collect()
+        for_each_expr(expr, &mut |e| {
+            used.extend(e.as_var().map(|v| v.id()));
+            if let Node::Load(buffer, _) = e.node() {
+                used.insert(buffer.data.id());
+            }
+        });
+        self.levels.iter().filter(|(id, _)| used.contains(id)).map(|(_, level)| *level).collect()
+    }
+
+    /// Notes that the variable, or memory of that pointer, differs between threads.
+    fn note(&mut self, id: VarId, levels: Vec<Level>) {
+        for level in levels {
+            if !self.levels.contains(&(id, level)) {
+                self.levels.push((id, level));
+            }
+        }
+    }
+
+    /// What the conditions around differ by.
+    fn around(&self) -> Vec<Level> {
+        let d = self.divergent;
+        let all = [
+            (d.lane, Level::Lane),
+            (d.warp, Level::Warp),
+            (d.warpgroup, Level::Warpgroup),
+            (d.thread, Level::Thread),
+        ];
+        all.into_iter().filter(|(differs, _)| *differs).map(|(_, level)| level).collect()
+    }
+
+    /// Notes what a store to memory of threads says of that memory.
+    fn keep(&mut self, buffer: &Buffer, mut levels: Vec<Level>) {
+        if self.private && matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
+            levels.extend(self.around());
+            self.note(buffer.data.id(), levels);
+        }
+    }
+
+    /// What the result of an atom differs by.
+    fn result_of(&self, call: &AtomCall) -> Vec<Level> {
+        let of_args = || call.args.iter().flat_map(|arg| self.levels(arg)).collect::<Vec<Level>>();
+        let has_lanes = self.levels.iter().any(|(_, level)| *level != Level::Warpgroup);
+        match call.atom {
+            // All lanes that are named get the same; the mask says which these are.
+            Atom::Ballot | Atom::VoteAny | Atom::VoteAll => {
+                if of_args().is_empty() {
+                    Vec::new()
+                } else {
+                    vec![Level::Warp]
+                }
+            }
+            Atom::Shuffle => match call.args.get(2).map(|lane| self.levels(lane)) {
+                Some(lane) if lane.is_empty() && !of_args().is_empty() => vec![Level::Warp],
+                _ => of_args(),
+            },
+            Atom::ShuffleDown | Atom::ShuffleUp | Atom::ShuffleXor => of_args(),
+            Atom::ActiveMask
+            | Atom::AtomicAdd
+            | Atom::AtomicMin
+            | Atom::AtomicMax
+            | Atom::AtomicExchange
+            | Atom::AtomicCompareSwap => {
+                if has_lanes {
+                    vec![Level::Lane]
+                } else {
+                    Vec::new()
+                }
+            }
+            Atom::ThreadFence => Vec::new(),
+        }
     }
 
     /// Walks the body under conditions that depend on the expressions.
@@ -75,7 +173,7 @@ impl<'k> Walk<'_, 'k> {
             Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s)),
             Stmt::For { var, min, extent, body, .. } => {
                 let levels: Vec<Level> = [self.levels(min), self.levels(extent)].concat();
-                self.indices.extend(levels.into_iter().map(|level| (var.id(), level)));
+                self.note(var.id(), levels);
                 self.under(&[extent], &[body]);
             }
             Stmt::If { cond, then, otherwise } => {
@@ -85,14 +183,14 @@ impl<'k> Walk<'_, 'k> {
             }
             Stmt::Let { var, value, body } => {
                 let levels = self.levels(value);
-                self.indices.extend(levels.into_iter().map(|level| (var.id(), level)));
+                self.note(var.id(), levels);
                 self.stmt(body);
             }
             Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body),
             Stmt::LaunchThread { tag, var, extent, body } => {
                 self.launch(stmt, *tag, extent);
                 if is_thread(*tag) && !extent.is_int(1) {
-                    self.indices.push((var.id(), Level::Thread));
+                    self.note(var.id(), vec![Level::Thread]);
                 }
                 self.path.push((*tag, extent.as_int()));
                 self.stmt(body);
@@ -106,19 +204,24 @@ impl<'k> Walk<'_, 'k> {
                     ScopeId::Warpgroup => Level::Warpgroup,
                     ScopeId::Lane | ScopeId::ThreadInWarpgroup => Level::Lane,
                 };
-                self.indices.extend(vars.iter().map(|v| (v.id(), level)));
+                vars.iter().for_each(|v| self.note(v.id(), vec![level]));
                 if *id == ScopeId::Thread {
                     let threads = extents.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?));
                     self.count(stmt, threads);
                 }
             }
             Stmt::Sync(kind) => self.barrier(stmt, *kind),
-            Stmt::Store { .. }
-            | Stmt::DeviceEntry
-            | Stmt::AllocBuffer(_)
-            | Stmt::View { .. }
-            | Stmt::Tile(_)
-            | Stmt::Atom(_) => {}
+            Stmt::Store { buffer, value, .. } => {
+                let levels = self.levels(value);
+                self.keep(buffer, levels);
+            }
+            Stmt::Atom(call) => {
+                if let Some(dst) = &call.dst {
+                    let levels = self.result_of(call);
+                    self.keep(&dst.buffer, levels);
+                }
+            }
+            Stmt::DeviceEntry | Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Tile(_) => {}
         }
     }
 

@@ -1,0 +1,96 @@
+//! V32 to V34: operands of instructions across threads that have to be constants, and memory that atomics work on.
+//!
+//! Source: CUDA C++ Programming Guide, warp shuffle functions and atomic functions; PTX ISA, `barrier`.
+
+use super::Report;
+use super::forms::each_stmt;
+use crate::atom::{Atom, AtomCall, Signature};
+use crate::buffer::MemScope;
+use crate::dtype::DType;
+use crate::print::print_expr;
+use crate::stmt::{Stmt, SyncKind};
+use crate::target::Target;
+
+/// Named barriers of a block; number 0 is that of all its threads.
+const NAMED: std::ops::RangeInclusive<u32> = 1..=15;
+
+/// Checks shuffles, atomic updates and named barriers.
+pub(super) fn check_atoms<'k>(body: &'k Stmt, target: &Target, report: &mut Report<'k>) {
+    each_stmt(body, &mut |stmt| match stmt {
+        Stmt::Atom(call) => {
+            if let Some(text) = width_fault(call, target) {
+                report.at(stmt, "V32", text);
+            }
+            if let Some(text) = update_fault(call) {
+                report.at(stmt, "V33", text);
+            }
+        }
+        Stmt::Sync(SyncKind::Named { id, threads }) => {
+            if let Some(text) = named_fault(*id, *threads, target) {
+                report.at(stmt, "V34", text);
+            }
+        }
+        _ => {}
+    });
+}
+
+fn width_fault(call: &AtomCall, target: &Target) -> Option<String> {
+    let (Signature::Shuffle, [_, _, _, width, size]) = (call.atom.signature(), &*call.args) else {
+        return None;
+    };
+    let (name, warp) = (call.atom.name(), i128::from(target.warp));
+    if size.as_int() != Some(warp) {
+        return Some(format!(
+            "`{name}` takes the lanes of a warp last, {warp} on {}, got `{}`",
+            target.arch,
+            print_expr(size)
+        ));
+    }
+    let legal = width.as_int().is_some_and(|w| (1..=warp).contains(&w) && w & (w - 1) == 0);
+    (!legal).then(|| {
+        let found = print_expr(width);
+        format!("the width of `{name}` is a constant power of two up to {warp}, got `{found}`")
+    })
+}
+
+fn update_fault(call: &AtomCall) -> Option<String> {
+    let memory = call.memory.as_ref()?;
+    let (name, buffer) = (call.atom.name(), &memory.buffer);
+    if matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
+        let scope = buffer.scope.name();
+        return Some(format!(
+            "`{name}` works on memory that threads share, and `{}` is {scope} memory",
+            buffer.name
+        ));
+    }
+    let dtype = buffer.dtype;
+    let is_word = matches!(dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
+    let legal = match call.atom {
+        Atom::AtomicAdd => is_word || matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64),
+        Atom::AtomicMin | Atom::AtomicMax => is_word,
+        Atom::AtomicExchange | Atom::AtomicCompareSwap => is_word || matches!(dtype, DType::F32 | DType::F64),
+        Atom::ShuffleDown
+        | Atom::ShuffleUp
+        | Atom::ShuffleXor
+        | Atom::Shuffle
+        | Atom::ActiveMask
+        | Atom::Ballot
+        | Atom::VoteAny
+        | Atom::VoteAll
+        | Atom::ThreadFence => true,
+    };
+    (!legal).then(|| format!("`{name}` does not work on {dtype}, the type of `{}`", buffer.name))
+}
+
+fn named_fault(id: u32, threads: u32, target: &Target) -> Option<String> {
+    if !NAMED.contains(&id) {
+        return Some(format!("named barriers are {} to {}, got {id}", NAMED.start(), NAMED.end()));
+    }
+    let (warp, most) = (target.warp.max(1), target.block.threads);
+    let legal = threads >= warp && threads.is_multiple_of(warp) && threads <= most;
+    (!legal).then(|| {
+        format!(
+            "a named barrier waits for whole warps of {warp} threads, up to {most}, got {threads} threads"
+        )
+    })
+}

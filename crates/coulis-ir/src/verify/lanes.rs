@@ -1,0 +1,254 @@
+//! V21, V30 and V31 for whole warps: who reaches a shuffle, a vote or a barrier of some warps.
+//!
+//! Every thread of the first block is followed to the statement, for the sizes of [`super::witness`]. A mask has to
+//! name the caller and only lanes that come there; a warp barrier waits for all lanes of its warp, a named barrier
+//! for as many threads as it says. Where memory decides who comes, a mask that is no function of the same memory
+//! (a ballot's, say) cannot fit, and is refused when it names lanes that other places in memory decide about.
+//! Source: te.md G1 and G2; CUDA C++ Programming Guide, warp shuffle functions.
+
+use std::collections::HashSet;
+
+use super::Report;
+use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, each_with_path};
+use crate::atom::{Atom, AtomCall, Signature};
+use crate::eval::{Env, EvalError, eval_expr};
+use crate::expr::{Expr, Node, VarId};
+use crate::print::print_expr;
+use crate::stmt::{Stmt, SyncKind};
+use crate::target::Target;
+use crate::visit::{for_each_expr, for_each_stmt};
+
+/// Checks shuffles, votes and barriers of warps in one launch.
+pub(super) fn check_lanes<'k>(
+    launched: &Launched<'k>,
+    samples: &[Sample],
+    target: &Target,
+    report: &mut Report<'k>,
+) {
+    let active = comes_from_active_lanes(launched.body);
+    let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
+    let warp = target.warp.max(1) as usize;
+    each_with_path(launched.body, &mut Vec::new(), &mut |stmt, path| match stmt {
+        Stmt::Atom(call) if takes_mask(call.atom) => {
+            let Some(mask) = call.args.first() else { return };
+            let name = call.atom.name();
+            if is_tainted(mask, &active) {
+                let text = format!(
+                    "the mask of `{name}` is made of the lanes that happen to be active; name the lanes that take part, by the number of the lane"
+                );
+                report.at(stmt, "V31", text);
+                return;
+            }
+            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.mask_fault(call, mask));
+            if let Some(text) = fault {
+                report.at(stmt, "V30", text);
+            }
+        }
+        Stmt::Sync(SyncKind::Warp) => {
+            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.part_of_a_warp());
+            if let Some(text) = fault {
+                report.at(stmt, "V21", format!("warp barrier that {text}"));
+            }
+        }
+        Stmt::Sync(SyncKind::Named { id, threads }) => {
+            let count = *threads as usize;
+            let fault = scenes.iter().find_map(|scene| {
+                let place = Place { scene, path, warp };
+                place.part_of_a_warp().or_else(|| {
+                    let found = place.arriving()?;
+                    let wrong = found != 0 && found != count;
+                    wrong.then(|| format!("waits for {threads} threads is reached by {found}"))
+                })
+            });
+            if let Some(text) = fault {
+                report.at(stmt, "V21", format!("named barrier {id} that {text}"));
+            }
+        }
+        _ => {}
+    });
+}
+
+fn takes_mask(atom: Atom) -> bool {
+    match atom.signature() {
+        Signature::Shuffle | Signature::Ballot | Signature::Vote => true,
+        Signature::Mask | Signature::Update | Signature::Exchange | Signature::Fence => false,
+    }
+}
+
+/// Pointers of memory, and names, whose value comes from `tvm_warp_activemask`.
+fn comes_from_active_lanes(body: &Stmt) -> HashSet<VarId> {
+    let mut active: HashSet<VarId> = HashSet::new();
+    loop {
+        let before = active.len();
+        for_each_stmt(body, &mut |stmt| {
+            let new = match stmt {
+                Stmt::Atom(call) if call.atom == Atom::ActiveMask => {
+                    call.dst.as_ref().map(|e| e.buffer.data.id())
+                }
+                Stmt::Store { buffer, value, .. } if is_tainted(value, &active) => Some(buffer.data.id()),
+                Stmt::Let { var, value, .. } if is_tainted(value, &active) => Some(var.id()),
+                _ => None,
+            };
+            active.extend(new);
+        });
+        if active.len() == before {
+            return active;
+        }
+    }
+}
+
+fn is_tainted(expr: &Expr, sources: &HashSet<VarId>) -> bool {
+    let mut found = false;
+    for_each_expr(expr, &mut |e| match e.node() {
+        Node::Var(var) => found |= sources.contains(&var.id()),
+        Node::Load(buffer, _) => found |= sources.contains(&buffer.data.id()),
+        _ => {}
+    });
+    found
+}
+
+/// A statement in a launch.
+struct Place<'s, 'k> {
+    scene: &'s Scene<'s, 'k>,
+    path: &'s [Step<'k>],
+    warp: usize,
+}
+
+impl Place<'_, '_> {
+    /// Why the mask is not that of the lanes that come.
+    fn mask_fault(&self, call: &AtomCall, mask: &Expr) -> Option<String> {
+        let name = call.atom.name();
+        let text = print_expr(mask);
+        for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
+            let mut arrivals: Vec<Arrival> = lanes.iter().map(|t| self.scene.arrival(self.path, t)).collect();
+            let masks: Vec<Option<Result<i128, EvalError>>> = arrivals
+                .iter_mut()
+                .map(|arrival| match arrival {
+                    Arrival::Comes(env) => mask_of(&self.scene.resolved(mask), env),
+                    Arrival::Absent | Arrival::Unknown => None,
+                })
+                .collect();
+            for (lane, named) in masks.iter().enumerate() {
+                let named = match named {
+                    Some(Ok(named)) => named,
+                    Some(Err(error)) => {
+                        return Some(format!(
+                            "the mask `{text}` of `{name}` has no value in lane {lane} of warp {w}: {error}"
+                        ));
+                    }
+                    None => continue,
+                };
+                if named >> lane & 1 == 0 {
+                    return Some(format!(
+                        "the mask `{text}` of `{name}` is {named:#x} in lane {lane} of warp {w}, which does not name the caller"
+                    ));
+                }
+                let absent = (0..128.min(self.warp * 2)).find(|other| {
+                    let here = matches!(arrivals.get(*other), Some(Arrival::Comes(_) | Arrival::Unknown));
+                    named >> other & 1 == 1 && !here
+                });
+                if let Some(other) = absent {
+                    return Some(format!(
+                        "the mask `{text}` of `{name}` is {named:#x} in lane {lane} of warp {w}, and lane {other}, which it names, does not come here"
+                    ));
+                }
+            }
+            if let Some(fault) = self.decided_by_memory(name, mask, lanes) {
+                return Some(fault);
+            }
+        }
+        None
+    }
+
+    /// Why a mask that is the same whatever memory holds does not fit a condition on memory.
+    fn decided_by_memory(&self, name: &str, mask: &Expr, lanes: &[Thread]) -> Option<String> {
+        let text = print_expr(mask);
+        let depth = self.path.iter().position(|step| match step {
+            Step::Cond(cond, _) => has_load(&self.scene.resolved(cond)),
+            Step::Loop(_, _, extent) => has_load(&self.scene.resolved(extent)),
+            Step::Name(..) => false,
+        })?;
+        let decider = match self.path.get(depth)? {
+            Step::Cond(cond, _) => self.scene.resolved(cond),
+            Step::Loop(_, _, extent) => self.scene.resolved(extent),
+            Step::Name(..) => return None,
+        };
+        let read_at = |thread: &Thread| {
+            let outer = self.path.get(..depth)?;
+            let Arrival::Comes(mut env) = self.scene.arrival(outer, thread) else { return None };
+            let named = self.scene.value(mask, &mut env)?;
+            Some((self.places_read(&decider, &mut env)?, named))
+        };
+        let all: Vec<_> = lanes.iter().map(read_at).collect();
+        for (lane, here) in all.iter().enumerate() {
+            let Some((places, named)) = here else { continue };
+            let other = all.iter().enumerate().find(|(other, there)| {
+                let differs = there.as_ref().is_some_and(|(p, _)| p != places);
+                named >> other & 1 == 1 && differs
+            });
+            if let Some((other, _)) = other {
+                return Some(format!(
+                    "the mask `{text}` of `{name}` names lanes {lane} and {other}, and `{}` may differ between them",
+                    print_expr(&decider)
+                ));
+            }
+        }
+        None
+    }
+
+    /// The places in memory that threads share and a value depends on; `None` where private memory takes part.
+    fn places_read(&self, expr: &Expr, env: &mut Env) -> Option<Vec<(VarId, Vec<i128>)>> {
+        let mut places = Vec::new();
+        let mut known = true;
+        for_each_expr(expr, &mut |e| {
+            if let Node::Load(buffer, indices) = e.node() {
+                let at: Option<Vec<i128>> = indices.iter().map(|i| self.scene.value(i, env)).collect();
+                let shared = !matches!(buffer.scope, crate::MemScope::Local | crate::MemScope::Warp);
+                known &= shared && at.is_some();
+                places.push((buffer.data.id(), at.unwrap_or_default()));
+            }
+        });
+        known.then_some(places)
+    }
+
+    /// Which lanes of a warp come, where some do and some do not.
+    fn part_of_a_warp(&self) -> Option<String> {
+        for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
+            let comes = |t: &Thread| match self.scene.arrival(self.path, t) {
+                Arrival::Comes(_) => Some(true),
+                Arrival::Absent => Some(false),
+                Arrival::Unknown => None,
+            };
+            let all: Vec<Option<bool>> = lanes.iter().map(comes).collect();
+            let lane = |wanted| all.iter().position(|c| *c == Some(wanted));
+            if let (Some(here), Some(absent)) = (lane(true), lane(false)) {
+                return Some(format!("lane {here} of warp {w} reaches and lane {absent} does not"));
+            }
+        }
+        None
+    }
+
+    /// Threads of the block that come; `None` where memory decides.
+    fn arriving(&self) -> Option<usize> {
+        self.scene.threads().iter().try_fold(0, |n, t| match self.scene.arrival(self.path, t) {
+            Arrival::Comes(_) => Some(n + 1),
+            Arrival::Absent => Some(n),
+            Arrival::Unknown => None,
+        })
+    }
+}
+
+/// The lanes that a mask names, or that the machine says nothing of it; `None` where memory decides.
+fn mask_of(mask: &Expr, env: &mut Env) -> Option<Result<i128, EvalError>> {
+    match eval_expr(mask, env) {
+        Ok(value) => value.as_int().map(Ok),
+        Err(error @ (EvalError::ShiftAmount { .. } | EvalError::DivisionByZero)) => Some(Err(error)),
+        Err(_) => None,
+    }
+}
+
+fn has_load(expr: &Expr) -> bool {
+    let mut found = false;
+    for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
+    found
+}

@@ -1,0 +1,116 @@
+//! V20 and V24 to V26 for a target: what one block of threads and one grid may have.
+//!
+//! Source: CUDA C++ Programming Guide, technical specifications per compute capability; the numbers come from
+//! [`crate::target::BlockLimits`], but for the extents of grids and of `threadIdx.z`, which are alike everywhere.
+
+use super::Report;
+use super::witness::Launched;
+use crate::buffer::MemScope;
+use crate::print::print_expr;
+use crate::stmt::{Stmt, ThreadTag};
+use crate::target::Target;
+
+/// Blocks of a grid along x, y and z.
+const GRID: [i128; 3] = [(1 << 31) - 1, 65_535, 65_535];
+
+/// Threads of a block along x, y and z.
+const BLOCK: [i128; 3] = [1024, 1024, 64];
+
+/// Checks the extents of one launch, and the memory of its blocks and threads.
+pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
+    let threads = launched.launch.n_threads();
+    let most = i128::from(target.block.threads);
+    if let (Some(found), Some(inner)) = (threads.filter(|n| *n > most), launched.chain.last()) {
+        // More than 1024 are found for every target by `verify/threads.rs`.
+        if found <= super::threads::MAX_THREADS {
+            let text = format!("a block has at most {most} threads on {}, got {found}", target.arch);
+            report.at(inner, "V20", text);
+        }
+    }
+    for link in &launched.chain {
+        if let Stmt::LaunchThread { tag, extent, .. } = link
+            && let Some(found) = extent.as_int()
+            && let Some(most) = most_along(*tag).filter(|most| found > *most)
+        {
+            let text = format!("`{}` has at most {most} values, got {found}", tag.name());
+            report.at(link, "V24", text);
+        }
+    }
+    let mut memory = Memory { target, shared: 0, report };
+    memory.stmt(launched.body, 0);
+}
+
+/// The largest extent of an index.
+fn most_along(tag: ThreadTag) -> Option<i128> {
+    match tag {
+        ThreadTag::BlockX => Some(GRID[0]),
+        ThreadTag::BlockY => Some(GRID[1]),
+        ThreadTag::BlockZ => Some(GRID[2]),
+        ThreadTag::ThreadX => Some(BLOCK[0]),
+        ThreadTag::ThreadY => Some(BLOCK[1]),
+        ThreadTag::ThreadZ => Some(BLOCK[2]),
+        ThreadTag::VThread => None,
+    }
+}
+
+struct Memory<'r, 'k> {
+    target: &'r Target,
+    /// Bytes of shared memory of constant size so far: compilers give each array its own place.
+    shared: i128,
+    report: &'r mut Report<'k>,
+}
+
+impl<'k> Memory<'_, 'k> {
+    /// `local`: bytes of registers that are live around the statement.
+    fn stmt(&mut self, stmt: &'k Stmt, local: i128) {
+        let Stmt::Allocate { buffer, body } = stmt else {
+            crate::visit::stmt_children(stmt).into_iter().for_each(|child| self.stmt(child, local));
+            return;
+        };
+        let elements = buffer.shape.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?.max(0)));
+        let bytes = elements.and_then(|n| n.checked_mul(buffer.dtype.bytes() as i128));
+        let name = &buffer.name;
+        let code = match buffer.scope {
+            MemScope::Global | MemScope::SharedDyn => None,
+            MemScope::Shared => Some("V25"),
+            MemScope::Warp | MemScope::Local => Some("V26"),
+        };
+        let mut inner = local;
+        match (code, bytes) {
+            (None, _) => {}
+            (Some(code), None) => {
+                let found: Vec<String> = buffer.shape.iter().map(print_expr).collect();
+                let text = format!(
+                    "{} memory has a constant size, and the extents of `{name}` are ({})",
+                    buffer.scope.name(),
+                    found.join(", ")
+                );
+                self.report.at(stmt, code, text);
+            }
+            (Some("V25"), Some(bytes)) => {
+                let most = i128::from(self.target.block.shared_bytes);
+                self.shared += bytes;
+                if self.shared > most {
+                    let text = format!(
+                        "a block has at most {most} bytes of shared memory on {}, and with `{name}` it has {}",
+                        self.target.arch, self.shared
+                    );
+                    self.report.at(stmt, "V25", text);
+                }
+            }
+            (Some(_), Some(bytes)) => {
+                let lanes = if buffer.scope == MemScope::Warp { self.target.warp.max(1) } else { 1 };
+                let most = i128::from(self.target.block.registers) * 4;
+                inner += bytes / i128::from(lanes);
+                if inner > most && local <= most {
+                    let text = format!(
+                        "the registers of a thread hold {most} bytes on {}, and with `{name}` its local memory has {inner}",
+                        self.target.arch
+                    );
+                    self.report.at(stmt, "V26", text);
+                }
+            }
+        }
+        self.stmt(body, inner);
+    }
+}

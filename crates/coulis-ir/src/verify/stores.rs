@@ -1,0 +1,197 @@
+//! V27 and V28: threads do not store to one element.
+//!
+//! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks
+//! where the memory is global: no barrier can stand between these. Found are stores whose places meet for the sizes
+//! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
+//! Source: te.md G9, whose final stores are made by all threads of a group.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Report;
+use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, each_with_path};
+use crate::buffer::{Buffer, MemScope};
+use crate::eval::Env;
+use crate::expr::{Expr, Node, Var};
+use crate::print::print_expr;
+use crate::simplify::Analyzer;
+use crate::stmt::{Stmt, ThreadTag};
+use crate::visit::{substitute_expr, uses_any};
+
+/// Checks the stores of one launch.
+pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], report: &mut Report<'k>) {
+    let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
+    let mut faulty: Vec<&Stmt> = Vec::new();
+    each_with_path(launched.body, &mut Vec::new(), &mut |stmt, path| {
+        let places: Vec<(&Buffer, &[Expr])> = match stmt {
+            Stmt::Store { buffer, indices, .. } => vec![(buffer, indices)],
+            Stmt::Atom(call) => call.dst.iter().map(|e| (&e.buffer, &*e.indices)).collect(),
+            _ => Vec::new(),
+        };
+        for (buffer, indices) in places {
+            for scene in &scenes {
+                let store = Store { scene, path, buffer, indices };
+                if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) || store.is_injective() {
+                    continue;
+                }
+                if let Some(meeting) = store.meeting() {
+                    let (code, text) = store.message(&meeting);
+                    report.at(stmt, code, text);
+                    faulty.push(stmt);
+                }
+            }
+        }
+    });
+}
+
+/// Two threads that store to one element.
+struct Meeting {
+    first: Thread,
+    second: Thread,
+    index: Vec<i128>,
+}
+
+struct Store<'s, 'k> {
+    scene: &'s Scene<'s, 'k>,
+    path: &'s [Step<'k>],
+    buffer: &'k Buffer,
+    indices: &'k [Expr],
+}
+
+impl Store<'_, '_> {
+    /// Launched indices of more than one value that tell writers of this memory apart, with their extents.
+    fn writers(&self) -> Vec<(ThreadTag, Option<&Var>, i128)> {
+        let launch = &self.scene.launched.launch;
+        let blocks = [ThreadTag::BlockX, ThreadTag::BlockY, ThreadTag::BlockZ];
+        let threads = [ThreadTag::ThreadX, ThreadTag::ThreadY, ThreadTag::ThreadZ];
+        let of_grid = (0..3).map(|i| (blocks[i], launch.grid[i].0.as_ref(), self.scene.grid[i]));
+        let of_block = (0..3).map(|i| (threads[i], launch.block[i].0.as_ref(), self.scene.block[i]));
+        let all: Vec<_> = match self.buffer.scope {
+            MemScope::Global => of_grid.chain(of_block).collect(),
+            MemScope::Shared | MemScope::SharedDyn => of_block.collect(),
+            MemScope::Warp | MemScope::Local => Vec::new(),
+        };
+        all.into_iter().filter(|(_, _, extent)| *extent > 1).collect()
+    }
+
+    /// Whether the index alone tells all writers apart, as sums of constant multiples do. Saves the looking.
+    fn is_injective(&self) -> bool {
+        let writers = self.writers();
+        let (Some(index), 1) = (self.indices.first(), self.indices.len()) else { return writers.is_empty() };
+        if writers.is_empty() {
+            return true;
+        }
+        let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
+        let mut names: HashMap<Var, Expr> = self.scene.constants();
+        for step in self.path {
+            match step {
+                Step::Name(var, value) => {
+                    names.insert((*var).clone(), substitute_expr(value, &names));
+                }
+                Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => {
+                    return false;
+                }
+                Step::Loop(..) | Step::Cond(..) => {}
+            }
+        }
+        let Some(terms) = Analyzer::new().affine(&substitute_expr(index, &names)) else { return false };
+        let mut steps = Vec::new();
+        for (_, var, extent) in &writers {
+            let of_var = |(v, coeff): &(Option<Var>, i128)| (v.as_ref() == *var).then_some(coeff.abs());
+            let Some(coeff) = var.and_then(|_| terms.iter().find_map(of_var)) else { return false };
+            steps.push((coeff, *extent));
+        }
+        steps.sort_unstable();
+        let mut reach = i128::from(index.lanes()) - 1;
+        steps.into_iter().all(|(coeff, extent)| {
+            let apart = coeff > reach;
+            reach = reach.saturating_add(coeff.saturating_mul(extent - 1));
+            apart
+        })
+    }
+
+    /// Two threads that store to one element in the same execution of the statement.
+    fn meeting(&self) -> Option<Meeting> {
+        let mut blocks = vec![[0i128; 3]];
+        if self.buffer.scope == MemScope::Global {
+            let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
+            blocks.extend(axes.map(|axis| std::array::from_fn(|i| i128::from(i == axis))));
+        }
+        let mut seen: HashMap<Vec<i128>, Thread> = HashMap::new();
+        for block in blocks {
+            for thread in self.scene.threads_of(block) {
+                let Arrival::Comes(mut env) = self.scene.arrival(self.path, &thread) else {
+                    continue;
+                };
+                for index in self.elements(&mut env).unwrap_or_default() {
+                    match seen.get(&index) {
+                        Some(first) if *first != thread => {
+                            return Some(Meeting { first: *first, second: thread, index });
+                        }
+                        _ => {
+                            seen.insert(index, thread);
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The elements that a thread stores to; `None` where an index comes from memory.
+    fn elements(&self, env: &mut Env) -> Option<Vec<Vec<i128>>> {
+        if let [index] = self.indices
+            && let Node::Ramp(base, stride) = index.node()
+        {
+            let (base, stride) = (self.scene.value(base, env)?, self.scene.value(stride, env)?);
+            return Some((0..i128::from(index.lanes())).map(|lane| vec![base + lane * stride]).collect());
+        }
+        let index: Option<Vec<i128>> = self.indices.iter().map(|i| self.scene.value(i, env)).collect();
+        Some(vec![index?])
+    }
+
+    /// The fault in the user's terms: V27 where nothing about the store tells the two apart, else V28.
+    fn message(&self, meeting: &Meeting) -> (&'static str, String) {
+        let (a, b) = (&meeting.first, &meeting.second);
+        let position = |tag: ThreadTag, t: &Thread| match tag {
+            ThreadTag::BlockX => t.block[0],
+            ThreadTag::BlockY => t.block[1],
+            ThreadTag::BlockZ => t.block[2],
+            ThreadTag::ThreadX => t.thread[0],
+            ThreadTag::ThreadY => t.thread[1],
+            ThreadTag::ThreadZ => t.thread[2],
+            ThreadTag::VThread => 0,
+        };
+        let writers = self.writers();
+        let apart: Vec<_> =
+            writers.iter().filter(|(tag, ..)| position(*tag, a) != position(*tag, b)).collect();
+        let tags: Vec<String> = apart.iter().map(|(tag, ..)| format!("`{}`", tag.name())).collect();
+        let vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
+        let index: Vec<String> = self.indices.iter().map(print_expr).collect();
+        let (name, index) = (&self.buffer.name, index.join(", "));
+        if !self.depends_on(vars) {
+            let tags = tags.join(" and ");
+            let text = format!(
+                "all values of {tags} store to one element, `{name}[{index}]`; store where {tags} is 0 only, or give each its own element"
+            );
+            return ("V27", text);
+        }
+        let found: Vec<String> = meeting.index.iter().map(ToString::to_string).collect();
+        let text =
+            format!("{} and {} store to one element, `{name}[{}]`", a.name(), b.name(), found.join(", "));
+        ("V28", text)
+    }
+
+    /// Whether the place, or whether there is a store, depends on one of the variables.
+    fn depends_on(&self, mut vars: Vec<Var>) -> bool {
+        for step in self.path {
+            match step {
+                Step::Cond(cond, _) if uses_any(cond, &vars) => return true,
+                Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => return true,
+                Step::Name(var, value) if uses_any(value, &vars) => vars.push((*var).clone()),
+                Step::Cond(..) | Step::Loop(..) | Step::Name(..) => {}
+            }
+        }
+        let resolved: HashSet<Expr> = self.indices.iter().map(|i| self.scene.resolved(i)).collect();
+        resolved.iter().any(|i| uses_any(i, &vars))
+    }
+}

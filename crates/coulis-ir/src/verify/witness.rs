@@ -1,0 +1,312 @@
+//! What threads of a launch do for some sizes: the witness of faults that are claimed of the kernel.
+//!
+//! Sizes are given values, strides those of compact arrays, loops their first iteration; then the conditions around
+//! a statement, its indices and masks are evaluated for each thread of a block. What comes out is no guess: a call
+//! with these sizes does it. Values from memory are not known, and nothing is claimed of what depends on them.
+
+use std::collections::HashMap;
+
+use crate::device::{HostParts, Launch};
+use crate::dtype::DType;
+use crate::eval::{Env, Value, eval_expr};
+use crate::expr::{Expr, Node, Var, VarId};
+use crate::kernel::{Kernel, Param};
+use crate::stmt::Stmt;
+use crate::visit::map_children;
+
+/// Threads that are looked at, at most: those of the largest block.
+const MAX_THREADS: i128 = 1024;
+
+/// One launch of a kernel, with what the host knows.
+pub(super) struct Launched<'k> {
+    /// Its extents and variables.
+    pub launch: Launch,
+    /// Its `launch_thread` statements, the outermost first.
+    pub chain: Vec<&'k Stmt>,
+    /// What each thread executes.
+    pub body: &'k Stmt,
+    /// Values of names that the host computes.
+    pub lets: Vec<(Var, Expr)>,
+    /// Local memory of one element that is written by one statement, and what is written.
+    pub once: HashMap<VarId, Expr>,
+}
+
+/// The launches of a kernel.
+pub(super) fn launched<'k>(parts: &HostParts<'k>) -> Vec<Launched<'k>> {
+    let launches = parts.program.launches.iter().zip(&parts.chains).zip(&parts.bodies);
+    launches
+        .map(|((launch, chain), body)| Launched {
+            launch: launch.clone(),
+            chain: chain.clone(),
+            body,
+            lets: parts.program.lets.clone(),
+            once: written_once(body),
+        })
+        .collect()
+}
+
+/// Local memory that one store writes, at element 0, with that value.
+fn written_once(body: &Stmt) -> HashMap<VarId, Expr> {
+    let mut values: HashMap<VarId, Option<Expr>> = HashMap::new();
+    crate::visit::for_each_stmt(body, &mut |stmt| match stmt {
+        Stmt::Store { buffer, indices, value } if buffer.scope == crate::MemScope::Local => {
+            let first = indices.iter().all(|i| i.is_int(0)) && value.lanes() == 1;
+            let is_new = !values.contains_key(&buffer.data.id());
+            values.insert(buffer.data.id(), (first && is_new).then(|| value.clone()));
+        }
+        Stmt::Atom(call) => {
+            for element in call.elements() {
+                values.insert(element.buffer.data.id(), None);
+            }
+        }
+        _ => {}
+    });
+    values.into_iter().filter_map(|(id, value)| Some((id, value?))).collect()
+}
+
+/// What stands around a statement inside a launch.
+#[derive(Clone)]
+pub(super) enum Step<'k> {
+    /// The branch that is taken when the condition has that value.
+    Cond(&'k Expr, bool),
+    /// A loop.
+    Loop(&'k Var, &'k Expr, &'k Expr),
+    /// A name.
+    Name(&'k Var, &'k Expr),
+}
+
+/// Calls `f` on each statement of a launch with what stands around it, in order of the text.
+pub(super) fn each_with_path<'k>(
+    stmt: &'k Stmt,
+    path: &mut Vec<Step<'k>>,
+    f: &mut impl FnMut(&'k Stmt, &[Step<'k>]),
+) {
+    f(stmt, path);
+    let mut inside = |step: Step<'k>, body: &'k Stmt, path: &mut Vec<Step<'k>>| {
+        path.push(step);
+        each_with_path(body, path, f);
+        path.pop();
+    };
+    match stmt {
+        Stmt::For { var, min, extent, body, .. } => inside(Step::Loop(var, min, extent), body, path),
+        Stmt::Let { var, value, body } => inside(Step::Name(var, value), body, path),
+        Stmt::If { cond, then, otherwise } => {
+            inside(Step::Cond(cond, true), then, path);
+            if let Some(otherwise) = otherwise {
+                inside(Step::Cond(cond, false), otherwise, path);
+            }
+        }
+        _ => crate::visit::stmt_children(stmt).into_iter().for_each(|s| each_with_path(s, path, f)),
+    }
+}
+
+/// Values of sizes, strides and scalars of a call.
+pub(super) struct Sample {
+    values: HashMap<Var, i128>,
+}
+
+/// Calls whose threads are looked at: large and all different sizes, and equal middling ones.
+pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
+    let unequal = [1009, 1013, 1019, 1021, 1031, 1033, 1039];
+    let pick = |values: &[i128]| {
+        let mut sample = Sample { values: HashMap::new() };
+        let mut next = values.iter().cycle();
+        let mut free = |expr: &Expr, sample: &mut Sample| {
+            crate::visit::for_each_expr(expr, &mut |e| {
+                if let Some(var) = e.as_var() {
+                    let value = || next.next().copied().unwrap_or(1);
+                    sample.values.entry(var.clone()).or_insert_with(value);
+                }
+            });
+        };
+        for param in &kernel.params {
+            match param {
+                Param::Scalar(var) => free(&var.expr(), &mut sample),
+                Param::Buffer { buffer, .. } => {
+                    buffer.shape.iter().for_each(|e| free(e, &mut sample));
+                    let mut stride = 1i128;
+                    for (extent, at) in buffer.shape.iter().zip(&buffer.strides).rev() {
+                        if let Some(var) = at.as_var() {
+                            sample.values.entry(var.clone()).or_insert(stride);
+                        }
+                        let extent = sample.int(extent, &mut sample.env());
+                        stride = stride.saturating_mul(extent.unwrap_or(1).max(1));
+                    }
+                    if let Some(var) = buffer.elem_offset.as_var() {
+                        sample.values.entry(var.clone()).or_insert(0);
+                    }
+                }
+            }
+        }
+        sample
+    };
+    vec![pick(&unequal), pick(&[64])]
+}
+
+impl Sample {
+    fn env(&self) -> Env<'static> {
+        let mut env = Env::new();
+        for (var, value) in &self.values {
+            let value = var.dtype().wrap_int(*value);
+            let typed = if var.dtype().is_float() { Value::Float(value as f64) } else { Value::Int(value) };
+            env.set(var, typed);
+        }
+        env
+    }
+
+    fn int(&self, expr: &Expr, env: &mut Env) -> Option<i128> {
+        eval_expr(expr, env).ok()?.as_int()
+    }
+}
+
+/// One thread of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Thread {
+    /// `blockIdx.x`, `.y`, `.z`.
+    pub block: [i128; 3],
+    /// `threadIdx.x`, `.y`, `.z`.
+    pub thread: [i128; 3],
+}
+
+impl Thread {
+    /// As errors name it: `thread (3, 0, 0) of block (0, 0, 0)`.
+    pub fn name(&self) -> String {
+        let list = |v: [i128; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);
+        format!("thread {} of block {}", list(self.thread), list(self.block))
+    }
+}
+
+/// A launch for some sizes.
+pub(super) struct Scene<'s, 'k> {
+    pub launched: &'s Launched<'k>,
+    sample: &'s Sample,
+    /// Extents of the grid.
+    pub grid: [i128; 3],
+    /// Extents of a block.
+    pub block: [i128; 3],
+}
+
+/// What a thread does at a statement.
+pub(super) enum Arrival {
+    /// It does not come there.
+    Absent,
+    /// Whether it comes there depends on memory.
+    Unknown,
+    /// It comes there, and names have these values.
+    Comes(Env<'static>),
+}
+
+impl<'s, 'k> Scene<'s, 'k> {
+    /// The launch in a call of those sizes; `None` where its extents are not known or legal, or no thread runs.
+    pub fn new(launched: &'s Launched<'k>, sample: &'s Sample) -> Option<Scene<'s, 'k>> {
+        let mut scene = Scene { launched, sample, grid: [1; 3], block: [1; 3] };
+        let mut env = scene.host_env();
+        for axis in 0..3 {
+            scene.grid[axis] = sample.int(&launched.launch.grid[axis].1, &mut env)?;
+            scene.block[axis] = sample.int(&launched.launch.block[axis].1, &mut env)?;
+        }
+        let threads: i128 = scene.block.iter().product();
+        let legal = scene.grid.iter().all(|n| *n > 0) && (1..=MAX_THREADS).contains(&threads);
+        legal.then_some(scene)
+    }
+
+    fn host_env(&self) -> Env<'static> {
+        let mut env = self.sample.env();
+        for (var, value) in &self.launched.lets {
+            if let Ok(value) = eval_expr(value, &mut env) {
+                env.set(var, value);
+            }
+        }
+        env
+    }
+
+    /// Threads of the first block, in order of their linear index, x fastest.
+    pub fn threads(&self) -> Vec<Thread> {
+        self.threads_of([0; 3])
+    }
+
+    /// Threads of a block, in order of their linear index, x fastest.
+    pub fn threads_of(&self, block: [i128; 3]) -> Vec<Thread> {
+        let [nx, ny, nz] = self.block;
+        let mut threads = Vec::new();
+        for z in 0..nz {
+            for y in 0..ny {
+                threads.extend((0..nx).map(|x| Thread { block, thread: [x, y, z] }));
+            }
+        }
+        threads
+    }
+
+    /// What the thread does at the end of the path.
+    pub fn arrival(&self, path: &[Step], thread: &Thread) -> Arrival {
+        let mut env = self.host_env();
+        let launch = &self.launched.launch;
+        let indices = launch.grid.iter().zip(thread.block).chain(launch.block.iter().zip(thread.thread));
+        for ((var, _), value) in indices {
+            if let Some(var) = var {
+                env.set(var, Value::Int(value));
+            }
+        }
+        for step in path {
+            match step {
+                Step::Name(var, value) => {
+                    if let Ok(value) = eval_expr(&self.resolved(value), &mut env) {
+                        env.set(var, value);
+                    }
+                }
+                Step::Cond(cond, wanted) => match eval_expr(&self.resolved(cond), &mut env) {
+                    Ok(value) if value.is_true() == *wanted => {}
+                    Ok(_) => return Arrival::Absent,
+                    Err(_) => return Arrival::Unknown,
+                },
+                Step::Loop(var, min, extent) => {
+                    let first = self.value(min, &mut env);
+                    let (Some(first), Some(n)) = (first, self.value(extent, &mut env)) else {
+                        return Arrival::Unknown;
+                    };
+                    if n <= 0 {
+                        return Arrival::Absent;
+                    }
+                    env.set(var, Value::Int(first));
+                }
+            }
+        }
+        Arrival::Comes(env)
+    }
+
+    /// An integer that is known.
+    pub fn value(&self, expr: &Expr, env: &mut Env) -> Option<i128> {
+        self.sample.int(&self.resolved(expr), env)
+    }
+
+    /// The expression with loads of memory that is written once replaced by what is written.
+    pub fn resolved(&self, expr: &Expr) -> Expr {
+        if self.launched.once.is_empty() {
+            return expr.clone();
+        }
+        match expr.node() {
+            Node::Load(buffer, _) if expr.lanes() == 1 => match self.launched.once.get(&buffer.data.id()) {
+                // A value that reads memory again, itself perhaps, stays unknown.
+                Some(value) if value.dtype() == expr.dtype() && !reads_memory(value) => value.clone(),
+                _ => expr.clone(),
+            },
+            Node::Load(..) => expr.clone(),
+            _ => map_children(expr, &mut |child| self.resolved(child)),
+        }
+    }
+
+    /// Values of the launched indices and sizes as constants, for simplification: those of the sample only.
+    pub fn constants(&self) -> HashMap<Var, Expr> {
+        let int = |(var, value): (&Var, &i128)| {
+            let known = !var.dtype().is_float() && var.dtype() != DType::Bool;
+            known.then(|| (var.clone(), Expr::int_of(*value, var.dtype())))
+        };
+        self.sample.values.iter().filter_map(int).collect()
+    }
+}
+
+fn reads_memory(expr: &Expr) -> bool {
+    let mut found = false;
+    crate::visit::for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
+    found
+}
