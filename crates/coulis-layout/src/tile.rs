@@ -1,7 +1,6 @@
 //! Tile layouts: where each element of a tile lives, over thread axes and memory axes.
 //!
-//! Source: the `TileLayout` of seeds 000 to 002. This file holds the data; its algebra (apply, group, tile, slice)
-//! comes with the tile primitives.
+//! Source: the `TileLayout` of seeds 000 to 002. This file holds the data, `algebra.rs` what is computed of it.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! Allocations move to the outermost place that still serves their uses.
 //!
 //! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration or
-//! thread needs its own memory, and under a binding that an extent uses. A buffer that copies of a loop body share is
+//! thread needs its own memory, and under a binding that an extent uses. Allocations that are marked as in place stay,
+//! and lose the mark. A buffer that copies of a loop body share is
 //! allocated once. Source: seed 003's lowering (storage rewrite), without its sharing of memory between buffers of
 //! disjoint lifetimes.
 
@@ -12,6 +13,7 @@ use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt, Var};
 
 use crate::affine::uses;
 use crate::binders::redirect_accesses;
+use crate::dispatch_tiles::IN_PLACE;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
 
@@ -61,6 +63,13 @@ impl Hoist {
                 let body = Box::new(self.place(body, inner));
                 Stmt::LaunchThread { tag, var, extent, body }
             }
+            Stmt::Annotate { key, body, .. } if key == IN_PLACE => match *body {
+                Stmt::Allocate { buffer, body } => {
+                    let body = self.walk(*body, pending);
+                    self.place(body, vec![buffer])
+                }
+                other => self.walk(other, pending),
+            },
             Stmt::Let { var, value, body } => {
                 let mut inner = Vec::new();
                 let body = self.walk(*body, &mut inner);

@@ -1,4 +1,4 @@
-//! Passes that turn a Nest kernel into a Flat one.
+//! Passes that turn a Tiled or Nest kernel into a Flat one.
 //!
 //! Each pass is one file with one public function, named by what it does; [`PASSES`] is the order in which they
 //! run, and [`lower`] runs them. Observable effects follow the lowering of seed 003, whose listings are goldens of
@@ -8,6 +8,7 @@
 
 pub mod affine;
 mod binders;
+pub mod dispatch_tiles;
 pub mod drop_likely;
 pub mod eliminate_common_subexpressions;
 pub mod flatten_buffers;
@@ -25,4 +26,5 @@ mod vector_expr;
 pub mod vectorize_loops;
 mod walk;
 
+pub use dispatch_tiles::explain_tiles;
 pub use pass::{Context, LowerError, Options, PASSES, Pass, lower};

@@ -2,9 +2,10 @@
 //!
 //! A guard `k.outer * 16 + k.inner < m` is solved for the loop of `k.outer`, with loops inside it at full range: it
 //! surely holds for the first `m // 16` iterations. These become a loop without the guard, the others a loop that
-//! keeps it. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop
-//! loses what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets
-//! a branch on its index, so that its threads start once; vectorized and unrolled loops stay whole.
+//! keeps it. Thread indices around the loop count like loops inside it, so that all threads of a block run the same
+//! loops. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop loses
+//! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
+//! on its index, so that its threads start once; vectorized and unrolled loops stay whole.
 //!
 //! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the
 //! reference has it. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
@@ -12,6 +13,7 @@
 //!
 //! Source: seed 003, listing 6.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
@@ -23,8 +25,9 @@ use crate::affine::{
     as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
 };
 use crate::binders::copy_with;
+use crate::dispatch_tiles::is_thread;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{reads_memory, with_let, with_loop};
+use crate::simplify::{reads_memory, with_let, with_loop, with_sizes};
 use crate::walk::map_children;
 
 /// The pass.
@@ -48,12 +51,16 @@ pub fn partition_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
         TargetKind::Cpu => true,
         TargetKind::Cuda | TargetKind::Hip => false,
     };
-    let body = Partition { cut_constant }.stmt(kernel.body, &Analyzer::new(), 0);
+    let partition = Partition { cut_constant, threads: RefCell::default() };
+    let known = with_sizes(&kernel);
+    let body = partition.stmt(kernel.body, &known, 0);
     Ok(Kernel { body, ..kernel })
 }
 
 struct Partition {
     cut_constant: bool,
+    /// Thread indices around the statement, with their ranges: all threads of a block cut a loop at the same place.
+    threads: RefCell<Inside>,
 }
 
 /// A guard and the iterations for which it holds.
@@ -85,7 +92,7 @@ impl Partition {
                     LoopKind::Vectorized | LoopKind::Unrolled => false,
                 };
                 let guards = if may_cut && (self.cut_constant || !constant) && !is_cooperative(&body) {
-                    guards_of(&body, &var)
+                    guards_of(&body, &var, &self.threads.borrow())
                 } else {
                     Vec::new()
                 };
@@ -97,8 +104,14 @@ impl Partition {
                 self.cut(target, guards, known, depth)
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
-                let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
+                let zero = Expr::int_of(0, var.dtype());
+                let inner = with_loop(known, &var, &zero, &extent);
+                let outer = self.threads.borrow().len();
+                if is_thread(tag) {
+                    self.threads.borrow_mut().push((var.clone(), Some((zero, extent.clone()))));
+                }
                 let body = Box::new(self.stmt(*body, &inner, depth));
+                self.threads.borrow_mut().truncate(outer);
                 Stmt::LaunchThread { tag, var, extent, body }
             }
             Stmt::Let { var, value, body } => {
@@ -309,9 +322,9 @@ fn is_cooperative(body: &Stmt) -> bool {
 }
 
 /// The likely comparisons in the body that can be solved for `var`, each once.
-fn guards_of(body: &Stmt, var: &Var) -> Vec<Guard> {
+fn guards_of(body: &Stmt, var: &Var, threads: &Inside) -> Vec<Guard> {
     let mut found: Vec<(Expr, Option<Guard>)> = Vec::new();
-    collect(body, var, &mut Vec::new(), &mut found);
+    collect(body, var, &mut threads.clone(), &mut found);
     found.into_iter().filter_map(|(_, guard)| guard).collect()
 }
 

@@ -85,15 +85,51 @@ pub enum LowerError {
         /// Largest legal number.
         limit: i128,
     },
+    /// A tile call that cannot be replaced by statements.
+    #[error(transparent)]
+    Tile(#[from] coulis_tile::TileError),
+    /// A tile call that not all of its threads reach.
+    #[error("a tile call at {scope} scope stands under `{cond}`, which may differ between its threads")]
+    DivergentCall {
+        /// Scope of the call.
+        scope: &'static str,
+        /// The condition or loop extent.
+        cond: String,
+    },
+    /// A tile call beside a launch whose threads do not reach it.
+    #[error(
+        "a tile call at {scope} scope stands outside the launch of `{tag}`, whose threads take part in it"
+    )]
+    CallOutsideLaunch {
+        /// Scope of the call.
+        scope: &'static str,
+        /// The thread index.
+        tag: &'static str,
+    },
+    /// Threads that work together, in a number that is not known.
+    #[error("threads that work together need a constant number of `{tag}`, got `{extent}`")]
+    ThreadExtent {
+        /// The thread index.
+        tag: &'static str,
+        /// Its extent.
+        extent: String,
+    },
+    /// An element of a tile that is spread over threads, accessed as if it were memory.
+    #[error("`{buffer}` is spread over threads and is accessed through `.local` windows only")]
+    DirectAccess {
+        /// The tile.
+        buffer: String,
+    },
 }
 
 /// Every pass, in the order in which [`lower`] runs them.
 ///
-/// Order: buffers are flattened first, since every later pass reads one-dimensional indices. Guards leave loops
+/// Order: tile calls become statements first, since no other pass reads them; buffers are flattened next, since every later pass reads one-dimensional indices. Guards leave loops
 /// before loops are partitioned, and partitioning comes before vectorizing, so that the main part of a loop
 /// vectorizes without guards. Allocations move up after vectorizing, which makes some. Common subexpressions come
 /// last of the rewriting passes, since the names that they bind hide sums from the others.
 pub static PASSES: &[&Pass] = &[
+    &crate::dispatch_tiles::PASS,
     &crate::flatten_buffers::PASS,
     &crate::simplify::PASS,
     &crate::hoist_ifs::PASS,
@@ -109,7 +145,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::drop_likely::PASS,
 ];
 
-/// Lowers a Nest kernel to a Flat one. The result is not verified: that is the caller's next step.
+/// Lowers a Tiled or Nest kernel to a Flat one. Passes on tile calls leave a Nest kernel as it is. The result is not verified: that is the caller's next step.
 ///
 /// `observer` is called after each pass with the kernel that it left.
 pub fn lower(
@@ -120,6 +156,10 @@ pub fn lower(
     let context = Context { target: options.target, simple_mode: options.simple_mode };
     let mut kernel = kernel;
     for pass in PASSES {
+        if pass.from == Form::Tiled && kernel.form == Form::Nest {
+            observer(pass, &kernel);
+            continue;
+        }
         if kernel.form != pass.from {
             return Err(LowerError::Form {
                 pass: pass.name,

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::expr::{Expr, Intrinsic, Node, Var};
+use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_stmt;
 use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
@@ -33,8 +33,24 @@ pub const PASS_FLAT: Pass = Pass {
 
 /// Simplifies the body of a kernel.
 pub fn simplify(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let body = simplify_stmt(kernel.body, &Analyzer::new());
+    let body = simplify_stmt(kernel.body, &Analyzer::new(), Around::Host);
     Ok(Kernel { body, ..kernel })
+}
+
+/// What is known of a kernel: the extents of its arguments are not negative.
+pub fn with_sizes(kernel: &Kernel) -> Analyzer {
+    let mut known = Analyzer::new();
+    let mut seen = Vec::new();
+    for extent in kernel.param_buffers().flat_map(|buffer| &buffer.shape) {
+        if let Some(var) = extent.as_var()
+            && var.kind() == VarKind::Plain
+            && !seen.contains(var)
+        {
+            seen.push(var.clone());
+            known.assume(&extent.clone().ge(Expr::int_of(0, extent.dtype())));
+        }
+    }
+    known
 }
 
 /// What is known in the body of a loop or thread launch.
@@ -71,18 +87,40 @@ fn unmarked(cond: &Expr) -> &Expr {
     }
 }
 
+/// What executes a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The host.
+    Host,
+    /// Threads of a launch.
+    Threads,
+}
+
+impl Around {
+    /// The number of iterations that simplification counts with. In launches a loop of a length that is not known, but
+    /// at most 1, counts as one of 2: the index of a rest of a split stays in the text, as in listing 6 of seed 003.
+    fn loop_range(self, extent: &Expr, known: &Analyzer) -> Expr {
+        let at_most_once = || known.const_bounds(extent).1.is_some_and(|most| most <= 1);
+        if self == Around::Threads && extent.as_int().is_none() && at_most_once() {
+            return Expr::int_of(2, extent.dtype());
+        }
+        extent.clone()
+    }
+}
+
 /// A statement under what `known` says of its variables.
-pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
+pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
     let on = |e: &Expr| known.simplify(e);
     match stmt {
-        Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(|s| simplify_stmt(s, known))),
+        Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(|s| simplify_stmt(s, known, around))),
         Stmt::For { var, min, extent, kind, body } => {
             let (min, extent) = (on(&min), on(&extent));
             match extent.as_int() {
                 Some(n) if n <= 0 => Stmt::NOP,
-                Some(1) => simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, min)])), known),
+                Some(1) => simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, min)])), known, around),
                 _ => {
-                    let body = simplify_stmt(*body, &with_loop(known, &var, &min, &extent));
+                    let range = around.loop_range(&extent, known);
+                    let body = simplify_stmt(*body, &with_loop(known, &var, &min, &range), around);
                     Stmt::for_(var, min, extent, kind, body)
                 }
             }
@@ -91,17 +129,18 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
             let cond = on(&cond);
             let plain = unmarked(&cond);
             if plain.is_int(1) || known.can_prove(plain) {
-                return simplify_stmt(*then, known);
+                return simplify_stmt(*then, known, around);
             }
             if plain.is_int(0) {
-                return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known));
+                return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known, around));
             }
             let then = Box::new(match reads_memory(plain) {
                 // A store in the branch may change what the condition read.
-                true => simplify_stmt(*then, known),
-                false => simplify_stmt(*then, &known.with(plain)),
+                true => simplify_stmt(*then, known, around),
+                false => simplify_stmt(*then, &known.with(plain), around),
             });
-            let otherwise = otherwise.map(|s| Box::new(simplify_stmt(*s, known))).filter(|s| !s.is_nop());
+            let otherwise =
+                otherwise.map(|s| Box::new(simplify_stmt(*s, known, around))).filter(|s| !s.is_nop());
             Stmt::If { cond, then, otherwise }
         }
         Stmt::Store { buffer, indices, value } => {
@@ -113,20 +152,20 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer) -> Stmt {
             let value = on(&value);
             let atom = value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some();
             if atom {
-                simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, value)])), known)
+                simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, value)])), known, around)
             } else {
                 let inner = with_let(known, &var, &value);
-                Stmt::let_(var, value, simplify_stmt(*body, &inner))
+                Stmt::let_(var, value, simplify_stmt(*body, &inner, around))
             }
         }
-        Stmt::Allocate { buffer, body } => Stmt::allocate(buffer, simplify_stmt(*body, known)),
+        Stmt::Allocate { buffer, body } => Stmt::allocate(buffer, simplify_stmt(*body, known, around)),
         Stmt::Annotate { node, key, value, body } => {
-            Stmt::Annotate { node, key, value, body: Box::new(simplify_stmt(*body, known)) }
+            Stmt::Annotate { node, key, value, body: Box::new(simplify_stmt(*body, known, around)) }
         }
         Stmt::LaunchThread { tag, var, extent, body } => {
             let extent = on(&extent);
             let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
-            let body = Box::new(simplify_stmt(*body, &inner));
+            let body = Box::new(simplify_stmt(*body, &inner, Around::Threads));
             Stmt::LaunchThread { tag, var, extent, body }
         }
         Stmt::Atom(call) => Stmt::Atom(Box::new(call.map_exprs(&mut |e| on(e)))),

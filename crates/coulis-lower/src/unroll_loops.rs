@@ -70,7 +70,7 @@ fn walk(stmt: Stmt, max_step: Option<i128>) -> Result<(Stmt, u32), LowerError> {
         Stmt::Annotate { key, body, .. } if key == "pragma_unroll_explicit" => walk(*body, max_step),
         other => {
             let mut deepest = 0;
-            let stmt = try_map_children(other, &mut |s| {
+            let stmt = try_map_children::<LowerError>(other, &mut |s| {
                 let (s, depth) = walk(s, max_step)?;
                 deepest = deepest.max(depth);
                 Ok(s)

@@ -54,7 +54,7 @@ fn vectorized(var: &Var, lanes: i32, body: Stmt) -> Stmt {
 
 #[test]
 fn every_pass_takes_the_form_that_the_one_before_leaves() {
-    assert_eq!(PASSES[0].from, Form::Nest);
+    assert_eq!(PASSES[0].from, Form::Tiled);
     assert!(PASSES.windows(2).all(|pair| pair[0].to == pair[1].from));
     assert_eq!(PASSES[PASSES.len() - 1].to, Form::Flat);
     for (at, pass) in PASSES.iter().enumerate() {

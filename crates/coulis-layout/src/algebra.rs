@@ -1,0 +1,274 @@
+//! Algebra of tile layouts: sizes, spans, the place of an element, grouping by a shape, canonical form.
+//!
+//! A layout maps a coordinate of a shape to a place: the coordinate is flattened row-major, split over the shard's
+//! extents, and every iterator adds its steps along its axis. Replicas say at which further places the same element
+//! stands. Source: the `TileLayout` of seeds 000 to 002. Fusing of thread axes by a machine's widths, tiling, slicing
+//! and swizzles are not here yet.
+
+use std::collections::BTreeMap;
+
+use crate::tile::{AxisStride, Iter, TileLayout};
+
+/// Names of the axes that count memory; every other axis counts threads or blocks.
+const MEMORY_AXES: [&str; 6] = ["m", "TLane", "TCol", "P", "F", "Bank"];
+
+/// Whether the axis counts memory.
+pub fn is_memory_axis(axis: &str) -> bool {
+    MEMORY_AXES.contains(&axis)
+}
+
+/// Why a layout has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// A shape with another number of elements.
+    #[error("a layout of {size} elements cannot lay out the shape {shape:?}")]
+    Size {
+        /// Elements of the layout.
+        size: i64,
+        /// The shape.
+        shape: Vec<i64>,
+    },
+    /// A dimension whose boundary cuts an iterator.
+    #[error(
+        "a dimension of extent {extent} ends inside an iterator of extent {iter}, which it does not divide"
+    )]
+    Boundary {
+        /// What is left of the dimension's extent.
+        extent: i64,
+        /// Extent of the iterator.
+        iter: i64,
+    },
+    /// A coordinate outside its shape, or of another rank.
+    #[error("the coordinate {coord:?} is not inside the shape {shape:?}")]
+    Coordinate {
+        /// The coordinate.
+        coord: Vec<i64>,
+        /// The shape.
+        shape: Vec<i64>,
+    },
+}
+
+/// Row-major position of a coordinate, or `None` outside the shape.
+fn flatten(coord: &[i64], shape: &[i64]) -> Option<i64> {
+    let inside = coord.len() == shape.len() && coord.iter().zip(shape).all(|(c, n)| (0..*n).contains(c));
+    inside.then(|| coord.iter().zip(shape).fold(0, |at, (c, n)| at * n + c))
+}
+
+impl TileLayout {
+    /// Number of elements: the product of the shard's extents.
+    pub fn size(&self) -> i64 {
+        self.shard.iter().map(|it| it.extent).product()
+    }
+
+    /// Number of steps from the first to past the last place along an axis, offset included.
+    pub fn span(&self, axis: &str) -> i64 {
+        let steps = self.shard.iter().chain(&self.replica).filter(|it| it.step.axis == axis);
+        let offsets = self.offset.iter().filter(|o| o.axis == axis);
+        1 + steps.map(|it| (it.extent - 1) * it.step.stride).sum::<i64>()
+            + offsets.map(|o| o.stride).sum::<i64>()
+    }
+
+    /// Number of memory elements that one thread holds: the span of all memory axes together.
+    pub fn memory_span(&self) -> i64 {
+        self.axes().into_iter().filter(|axis| is_memory_axis(axis)).map(|axis| self.span(axis)).product()
+    }
+
+    /// The axes in use, sorted, each once. An axis along which there is no step and no offset does not count.
+    pub fn axes(&self) -> Vec<&str> {
+        let iters = self.shard.iter().chain(&self.replica).filter(|it| it.extent > 1).map(|it| &it.step);
+        let mut axes: Vec<&str> = iters.chain(&self.offset).map(|step| step.axis.as_str()).collect();
+        axes.sort_unstable();
+        axes.dedup();
+        axes
+    }
+
+    /// Whether any element stands in another thread than the first.
+    pub fn is_distributed(&self) -> bool {
+        self.axes().iter().any(|axis| !is_memory_axis(axis))
+    }
+
+    /// The place of an element, replicas aside, by axis.
+    ///
+    /// # Errors
+    /// Where the shape has another number of elements, or the coordinate is outside it.
+    pub fn apply(&self, coord: &[i64], shape: &[i64]) -> Result<BTreeMap<String, i64>, LayoutError> {
+        if shape.iter().product::<i64>() != self.size() {
+            return Err(LayoutError::Size { size: self.size(), shape: shape.to_vec() });
+        }
+        let Some(mut rest) = flatten(coord, shape) else {
+            return Err(LayoutError::Coordinate { coord: coord.to_vec(), shape: shape.to_vec() });
+        };
+        let mut place = BTreeMap::new();
+        for offset in &self.offset {
+            *place.entry(offset.axis.clone()).or_insert(0) += offset.stride;
+        }
+        for it in self.shard.iter().rev() {
+            *place.entry(it.step.axis.clone()).or_insert(0) += rest % it.extent * it.step.stride;
+            rest /= it.extent;
+        }
+        Ok(place)
+    }
+
+    /// The iterators of each dimension of a shape, outermost first; iterators are split where a boundary asks for it.
+    ///
+    /// # Errors
+    /// Where the shape has another number of elements, or a boundary cuts an iterator that it does not divide.
+    pub fn group(&self, shape: &[i64]) -> Result<Vec<Vec<Iter>>, LayoutError> {
+        if shape.iter().product::<i64>() != self.size() {
+            return Err(LayoutError::Size { size: self.size(), shape: shape.to_vec() });
+        }
+        let mut left: Vec<Iter> = self.shard.iter().filter(|it| it.extent > 1).cloned().collect();
+        let mut groups = Vec::with_capacity(shape.len());
+        for &extent in shape.iter().rev() {
+            let mut rest = extent;
+            let mut group = Vec::new();
+            while rest > 1 {
+                let Some(mut it) = left.pop() else {
+                    return Err(LayoutError::Size { size: self.size(), shape: shape.to_vec() });
+                };
+                if it.extent > rest {
+                    if it.extent % rest != 0 {
+                        return Err(LayoutError::Boundary { extent: rest, iter: it.extent });
+                    }
+                    let step = AxisStride { stride: it.step.stride * rest, axis: it.step.axis.clone() };
+                    left.push(Iter { extent: it.extent / rest, step });
+                    it.extent = rest;
+                } else if rest % it.extent != 0 {
+                    return Err(LayoutError::Boundary { extent: rest, iter: it.extent });
+                }
+                rest /= it.extent;
+                group.push(it);
+            }
+            group.reverse();
+            groups.push(group);
+        }
+        groups.reverse();
+        Ok(groups)
+    }
+
+    /// What one thread holds: the layout without its thread axes.
+    pub fn storage(&self) -> TileLayout {
+        let of = |iters: &[Iter]| iters.iter().filter(|it| is_memory_axis(&it.step.axis)).cloned().collect();
+        TileLayout {
+            shard: of(&self.shard),
+            replica: of(&self.replica),
+            offset: self.offset.iter().filter(|o| is_memory_axis(&o.axis)).cloned().collect(),
+            swizzle: self.swizzle,
+        }
+    }
+
+    /// The same mapping without iterators of one step and offsets of 0, neighbours that continue each other fused,
+    /// replicas sorted. No axis is turned into another.
+    pub fn canonical(&self) -> TileLayout {
+        let mut replica = fused(&self.replica);
+        replica.sort_by(|a, b| (&a.step.axis, a.step.stride).cmp(&(&b.step.axis, b.step.stride)));
+        TileLayout {
+            shard: fused(&self.shard),
+            replica,
+            offset: self.offset.iter().filter(|o| o.stride != 0).cloned().collect(),
+            swizzle: self.swizzle,
+        }
+    }
+}
+
+/// The iterators with those of one step dropped, and neighbours on one axis fused where the outer one goes on where the
+/// inner one ends.
+pub fn fused(iters: &[Iter]) -> Vec<Iter> {
+    let mut out: Vec<Iter> = Vec::new();
+    for it in iters.iter().filter(|it| it.extent > 1) {
+        match out.last_mut() {
+            Some(outer)
+                if outer.step.axis == it.step.axis && outer.step.stride == it.extent * it.step.stride =>
+            {
+                outer.extent *= it.extent;
+                outer.step.stride = it.step.stride;
+            }
+            _ => out.push(it.clone()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn iters(of: &[(i64, i64, &str)]) -> Vec<Iter> {
+        of.iter()
+            .map(|&(extent, stride, axis)| Iter {
+                extent,
+                step: AxisStride { stride, axis: axis.to_owned() },
+            })
+            .collect()
+    }
+
+    fn layout(shard: &[(i64, i64, &str)], replica: &[(i64, i64, &str)]) -> TileLayout {
+        TileLayout { shard: iters(shard), replica: iters(replica), offset: Vec::new(), swizzle: None }
+    }
+
+    /// Seed 000's page on layouts: elements of an (8, 16) tile over lanes, two warps and two registers.
+    #[test]
+    fn an_element_is_where_its_layout_says() {
+        let mut tile =
+            layout(&[(8, 4, "laneid"), (2, 1, "warpid"), (4, 1, "laneid"), (2, 1, "m")], &[(2, 4, "warpid")]);
+        tile.offset.push(AxisStride { stride: 5, axis: "warpid".to_owned() });
+        for i in 0..8 {
+            for j in 0..16 {
+                let place = tile.apply(&[i, j], &[8, 16]).unwrap();
+                assert_eq!(place["laneid"], 4 * i + (j / 2) % 4);
+                assert_eq!(place["warpid"], 5 + j / 8);
+                assert_eq!(place["m"], j % 2);
+            }
+        }
+        assert_eq!((tile.size(), tile.memory_span(), tile.span("laneid")), (128, 2, 32));
+    }
+
+    #[test]
+    fn grouping_splits_iterators_at_the_boundaries_of_dimensions() {
+        let tile = layout(&[(32, 1, "tx")], &[]);
+        assert_eq!(tile.group(&[2, 16]).unwrap(), [iters(&[(2, 16, "tx")]), iters(&[(16, 1, "tx")])]);
+        assert_eq!(tile.group(&[32, 1]).unwrap(), [iters(&[(32, 1, "tx")]), Vec::new()]);
+        let two = layout(&[(6, 4, "tx"), (4, 1, "tx")], &[]);
+        assert_eq!(
+            two.group(&[3, 8]).unwrap(),
+            [iters(&[(3, 8, "tx")]), iters(&[(2, 4, "tx"), (4, 1, "tx")])]
+        );
+        assert_eq!(two.group(&[4, 6]), Err(LayoutError::Boundary { extent: 6, iter: 4 }));
+        assert!(matches!(two.group(&[5, 5]), Err(LayoutError::Size { size: 24, .. })));
+    }
+
+    #[test]
+    fn the_canonical_form_places_every_element_alike() {
+        for shard in [
+            &[(2, 16, "tx"), (1, 9, "m"), (4, 4, "tx"), (4, 1, "tx")][..],
+            &[(2, 1, "tx"), (4, 4, "tx"), (4, 2, "m")][..],
+        ] {
+            let (before, after) = (layout(shard, &[]), layout(shard, &[]).canonical());
+            assert!(after.shard.len() < before.shard.len() || after == before);
+            for i in 0..before.size() {
+                let at = |l: &TileLayout| {
+                    let mut place = l.apply(&[i], &[l.size()]).unwrap();
+                    place.retain(|_, v| *v != 0);
+                    place
+                };
+                assert_eq!(at(&before), at(&after));
+            }
+        }
+    }
+
+    #[test]
+    fn one_thread_holds_the_memory_axes() {
+        let tile = layout(&[(2, 2, "m"), (8, 4, "laneid"), (4, 1, "laneid"), (2, 1, "m")], &[]);
+        assert!(tile.is_distributed() && !tile.storage().is_distributed());
+        assert_eq!(tile.storage().shard, iters(&[(2, 2, "m"), (2, 1, "m")]));
+        assert_eq!(tile.memory_span(), 4);
+    }
+
+    #[test]
+    fn a_coordinate_outside_the_shape_is_refused() {
+        let tile = TileLayout::row_major(&[4, 8]);
+        assert!(tile.apply(&[3, 7], &[4, 8]).is_ok());
+        assert!(matches!(tile.apply(&[4, 0], &[4, 8]), Err(LayoutError::Coordinate { .. })));
+        assert!(matches!(tile.apply(&[0], &[4, 8]), Err(LayoutError::Coordinate { .. })));
+    }
+}

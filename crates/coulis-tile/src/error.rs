@@ -1,0 +1,88 @@
+//! Why a tile call cannot be replaced by statements.
+
+use crate::variant::{Row, table};
+
+/// Why a tile call cannot be replaced by statements.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TileError {
+    /// No variant accepts the call.
+    #[error("no variant of {op} accepts the call:\n{}", table(rows))]
+    NoVariant {
+        /// The operation, `tile.reduce`.
+        op: &'static str,
+        /// Every variant with the needs that failed.
+        rows: Vec<Row>,
+    },
+    /// The call forces a variant that does not accept it.
+    #[error("`dispatch=\"{name}\"` forces a variant that declines the call:\n{}", table(rows))]
+    Forced {
+        /// The variant.
+        name: String,
+        /// Every variant with the needs that failed.
+        rows: Vec<Row>,
+    },
+    /// The call forces a variant that does not exist.
+    #[error("`dispatch=\"{name}\"` names no variant of {op}; there are {legal}")]
+    UnknownVariant {
+        /// The name.
+        name: String,
+        /// The operation.
+        op: &'static str,
+        /// Existing names.
+        legal: String,
+    },
+    /// A named reducer that nobody put in place.
+    #[error("the reducer `{name}` of a tile call is not known for the element types {types}")]
+    Reducer {
+        /// The name.
+        name: String,
+        /// The types of the sources.
+        types: String,
+    },
+    /// Sources or destinations in another number than the reducer asks for.
+    #[error("the reducer `{reducer}` takes {wanted} {what}, got {found}")]
+    Count {
+        /// The reducer.
+        reducer: String,
+        /// `sources` or `destinations`.
+        what: &'static str,
+        /// The reducer's number.
+        wanted: usize,
+        /// The call's number.
+        found: usize,
+    },
+    /// A source whose element type is not the reducer's.
+    #[error("source {at} of the reducer `{reducer}` is {wanted}, got `{buffer}` of {found}")]
+    SourceType {
+        /// The reducer.
+        reducer: String,
+        /// Which source, from 0.
+        at: usize,
+        /// Type that the reducer takes.
+        wanted: &'static str,
+        /// The buffer.
+        buffer: String,
+        /// Its type.
+        found: &'static str,
+    },
+    /// A reduced axis that the source has not.
+    #[error("axis {axis} is reduced, and the source has {rank} dimensions")]
+    Axis {
+        /// The axis.
+        axis: i64,
+        /// Rank of the source.
+        rank: usize,
+    },
+    /// The old value cannot take part, since results are no states.
+    #[error("`accum=True` needs a reducer whose results are its state, and `{reducer}` finishes its state")]
+    Accum {
+        /// The reducer.
+        reducer: String,
+    },
+    /// Something that no variant does yet.
+    #[error("{what} is not supported yet")]
+    Unsupported {
+        /// What.
+        what: String,
+    },
+}

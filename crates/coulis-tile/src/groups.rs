@@ -1,0 +1,192 @@
+//! The groups of threads that fold together: how a distributed tile spreads its elements over a block.
+//!
+//! Element `(g, r)` of a tile with spatial dimensions `g` and reduced dimensions `r` stands in the thread whose number
+//! is a sum of digits times strides; the threads that share `g` are a group.
+
+use coulis_ir::Expr;
+use coulis_layout::{Iter, TileLayout, fused};
+
+use crate::block::{Block, constant, scaled};
+
+/// One digit of a thread's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digit {
+    /// Number of values, at least 2.
+    pub extent: u32,
+    /// Threads from one value to the next.
+    pub stride: u32,
+}
+
+/// The threads of a scope as groups; every thread holds exactly one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Digits that tell groups apart, outermost first.
+    pub spatial: Vec<Digit>,
+    /// Digits that tell the members of a group apart, outermost first: the row-major order of the reduced axes.
+    pub reduce: Vec<Digit>,
+}
+
+fn digits(iters: &[Iter]) -> Option<Vec<Digit>> {
+    let digit = |it: &Iter| {
+        Some(Digit { extent: it.extent.try_into().ok()?, stride: it.step.stride.try_into().ok()? })
+    };
+    fused(iters).iter().map(digit).collect()
+}
+
+impl Groups {
+    /// The groups of a tile of that shape and layout whose `reduced` dimensions are folded, over `n_threads` threads
+    /// counted along `axis`; otherwise what was found instead of one element a thread.
+    pub fn of(
+        layout: &TileLayout,
+        shape: &[i64],
+        reduced: &[usize],
+        axis: &str,
+        n_threads: u32,
+    ) -> Result<Groups, String> {
+        if !layout.replica.is_empty() || !layout.offset.is_empty() || layout.swizzle.is_some() {
+            return Err(format!("the source layout `{layout}` with replicas, offsets or a swizzle"));
+        }
+        if let Some(other) = layout.axes().into_iter().find(|a| *a != axis) {
+            return Err(format!("steps along `{other}` beside `{axis}`"));
+        }
+        let grouped = layout.group(shape).map_err(|error| error.to_string())?;
+        let part = |wanted: bool| -> Vec<Iter> {
+            let dims = grouped.iter().enumerate().filter(|(dim, _)| reduced.contains(dim) == wanted);
+            dims.flat_map(|(_, iters)| iters.iter().cloned()).collect()
+        };
+        let negative = || format!("strides below 0 or above 2^32 in `{layout}`");
+        let spatial = digits(&part(false)).ok_or_else(negative)?;
+        let reduce = digits(&part(true)).ok_or_else(negative)?;
+        let mut by_stride: Vec<Digit> = spatial.iter().chain(&reduce).copied().collect();
+        by_stride.sort_by_key(|digit| digit.stride);
+        let mut covered = 1;
+        for digit in by_stride {
+            if digit.stride != covered {
+                return Err(format!("`{layout}`, which skips or shares threads"));
+            }
+            covered *= digit.extent;
+        }
+        if covered != n_threads {
+            return Err(format!("{covered} elements on {n_threads} threads"));
+        }
+        Ok(Groups { spatial, reduce })
+    }
+
+    /// Whether a destination of that layout has the total of a group in threads of that group only. It may be
+    /// replicated over the group or stand in its first thread.
+    pub fn gives_totals_to(&self, layout: &TileLayout, axis: &str) -> bool {
+        let on_axis = |iters: &[Iter]| -> Vec<Iter> {
+            iters.iter().filter(|it| it.step.axis == axis).cloned().collect()
+        };
+        let no_offset = layout.offset.iter().all(|o| o.stride == 0);
+        let Some(shard) = digits(&on_axis(&layout.shard)) else { return false };
+        let Some(replica) = digits(&on_axis(&layout.replica)) else { return false };
+        no_offset
+            && layout.axes().iter().all(|a| *a == axis)
+            && shard == self.spatial
+            && replica.iter().all(|digit| self.reduce.iter().any(|own| within(digit, own)))
+    }
+
+    /// Members of a group.
+    pub fn size(&self) -> u32 {
+        self.reduce.iter().map(|digit| digit.extent).product()
+    }
+
+    /// Number of groups.
+    pub fn count(&self) -> u32 {
+        self.spatial.iter().map(|digit| digit.extent).product()
+    }
+
+    /// Whether the members of a group are consecutive threads in ascending order.
+    pub fn is_consecutive(&self) -> bool {
+        matches!(self.reduce[..], [] | [Digit { stride: 1, .. }])
+    }
+
+    /// The calling thread's place in its group, `int32`.
+    pub fn member(&self, block: &Block) -> Expr {
+        row_major(&self.reduce, block)
+    }
+
+    /// The number of the calling thread's group, `int32`.
+    pub fn group(&self, block: &Block) -> Expr {
+        row_major(&self.spatial, block)
+    }
+
+    /// The number of the first thread of the calling thread's group, `int32`.
+    pub fn first_thread(&self, block: &Block) -> Expr {
+        let terms = self.spatial.iter().map(|d| scaled(block.digit(d.extent, d.stride), d.stride));
+        terms.reduce(|a, b| a + b).unwrap_or_else(|| Expr::int(0))
+    }
+
+    /// Whether every group lies within one warp of `warp` lanes, in a block of `n_threads`.
+    pub fn is_within_warps(&self, warp: u32, n_threads: u32) -> bool {
+        n_threads <= warp || self.reduce.iter().all(|d| warp.is_multiple_of(d.stride * d.extent))
+    }
+}
+
+/// Whether the values of `part` are some of those of `whole`.
+fn within(part: &Digit, whole: &Digit) -> bool {
+    part.stride.is_multiple_of(whole.stride) && part.extent * (part.stride / whole.stride) <= whole.extent
+}
+
+fn row_major(digits: &[Digit], block: &Block) -> Expr {
+    let mut weight = digits.iter().map(|d| d.extent).product::<u32>();
+    let mut sum: Option<Expr> = None;
+    for digit in digits {
+        weight /= digit.extent;
+        let term = scaled(block.digit(digit.extent, digit.stride), weight);
+        sum = Some(sum.map_or(term.clone(), |s| s + term));
+    }
+    sum.unwrap_or_else(|| constant(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_layout::AxisStride;
+
+    fn layout(shard: &[(i64, i64)], replica: &[(i64, i64)]) -> TileLayout {
+        let iters = |of: &[(i64, i64)]| {
+            of.iter()
+                .map(|&(extent, stride)| Iter { extent, step: AxisStride { stride, axis: "tx".to_owned() } })
+                .collect()
+        };
+        TileLayout { shard: iters(shard), replica: iters(replica), offset: Vec::new(), swizzle: None }
+    }
+
+    #[test]
+    fn the_rows_of_a_block_are_groups_of_consecutive_threads() {
+        let groups = Groups::of(&layout(&[(32, 16), (16, 1)], &[]), &[32, 16], &[1], "tx", 512).unwrap();
+        assert_eq!((groups.size(), groups.count()), (16, 32));
+        assert!(groups.is_consecutive() && groups.is_within_warps(32, 512));
+        assert!(groups.gives_totals_to(&layout(&[(32, 16)], &[(16, 1)]), "tx"));
+        assert!(groups.gives_totals_to(&layout(&[(32, 16)], &[]), "tx"));
+        assert!(!groups.gives_totals_to(&layout(&[(16, 16)], &[(32, 1)]), "tx"));
+    }
+
+    #[test]
+    fn a_column_of_a_block_is_a_group_with_gaps() {
+        let groups = Groups::of(&layout(&[(8, 1), (4, 8)], &[]), &[8, 4], &[1], "tx", 32).unwrap();
+        assert!(!groups.is_consecutive() && groups.is_within_warps(32, 32));
+        assert!(groups.is_within_warps(32, 64) && !groups.is_within_warps(16, 64));
+    }
+
+    #[test]
+    fn two_reduced_axes_fold_as_one_where_they_continue_each_other() {
+        let groups = Groups::of(&layout(&[(4, 8), (8, 1)], &[]), &[4, 8], &[0, 1], "tx", 32).unwrap();
+        assert_eq!(groups.reduce, [Digit { extent: 32, stride: 1 }]);
+        assert_eq!(groups.count(), 1);
+    }
+
+    #[test]
+    fn a_tile_that_does_not_give_every_thread_one_element_is_no_set_of_groups() {
+        let of =
+            |shard: &[(i64, i64)], shape: &[i64], n| Groups::of(&layout(shard, &[]), shape, &[0], "tx", n);
+        assert_eq!(of(&[(32, 1)], &[32], 64).unwrap_err(), "32 elements on 64 threads");
+        assert!(of(&[(32, 2)], &[32], 32).unwrap_err().contains("skips"));
+        assert!(of(&[(2, 1), (4, 2)], &[4], 8).unwrap_err().contains("shape"));
+        let mut other = layout(&[(32, 1)], &[]);
+        other.shard[0].step.axis = "laneid".to_owned();
+        assert!(Groups::of(&other, &[32], &[0], "tx", 32).unwrap_err().contains("`laneid`"));
+    }
+}

@@ -1,0 +1,22 @@
+//! Variants of reductions, one file each.
+
+pub mod alone;
+pub mod serial;
+pub mod shared_tree;
+pub mod state;
+pub mod warp_shuffle;
+pub mod warp_shuffle_two_stage;
+
+use coulis_ir::{Buffer, Element, Expr, MemScope, Reducer};
+
+/// Shared memory for `n` states, one buffer a field.
+pub(crate) fn shared_states(name: &str, reducer: &Reducer, n: u32) -> Vec<Buffer> {
+    let fields = reducer.fields.iter().enumerate();
+    let shape = || vec![crate::block::constant(n)];
+    fields.map(|(i, f)| Buffer::new(&format!("{name}{i}"), f.dtype, shape(), MemScope::Shared)).collect()
+}
+
+/// The element of a one-dimensional buffer.
+pub(crate) fn element(buffer: &Buffer, index: &Expr) -> Element {
+    Element { buffer: buffer.clone(), indices: vec![index.clone()] }
+}

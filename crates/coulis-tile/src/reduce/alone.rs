@@ -1,0 +1,27 @@
+//! `alone`: groups of one thread, whose element is the total.
+//!
+//! A bound axis of extent 1 gives such calls; nothing crosses threads.
+
+use coulis_ir::Stmt;
+
+use crate::facts::Facts;
+use crate::need::{ALONE, SPREAD, THREADS};
+use crate::reduce::state::State;
+use crate::variant::{Emitted, Numerics, Variant};
+
+/// The variant.
+pub const VARIANT: Variant = Variant {
+    name: "alone",
+    doc: "a group of one thread has its total already",
+    priority: 20,
+    needs: &[&THREADS, &SPREAD, &ALONE],
+    numerics: Numerics { flushes_subnormals: false, order: "one element" },
+    emit,
+};
+
+fn emit(facts: &Facts) -> Emitted {
+    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+    let state = State::new(facts, groups);
+    let body = Stmt::seq([state.begin(), state.end()].concat());
+    Emitted { registers: state.declared, shared: Vec::new(), body }
+}

@@ -1,0 +1,47 @@
+//! `serial`: every thread writes its state to shared memory, and the first thread of each group folds all of its group.
+//!
+//! The last resort: slow, and the easiest to be sure of. It folds in the order of the reduced axes.
+
+use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
+
+use crate::block::constant;
+use crate::facts::Facts;
+use crate::need::{SHARED_STATES, SPREAD, THREADS};
+use crate::reduce::state::{State, store_all};
+use crate::reduce::{element, shared_states};
+use crate::variant::{Emitted, Numerics, Variant};
+
+/// The variant.
+pub const VARIANT: Variant = Variant {
+    name: "serial",
+    doc: "one thread of each group folds what all wrote to shared memory",
+    priority: 0,
+    needs: &[&THREADS, &SPREAD, &SHARED_STATES],
+    numerics: Numerics { flushes_subnormals: false, order: "ascending positions" },
+    emit,
+};
+
+fn emit(facts: &Facts) -> Emitted {
+    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+    let n_members = groups.size();
+    let state = State::new(facts, groups);
+    let (member, group) = (groups.member(facts.block), groups.group(facts.block));
+    let slots = shared_states("red_shared", facts.reducer, groups.count() * n_members);
+    let first = if group.is_int(0) { group } else { group * constant(n_members) };
+    let at = |index: &Expr| -> Vec<Element> { slots.iter().map(|b: &Buffer| element(b, index)).collect() };
+    let read = |index: &Expr| -> Vec<Expr> { slots.iter().map(|b| b.at([index.clone()])).collect() };
+
+    let step = Var::size("member", DType::I32);
+    let next = first.clone() + (step.expr() + constant(1));
+    let fold = state.merge(&state.places(), &state.values(), &read(&next));
+    let fold = Stmt::range(step, constant(n_members - 1), fold);
+    let leads = member.clone().equal(constant(0));
+    let mut body = state.begin();
+    body.push(store_all(&at(&(first.clone() + member)), state.values()));
+    body.push(Stmt::Sync(SyncKind::Cta));
+    body.push(Stmt::if_(leads, Stmt::seq([fold, store_all(&at(&first), state.values())])));
+    body.push(Stmt::Sync(SyncKind::Cta));
+    body.push(store_all(&state.places(), read(&first)));
+    body.extend(state.end());
+    Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) }
+}

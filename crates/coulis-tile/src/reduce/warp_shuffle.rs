@@ -1,0 +1,53 @@
+//! `warp_shuffle`: groups within one warp fold by shuffles at halving distances; lane 0 of a group sends its total back.
+//!
+//! The mask names the lanes of the calling thread's group and is made from its number, so that groups of one warp do not
+//! wait for each other and no lane is named that does not come. Where the group's size is no power of two, a lane
+//! combines what it received only if that came from its own group.
+//!
+//! Source: seed 003, listing 6, whose mask shifts past the warp and is repaired here.
+
+use coulis_ir::Stmt;
+
+use crate::facts::Facts;
+use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WITHIN_WARPS};
+use crate::reduce::state::{ShuffleTree, State, mask_dtype, mask_of, received, register, set, value};
+use crate::variant::{Emitted, Numerics, Variant};
+
+/// The variant.
+pub const VARIANT: Variant = Variant {
+    name: "warp_shuffle",
+    doc: "groups within one warp fold by shuffles",
+    priority: 20,
+    needs: &[&THREADS, &SPREAD, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
+    numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances" },
+    emit,
+};
+
+fn emit(facts: &Facts) -> Emitted {
+    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+    let warp = facts.target.warp;
+    let state = State::new(facts, groups);
+    let received = received(facts.reducer);
+    let mask = register("mask", mask_dtype(warp));
+    let first = groups.first_thread(facts.block);
+    let first_lane = match facts.block.n_threads() <= warp {
+        true => first.clone(),
+        false => first.clone().floormod(crate::block::constant(warp)),
+    };
+    let whole_warp = groups.size() == warp;
+    let bits = mask_of(groups.size(), &if whole_warp { crate::block::constant(0) } else { first_lane }, warp);
+    let tree = ShuffleTree {
+        n_lanes: groups.size(),
+        member: groups.member(facts.block),
+        mask: value(&mask),
+        warp,
+        received: &received,
+    };
+    let mut body = state.begin();
+    body.push(set(&mask, bits));
+    body.extend(tree.fold(&state));
+    body.extend(tree.broadcast(&state, &if whole_warp { crate::block::constant(0) } else { first }));
+    body.extend(state.end());
+    let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
+    Emitted { registers: registers.collect(), shared: Vec::new(), body: Stmt::seq(body) }
+}

@@ -1,0 +1,110 @@
+//! Variants: ways to do a tile call, as entries of a slice.
+
+use coulis_ir::{Buffer, Stmt};
+
+use crate::facts::Facts;
+use crate::need::{Decline, Need};
+
+/// What a variant promises of its numbers beyond the reducer's own terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numerics {
+    /// Whether subnormal numbers may become 0.
+    pub flushes_subnormals: bool,
+    /// In which order the members of a group are combined.
+    pub order: &'static str,
+}
+
+/// The statements that do a call.
+#[derive(Clone, Debug)]
+pub struct Emitted {
+    /// Registers that are declared where the call stands, outermost first.
+    pub registers: Vec<Buffer>,
+    /// Shared memory that the statements use.
+    pub shared: Vec<Buffer>,
+    /// The statements. Their accesses to shared memory need no further barriers among themselves.
+    pub body: Stmt,
+}
+
+impl Emitted {
+    /// No statements: what a variant answers to a call that lacks what it needs, which dispatch never hands to it.
+    pub(crate) fn nothing() -> Emitted {
+        Emitted { registers: Vec::new(), shared: Vec::new(), body: Stmt::NOP }
+    }
+}
+
+/// One way to do a tile call.
+pub struct Variant {
+    /// Name, as in `dispatch="name"`.
+    pub name: &'static str,
+    /// One sentence of what it does.
+    pub doc: &'static str,
+    /// The highest one that accepts is chosen. Two of one priority never accept the same call.
+    pub priority: u32,
+    /// What it asks of a call.
+    pub needs: &'static [&'static Need],
+    /// What it promises.
+    pub numerics: Numerics,
+    /// Its statements, for a call that has all it needs.
+    pub emit: fn(&Facts) -> Emitted,
+}
+
+impl Variant {
+    /// All needs that fail, in the order of the list; empty where the variant accepts.
+    pub fn declines(&self, facts: &Facts) -> Vec<Decline> {
+        let failed = |need: &&Need| {
+            let (wanted, found) = (need.check)(facts).err()?;
+            Some(Decline { need: need.name, wanted, found })
+        };
+        self.needs.iter().copied().filter_map(|need| failed(&need)).collect()
+    }
+}
+
+/// What became of a variant for a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does the call.
+    Chosen,
+    /// It could do the call, and a better one does.
+    Accepts,
+    /// It lacks what it needs: every need that failed.
+    Declined(Vec<Decline>),
+}
+
+/// One line of the table that explains a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Name of the variant.
+    pub name: &'static str,
+    /// Its priority.
+    pub priority: u32,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+impl Verdict {
+    /// `chosen`, `accepts` or `declined`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Verdict::Chosen => "chosen",
+            Verdict::Accepts => "accepts",
+            Verdict::Declined(_) => "declined",
+        }
+    }
+}
+
+/// The rows as lines of text: name, priority, verdict, and every failed need with what was wanted and found.
+pub fn table(rows: &[Row]) -> String {
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let line = |row: &Row| {
+        let reasons = match &row.verdict {
+            Verdict::Chosen | Verdict::Accepts => String::new(),
+            Verdict::Declined(declines) => {
+                let reason = |d: &Decline| format!("{}: wanted {}, found {}", d.need, d.wanted, d.found);
+                declines.iter().map(reason).collect::<Vec<_>>().join("; ")
+            }
+        };
+        let text = format!("  {:width$}  {:2}  {:8}  {reasons}", row.name, row.priority, row.verdict.name());
+        text.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
