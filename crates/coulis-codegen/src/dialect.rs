@@ -40,4 +40,10 @@ pub trait Dialect: Sync {
 
     /// The declaration of an array of one thread.
     fn local_array(&self, element: &str, name: &str, length: u64) -> String;
+
+    /// The hint that memory at an address will be read soon; `None` drops it.
+    fn prefetch(&self, address: &str) -> Option<String> {
+        let _ = address;
+        None
+    }
 }

@@ -12,7 +12,7 @@ mod operation;
 use std::collections::HashMap;
 
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Checked, DType, Expr, Form, LoopKind, Param, Stmt, Var, VarId};
+use coulis_ir::{Atom, Checked, DType, Expr, Form, LoopKind, Param, Stmt, Var, VarId};
 
 use crate::code::{Base, BaseInfo, Input, Instr, Origin, ParallelInfo, Ptr, PtrKind, Slot};
 use crate::error::ExecError;
@@ -247,6 +247,7 @@ impl Compiler {
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
+            Stmt::Atom(call) if call.atom == Atom::Prefetch => Ok(()),
             Stmt::LaunchThread { .. }
             | Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }

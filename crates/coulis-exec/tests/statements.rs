@@ -5,7 +5,9 @@ mod common;
 use common::{Lane, Memory, array, int, iota, kernel, levels, run_at};
 use coulis_exec::{ExecError, Pool, Program};
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
-use coulis_ir::{BinaryOp, Buffer, DType, Expr, LoopKind, MemScope, Stmt, SyncKind, Var, verify};
+use coulis_ir::{
+    Atom, AtomCall, BinaryOp, Buffer, DType, Element, Expr, LoopKind, MemScope, Stmt, SyncKind, Var, verify,
+};
 
 fn ints(values: impl IntoIterator<Item = i64>) -> Vec<Lane> {
     values.into_iter().map(|v| Lane::I(v.into())).collect()
@@ -404,4 +406,13 @@ fn a_call_with_wrong_arguments_is_an_error() {
     let odd = pointer.wrapping_add(1);
     assert_eq!(error(&bindings, &[odd]), Err(ExecError::Misaligned { buffer: "O".to_owned(), bytes: 8 }));
     assert_eq!(out, [2, 0]);
+}
+
+#[test]
+fn a_hint_does_nothing_even_where_it_is_outside() {
+    check(&[7], 1, &[7], &|a, o| {
+        let place = Element { buffer: a.clone(), indices: vec![int(1 << 20)] };
+        let hint = AtomCall { atom: Atom::Prefetch, dst: None, memory: Some(place), args: Vec::new() };
+        Stmt::seq([Stmt::Atom(Box::new(hint)), Stmt::store(o, vec![int(0)], a.at([int(0)]))])
+    });
 }

@@ -1,8 +1,8 @@
 //! Atoms: machine instructions with an effect, or whose result depends on other threads.
 //!
 //! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between the lanes of a
-//! warp, votes, atomic updates of memory, and the fence that publishes writes to the whole device. The simulator
-//! gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
+//! warp, votes, atomic updates of memory, the fence that publishes writes to the whole device, and the hint that memory
+//! will be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
 //! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences.
 
 use crate::buffer::Buffer;
@@ -40,11 +40,13 @@ pub enum Atom {
     AtomicCompareSwap,
     /// Makes the caller's earlier writes visible to the whole device before its later ones.
     ThreadFence,
+    /// Says that the place will be read soon. It changes nothing, and the place may lie outside the buffer.
+    Prefetch,
 }
 
 impl Atom {
     /// Every atom.
-    pub const ALL: [Atom; 14] = [
+    pub const ALL: [Atom; 15] = [
         Atom::ShuffleDown,
         Atom::ShuffleUp,
         Atom::ShuffleXor,
@@ -59,6 +61,7 @@ impl Atom {
         Atom::AtomicExchange,
         Atom::AtomicCompareSwap,
         Atom::ThreadFence,
+        Atom::Prefetch,
     ];
 
     /// The name in text, after `T.`.
@@ -78,6 +81,7 @@ impl Atom {
             Atom::AtomicExchange => "cuda.atomic_exch",
             Atom::AtomicCompareSwap => "cuda.atomic_cas",
             Atom::ThreadFence => "cuda.thread_fence",
+            Atom::Prefetch => "prefetch",
         }
     }
 
@@ -96,6 +100,7 @@ impl Atom {
             Atom::AtomicAdd | Atom::AtomicMin | Atom::AtomicMax | Atom::AtomicExchange => Signature::Update,
             Atom::AtomicCompareSwap => Signature::Exchange,
             Atom::ThreadFence => Signature::Fence,
+            Atom::Prefetch => Signature::Hint,
         }
     }
 }
@@ -118,6 +123,8 @@ pub enum Signature {
     Exchange,
     /// No arguments, no result.
     Fence,
+    /// `(memory)`; no result.
+    Hint,
 }
 
 impl Signature {
@@ -125,7 +132,7 @@ impl Signature {
     pub const fn arity(self) -> usize {
         match self {
             Signature::Shuffle => 5,
-            Signature::Mask | Signature::Fence => 0,
+            Signature::Mask | Signature::Fence | Signature::Hint => 0,
             Signature::Ballot | Signature::Vote | Signature::Exchange => 2,
             Signature::Update => 1,
         }
@@ -133,7 +140,7 @@ impl Signature {
 
     /// Whether it works on a place in memory.
     pub const fn has_memory(self) -> bool {
-        matches!(self, Signature::Update | Signature::Exchange)
+        matches!(self, Signature::Update | Signature::Exchange | Signature::Hint)
     }
 
     /// The type of its result for arguments of these types, where it has one.
@@ -144,7 +151,7 @@ impl Signature {
             Signature::Ballot => args.first().copied(),
             Signature::Vote => Some(DType::Bool),
             Signature::Update | Signature::Exchange => memory,
-            Signature::Fence => None,
+            Signature::Fence | Signature::Hint => None,
         }
     }
 }
@@ -165,7 +172,7 @@ pub struct AtomCall {
     pub atom: Atom,
     /// Where the result goes; `None` drops it.
     pub dst: Option<Element>,
-    /// The memory that an atomic update works on.
+    /// The memory that an atomic update works on, or that a hint is about.
     pub memory: Option<Element>,
     /// The arguments in the order of its [`Signature`], without the memory.
     pub args: Vec<Expr>,

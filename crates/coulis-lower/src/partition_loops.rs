@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
-use coulis_ir::{Form, Kernel, LoopKind, Stmt, TargetKind};
+use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
 use crate::affine::{
     as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
@@ -317,7 +317,10 @@ fn is_part_of(part: &Expr, whole: &Expr) -> bool {
 /// Whether threads meet in the body, so that it must not be cut.
 fn is_cooperative(body: &Stmt) -> bool {
     let mut found = false;
-    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::Tile(_) | Stmt::Atom(_) | Stmt::Sync(_)));
+    for_each_stmt(body, &mut |s| {
+        found |= matches!(s, Stmt::Tile(_) | Stmt::Sync(_));
+        found |= matches!(s, Stmt::Atom(call) if call.atom != Atom::Prefetch);
+    });
     found
 }
 

@@ -487,3 +487,93 @@ if i < 2:
 ",
     );
 }
+
+fn under_prefetch(distance: i64, loop_: Stmt) -> Stmt {
+    let (key, value) = ("pragma_prefetch".to_owned(), Attr::Int(distance));
+    Stmt::Annotate { node: None, key, value, body: Box::new(loop_) }
+}
+
+#[test]
+fn a_loop_asks_for_each_line_of_a_later_iteration_once() {
+    let (m, k) = (size("m"), var("k"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 96));
+    let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+    // Two neighbouring vectors, half a line beyond a third, and one elsewhere.
+    let at = |offset: i32| k.expr() * int(256) + int(offset);
+    let stores = [8, 24, 32, 136]
+        .map(|offset| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(at(offset))])));
+    let body = Stmt::range(k.clone(), m.floordiv(int(256)), Stmt::seq(stores));
+    check(
+        &["insert_prefetches"],
+        under_prefetch(2, body),
+        "
+for k in range(m // 256):
+    T.prefetch(A[k * 256 + 520])
+    T.prefetch(A[k * 256 + 536])
+    T.prefetch(A[k * 256 + 552])
+    T.prefetch(A[k * 256 + 648])
+    B[0:16] = A[k * 256 + 8:k * 256 + 8 + 16]
+    B[0:16] = A[k * 256 + 24:k * 256 + 24 + 16]
+    B[0:16] = A[k * 256 + 32:k * 256 + 32 + 16]
+    B[0:16] = A[k * 256 + 136:k * 256 + 136 + 16]
+",
+    );
+}
+
+#[test]
+fn hints_stand_in_the_innermost_loop_that_reads_and_leave_out_what_is_written_or_unknown_ahead() {
+    let (m, k, v) = (size("m"), var("k"), var("v"));
+    let (a, b, index) = (buffer("A", m.clone()), buffer("B", m.clone()), buffer("J", m.clone()));
+    let gathered = index.at([k.expr()]).cast(DType::I32);
+    let inner = Stmt::range(
+        v.clone(),
+        int(8),
+        Stmt::store(&b, vec![v.expr()], b.at([k.expr()]) + a.at([k.expr() * int(8) + v.expr()])),
+    );
+    let either = Stmt::If {
+        cond: k.expr().lt(int(3)),
+        then: Box::new(Stmt::store(&b, vec![int(0)], a.at([k.expr()]))),
+        otherwise: Some(Box::new(Stmt::store(&b, vec![int(1)], float(0.0)))),
+    };
+    let body = Stmt::seq([inner, either, Stmt::store(&b, vec![int(2)], a.at([gathered]))]);
+    check(
+        &["insert_prefetches"],
+        under_prefetch(1, Stmt::range(k, m, body)),
+        "
+for k in range(m):
+    T.prefetch(J[k + 1])
+    for v in range(8):
+        T.prefetch(A[k * 8 + v + 8])
+        B[v] = B[k] + A[k * 8 + v]
+    if k < 3:
+        B[0] = A[k]
+    else:
+        B[1] = T.float32(0)
+    B[2] = A[T.Cast(\"int32\", J[k])]
+",
+    );
+}
+
+#[test]
+fn strided_vectors_ask_for_every_row_and_too_many_lines_are_not_asked_for() {
+    let (n, k) = (size("n"), var("k"));
+    let (a, b) = (buffer("A", n.clone()), buffer("B", 64));
+    let rows = |stride: Expr, lanes: u32| {
+        let at = Expr::ramp(k.expr(), stride, lanes);
+        let to = Expr::ramp(int(0), int(1), lanes);
+        let store = Stmt::store(&b, vec![to], Expr::load(a.clone(), vec![at]));
+        under_prefetch(4, Stmt::range(k.clone(), n.clone(), store))
+    };
+    check(
+        &["insert_prefetches"],
+        rows(n.clone(), 2),
+        "
+for k in range(n):
+    T.prefetch(A[k + 4])
+    T.prefetch(A[k + n + 4])
+    B[0:2] = A[T.Ramp(k, n, 2)]
+",
+    );
+    let found = try_pass("insert_prefetches", rows(int(100), 65)).expect("the pass runs");
+    assert!(!print_stmt(&found).contains("prefetch"));
+}

@@ -58,6 +58,8 @@ pub struct Sketch {
     /// Elements from one of the vectors folded side by side to the next; their own number of lanes unless pages are
     /// walked side by side.
     pub apart: i64,
+    /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
+    pub ahead: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
@@ -104,6 +106,14 @@ impl Facts<'_> {
         i64::from(self.target.vector_bytes) / input.max(state / 2).max(1) as i64
     }
 
+    /// Iterations of `bytes` bytes each that make `distance` bytes, at least 1: how far ahead of a loop memory is asked
+    /// for. 0 where the input fits into the caches, and where vectors are longer than cache lines by far, since such
+    /// a target does not run single loads.
+    pub fn ahead(&self, distance: i64, bytes: i64) -> i64 {
+        let in_memory = self.input_bytes() > 2 * self.target.cache_bytes as i64;
+        if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
+    }
+
     /// Independent vectors that the registers hold beside the operands, at most 4.
     pub fn unroll(&self, lanes: i64) -> i64 {
         let state = lanes * state_bytes(&self.spec.reducer);
@@ -146,6 +156,7 @@ impl Facts<'_> {
             lanes: 1,
             unroll: 1,
             apart: 1,
+            ahead: 0,
             tile: 1,
             chunks: 1,
             parallel: self.parallel(),
@@ -173,4 +184,51 @@ pub fn floor_pow2(n: i64) -> i64 {
 /// `a / b` rounded up, for `a` at least 0 and `b` at least 1.
 pub fn ceil_div(a: i64, b: i64) -> i64 {
     a / b + i64::from(a % b != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{choose, schedule};
+    use crate::problem::Problem;
+    use crate::program::OutputSpec;
+    use coulis_ir::args::{ArrayInfo, compact_strides};
+    use coulis_ir::{BlockLimits, DType, TargetKind};
+
+    fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
+        let target = Target {
+            kind: TargetKind::Cpu,
+            arch: "native".to_owned(),
+            warp: 1,
+            vector_bytes,
+            register_bytes: 2048,
+            n_threads: 2,
+            cache_bytes: 1 << 20,
+            block: BlockLimits::default(),
+        };
+        let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
+        let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, false).unwrap();
+        let request = coulis_reducers::Request::new(&[DType::F32]);
+        let reducer = coulis_reducers::find("sum").unwrap().build(&request).unwrap();
+        let outputs = vec![OutputSpec::plain(DType::F32)];
+        let spec = Spec { problem, inputs: vec![DType::F32], mask: false, reducer, outputs };
+        let choice = choose(&spec, &target).unwrap();
+        schedule(&spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string()
+    }
+
+    #[test]
+    fn plans_ask_ahead_for_memory_but_not_for_caches() {
+        for (shape, axes) in [
+            (vec![1 << 24], vec![0]),
+            (vec![1 << 14, 1 << 10], vec![1]),
+            (vec![1 << 10, 1 << 14], vec![0]),
+            (vec![1 << 20, 16], vec![1]),
+        ] {
+            let asks = |text: String| text.matches("\"prefetch\"").count();
+            assert_eq!(asks(trace(&shape, &axes, 64)), 1, "{shape:?}");
+            assert_eq!(asks(trace(&shape, &axes, 1 << 14)), 0, "{shape:?} by the executor");
+            let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
+            assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
+        }
+    }
 }

@@ -21,6 +21,7 @@ def warp(A: T.Buffer((64,), "float32"), C: T.Buffer((1,), "uint32")):
     T.cuda.thread_fence()
     m[0] = T.cuda.atomic_add(C[0], T.uint32(1))
     T.cuda.atomic_max(C[0], T.uint32(7))
+    T.prefetch(A[tx + 64])
     m[0] = T.cuda.atomic_cas(C[0], T.uint32(1), T.uint32(2))
 "#;
 

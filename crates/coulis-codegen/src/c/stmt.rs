@@ -1,7 +1,7 @@
 //! Statements.
 
 use coulis_ir::visit::stmt_children;
-use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
+use coulis_ir::{Atom, Buffer, DType, Element, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -49,6 +49,9 @@ impl Walker<'_> {
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
+            Stmt::Atom(call) if call.atom == Atom::Prefetch => {
+                call.memory.iter().try_for_each(|place| self.prefetch(place))
+            }
             Stmt::LaunchThread { .. }
             | Stmt::Atom(_)
             | Stmt::Sync(_)
@@ -146,6 +149,19 @@ impl Walker<'_> {
         self.forget_var(var.id());
         for buffer in promoted {
             self.write_back(&buffer)?;
+        }
+        Ok(())
+    }
+
+    /// The hint that a place will be read, where the dialect has one.
+    fn prefetch(&mut self, place: &Element) -> Result<(), EmitError> {
+        let [at] = place.indices.as_slice() else {
+            return Err(self.bad_shape("a prefetch", format!("{} indices", place.indices.len())));
+        };
+        let at = self.code(at)?;
+        let address = self.address(&place.buffer, &at)?;
+        if let Some(hint) = self.dialect.prefetch(&address.text) {
+            self.f.lines.statement(&hint);
         }
         Ok(())
     }
@@ -446,6 +462,7 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
             found.push(value.clone());
             direct_exprs(body, found);
         }
+        Stmt::Atom(call) => found.extend(call.exprs().into_iter().cloned()),
         Stmt::Seq(_) | Stmt::Allocate { .. } | Stmt::Annotate { .. } => {
             stmt_children(stmt).into_iter().for_each(|child| direct_exprs(child, found));
         }
@@ -455,7 +472,6 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
         | Stmt::AllocBuffer(_)
         | Stmt::View { .. }
         | Stmt::Tile(_)
-        | Stmt::Atom(_)
         | Stmt::Sync(_) => {}
     }
 }

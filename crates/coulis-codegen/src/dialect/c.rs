@@ -178,4 +178,8 @@ impl Dialect for C {
     fn local_array(&self, element: &str, name: &str, length: u64) -> String {
         format!("{element} {name}[{length}] __attribute__((aligned(64)))")
     }
+
+    fn prefetch(&self, address: &str) -> Option<String> {
+        Some(format!("__builtin_prefetch({address})"))
+    }
 }

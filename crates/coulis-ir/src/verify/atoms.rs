@@ -77,7 +77,8 @@ fn update_fault(call: &AtomCall) -> Option<String> {
         | Atom::Ballot
         | Atom::VoteAny
         | Atom::VoteAll
-        | Atom::ThreadFence => true,
+        | Atom::ThreadFence
+        | Atom::Prefetch => true,
     };
     (!legal).then(|| format!("`{name}` does not work on {dtype}, the type of `{}`", buffer.name))
 }

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Report;
+use crate::atom::Atom;
 use crate::buffer::Buffer;
 use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::form::Form;
@@ -92,6 +93,8 @@ impl<'k> Walk<'_, 'k> {
                 }
             }
             Stmt::Store { buffer, indices, .. } => self.access(stmt, buffer, indices, place),
+            // A hint may be about memory beyond the buffer: what is fetched there is not looked at.
+            Stmt::Atom(call) if call.atom == Atom::Prefetch => {}
             Stmt::Atom(call) => {
                 call.elements().for_each(|e| self.access(stmt, &e.buffer, &e.indices, place));
             }

@@ -148,7 +148,7 @@ impl<'k> Walk<'_, 'k> {
                     Vec::new()
                 }
             }
-            Atom::ThreadFence => Vec::new(),
+            Atom::ThreadFence | Atom::Prefetch => Vec::new(),
         }
     }
 

@@ -161,7 +161,7 @@ impl Checker {
             Signature::Shuffle => !is_mask(types[0]) || types[2..].iter().any(|d| *d != DType::I32),
             Signature::Ballot | Signature::Vote => !is_mask(types[0]) || types[1] != DType::Bool,
             Signature::Update | Signature::Exchange => types.iter().any(|d| Some(*d) != memory),
-            Signature::Mask | Signature::Fence => false,
+            Signature::Mask | Signature::Fence | Signature::Hint => false,
         };
         if wrong {
             let types: Vec<&str> = types.iter().map(|d| d.name()).collect();

@@ -7,7 +7,7 @@ use coulis_ir::MemScope;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::steps::{place, stage_of};
+use super::steps::{ask_ahead, place, stage_of};
 use super::{Decline, Facts, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
@@ -27,6 +27,9 @@ const TILE_BYTES: i64 = 16 << 10;
 const FEWEST_ROWS: i64 = 64;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
+
+/// How far ahead rows are asked for.
+const AHEAD_BYTES: i64 = 4 << 10;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
@@ -51,7 +54,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Several rows a visit: a state is read and written once for all of them.
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let unroll = if rows.is_some() { facts.unroll(lanes) } else { 1 };
-    let mut sketch = Sketch { lanes, unroll, tile, chunks, ..facts.plain() };
+    let ahead = facts.ahead(AHEAD_BYTES, unroll * tile * facts.spec.inputs[0].bytes() as i64);
+    let mut sketch = Sketch { lanes, unroll, ahead, tile, chunks, ..facts.plain() };
     // A tile that holds a whole row has no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile;
@@ -69,6 +73,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         }
         let at = tile_site(s, output, n_kept)?;
         fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
+        ask_ahead(s, state, sketch.ahead)?;
         s.set_scope(state, MemScope::Local)?;
         return s.compute_at(state, output, &at);
     }
@@ -82,6 +87,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     }
     let at = tile_site(s, partial, n_kept + 1)?;
     fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
+    ask_ahead(s, cached, sketch.ahead)?;
     s.compute_at(cached, partial, &at)?;
     // The partial states are folded with vectors too.
     tile_loops(s, output, n_kept, sketch)?;

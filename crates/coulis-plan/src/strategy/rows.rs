@@ -40,12 +40,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let by_pages = unroll > 1 && stride == 1 && in_memory && lanes < page && extent >= FEWEST_PAGES * page;
     let apart = if by_pages { page } else { lanes };
+    // Of pages, those of the next block; of a stream, a page.
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let distance = if by_pages { unroll * PAGE_BYTES } else { PAGE_BYTES };
+    let ahead = if stride == 1 {
+        facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width)
+    } else {
+        0
+    };
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let len = if n_reduced > 1 { outermost } else { extent / (apart * unroll) };
     let chunks = facts.chunks(problem.n_outputs, len);
-    Ok(Sketch { lanes, unroll, apart, chunks, ..facts.plain() })
+    Ok(Sketch { lanes, unroll, apart, ahead, chunks, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

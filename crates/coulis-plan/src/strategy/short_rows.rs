@@ -3,6 +3,7 @@
 //! Vectors run along the rows, one row a lane, and the few elements of a row are written out one by one. No lane is
 //! ever folded with another.
 
+use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::steps::{Site, place, stage_of};
@@ -16,6 +17,9 @@ pub static STRATEGY: Strategy = Strategy {
     propose,
     schedule,
 };
+
+/// How far ahead rows are asked for.
+const AHEAD_BYTES: i64 = 4 << 10;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
@@ -34,7 +38,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             return Err(Decline::new("rows next to the innermost dimension", "none"));
         }
     }
-    let mut sketch = Sketch { lanes, ..facts.plain() };
+    let ahead = facts.ahead(AHEAD_BYTES, lanes * extent * facts.spec.inputs[0].bytes() as i64);
+    let mut sketch = Sketch { lanes, ahead, ..facts.plain() };
     if let Some(last) = sketch.constant.last_mut() {
         *last = true;
     }
@@ -50,6 +55,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.parallel {
         let outermost = s.stage(output)?.leaves()[0].clone();
         s.parallel(output, &outermost)?;
+    }
+    if sketch.ahead > 0 {
+        s.pragma(output, &block, "prefetch", Attr::Int(sketch.ahead))?;
     }
     place(s, state, Some(&Site { stage: output, at: block }))?;
     let leaves = s.stage(state)?.leaves().to_vec();

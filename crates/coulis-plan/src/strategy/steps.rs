@@ -1,8 +1,8 @@
 //! Steps that several strategies take.
 
-use coulis_ir::MemScope;
+use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
-use coulis_tensor::IterVar;
+use coulis_tensor::{IterKind, IterVar};
 
 use crate::strategy::{Sketch, floor_pow2};
 
@@ -75,11 +75,13 @@ pub fn fold_by_vectors(
     }
     let Some(side) = side else {
         fold_loops(s, vector, n_kept)?;
+        ask_ahead(s, vector, sketch.ahead)?;
         return Ok(made);
     };
     let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
     made.push(many);
     fold_loops(s, many, n_kept)?;
+    ask_ahead(s, many, sketch.ahead)?;
     let reduce = s.stage(vector)?.reduce_axes()[0].clone();
     fold_loops(s, vector, n_kept)?;
     s.unroll(vector, &reduce)?;
@@ -103,6 +105,17 @@ pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.
+pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), ScheduleError> {
+    let view = s.stage(stage)?;
+    let runs = |leaf: &&IterVar| leaf.kind() == IterKind::Reduce && view.kind_of(leaf) == LoopKind::Serial;
+    let innermost = view.leaves().iter().rev().find(runs).cloned();
+    match innermost.filter(|_| ahead > 0) {
+        Some(axis) => s.pragma(stage, &axis, "prefetch", Attr::Int(ahead)),
+        None => Ok(()),
+    }
 }
 
 /// The stage that computes a tensor.

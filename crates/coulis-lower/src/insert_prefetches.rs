@@ -1,0 +1,209 @@
+//! Loops under `pragma_prefetch` say ahead of time which memory they will read.
+//!
+//! The value of the pragma is a distance in iterations: each iteration asks for what the iteration that many later
+//! reads from buffers that it does not write, one cache line at a time and no line twice. Hardware finds straight
+//! streams by itself, but late: it forgets them at the end of each page, loses them among several, and brings lines
+//! only as far as the second cache; a loop that computes while it reads waits there. Lines that a branch with another
+//! side reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
+//! that would need more than [`MAX_LINES`]. A hint may lie outside of its buffer, so none needs a guard.
+//!
+//! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
+//! distances; before common subexpressions get names.
+
+use std::collections::HashSet;
+
+use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_stmt, substitute_expr, uses_any};
+use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
+
+use crate::affine::{for_each_distinct, product, sum};
+use crate::pass::{Context, LowerError, Pass};
+use crate::walk::map_children;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "insert_prefetches",
+    from: Form::Flat,
+    to: Form::Flat,
+    run: insert_prefetches,
+    doc: "asks ahead of time for the memory that loops under a prefetch pragma will read",
+};
+
+/// The pragma that this pass reads.
+pub const KEY: &str = "pragma_prefetch";
+/// Most lines that one iteration asks for.
+pub const MAX_LINES: usize = 64;
+/// Bytes that one hint brings.
+const LINE: i128 = 64;
+
+/// Asks ahead of time for the memory that loops under a prefetch pragma will read.
+pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let body = walk(kernel.body, None);
+    Ok(Kernel { body, ..kernel })
+}
+
+/// `distance`: of a pragma whose loop has not been met yet.
+fn walk(stmt: Stmt, distance: Option<i64>) -> Stmt {
+    match stmt {
+        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if key == KEY => {
+            walk(*body, Some(distance))
+        }
+        Stmt::For { var, min, extent, kind, body } => {
+            let mut body = walk(*body, None);
+            if let Some(distance) = distance.filter(|d| *d > 0) {
+                let ahead = sum(var.expr(), Expr::int_of(distance.into(), var.dtype()));
+                let mut written = HashSet::new();
+                for_each_stmt(&body, &mut |s| {
+                    if let Stmt::Store { buffer, .. } = s {
+                        written.insert(buffer.data.id());
+                    }
+                });
+                body = Hints { var: var.clone(), ahead, written }.body(body);
+            }
+            Stmt::for_(var, min, extent, kind, body)
+        }
+        other => map_children(other, &mut |s| walk(s, distance)),
+    }
+}
+
+/// Bytes `start..end` from the element `base` of a buffer.
+struct Span {
+    buffer: Buffer,
+    base: Expr,
+    start: i128,
+    end: i128,
+}
+
+struct Hints {
+    var: Var,
+    /// The iteration that is asked for, in place of `var`.
+    ahead: Expr,
+    /// Memory that the loop writes.
+    written: HashSet<VarId>,
+}
+
+impl Hints {
+    /// The body of the loop, or of a loop in it, with hints at its head for what stands right in it.
+    fn body(&self, body: Stmt) -> Stmt {
+        let mut spans = Vec::new();
+        self.collect(&body, &mut Vec::new(), &mut spans);
+        let hints = lines(spans);
+        let body = self.inner(body);
+        Stmt::seq(hints.into_iter().chain([body]))
+    }
+
+    /// The loops below, each with hints of its own.
+    fn inner(&self, stmt: Stmt) -> Stmt {
+        match stmt {
+            Stmt::For { var, min, extent, kind, body } => {
+                Stmt::for_(var, min, extent, kind, self.body(*body))
+            }
+            Stmt::If { otherwise: Some(_), .. } => stmt,
+            other => map_children(other, &mut |s| self.inner(s)),
+        }
+    }
+
+    /// What the statements read that stand in the body itself, not in loops below. `bound`: variables that have no
+    /// value at its head.
+    fn collect(&self, stmt: &Stmt, bound: &mut Vec<Var>, spans: &mut Vec<Span>) {
+        match stmt {
+            Stmt::For { .. } | Stmt::If { otherwise: Some(_), .. } => return,
+            Stmt::Let { var, .. } => bound.push(var.clone()),
+            _ => {}
+        }
+        for expr in coulis_ir::visit::stmt_exprs(stmt) {
+            for_each_distinct(expr, &mut |e| {
+                if let Node::Load(buffer, indices) = e.node()
+                    && let [index] = indices.as_slice()
+                    && buffer.scope == MemScope::Global
+                    && !self.written.contains(&buffer.data.id())
+                {
+                    self.span(buffer, index, bound, spans);
+                }
+            });
+        }
+        for child in coulis_ir::visit::stmt_children(stmt) {
+            self.collect(child, bound, spans);
+        }
+    }
+
+    /// What one access reads in the iteration that is asked for.
+    fn span(&self, buffer: &Buffer, index: &Expr, bound: &[Var], spans: &mut Vec<Span>) {
+        let width = buffer.dtype.bytes() as i128;
+        let (first, step, lanes) = match index.node() {
+            Node::Ramp(base, stride) => (base.clone(), Some(stride.clone()), i128::from(index.lanes())),
+            _ if index.lanes() == 1 => (index.clone(), None, 1),
+            _ => return,
+        };
+        let mut reads = false;
+        for_each_distinct(&first, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
+        if reads || uses_any(&first, bound) || !uses_any(&first, std::slice::from_ref(&self.var)) {
+            return;
+        }
+        let map = [(self.var.clone(), self.ahead.clone())].into_iter().collect();
+        let mut add = |first: Expr, elements: i128| {
+            let (base, offset) = apart(&Analyzer::new().simplify(&substitute_expr(&first, &map)));
+            let start = offset * width;
+            spans.push(Span { buffer: buffer.clone(), base, start, end: start + elements * width });
+        };
+        let constant = step.as_ref().map_or(Some(1), Expr::as_int);
+        match (constant, step) {
+            (Some(0), _) => add(first, 1),
+            (Some(step), _) if step > 0 && step * width <= LINE => add(first, (lanes - 1) * step + 1),
+            (_, Some(step)) if lanes <= MAX_LINES as i128 && !uses_any(&step, bound) => {
+                for lane in 0..lanes {
+                    let lane = Expr::int_of(lane, step.dtype());
+                    add(sum(first.clone(), product(step.clone(), lane)), 1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The index without its constant summand, and that.
+fn apart(index: &Expr) -> (Expr, i128) {
+    match index.node() {
+        Node::Binary(BinaryOp::Add, a, b) => match (a.as_int(), b.as_int()) {
+            (None, Some(c)) => (a.clone(), c),
+            _ => (index.clone(), 0),
+        },
+        Node::Binary(BinaryOp::Sub, a, b) => match b.as_int() {
+            Some(c) => (a.clone(), -c),
+            None => (index.clone(), 0),
+        },
+        _ => (index.clone(), 0),
+    }
+}
+
+/// One hint for each line that the spans touch, from the lowest address of those with one base up.
+fn lines(mut spans: Vec<Span>) -> Vec<Stmt> {
+    let mut hints = Vec::new();
+    while let Some(first) = spans.first() {
+        let (buffer, base) = (first.buffer.clone(), first.base.clone());
+        let is_near =
+            |s: &Span| s.buffer.data == buffer.data && s.buffer.dtype == buffer.dtype && s.base == base;
+        let (mut near, rest): (Vec<Span>, Vec<Span>) = spans.into_iter().partition(is_near);
+        spans = rest;
+        near.sort_by_key(|s| s.start);
+        let width = buffer.dtype.bytes() as i128;
+        let mut done = i128::MIN;
+        for span in near {
+            let mut at = span.start.max(done);
+            while at < span.end {
+                let element = Expr::int_of(at / width, base.dtype());
+                let place = Element { buffer: buffer.clone(), indices: vec![sum(base.clone(), element)] };
+                hints.push(Stmt::Atom(Box::new(AtomCall {
+                    atom: Atom::Prefetch,
+                    dst: None,
+                    memory: Some(place),
+                    args: Vec::new(),
+                })));
+                at += LINE;
+                done = at;
+            }
+        }
+    }
+    if hints.len() > MAX_LINES { Vec::new() } else { hints }
+}
