@@ -3,12 +3,17 @@
 
 use coulis_tensor::TensorError;
 
+use crate::thread_error::ThreadError;
+
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// A mistake in the program.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// A mistake on block and thread indices.
+    #[error(transparent)]
+    Thread(Box<ThreadError>),
     /// No such stage.
     #[error("there is no stage `{asked}`; the stages are {}", list(legal))]
     UnknownStage {
@@ -138,7 +143,7 @@ pub enum ScheduleError {
         stage: String,
         /// The axis.
         axis: String,
-        /// `parallel`, `unrolled`, `vectorized` or `annotated`.
+        /// `parallel`, `unrolled`, `vectorized`, `annotated` or `bound to a thread index`.
         found: &'static str,
     },
     /// Something that outputs cannot be.
@@ -370,6 +375,12 @@ pub enum ScheduleError {
         /// What was asked.
         what: String,
     },
+}
+
+impl From<ThreadError> for ScheduleError {
+    fn from(error: ThreadError) -> ScheduleError {
+        ScheduleError::Thread(Box::new(error))
+    }
 }
 
 /// At most five names, quoted.

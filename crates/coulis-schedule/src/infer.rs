@@ -9,15 +9,17 @@ use std::collections::HashMap;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, LoopKind, Node, Var};
+use coulis_ir::{BinaryOp, Buffer, Expr, LoopKind, MemScope, Node, ThreadTag, Var};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::interval::{Interval, bounds};
+use crate::launch::{self, Launches, is_block, shares};
 use crate::ranges::{self, Domains};
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Relation, Stage, StageId};
+use crate::thread_error::ThreadError;
 
 /// One loop of a placed stage.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Loop {
     pub var: Var,
     /// Number of iterations, in sizes and indices of outer loops.
     pub extent: Expr,
+    /// The block or thread index that it is bound to; its index is then that of the launch, but for `vthread`.
+    pub thread: Option<ThreadTag>,
 }
 
 impl Loop {
@@ -38,7 +42,18 @@ impl Loop {
 
     /// The value of its leaf.
     pub fn value(&self) -> Expr {
-        if self.is_unit() { fold::int(0, self.var.dtype()) } else { self.var.expr() }
+        let dtype = self.leaf.dtype();
+        if self.is_unit() { fold::int(0, dtype) } else { fold::cast(&self.var.expr(), dtype) }
+    }
+
+    /// The index of the launch that it runs over, where it does and has more than one value.
+    pub fn launched(&self) -> Option<ThreadTag> {
+        self.thread.filter(|tag| *tag != ThreadTag::VThread && !self.is_unit())
+    }
+
+    /// Whether it is a loop in the text: neither a single iteration nor an index of the launch.
+    pub fn is_loop(&self) -> bool {
+        !self.is_unit() && self.launched().is_none()
     }
 }
 
@@ -59,6 +74,10 @@ pub(crate) struct Placed {
     pub path: Vec<Loop>,
     /// Whether the realised range may differ from the declared domain.
     pub partial: bool,
+    /// Where its results live.
+    pub scope: MemScope,
+    /// The stage at the root of its launch.
+    pub root: StageId,
     /// What is known around the stage.
     pub known: Analyzer,
 }
@@ -69,26 +88,67 @@ pub(crate) fn bind(analyzer: &mut Analyzer, loops: &[Loop]) {
     }
 }
 
-/// Places every stage that is not inlined.
-pub(crate) fn place(schedule: &Schedule) -> Result<HashMap<StageId, Placed>, ScheduleError> {
+/// Places every stage that is not inlined, and says which indices each launch has.
+pub(crate) fn place(schedule: &Schedule) -> Result<(HashMap<StageId, Placed>, Launches), ScheduleError> {
     let mut placed: HashMap<StageId, Placed> = HashMap::new();
+    let mut launches = Launches::default();
     for stage in schedule.stages.iter().rev() {
-        let (domains, path, partial) = match &stage.attach {
-            Attach::Root | Attach::Inline => (ranges::declared(stage), Vec::new(), false),
-            Attach::At(parent, axis) => {
-                let parent = schedule.by_id(*parent);
-                let path = check_attach(schedule, &placed, stage, parent, axis)?;
-                let mut domains = ranges::declared(stage);
-                realised(schedule, &placed, stage, &path, &mut domains);
-                if stage.is_arg {
-                    check_argument(schedule, &placed, stage, parent, axis, &path)?;
-                }
-                (domains, path, true)
+        let root = launch::root_of(schedule, stage);
+        let mut domains = ranges::declared(stage);
+        let (mut path, mut scope) = (Vec::new(), stage.scope.unwrap_or(MemScope::Global));
+        if let Attach::At(parent, axis) = &stage.attach {
+            let parent = schedule.by_id(*parent);
+            path = check_attach(schedule, &placed, stage, parent, axis)?;
+            let inferred = || launch::inferred_scope(path.iter().filter_map(|l| l.thread));
+            scope = stage.scope.unwrap_or_else(inferred);
+            if stage.is_arg {
+                scope = MemScope::Global;
             }
-        };
-        placed.insert(stage.id, place_one(schedule, stage, domains, path, partial));
+            let around = Around { launches: &launches, root, scope };
+            realised(schedule, &placed, stage, &path, &around, &mut domains);
+            if stage.is_arg {
+                check_argument(schedule, &placed, stage, parent, axis, &path)?;
+            }
+        }
+        let at = place_one(schedule, stage, domains, path, (root, scope), &mut launches)?;
+        placed.insert(stage.id, at);
     }
-    Ok(placed)
+    launches.check(schedule)?;
+    check_memory(schedule, &placed, &launches)?;
+    Ok((placed, launches))
+}
+
+/// Refuses memory that ends before it is read, that every block would write, or whose size is not known.
+fn check_memory(
+    schedule: &Schedule,
+    placed: &HashMap<StageId, Placed>,
+    launches: &Launches,
+) -> Result<(), ScheduleError> {
+    for stage in schedule.stages.iter().filter(|s| !s.is_arg && s.attach != Attach::Inline) {
+        let Some(at) = placed.get(&stage.id).filter(|at| !launches.of(at.root).is_empty()) else { continue };
+        let name = schedule.stage_name(stage.id);
+        let attached = stage.attach != Attach::Root;
+        if at.scope == MemScope::Warp {
+            let what = format!("warp memory of `{name}` inside a launch");
+            return Err(ScheduleError::Unsupported { what });
+        }
+        if !attached && at.scope != MemScope::Global {
+            return Err(ThreadError::Ends { stage: name, scope: at.scope.name() }.into());
+        }
+        if attached && at.scope == MemScope::Global {
+            return Err(ThreadError::GlobalInside { stage: name }.into());
+        }
+        let fixed = attached && at.scope != MemScope::SharedDyn;
+        for axis in stage.axes.iter().filter(|_| fixed) {
+            let extent = &at.domains[axis.var()].1;
+            if extent.as_int().is_none() {
+                let (axis, extent) = (stage.axis_name(axis), coulis_ir::print::print_expr(extent));
+                let scope = at.scope.name();
+                return Err(ThreadError::Size { stage: name, scope, axis, extent }.into());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn place_one(
@@ -96,9 +156,11 @@ fn place_one(
     stage: &Stage,
     mut domains: Domains,
     path: Vec<Loop>,
-    partial: bool,
-) -> Placed {
+    (root, scope): (StageId, MemScope),
+    launches: &mut Launches,
+) -> Result<Placed, ScheduleError> {
     let mut analyzer = schedule.analyzer();
+    launches.bind(root, &mut analyzer);
     bind(&mut analyzer, &path);
     for (min, extent) in domains.values_mut() {
         *min = analyzer.simplify(min);
@@ -108,9 +170,17 @@ fn place_one(
     let mut loops = Vec::new();
     for leaf in &stage.leaves {
         let shifted = domains.get(leaf.var()).is_some_and(|(min, _)| !min.is_int(0));
-        let var = if shifted { leaf.var().fresh() } else { leaf.var().clone() };
+        let thread = stage.thread_of(leaf);
         let extent = extents.get(leaf.var()).cloned().unwrap_or_else(|| fold::int(1, leaf.dtype()));
-        loops.push(Loop { leaf: leaf.clone(), var, extent });
+        let of_launch = |tag: &ThreadTag| {
+            *tag != ThreadTag::VThread && (!extent.is_int(1) || stage.attach == Attach::Root)
+        };
+        let var = match thread.filter(of_launch) {
+            Some(tag) => launches.var(root, tag, leaf.dtype()),
+            None if shifted => leaf.var().fresh(),
+            None => leaf.var().clone(),
+        };
+        loops.push(Loop { leaf: leaf.clone(), var, extent, thread });
     }
     let leaves: Values = loops.iter().map(|l| (l.leaf.var().clone(), l.value())).collect();
     let offsets = ranges::offsets(stage, &extents, &leaves);
@@ -129,7 +199,23 @@ fn place_one(
         *min = substitute_expr(min, &absolutes);
         *extent = substitute_expr(extent, &absolutes);
     }
-    Placed { domains, extents, loops, offsets, absolutes, path, partial, known: analyzer }
+    let indices: Vec<Var> = loops.iter().map(|l| l.var.clone()).collect();
+    for l in &loops {
+        let Some(tag) = l.thread else { continue };
+        let bound = (&l.leaf, tag, &l.extent);
+        launch::check_bound(schedule, stage, bound, scope, &domains, (&l.var, &indices))?;
+        if tag != ThreadTag::VThread {
+            let extent = if is_block(tag) {
+                launch::block_extent(stage, &l.leaf, &l.extent, &analyzer)
+            } else {
+                l.extent.clone()
+            };
+            launches.note(root, stage, &l.leaf, tag, &extent)?;
+        }
+    }
+    let partial = stage.attach != Attach::Root;
+    launches.bind(root, &mut analyzer);
+    Ok(Placed { domains, extents, loops, offsets, absolutes, path, partial, scope, root, known: analyzer })
 }
 
 /// Offsets mention root axes only through extents of fused axes; a loop index that is itself a root axis stays.
@@ -210,6 +296,9 @@ fn check_argument(
             reason,
         })
     };
+    if path.iter().any(|l| l.launched().is_some()) {
+        return refused("every block and thread would compute it");
+    }
     let parallel = |l: &Loop| {
         let owner = schedule.stages.iter().find(|s| s.leaves.contains(&l.leaf));
         !l.is_unit() && owner.is_some_and(|s| s.kind_of(&l.leaf) == LoopKind::Parallel)
@@ -219,7 +308,9 @@ fn check_argument(
     }
     let declared = ranges::declared(stage);
     let mut whole = declared.clone();
-    realised(schedule, placed, stage, &[], &mut whole);
+    let launches = Launches::default();
+    let around = Around { launches: &launches, root: stage.id, scope: MemScope::Global };
+    realised(schedule, placed, stage, &[], &around, &mut whole);
     let analyzer = schedule.analyzer();
     for axis in &stage.axes {
         let ((min, extent), (all_min, all_extent)) = (&whole[axis.var()], &declared[axis.var()]);
@@ -233,17 +324,43 @@ fn check_argument(
     Ok(())
 }
 
+/// What a stage's realised range depends on beside its consumers.
+struct Around<'a> {
+    launches: &'a Launches,
+    root: StageId,
+    scope: MemScope,
+}
+
+impl Around<'_> {
+    /// The indices that stand still: loops around the point, and indices of the launch, but for those that share
+    /// the memory of the stage.
+    fn fixed(&self, path: &[Loop]) -> Vec<Var> {
+        let still = |l: &&Loop| l.thread.is_none_or(|tag| l.is_unit() || !shares(self.scope, tag));
+        let loops = path.iter().filter(still).map(|l| l.var.clone());
+        let indices = self.launches.of(self.root).iter().filter(|i| !shares(self.scope, i.tag));
+        loops.chain(indices.map(|i| i.var.clone())).collect()
+    }
+
+    /// The indices of the launch and what they run over.
+    fn moving(&self) -> Vec<(Var, Expr)> {
+        self.launches.of(self.root).iter().map(|i| (i.var.clone(), i.extent.clone())).collect()
+    }
+}
+
 /// Narrows the domains of the data axes of `stage` to what its consumers read inside the loops of `path`.
 fn realised(
     schedule: &Schedule,
     placed: &HashMap<StageId, Placed>,
     stage: &Stage,
     path: &[Loop],
+    around: &Around,
     domains: &mut Domains,
 ) {
     let mut analyzer = schedule.analyzer();
+    around.launches.bind(around.root, &mut analyzer);
     bind(&mut analyzer, path);
-    let fixed: Vec<Var> = path.iter().map(|l| l.var.clone()).collect();
+    let fixed = around.fixed(path);
+    let moving = around.moving();
     let mut hull: Vec<Option<Interval>> = vec![None; stage.axes.len()];
     let mut whole = vec![false; stage.axes.len()];
     for consumer in schedule.consumers(stage) {
@@ -252,7 +369,7 @@ fn realised(
         for indices in reads_of(consumer, &stage.outputs) {
             for (dim, index) in indices.iter().enumerate() {
                 let found = bounds(index, &env, &analyzer)
-                    .and_then(|range| relax(range, at, &fixed, &analyzer))
+                    .and_then(|range| relax(range, at, &moving, &fixed, &analyzer))
                     .map(|(lo, hi)| (analyzer.simplify(&lo), analyzer.simplify(&hi)));
                 match (found, &mut hull[dim]) {
                     (None, _) => whole[dim] = true,
@@ -377,17 +494,25 @@ fn unfuse(fused: &AxisSet, outer: &Expr, inner: &Expr, analyzer: &Analyzer) -> (
     (AxisSet { lo, hi, full: outer.is_int(1) }, rest)
 }
 
-/// Widens a range over every loop of the consumer, and around it, that does not stand still; innermost first,
-/// since extents mention outer indices.
-fn relax(range: Interval, at: &Placed, fixed: &[Var], analyzer: &Analyzer) -> Option<Interval> {
+/// Widens a range over every loop of the consumer, around it, and index of the launch that does not stand still;
+/// innermost first, since extents mention outer indices.
+fn relax(
+    range: Interval,
+    at: &Placed,
+    indices: &[(Var, Expr)],
+    fixed: &[Var],
+    analyzer: &Analyzer,
+) -> Option<Interval> {
     let (mut lo, mut hi) = range;
-    for l in at.path.iter().chain(&at.loops).rev().filter(|l| !l.is_unit() && !fixed.contains(&l.var)) {
-        let only = [l.var.clone()];
+    let loops = at.path.iter().chain(&at.loops).filter(|l| !l.is_unit());
+    let loops: Vec<(Var, Expr)> = loops.map(|l| (l.var.clone(), l.extent.clone())).collect();
+    for (var, extent) in indices.iter().chain(&loops).rev().filter(|(var, _)| !fixed.contains(var)) {
+        let only = [var.clone()];
         if !uses_any(&lo, &only) && !uses_any(&hi, &only) {
             continue;
         }
-        let last = fold::sub(&l.extent, &fold::int(1, l.extent.dtype()));
-        let env = HashMap::from([(l.var.clone(), (fold::int(0, l.var.dtype()), last))]);
+        let last = fold::sub(extent, &fold::int(1, extent.dtype()));
+        let env = HashMap::from([(var.clone(), (fold::int(0, var.dtype()), last))]);
         lo = bounds(&lo, &env, analyzer)?.0;
         hi = bounds(&hi, &env, analyzer)?.1;
     }

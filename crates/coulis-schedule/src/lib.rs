@@ -7,24 +7,31 @@
 #![forbid(unsafe_code)]
 
 mod body_text;
+mod cross_thread;
 pub mod error;
 mod fold;
+mod grid;
 mod infer;
 mod inline;
 mod interval;
+mod launch;
 mod methods;
 pub mod nest;
 pub mod primitive;
 mod ranges;
 pub mod schedule;
 pub mod stage;
+mod stores;
+pub mod thread_error;
 pub mod trace;
 
 pub use error::ScheduleError;
+pub use launch::thread_index;
 pub use methods::TensorRef;
 pub use nest::build_nest;
 pub use primitive::split::Split;
 pub use primitive::{PRIMITIVES, PrimitiveEntry};
 pub use schedule::{Schedule, StageRef, Value};
-pub use stage::{Attach, Stage, StageId};
+pub use stage::{Attach, GridFinish, Stage, StageId};
+pub use thread_error::ThreadError;
 pub use trace::{Arg, Step, Trace};

@@ -1,28 +1,32 @@
 //! The primitives as methods, for callers in Rust. Each is one step of the trace.
 
-use coulis_ir::{Attr, Buffer, MemScope};
+use coulis_ir::{Attr, Buffer, Expr, MemScope, ThreadTag};
 use coulis_tensor::{IterVar, Tensor};
 
 use crate::error::ScheduleError;
 use crate::primitive::Primitive;
+use crate::primitive::bind::Bind;
 use crate::primitive::cache_read::CacheRead;
 use crate::primitive::cache_write::CacheWrite;
 use crate::primitive::compute_at::ComputeAt;
 use crate::primitive::compute_inline::ComputeInline;
 use crate::primitive::compute_root::ComputeRoot;
+use crate::primitive::double_buffer::DoubleBuffer;
 use crate::primitive::fuse::Fuse;
+use crate::primitive::grid_finish::FinishGrid;
 use crate::primitive::parallel::Parallel;
 use crate::primitive::pragma::Pragma;
 use crate::primitive::reorder::Reorder;
 use crate::primitive::rfactor::Rfactor;
 use crate::primitive::set_scope::SetScope;
+use crate::primitive::set_store_predicate::SetStorePredicate;
 use crate::primitive::split::{Split, SplitAxis};
 use crate::primitive::storage_align::AlignStorage;
 use crate::primitive::tile::Tile;
 use crate::primitive::unroll::Unroll;
 use crate::primitive::vectorize::Vectorize;
 use crate::schedule::{Schedule, StageRef};
-use crate::stage::StageId;
+use crate::stage::{GridFinish, StageId};
 
 /// How callers name a tensor.
 #[derive(Clone, Debug)]
@@ -184,6 +188,31 @@ impl Schedule {
     ) -> Result<StageId> {
         let stage = self.find(&stage.into())?;
         self.call(Rfactor { stage, axis: axis.clone(), factor_axis })
+    }
+
+    /// The loop runs over that block or thread index.
+    pub fn bind(&mut self, stage: impl Into<StageRef>, axis: &IterVar, tag: ThreadTag) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(Bind { stage, axis: axis.clone(), tag })
+    }
+
+    /// Only where the condition holds are results stored. It is over axes of the stage, sizes, and the thread indices
+    /// that [`crate::thread_index`] gives.
+    pub fn set_store_predicate(&mut self, stage: impl Into<StageRef>, predicate: Expr) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(SetStorePredicate { stage, predicate })
+    }
+
+    /// Says how the parts of a reduction over blocks come together.
+    pub fn grid_finish(&mut self, stage: impl Into<StageRef>, finish: GridFinish) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(FinishGrid { stage, finish })
+    }
+
+    /// Two copies of the stage's memory, so that one is filled while the other is read.
+    pub fn double_buffer(&mut self, stage: impl Into<StageRef>) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(DoubleBuffer { stage })
     }
 
     /// The results live in that scope.

@@ -4,35 +4,37 @@
 //! memory allocated there, so that each iteration has its own. A reduction stores its start values just outside
 //! its outermost loop that derives from a reduce axis, and folds inside. Guards stand innermost: data axes, reduce
 //! axes, then the reduction's own condition. All components of a tuple are computed before any is stored
-//! (contract N17). Source: seed 003.
+//! (contract N17). A root stage whose axes are bound becomes one launch, and so does each other one, one after the
+//! other, with the tensors between them in global memory around. Source: seed 003.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr};
-use coulis_ir::{
-    Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, MemScope, Node, Param, Stmt, Var,
-};
+use coulis_ir::{Attr, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var};
 use coulis_tensor::{Body, Reduction, Tensor};
 
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::{self, Loop, Placed};
 use crate::inline;
+use crate::launch::{Launches, launched};
+use crate::primitive::double_buffer;
 use crate::ranges;
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Stage, StageId};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
+use crate::thread_error::ThreadError;
 
-/// The kernel, in Nest form, that a schedule describes. `args` are its parameters: every input and output, and any
-/// computed tensor that the program keeps.
+/// The kernel that a schedule describes: in Nest form, or in Tiled form where threads reduce together. `args` are its
+/// parameters: every input and output, and any computed tensor that the program keeps.
 pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Kernel, ScheduleError> {
     let program = coulis_tensor::Program::new(schedule.program().outputs(), args)?;
     let mut schedule = inline::without_inlined(schedule)?;
     for stage in &mut schedule.stages {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
     }
-    let placed = infer::place(&schedule)?;
-    let mut builder = Builder { schedule: &schedule, placed, realised: HashMap::new() };
+    let (placed, launches) = infer::place(&schedule)?;
+    let mut builder = Builder { schedule: &schedule, placed, launches, realised: HashMap::new() };
     builder.realise(&program);
     let mut body = Stmt::NOP;
     for stage in schedule.stages.iter().rev().filter(|s| s.attach == Attach::Root) {
@@ -49,25 +51,34 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
         ("global_symbol".to_owned(), Attr::Str(name.to_owned())),
         ("tir.noalias".to_owned(), Attr::Bool(true)),
     ]);
-    let kernel = Kernel { name: name.to_owned(), params, attrs, form: Form::Nest, body };
+    let form = if has_tile_calls(&body) { Form::Tiled } else { Form::Nest };
+    let kernel = Kernel { name: name.to_owned(), params, attrs, form, body };
     check_variables(&kernel)?;
     Ok(kernel)
 }
 
-/// An intermediate result in memory of the size of its realised range.
-struct Realised {
-    buffer: Buffer,
-    mins: Vec<Expr>,
+fn has_tile_calls(body: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(body, &mut |stmt| found |= matches!(stmt, Stmt::Tile(_)));
+    found
 }
 
-struct Builder<'a> {
-    schedule: &'a Schedule,
-    placed: HashMap<StageId, Placed>,
-    realised: HashMap<BufferId, Realised>,
+/// An intermediate result in memory of the size of its realised range.
+pub(crate) struct Realised {
+    pub buffer: Buffer,
+    pub mins: Vec<Expr>,
+}
+
+/// What the statements of a schedule are made from.
+pub(crate) struct Builder<'a> {
+    pub schedule: &'a Schedule,
+    pub placed: HashMap<StageId, Placed>,
+    pub launches: Launches,
+    pub realised: HashMap<BufferId, Realised>,
 }
 
 impl Builder<'_> {
-    fn at(&self, stage: &Stage) -> &Placed {
+    pub(crate) fn at(&self, stage: &Stage) -> &Placed {
         &self.placed[&stage.id]
     }
 
@@ -82,8 +93,7 @@ impl Builder<'_> {
                 }
                 let mut shape: Vec<Expr> = domains.iter().map(|(_, extent)| extent.clone()).collect();
                 align(stage, &mut shape);
-                let scope = stage.scope.unwrap_or(MemScope::Global);
-                let buffer = Buffer::new(&output.name, output.dtype, shape, scope);
+                let buffer = Buffer::new(&output.name, output.dtype, shape, at.scope);
                 let mins = domains.iter().map(|(min, _)| min.clone()).collect();
                 self.realised.insert(output.id, Realised { buffer, mins });
             }
@@ -92,120 +102,145 @@ impl Builder<'_> {
 
     /// The stage, then `rest`, with the memory of the stage around both.
     fn with_stage(&self, stage: &Stage, rest: Stmt) -> Result<Stmt, ScheduleError> {
-        let mut body = Stmt::seq([self.produce(stage)?, rest]);
+        let produced = if stage.attach == Attach::Root { self.root(stage)? } else { self.produce(stage)? };
+        let mut body = Stmt::seq([produced, rest]);
         for output in stage.outputs.iter().rev() {
             if let Some(realised) = self.realised.get(&output.id) {
                 body = Stmt::allocate(realised.buffer.clone(), body);
+                if stage.double_buffer {
+                    if stage.attach == Attach::Root {
+                        let stage = self.schedule.stage_name(stage.id);
+                        return Err(ThreadError::NoLoop { stage }.into());
+                    }
+                    body = double_buffer::marked(body);
+                }
             }
         }
         Ok(body)
     }
 
+    /// A stage at the root, in its launch if it has one.
+    fn root(&self, stage: &Stage) -> Result<Stmt, ScheduleError> {
+        if self.is_over_blocks(stage) {
+            return self.over_blocks(stage);
+        }
+        let body = self.produce(stage)?;
+        let group = self.launches.of(stage.id);
+        Ok(if group.is_empty() { body } else { launched(group, body) })
+    }
+
     fn produce(&self, stage: &Stage) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
+        if stage.finish.is_some() && !self.is_over_blocks(stage) {
+            let stage = self.schedule.stage_name(stage.id);
+            return Err(ThreadError::NothingToFinish { stage }.into());
+        }
         match &stage.body {
             Body::Plain(exprs) => {
                 let values: Vec<Expr> = exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
-                let store = self.store_all(stage, &self.indices(stage, &at.offsets), &values);
-                let body = guard(self.guards(stage), store);
+                let body = self.guarded(stage, self.store(stage, &values))?;
                 self.loops(stage, 0, stage.leaves.len(), body)
             }
+            Body::Reduce(reduction) if self.is_cross_thread(stage) => self.cross_thread(stage, reduction),
             Body::Reduce(reduction) => self.reduction(stage, reduction),
         }
+    }
+
+    /// Stores all components at the point of the loops.
+    fn store(&self, stage: &Stage, values: &[Expr]) -> Stmt {
+        let indices = self.indices(stage, &self.at(stage).offsets);
+        store_all(&output_names(stage), &self.buffers(stage), &indices, values)
+    }
+
+    /// A store at the point of the loops, under everything that must hold for it.
+    fn guarded(&self, stage: &Stage, body: Stmt) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let known = at.known_inside();
+        let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
+        let predicate = self.predicate(stage, &point, &[])?;
+        let guards = self.guards_of(stage, &point, Purpose::Main);
+        Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)).chain(predicate), body))
     }
 
     fn reduction(&self, stage: &Stage, r: &Reduction) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let n_loops = stage.leaves.len();
-        let indices = self.indices(stage, &at.offsets);
         let sub = |exprs: &[Expr]| -> Vec<Expr> {
             exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
         };
         let sources = sub(&r.sources);
         if r.axes.is_empty() && r.condition.is_none() && r.init.is_empty() {
-            let body = guard(self.guards(stage), self.store_all(stage, &indices, &sources));
+            let body = self.guarded(stage, self.store(stage, &sources))?;
             return self.loops(stage, 0, n_loops, body);
         }
         let common = stage.leaves.iter().position(|l| stage.origin(l).reduce).unwrap_or(n_loops);
-        let state: Vec<Expr> = (0..r.arity()).map(|c| self.buffer(stage, c).at(indices.clone())).collect();
+        let indices = self.indices(stage, &at.offsets);
+        let state: Vec<Expr> = self.buffers(stage).iter().map(|b| b.at(indices.clone())).collect();
         // The combiner may use data axes; its parameters are not among them.
         let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
         let folded = sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) });
-        let mut update = self.store_all(stage, &indices, &folded);
+        let mut update = self.store(stage, &folded);
         if let Some(condition) = &r.condition {
             update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
         }
-        let update = self.loops(stage, common, n_loops, guard(self.guards(stage), update))?;
+        let update = self.loops(stage, common, n_loops, self.guarded(stage, update)?)?;
         let init = self.init(stage, r, common)?;
         self.loops(stage, 0, common, Stmt::seq([init, update]))
     }
 
     /// The loops that store the start values.
     fn init(&self, stage: &Stage, r: &Reduction, common: usize) -> Result<Stmt, ScheduleError> {
+        self.data_nest(stage, common, "_init", &mut |point| {
+            let indices = self.indices(stage, point.offsets);
+            let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, point.absolutes)).collect();
+            let guards = self.guards_of(stage, point, Purpose::Data);
+            let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
+            Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
+        })
+    }
+
+    /// Loops over the data axes once more, without the reduce axes: those at `common` and after get new indices of a
+    /// name with that suffix, those before stand around.
+    pub(crate) fn data_nest(
+        &self,
+        stage: &Stage,
+        common: usize,
+        suffix: &str,
+        body: &mut dyn FnMut(&Point) -> Result<Stmt, ScheduleError>,
+    ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut leaves: Values =
             at.loops[..common].iter().map(|l| (l.leaf.var().clone(), l.value())).collect();
         let mut loops: Vec<Loop> = Vec::new();
         for l in at.loops[common..].iter().filter(|l| stage.origin(&l.leaf).data) {
-            let fresh = Loop { var: l.var.renamed(&format!("{}_init", l.var.name())), ..l.clone() };
+            let fresh = if l.launched().is_some() {
+                l.clone()
+            } else {
+                Loop { var: l.var.renamed(&format!("{}{suffix}", l.var.name())), ..l.clone() }
+            };
             leaves.insert(l.leaf.var().clone(), fresh.value());
             loops.push(fresh);
         }
         let offsets = ranges::offsets(stage, &at.extents, &leaves);
         let absolutes = ranges::absolutes(stage, &at.domains, &offsets);
-        let indices = self.indices(stage, &offsets);
-        let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, &absolutes)).collect();
-        let mut analyzer = at.known.clone();
-        infer::bind(&mut analyzer, &at.loops[..common]);
-        infer::bind(&mut analyzer, &loops);
-        let guards = self.guards_of(stage, &offsets, &absolutes, &analyzer, Purpose::Init);
-        let mut body = guard(guards, self.store_all(stage, &indices, &values));
+        let mut known = at.known.clone();
+        infer::bind(&mut known, &at.loops[..common]);
+        infer::bind(&mut known, &loops);
+        let mut body = body(&Point { offsets: &offsets, absolutes: &absolutes, known: &known })?;
         for l in loops.iter().rev() {
             body = self.one_loop(stage, l, body)?;
         }
         Ok(body)
     }
 
-    fn buffer(&self, stage: &Stage, component: usize) -> Buffer {
-        let output = &stage.outputs[component];
-        self.realised.get(&output.id).map_or_else(|| output.clone(), |r| r.buffer.clone())
-    }
-
-    /// Where the stage stores: indices in its memory.
-    fn indices(&self, stage: &Stage, offsets: &Values) -> Vec<Expr> {
-        let at = self.at(stage);
-        let realised = stage.outputs.iter().any(|o| self.realised.contains_key(&o.id));
-        stage
-            .axes
-            .iter()
-            .map(|axis| {
-                let offset = &offsets[axis.var()];
-                if realised { offset.clone() } else { fold::add(&at.domains[axis.var()].0, offset) }
-            })
-            .collect()
-    }
-
-    /// Stores all components; those that read one stored before them are computed first.
-    fn store_all(&self, stage: &Stage, indices: &[Expr], values: &[Expr]) -> Stmt {
-        let buffers: Vec<Buffer> = (0..values.len()).map(|c| self.buffer(stage, c)).collect();
-        let mut stores = Vec::new();
-        let mut early = Vec::new();
-        for (component, value) in values.iter().enumerate() {
-            let value = if reads_any(value, &buffers[..component]) {
-                let var = Var::new(&format!("{}_new", stage.outputs[component].name), value.dtype());
-                early.push((var.clone(), value.clone()));
-                var.expr()
-            } else {
-                value.clone()
-            };
-            stores.push(Stmt::store(&buffers[component], indices.to_vec(), value));
-        }
-        let stores = Stmt::seq(stores);
-        early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
-    }
-
     /// Loops `from..to` of the stage around `body`, with the stages that are attached at them.
-    fn loops(&self, stage: &Stage, from: usize, to: usize, body: Stmt) -> Result<Stmt, ScheduleError> {
+    pub(crate) fn loops(
+        &self,
+        stage: &Stage,
+        from: usize,
+        to: usize,
+        body: Stmt,
+    ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut body = body;
         for l in at.loops[from..to].iter().rev() {
@@ -223,6 +258,10 @@ impl Builder<'_> {
 
     fn one_loop(&self, stage: &Stage, l: &Loop, body: Stmt) -> Result<Stmt, ScheduleError> {
         let kind = stage.kind_of(&l.leaf);
+        if kind == LoopKind::Parallel && !self.launches.of(self.at(stage).root).is_empty() {
+            let (stage, axis) = (self.schedule.stage_name(stage.id), stage.axis_name(&l.leaf));
+            return Err(ThreadError::Parallel { stage, axis }.into());
+        }
         if !l.is_unit() && l.extent.as_int().is_none() {
             let kind = match kind {
                 LoopKind::Serial | LoopKind::Parallel => None,
@@ -238,8 +277,11 @@ impl Builder<'_> {
                 });
             }
         }
-        let mut looped = if l.is_unit() {
+        let mut looped = if !l.is_loop() {
             body
+        } else if l.thread == Some(ThreadTag::VThread) {
+            let (var, extent) = (l.var.clone(), l.extent.clone());
+            Stmt::LaunchThread { tag: ThreadTag::VThread, var, extent, body: Box::new(body) }
         } else {
             Stmt::for_(l.var.clone(), fold::int(0, l.var.dtype()), l.extent.clone(), kind, body)
         };
@@ -251,56 +293,6 @@ impl Builder<'_> {
             }
         }
         Ok(looped)
-    }
-
-    fn guards(&self, stage: &Stage) -> Vec<Expr> {
-        let at = self.at(stage);
-        let mut analyzer = at.known.clone();
-        infer::bind(&mut analyzer, &at.loops);
-        self.guards_of(stage, &at.offsets, &at.absolutes, &analyzer, Purpose::Main)
-    }
-
-    /// Conditions under which a point of the loops is a point of the stage.
-    fn guards_of(
-        &self,
-        stage: &Stage,
-        offsets: &Values,
-        absolutes: &Values,
-        analyzer: &Analyzer,
-        purpose: Purpose,
-    ) -> Vec<Expr> {
-        let at = self.at(stage);
-        let marked = ranges::marked(stage, &at.extents, &at.known);
-        let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
-        let mut guards = Vec::new();
-        let mut demand = |op, a: &Expr, b: &Expr| {
-            if !fold::proves(analyzer, op, a, b) {
-                let condition = analyzer.simplify(&fold::compare(op, a, b)).likely();
-                if !guards.contains(&condition) {
-                    guards.push(condition);
-                }
-            }
-        };
-        for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var())) {
-            if purpose == Purpose::Init && !stage.origin(axis).data {
-                continue;
-            }
-            if let (Some(value), Some(extent)) = (offsets.get(axis.var()), at.extents.get(axis.var())) {
-                demand(BinaryOp::Lt, value, extent);
-            }
-        }
-        // The start values go to memory of the realised size unless the memory is the caller's.
-        if at.partial && (purpose == Purpose::Main || !own_memory) {
-            let declared = ranges::declared(stage);
-            for axis in &stage.axes {
-                let (min, extent) = &declared[axis.var()];
-                if let Some(value) = absolutes.get(axis.var()) {
-                    demand(BinaryOp::Ge, value, min);
-                    demand(BinaryOp::Lt, value, &fold::add(min, extent));
-                }
-            }
-        }
-        guards
     }
 
     /// Turns reads of intermediate tensors into reads of their memory.
@@ -354,27 +346,6 @@ fn check_reads_in<'m>(
         open.remove(&id);
     }
     Ok(())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Init,
-    Main,
-}
-
-/// The body under its guards, first one outermost.
-fn guard(guards: Vec<Expr>, body: Stmt) -> Stmt {
-    guards.into_iter().rev().fold(body, |body, condition| Stmt::if_(condition, body))
-}
-
-fn reads_any(expr: &Expr, buffers: &[Buffer]) -> bool {
-    let mut found = false;
-    for_each_expr(expr, &mut |e| {
-        if let Node::Load(buffer, _) = e.node() {
-            found |= buffers.contains(buffer);
-        }
-    });
-    found
 }
 
 /// Pads the extents of an intermediate so that the strides asked for come out.

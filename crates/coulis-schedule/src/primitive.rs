@@ -11,17 +11,21 @@ use crate::schedule::{Schedule, StageRef, Value};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
+pub mod bind;
 pub mod cache_read;
 pub mod cache_write;
 pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
+pub mod double_buffer;
 pub mod fuse;
+pub mod grid_finish;
 pub mod parallel;
 pub mod pragma;
 pub mod reorder;
 pub mod rfactor;
 pub mod set_scope;
+pub mod set_store_predicate;
 pub mod split;
 pub mod storage_align;
 pub mod tile;
@@ -56,6 +60,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &unroll::ENTRY,
     &vectorize::ENTRY,
     &parallel::ENTRY,
+    &bind::ENTRY,
     &compute_at::ENTRY,
     &compute_inline::ENTRY,
     &compute_root::ENTRY,
@@ -63,6 +68,9 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &set_scope::ENTRY,
+    &set_store_predicate::ENTRY,
+    &grid_finish::ENTRY,
+    &double_buffer::ENTRY,
     &storage_align::ENTRY,
     &pragma::ENTRY,
 ];

@@ -36,18 +36,19 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
         match relation {
             Relation::Split { parent, outer, inner, by } => {
                 let Some(whole) = extents.get(parent.var()).cloned() else { continue };
-                let clamp = |wanted: &Expr| {
+                // The number of threads is what was asked for, whatever the axis needs.
+                let clamp = |wanted: &Expr, part: &IterVar| {
                     let fits = fold::proves(analyzer, BinaryOp::Le, &whole, wanted) && !whole.is_int(0);
-                    if fits { whole.clone() } else { wanted.clone() }
+                    if fits && !stage.leads_to_thread(part) { whole.clone() } else { wanted.clone() }
                 };
                 let (outer_extent, inner_extent) = match by {
                     SplitBy::Factor(factor) => {
                         let factor = fold::cast(factor, parent.dtype());
-                        (fold::ceildiv(analyzer, &whole, &factor), clamp(&factor))
+                        (fold::ceildiv(analyzer, &whole, &factor), clamp(&factor, inner))
                     }
                     SplitBy::Nparts(parts) => {
                         let parts = fold::cast(parts, parent.dtype());
-                        (clamp(&parts), fold::ceildiv(analyzer, &whole, &parts))
+                        (clamp(&parts, outer), fold::ceildiv(analyzer, &whole, &parts))
                     }
                 };
                 extents.insert(outer.var().clone(), outer_extent);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, Node, Var};
+use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, Node, ThreadTag, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
 
 use crate::error::ScheduleError;
@@ -71,6 +71,8 @@ pub enum SplitBy {
 pub struct AxisAttr {
     /// How it runs; serial when absent.
     pub kind: Option<LoopKind>,
+    /// The block or thread index that it runs over.
+    pub thread: Option<ThreadTag>,
     /// Remarks on it, in order.
     pub pragmas: Vec<(String, Attr)>,
 }
@@ -84,6 +86,33 @@ pub struct StorageAlign {
     pub factor: i64,
     /// See `factor`.
     pub offset: i64,
+}
+
+/// How the parts of a reduction over blocks come together. Either way the order of the fold is fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GridFinish {
+    /// A second launch folds them.
+    SecondKernel,
+    /// The block that takes the last ticket folds them.
+    LastBlock,
+}
+
+impl GridFinish {
+    /// Every way.
+    pub const ALL: [GridFinish; 2] = [GridFinish::SecondKernel, GridFinish::LastBlock];
+
+    /// The name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            GridFinish::SecondKernel => "second_kernel",
+            GridFinish::LastBlock => "last_block",
+        }
+    }
+
+    /// The way of that name.
+    pub fn from_name(name: &str) -> Option<GridFinish> {
+        GridFinish::ALL.into_iter().find(|f| f.name() == name)
+    }
 }
 
 /// A computed operation and its loops.
@@ -101,6 +130,9 @@ pub struct Stage {
     pub(crate) attach: Attach,
     pub(crate) scope: Option<MemScope>,
     pub(crate) aligns: Vec<StorageAlign>,
+    pub(crate) store_predicate: Option<Expr>,
+    pub(crate) finish: Option<GridFinish>,
+    pub(crate) double_buffer: bool,
     pub(crate) is_output: bool,
     pub(crate) is_arg: bool,
 }
@@ -133,6 +165,9 @@ impl Stage {
             attach: Attach::Root,
             scope: None,
             aligns: Vec::new(),
+            store_predicate: None,
+            finish: None,
+            double_buffer: false,
             is_output: false,
             is_arg: false,
         };
@@ -148,6 +183,8 @@ impl Stage {
         self.all_axes = self.leaves.clone();
         self.relations.clear();
         self.attrs.clear();
+        self.store_predicate = None;
+        self.finish = None;
     }
 
     /// Identity.
@@ -201,6 +238,27 @@ impl Stage {
     /// How a loop is marked.
     pub fn kind_of(&self, axis: &IterVar) -> LoopKind {
         self.attrs.get(axis.var()).and_then(|a| a.kind).unwrap_or(LoopKind::Serial)
+    }
+
+    /// The block or thread index that a loop is bound to.
+    pub fn thread_of(&self, axis: &IterVar) -> Option<ThreadTag> {
+        self.attrs.get(axis.var()).and_then(|a| a.thread)
+    }
+
+    /// Whether an axis, or a loop that replaced it, is bound to a block or thread index.
+    pub(crate) fn leads_to_thread(&self, axis: &IterVar) -> bool {
+        if self.leaves.contains(axis) {
+            return self.thread_of(axis).is_some_and(|tag| tag != ThreadTag::VThread);
+        }
+        self.relations.iter().any(|relation| match relation {
+            Relation::Split { parent, outer, inner, .. } if parent == axis => {
+                self.leads_to_thread(outer) || self.leads_to_thread(inner)
+            }
+            Relation::Fuse { outer, inner, fused } if outer == axis || inner == axis => {
+                self.leads_to_thread(fused)
+            }
+            Relation::Split { .. } | Relation::Fuse { .. } | Relation::Singleton { .. } => false,
+        })
     }
 
     /// The name of an axis in traces: its own, made unique within the stage by `_1`, `_2`, ….
@@ -323,6 +381,7 @@ impl Stage {
     ) -> Result<(), ScheduleError> {
         let Some(attr) = self.attrs.get(axis.var()) else { return Ok(()) };
         let found = match attr.kind {
+            _ if attr.thread.is_some() => "bound to a thread index",
             Some(LoopKind::Parallel) => "parallel",
             Some(LoopKind::Unrolled) => "unrolled",
             Some(LoopKind::Vectorized) => "vectorized",
@@ -331,6 +390,11 @@ impl Stage {
         };
         let (stage, axis) = (self.name.clone(), self.axis_name(axis));
         Err(ScheduleError::AlreadyMarked { primitive, stage, axis, found })
+    }
+
+    /// Refuses an axis that is bound to a block or thread index.
+    pub(crate) fn check_unbound(&self, primitive: &'static str, axis: &IterVar) -> Result<(), ScheduleError> {
+        if self.thread_of(axis).is_some() { self.check_unmarked(primitive, axis) } else { Ok(()) }
     }
 
     /// A refusal of an axis of the wrong kind.

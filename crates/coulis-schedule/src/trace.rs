@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coulis_ir::Expr;
+use coulis_ir::{BinaryOp, Expr};
 
 /// An argument of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub enum Arg {
     Stage(String),
     /// `[a, b]`.
     List(Vec<Arg>),
+    /// Two arguments with a sign between them: `threadIdx_x == 0`.
+    Binary(BinaryOp, Box<Arg>, Box<Arg>),
     /// An expression of sizes, which only Rust callers give.
     Expr(Expr),
 }
@@ -35,9 +37,47 @@ impl fmt::Display for Arg {
                 let items: Vec<String> = items.iter().map(Arg::to_string).collect();
                 write!(f, "[{}]", items.join(", "))
             }
+            Arg::Binary(op, a, b) => {
+                let nested = |arg: &Arg| match arg {
+                    Arg::Binary(inner, ..) if rank(*inner) <= rank(*op) => format!("({arg})"),
+                    arg => arg.to_string(),
+                };
+                write!(f, "{} {} {}", nested(a), sign(*op).unwrap_or("?"), nested(b))
+            }
             Arg::Expr(expr) => f.write_str(&coulis_ir::print::print_expr(expr)),
         }
     }
+}
+
+/// The signs that stand between arguments, weakest first, with how strongly they bind.
+const SIGNS: &[(BinaryOp, &str, u8)] = &[
+    (BinaryOp::Or, "or", 0),
+    (BinaryOp::And, "and", 1),
+    (BinaryOp::Eq, "==", 2),
+    (BinaryOp::Ne, "!=", 2),
+    (BinaryOp::Lt, "<", 2),
+    (BinaryOp::Le, "<=", 2),
+    (BinaryOp::Gt, ">", 2),
+    (BinaryOp::Ge, ">=", 2),
+    (BinaryOp::Add, "+", 3),
+    (BinaryOp::Sub, "-", 3),
+    (BinaryOp::Mul, "*", 4),
+    (BinaryOp::FloorDiv, "//", 4),
+    (BinaryOp::FloorMod, "%", 4),
+];
+
+/// The sign of an operation that may stand in a trace; `None` for any other.
+pub(crate) fn sign(op: BinaryOp) -> Option<&'static str> {
+    SIGNS.iter().find(|(other, _, _)| *other == op).map(|(_, sign, _)| *sign)
+}
+
+/// The operation of a sign in a trace: `and`, `==`, `//`, and so on.
+pub fn operation(sign: &str) -> Option<BinaryOp> {
+    SIGNS.iter().find(|(_, other, _)| *other == sign).map(|(op, _, _)| *op)
+}
+
+fn rank(op: BinaryOp) -> u8 {
+    SIGNS.iter().find(|(other, _, _)| *other == op).map_or(u8::MAX, |(_, _, rank)| *rank)
 }
 
 /// One call of a primitive: `k_outer, k_inner = s[B].split(k, factor=16)`.

@@ -2,8 +2,10 @@
 
 mod common;
 
-use coulis_ir::{DType, Expr};
-use coulis_schedule::{Arg, PRIMITIVES, Schedule, Split, Step};
+use std::slice::from_ref;
+
+use coulis_ir::{BinaryOp, DType, Expr, ThreadTag};
+use coulis_schedule::{Arg, GridFinish, PRIMITIVES, Schedule, Split, Step};
 use coulis_tensor::{Tensor, compute, placeholder, reduce_axis, sum, var};
 
 /// Reads `a, b = s[B].f(x, 4, k=1, "t", [B])`.
@@ -21,6 +23,9 @@ fn step(line: &str) -> Step {
             Arg::List(vec![Arg::Name(one.trim_end_matches(']').to_owned())])
         } else if text.starts_with('"') {
             Arg::Str(text.trim_matches('"').to_owned())
+        } else if let Some((name, limit)) = text.split_once(" < ") {
+            let named = |name: &str| Box::new(Arg::Name(name.to_owned()));
+            Arg::Binary(BinaryOp::Lt, named(name), named(limit))
         } else {
             Arg::Name(text.to_owned())
         }
@@ -67,7 +72,7 @@ fn chain(shape: &[Expr]) -> Schedule {
 fn example(primitive: &str) -> Schedule {
     let (n, m) = (var("n").expr(), var("m").expr());
     match primitive {
-        "split" | "parallel" => copy(&[n]),
+        "split" | "parallel" | "bind" | "set_store_predicate" => copy(&[n]),
         "tile" | "reorder" => copy(&[n, m]),
         "fuse" => copy(&[n, Expr::int(8)]),
         "unroll" | "pragma" => copy(&[Expr::int(4)]),
@@ -81,6 +86,22 @@ fn example(primitive: &str) -> Schedule {
         "cache_read" | "cache_write" => plus_one(),
         "set_scope" => chain(&[Expr::int(16)]),
         "storage_align" => chain(&[Expr::int(16), Expr::int(32)]),
+        "grid_finish" => {
+            let a = placeholder(from_ref(&m), DType::F32, "A").expect("a tensor");
+            let k = reduce_axis(m, "k");
+            let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
+            let mut s = schedule(b, &[a]);
+            let (outer, _) = s.split("B", &k, Split::Factor(32)).expect("k splits");
+            s.bind("B", &outer, ThreadTag::BlockX).expect("bound");
+            s.grid_finish("B", GridFinish::LastBlock).expect("finished");
+            s
+        }
+        "double_buffer" => {
+            let mut s = chain(&[n]);
+            let i = s.stage("C").expect("a stage").axes()[0].clone();
+            s.compute_at("B", "C", &i).expect("attached");
+            s
+        }
         "rfactor" => {
             let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
             let k = reduce_axis(m, "k");

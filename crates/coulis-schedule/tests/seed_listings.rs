@@ -1,9 +1,9 @@
 //! The listings of seed 003 that need no threads, from program to text, line for line.
 
 use coulis_ir::print::print_module;
-use coulis_ir::{DType, Expr, Target, TargetKind};
+use coulis_ir::{BinaryOp, DType, Expr, Target, TargetKind, ThreadTag};
 use coulis_lower::{Options, lower};
-use coulis_schedule::{Schedule, Split, build_nest};
+use coulis_schedule::{Schedule, Split, build_nest, thread_index};
 use coulis_tensor::{Tensor, TensorError, compute, placeholder, reduce_axis, sum, var};
 
 fn text(schedule: &Schedule, args: &[Tensor]) -> String {
@@ -61,6 +61,36 @@ fn listing_2_splits_both_axes() {
     s.split(&b, &k, Split::Factor(16)).expect("k splits");
     s.split(&b, &b.op().axes()[0], Split::Factor(32)).expect("i splits");
     check(&s, &[a, b], include_str!("listings/2.py"));
+}
+
+#[test]
+fn listing_3_binds_rows_to_threads() {
+    let RowSum { a, b, mut s } = row_sum().expect("a program");
+    let k = b.op().reduce_axes()[0].clone();
+    s.split(&b, &k, Split::Factor(16)).expect("k splits");
+    let (outer, inner) = s.split(&b, &b.op().axes()[0], Split::Factor(32)).expect("i splits");
+    s.bind(&b, &outer, ThreadTag::BlockX).expect("bound");
+    s.bind(&b, &inner, ThreadTag::ThreadX).expect("bound");
+    check(&s, &[a, b], include_str!("listings/3.py"));
+}
+
+#[test]
+fn listing_6_begins_as_a_cooperative_call_on_a_register_tile() {
+    let RowSum { a, b, mut s } = row_sum().expect("a program");
+    let k = b.op().reduce_axes()[0].clone();
+    let (_, inner) = s.split(&b, &k, Split::Factor(16)).expect("k splits");
+    let partial = s.rfactor(&b, &inner).expect("k_inner factors");
+    let row = s.stage(&b).expect("a stage").axes()[0].clone();
+    let (outer, inner) = s.split(&b, &row, Split::Factor(32)).expect("rows split");
+    s.bind(&b, &outer, ThreadTag::BlockX).expect("bound");
+    s.bind(&b, &inner, ThreadTag::ThreadY).expect("bound");
+    let over = s.stage(&b).expect("a stage").reduce_axes()[0].clone();
+    s.bind(&b, &over, ThreadTag::ThreadX).expect("bound");
+    s.compute_at(partial, &b, &over).expect("attached");
+    let first = thread_index(ThreadTag::ThreadX).expr();
+    s.set_store_predicate(&b, Expr::binary(BinaryOp::Eq, first, Expr::int(0))).expect("a predicate");
+    let kernel = build_nest(&s, &[a, b], "main").expect("the nest is built");
+    assert_eq!(coulis_ir::print::print_kernel(&kernel), include_str!("listings/6_tiled.py"));
 }
 
 #[test]

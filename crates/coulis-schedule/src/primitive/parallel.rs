@@ -45,6 +45,7 @@ impl Primitive for Parallel {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("parallel", &self.axis)?;
+        stage.check_unbound("parallel", &self.axis)?;
         if self.axis.kind() != IterKind::Data {
             return Err(stage.wrong_kind("parallel", &self.axis, IterKind::Data));
         }

@@ -57,6 +57,9 @@ impl Primitive for Pragma {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("pragma", &self.axis)?;
+        if self.kind().is_some() {
+            stage.check_unbound("pragma", &self.axis)?;
+        }
         if self.kind() == Some(LoopKind::Vectorized) && self.axis.kind() != IterKind::Data {
             return Err(stage.wrong_kind("pragma", &self.axis, IterKind::Data));
         }

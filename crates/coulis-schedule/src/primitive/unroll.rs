@@ -45,6 +45,7 @@ impl Primitive for Unroll {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("unroll", &self.axis)?;
+        stage.check_unbound("unroll", &self.axis)?;
         Ok(())
     }
 

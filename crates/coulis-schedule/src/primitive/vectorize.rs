@@ -45,6 +45,7 @@ impl Primitive for Vectorize {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("vectorize", &self.axis)?;
+        stage.check_unbound("vectorize", &self.axis)?;
         if self.axis.kind() != IterKind::Data {
             return Err(stage.wrong_kind("vectorize", &self.axis, IterKind::Data));
         }

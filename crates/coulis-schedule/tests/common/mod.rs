@@ -1,116 +1,21 @@
 //! Runs a schedule's kernel one scalar at a time and compares with the reference evaluator.
-//!
-//! Iterations of parallel and vectorized loops run last to first, so that an order they must not have is found.
-//! Reading what was never written, and any index outside a buffer, fails the test.
 
 #![allow(dead_code, reason = "each test file uses a part")]
+
+pub mod machine;
 
 use std::collections::HashMap;
 
 use coulis_ir::args::Bindings;
-use coulis_ir::eval::{Env, EvalError, Value, eval_expr};
-use coulis_ir::{Buffer, BufferId, DType, Expr, Kernel, LoopKind, Stmt, Var};
+use coulis_ir::eval::Value;
+use coulis_ir::{DType, Kernel};
 use coulis_schedule::{Schedule, ScheduleError, build_nest};
 use coulis_tensor::{Array, OpKind, Program, evaluate};
 
+use machine::Machine;
+
 /// Sizes by name.
 pub type Sizes<'a> = &'a [(&'a str, i64)];
-
-struct Cell {
-    shape: Vec<i128>,
-    data: Vec<Option<Value>>,
-}
-
-impl Cell {
-    fn at(&self, name: &str, indices: &[i128]) -> usize {
-        assert_eq!(indices.len(), self.shape.len(), "{name}: rank");
-        let mut at = 0;
-        for (index, extent) in indices.iter().zip(&self.shape) {
-            assert!((0..*extent).contains(index), "{name}{indices:?} is outside {:?}", self.shape);
-            at = at * *extent as usize + *index as usize;
-        }
-        at
-    }
-}
-
-#[derive(Default)]
-struct Machine {
-    vars: HashMap<Var, Value>,
-    memory: HashMap<BufferId, Cell>,
-    names: HashMap<BufferId, String>,
-}
-
-impl Machine {
-    fn eval(&self, expr: &Expr) -> Value {
-        let mut read = |buffer: &Buffer, indices: &[i128]| -> Result<Value, EvalError> {
-            let cell = self.memory.get(&buffer.id).unwrap_or_else(|| panic!("{buffer:?} is not alive"));
-            let at = cell.at(&buffer.name, indices);
-            Ok(cell.data[at].unwrap_or_else(|| panic!("{buffer:?}{indices:?} is unwritten")))
-        };
-        let mut env = Env::with_memory(&mut read);
-        for (var, value) in &self.vars {
-            env.set(var, *value);
-        }
-        eval_expr(expr, &mut env).unwrap_or_else(|e| panic!("{expr:?}: {e}"))
-    }
-
-    fn int(&self, expr: &Expr) -> i128 {
-        self.eval(expr).as_int().expect("an integer")
-    }
-
-    fn allocate(&mut self, buffer: &Buffer) {
-        let shape: Vec<i128> = buffer.shape.iter().map(|e| self.int(e)).collect();
-        let size: i128 = shape.iter().map(|e| (*e).max(0)).product();
-        self.memory.insert(buffer.id, Cell { shape, data: vec![None; size as usize] });
-    }
-
-    fn run(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.run(s)),
-            Stmt::For { var, min, extent, kind, body } => {
-                let (min, extent) = (self.int(min), self.int(extent));
-                let mut order: Vec<i128> = (min..min + extent.max(0)).collect();
-                if matches!(kind, LoopKind::Parallel | LoopKind::Vectorized) {
-                    order.reverse();
-                }
-                for i in order {
-                    self.vars.insert(var.clone(), Value::Int(i));
-                    self.run(body);
-                }
-                self.vars.remove(var);
-            }
-            Stmt::If { cond, then, otherwise } => {
-                if self.eval(cond).is_true() {
-                    self.run(then);
-                } else if let Some(otherwise) = otherwise {
-                    self.run(otherwise);
-                }
-            }
-            Stmt::Store { buffer, indices, value } => {
-                let indices: Vec<i128> = indices.iter().map(|i| self.int(i)).collect();
-                assert_eq!(value.dtype(), buffer.dtype, "{buffer:?}: type of the value");
-                let value = self.eval(value);
-                let cell =
-                    self.memory.get_mut(&buffer.id).unwrap_or_else(|| panic!("{buffer:?} is not alive"));
-                let at = cell.at(&buffer.name, &indices);
-                cell.data[at] = Some(value);
-            }
-            Stmt::Let { var, value, body } => {
-                let value = self.eval(value);
-                self.vars.insert(var.clone(), value);
-                self.run(body);
-                self.vars.remove(var);
-            }
-            Stmt::Allocate { buffer, body } => {
-                self.allocate(buffer);
-                self.run(body);
-                self.memory.remove(&buffer.id);
-            }
-            Stmt::Annotate { body, .. } => self.run(body),
-            other => panic!("{} does not occur in Nest form", other.kind_name()),
-        }
-    }
-}
 
 /// Deterministic small values, whose sums are exact.
 fn element(seed: usize, at: usize, dtype: DType) -> Value {
@@ -148,14 +53,14 @@ pub fn check(schedule: &Schedule, sizes: &[Sizes]) {
 #[track_caller]
 fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
     let mut bindings = Bindings::new();
-    let mut machine = Machine::default();
+    let mut machine = Machine::new();
     for arg in program.args() {
         for extent in arg.shape() {
             if let Some(var) = extent.as_var() {
                 let found = sizes.iter().find(|(name, _)| *name == var.name());
                 let size = found.unwrap_or_else(|| panic!("no size for {}", var.name())).1;
                 bindings.insert(var.id(), size);
-                machine.vars.insert(var.clone(), Value::Int(i128::from(size)));
+                machine.set(var, Value::Int(i128::from(size)));
             }
         }
     }
@@ -165,16 +70,16 @@ fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
         if !matches!(arg.op().kind(), OpKind::Placeholder) {
             continue;
         }
-        let cell = machine.memory.get_mut(&arg.buffer().id).expect("allocated");
+        let cell = machine.global.get_mut(&arg.buffer().data).expect("allocated");
         let data: Vec<Value> = (0..cell.data.len()).map(|at| element(seed, at, arg.dtype())).collect();
         cell.data = data.iter().copied().map(Some).collect();
         let shape = cell.shape.iter().map(|e| *e as i64).collect();
         inputs.insert(arg.buffer().id, Array { shape, data });
     }
     let wanted = evaluate(program, &inputs, &bindings).expect("the reference has a value");
-    machine.run(&kernel.body);
+    machine.execute(&kernel.body);
     for (arg, wanted) in program.args().iter().zip(wanted) {
-        let found = &machine.memory[&arg.buffer().id];
+        let found = &machine.global[&arg.buffer().data];
         let unwritten = found.data.iter().position(Option::is_none);
         assert_eq!(unwritten, None, "`{}` is unwritten there at {sizes:?}\n{}", arg.name(), text(kernel));
         let found: Vec<Value> = found.data.iter().copied().flatten().collect();

@@ -1,0 +1,273 @@
+//! Launches: the block and thread indices of each stage at the root and of all that is computed inside it.
+//!
+//! A root stage and the stages attached in it are one launch, which has one variable an index. Loops bound to the
+//! index are that variable, so that a bound loop is no statement: the launch stands around the whole nest. Which
+//! indices move freely under a stage's memory follows from who shares that memory: global memory is everybody's,
+//! shared memory a block's, warp memory a row of threads', local memory one thread's. Source: seed 003; te.md B13 and B14.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use coulis_ir::print::print_expr;
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::uses_any;
+use coulis_ir::{BinaryOp, DType, Expr, MemScope, Stmt, ThreadTag, Var};
+use coulis_tensor::IterVar;
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::ranges::Domains;
+use crate::schedule::Schedule;
+use crate::stage::{Attach, GridFinish, Stage, StageId};
+use crate::thread_error::ThreadError;
+
+/// Threads that a block may have.
+const MAX_THREADS: i128 = 1024;
+/// Extent that `threadIdx.z` may have. Source: CUDA C++ Programming Guide, technical specifications.
+const MAX_Z: i128 = 64;
+
+/// The variable by which store predicates name a block or thread index.
+pub fn thread_index(tag: ThreadTag) -> Var {
+    static INDICES: OnceLock<Vec<Var>> = OnceLock::new();
+    let make = || ThreadTag::ALL.iter().map(|tag| Var::size(tag.name(), DType::I32)).collect();
+    let indices: &Vec<Var> = INDICES.get_or_init(make);
+    let position = ThreadTag::ALL.iter().position(|other| *other == tag).unwrap_or(0);
+    indices[position].clone()
+}
+
+/// Whether the tag counts blocks of a grid.
+pub(crate) fn is_block(tag: ThreadTag) -> bool {
+    match tag {
+        ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ => true,
+        ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ | ThreadTag::VThread => false,
+    }
+}
+
+/// Whether all indices of the tag see the same memory of that scope.
+pub(crate) fn shares(scope: MemScope, tag: ThreadTag) -> bool {
+    match scope {
+        MemScope::Global => true,
+        MemScope::Shared | MemScope::SharedDyn => !is_block(tag),
+        MemScope::Warp => tag == ThreadTag::ThreadX,
+        MemScope::Local => false,
+    }
+}
+
+/// The scope of a stage that sets none, by the bound loops around the point where it is attached.
+pub(crate) fn inferred_scope(around: impl Iterator<Item = ThreadTag>) -> MemScope {
+    let by = |tag| if is_block(tag) { MemScope::Shared } else { MemScope::Local };
+    around.map(by).max().unwrap_or(MemScope::Global)
+}
+
+/// The stage at the root in whose nest a stage is computed.
+pub(crate) fn root_of(schedule: &Schedule, stage: &Stage) -> StageId {
+    let mut at = stage;
+    while let Attach::At(parent, _) = &at.attach {
+        at = schedule.by_id(*parent);
+    }
+    at.id
+}
+
+/// One index of a launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    pub tag: ThreadTag,
+    pub var: Var,
+    /// Number of values; 1 until a loop says otherwise.
+    pub extent: Expr,
+    /// The stage and axis that said so.
+    owner: Option<(String, String)>,
+}
+
+impl Index {
+    /// Whether it has one value, which is 0.
+    pub fn is_unit(&self) -> bool {
+        self.extent.is_int(1)
+    }
+
+    /// The condition that it is 0.
+    pub fn is_zero(&self) -> Expr {
+        fold::compare(BinaryOp::Eq, &self.var.expr(), &fold::int(0, self.var.dtype()))
+    }
+}
+
+/// The indices of every launch, by the stage at its root.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Launches {
+    groups: HashMap<StageId, Vec<Index>>,
+}
+
+impl Launches {
+    /// The indices of a launch: blocks, then threads, each in the order in which stages bind them.
+    pub fn of(&self, root: StageId) -> &[Index] {
+        self.groups.get(&root).map_or(&[], Vec::as_slice)
+    }
+
+    /// The variable of an index, made when it is first asked for.
+    pub fn var(&mut self, root: StageId, tag: ThreadTag, dtype: DType) -> Var {
+        let group = self.groups.entry(root).or_default();
+        if let Some(index) = group.iter().find(|i| i.tag == tag) {
+            return index.var.clone();
+        }
+        let var = Var::size(tag.name(), dtype);
+        let index = Index { tag, var: var.clone(), extent: fold::int(1, dtype), owner: None };
+        let at = if is_block(tag) {
+            group.iter().position(|i| !is_block(i.tag)).unwrap_or(group.len())
+        } else {
+            group.len()
+        };
+        group.insert(at, index);
+        var
+    }
+
+    /// Takes note of the extent of a bound loop.
+    pub fn note(
+        &mut self,
+        root: StageId,
+        stage: &Stage,
+        axis: &IterVar,
+        tag: ThreadTag,
+        extent: &Expr,
+    ) -> Result<(), ScheduleError> {
+        if extent.is_int(1) {
+            return Ok(());
+        }
+        let (name, axis) = (stage.name.clone(), stage.axis_name(axis));
+        let Some(index) = self.groups.entry(root).or_default().iter_mut().find(|i| i.tag == tag) else {
+            return Ok(());
+        };
+        match &index.owner {
+            Some((other, other_axis)) if index.extent != *extent => Err(ThreadError::Mismatch {
+                tag: tag.name(),
+                stage: name,
+                axis,
+                extent: print_expr(extent),
+                other: other.clone(),
+                other_axis: other_axis.clone(),
+                other_extent: print_expr(&index.extent),
+            }
+            .into()),
+            Some(_) => Ok(()),
+            None => {
+                index.owner = Some((name, axis));
+                index.extent = extent.clone();
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells an analyzer the ranges of the indices that are known so far.
+    pub fn bind(&self, root: StageId, analyzer: &mut Analyzer) {
+        for index in self.of(root).iter().filter(|i| !i.is_unit()) {
+            analyzer.bind(&index.var, &fold::int(0, index.var.dtype()), &index.extent);
+        }
+    }
+
+    /// Refuses launches that no device takes.
+    pub fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let Some(bound) = schedule.stages.iter().find(|s| !self.of(s.id).is_empty()) else { return Ok(()) };
+        for stage in schedule.stages.iter().filter(|s| s.attach == Attach::Root) {
+            let name = schedule.stage_name(stage.id);
+            let group = self.of(stage.id);
+            if group.is_empty() {
+                let other = schedule.stage_name(bound.id);
+                return Err(ThreadError::Unbound { stage: name, other }.into());
+            }
+            let threads: Vec<&Index> = group.iter().filter(|i| !is_block(i.tag)).collect();
+            let n: i128 = threads.iter().filter_map(|i| i.extent.as_int()).product();
+            let deep = threads.iter().any(|i| i.tag == ThreadTag::ThreadZ && i.extent.as_int() > Some(MAX_Z));
+            if n > MAX_THREADS || deep {
+                let part = |i: &&Index| format!("{} {}", i.tag.name(), print_expr(&i.extent));
+                let parts = threads.iter().map(part).collect::<Vec<_>>().join(", ");
+                let (found, limit) = if n > MAX_THREADS {
+                    (n, MAX_THREADS)
+                } else {
+                    let z = threads.iter().find(|i| i.tag == ThreadTag::ThreadZ);
+                    (z.and_then(|i| i.extent.as_int()).unwrap_or(n), MAX_Z)
+                };
+                return Err(ThreadError::BlockTooLarge { stage: name, found, parts, limit }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a bound loop that its stage cannot have where it is computed. `domains` are the realised ranges of the
+/// root axes, `var` the index that the loop runs over, `loops` the indices of all loops of the stage.
+pub(crate) fn check_bound(
+    schedule: &Schedule,
+    stage: &Stage,
+    (axis, tag, extent): (&IterVar, ThreadTag, &Expr),
+    scope: MemScope,
+    domains: &Domains,
+    (var, loops): (&Var, &[Var]),
+) -> Result<(), ScheduleError> {
+    let (name, axis_name) = (schedule.stage_name(stage.id), stage.axis_name(axis));
+    let text = || print_expr(extent);
+    if tag == ThreadTag::VThread || !is_block(tag) {
+        if extent.as_int().is_none_or(|n| n < 1) {
+            let (tag, extent) = (tag.name(), text());
+            return Err(ThreadError::Extent { stage: name, axis: axis_name, tag, extent }.into());
+        }
+    } else {
+        let mut has_read = false;
+        coulis_ir::visit::for_each_expr(extent, &mut |e| {
+            has_read |= matches!(e.node(), coulis_ir::Node::Load(..));
+        });
+        if uses_any(extent, loops) || has_read {
+            let (tag, extent) = (tag.name(), text());
+            return Err(ThreadError::BlockExtent { stage: name, axis: axis_name, tag, extent }.into());
+        }
+    }
+    if extent.is_int(1) || tag == ThreadTag::VThread {
+        return Ok(());
+    }
+    let attached = stage.attach != Attach::Root;
+    if attached && is_block(tag) {
+        return Err(ThreadError::BlockInside { stage: name, axis: axis_name, tag: tag.name() }.into());
+    }
+    let is_data = stage.origin(axis).data;
+    if is_data && !shares(scope, tag) {
+        let (tag, scope) = (tag.name(), scope.name());
+        return Err(ThreadError::Private { stage: name, axis: axis_name, tag, scope }.into());
+    }
+    let chosen = domains.values().any(|(min, extent)| {
+        let vars = std::slice::from_ref(var);
+        uses_any(min, vars) || uses_any(extent, vars)
+    });
+    if !is_data && chosen {
+        return Err(ThreadError::SameIndex { stage: name, axis: axis_name, tag: tag.name() }.into());
+    }
+    Ok(())
+}
+
+/// The launch of these indices around a body. Indices of one value are left out, unless no other is left: a kernel
+/// has at least one.
+pub(crate) fn launched(indices: &[Index], body: Stmt) -> Stmt {
+    let mut kept: Vec<&Index> = indices.iter().filter(|i| !i.is_unit()).collect();
+    if kept.is_empty() {
+        kept.extend(indices.first());
+    }
+    kept.into_iter().rev().fold(body, |body, index| Stmt::LaunchThread {
+        tag: index.tag,
+        var: index.var.clone(),
+        extent: index.extent.clone(),
+        body: Box::new(body),
+    })
+}
+
+/// A launch of one thread.
+pub(crate) fn one_thread() -> Index {
+    let tag = ThreadTag::ThreadX;
+    Index { tag, var: Var::size(tag.name(), DType::I32), extent: Expr::int(1), owner: None }
+}
+
+/// The extent of a reduce loop bound to blocks: at least 1 where the last block has to finish, for with no block at
+/// all nobody would store the result of an empty fold.
+pub(crate) fn block_extent(stage: &Stage, axis: &IterVar, extent: &Expr, known: &Analyzer) -> Expr {
+    let one = fold::int(1, extent.dtype());
+    if stage.origin(axis).reduce && stage.finish == Some(GridFinish::LastBlock) {
+        return fold::max(known, extent, &one);
+    }
+    extent.clone()
+}

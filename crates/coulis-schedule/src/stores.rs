@@ -1,0 +1,240 @@
+//! Stores and the conditions around them: who stores, which points exist, and what the user asked for.
+//!
+//! From the outside in: one thread where several hold the same value, the points of the stage (data axes, then reduce
+//! axes), the store predicate. Source: seed 003; te.md C2, C5, G8 and G9 are what goes wrong without.
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, substitute_expr};
+use coulis_ir::{BinaryOp, Buffer, Expr, Node, Stmt, ThreadTag, Var};
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::infer::{self, Placed};
+use crate::launch::{Index, is_block, shares, thread_index};
+use crate::nest::Builder;
+use crate::ranges;
+use crate::schedule::Values;
+use crate::stage::Stage;
+use crate::thread_error::ThreadError;
+
+/// What a nest of loops does with the stage's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Stores start values, or results after the reduce axes are gone.
+    Data,
+    /// Computes at every point.
+    Main,
+}
+
+/// A condition under which a point of the loops is a point of the stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Guard {
+    /// The condition.
+    pub condition: Expr,
+    /// Whether it is about reduce axes.
+    pub is_reduce: bool,
+}
+
+/// Where a nest stands: values of all axes, from 0 and absolute, and what is known there.
+pub(crate) struct Point<'a> {
+    pub offsets: &'a Values,
+    pub absolutes: &'a Values,
+    pub known: &'a Analyzer,
+}
+
+impl Placed {
+    /// What is known inside all loops of the stage.
+    pub fn known_inside(&self) -> Analyzer {
+        let mut analyzer = self.known.clone();
+        infer::bind(&mut analyzer, &self.loops);
+        analyzer
+    }
+}
+
+impl Builder<'_> {
+    /// The buffer of a component of a stage.
+    pub(crate) fn buffer(&self, stage: &Stage, component: usize) -> Buffer {
+        let output = &stage.outputs[component];
+        self.realised.get(&output.id).map_or_else(|| output.clone(), |r| r.buffer.clone())
+    }
+
+    /// The buffers of all components.
+    pub(crate) fn buffers(&self, stage: &Stage) -> Vec<Buffer> {
+        (0..stage.outputs.len()).map(|c| self.buffer(stage, c)).collect()
+    }
+
+    /// Where the stage stores: indices in its memory.
+    pub(crate) fn indices(&self, stage: &Stage, offsets: &Values) -> Vec<Expr> {
+        let at = self.at(stage);
+        let realised = stage.outputs.iter().any(|o| self.realised.contains_key(&o.id));
+        stage
+            .axes
+            .iter()
+            .map(|axis| {
+                let offset = &offsets[axis.var()];
+                if realised { offset.clone() } else { fold::add(&at.domains[axis.var()].0, offset) }
+            })
+            .collect()
+    }
+
+    /// Conditions under which a point of the loops is a point of the stage.
+    pub(crate) fn guards_of(&self, stage: &Stage, point: &Point, purpose: Purpose) -> Vec<Guard> {
+        let at = self.at(stage);
+        let marked = ranges::marked(stage, &at.extents, &at.known);
+        let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
+        let mut guards = Vec::new();
+        let mut demand = |op, a: &Expr, b: &Expr, is_reduce| {
+            if !fold::proves(point.known, op, a, b) {
+                let condition = point.known.simplify(&fold::compare(op, a, b));
+                let guard = Guard { condition, is_reduce };
+                if !guards.contains(&guard) {
+                    guards.push(guard);
+                }
+            }
+        };
+        for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var())) {
+            let origin = stage.origin(axis);
+            if purpose == Purpose::Data && !origin.data {
+                continue;
+            }
+            if let (Some(value), Some(extent)) = (point.offsets.get(axis.var()), at.extents.get(axis.var())) {
+                demand(BinaryOp::Lt, value, extent, origin.reduce);
+            }
+        }
+        // Values that are no points of the tensor may go to memory of the realised size, unless it is the caller's.
+        if at.partial && (purpose == Purpose::Main || !own_memory) {
+            let declared = ranges::declared(stage);
+            for axis in &stage.axes {
+                let (min, extent) = &declared[axis.var()];
+                if let Some(value) = point.absolutes.get(axis.var()) {
+                    demand(BinaryOp::Ge, value, min, false);
+                    demand(BinaryOp::Lt, value, &fold::add(min, extent), false);
+                }
+            }
+        }
+        // A block more than there is work for, where the last one has to finish.
+        for l in at.loops.iter().filter(|l| purpose == Purpose::Main && l.launched().is_some()) {
+            let index = self.launches.of(at.root).iter().find(|i| Some(i.tag) == l.thread);
+            if index.is_some_and(|i| i.extent != l.extent) {
+                demand(BinaryOp::Lt, &l.value(), &l.extent, true);
+            }
+        }
+        guards
+    }
+
+    /// The guards of all loops of a stage.
+    pub(crate) fn guards(&self, stage: &Stage) -> Vec<Guard> {
+        let at = self.at(stage);
+        let known = at.known_inside();
+        let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
+        self.guards_of(stage, &point, Purpose::Main)
+    }
+
+    /// The thread indices of the launch whose threads see the memory of the stage and would all store the same: no
+    /// data loop of the stage is bound to them.
+    pub(crate) fn idle(&self, stage: &Stage) -> Vec<&Index> {
+        let at = self.at(stage);
+        let spread =
+            |tag: ThreadTag| at.loops.iter().any(|l| l.launched() == Some(tag) && stage.origin(&l.leaf).data);
+        let indices = self.launches.of(at.root).iter();
+        let idle = |i: &&Index| !is_block(i.tag) && !i.is_unit() && shares(at.scope, i.tag) && !spread(i.tag);
+        indices.filter(idle).collect()
+    }
+
+    /// That the thread is the one that stores.
+    pub(crate) fn one_of_many(&self, stage: &Stage) -> Vec<Expr> {
+        self.idle(stage).into_iter().map(Index::is_zero).collect()
+    }
+
+    /// The user's condition on stores at a point; `gone` are indices that are not there any more.
+    pub(crate) fn predicate(
+        &self,
+        stage: &Stage,
+        point: &Point,
+        gone: &[Var],
+    ) -> Result<Option<Expr>, ScheduleError> {
+        let Some(predicate) = &stage.store_predicate else { return Ok(None) };
+        let mut map: Values = point.offsets.clone();
+        map.extend(point.absolutes.iter().map(|(v, e)| (v.clone(), e.clone())));
+        for index in self.launches.of(self.at(stage).root) {
+            let unit = fold::int(0, index.var.dtype());
+            let value = if index.is_unit() { unit } else { index.var.expr() };
+            let var = thread_index(index.tag);
+            map.insert(var.clone(), fold::cast(&value, var.dtype()));
+        }
+        let condition = substitute_expr(predicate, &map);
+        let mut fault = None;
+        for_each_expr(&condition, &mut |e| {
+            let Some(var) = e.as_var() else { return };
+            if ThreadTag::ALL.into_iter().any(|tag| thread_index(tag) == *var) {
+                fault = Some(format!("`{}`, to which no axis of the launch is bound", var.name()));
+            } else if gone.contains(var) {
+                fault = Some(format!("`{}`, which is folded away where the result is stored", var.name()));
+            }
+        });
+        match fault {
+            Some(found) => {
+                Err(ThreadError::Predicate { stage: self.schedule.stage_name(stage.id), found }.into())
+            }
+            None => Ok(Some(condition)),
+        }
+    }
+}
+
+/// Stores all components; those that read one stored before them are computed first (contract N17).
+pub(crate) fn store_all(names: &[String], buffers: &[Buffer], indices: &[Expr], values: &[Expr]) -> Stmt {
+    let mut stores = Vec::new();
+    let mut early = Vec::new();
+    for (component, value) in values.iter().enumerate() {
+        let value = if reads_any(value, &buffers[..component]) {
+            let var = Var::new(&format!("{}_new", names[component]), value.dtype());
+            early.push((var.clone(), value.clone()));
+            var.expr()
+        } else {
+            value.clone()
+        };
+        stores.push(Stmt::store(&buffers[component], indices.to_vec(), value));
+    }
+    let stores = Stmt::seq(stores);
+    early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
+}
+
+/// Names of the results, for [`store_all`].
+pub(crate) fn output_names(stage: &Stage) -> Vec<String> {
+    stage.outputs.iter().map(|o| o.name.clone()).collect()
+}
+
+/// The body under its conditions, first one outermost.
+pub(crate) fn nested(conditions: impl IntoIterator<Item = Expr>, body: Stmt) -> Stmt {
+    let conditions: Vec<Expr> = conditions.into_iter().collect();
+    conditions.into_iter().rev().fold(body, |body, condition| Stmt::if_(condition, body))
+}
+
+/// The body under one condition, the conjunction of all; each stands once.
+pub(crate) fn under_all(conditions: impl IntoIterator<Item = Expr>, body: Stmt) -> Stmt {
+    let mut once: Vec<Expr> = Vec::new();
+    for condition in conditions {
+        if !once.contains(&condition) {
+            once.push(condition);
+        }
+    }
+    match once.into_iter().reduce(Expr::and) {
+        Some(all) => Stmt::if_(all, body),
+        None => body,
+    }
+}
+
+/// Guards as loops have them: marked as likely, which loop partition looks for.
+pub(crate) fn likely(guards: Vec<Guard>) -> impl Iterator<Item = Expr> {
+    guards.into_iter().map(|g| g.condition.likely())
+}
+
+fn reads_any(expr: &Expr, buffers: &[Buffer]) -> bool {
+    let mut found = false;
+    for_each_expr(expr, &mut |e| {
+        if let Node::Load(buffer, _) = e.node() {
+            found |= buffers.contains(buffer);
+        }
+    });
+    found
+}
