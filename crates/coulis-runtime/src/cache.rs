@@ -40,6 +40,32 @@ impl Key {
     pub fn hex(&self) -> String {
         blake3::Hash::from_bytes(self.0).to_hex().to_string()
     }
+
+    /// The key of that name.
+    pub fn from_hex(name: &str) -> Option<Key> {
+        blake3::Hash::from_hex(name).ok().map(|hash| Key(*hash.as_bytes()))
+    }
+}
+
+/// What a file of the cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// A compiled kernel.
+    Code,
+    /// A few words that save work: how a plan is called, which compiler a file is.
+    Words,
+}
+
+impl Holds {
+    /// Every kind.
+    const ALL: [Holds; 2] = [Holds::Code, Holds::Words];
+
+    fn extension(self) -> &'static str {
+        match self {
+            Holds::Code => "so",
+            Holds::Words => "plan",
+        }
+    }
 }
 
 /// A folder of compiled files.
@@ -67,6 +93,11 @@ impl Cache {
         (Cache { dir, private: OnceLock::new(), notices: Mutex::default() }, notice)
     }
 
+    /// The words stored under `key` in a folder that need not exist and is not made.
+    pub fn words_in(dir: &Path, key: &Key) -> Option<Vec<u8>> {
+        genuine(&file_of(dir, key, Holds::Words), key)
+    }
+
     /// The folder, where it is not a private one.
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
@@ -79,8 +110,25 @@ impl Cache {
 
     /// The file of `key`, if it is there and is what was once stored.
     pub fn lookup(&self, key: &Key) -> Option<PathBuf> {
+        let mut files = self.files_of(key, Holds::Code);
+        files.find(|file| genuine(file, key).is_some())
+    }
+
+    /// The words that were stored under `key`, if they are there and are what was once stored.
+    pub fn words(&self, key: &Key) -> Option<Vec<u8>> {
+        self.files_of(key, Holds::Words).find_map(|file| genuine(&file, key))
+    }
+
+    /// Publishes words under `key`. They save work and are not needed, so that a failure is no one's concern.
+    pub fn store_words(&self, key: &Key, words: &[u8]) {
+        let Some(dir) = &self.dir else { return };
+        let write = |file: &Path| fs::write(file, words).map_err(|e| at_io("words", e));
+        let _ = publish(dir, key, Holds::Words, "words", &write);
+    }
+
+    fn files_of(&self, key: &Key, holds: Holds) -> impl Iterator<Item = PathBuf> {
         let folders = [self.dir.as_deref(), self.private.get().map(TempDir::path)];
-        folders.into_iter().flatten().map(|dir| file_of(dir, key)).find(|file| is_genuine(file, key))
+        folders.into_iter().flatten().map(|dir| file_of(dir, key, holds)).collect::<Vec<_>>().into_iter()
     }
 
     /// Lets `build` write a file, and publishes it under `key`. Fails only where `build` does, or where there is
@@ -92,7 +140,7 @@ impl Cache {
         build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
     ) -> Result<PathBuf, RuntimeError> {
         if let Some(dir) = &self.dir {
-            match publish(dir, key, kernel, build) {
+            match publish(dir, key, Holds::Code, kernel, build) {
                 Ok(file) => return Ok(file),
                 // Whether the folder or the compiler is at fault shows in the private folder.
                 Err(error) => {
@@ -120,11 +168,11 @@ impl Cache {
                 self.private.get_or_init(|| made)
             }
         };
-        publish(dir.path(), key, kernel, build)
+        publish(dir.path(), key, Holds::Code, kernel, build)
     }
 }
 
-/// A compiled file.
+/// A file of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its path.
@@ -133,7 +181,8 @@ pub struct Entry {
     pub bytes: u64,
 }
 
-/// The compiled files in a folder, by name; none where there is no folder. Other files are not listed.
+/// The compiled files in a folder and what is kept beside them, by name; none where there is no folder. Other files are
+/// not listed.
 pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let listing = match fs::read_dir(dir) {
         Ok(listing) => listing,
@@ -144,7 +193,9 @@ pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     for file in listing {
         let file = file?;
         let name = file.file_name();
-        let stem = name.to_str().and_then(|n| n.strip_suffix(".so")).unwrap_or_default();
+        let name = name.to_str().unwrap_or_default();
+        let is_ours = |holds: &Holds| name.strip_suffix(holds.extension())?.strip_suffix('.');
+        let stem = Holds::ALL.iter().find_map(is_ours).unwrap_or_default();
         let meta = file.metadata()?;
         if stem.len() == 64 && stem.bytes().all(|b| b.is_ascii_hexdigit()) && meta.is_file() {
             found.push(Entry { path: file.path(), bytes: meta.len() });
@@ -170,8 +221,8 @@ fn at_io(kernel: &str, source: io::Error) -> RuntimeError {
     RuntimeError::CompileIo { kernel: kernel.to_owned(), source }
 }
 
-fn file_of(dir: &Path, key: &Key) -> PathBuf {
-    dir.join(format!("{}.so", key.hex()))
+fn file_of(dir: &Path, key: &Key, holds: Holds) -> PathBuf {
+    dir.join(format!("{}.{}", key.hex(), holds.extension()))
 }
 
 fn user() -> u32 {
@@ -206,6 +257,7 @@ fn usable(dir: &Path) -> io::Result<()> {
 fn publish(
     dir: &Path,
     key: &Key,
+    holds: Holds,
     kernel: &str,
     build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
 ) -> Result<PathBuf, RuntimeError> {
@@ -218,7 +270,7 @@ fn publish(
     file.write_all(&trailer(key, &content)).map_err(io)?;
     drop(file);
     fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).map_err(io)?;
-    let target = file_of(dir, key);
+    let target = file_of(dir, key, holds);
     fs::rename(&made, &target).map_err(io)?;
     Ok(target)
 }
@@ -227,15 +279,18 @@ fn trailer(key: &Key, content: &[u8]) -> Vec<u8> {
     [MARK.as_slice(), &key.0, blake3::hash(content).as_bytes()].concat()
 }
 
-fn is_genuine(file: &Path, key: &Key) -> bool {
-    let Ok(meta) = fs::symlink_metadata(file) else { return false };
+/// The content of a file of the cache, without its trailer.
+fn genuine(file: &Path, key: &Key) -> Option<Vec<u8>> {
+    let meta = fs::symlink_metadata(file).ok()?;
     if !meta.is_file() || meta.uid() != user() || meta.mode() & 0o022 != 0 {
-        return false;
+        return None;
     }
-    let Ok(bytes) = fs::read(file) else { return false };
-    let Some(length) = bytes.len().checked_sub(TRAILER) else { return false };
+    let mut bytes = fs::read(file).ok()?;
+    let length = bytes.len().checked_sub(TRAILER)?;
     let (content, found) = bytes.split_at(length);
-    found == trailer(key, content)
+    let is_genuine = found == trailer(key, content);
+    bytes.truncate(length);
+    is_genuine.then_some(bytes)
 }
 
 #[cfg(test)]
@@ -295,8 +350,25 @@ mod tests {
         let (cache, _) = Cache::open(Some(&dir.path().join("c")));
         let file = cache.store(&key(), "k", &build).unwrap();
         let other = Key::of(&[b"another kernel"]);
-        fs::rename(&file, file_of(cache.dir().unwrap(), &other)).unwrap();
+        fs::rename(&file, file_of(cache.dir().unwrap(), &other, Holds::Code)).unwrap();
         assert_eq!(cache.lookup(&other), None);
+    }
+
+    #[test]
+    fn words_are_found_as_they_were_stored_and_spoiled_ones_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, _) = Cache::open(Some(&dir.path().join("c")));
+        assert_eq!(cache.words(&key()), None);
+        cache.store_words(&key(), b"some words");
+        assert_eq!(cache.words(&key()), Some(b"some words".to_vec()));
+        assert_eq!(cache.lookup(&key()), None, "words are no code");
+        assert_eq!(entries(cache.dir().unwrap()).unwrap().len(), 1);
+        let file = file_of(cache.dir().unwrap(), &key(), Holds::Words);
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[2] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(cache.words(&key()), None);
+        assert_eq!(clear(cache.dir().unwrap()).unwrap().len(), 1);
     }
 
     #[test]

@@ -4,12 +4,13 @@
 //! first two are decisive: `COULIS_CC=/nonexistent` means that there is no compiler.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::environment::{Environment, is_executable};
 use crate::error::RuntimeError;
+use crate::recipe::stamp;
 
 /// Flags of every compilation. Integers wrap, floats are never reassociated or contracted, and memory may be looked
 /// at as another type. Vectors are explicit in the text, so `-O2` is enough: a row sum ran no faster with `-O3`.
@@ -62,15 +63,42 @@ pub struct Compiler {
     command: Vec<OsString>,
     /// What `--version` wrote.
     identity: String,
+    /// What tells the program's file from any other, where its identity hangs on that file alone.
+    stamp: Option<String>,
+    /// Whether the identity was known without running the program.
+    is_recalled: bool,
+}
+
+/// What an earlier process found a compiler's identity to be, by its stamp.
+pub type Recall<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The stamp of a program that is gcc or clang itself. A script or a launcher runs something else, of which its own
+/// file tells nothing.
+fn own_stamp(file: &Path) -> Option<String> {
+    let file = file.canonicalize().ok()?;
+    let name = file.file_name()?.to_string_lossy().into_owned();
+    let mut head = [0; 4];
+    std::fs::File::open(&file).and_then(|mut f| f.read_exact(&mut head)).ok()?;
+    let is_program = head == *b"\x7fELF";
+    (is_program && (name.contains("gcc") || name.contains("clang"))).then(|| stamp(&file)).flatten()
 }
 
 impl Compiler {
     /// The first compiler in the order above that runs.
     pub fn find(option: Option<&OsStr>, environment: &Environment) -> Result<Compiler, CompilerError> {
+        Compiler::find_known(option, environment, &|_| None)
+    }
+
+    /// As [`Compiler::find`]; a compiler whose identity is recalled is not run.
+    pub fn find_known(
+        option: Option<&OsStr>,
+        environment: &Environment,
+        recall: Recall<'_>,
+    ) -> Result<Compiler, CompilerError> {
         let named = [(option, "the options"), (environment.coulis_cc.as_deref(), "COULIS_CC")];
         for (command, origin) in named {
             let Some(command) = command else { continue };
-            return Compiler::named(command, environment).map_err(|reason| CompilerError::Named {
+            return Compiler::named(command, environment, recall).map_err(|reason| CompilerError::Named {
                 command: command.to_string_lossy().into_owned(),
                 origin,
                 reason,
@@ -79,14 +107,14 @@ impl Compiler {
         let mut looked = Vec::new();
         if let Some(command) = &environment.cc {
             looked.push(format!("CC ({})", command.to_string_lossy()));
-            if let Ok(compiler) = Compiler::named(command, environment) {
+            if let Ok(compiler) = Compiler::named(command, environment, recall) {
                 return Ok(compiler);
             }
         }
         let numbered = (OLDEST_CLANG..=NEWEST_CLANG).rev().map(|n| format!("clang-{n}"));
         let usual = ["cc", "gcc", "clang"].map(str::to_owned).into_iter();
         for command in usual.chain(numbered).chain(["zig cc".to_owned()]) {
-            if let Ok(compiler) = Compiler::named(OsStr::new(&command), environment) {
+            if let Ok(compiler) = Compiler::named(OsStr::new(&command), environment, recall) {
                 return Ok(compiler);
             }
             looked.push(command);
@@ -99,7 +127,7 @@ impl Compiler {
     }
 
     /// The compiler of that command: a file, a name in `PATH`, or either with arguments after spaces.
-    fn named(command: &OsStr, environment: &Environment) -> Result<Compiler, String> {
+    fn named(command: &OsStr, environment: &Environment, recall: Recall<'_>) -> Result<Compiler, String> {
         let words: Vec<OsString> = if Path::new(command).is_file() {
             vec![command.to_owned()]
         } else {
@@ -115,8 +143,12 @@ impl Compiler {
         if !is_executable(&file) {
             return Err(format!("{} is not an executable file", file.display()));
         }
+        let stamp = if arguments.is_empty() { own_stamp(&file) } else { None };
         let mut command = vec![file.into_os_string()];
         command.extend(arguments.iter().cloned());
+        if let Some(identity) = stamp.as_deref().and_then(recall) {
+            return Ok(Compiler { command, identity, stamp, is_recalled: true });
+        }
         let output = Command::new(&command[0])
             .args(&command[1..])
             .arg("--version")
@@ -126,7 +158,14 @@ impl Compiler {
         if !output.status.success() {
             return Err(format!("`--version` ends with {}", output.status));
         }
-        Ok(Compiler { command, identity: String::from_utf8_lossy(&output.stdout).into_owned() })
+        let identity = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(Compiler { command, identity, stamp, is_recalled: false })
+    }
+
+    /// The stamp under which the identity is worth keeping for other processes; `None` where it is kept already, or
+    /// hangs on more than the program's file.
+    pub fn news(&self) -> Option<&str> {
+        self.stamp.as_deref().filter(|_| !self.is_recalled)
     }
 
     /// What `--version` wrote.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use coulis_ir::args::Bindings;
-use coulis_ir::{Checked, Target};
+use coulis_ir::{Checked, Kernel, Target};
 
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
@@ -24,10 +24,38 @@ pub trait Device: Send + Sync {
     /// Makes a kernel ready to run. A kernel that was compiled before is found again.
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError>;
 
+    /// As [`Device::compile`]; the result is kept so that [`Device::restore`] finds it under `plan`, with a note of the
+    /// caller's. `plan` is everything that the kernel was made from, but for this device and this version of coulis.
+    fn compile_as(
+        &self,
+        kernel: &Checked,
+        plan: &str,
+        note: &str,
+    ) -> Result<Arc<dyn Executable>, RuntimeError> {
+        let _ = (plan, note);
+        self.compile(kernel)
+    }
+
+    /// What this process or another one compiled under `plan`; `None` where nothing was kept.
+    fn restore(&self, plan: &str) -> Option<Restored> {
+        let _ = plan;
+        None
+    }
+
     /// What users should hear and have not been told, since the last call.
     fn take_notices(&self) -> Vec<Notice> {
         Vec::new()
     }
+}
+
+/// A kernel that was found without being made.
+pub struct Restored {
+    /// The kernel, ready to run.
+    pub executable: Arc<dyn Executable>,
+    /// Its name and parameters; the body is empty.
+    pub signature: Kernel,
+    /// Words of the caller.
+    pub note: String,
 }
 
 /// A kernel that is ready to run, from any number of threads.

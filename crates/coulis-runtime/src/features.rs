@@ -1,5 +1,6 @@
 //! Facts about this CPU: what text compiled for it depends on, and what the planner asks.
 
+use std::io::Read as _;
 use std::sync::OnceLock;
 
 use coulis_ir::{Target, TargetKind};
@@ -9,12 +10,26 @@ use coulis_ir::{Target, TargetKind};
 pub fn fingerprint() -> &'static str {
     static FINGERPRINT: OnceLock<String> = OnceLock::new();
     FINGERPRINT.get_or_init(|| {
-        let listing = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let listing = first_cpu().unwrap_or_default();
         let one_cpu = listing.split("\n\n").next().unwrap_or_default();
         let keep = ["vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features"];
         let lines = one_cpu.lines().filter(|line| keep.iter().any(|name| line.starts_with(name)));
         format!("{}\n{}", std::env::consts::ARCH, lines.collect::<Vec<_>>().join("\n"))
     })
+}
+
+/// The beginning of the system's list up to the end of the first CPU: the system makes the list as it is read, which
+/// takes milliseconds for many CPUs.
+fn first_cpu() -> std::io::Result<String> {
+    let mut file = std::fs::File::open("/proc/cpuinfo")?;
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let n = file.read(&mut chunk)?;
+        bytes.extend_from_slice(&chunk[..n]);
+        if n == 0 || bytes.windows(2).any(|pair| pair == b"\n\n") {
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
 }
 
 /// The target of compiled C on `n_threads` threads.

@@ -12,11 +12,13 @@ mod environment;
 mod error;
 mod features;
 mod library;
+mod recipe;
 pub mod stream;
 
 pub use cache::Cache;
 pub use call::{Window, WindowError, call};
 pub use compiler::{Compiler, CompilerError};
-pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin};
+pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Restored};
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
+pub use recipe::signature;

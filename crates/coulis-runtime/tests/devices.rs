@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coulis_ir::args::Bindings;
+use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::{Buffer, Checked, DType, Expr, LoopKind, MemScope, Stmt, Var};
 use coulis_runtime::{
     CompilerError, Cpu, CpuKind, CpuOptions, Device, Environment, Notice, Origin, RuntimeError,
@@ -236,9 +236,10 @@ fn a_second_compile_is_a_look_up() {
     assert_eq!(runs(&device, 1002), Origin::Compiled);
 }
 
-/// The only file of a folder.
+/// The only compiled file of a folder.
 fn only_file(dir: &Path) -> PathBuf {
-    let files: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "so"));
     assert_eq!(files.len(), 1, "{files:?}");
     files[0].clone()
 }
@@ -283,6 +284,62 @@ fn other_processes_find_what_one_compiled_and_heal_what_was_spoiled() {
         assert!(origin(&cache).contains("origin Compiled"));
         assert!(origin(&cache).contains("origin Disk"));
     }
+}
+
+/// `O[i] = tag` for `i < n`, which a plan is kept of.
+fn filled(tag: i64) -> Checked {
+    let (n, i) = (Var::size("n", DType::I64), Var::size("i", DType::I64));
+    let o = Buffer::new("O", DType::I64, vec![n.expr()], MemScope::Global);
+    let body = Stmt::range(i.clone(), n.expr(), Stmt::store(&o, [i.expr()], int(tag)));
+    flat("filled", std::slice::from_ref(&o), body)
+}
+
+#[test]
+fn child_restores_a_plan_or_makes_it() {
+    let Some(dir) = std::env::var_os("COULIS_TEST_DIR") else { return };
+    let device = open(Path::new(&dir));
+    let plan = "three";
+    let (executable, signature, note) = match device.restore(plan) {
+        Some(found) => (found.executable, found.signature, found.note),
+        None => {
+            let kernel = filled(3);
+            let made = device.compile_as(&kernel, plan, "of\nthe caller").unwrap();
+            (made, kernel.kernel().clone(), "made".to_owned())
+        }
+    };
+    let info = ArrayInfo { dtype: DType::I64, shape: vec![2], strides: vec![1] };
+    let bindings = bind_args(&signature, &[ArgInfo::Array(info)]).unwrap();
+    let mut data = vec![vec![0; 16]];
+    launch(&*executable, &bindings, &mut data).unwrap();
+    assert_eq!(data[0], [3i64.to_le_bytes(), 3i64.to_le_bytes()].concat());
+    assert!(executable.source().is_some_and(|text| text.contains("filled")));
+    println!("origin {:?} note {note:?}", executable.info().origin);
+}
+
+#[test]
+fn other_processes_restore_a_plan_and_make_what_was_spoiled() {
+    let test = "child_restores_a_plan_or_makes_it";
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("c");
+    let origin = |cache: &Path| output_of(in_another_process(test, cache));
+    let restored = "origin Disk note \"of\\nthe caller\"";
+    assert!(origin(&cache).contains("origin Compiled note \"made\""));
+    assert!(origin(&cache).contains(restored));
+    let spoil = |which: &dyn Fn(&Path) -> bool| {
+        for file in fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).filter(|f| which(f)) {
+            let mut bytes = fs::read(&file).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(&file, bytes).unwrap();
+        }
+    };
+    // A spoiled plan is made again from the compiled file, and a spoiled compiled file is compiled again.
+    spoil(&|file| file.extension().is_some_and(|e| e == "plan"));
+    assert!(origin(&cache).contains("origin Disk note \"made\""));
+    assert!(origin(&cache).contains(restored));
+    spoil(&|file| file.extension().is_some_and(|e| e == "so"));
+    assert!(origin(&cache).contains("origin Compiled note \"made\""));
+    assert!(origin(&cache).contains(restored));
 }
 
 #[test]

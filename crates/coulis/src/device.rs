@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Executable};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Executable, Restored};
 
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
@@ -35,6 +35,16 @@ impl Opened {
     /// What was found out while kernels were compiled since this was last asked.
     pub fn late_notices(&self) -> Vec<String> {
         self.device.take_notices().iter().map(ToString::to_string).collect()
+    }
+
+    /// As [`Opened::compile`], and kept under a plan's key with a note.
+    pub fn compile_as(&self, kernel: &Checked, plan: &str, note: &str) -> Result<Arc<dyn Executable>, Error> {
+        Ok(self.device.compile_as(kernel, plan, note)?)
+    }
+
+    /// What was compiled under a plan's key before.
+    pub fn restore(&self, plan: &str) -> Option<Restored> {
+        self.device.restore(plan)
     }
 
     /// Makes a kernel executable.

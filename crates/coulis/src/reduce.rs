@@ -1,20 +1,21 @@
 //! `reduce`: arrays in, statistics out, in one read.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod compiled;
+mod memo;
+
+use std::sync::Arc;
 use std::time::Instant;
 
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
-use coulis_ir::{Checked, DType, NanPolicy, Reducer};
-use coulis_plan::{Choice, OutputSpec, Problem, Role, Spec};
+use coulis_ir::{DType, NanPolicy, Reducer};
+use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Entry, Product};
-use coulis_runtime::{Executable, Window};
-use coulis_schedule::Schedule;
+use coulis_runtime::Window;
 
+use self::compiled::Compiled;
 use crate::device::{self, Opened};
 use crate::error::Error;
-use crate::pipeline::{Lowered, Route, compile_schedule};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 
 pub use crate::verify::verify;
@@ -156,8 +157,12 @@ pub fn array_info(array: &Array) -> ArrayInfo {
     ArrayInfo { dtype: array.dtype(), shape: array.shape().to_vec(), strides: array.strides().to_vec() }
 }
 
-/// A call that is ready to run: planned, compiled, its sizes bound.
-pub struct Prepared {
+/// A call that is ready to run: planned, compiled, its sizes bound. Cloning shares it.
+#[derive(Clone)]
+pub struct Prepared(Arc<Parts>);
+
+struct Parts {
+    request: Request,
     call: Call,
     compiled: Arc<Compiled>,
     bindings: Bindings,
@@ -165,25 +170,11 @@ pub struct Prepared {
     device: Arc<Opened>,
 }
 
-/// A kernel in memory, shared by all calls that it fits.
-pub(crate) struct Compiled {
-    pub(crate) info: PlanInfo,
-    pub(crate) checked: Checked,
-    pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) route: Route,
-}
-
-fn table() -> &'static Mutex<HashMap<String, Arc<Compiled>>> {
-    static TABLE: OnceLock<Mutex<HashMap<String, Arc<Compiled>>>> = OnceLock::new();
-    TABLE.get_or_init(Mutex::default)
-}
-
 /// What a plan would be, without compiling it.
 pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> {
     let call = check(inputs, request)?;
     let device = device::open(request)?;
-    let (info, _) = schedule(&call, request, &device)?;
-    Ok(info)
+    Ok(compiled::schedule(&call, request, compiled::choose(&call, &device)?)?.info)
 }
 
 /// Bytes that a call has to move: every input once, every output once.
@@ -198,9 +189,13 @@ pub fn predicted_bytes(inputs: &[ArrayInfo], request: &Request) -> Result<u64, E
 
 /// Plans and compiles a call, or finds it among those done before.
 pub fn prepare(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Error> {
+    memo::prepared(inputs, request, || prepare_anew(inputs, request))
+}
+
+fn prepare_anew(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Error> {
     let call = check(inputs, request)?;
     let device = device::open(request)?;
-    let compiled = compile(&call, request, &device)?;
+    let compiled = compiled::compile(&call, request, &device)?;
     let mut infos = call.spec.array_infos();
     let outputs = call.spec.output_infos();
     let priors =
@@ -208,140 +203,64 @@ pub fn prepare(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Erro
     infos.extend(priors);
     infos.extend(outputs.iter().cloned());
     let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
-    let bindings = bind_args(compiled.checked.kernel(), &args).map_err(|e| Error::bug("reduce/bind", e))?;
-    Ok(Prepared { call, compiled, bindings, infos, device })
-}
-
-fn schedule(
-    call: &Call,
-    request: &Request,
-    device: &Opened,
-) -> Result<(PlanInfo, (Schedule, Vec<coulis_tensor::Tensor>)), Error> {
-    let Choice { strategy, sketch, declined } =
-        coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))?;
-    let planned = match &request.plan {
-        None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|e| Error::bug("plan", e))?,
-        Some(text) => {
-            let steps = crate::trace::parse(text)?;
-            coulis_plan::replay(&call.spec, &sketch, &steps)?
-        }
-    };
-    let mut reasons: Vec<String> = declined
-        .iter()
-        .map(|(s, d)| format!("{:<12} declined  wanted {}, found {}", s.name, d.wanted, d.found))
-        .collect();
-    reasons.push(format!("{:<12} chosen    {}", strategy.name, strategy.summary));
-    let name = if request.plan.is_some() { "replayed" } else { strategy.name };
-    let info = PlanInfo { name: name.to_owned(), trace: planned.schedule.trace().to_string(), reasons };
-    let args = planned.statement.program.args().to_vec();
-    Ok((info, (planned.schedule, args)))
-}
-
-fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
-    let choice = coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))?;
-    let key = format!(
-        "{}|{}|{}|{:?}|{}|{:?}",
-        device.name(),
-        device.target().n_threads,
-        choice.strategy.name,
-        choice.sketch,
-        kernel_key(call, &choice.sketch.constant),
-        request.plan
-    );
-    let found = table().lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-    if let Some(found) = found {
-        return Ok(found);
-    }
-    let (info, (schedule, args)) = schedule(call, request, device)?;
-    let Lowered { checked, mut route } = compile_schedule(&schedule, &args, "reduce", device.target())?;
-    let executable = device.compile(&checked)?;
-    route.push(format!("runtime/{}", device.name()));
-    let compiled = Arc::new(Compiled { info, checked, executable, route });
-    table().lock().unwrap_or_else(PoisonError::into_inner).insert(key, compiled.clone());
-    Ok(compiled)
-}
-
-/// Everything of a call that its kernel depends on, the sketch aside.
-fn kernel_key(call: &Call, constant: &[bool]) -> String {
-    use std::fmt::Write;
-    let spec = &call.spec;
-    let mut key = String::new();
-    let dims = &spec.problem.dims;
-    for (d, (dim, is_constant)) in dims.iter().zip(constant).enumerate() {
-        let classes: Vec<Option<i64>> =
-            (0..dim.strides.len()).map(|array| coulis_plan::fixed_stride(dims, constant, array, d)).collect();
-        let (kind, stride) = match dim.role {
-            Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
-            Role::Reduced { position_stride } => ('k', position_stride),
-        };
-        let extent = if *is_constant { dim.extent } else { -1 };
-        let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
-    }
-    let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();
-    let _ = write!(
-        key,
-        "{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
-        spec.inputs,
-        call.reducer_request,
-        spec.mask,
-        spec.outputs,
-        spec.reducer.nan,
-        spec.reducer.step.is_some()
-    );
-    key
+    let bindings = bind_args(&compiled.signature, &args).map_err(|e| Error::bug("reduce/bind", e))?;
+    let request = request.without_data();
+    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, device })))
 }
 
 impl Prepared {
     /// How it runs.
     pub fn plan(&self) -> &PlanInfo {
-        &self.compiled.info
+        &self.0.compiled.info
     }
 
     /// The source that was compiled, where the device compiles source.
     pub fn source(&self) -> Option<&str> {
-        self.compiled.executable.source()
+        self.0.compiled.executable.source()
     }
 
-    /// The kernel that runs.
-    pub fn kernel(&self) -> &coulis_ir::Kernel {
-        self.compiled.checked.kernel()
+    /// The kernel that runs. It is planned and lowered again, since a kernel from the disk comes without it.
+    pub fn kernel(&self) -> Result<coulis_ir::Kernel, Error> {
+        let (call, device) = (&self.0.call, &self.0.device);
+        let planned = compiled::schedule(call, &self.0.request, compiled::choose(call, device)?)?;
+        Ok(planned.lower(device)?.checked.kernel().clone())
     }
 
     /// How the kernel came to be, and how long it took.
     pub fn compile_info(&self) -> &coulis_runtime::Info {
-        self.compiled.executable.info()
+        self.0.compiled.executable.info()
     }
 
     /// Name of the device.
     pub fn device_name(&self) -> &str {
-        self.device.name()
+        self.0.device.name()
     }
 
     /// Threads that run it side by side.
     pub fn n_threads(&self) -> usize {
-        self.device.target().n_threads as usize
+        self.0.device.target().n_threads as usize
     }
 
     /// What the caller should know of the device.
     pub fn notices(&self) -> Vec<String> {
-        self.device.notices()
+        self.0.device.notices()
     }
 
     /// The checked request.
     pub(crate) fn call(&self) -> &Call {
-        &self.call
+        &self.0.call
     }
 
     /// What the kernel went through on its way here.
     pub fn route(&self) -> &[String] {
-        &self.compiled.route
+        &self.0.compiled.route
     }
 
     /// Memory for the results, zeroed.
     pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
-        let n = usize::try_from(self.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
+        let n = usize::try_from(self.0.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
         let bytes = |o: &OutputSpec| n.saturating_mul(o.dtype.bytes());
-        let sizes = self.call.spec.outputs.iter().map(bytes);
+        let sizes = self.0.call.spec.outputs.iter().map(bytes);
         sizes.map(|n| AlignedBytes::zeroed(n).map_err(Error::from)).collect()
     }
 
@@ -352,19 +271,19 @@ impl Prepared {
         priors: &[&Array],
         outputs: &mut [AlignedBytes],
     ) -> Result<(), Error> {
-        if self.call.spec.problem.n_outputs == 0 {
+        if self.0.call.spec.problem.n_outputs == 0 {
             return Ok(());
         }
-        let mut windows = Vec::with_capacity(self.infos.len());
-        for (array, info) in inputs.iter().chain(priors).zip(&self.infos) {
+        let mut windows = Vec::with_capacity(self.0.infos.len());
+        for (array, info) in inputs.iter().chain(priors).zip(&self.0.infos) {
             let (bytes, offset) = array.storage();
             windows.push(Window::read(bytes, offset, info)?);
         }
         let n_read = windows.len();
-        for (bytes, info) in outputs.iter_mut().zip(&self.infos[n_read..]) {
+        for (bytes, info) in outputs.iter_mut().zip(&self.0.infos[n_read..]) {
             windows.push(Window::write(bytes.as_mut_slice(), info)?);
         }
-        coulis_runtime::call(&*self.compiled.executable, &self.bindings, &mut windows)?;
+        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
         Ok(())
     }
 }
@@ -373,9 +292,9 @@ impl Prepared {
 pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
     let prepared = prepare(&infos, request)?;
-    let spec = &prepared.call.spec;
+    let spec = &prepared.0.call.spec;
     let mut priors = Vec::new();
-    for (name, output) in prepared.call.names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
+    for (name, output) in prepared.0.call.names.iter().zip(&spec.outputs).filter(|(_, o)| o.beta != 0.0) {
         priors.push(prior(request, name, output, &spec.problem.out_shape)?);
     }
     let mut outputs = prepared.allocate()?;
@@ -385,21 +304,21 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
     let seconds = start.elapsed().as_secs_f64();
     let mut results = Vec::new();
     let mut bytes: u64 = inputs.iter().map(Array::n_bytes).sum();
-    for ((name, output), owned) in prepared.call.names.iter().zip(&spec.outputs).zip(outputs) {
+    for ((name, output), owned) in prepared.0.call.names.iter().zip(&spec.outputs).zip(outputs) {
         let array = Array::from_owned(output.dtype, &spec.problem.out_shape, owned)?;
         bytes += array.n_bytes();
         results.push(NamedArray { name: name.clone(), array });
     }
-    crate::empty::refuse_positions(&prepared.call, &results)?;
-    crate::empty::refuse_extrema(&inputs[0], request, &prepared.call, &results)?;
+    crate::empty::refuse_positions(&prepared.0.call, &results)?;
+    crate::empty::refuse_extrema(&inputs[0], request, &prepared.0.call, &results)?;
     Ok(Outcome {
         results,
-        plan: prepared.compiled.info.clone(),
+        plan: prepared.0.compiled.info.clone(),
         seconds,
         bytes,
-        device: prepared.device.name().to_owned(),
+        device: prepared.0.device.name().to_owned(),
         axes: spec.problem.axes.clone(),
-        notices: prepared.device.notices(),
+        notices: prepared.0.device.notices(),
     })
 }
 

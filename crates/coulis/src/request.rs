@@ -75,6 +75,43 @@ impl Request {
         }
     }
 
+    /// The same without the arrays in it.
+    pub(crate) fn without_data(&self) -> Request {
+        Request { where_: None, prior: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// Whether the two are planned alike for the same arrays: they differ in the arrays in them at most.
+    pub(crate) fn is_same_plan(&self, other: &Request) -> bool {
+        let Request {
+            ops,
+            axes,
+            keepdims,
+            where_: _,
+            nan,
+            ddof,
+            acc_dtype,
+            out_dtypes,
+            alpha,
+            beta,
+            prior: _,
+            threads,
+            device,
+            plan,
+        } = self;
+        *ops == other.ops
+            && *axes == other.axes
+            && *keepdims == other.keepdims
+            && *nan == other.nan
+            && ddof.to_bits() == other.ddof.to_bits()
+            && *acc_dtype == other.acc_dtype
+            && *out_dtypes == other.out_dtypes
+            && *alpha == other.alpha
+            && *beta == other.beta
+            && *threads == other.threads
+            && *device == other.device
+            && *plan == other.plan
+    }
+
     /// The same over these axes.
     pub fn over(self, axes: &[i64]) -> Request {
         Request { axes: Some(axes.to_vec()), ..self }

@@ -8,15 +8,16 @@ use std::time::Instant;
 use coulis_codegen::{Options, Source, dialect_named, emit};
 use coulis_exec::{Pool, PoolError, partition};
 use coulis_ir::args::{Bindings, eval_index};
-use coulis_ir::{Checked, DType, Expr, Target};
+use coulis_ir::{Checked, DType, Expr, Kernel, Target};
 
 use crate::cache::{Cache, Key};
 use crate::compiler::Compiler;
-use crate::device::{CpuOptions, Device, Executable, Info, Origin, n_threads};
+use crate::device::{CpuOptions, Device, Executable, Info, Origin, Restored, n_threads};
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 use crate::features;
 use crate::library::{self, Body, Loaded};
+use crate::recipe::{self, Recipe};
 
 /// Name of the device.
 pub const NAME: &str = "cpu_c";
@@ -38,9 +39,17 @@ impl CpuC {
         options: &CpuOptions,
         environment: &Environment,
     ) -> Result<(CpuC, Option<Notice>), RuntimeError> {
-        let compiler = Compiler::find(options.compiler.as_deref(), environment)?;
         let dir = options.cache_dir.clone().or_else(|| environment.cache_dir().map(|dir| dir.join("cpu")));
+        let identity_key = |stamp: &str| Key::of(&[b"compiler", stamp.as_bytes()]);
+        let recall = |stamp: &str| {
+            let words = Cache::words_in(dir.as_deref()?, &identity_key(stamp))?;
+            String::from_utf8(words).ok()
+        };
+        let compiler = Compiler::find_known(options.compiler.as_deref(), environment, &recall)?;
         let (cache, notice) = Cache::open(dir.as_deref());
+        if let Some(stamp) = compiler.news() {
+            cache.store_words(&identity_key(stamp), compiler.identity().as_bytes());
+        }
         let n_threads = n_threads(options);
         let device =
             CpuC { compiler, cache, target: features::target(n_threads), pool: Pool::global(n_threads) };
@@ -61,6 +70,73 @@ impl CpuC {
             self.compiler.identity().as_bytes(),
             features::fingerprint().as_bytes(),
         ])
+    }
+
+    /// Key of the recipe of a plan; `None` where it cannot be told which file of coulis runs.
+    fn plan_key(&self, plan: &str) -> Option<Key> {
+        Some(Key::of(&[
+            b"recipe",
+            GENERATOR.as_bytes(),
+            recipe::generator()?.as_bytes(),
+            plan.as_bytes(),
+            format!("{:?}", self.target).as_bytes(),
+            self.compiler.flags().join(" ").as_bytes(),
+            self.compiler.command().as_bytes(),
+            self.compiler.identity().as_bytes(),
+            features::fingerprint().as_bytes(),
+        ]))
+    }
+
+    fn executable(
+        &self,
+        signature: &Kernel,
+        source: Source,
+        loaded: Loaded,
+        origin: Origin,
+        start: Instant,
+    ) -> Arc<dyn Executable> {
+        let arguments = signature.param_buffers().map(|buffer| Argument {
+            name: buffer.name.clone(),
+            dtype: buffer.dtype,
+            offset: buffer.elem_offset.clone(),
+        });
+        let arguments = arguments.collect();
+        let seconds = start.elapsed().as_secs_f64();
+        let info = Info { kernel: signature.name.clone(), device: NAME, origin, seconds };
+        Arc::new(Compiled { info, source, loaded, arguments, pool: self.pool })
+    }
+
+    /// The executable of a kernel, its text, and the key of its file.
+    fn make(&self, kernel: &Checked) -> Result<(Arc<dyn Executable>, Source, Key), RuntimeError> {
+        let start = Instant::now();
+        let name = &kernel.kernel().name;
+        let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
+        let dialect = dialect_named("c").map_err(at_emit)?;
+        let source = emit(kernel, dialect, Options::for_target(&self.target)).map_err(at_emit)?;
+        let key = self.key(&source);
+        let mut origin = Origin::Memory;
+        let (loaded, _) = library::loaded(&key, || {
+            let (loaded, from) = self.load(name, &source, &key)?;
+            origin = from;
+            Ok(loaded)
+        })?;
+        let executable = self.executable(kernel.kernel(), source.clone(), loaded, origin, start);
+        Ok((executable, source, key))
+    }
+
+    /// The file of a recipe, if it is there and loads.
+    fn find(&self, recipe: &Recipe) -> Option<(Loaded, Origin)> {
+        let (name, entry) = (&recipe.signature.name, &recipe.source.entry);
+        let mut origin = Origin::Memory;
+        let found = library::loaded(&recipe.file, || {
+            let missing = || RuntimeError::Load { kernel: name.clone(), message: "it is gone".to_owned() };
+            let file = self.cache.lookup(&recipe.file).ok_or_else(missing)?;
+            origin = Origin::Disk;
+            // SAFETY: the cache vouches that this user stored the file under this key, and the recipe beside it by
+            // the same hand says that the key's text has this entry.
+            unsafe { library::load(name, &file, entry) }
+        });
+        found.ok().map(|(loaded, _)| (loaded, origin))
     }
 
     /// The library of `source`, from the disk or compiled.
@@ -89,30 +165,32 @@ impl Device for CpuC {
     }
 
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
+        self.make(kernel).map(|(executable, _, _)| executable)
+    }
+
+    fn compile_as(
+        &self,
+        kernel: &Checked,
+        plan: &str,
+        note: &str,
+    ) -> Result<Arc<dyn Executable>, RuntimeError> {
+        let (executable, source, file) = self.make(kernel)?;
+        let signature = recipe::signature(kernel.kernel());
+        let recipe = Recipe { signature, source, file, note: note.to_owned() };
+        if let (Some(key), Some(bytes)) = (self.plan_key(plan), recipe.write()) {
+            self.cache.store_words(&key, &bytes);
+        }
+        Ok(executable)
+    }
+
+    fn restore(&self, plan: &str) -> Option<Restored> {
         let start = Instant::now();
-        let name = &kernel.kernel().name;
-        let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
-        let dialect = dialect_named("c").map_err(at_emit)?;
-        let source = emit(kernel, dialect, Options::for_target(&self.target)).map_err(at_emit)?;
-        let key = self.key(&source);
-        let mut origin = Origin::Memory;
-        let (loaded, _) = library::loaded(&key, || {
-            let (loaded, from) = self.load(name, &source, &key)?;
-            origin = from;
-            Ok(loaded)
-        })?;
-        let arguments = kernel
-            .kernel()
-            .param_buffers()
-            .map(|buffer| Argument {
-                name: buffer.name.clone(),
-                dtype: buffer.dtype,
-                offset: buffer.elem_offset.clone(),
-            })
-            .collect();
-        let seconds = start.elapsed().as_secs_f64();
-        let info = Info { kernel: name.clone(), device: NAME, origin, seconds };
-        Ok(Arc::new(Compiled { info, source, loaded, arguments, pool: self.pool }))
+        let bytes = self.cache.words(&self.plan_key(plan)?)?;
+        let recipe = Recipe::read(&bytes)?;
+        let (loaded, origin) = self.find(&recipe)?;
+        let Recipe { signature, source, note, .. } = recipe;
+        let executable = self.executable(&signature, source, loaded, origin, start);
+        Some(Restored { executable, signature, note })
     }
 
     fn take_notices(&self) -> Vec<Notice> {

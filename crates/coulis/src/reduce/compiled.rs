@@ -1,0 +1,162 @@
+//! Kernels of `reduce`: planned, lowered and compiled once for all calls that they fit, and found again.
+//!
+//! A kernel is known by its plan before it is made: the strategy, what that decided, and what of the problem is written
+//! into the kernel. Under that key it is looked for in this process, then on the disk, where a hit spares planning,
+//! lowering and emission; else it is made.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use coulis_ir::Kernel;
+use coulis_plan::{Choice, Role};
+use coulis_runtime::{Executable, Restored, signature};
+use coulis_schedule::Schedule;
+use coulis_tensor::Tensor;
+
+use super::Call;
+use crate::device::Opened;
+use crate::error::Error;
+use crate::pipeline::{Lowered, Route, compile_schedule};
+use crate::request::{PlanInfo, Request};
+
+/// A kernel in memory, shared by all calls that it fits.
+pub(crate) struct Compiled {
+    pub(crate) info: PlanInfo,
+    /// The kernel's name and parameters.
+    pub(crate) signature: Kernel,
+    pub(crate) executable: Arc<dyn Executable>,
+    pub(crate) route: Route,
+}
+
+/// A plan as it is written down and scheduled.
+pub(super) struct Planned {
+    pub(super) info: PlanInfo,
+    schedule: Schedule,
+    args: Vec<Tensor>,
+}
+
+impl Planned {
+    /// The kernel of the plan.
+    pub(super) fn lower(&self, device: &Opened) -> Result<Lowered, Error> {
+        compile_schedule(&self.schedule, &self.args, "reduce", device.target())
+    }
+}
+
+/// The strategy that takes a call.
+pub(super) fn choose(call: &Call, device: &Opened) -> Result<Choice, Error> {
+    coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))
+}
+
+/// Why each strategy was taken or passed over, a line each.
+fn reasons(choice: &Choice) -> Vec<String> {
+    let declined = choice
+        .declined
+        .iter()
+        .map(|(s, d)| format!("{:<12} declined  wanted {}, found {}", s.name, d.wanted, d.found));
+    let chosen = format!("{:<12} chosen    {}", choice.strategy.name, choice.strategy.summary);
+    declined.chain([chosen]).collect()
+}
+
+/// The plan of a choice, or the trace that the request asks for instead.
+pub(super) fn schedule(call: &Call, request: &Request, choice: Choice) -> Result<Planned, Error> {
+    let reasons = reasons(&choice);
+    let Choice { strategy, sketch, .. } = choice;
+    let planned = match &request.plan {
+        None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|e| Error::bug("plan", e))?,
+        Some(text) => {
+            let steps = crate::trace::parse(text)?;
+            coulis_plan::replay(&call.spec, &sketch, &steps)?
+        }
+    };
+    let name = if request.plan.is_some() { "replayed" } else { strategy.name };
+    let info = PlanInfo { name: name.to_owned(), trace: planned.schedule.trace().to_string(), reasons };
+    let args = planned.statement.program.args().to_vec();
+    Ok(Planned { info, schedule: planned.schedule, args })
+}
+
+type Table = HashMap<String, Arc<Compiled>>;
+
+fn table() -> std::sync::MutexGuard<'static, Table> {
+    static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
+    TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel of a call.
+pub(super) fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
+    let choice = choose(call, device)?;
+    let key = format!(
+        "{}|{}|{}|{:?}|{}|{:?}",
+        device.name(),
+        device.target().n_threads,
+        choice.strategy.name,
+        choice.sketch,
+        kernel_key(call, &choice.sketch.constant),
+        request.plan
+    );
+    let found = table().get(&key).cloned();
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let compiled = match device.restore(&key).and_then(|found| restored(found, &choice)) {
+        Some(found) => found,
+        None => make(call, request, device, choice, &key)?,
+    };
+    let compiled = Arc::new(compiled);
+    table().insert(key, compiled.clone());
+    Ok(compiled)
+}
+
+fn make(
+    call: &Call,
+    request: &Request,
+    device: &Opened,
+    choice: Choice,
+    key: &str,
+) -> Result<Compiled, Error> {
+    let planned = schedule(call, request, choice)?;
+    let Lowered { checked, mut route } = planned.lower(device)?;
+    route.push(format!("runtime/{}", device.name()));
+    let note = serde_json::json!({ "name": planned.info.name, "trace": planned.info.trace, "route": route });
+    let executable = device.compile_as(&checked, key, &note.to_string())?;
+    Ok(Compiled { info: planned.info, signature: signature(checked.kernel()), executable, route })
+}
+
+/// A kernel from the disk. Why strategies declined is a matter of the call, and so not in the note.
+fn restored(found: Restored, choice: &Choice) -> Option<Compiled> {
+    let note: serde_json::Value = serde_json::from_str(&found.note).ok()?;
+    let text = |key: &str| Some(note.get(key)?.as_str()?.to_owned());
+    let route = note.get("route")?.as_array()?.iter().map(|step| Some(step.as_str()?.to_owned()));
+    let info = PlanInfo { name: text("name")?, trace: text("trace")?, reasons: reasons(choice) };
+    let route = route.collect::<Option<Route>>()?;
+    Some(Compiled { info, signature: found.signature, executable: found.executable, route })
+}
+
+/// Everything of a call that its kernel depends on, the sketch aside.
+fn kernel_key(call: &Call, constant: &[bool]) -> String {
+    let spec = &call.spec;
+    let mut key = String::new();
+    let dims = &spec.problem.dims;
+    for (d, (dim, is_constant)) in dims.iter().zip(constant).enumerate() {
+        let classes: Vec<Option<i64>> =
+            (0..dim.strides.len()).map(|array| coulis_plan::fixed_stride(dims, constant, array, d)).collect();
+        let (kind, stride) = match dim.role {
+            Role::Kept { out_stride } => ('i', if matches!(out_stride, 0 | 1) { out_stride } else { 2 }),
+            Role::Reduced { position_stride } => ('k', position_stride),
+        };
+        let extent = if *is_constant { dim.extent } else { -1 };
+        let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
+    }
+    let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();
+    let _ = write!(
+        key,
+        "{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        spec.inputs,
+        call.reducer_request,
+        spec.mask,
+        spec.outputs,
+        spec.reducer.nan,
+        spec.reducer.step.is_some()
+    );
+    key
+}
