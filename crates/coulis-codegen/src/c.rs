@@ -8,15 +8,22 @@
 //! there: for its whole life if possible, else for the loops for which it is. Compilers do this for scalars, but
 //! not for vectors of accumulators (gcc 12 keeps storing them).
 
+mod atom;
 pub mod code;
 mod deps;
+pub mod elementary;
 pub mod helper;
 mod index;
+mod lanes;
+mod launch;
 pub mod names;
 mod offsets;
 mod parallel;
-mod scalar;
+mod place;
+pub mod plain;
+pub mod scalar;
 mod stmt;
+pub mod style;
 mod transpose;
 pub mod types;
 mod value;
@@ -25,6 +32,7 @@ mod vector;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
 
 use crate::c::code::{Code, Lines};
@@ -32,12 +40,13 @@ use crate::c::deps::{DepsTable, Slot};
 use crate::c::helper::{Helper, Needs};
 use crate::c::names::Namer;
 use crate::c::offsets::Offsets;
+use crate::c::style::{Style, Vectors};
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
+use crate::dialect::{CpuDialect, GpuDialect, Machine};
 use crate::{Dialect, EmitError, Options, Source};
 
-/// Texts longer than this get a name of their own.
-const LONG: usize = 96;
+pub use launch::emit_module;
 
 /// The types and helpers that the text uses.
 struct Definitions<'a> {
@@ -73,6 +82,10 @@ impl Needs for Definitions<'_> {
         self.unaligned.insert(ty);
         format!("{}_u", ty.name())
     }
+
+    fn dialect(&self) -> &dyn Dialect {
+        self.dialect
+    }
 }
 
 /// Memory in the function that is being written.
@@ -103,8 +116,16 @@ struct Frame {
     uses: Vec<HashMap<Expr, u32>>,
     /// Above 0 while text is written that must stay inside one expression.
     inline: u32,
+    /// Above 0 while an index, a bound or a condition is written: their arithmetic stays within its type.
+    places: u32,
     /// Whether this is the body of a parallel loop.
     parallel: bool,
+    /// Variables that hold what was read from memory.
+    data_vars: BTreeSet<VarId>,
+    /// Variables of the lanes of vector variables.
+    lane_vars: HashMap<VarId, Vec<Var>>,
+    /// Buffers in memory that is sized at launch, in order.
+    dynamic: Vec<Buffer>,
 }
 
 /// The state of an emission.
@@ -119,6 +140,10 @@ pub struct Walker<'a> {
     /// Finished bodies of parallel loops.
     functions: String,
     entry: String,
+    /// What is known of variables, where the dialect asks.
+    facts: Analyzer,
+    /// Bytes by which accesses in words want each buffer's memory aligned.
+    alignments: BTreeMap<VarId, u32>,
     f: Frame,
 }
 
@@ -126,25 +151,10 @@ pub struct Walker<'a> {
 pub fn emit_kernel(kernel: &Kernel, dialect: &dyn Dialect, options: Options) -> Result<Source, EmitError> {
     let mut namer = Namer::new(dialect.reserved());
     let entry = namer.fresh(&format!("coulis_{}", kernel.name));
-    let walker = Walker {
-        kernel,
-        dialect,
-        options,
-        namer,
-        defs: Definitions {
-            dialect,
-            types: BTreeSet::new(),
-            unaligned: BTreeSet::new(),
-            defined: HashMap::new(),
-            text: String::new(),
-        },
-        deps: DepsTable::default(),
-        offsets: Offsets::default(),
-        functions: String::new(),
-        entry,
-        f: Frame { lines: Lines::in_function(), ..Frame::default() },
-    };
-    walker.kernel()
+    let mut walker = Walker::new(kernel, dialect, options, namer);
+    walker.entry = entry;
+    let cpu = walker.cpu()?;
+    walker.kernel(cpu)
 }
 
 /// The variables that a call's arguments determine, in the order in which parameters name them.
@@ -171,8 +181,56 @@ fn free_vars(kernel: &Kernel) -> Vec<Var> {
     vars
 }
 
+impl<'a> Walker<'a> {
+    fn new(kernel: &'a Kernel, dialect: &'a dyn Dialect, options: Options, namer: Namer) -> Walker<'a> {
+        Walker {
+            kernel,
+            dialect,
+            options,
+            namer,
+            defs: Definitions {
+                dialect,
+                types: BTreeSet::new(),
+                unaligned: BTreeSet::new(),
+                defined: HashMap::new(),
+                text: String::new(),
+            },
+            deps: DepsTable::default(),
+            offsets: Offsets::default(),
+            functions: String::new(),
+            entry: String::new(),
+            facts: Analyzer::new(),
+            alignments: BTreeMap::new(),
+            f: Frame { lines: Lines::in_function(dialect.style().indent), ..Frame::default() },
+        }
+    }
+
+    fn cpu(&self) -> Result<&'a dyn CpuDialect, EmitError> {
+        match self.dialect.machine() {
+            Machine::Cpu(cpu) => Ok(cpu),
+            Machine::Gpu(_) => Err(self.unsupported("functions for a CPU; it gives modules of launches")),
+        }
+    }
+
+    fn gpu(&self, what: &str) -> Result<&'a dyn GpuDialect, EmitError> {
+        match self.dialect.machine() {
+            Machine::Gpu(gpu) => Ok(gpu),
+            Machine::Cpu(_) => Err(self.unsupported(what)),
+        }
+    }
+
+    fn style(&self) -> &'static Style {
+        self.dialect.style()
+    }
+
+    /// Whether vectors are written lane by lane, and sharing is the compiler's.
+    fn by_lanes(&self) -> bool {
+        self.style().vectors == Vectors::Lanes
+    }
+}
+
 impl Walker<'_> {
-    fn kernel(mut self) -> Result<Source, EmitError> {
+    fn kernel(mut self, cpu: &dyn CpuDialect) -> Result<Source, EmitError> {
         let body = index::expand(self.kernel.body.clone());
         self.offsets = Offsets::of(&body);
         let scalars = free_vars(self.kernel);
@@ -208,25 +266,25 @@ impl Walker<'_> {
         self.f.lines.statement("i32 failed = 0, *const status = &failed");
         self.block(&body)?;
         self.f.lines.statement("return failed");
-        let source = Source { text: self.text(), entry: self.entry.clone(), buffers, scalars };
+        let source = Source { text: self.text(cpu), entry: self.entry.clone(), buffers, scalars };
         Ok(source)
     }
 
-    fn text(&mut self) -> String {
+    fn text(&mut self, cpu: &dyn CpuDialect) -> String {
         let mut text = String::new();
         let _ =
             writeln!(text, "/* {}: kernel `{}` */", self.dialect.name(), names::sanitised(&self.kernel.name));
-        text.push_str(self.dialect.prelude());
+        text.push_str(cpu.prelude());
         for ty in &self.defs.types {
-            let _ = writeln!(text, "{}", self.dialect.vector_type(*ty));
+            let _ = writeln!(text, "{}", cpu.vector_type(*ty));
         }
         for ty in &self.defs.unaligned {
-            let _ = writeln!(text, "{}", self.dialect.unaligned_type(*ty, &format!("{}_u", ty.name())));
+            let _ = writeln!(text, "{}", cpu.unaligned_type(*ty, &format!("{}_u", ty.name())));
         }
         text.push_str(&self.defs.text);
         text.push_str(&self.functions);
         let body = std::mem::take(&mut self.f.lines).into_text();
-        let head = self.dialect.entry_head(&self.entry);
+        let head = cpu.entry_head(&self.entry);
         let _ = write!(text, "\n{head}\n{{\n{body}}}\n");
         text
     }
@@ -270,8 +328,11 @@ impl Walker<'_> {
         if leaf || register {
             return false;
         }
-        if val.parts.iter().any(|part| part.code.text.len() > LONG) {
+        if val.parts.iter().any(|part| part.code.text.len() > self.style().long) {
             return true;
+        }
+        if self.by_lanes() {
+            return false;
         }
         let cheap = expr.lanes() == 1
             && !expr.dtype().is_float()
@@ -285,6 +346,14 @@ impl Walker<'_> {
         let deps = &mut self.deps;
         for table in &mut self.f.memo {
             table.retain(|expr, _| !deps.of(expr).reads.contains(&data));
+        }
+    }
+
+    /// Forgets all named expressions that read memory.
+    fn forget_all_memory(&mut self) {
+        let deps = &mut self.deps;
+        for table in &mut self.f.memo {
+            table.retain(|expr, _| deps.of(expr).reads.is_empty());
         }
     }
 

@@ -10,6 +10,7 @@ pub mod c;
 pub mod dialect;
 pub mod module;
 
+pub use dialect::cuda::COMPILER_OPTIONS as CUDA_OPTIONS;
 pub use dialect::{DIALECTS, Dialect};
 pub use module::{KernelArg, KernelLaunch, Module, Temporary};
 
@@ -62,6 +63,9 @@ pub enum EmitError {
         /// The construct.
         what: String,
     },
+    /// A kernel that is no list of launches.
+    #[error(transparent)]
+    Device(#[from] coulis_ir::device::DeviceError),
     /// A variable that nothing binds.
     #[error("variable `{name}` is used where nothing binds it")]
     Unbound {
@@ -101,6 +105,17 @@ pub fn emit(kernel: &Checked, dialect: &dyn Dialect, options: Options) -> Result
         return Err(EmitError::Form { kernel: kernel.name.clone(), found: kernel.form.name() });
     }
     c::emit_kernel(kernel, dialect, options)
+}
+
+/// Emits a kernel of launches in `dialect`, which is one of a GPU. Compile the text of `cuda` with [`CUDA_OPTIONS`].
+///
+/// [`Module::fits_i32`] and [`Module::wide`] are left empty: who narrows indices fills them.
+pub fn emit_module(kernel: &Checked, dialect: &dyn Dialect) -> Result<Module, EmitError> {
+    let kernel = kernel.kernel();
+    if kernel.form != Form::Flat {
+        return Err(EmitError::Form { kernel: kernel.name.clone(), found: kernel.form.name() });
+    }
+    c::emit_module(kernel, dialect)
 }
 
 /// The dialect of that name.

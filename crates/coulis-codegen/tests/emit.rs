@@ -152,7 +152,7 @@ fn a_tiled_kernel_is_refused_by_its_form() {
 #[test]
 fn an_unknown_dialect_is_answered_with_the_known_ones() {
     let refused = dialect_named("fortran").err().unwrap();
-    assert_eq!(refused.to_string(), "no dialect `fortran`; dialects are c");
+    assert_eq!(refused.to_string(), "no dialect `fortran`; dialects are c, cuda");
 }
 
 #[test]

@@ -87,17 +87,18 @@ fn tighter(prec: Prec) -> Prec {
 pub struct Lines {
     text: String,
     depth: usize,
+    indent: &'static str,
 }
 
 impl Lines {
-    /// Lines at nesting depth 1.
-    pub fn in_function() -> Lines {
-        Lines { text: String::new(), depth: 1 }
+    /// Lines at nesting depth 1, each level indented by that.
+    pub fn in_function(indent: &'static str) -> Lines {
+        Lines { text: String::new(), depth: 1, indent }
     }
 
     /// No lines yet, one level deeper than these.
     pub fn nested(&self) -> Lines {
-        Lines { text: String::new(), depth: self.depth + 1 }
+        Lines { text: String::new(), depth: self.depth + 1, indent: self.indent }
     }
 
     /// The lines of another, as they are indented.
@@ -108,7 +109,7 @@ impl Lines {
     /// One line as it is.
     pub fn line(&mut self, text: &str) {
         for _ in 0..self.depth {
-            self.text.push_str("    ");
+            self.text.push_str(self.indent);
         }
         self.text.push_str(text);
         self.text.push('\n');

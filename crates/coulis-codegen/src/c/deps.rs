@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use coulis_ir::visit::{stmt_children, stmt_exprs};
-use coulis_ir::{BinaryOp, Expr, LoopKind, Node, Stmt, Var, VarId};
+use coulis_ir::{Atom, BinaryOp, Expr, LoopKind, Node, Stmt, Var, VarId};
 
 use crate::c::index;
 use crate::c::scalar::may_trap;
@@ -56,8 +56,14 @@ impl DepsTable {
 
 /// Data pointers that the statement stores to.
 pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
-    if let Stmt::Store { buffer, .. } = stmt {
-        found.insert(buffer.data.id());
+    match stmt {
+        Stmt::Store { buffer, .. } => {
+            found.insert(buffer.data.id());
+        }
+        Stmt::Atom(call) if call.atom != Atom::Prefetch => {
+            found.extend(call.elements().map(|e| e.buffer.data.id()));
+        }
+        _ => {}
     }
     for child in stmt_children(stmt) {
         stores(child, found);
@@ -145,6 +151,7 @@ impl CaptureWalk {
                 self.bound.insert(var.id());
             }
             Stmt::Store { buffer, .. } => self.data(buffer.data.id()),
+            Stmt::Atom(call) => call.elements().for_each(|e| self.data(e.buffer.data.id())),
             _ => {}
         }
         for child in stmt_children(stmt) {
@@ -229,6 +236,7 @@ impl SlotWalk {
                 self.access(buffer.dtype, indices, lanes, Some(bytes), parallel);
             }
             Stmt::View { .. } | Stmt::AllocBuffer(_) | Stmt::Tile(_) => self.good = false,
+            Stmt::Atom(call) if call.elements().any(|e| e.buffer.data.id() == self.data) => self.good = false,
             _ => {}
         }
         for child in stmt_children(stmt) {

@@ -2,9 +2,10 @@
 //!
 //! A helper is defined in the text only if something calls it, before its first caller, after those it calls.
 
-use coulis_ir::{DType, Intrinsic};
+use coulis_ir::{Atom, BinaryOp, DType, Intrinsic};
 
 use crate::c::types::{CTy, VTy};
+use crate::dialect::Dialect;
 
 /// Integer divisions, each defined for every operand: a zero divisor gives 0 and writes 2 to the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,7 +89,7 @@ pub enum Helper {
     /// A conversion that rounds inexact results to odd, so that a second rounding is right: `f64` to `f32`, or a
     /// 64-bit integer to `f64`.
     Odd(VTy),
-    /// An integer division; its last argument points to the status.
+    /// An integer division; on a CPU its last argument points to the status.
     Divide(Division, VTy),
     /// Lane by lane function of floats or integers.
     Math(Intrinsic, VTy),
@@ -98,6 +99,16 @@ pub enum Helper {
     Free,
     /// Writes the status of the launch, which several threads may do.
     Fail,
+    /// The `f32` of the bits of a type that lives in memory only.
+    Widen(DType),
+    /// The bits of the value of such a type that is nearest to an `f32`.
+    Narrow(DType),
+    /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
+    Wrap(BinaryOp, CTy),
+    /// Sums of two pairs of `f32`.
+    AddPair,
+    /// An atomic update that the machine has no instruction for.
+    Atomic(Atom, DType),
 }
 
 impl Helper {
@@ -151,6 +162,11 @@ impl Helper {
             Helper::Alloc => "cx_alloc".to_owned(),
             Helper::Free => "cx_free".to_owned(),
             Helper::Fail => "cx_fail".to_owned(),
+            Helper::Widen(d) => format!("cx_widen_{}", short(d)),
+            Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
+            Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
+            Helper::AddPair => "cx_add_f32x2".to_owned(),
+            Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
         }
     }
 }
@@ -163,4 +179,6 @@ pub trait Needs {
     fn ty(&mut self, ty: VTy) -> String;
     /// The name of the same type, aligned to its lanes only and allowed to alias others: for memory.
     fn unaligned(&mut self, ty: VTy) -> String;
+    /// The dialect that defines it.
+    fn dialect(&self) -> &dyn Dialect;
 }

@@ -19,6 +19,7 @@ impl Walker<'_> {
         extent: &Expr,
         body: &Stmt,
     ) -> Result<(), EmitError> {
+        let cpu = self.cpu()?;
         let ty = CTy::carrier(var.dtype());
         let start = self.code(min)?;
         let start = self.simple(ty, start);
@@ -29,7 +30,8 @@ impl Walker<'_> {
 
         let used = captures(body, var);
         let mut fields = vec![("i32 *const".to_owned(), "status".to_owned())];
-        let mut inside = Frame { lines: Lines::in_function(), parallel: true, ..Frame::default() };
+        let mut inside =
+            Frame { lines: Lines::in_function(self.style().indent), parallel: true, ..Frame::default() };
         for data in &used.data {
             let Some(pointer) = self.f.pointers.get(data) else { continue };
             let element = CTy::memory(pointer.dtype).name();
@@ -77,7 +79,7 @@ impl Walker<'_> {
         for (spelled, name) in &fields {
             let _ = writeln!(text, "    {spelled} {name};");
         }
-        let _ = writeln!(text, "}};\n\n{}\n{{", self.dialect.body_head(&function));
+        let _ = writeln!(text, "}};\n\n{}\n{{", cpu.body_head(&function));
         text.push_str(&inside.lines.into_text());
         text.push_str("}\n");
         self.functions.push_str(&text);
@@ -88,7 +90,7 @@ impl Walker<'_> {
             .collect();
         let name = self.namer.fresh("context");
         self.f.lines.statement(&format!("const struct {context} {name} = {{ {} }}", values.join(", ")));
-        let call = self.dialect.parallel_call(&function, &extent.text, &format!("(void *)&{name}"));
+        let call = cpu.parallel_call(&function, &extent.text, &format!("(void *)&{name}"));
         self.f.lines.open(&format!("if ({} > 0)", extent.at(Prec::Sum)));
         self.f.lines.statement(&call);
         self.f.lines.close();

@@ -17,8 +17,8 @@ impl Walker<'_> {
     pub(super) fn scalar(&mut self, expr: &Expr) -> Result<Val, EmitError> {
         let ty = CTy::carrier(expr.dtype());
         let code = match expr.node() {
-            Node::Int(value) => int_literal(*value, expr.dtype()),
-            Node::Float(bits) => float_literal(f64::from_bits(*bits), ty),
+            Node::Int(value) => self.dialect.int_literal(*value, expr.dtype()),
+            Node::Float(bits) => self.dialect.float_literal(f64::from_bits(*bits), ty),
             Node::Var(var) => {
                 let bound = self.f.vars.get(&var.id()).cloned();
                 return bound.ok_or_else(|| EmitError::Unbound { name: var.name().to_owned() });
@@ -30,8 +30,8 @@ impl Walker<'_> {
             }
             Node::Cast(a) => self.scalar_cast(a, expr.dtype())?,
             Node::Select(cond, a, b) => {
-                let (cond, a, b) = (self.code(cond)?, self.code(a)?, self.code(b)?);
-                conditional(&cond, &a, &b)
+                let (cond, a, b) = (self.place(cond)?, self.code(a)?, self.code(b)?);
+                self.style().conditional(&cond, &a, &b)
             }
             Node::IfThenElse(cond, a, b) => return self.if_then_else(cond, a, b),
             Node::Call(intrinsic, args) => self.scalar_call(*intrinsic, args)?,
@@ -72,7 +72,7 @@ impl Walker<'_> {
     fn scalar_binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr, expr: &Expr) -> Result<Code, EmitError> {
         let dtype = a.dtype();
         let ty = CTy::carrier(dtype);
-        if matches!(op, BinaryOp::And | BinaryOp::Or) && may_trap(b) {
+        if matches!(op, BinaryOp::And | BinaryOp::Or) && may_trap(b) && !self.by_lanes() {
             let (then, otherwise) = if op == BinaryOp::And {
                 (b.clone(), Expr::bool(false))
             } else {
@@ -81,59 +81,76 @@ impl Walker<'_> {
             return Ok(self.if_then_else(a, &then, &otherwise)?.code().clone());
         }
         let divisor = index::constant(b).filter(|c| *c > 0);
-        let (x, y) = (self.code(a)?, self.code(b)?);
-        let narrow = |code: Code| {
-            if !ty.is_float() && ty.bytes() < 4 { Code::cast(ty.name(), &code) } else { code }
+        let (x, y) = if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) {
+            (self.place(a)?, self.lazily(op, b)?)
+        } else {
+            (self.code(a)?, self.code(b)?)
         };
+        if self.may_overflow(op, ty, expr) {
+            let name = self.defs.helper(Helper::Wrap(op, ty))?;
+            return Ok(Code::call(&name, &[&x, &y]));
+        }
+        let style = self.style();
+        let name = self.dialect.type_name(ty);
+        let infix = |op: &str, prec: Prec, x: &Code, y: &Code| style.infix(op, prec, x, y);
+        let narrow =
+            |code: Code| if !ty.is_float() && ty.bytes() < 4 { style.cast(name, &code) } else { code };
+        let is_plain_quotient = divisor.is_some() || self.is_natural_quotient(a, b);
         let helper = |walker: &mut Walker, helper: Helper| -> Result<Code, EmitError> {
             Ok(Code::call(&walker.defs.helper(helper)?, &[&x, &y]))
         };
         let scalar = VTy::scalar(ty);
         let divide = |walker: &mut Walker, division: Division| -> Result<Code, EmitError> {
             let name = walker.defs.helper(Helper::Divide(division, scalar))?;
-            Ok(Code::call(&name, &[&x, &y, &Code::primary("status")]))
+            let status = Code::primary("status");
+            let args: &[&Code] = if walker.by_lanes() { &[&x, &y] } else { &[&x, &y, &status] };
+            Ok(Code::call(&name, args))
         };
         let code = match op {
-            BinaryOp::Add => narrow(Code::infix("+", Prec::Sum, &x, &y)),
-            BinaryOp::Sub => narrow(Code::infix("-", Prec::Sum, &x, &y)),
-            BinaryOp::Mul => narrow(Code::infix("*", Prec::Product, &x, &y)),
-            BinaryOp::Div if ty.is_float() => Code::infix("/", Prec::Product, &x, &y),
-            BinaryOp::Div if divisor.is_some() => narrow(Code::infix("/", Prec::Product, &x, &y)),
+            BinaryOp::Add => narrow(infix("+", Prec::Sum, &x, &y)),
+            BinaryOp::Sub => narrow(infix("-", Prec::Sum, &x, &y)),
+            BinaryOp::Mul => narrow(infix("*", Prec::Product, &x, &y)),
+            BinaryOp::Div if ty.is_float() => infix("/", Prec::Product, &x, &y),
+            BinaryOp::Div if is_plain_quotient => narrow(infix("/", Prec::Product, &x, &y)),
             BinaryOp::Div => divide(self, Division::Div)?,
             BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod if ty.is_float() => {
                 return Err(self.unsupported(format!("{op:?} of floats")));
             }
-            BinaryOp::TruncMod if divisor.is_some() => narrow(Code::infix("%", Prec::Product, &x, &y)),
+            BinaryOp::TruncMod if is_plain_quotient => narrow(infix("%", Prec::Product, &x, &y)),
             BinaryOp::TruncMod => divide(self, Division::Mod)?,
             BinaryOp::FloorDiv | BinaryOp::FloorMod => {
                 let division = if op == BinaryOp::FloorDiv { Division::FloorDiv } else { Division::FloorMod };
                 match divisor {
                     Some(c) if c & (c - 1) == 0 && division == Division::FloorDiv => {
-                        Code::infix(">>", Prec::Shift, &x, &Code::primary(c.ilog2().to_string()))
+                        infix(">>", Prec::Shift, &x, &Code::primary(c.ilog2().to_string()))
                     }
                     Some(c) if c & (c - 1) == 0 => {
-                        Code::infix("&", Prec::BitAnd, &x, &Code::primary((c - 1).to_string()))
+                        infix("&", Prec::BitAnd, &x, &Code::primary((c - 1).to_string()))
+                    }
+                    _ if self.is_natural_quotient(a, b) => {
+                        let op = if division == Division::FloorDiv { "/" } else { "%" };
+                        narrow(infix(op, Prec::Product, &x, &y))
                     }
                     _ => divide(self, division)?,
                 }
             }
             BinaryOp::Min => helper(self, Helper::Min(scalar))?,
             BinaryOp::Max => helper(self, Helper::Max(scalar))?,
-            BinaryOp::Eq => Code::infix("==", Prec::Equality, &x, &y),
-            BinaryOp::Ne => Code::infix("!=", Prec::Equality, &x, &y),
-            BinaryOp::Lt => Code::infix("<", Prec::Relation, &x, &y),
-            BinaryOp::Le => Code::infix("<=", Prec::Relation, &x, &y),
-            BinaryOp::Gt => Code::infix(">", Prec::Relation, &x, &y),
-            BinaryOp::Ge => Code::infix(">=", Prec::Relation, &x, &y),
-            BinaryOp::And => Code::infix("&&", Prec::And, &x, &y),
-            BinaryOp::Or => Code::infix("||", Prec::Or, &x, &y),
-            BinaryOp::BitAnd => Code::infix("&", Prec::BitAnd, &x, &y),
-            BinaryOp::BitOr => Code::infix("|", Prec::BitOr, &x, &y),
-            BinaryOp::BitXor => Code::infix("^", Prec::BitXor, &x, &y),
-            BinaryOp::Shl => {
-                Code::cast(ty.name(), &Code::infix("<<", Prec::Shift, &Code::cast(ty.name(), &x), &y))
-            }
-            BinaryOp::Shr => Code::infix(">>", Prec::Shift, &Code::cast(ty.name(), &x), &y),
+            BinaryOp::Eq => infix("==", Prec::Equality, &x, &y),
+            BinaryOp::Ne => infix("!=", Prec::Equality, &x, &y),
+            BinaryOp::Lt => infix("<", Prec::Relation, &x, &y),
+            BinaryOp::Le => infix("<=", Prec::Relation, &x, &y),
+            BinaryOp::Gt => infix(">", Prec::Relation, &x, &y),
+            BinaryOp::Ge => infix(">=", Prec::Relation, &x, &y),
+            BinaryOp::And => infix("&&", Prec::And, &x, &y),
+            BinaryOp::Or => infix("||", Prec::Or, &x, &y),
+            BinaryOp::BitAnd => infix("&", Prec::BitAnd, &x, &y),
+            BinaryOp::BitOr => infix("|", Prec::BitOr, &x, &y),
+            BinaryOp::BitXor => infix("^", Prec::BitXor, &x, &y),
+            BinaryOp::Shl if self.by_lanes() && ty.bytes() >= 4 => infix("<<", Prec::Shift, &x, &y),
+            BinaryOp::Shr if self.by_lanes() => infix(">>", Prec::Shift, &x, &y),
+            BinaryOp::Shl => style.cast(name, &infix("<<", Prec::Shift, &style.cast(name, &x), &y)),
+            BinaryOp::Shr => infix(">>", Prec::Shift, &style.cast(name, &x), &y),
         };
         let rounds = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
         if rounds { self.rounded(code, expr.dtype()) } else { Ok(code) }
@@ -152,15 +169,16 @@ impl Walker<'_> {
         let code = self.code(a)?;
         let (source, target) = (CTy::carrier(a.dtype()), CTy::carrier(to));
         if to == DType::Bool {
-            let zero = if source.is_float() { float_literal(0.0, source) } else { Code::primary("0") };
-            return Ok(Code::infix("!=", Prec::Equality, &code, &zero));
+            let zero =
+                if source.is_float() { self.dialect.float_literal(0.0, source) } else { Code::primary("0") };
+            return Ok(self.style().infix("!=", Prec::Equality, &code, &zero));
         }
         if !target.is_float() && source.is_float() {
             let name = self.defs.helper(Helper::Saturate(VTy::scalar(source), target))?;
             return Ok(Code::call(&name, &[&code]));
         }
         if !is_storage_float(to) {
-            return Ok(if source == target { code } else { Code::cast(target.name(), &code) });
+            return Ok(if source == target { code } else { self.cast(target, &code) });
         }
         // To a narrow float: to f32 without losing what the rounding must know, then one rounding.
         let odd = |walker: &mut Walker, from: CTy, code: Code| -> Result<Code, EmitError> {
@@ -169,8 +187,11 @@ impl Walker<'_> {
         let single = match source {
             CTy::F32 => code,
             CTy::F64 => odd(self, CTy::F64, code)?,
-            CTy::Bool | CTy::I8 | CTy::I16 | CTy::U8 | CTy::U16 => Code::cast("f32", &code),
-            CTy::I32 | CTy::U32 => odd(self, CTy::F64, Code::cast("f64", &code))?,
+            CTy::Bool | CTy::I8 | CTy::I16 | CTy::U8 | CTy::U16 => self.cast(CTy::F32, &code),
+            CTy::I32 | CTy::U32 => {
+                let double = self.cast(CTy::F64, &code);
+                odd(self, CTy::F64, double)?
+            }
             CTy::I64 | CTy::U64 => {
                 let double = odd(self, source, code)?;
                 odd(self, CTy::F64, double)?
@@ -194,6 +215,11 @@ impl Walker<'_> {
                 _ => {}
             }
         }
+        if intrinsic == Intrinsic::Fma && is_storage_float(dtype) && self.by_lanes() {
+            // In `f32` the sum would be rounded before it is rounded to its type.
+            let wide = args.iter().map(|a| a.clone().cast(DType::F64)).collect();
+            return self.code(&Expr::call(Intrinsic::Fma, wide).cast(dtype));
+        }
         let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;
         let ty = VTy::scalar(CTy::carrier(dtype));
         let name = self.defs.helper(Helper::Math(intrinsic, ty))?;
@@ -210,7 +236,7 @@ impl Walker<'_> {
                 None => Err(self.bad_shape("an access of registers", format!("index {at:?}"))),
             };
         }
-        let at = self.code(at)?;
+        let at = self.place(at)?;
         let code = self.element(buffer, &at)?;
         Ok(Val::scalar(ty, code))
     }
@@ -220,6 +246,10 @@ impl Walker<'_> {
         if is_plain(buffer.dtype) {
             let base = self.base(buffer)?;
             return Ok(Code::primary(format!("{base}[{}]", at.text)));
+        }
+        if self.by_lanes() {
+            let base = self.base(buffer)?;
+            return self.widened(buffer.dtype, &Code::primary(format!("{base}[{}]", at.text)));
         }
         let address = self.address(buffer, at)?;
         let name = self.defs.helper(Helper::Load(buffer.dtype, 0))?;
@@ -233,7 +263,7 @@ impl Walker<'_> {
         if CTy::memory(pointer.dtype) == element {
             return Ok(pointer.name);
         }
-        Ok(format!("(({} *){})", element.name(), pointer.name))
+        Ok(format!("(({} *){})", self.dialect.type_name(element), pointer.name))
     }
 
     /// The address of an element.
@@ -248,20 +278,24 @@ impl Walker<'_> {
 
     /// Only the taken arm is evaluated.
     pub(super) fn if_then_else(&mut self, cond: &Expr, a: &Expr, b: &Expr) -> Result<Val, EmitError> {
-        let small = a.lanes() == 1 && fits_inline(a) && fits_inline(b);
+        let small = self.by_lanes() || (a.lanes() == 1 && fits_inline(a) && fits_inline(b));
         if small || self.f.inline > 0 {
             if a.lanes() != 1 {
                 return Err(self.unsupported("a vector conditional inside an expression"));
             }
-            let cond = self.code(cond)?;
+            let cond = self.place(cond)?;
             self.f.inline += 1;
             let arms = (self.code(a), self.code(b));
             self.f.inline -= 1;
             let (a_code, b_code) = (arms.0?, arms.1?);
             let code = match (a_code.text.as_str(), b_code.text.as_str()) {
-                ("1", _) if a.dtype() == DType::Bool => Code::infix("||", Prec::Or, &cond, &b_code),
-                (_, "0") if a.dtype() == DType::Bool => Code::infix("&&", Prec::And, &cond, &a_code),
-                _ => conditional(&cond, &a_code, &b_code),
+                ("1", _) if a.dtype() == DType::Bool && !self.by_lanes() => {
+                    Code::infix("||", Prec::Or, &cond, &b_code)
+                }
+                (_, "0") if a.dtype() == DType::Bool && !self.by_lanes() => {
+                    Code::infix("&&", Prec::And, &cond, &a_code)
+                }
+                _ => self.style().conditional(&cond, &a_code, &b_code),
             };
             return Ok(Val::scalar(CTy::carrier(a.dtype()), code));
         }
@@ -292,8 +326,7 @@ impl Walker<'_> {
         let mut result = first.clone();
         result.uniform = None;
         for ((part, x), y) in result.parts.iter_mut().zip(&first.parts).zip(&second.parts) {
-            let ty = VTy { ty: first.ty, lanes: part.lanes };
-            let spelled = if ty.lanes > 0 { self.defs.ty(ty) } else { ty.name() };
+            let spelled = self.spelled(VTy { ty: first.ty, lanes: part.lanes });
             let name = self.namer.fresh("t");
             self.f.lines.statement(&format!("{spelled} {name}"));
             then.statement(&format!("{name} = {}", x.code.text));
@@ -343,13 +376,8 @@ fn fits_inline(expr: &Expr) -> bool {
     size(expr, &mut SMALL_ARM.clone())
 }
 
-fn conditional(cond: &Code, a: &Code, b: &Code) -> Code {
-    let text = format!("{} ? {} : {}", cond.at(Prec::Or), a.at(Prec::Or), b.at(Prec::Or));
-    Code { text, prec: Prec::Conditional }
-}
-
-/// A constant of an integer type or bool.
-pub(super) fn int_literal(value: i128, dtype: DType) -> Code {
+/// A constant of an integer type or bool, as C takes it.
+pub fn int_literal(value: i128, dtype: DType) -> Code {
     match dtype {
         DType::I64 if i32::try_from(value).is_err() => {
             if value == i128::from(i64::MIN) {
@@ -368,8 +396,8 @@ fn signed(text: String, value: i128) -> Code {
     Code { text, prec: if value < 0 { Prec::Unary } else { Prec::Primary } }
 }
 
-/// A constant of a float type, exactly.
-pub(super) fn float_literal(value: f64, ty: CTy) -> Code {
+/// A constant of a float type, exactly, as gcc and clang take it.
+pub fn float_literal(value: f64, ty: CTy) -> Code {
     let suffix = if ty == CTy::F32 { "f" } else { "" };
     if value.is_nan() {
         return Code::primary(format!("__builtin_nan{suffix}(\"\")"));

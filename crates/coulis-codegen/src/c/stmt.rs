@@ -1,17 +1,18 @@
 //! Statements.
 
 use coulis_ir::visit::stmt_children;
-use coulis_ir::{Atom, Buffer, DType, Element, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
+use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::deps::{self, Slot, constant_slots, stores};
 use crate::c::helper::{Helper, Needs as _};
-use crate::c::scalar::is_plain;
+use crate::c::scalar::{is_plain, may_trap};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Val};
 use crate::c::vector::{offset, strided};
 use crate::c::{Pointer, Registers, Walker, index};
+use crate::dialect::Machine;
 
 /// Arrays of up to this many bytes live on the stack; larger ones are allocated.
 const STACK_BYTES: i64 = 16 * 1024;
@@ -43,18 +44,14 @@ impl Walker<'_> {
                 _ => Err(self.bad_shape("a store", format!("{} indices", indices.len()))),
             },
             Stmt::Let { var, value, body } => {
-                let val = self.value(value)?;
-                self.bind(var, val)?;
+                self.let_(var, value)?;
                 self.stmt(body)
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
-            Stmt::Atom(call) if call.atom == Atom::Prefetch => {
-                call.memory.iter().try_for_each(|place| self.prefetch(place))
-            }
+            Stmt::Atom(call) => self.atom(call),
+            Stmt::Sync(kind) => self.barrier(*kind),
             Stmt::LaunchThread { .. }
-            | Stmt::Atom(_)
-            | Stmt::Sync(_)
             | Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }
             | Stmt::AllocBuffer(_)
@@ -63,13 +60,35 @@ impl Walker<'_> {
         }
     }
 
+    /// Binds the variable to the value.
+    fn let_(&mut self, var: &Var, value: &Expr) -> Result<(), EmitError> {
+        if !self.by_lanes() {
+            let val = self.value(value)?;
+            return self.bind(var, val);
+        }
+        if value.lanes() > 1 {
+            return self.bind_lanes(var, value);
+        }
+        let is_data = self.holds_data(value);
+        if is_data {
+            self.f.data_vars.insert(var.id());
+        }
+        let val = if is_data || value.dtype().is_float() {
+            self.value(value)?
+        } else {
+            Val::scalar(CTy::carrier(value.dtype()), self.place(value)?)
+        };
+        self.facts.bind_value(var, value);
+        self.bind(var, val)
+    }
+
     /// A new constant of the variable's name.
-    fn bind(&mut self, var: &Var, mut val: Val) -> Result<(), EmitError> {
+    pub(super) fn bind(&mut self, var: &Var, mut val: Val) -> Result<(), EmitError> {
         for part in &mut val.parts {
-            let ty = VTy { ty: val.ty, lanes: part.lanes };
-            let spelled = if ty.lanes > 0 { self.defs.ty(ty) } else { ty.name() };
+            let spelled = self.spelled(VTy { ty: val.ty, lanes: part.lanes });
             let name = self.namer.fresh(var.name());
-            self.f.lines.statement(&format!("const {spelled} {name} = {}", part.code.text));
+            let constant = self.style().constant;
+            self.f.lines.statement(&format!("{constant}{spelled} {name} = {}", part.code.text));
             part.code = Code::primary(name);
         }
         // What uses a variable of one value may have been named before the variable was.
@@ -81,9 +100,17 @@ impl Walker<'_> {
     }
 
     fn if_(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<(), EmitError> {
-        let cond = self.code(cond)?;
-        self.f.lines.open(&format!("if ({})", cond.text));
-        self.block(then)?;
+        let code = self.place(cond)?;
+        self.f.lines.open(&format!("if {}", self.style().condition(&code)));
+        if self.by_lanes() && !may_trap(cond) {
+            let within = self.facts.with(cond);
+            let outer = std::mem::replace(&mut self.facts, within);
+            let result = self.block(then);
+            self.facts = outer;
+            result?;
+        } else {
+            self.block(then)?;
+        }
         if let Some(otherwise) = otherwise {
             self.f.lines.otherwise();
             self.block(otherwise)?;
@@ -103,7 +130,7 @@ impl Walker<'_> {
         match index::constant(extent) {
             Some(count) if count <= 0 => return Ok(()),
             Some(1) => {
-                let val = self.value(min)?;
+                let val = Val::scalar(CTy::carrier(var.dtype()), self.place(min)?);
                 self.bind(var, val)?;
                 return self.block(body);
             }
@@ -114,9 +141,23 @@ impl Walker<'_> {
             LoopKind::Serial | LoopKind::Parallel | LoopKind::Unrolled => {}
             LoopKind::Vectorized => return Err(self.unsupported("vectorized loops; they are lowered first")),
         }
-        let start = self.code(min)?;
-        let end = self.code(&index::end(min, extent))?;
-        self.serial_loop(var, &start, end, body)
+        let start = self.place(min)?;
+        let last = index::end(min, extent);
+        let end = self.place(&last)?;
+        if !self.by_lanes() {
+            return self.serial_loop(var, &start, end, body);
+        }
+        // The bound is evaluated every time: it must not read what the body may write.
+        let end =
+            if may_trap(&last) { self.declare(VTy::scalar(CTy::carrier(var.dtype())), &end) } else { end };
+        if kind == LoopKind::Unrolled {
+            self.f.lines.line("#pragma unroll");
+        }
+        let outer = self.facts.clone();
+        self.facts.bind(var, min, extent);
+        let result = self.serial_loop(var, &start, end, body);
+        self.facts = outer;
+        result
     }
 
     /// `for (var = start; var < end; ++var)`.
@@ -128,20 +169,20 @@ impl Walker<'_> {
         body: &Stmt,
     ) -> Result<(), EmitError> {
         let ty = CTy::carrier(var.dtype());
-        let end = self.simple(ty, end);
+        let end = if self.by_lanes() { end } else { self.simple(ty, end) };
         let mut stored = Default::default();
         stores(body, &mut stored);
         for data in &stored {
             self.forget_memory(*data);
         }
         self.forget_var(var.id());
-        let promoted = self.promote_for_loop(body)?;
+        let promoted = if self.by_lanes() { Vec::new() } else { self.promote_for_loop(body)? };
         let name = self.namer.fresh(var.name());
         self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name.clone())));
         let bound = end.at(Prec::Sum);
         self.f.lines.open(&format!(
             "for ({} {name} = {}; {name} < {bound}; ++{name})",
-            ty.name(),
+            self.dialect.type_name(ty),
             start.text
         ));
         self.block(body)?;
@@ -153,25 +194,14 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// The hint that a place will be read, where the dialect has one.
-    fn prefetch(&mut self, place: &Element) -> Result<(), EmitError> {
-        let [at] = place.indices.as_slice() else {
-            return Err(self.bad_shape("a prefetch", format!("{} indices", place.indices.len())));
-        };
-        let at = self.code(at)?;
-        let address = self.address(&place.buffer, &at)?;
-        if let Some(hint) = self.dialect.prefetch(&address.text) {
-            self.f.lines.statement(&hint);
-        }
-        Ok(())
-    }
-
     fn store(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
         let lanes = at.lanes().max(value.lanes());
         let result = if lanes == 1 {
             self.store_scalar(buffer, at, value)
         } else if at.lanes() == 1 {
             Err(self.bad_shape("a store", format!("{} lanes to one place", value.lanes())))
+        } else if self.by_lanes() {
+            self.store_lanes(buffer, at, &value.clone().broadcast_to(lanes))
         } else {
             self.store_vector(buffer, at, &value.clone().broadcast_to(lanes))
         };
@@ -190,14 +220,20 @@ impl Walker<'_> {
             self.f.lines.statement(&format!("{name} = {}", code.text));
             return Ok(());
         }
-        let at = self.code(at)?;
+        let at = self.place(at)?;
         self.store_element(buffer, &at, &code)
     }
 
-    fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
+    pub(super) fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
         if is_plain(buffer.dtype) || buffer.dtype == DType::Bool {
             let base = self.base(buffer)?;
             self.f.lines.statement(&format!("{base}[{}] = {}", at.text, code.text));
+            return Ok(());
+        }
+        if self.by_lanes() {
+            let base = self.base(buffer)?;
+            let bits = self.bits(buffer.dtype, code)?;
+            self.f.lines.statement(&format!("{base}[{}] = {}", at.text, bits.text));
             return Ok(());
         }
         let address = self.address(buffer, at)?;
@@ -271,7 +307,7 @@ impl Walker<'_> {
     }
 
     /// Whether the value reads the buffer's memory at another index than `at`.
-    fn reads_elsewhere(&mut self, value: &Expr, buffer: &Buffer, at: &Expr) -> bool {
+    pub(super) fn reads_elsewhere(&mut self, value: &Expr, buffer: &Buffer, at: &Expr) -> bool {
         if !self.deps.of(value).reads.contains(&buffer.data.id()) {
             return false;
         }
@@ -287,6 +323,10 @@ impl Walker<'_> {
     }
 
     fn allocate(&mut self, buffer: &Buffer, body: &Stmt) -> Result<(), EmitError> {
+        if let Machine::Gpu(gpu) = self.dialect.machine() {
+            self.allocate_on_device(gpu, buffer, body)?;
+            return self.stmt(body);
+        }
         let data = buffer.data.id();
         let length = buffer.shape.iter().try_fold(1i64, |n, e| n.checked_mul(index::constant(e)?.max(0)));
         let element = CTy::memory(buffer.dtype);
@@ -462,7 +502,6 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
             found.push(value.clone());
             direct_exprs(body, found);
         }
-        Stmt::Atom(call) => found.extend(call.exprs().into_iter().cloned()),
         Stmt::Seq(_) | Stmt::Allocate { .. } | Stmt::Annotate { .. } => {
             stmt_children(stmt).into_iter().for_each(|child| direct_exprs(child, found));
         }
@@ -473,6 +512,7 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
         | Stmt::View { .. }
         | Stmt::Tile(_)
         | Stmt::Sync(_) => {}
+        Stmt::Atom(call) => found.extend(call.exprs().into_iter().cloned()),
     }
 }
 

@@ -214,11 +214,17 @@ impl Walker<'_> {
         if is_name || self.f.inline > 0 { code } else { self.declare(ty, &code) }
     }
 
+    /// The name of a type.
+    pub fn spelled(&mut self, ty: VTy) -> String {
+        if ty.lanes > 0 { self.defs.ty(ty) } else { self.dialect.type_name(ty.ty).to_owned() }
+    }
+
     /// A new constant of that value.
     pub fn declare(&mut self, ty: VTy, code: &Code) -> Code {
         let name = self.namer.fresh("t");
-        let spelled = if ty.lanes > 0 { self.defs.ty(ty) } else { ty.name() };
-        self.f.lines.statement(&format!("const {spelled} {name} = {}", code.text));
+        let spelled = self.spelled(ty);
+        let constant = self.style().constant;
+        self.f.lines.statement(&format!("{constant}{spelled} {name} = {}", code.text));
         Code::primary(name)
     }
 

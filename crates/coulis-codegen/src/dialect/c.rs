@@ -10,10 +10,16 @@ mod mask;
 mod math;
 mod memory;
 
+use coulis_ir::DType;
+
 use crate::EmitError;
+use crate::c::code::Code;
 use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::scalar::{float_literal, int_literal};
+use crate::c::style::{Overflow, Parentheses, Style, Vectors};
+use crate::c::types::CTy;
 use crate::c::types::VTy;
-use crate::dialect::Dialect;
+use crate::dialect::{CpuDialect, Dialect, Machine};
 
 /// The dialect.
 pub struct C;
@@ -42,6 +48,15 @@ typedef char cx_chars16 __attribute__((vector_size(16)));
 typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
 ";
+
+const STYLE: Style = Style {
+    parentheses: Parentheses::AsNeeded,
+    indent: "    ",
+    constant: "const ",
+    long: 96,
+    vectors: Vectors::Values,
+    overflow: Overflow::Wraps,
+};
 
 const RESERVED: &[&str] = &[
     "alignas",
@@ -121,20 +136,34 @@ impl Dialect for C {
         RESERVED
     }
 
-    fn prelude(&self) -> &'static str {
-        PRELUDE
+    fn style(&self) -> &'static Style {
+        &STYLE
     }
 
-    fn vector_type(&self, ty: VTy) -> String {
-        if ty.ty.is_mask() {
-            return mask::definition(ty);
+    fn type_name(&self, ty: CTy) -> &'static str {
+        ty.name()
+    }
+
+    fn function(&self) -> &'static str {
+        memory::FN
+    }
+
+    fn int_literal(&self, value: i128, dtype: DType) -> Code {
+        int_literal(value, dtype)
+    }
+
+    fn float_literal(&self, value: f64, ty: CTy) -> Code {
+        float_literal(value, ty)
+    }
+
+    fn reinterpret(&self, value: &str, from: VTy, to: VTy) -> String {
+        if to.lanes > 0 {
+            let value = if value.contains(' ') { format!("({value})") } else { value.to_owned() };
+            return format!("({}){value}", to.name());
         }
-        let bytes = ty.ty.bytes() * ty.lanes;
-        format!("typedef {} {} __attribute__((vector_size({bytes})));", ty.ty.name(), ty.name())
-    }
-
-    fn unaligned_type(&self, ty: VTy, name: &str) -> String {
-        format!("typedef {} {name} __attribute__((aligned({}), may_alias));", ty.name(), ty.ty.bytes())
+        let letter = |ty: CTy| if ty.is_float() { 'f' } else { 'i' };
+        let (f, t) = (letter(from.ty), letter(to.ty));
+        format!("((union {{ {} {f}; {} {t}; }}){{ .{f} = {value} }}).{t}", from.name(), to.name())
     }
 
     fn helper(&self, helper: Helper, needs: &mut dyn Needs) -> Result<String, EmitError> {
@@ -160,7 +189,44 @@ impl Dialect for C {
             Helper::Max(ty) => arithmetic::extremum("max", Comparison::Gt, ty, needs),
             Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
             Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
+            Helper::Widen(_)
+            | Helper::Narrow(_)
+            | Helper::Wrap(..)
+            | Helper::AddPair
+            | Helper::Atomic(..) => {
+                Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })
+            }
         }
+    }
+
+    fn local_array(&self, element: &str, name: &str, length: u64) -> String {
+        format!("{element} {name}[{length}] __attribute__((aligned(64)))")
+    }
+
+    fn prefetch(&self, address: &str) -> Option<String> {
+        Some(format!("__builtin_prefetch({address})"))
+    }
+
+    fn machine(&self) -> Machine<'_> {
+        Machine::Cpu(self)
+    }
+}
+
+impl CpuDialect for C {
+    fn prelude(&self) -> &'static str {
+        PRELUDE
+    }
+
+    fn vector_type(&self, ty: VTy) -> String {
+        if ty.ty.is_mask() {
+            return mask::definition(ty);
+        }
+        let bytes = ty.ty.bytes() * ty.lanes;
+        format!("typedef {} {} __attribute__((vector_size({bytes})));", ty.ty.name(), ty.name())
+    }
+
+    fn unaligned_type(&self, ty: VTy, name: &str) -> String {
+        format!("typedef {} {name} __attribute__((aligned({}), may_alias));", ty.name(), ty.ty.bytes())
     }
 
     fn entry_head(&self, name: &str) -> String {
@@ -173,13 +239,5 @@ impl Dialect for C {
 
     fn parallel_call(&self, body: &str, extent: &str, context: &str) -> String {
         format!("pf(pool, {extent}, {body}, {context})")
-    }
-
-    fn local_array(&self, element: &str, name: &str, length: u64) -> String {
-        format!("{element} {name}[{length}] __attribute__((aligned(64)))")
-    }
-
-    fn prefetch(&self, address: &str) -> Option<String> {
-        Some(format!("__builtin_prefetch({address})"))
     }
 }

@@ -3,6 +3,7 @@
 use super::memory::FN;
 use crate::EmitError;
 use crate::c::helper::{Comparison, Division, Helper, Needs};
+use crate::c::plain;
 use crate::c::types::{CTy, VTy};
 
 /// The smaller or larger of two, the second where the comparison fails: x86's own minimum and maximum.
@@ -13,11 +14,10 @@ pub fn extremum(
     needs: &mut dyn Needs,
 ) -> Result<String, EmitError> {
     let helper = if stem == "min" { Helper::Min(ty) } else { Helper::Max(ty) };
-    let (name, value) = (helper.name(), ty.name());
     if ty.lanes == 0 {
-        let op = comparison.operator();
-        return Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ return a {op} b ? a : b; }}\n"));
+        return Ok(plain::extremum(helper, comparison, ty.ty, needs));
     }
+    let name = helper.name();
     let value = needs.ty(ty);
     let select = needs.helper(Helper::Select(ty))?;
     let compare = needs.helper(Helper::Compare(comparison, ty))?;
@@ -40,38 +40,14 @@ pub fn extremum(
 
 /// Divisions that no operand can trap: a zero divisor gives 0 and sets the status.
 pub fn divide(division: Division, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    let name = Helper::Divide(division, ty).name();
-    let value = ty.name();
-    let head = format!("{FN} {value} {name}({value} a, {value} b, i32 *status)");
-    if ty.lanes > 0 {
-        needs.ty(ty);
-        let one = needs.helper(Helper::Divide(division, VTy::scalar(ty.ty)))?;
-        return Ok(format!(
-            "{head} {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], status); return a; }}\n",
-            ty.lanes
-        ));
+    if ty.lanes == 0 {
+        return plain::divide(division, ty.ty, needs);
     }
-    let fail = needs.helper(Helper::Fail)?;
-    let overflow = if !ty.ty.is_signed() {
-        String::new()
-    } else {
-        match division {
-            Division::Div | Division::FloorDiv => format!("    if (b == -1) return ({value})-a;\n"),
-            Division::Mod | Division::FloorMod => "    if (b == -1) return 0;\n".to_owned(),
-        }
-    };
-    let result = match (division, ty.ty.is_signed()) {
-        (Division::Div, _) | (Division::FloorDiv, false) => "a / b".to_owned(),
-        (Division::Mod, _) | (Division::FloorMod, false) => "a % b".to_owned(),
-        (Division::FloorDiv, true) => "a / b - (a % b != 0 && (a ^ b) < 0)".to_owned(),
-        (Division::FloorMod, true) => "a % b + (a % b != 0 && (a ^ b) < 0 ? b : 0)".to_owned(),
-    };
+    let name = Helper::Divide(division, ty).name();
+    let value = needs.ty(ty);
+    let one = needs.helper(Helper::Divide(division, VTy::scalar(ty.ty)))?;
     Ok(format!(
-        "{head}
-{{
-    if (b == 0) {{ {fail}(status, 2); return 0; }}
-{overflow}    return ({value})({result});
-}}
-"
+        "{FN} {value} {name}({value} a, {value} b, i32 *status) {{ for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], status); return a; }}\n",
+        ty.lanes
     ))
 }

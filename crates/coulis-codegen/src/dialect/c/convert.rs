@@ -10,6 +10,7 @@ use super::mask;
 use super::memory::FN;
 use crate::EmitError;
 use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::plain::{self, bounds, limits};
 use crate::c::types::{CTy, VTy};
 
 /// Part of a wider vector.
@@ -134,57 +135,16 @@ fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Opti
     Some((guard, format!("return ({target})__builtin_ia32_{stem}{suffix}({value}{rest});")))
 }
 
-/// Bounds of a saturating conversion, as C literals in the float type: the least value, and the first above the
-/// largest.
-fn bounds(to: CTy) -> (&'static str, &'static str) {
-    match to {
-        CTy::I8 => ("-0x1p7", "0x1p7"),
-        CTy::I16 => ("-0x1p15", "0x1p15"),
-        CTy::I32 => ("-0x1p31", "0x1p31"),
-        CTy::I64 => ("-0x1p63", "0x1p63"),
-        CTy::U8 => ("0x0p0", "0x1p8"),
-        CTy::U16 => ("0x0p0", "0x1p16"),
-        CTy::U32 => ("0x0p0", "0x1p32"),
-        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 | CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => {
-            ("0x0p0", "0x1p64")
-        }
-    }
-}
-
-fn limits(to: CTy) -> (&'static str, &'static str) {
-    match to {
-        CTy::I8 => ("-128", "127"),
-        CTy::I16 => ("-32768", "32767"),
-        CTy::I32 => ("-2147483647 - 1", "2147483647"),
-        CTy::I64 => ("-9223372036854775807LL - 1", "9223372036854775807LL"),
-        CTy::U8 => ("0", "255"),
-        CTy::U16 => ("0", "65535"),
-        CTy::U32 => ("0", "4294967295u"),
-        CTy::U64 | CTy::Bool | CTy::F32 | CTy::F64 | CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => {
-            ("0", "18446744073709551615ull")
-        }
-    }
-}
-
 /// Float to integer; a vector's target is as wide as its lanes.
 pub fn saturate(from: VTy, to: CTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    if from.lanes == 0 {
+        return Ok(plain::saturate(from.ty, to, needs));
+    }
     let name = Helper::Saturate(from, to).name();
     let (low, high) = bounds(to);
     let (least, largest) = limits(to);
-    let float = from.ty.name();
     let suffix = if from.ty == CTy::F32 { "f" } else { "" };
     let target = to.name();
-    if from.lanes == 0 {
-        return Ok(format!(
-            "{FN} {target} {name}({float} a)
-{{
-    if (a != a) return 0;
-    if (a < {low}{suffix}) return {least};
-    return a < {high}{suffix} ? ({target})a : {largest};
-}}
-"
-        ));
-    }
     let (source, result) = (needs.ty(from), needs.ty(VTy { ty: to, ..from }));
     let mask = needs.ty(from.bits());
     Ok(format!(
@@ -259,26 +219,5 @@ pub fn odd(from: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
             from.lanes
         ));
     }
-    if from.ty == CTy::F64 {
-        return Ok(format!(
-            "{FN} f32 {name}(f64 a)
-{{
-    union {{ f32 f; u32 u; }} v = {{ (f32)a }};
-    if (a != a || (f64)v.f == a || (v.u & 1)) return v.f;
-    v.u += (a < 0 ? -a : a) < (v.f < 0 ? -(f64)v.f : (f64)v.f) ? -1u : 1u;
-    return v.f;
-}}
-"
-        ));
-    }
-    let source = from.ty.name();
-    let exact = if from.ty.is_signed() { "a >= -(1LL << 53) && a <= 1LL << 53" } else { "a <= 1ull << 53" };
-    Ok(format!(
-        "{FN} f64 {name}({source} a)
-{{
-    if ({exact}) return (f64)a;
-    return (f64)(a >> 11 | ((a & 2047) != 0)) * 2048.0;
-}}
-"
-    ))
+    Ok(plain::odd(from.ty, needs))
 }

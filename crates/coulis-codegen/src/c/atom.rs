@@ -1,0 +1,68 @@
+//! Atoms and barriers.
+
+use coulis_ir::atom::{AtomCall, Element, Signature};
+use coulis_ir::{Atom, Buffer, SyncKind};
+
+use crate::EmitError;
+use crate::c::Walker;
+use crate::c::code::Code;
+
+impl Walker<'_> {
+    pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), EmitError> {
+        if call.atom == Atom::Prefetch {
+            return call.memory.iter().try_for_each(|place| self.prefetch(place));
+        }
+        let gpu = self.gpu(&format!("`T.{}`", call.atom.name()))?;
+        let mut args = Vec::new();
+        for (position, arg) in call.args.iter().enumerate() {
+            // The lanes of a shuffle are indices, its value is not.
+            let is_index = call.atom.signature() == Signature::Shuffle && position >= 2;
+            args.push(if is_index { self.place(arg)? } else { self.code(arg)? });
+        }
+        let address = match &call.memory {
+            Some(element) => {
+                let (buffer, at) = self.element_of(element)?;
+                Some(Code::primary(format!("&{}[{}]", self.base(&buffer)?, at.text)))
+            }
+            None => None,
+        };
+        let moved = call.memory.as_ref().map(|element| element.buffer.dtype);
+        let dtype = moved.or_else(|| call.args.get(1).map(|value| value.dtype()));
+        let dtype = dtype.unwrap_or(coulis_ir::DType::U32);
+        let value = gpu.atom(call.atom, dtype, address.as_ref(), &args, &mut self.defs)?;
+        match &call.dst {
+            Some(element) => {
+                let (buffer, at) = self.element_of(element)?;
+                self.store_element(&buffer, &at, &value)?;
+            }
+            None => self.f.lines.statement(&value.text),
+        }
+        // Other threads may have written since memory was read.
+        self.forget_all_memory();
+        Ok(())
+    }
+
+    pub(super) fn barrier(&mut self, kind: SyncKind) -> Result<(), EmitError> {
+        let text = self.gpu("barriers")?.barrier(kind)?;
+        self.f.lines.statement(&text);
+        self.forget_all_memory();
+        Ok(())
+    }
+
+    /// The hint that a place will be read, where the dialect has one.
+    fn prefetch(&mut self, place: &Element) -> Result<(), EmitError> {
+        let (buffer, at) = self.element_of(place)?;
+        let address = self.address(&buffer, &at)?;
+        if let Some(hint) = self.dialect.prefetch(&address.text) {
+            self.f.lines.statement(&hint);
+        }
+        Ok(())
+    }
+
+    fn element_of(&mut self, element: &Element) -> Result<(Buffer, Code), EmitError> {
+        let [at] = element.indices.as_slice() else {
+            return Err(self.bad_shape("an element", format!("{} indices", element.indices.len())));
+        };
+        Ok((element.buffer.clone(), self.place(at)?))
+    }
+}

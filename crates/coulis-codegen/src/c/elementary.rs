@@ -1,0 +1,285 @@
+//! exp and log in every dialect: the steps of `coulis_ir::math`, fused where it is fused, so that the executor and all
+//! compiled code give the same bits.
+
+use std::fmt::Write as _;
+
+use coulis_ir::{Intrinsic, math};
+
+use crate::EmitError;
+use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::types::{CTy, VTy};
+
+/// Ends of the names of builtins and of literals: `f` for `f32`.
+pub fn suffix(ty: VTy) -> &'static str {
+    if ty.ty == CTy::F32 { "f" } else { "" }
+}
+
+/// The literal one in the type of a lane: vectors take no literal of another type.
+pub fn one(ty: VTy) -> &'static str {
+    if ty.ty == CTy::F32 { "1.0f" } else { "1.0" }
+}
+
+/// What exp and log need to know of a float format, as C literals.
+struct Format {
+    int: String,
+    mantissa_bits: u32,
+    bias: u32,
+    ln2_hi: String,
+    ln2_lo: String,
+    inv_ln2: String,
+    magic: String,
+    magic_bits: String,
+    exp_min: String,
+    exp_max: String,
+    sqrt_half_bits: &'static str,
+    one_bits: &'static str,
+    mantissa_mask: &'static str,
+    least_normal: &'static str,
+    tiny_scale: &'static str,
+    tiny_bits: &'static str,
+}
+
+impl Format {
+    fn of(ty: VTy) -> Format {
+        let int = ty.bits().name();
+        if ty.ty == CTy::F32 {
+            Format {
+                int,
+                mantissa_bits: 23,
+                bias: 127,
+                ln2_hi: f32_literal(math::LN2_HI_F32),
+                ln2_lo: f32_literal(math::LN2_LO_F32),
+                inv_ln2: f32_literal(math::INV_LN2_F32),
+                magic: f32_literal(math::MAGIC_F32),
+                magic_bits: format!("{:#x}", math::MAGIC_F32.to_bits()),
+                exp_min: f32_literal(math::EXP_MIN_F32),
+                exp_max: f32_literal(math::EXP_MAX_F32),
+                sqrt_half_bits: "0x3f3504f3",
+                one_bits: "0x3f800000",
+                mantissa_mask: "0x007fffff",
+                least_normal: "0x1p-126f",
+                tiny_scale: "0x1p25f",
+                tiny_bits: "25.0f",
+            }
+        } else {
+            Format {
+                int,
+                mantissa_bits: 52,
+                bias: 1023,
+                ln2_hi: f64_literal(math::LN2_HI_F64),
+                ln2_lo: f64_literal(math::LN2_LO_F64),
+                inv_ln2: f64_literal(math::INV_LN2_F64),
+                magic: f64_literal(math::MAGIC_F64),
+                magic_bits: format!("{:#x}LL", math::MAGIC_F64.to_bits()),
+                exp_min: f64_literal(math::EXP_MIN_F64),
+                exp_max: f64_literal(math::EXP_MAX_F64),
+                sqrt_half_bits: "0x3fe6a09e667f3bcdLL",
+                one_bits: "0x3ff0000000000000LL",
+                mantissa_mask: "0x000fffffffffffffLL",
+                least_normal: "0x1p-1022",
+                tiny_scale: "0x1p54",
+                tiny_bits: "54.0",
+            }
+        }
+    }
+}
+
+fn f32_literal(value: f32) -> String {
+    format!("{value:?}f")
+}
+
+fn f64_literal(value: f64) -> String {
+    format!("{value:?}")
+}
+
+/// `float` reinterpreted as its integer, and back; `cond ? a : b`.
+struct Spelling {
+    ty: VTy,
+    value: String,
+    select: String,
+}
+
+impl Spelling {
+    fn new(ty: VTy, needs: &mut dyn Needs) -> Result<Spelling, EmitError> {
+        let value = if ty.lanes > 0 { needs.ty(ty) } else { ty.name() };
+        if ty.lanes > 0 {
+            needs.ty(ty.bits());
+        }
+        let select = if ty.lanes > 0 { needs.helper(Helper::Select(ty))? } else { String::new() };
+        Ok(Spelling { ty, value, select })
+    }
+
+    fn bits(&self, value: &str, needs: &dyn Needs) -> String {
+        needs.dialect().reinterpret(value, self.ty, self.ty.bits())
+    }
+
+    fn float(&self, bits: &str, needs: &dyn Needs) -> String {
+        needs.dialect().reinterpret(bits, self.ty.bits(), self.ty)
+    }
+
+    /// By how `a` compares with a constant.
+    fn select(
+        &self,
+        (comparison, bound): (Comparison, &str),
+        (yes, no): (&str, &str),
+        needs: &mut dyn Needs,
+    ) -> Result<String, EmitError> {
+        if self.ty.lanes == 0 {
+            return Ok(format!("(a {} {bound} ? {yes} : {no})", comparison.operator()));
+        }
+        let compare = needs.helper(Helper::Compare(comparison, self.ty))?;
+        let bound = self.splat(bound, needs)?;
+        Ok(format!("{}({compare}(a, {bound}), {yes}, {no})", self.select))
+    }
+
+    /// The constant in every lane: adding it to zero would lose the sign of -0.0, so it is listed.
+    fn splat(&self, constant: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
+        if self.ty.lanes == 0 {
+            return Ok(constant.to_owned());
+        }
+        Ok(format!("{}({constant})", needs.helper(Helper::Splat(self.ty))?))
+    }
+}
+
+fn horner(coefficients: &[String], variable: &str) -> String {
+    let (last, rest) = match coefficients.split_last() {
+        Some((last, rest)) => (last.clone(), rest),
+        None => return "0".to_owned(),
+    };
+    rest.iter().rev().fold(last, |inner, c| {
+        let inner = if inner.contains(' ') { format!("({inner})") } else { inner };
+        format!("{c} + {variable} * {inner}")
+    })
+}
+
+/// e to the x.
+pub fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
+    let (value, int) = (&s.value, &f.int);
+    let (low, high) = (s.splat(&f.exp_min, needs)?, s.splat(&f.exp_max, needs)?);
+    let (min, max) = (needs.helper(Helper::Min(ty))?, needs.helper(Helper::Max(ty))?);
+    let steps = if ty.ty == CTy::F32 {
+        let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
+        let mut constant = |c: f32| s.splat(&f32_literal(c), needs);
+        let (inv, magic) = (constant(math::INV_LN2_F32)?, constant(math::MAGIC_F32)?);
+        let (hi, lo) = (constant(-math::LN2_HI_F32)?, constant(-math::LN2_LO_F32)?);
+        let one = constant(1.0)?;
+        let [c0, c1, c2, c3, c4] = math::EXP_F32;
+        let last = constant(c4)?;
+        let mut lines = String::new();
+        for c in [c3, c2, c1, c0] {
+            let c = constant(c)?;
+            let _ = writeln!(lines, "    q = {fma}(r, q, {c});");
+        }
+        format!(
+            "    const {value} shifted = {fma}(x, {inv}, {magic});
+    const {value} n = shifted - {magic};
+    const {int} k = {bits} - {magic_bits};
+    const {value} r = {fma}(n, {lo}, {fma}(n, {hi}, x));
+    {value} q = {last};
+{lines}    q = {fma}(r, q, {one});
+    const {value} p = {fma}(r, q, {one});
+",
+            bits = s.bits("shifted", needs),
+            magic_bits = f.magic_bits,
+        )
+    } else {
+        let c = math::EXP_F64.map(f64_literal);
+        let poly =
+            format!("({}) + (r * r * r) * (r * r * r) * ({})", horner(&c[..6], "r"), horner(&c[6..], "r"));
+        format!(
+            "    const {value} shifted = x * {inv} + {magic};
+    const {value} n = shifted - {magic};
+    const {int} k = {bits} - {magic_bits};
+    const {value} r = (x - n * {hi}) - n * {lo};
+    const {value} poly = {poly};
+    const {value} p = {one} + (r + r * r * poly);
+",
+            one = one(ty),
+            inv = f.inv_ln2,
+            magic = f.magic,
+            magic_bits = f.magic_bits,
+            bits = s.bits("shifted", needs),
+            hi = f.ln2_hi,
+            lo = f.ln2_lo,
+        )
+    };
+    let (bias, shift) = (f.bias, f.mantissa_bits);
+    // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
+    let by_factors = format!(
+        "    const {int} half = k >> 1;\n    return p * {} * {};\n",
+        s.float(&format!("(half + {bias}) << {shift}"), needs),
+        s.float(&format!("(k - half + {bias}) << {shift}"), needs),
+    );
+    let scale = if ty.ty.bytes() * ty.lanes == 64 {
+        let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+        let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
+        format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{by_factors}#endif\n")
+    } else {
+        by_factors
+    };
+    Ok(format!(
+        "{function} {value} {name}({value} a)
+{{
+    const {value} x = {max}({low}, {min}({high}, a));
+{steps}{scale}}}
+",
+        function = needs.dialect().function(),
+        name = Helper::Math(Intrinsic::Exp, ty).name(),
+    ))
+}
+
+/// The natural logarithm.
+pub fn log(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
+    let (value, int) = (&s.value, &f.int);
+    let zero = s.splat("0", needs)?;
+    let tiny_bits = s.splat(f.tiny_bits, needs)?;
+    let suffix = suffix(ty);
+    let constant = |value: f64, needs: &dyn Needs| needs.dialect().float_literal(value, ty.ty).text;
+    let minus_inf = s.splat(&constant(f64::NEG_INFINITY, needs), needs)?;
+    let nan = s.splat(&constant(f64::NAN, needs), needs)?;
+    let series = if ty.ty == CTy::F32 {
+        horner(&math::LOG_F32.map(f32_literal), "z")
+    } else {
+        horner(&math::LOG_F64.map(f64_literal), "z")
+    };
+    let tiny = (Comparison::Lt, f.least_normal);
+    let scaled = s.select(tiny, (&format!("a * {}", f.tiny_scale), "a"), needs)?;
+    let tiny = s.select(tiny, (&tiny_bits, &zero), needs)?;
+    let at_zero = s.select((Comparison::Eq, &format!("0.0{suffix}")), (&minus_inf, "y"), needs)?;
+    let infinity = constant(f64::INFINITY, needs);
+    let at_inf = s.select((Comparison::Eq, &infinity), ("a", "finite"), needs)?;
+    let at_nan = s.select((Comparison::Ge, &format!("0.0{suffix}")), ("positive", &nan), needs)?;
+    // The exponent becomes a float by the magic number's low bits, since few machines convert 64-bit integers.
+    let (shift, bias) = (f.mantissa_bits, f.bias);
+    Ok(format!(
+        "{function} {value} {name}({value} a)
+{{
+    const {value} scaled = {scaled};
+    const {int} bits = {raw} + ({one_bits} - {sqrt_half});
+    const {value} k = ({exponent} - {magic}) - {tiny};
+    const {value} f = {mantissa} - {one};
+    const {value} s = f / (2.0{suffix} + f);
+    const {value} z = s * s;
+    const {value} r = z * ({series});
+    const {value} square = 0.5{suffix} * f * f;
+    const {value} y = k * {hi} - ((square - (s * (square + r) + k * {lo})) - f);
+    const {value} finite = {at_zero};
+    const {value} positive = {at_inf};
+    return {at_nan};
+}}
+",
+        function = needs.dialect().function(),
+        name = Helper::Math(Intrinsic::Log, ty).name(),
+        raw = s.bits("scaled", needs),
+        one_bits = f.one_bits,
+        sqrt_half = f.sqrt_half_bits,
+        exponent = s.float(&format!("((bits >> {shift}) - {bias}) + {}", f.magic_bits), needs),
+        magic = f.magic,
+        mantissa = s.float(&format!("(bits & {}) + {}", f.mantissa_mask, f.sqrt_half_bits), needs),
+        hi = f.ln2_hi,
+        lo = f.ln2_lo,
+        one = one(ty),
+    ))
+}

@@ -1,0 +1,323 @@
+//! Vectors lane by lane, for dialects whose machine has no vector arithmetic.
+//!
+//! A vector expression is as many scalar expressions as it has lanes. What a vector statement reads or writes
+//! contiguously is one access of up to 16 bytes where the address is shown to be a multiple of that size: a word is
+//! read before the statement, and its elements are known under the scalar loads of the lanes. Sums of pairs of
+//! `f32` are written as pairs, for machines that add two at once.
+
+use coulis_ir::{BinaryOp, Buffer, DType, Expr, MemScope, Node, Var};
+
+use crate::EmitError;
+use crate::c::code::{Code, Prec};
+use crate::c::helper::{Helper, Needs as _};
+use crate::c::scalar::{is_plain, is_storage_float};
+use crate::c::types::{CTy, VTy};
+use crate::c::value::Val;
+use crate::c::{Walker, index};
+use crate::dialect::{Machine, Word};
+
+/// Bytes of the widest access.
+const WORD_BYTES: u32 = 16;
+
+impl Walker<'_> {
+    /// A vector store.
+    pub(super) fn store_lanes(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        self.f.memo.push(Default::default());
+        let result = self.store_lanes_here(buffer, at, value);
+        self.f.memo.pop();
+        result
+    }
+
+    fn store_lanes_here(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        self.read_words(value)?;
+        self.add_pairs(value)?;
+        let lanes = at.lanes();
+        let mut codes = Vec::new();
+        for lane in 0..lanes {
+            let scalar = self.lane(value, lane);
+            codes.push(self.code(&scalar)?);
+        }
+        // Lanes are stored one after another: what a later one reads must not have been overwritten.
+        if self.reads_elsewhere(value, buffer, at) {
+            let ty = VTy::scalar(CTy::carrier(buffer.dtype));
+            codes = codes.iter().map(|code| self.declare(ty, code)).collect();
+        }
+        let contiguous = index::as_ramp(at).filter(|(_, stride)| index::constant(stride) == Some(1));
+        let words = contiguous.and_then(|(base, _)| Some((self.word(buffer, &base, lanes)?, base)));
+        let Some(((word, width), base)) = words else {
+            for (lane, code) in codes.iter().enumerate() {
+                let place = self.lane(at, lane as u32);
+                let place = self.place(&place)?;
+                self.store_element(buffer, &place, code)?;
+            }
+            return Ok(());
+        };
+        for (chunk, codes) in codes.chunks(width as usize).enumerate() {
+            let address = self.word_address(buffer, &base, chunk as u32 * width, word)?;
+            let made = self.packed(buffer.dtype, word, codes)?;
+            self.f.lines.statement(&format!("{address} = {made}"));
+        }
+        Ok(())
+    }
+
+    /// One scalar variable a lane of a vector variable.
+    pub(super) fn bind_lanes(&mut self, var: &Var, value: &Expr) -> Result<(), EmitError> {
+        self.f.memo.push(Default::default());
+        let result = self.bind_lanes_here(var, value);
+        self.f.memo.pop();
+        result
+    }
+
+    fn bind_lanes_here(&mut self, var: &Var, value: &Expr) -> Result<(), EmitError> {
+        self.read_words(value)?;
+        self.add_pairs(value)?;
+        let is_data = self.holds_data(value);
+        let mut vars = Vec::new();
+        for lane in 0..value.lanes() {
+            let scalar = self.lane(value, lane);
+            let code = self.code(&scalar)?;
+            let lane_var = Var::new(var.name(), value.dtype());
+            if is_data {
+                self.f.data_vars.insert(lane_var.id());
+            }
+            self.bind(&lane_var, Val::scalar(CTy::carrier(value.dtype()), code))?;
+            vars.push(lane_var);
+        }
+        self.f.lane_vars.insert(var.id(), vars);
+        Ok(())
+    }
+
+    /// The scalar expression of one lane.
+    pub(super) fn lane(&mut self, expr: &Expr, lane: u32) -> Expr {
+        if expr.lanes() == 1 {
+            return expr.clone();
+        }
+        match expr.node() {
+            Node::Int(_) | Node::Float(_) => expr.clone(),
+            Node::Var(var) => {
+                let of = self.f.lane_vars.get(&var.id()).and_then(|vars| vars.get(lane as usize));
+                of.map_or_else(|| expr.clone(), |var| var.expr())
+            }
+            Node::Broadcast(a) => a.clone(),
+            Node::Ramp(base, stride) => {
+                let scale = Expr::int_of(i128::from(lane), base.dtype());
+                let distance = index::fold_binary(BinaryOp::Mul, stride.clone(), scale);
+                index::fold_binary(BinaryOp::Add, base.clone(), distance)
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.lane(a, lane), self.lane(b, lane));
+                index::fold_binary(*op, a, b)
+            }
+            Node::Not(a) => self.lane(a, lane).logical_not(),
+            Node::Cast(a) => self.lane(a, lane).cast(expr.dtype()),
+            Node::Select(c, a, b) => Expr::select(self.lane(c, lane), self.lane(a, lane), self.lane(b, lane)),
+            Node::IfThenElse(c, a, b) => {
+                Expr::if_then_else(self.lane(c, lane), self.lane(a, lane), self.lane(b, lane))
+            }
+            Node::Call(intrinsic, args) => {
+                Expr::call(*intrinsic, args.iter().map(|a| self.lane(a, lane)).collect())
+            }
+            Node::Load(buffer, indices) => {
+                Expr::load(buffer.clone(), indices.iter().map(|at| self.lane(at, lane)).collect())
+            }
+            Node::Let(var, value, body) => {
+                let value = self.lane(value, lane);
+                let lane_var = Var::new(var.name(), value.dtype());
+                let shown = vec![lane_var.clone(); expr.lanes() as usize];
+                let outer = self.f.lane_vars.insert(var.id(), shown);
+                let body = self.lane(body, lane);
+                match outer {
+                    Some(outer) => self.f.lane_vars.insert(var.id(), outer),
+                    None => self.f.lane_vars.remove(&var.id()),
+                };
+                Expr::let_in(lane_var, value, body)
+            }
+        }
+    }
+
+    /// The word by which that many elements from `base` on are accessed, and how many it holds.
+    fn word(&mut self, buffer: &Buffer, base: &Expr, lanes: u32) -> Option<(Word, u32)> {
+        let Machine::Gpu(gpu) = self.dialect.machine() else { return None };
+        if buffer.scope == MemScope::Local || buffer.scope == MemScope::Warp || !base.dtype().is_int() {
+            return None;
+        }
+        let memory = CTy::memory(buffer.dtype);
+        let mut width = lanes & lanes.wrapping_neg();
+        width = width.min(WORD_BYTES / memory.bytes());
+        while width > 1 {
+            let multiple = Expr::int_of(i128::from(width), base.dtype());
+            let rest = base.clone().floormod(multiple).equal(Expr::int_of(0, base.dtype()));
+            if let Some(word) = gpu.word(memory, width)
+                && self.facts.can_prove(&rest)
+            {
+                let wanted = self.alignments.entry(buffer.data.id()).or_insert(1);
+                *wanted = (*wanted).max(width * memory.bytes());
+                return Some((word, width));
+            }
+            width /= 2;
+        }
+        None
+    }
+
+    /// `*(uint4*)(A + (base + first))`.
+    fn word_address(
+        &mut self,
+        buffer: &Buffer,
+        base: &Expr,
+        first: u32,
+        word: Word,
+    ) -> Result<String, EmitError> {
+        let first = Expr::int_of(i128::from(first), base.dtype());
+        let at = self.place(&index::fold_binary(BinaryOp::Add, base.clone(), first))?;
+        let address = self.style().infix("+", Prec::Sum, &Code::primary(self.base(buffer)?), &at);
+        Ok(format!("*({}*){}", word.name, address.text))
+    }
+
+    /// Reads what the value reads contiguously, each word once.
+    fn read_words(&mut self, value: &Expr) -> Result<(), EmitError> {
+        let mut loads = Vec::new();
+        unconditional(value, &mut |e| {
+            if matches!(e.node(), Node::Load(..)) && !loads.contains(e) {
+                loads.push(e.clone());
+            }
+        });
+        for load in loads {
+            let Node::Load(buffer, indices) = load.node() else { continue };
+            let [at] = indices.as_slice() else { continue };
+            let Some((base, stride)) = index::as_ramp(at) else { continue };
+            if index::constant(&stride) != Some(1) {
+                continue;
+            }
+            let Some((word, width)) = self.word(buffer, &base, at.lanes()) else { continue };
+            for first in (0..at.lanes()).step_by(width as usize) {
+                let source = self.word_address(buffer, &base, first, word)?;
+                let name = self.namer.fresh(&format!("{}_word", buffer.name));
+                self.f.lines.statement(&format!("{} {name} = {source}", word.name));
+                for element in 0..width {
+                    let code = self.unpacked(buffer.dtype, word, &name, element)?;
+                    let scalar = self.lane(&load, first + element);
+                    self.remember(scalar, CTy::carrier(buffer.dtype), code);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, scalar: Expr, ty: CTy, code: Code) {
+        if let Some(table) = self.f.memo.last_mut() {
+            table.insert(scalar, Val::scalar(ty, code));
+        }
+    }
+
+    /// An element of a word, widened to its carrier.
+    fn unpacked(&mut self, dtype: DType, word: Word, name: &str, element: u32) -> Result<Code, EmitError> {
+        let memory = CTy::memory(dtype);
+        let per_field = word.field.bytes() / memory.bytes();
+        let field = match word.fields {
+            1 => name.to_owned(),
+            _ => format!("{name}.{}", ["x", "y", "z", "w"][(element / per_field) as usize]),
+        };
+        let field = Code::primary(field);
+        if per_field == 1 {
+            return Ok(field);
+        }
+        let shift = element % per_field * 8 * memory.bytes();
+        let shifted = match shift {
+            0 => field,
+            _ => self.style().infix(">>", Prec::Shift, &field, &Code::primary(shift.to_string())),
+        };
+        let bits = self.cast(memory, &shifted);
+        if is_plain(dtype) { Ok(bits) } else { self.widened(dtype, &bits) }
+    }
+
+    /// The word of those elements.
+    fn packed(&mut self, dtype: DType, word: Word, codes: &[Code]) -> Result<String, EmitError> {
+        let memory = CTy::memory(dtype);
+        let per_field = (word.field.bytes() / memory.bytes()) as usize;
+        let mut fields = Vec::new();
+        for group in codes.chunks(per_field) {
+            if per_field == 1 {
+                fields.push(group[0].text.clone());
+                continue;
+            }
+            let mut field: Option<Code> = None;
+            for (element, code) in group.iter().enumerate() {
+                let bits = if is_plain(dtype) { code.clone() } else { self.bits(dtype, code)? };
+                let unsigned = CTy::unsigned(memory.bytes());
+                let wide = self.cast(word.field, &self.cast(unsigned, &bits));
+                let shift = Code::primary((element as u32 * 8 * memory.bytes()).to_string());
+                field = Some(match field {
+                    None => wide,
+                    Some(low) => {
+                        let high = self.style().infix("<<", Prec::Shift, &wide, &shift);
+                        self.style().infix("|", Prec::BitOr, &low, &high)
+                    }
+                });
+            }
+            fields.extend(field.map(|code| code.text));
+        }
+        Ok(match word.fields {
+            1 => fields.join(""),
+            _ => format!("{}({})", word.make, fields.join(", ")),
+        })
+    }
+
+    /// The `f32` (or bool) of an element as it stands in memory.
+    pub(super) fn widened(&mut self, dtype: DType, bits: &Code) -> Result<Code, EmitError> {
+        if dtype == DType::Bool {
+            return Ok(self.style().infix("!=", Prec::Equality, bits, &Code::primary("0")));
+        }
+        Ok(Code::call(&self.defs.helper(Helper::Widen(dtype))?, &[bits]))
+    }
+
+    /// An element as it stands in memory.
+    pub(super) fn bits(&mut self, dtype: DType, code: &Code) -> Result<Code, EmitError> {
+        if !is_storage_float(dtype) {
+            return Ok(code.clone());
+        }
+        Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[code]))
+    }
+
+    /// Names the sums of `f32` vectors, two lanes at a time.
+    fn add_pairs(&mut self, value: &Expr) -> Result<(), EmitError> {
+        let mut sums = Vec::new();
+        unconditional(value, &mut |e| {
+            let is_sum = matches!(e.node(), Node::Binary(BinaryOp::Add, ..));
+            if is_sum && e.dtype() == DType::F32 && e.lanes() % 2 == 0 && !sums.contains(e) {
+                sums.push(e.clone());
+            }
+        });
+        // Operands first.
+        for sum in sums.into_iter().rev() {
+            let Node::Binary(_, a, b) = sum.node() else { continue };
+            let name = self.defs.helper(Helper::AddPair)?;
+            for lane in (0..sum.lanes()).step_by(2) {
+                let pair = |walker: &mut Self, of: &Expr| -> Result<String, EmitError> {
+                    let (x, y) = (walker.lane(of, lane), walker.lane(of, lane + 1));
+                    Ok(format!("make_float2({}, {})", walker.code(&x)?.text, walker.code(&y)?.text))
+                };
+                let (x, y) = (pair(self, a)?, pair(self, b)?);
+                let result = self.namer.fresh("pair");
+                self.f.lines.statement(&format!("float2 {result} = {name}({x}, {y})"));
+                for (half, field) in ["x", "y"].into_iter().enumerate() {
+                    let scalar = self.lane(&sum, lane + half as u32);
+                    self.remember(scalar, CTy::F32, Code::primary(format!("{result}.{field}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The vector parts of an expression that are evaluated whatever happens, outermost first.
+fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
+    if expr.lanes() == 1 {
+        return;
+    }
+    found(expr);
+    match expr.node() {
+        Node::IfThenElse(..) | Node::Let(..) => {}
+        Node::Load(..) => {}
+        _ => expr.children().into_iter().for_each(|child| unconditional(child, found)),
+    }
+}

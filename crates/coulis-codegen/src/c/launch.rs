@@ -1,0 +1,353 @@
+//! Modules: the launches of a kernel as functions, and what the host passes to them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use coulis_ir::device::{HostProgram, Launch, host_program};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::{
+    Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,
+};
+
+use crate::c::code::{Code, Lines};
+use crate::c::deps::captures;
+use crate::c::names::{Namer, sanitised};
+use crate::c::types::CTy;
+use crate::c::value::Val;
+use crate::c::{Frame, Pointer, Walker, buffer_param, index};
+use crate::dialect::GpuDialect;
+use crate::{Dialect, EmitError, KernelArg, KernelLaunch, Module, Options, Temporary};
+
+/// Every array in memory that is sized at launch begins at a multiple of so many bytes.
+const DYNAMIC_ALIGN: i64 = 16;
+
+/// The blocks' and threads' positions, in the order of a launch.
+const BLOCKS: [ThreadTag; 3] = [ThreadTag::BlockX, ThreadTag::BlockY, ThreadTag::BlockZ];
+const THREADS: [ThreadTag; 3] = [ThreadTag::ThreadX, ThreadTag::ThreadY, ThreadTag::ThreadZ];
+
+/// Emits a Flat kernel of launches.
+pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, EmitError> {
+    let program = host_program(kernel)?;
+    let options = Options { vector_bytes: 16 };
+    let mut walker = Walker::new(kernel, dialect, options, Namer::new(dialect.reserved()));
+    let gpu = walker.gpu("launches; it gives functions for a CPU")?;
+    for size in kernel.param_buffers().flat_map(|b| &b.shape) {
+        if size.lanes() == 1 && size.dtype().is_int() {
+            let zero = Expr::int_of(0, size.dtype());
+            walker.facts.assume(&size.clone().ge(zero));
+        }
+    }
+    let mut host = HashMap::new();
+    for (var, value) in &program.lets {
+        let value = substitute_expr(value, &host);
+        host.insert(var.clone(), value);
+    }
+    let mut names = Namer::new(dialect.reserved());
+    let entries: Vec<String> = program
+        .launches
+        .iter()
+        .map(|_| names.fresh(&format!("{}_kernel", sanitised(&kernel.name))))
+        .collect();
+    let mut kernels = Vec::new();
+    let mut functions = String::new();
+    for (launch, entry) in program.launches.iter().zip(&entries) {
+        walker.namer = Namer::new(dialect.reserved());
+        entries.iter().for_each(|name| drop(walker.namer.fresh(name)));
+        let facts = walker.facts.clone();
+        let (text, written) = walker.launch(gpu, launch, entry, &program, &host)?;
+        walker.facts = facts;
+        if !functions.is_empty() {
+            functions.push('\n');
+        }
+        functions.push_str(&text);
+        kernels.push(written);
+    }
+    let body = std::mem::take(&mut walker.defs.text) + &functions;
+    let text = gpu.prelude(&body) + &body;
+    let zeroed = zeroed(&kernel.body);
+    let temporaries = program
+        .temporaries
+        .iter()
+        .map(|buffer| Temporary {
+            buffer: buffer.clone(),
+            bytes: bytes_of(buffer, &host),
+            zeroed: zeroed.contains(&buffer.data.id()),
+        })
+        .collect();
+    let alignment =
+        |b: &Buffer| walker.alignments.get(&b.data.id()).copied().unwrap_or(1).max(b.dtype.bytes() as u32);
+    let alignments = kernel.param_buffers().map(alignment).collect();
+    Ok(Module { text, kernels, temporaries, alignments, fits_i32: Vec::new(), wide: None })
+}
+
+/// Allocations under a remark that they begin as zeros.
+fn zeroed(body: &Stmt) -> BTreeSet<VarId> {
+    let mut found = BTreeSet::new();
+    for_each_stmt(body, &mut |s| {
+        if let Stmt::Annotate { key, value, body, .. } = s
+            && key == "zeroed"
+            && *value != Attr::Bool(false)
+        {
+            let mut at = &**body;
+            while let Stmt::Annotate { body, .. } = at {
+                at = body;
+            }
+            if let Stmt::Allocate { buffer, .. } = at {
+                found.insert(buffer.data.id());
+            }
+        }
+    });
+    found
+}
+
+/// The size of a buffer, over variables that arguments bind.
+fn bytes_of(buffer: &Buffer, host: &HashMap<Var, Expr>) -> Expr {
+    let size = Expr::int_of(buffer.dtype.bytes() as i128, DType::I64);
+    let bytes = buffer.shape.iter().fold(size, |n, extent| n * extent.clone().cast(DType::I64));
+    index::fold(&substitute_expr(&bytes, host))
+}
+
+/// A parameter of a kernel.
+enum Source {
+    Memory { data: VarId, dtype: DType, arg: KernelArg },
+    Number { var: Var, arg: KernelArg },
+}
+
+impl Walker<'_> {
+    fn launch(
+        &mut self,
+        gpu: &dyn GpuDialect,
+        launch: &Launch,
+        entry: &str,
+        program: &HostProgram,
+        host: &HashMap<Var, Expr>,
+    ) -> Result<(String, KernelLaunch), EmitError> {
+        self.f = Frame { lines: Lines::in_function(self.style().indent), ..Frame::default() };
+        let mut positions = Vec::new();
+        for (tags, slots) in [(BLOCKS, &launch.grid), (THREADS, &launch.block)] {
+            for (tag, (var, extent)) in tags.into_iter().zip(slots) {
+                let Some(var) = var else { continue };
+                let ty = CTy::carrier(var.dtype());
+                self.f.vars.insert(var.id(), Val::scalar(ty, gpu.thread_index(tag, ty)));
+                self.facts.bind(var, &Expr::int_of(0, extent.dtype()), extent);
+                positions.push(var.id());
+            }
+        }
+        let sources = self.sources(launch, program, host, &positions)?;
+        let shared_by_threads = communicating(&launch.body);
+        let mut parameters = Vec::new();
+        let mut args = Vec::new();
+        for (hint, source) in sources {
+            let name = self.namer.fresh(&hint);
+            match source {
+                Source::Memory { data, dtype, arg } => {
+                    let element = self.dialect.type_name(CTy::memory(dtype));
+                    parameters.push(gpu.pointer(element, &name, !shared_by_threads.contains(&data)));
+                    self.f.pointers.insert(data, Pointer { name, dtype });
+                    args.push(arg);
+                }
+                Source::Number { var, arg } => {
+                    let ty = CTy::carrier(var.dtype());
+                    parameters.push(format!("{} {name}", self.dialect.type_name(ty)));
+                    self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name)));
+                    args.push(arg);
+                }
+            }
+        }
+        self.block(&launch.body)?;
+        let dynamic = std::mem::take(&mut self.f.dynamic);
+        let mut text = gpu.kernel_head(entry, launch.n_threads(), &parameters);
+        text.push_str(" {\n");
+        if !dynamic.is_empty() {
+            let mut first = Lines::in_function(self.style().indent);
+            first.statement(gpu.dynamic_shared().0);
+            text.push_str(&first.into_text());
+        }
+        text.push_str(&std::mem::take(&mut self.f.lines).into_text());
+        text.push_str("}\n");
+        let extents = |slots: &[(Option<Var>, Expr); 3]| {
+            [0, 1, 2].map(|axis: usize| index::fold(&substitute_expr(&slots[axis].1, host)))
+        };
+        let written = KernelLaunch {
+            name: entry.to_owned(),
+            grid: extents(&launch.grid),
+            block: extents(&launch.block),
+            args,
+            dynamic_shared_bytes: index::fold(&substitute_expr(&dynamic_bytes(&dynamic), host)),
+        };
+        Ok((text, written))
+    }
+
+    /// What the body uses from outside: pointers first, then numbers, each by name; equal names in order of first use.
+    fn sources(
+        &self,
+        launch: &Launch,
+        program: &HostProgram,
+        host: &HashMap<Var, Expr>,
+        positions: &[VarId],
+    ) -> Result<Vec<(String, Source)>, EmitError> {
+        let used = captures(&launch.body, &Var::new("", DType::I64));
+        let mut pointers = Vec::new();
+        for data in used.data {
+            let mut params = self.kernel.params.iter().filter_map(buffer_param).enumerate();
+            if let Some((position, (handle, buffer))) = params.find(|(_, (_, b))| b.data.id() == data) {
+                let arg = KernelArg::Parameter(position);
+                let source = Source::Memory { data, dtype: buffer.dtype, arg };
+                pointers.push((Kernel::argument_name(handle).to_owned(), source));
+                continue;
+            }
+            let temporary = program.temporaries.iter().position(|b| b.data.id() == data);
+            let Some(position) = temporary else { continue };
+            let buffer = &program.temporaries[position];
+            let source = Source::Memory { data, dtype: buffer.dtype, arg: KernelArg::Temporary(position) };
+            pointers.push((buffer.name.clone(), source));
+        }
+        let mut vars: Vec<Var> = used.vars.into_iter().filter(|v| !positions.contains(&v.id())).collect();
+        for (_, extent) in launch.grid.iter().chain(&launch.block) {
+            for_each_expr(extent, &mut |e| {
+                if let Node::Var(var) = e.node()
+                    && !vars.contains(var)
+                {
+                    vars.push(var.clone());
+                }
+            });
+        }
+        let mut numbers = Vec::new();
+        for var in vars {
+            let known = host.contains_key(&var) || self.is_bound_by_arguments(&var);
+            if !known {
+                return Err(EmitError::Unbound { name: var.name().to_owned() });
+            }
+            let value = host.get(&var).cloned().unwrap_or_else(|| var.expr());
+            let arg = KernelArg::Scalar { value, dtype: var.dtype() };
+            numbers.push((var.name().to_owned(), Source::Number { var, arg }));
+        }
+        pointers.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        numbers.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        Ok(pointers.into_iter().chain(numbers).collect())
+    }
+
+    fn is_bound_by_arguments(&self, var: &Var) -> bool {
+        let mut found = false;
+        let mut look = |expr: &Expr| for_each_expr(expr, &mut |e| found |= e.as_var() == Some(var));
+        for param in &self.kernel.params {
+            match param {
+                Param::Scalar(scalar) => look(&scalar.expr()),
+                Param::Buffer { buffer, .. } => {
+                    buffer
+                        .shape
+                        .iter()
+                        .chain(&buffer.strides)
+                        .chain([&buffer.elem_offset])
+                        .for_each(&mut look);
+                }
+            }
+        }
+        found
+    }
+
+    /// The declaration of memory inside a launch.
+    pub(super) fn allocate_on_device(
+        &mut self,
+        gpu: &dyn GpuDialect,
+        buffer: &Buffer,
+        body: &Stmt,
+    ) -> Result<(), EmitError> {
+        let length = buffer.shape.iter().try_fold(1i64, |n, e| n.checked_mul(index::constant(e)?.max(0)));
+        let element = self.dialect.type_name(CTy::memory(buffer.dtype));
+        let name = self.namer.fresh(&buffer.name);
+        let of_constant_size = || {
+            let length = length.map(|n| n.max(1) as u64);
+            length.ok_or_else(|| {
+                self.unsupported(format!("array `{}` of a size that is not constant", buffer.name))
+            })
+        };
+        match buffer.scope {
+            MemScope::Local => {
+                let array = self.dialect.local_array(element, &name, of_constant_size()?);
+                self.f.lines.statement(&array);
+            }
+            MemScope::Shared => {
+                let align = if has_vectors(body, buffer.data.id()) { DYNAMIC_ALIGN as u32 } else { 1 };
+                let array = gpu.shared_array(element, &name, of_constant_size()?, align);
+                self.f.lines.statement(&array);
+            }
+            MemScope::SharedDyn => {
+                let offset = dynamic_bytes(&self.f.dynamic);
+                let offset = self.place(&index::fold(&offset))?;
+                let memory = gpu.dynamic_shared().1;
+                let start = match offset.text.as_str() {
+                    "(int64_t)0" | "0" => memory.to_owned(),
+                    text => format!("({memory} + {text})"),
+                };
+                self.f.lines.statement(&format!("{element}* {name} = ({element}*){start}"));
+                self.f.dynamic.push(buffer.clone());
+            }
+            MemScope::Global | MemScope::Warp => {
+                let what =
+                    format!("`{}` memory inside a launch (buffer `{}`)", buffer.scope.name(), buffer.name);
+                return Err(self.unsupported(what));
+            }
+        }
+        self.f.pointers.insert(buffer.data.id(), Pointer { name, dtype: buffer.dtype });
+        self.forget_memory(buffer.data.id());
+        Ok(())
+    }
+}
+
+/// The bytes of those arrays one after another, each rounded up.
+fn dynamic_bytes(buffers: &[Buffer]) -> Expr {
+    let align = || Expr::int_of(i128::from(DYNAMIC_ALIGN), DType::I64);
+    buffers.iter().fold(Expr::int_of(0, DType::I64), |total, buffer| {
+        let up = bytes_of(buffer, &HashMap::new()) + Expr::int_of(i128::from(DYNAMIC_ALIGN - 1), DType::I64);
+        index::fold(&(total + up.floordiv(align()) * align()))
+    })
+}
+
+/// Whether the memory is accessed by vectors.
+fn has_vectors(body: &Stmt, data: VarId) -> bool {
+    let mut found = false;
+    for_each_stmt(body, &mut |s| {
+        if let Stmt::Store { buffer, indices, .. } = s {
+            found |= buffer.data.id() == data && indices.iter().any(|at| at.lanes() > 1);
+        }
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| {
+                found |=
+                    matches!(e.node(), Node::Load(buffer, _) if buffer.data.id() == data && e.lanes() > 1);
+            });
+        }
+    });
+    found
+}
+
+/// Memory by which threads of a launch tell each other something: atomics work on it, or it is both read and written
+/// in a body that has barriers or atoms.
+fn communicating(body: &Stmt) -> BTreeSet<VarId> {
+    let (mut read, mut written, mut atomic) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut meets = false;
+    for_each_stmt(body, &mut |s| {
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| {
+                if let Node::Load(buffer, _) = e.node() {
+                    read.insert(buffer.data.id());
+                }
+            });
+        }
+        match s {
+            Stmt::Store { buffer, .. } => {
+                written.insert(buffer.data.id());
+            }
+            Stmt::Atom(call) if call.atom != Atom::Prefetch => {
+                meets = true;
+                written.extend(call.dst.iter().map(|e| e.buffer.data.id()));
+                atomic.extend(call.memory.iter().map(|e| e.buffer.data.id()));
+            }
+            Stmt::Sync(_) => meets = true,
+            _ => {}
+        }
+    });
+    if meets {
+        atomic.extend(read.intersection(&written));
+    }
+    atomic
+}

@@ -1,0 +1,70 @@
+//! Arithmetic that stays within its type and arithmetic that may not; quotients that need no care.
+//!
+//! Indices, bounds of loops and conditions on them are shown to fit (or checked before a launch); what is computed
+//! from memory, and what is stored, wraps as the IR says. Where the compiler leaves sums beyond the range of a
+//! signed type undefined, the two are told apart here.
+
+use coulis_ir::{BinaryOp, Expr};
+
+use crate::EmitError;
+use crate::c::Walker;
+use crate::c::code::Code;
+use crate::c::style::Overflow;
+use crate::c::types::CTy;
+
+impl Walker<'_> {
+    /// The text of an index, a bound or a condition.
+    pub(super) fn place(&mut self, expr: &Expr) -> Result<Code, EmitError> {
+        self.f.places += 1;
+        let code = self.code(expr);
+        self.f.places -= 1;
+        code
+    }
+
+    /// The second operand of a comparison, or of an operation that may not evaluate it.
+    pub(super) fn lazily(&mut self, op: BinaryOp, expr: &Expr) -> Result<Code, EmitError> {
+        let lazy = u32::from(self.by_lanes() && matches!(op, BinaryOp::And | BinaryOp::Or));
+        self.f.inline += lazy;
+        let code = self.place(expr);
+        self.f.inline -= lazy;
+        code
+    }
+
+    /// A cast.
+    pub(super) fn cast(&self, ty: CTy, code: &Code) -> Code {
+        self.style().cast(self.dialect.type_name(ty), code)
+    }
+
+    /// Whether the value depends on memory.
+    pub(super) fn holds_data(&mut self, expr: &Expr) -> bool {
+        let deps = self.deps.of(expr);
+        !deps.reads.is_empty() || deps.vars.iter().any(|var| self.f.data_vars.contains(var))
+    }
+
+    /// Whether the operation may leave the range of its type and the compiler does not define what happens then.
+    pub(super) fn may_overflow(&mut self, op: BinaryOp, ty: CTy, expr: &Expr) -> bool {
+        let undefined = match op {
+            BinaryOp::Add | BinaryOp::Sub => matches!(ty, CTy::I32 | CTy::I64),
+            // 16-bit factors are multiplied as `int`.
+            BinaryOp::Mul => matches!(ty, CTy::I32 | CTy::I64 | CTy::U16),
+            BinaryOp::Shl => matches!(ty, CTy::I32 | CTy::I64),
+            _ => false,
+        };
+        if !undefined || self.style().overflow == Overflow::Wraps {
+            return false;
+        }
+        if self.f.places > 0 && !self.holds_data(expr) {
+            return false;
+        }
+        !matches!(self.facts.const_bounds(expr), (Some(_), Some(_)))
+    }
+
+    /// Whether the quotient of the machine is the floored one, and is defined: no negative operand, no zero divisor.
+    pub(super) fn is_natural_quotient(&self, a: &Expr, b: &Expr) -> bool {
+        if !self.by_lanes() || !a.dtype().is_int() {
+            return false;
+        }
+        let zero = || Expr::int_of(0, a.dtype());
+        self.facts.can_prove(&a.clone().ge(zero())) && self.facts.can_prove(&b.clone().gt(zero()))
+    }
+}

@@ -1,0 +1,495 @@
+//! CUDA without headers, for NVRTC and nvcc, in the spelling of seed 003.
+//!
+//! Types of 8 and 16 bits that C++ lacks are unsigned integers in memory. Text is compiled with [`COMPILER_OPTIONS`]:
+//! no contraction of products and sums, no flush of subnormals, IEEE division and root, so that results are those of
+//! the executor. What differs between architectures stands behind `__CUDA_ARCH__`: one text serves all of them.
+//! A launch has no status, so an integer divided by zero gives 0. Source: CUDA C++ Programming Guide; PTX ISA.
+
+mod atomic;
+mod math;
+mod memory;
+
+use std::fmt::Write as _;
+
+use coulis_ir::{Atom, BinaryOp, DType, SyncKind, ThreadTag};
+
+use crate::EmitError;
+use crate::c::code::{Code, Prec};
+use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::plain;
+use crate::c::style::{Overflow, Parentheses, Style, Vectors};
+use crate::c::types::{CTy, VTy};
+use crate::dialect::{Dialect, GpuDialect, Machine, Word};
+
+/// What the compiler of the text has to be told, beside the architecture.
+pub const COMPILER_OPTIONS: &[&str] =
+    &["--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"];
+
+/// The dialect.
+pub struct Cuda;
+
+const STYLE: Style = Style {
+    parentheses: Parentheses::Everywhere,
+    indent: "  ",
+    constant: "",
+    long: 2000,
+    vectors: Vectors::Lanes,
+    overflow: Overflow::Undefined,
+};
+
+/// How helpers begin.
+const FN: &str = "static __device__ __forceinline__";
+
+/// Names that functions use and C++ lacks, in the seed's spelling.
+const DEFINES: &[(&str, &str)] = &[
+    ("uint", "unsigned int"),
+    ("uchar", "unsigned char"),
+    ("ushort", "unsigned short"),
+    ("int64_t", "long long"),
+    ("uint64_t", "unsigned long long"),
+];
+
+/// Names that helpers use.
+const TYPEDEFS: &[(&str, &str)] = &[
+    ("b8", "bool"),
+    ("i8", "signed char"),
+    ("i16", "short"),
+    ("i32", "int"),
+    ("i64", "long long"),
+    ("u8", "unsigned char"),
+    ("u16", "unsigned short"),
+    ("u32", "unsigned int"),
+    ("u64", "unsigned long long"),
+    ("f32", "float"),
+    ("f64", "double"),
+];
+
+const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "class",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "constexpr",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "uint",
+    "uchar",
+    "ushort",
+    "int64_t",
+    "uint64_t",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "dim3",
+    "uint2",
+    "uint4",
+    "int2",
+    "int4",
+    "float2",
+    "float4",
+    "double2",
+    "longlong2",
+    "ulonglong2",
+    "make_uint2",
+    "make_uint4",
+    "make_int2",
+    "make_int4",
+    "make_float2",
+    "make_float4",
+    "make_double2",
+    "make_longlong2",
+    "make_ulonglong2",
+    "atomicAdd",
+    "atomicMin",
+    "atomicMax",
+    "atomicExch",
+    "atomicCAS",
+    "NULL",
+    "linux",
+    "unix",
+    "main",
+];
+
+impl Dialect for Cuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        RESERVED
+    }
+
+    fn style(&self) -> &'static Style {
+        &STYLE
+    }
+
+    fn type_name(&self, ty: CTy) -> &'static str {
+        match ty {
+            CTy::Bool => "bool",
+            CTy::I8 => "signed char",
+            CTy::I16 => "short",
+            CTy::I32 => "int",
+            CTy::I64 => "int64_t",
+            CTy::U8 => "uchar",
+            CTy::U16 => "ushort",
+            CTy::U32 => "uint",
+            CTy::U64 => "uint64_t",
+            CTy::F32 => "float",
+            CTy::F64 => "double",
+            CTy::M8 | CTy::M16 | CTy::M32 | CTy::M64 => ty.name(),
+        }
+    }
+
+    fn function(&self) -> &'static str {
+        FN
+    }
+
+    fn int_literal(&self, value: i128, dtype: DType) -> Code {
+        let ty = self.type_name(CTy::carrier(dtype));
+        let unary = |text: String| Code { text, prec: Prec::Unary };
+        match dtype {
+            DType::Bool => Code::primary(if value == 0 { "false" } else { "true" }),
+            DType::I32 if value == i128::from(i32::MIN) => Code::primary("(-2147483647 - 1)"),
+            DType::I32 if value >= 0 => Code::primary(value.to_string()),
+            DType::I32 => unary(value.to_string()),
+            DType::I64 if value == i128::from(i64::MIN) => Code::primary("(-9223372036854775807 - 1)"),
+            DType::U64 if value > i128::from(i64::MAX) => unary(format!("({ty}){value}ull")),
+            _ => unary(format!("({ty}){value}")),
+        }
+    }
+
+    fn float_literal(&self, value: f64, ty: CTy) -> Code {
+        if !value.is_finite() {
+            return Code::primary(special(value, ty));
+        }
+        let suffix = if ty == CTy::F32 { "f" } else { "" };
+        let text = scientific(value, ty == CTy::F32) + suffix;
+        let prec = if value.is_sign_negative() { Prec::Unary } else { Prec::Primary };
+        Code { text, prec }
+    }
+
+    fn reinterpret(&self, value: &str, from: VTy, to: VTy) -> String {
+        let function = match (from.ty, to.ty) {
+            (CTy::F32, CTy::I32) => "__float_as_int",
+            (CTy::I32, CTy::F32) => "__int_as_float",
+            (CTy::F64, _) => "__double_as_longlong",
+            _ => "__longlong_as_double",
+        };
+        format!("{function}({value})")
+    }
+
+    fn helper(&self, helper: Helper, needs: &mut dyn Needs) -> Result<String, EmitError> {
+        let unsupported = || EmitError::Unsupported { dialect: "cuda", what: format!("`{}`", helper.name()) };
+        match helper {
+            Helper::Min(ty) if ty.lanes == 0 => Ok(plain::extremum(helper, Comparison::Lt, ty.ty, needs)),
+            Helper::Max(ty) if ty.lanes == 0 => Ok(plain::extremum(helper, Comparison::Gt, ty.ty, needs)),
+            Helper::Divide(division, ty) if ty.lanes == 0 => plain::divide(division, ty.ty, needs),
+            Helper::Saturate(from, to) if from.lanes == 0 => Ok(plain::saturate(from.ty, to, needs)),
+            Helper::Odd(from) if from.lanes == 0 => Ok(plain::odd(from.ty, needs)),
+            Helper::Round(ty, dtype) if ty.lanes == 0 => memory::round(dtype, needs),
+            Helper::Math(intrinsic, ty) if ty.lanes == 0 => math::define(intrinsic, ty, needs),
+            Helper::Widen(dtype) => memory::widen(dtype, needs),
+            Helper::Narrow(dtype) => memory::narrow(dtype),
+            Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
+            Helper::AddPair => Ok(ADD_PAIR.to_owned()),
+            Helper::Atomic(atom, dtype) => atomic::loop_of(atom, dtype, needs).ok_or_else(unsupported),
+            Helper::Load(..)
+            | Helper::Store(..)
+            | Helper::Splat(_)
+            | Helper::Compare(..)
+            | Helper::Lane(_)
+            | Helper::Select(_)
+            | Helper::Min(_)
+            | Helper::Max(_)
+            | Helper::Piece(..)
+            | Helper::Concat(_)
+            | Helper::Zip(..)
+            | Helper::Unzip(..)
+            | Helper::Convert(..)
+            | Helper::Saturate(..)
+            | Helper::Round(..)
+            | Helper::Odd(_)
+            | Helper::Divide(..)
+            | Helper::Math(..)
+            | Helper::Alloc
+            | Helper::Free
+            | Helper::Fail => Err(unsupported()),
+        }
+    }
+
+    fn local_array(&self, element: &str, name: &str, length: u64) -> String {
+        format!("{element} {name}[{length}]")
+    }
+
+    fn prefetch(&self, address: &str) -> Option<String> {
+        Some(format!("asm volatile(\"prefetch.L2 [%0];\" : : \"l\"({address}))"))
+    }
+
+    fn machine(&self) -> Machine<'_> {
+        Machine::Gpu(self)
+    }
+}
+
+impl GpuDialect for Cuda {
+    fn prelude(&self, text: &str) -> String {
+        let words: std::collections::HashSet<&str> =
+            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        let mut prelude = String::new();
+        for (name, meaning) in DEFINES.iter().filter(|(name, _)| words.contains(name)) {
+            let _ = writeln!(prelude, "#define {name} {meaning}");
+        }
+        for (name, meaning) in TYPEDEFS.iter().filter(|(name, _)| words.contains(name)) {
+            let _ = writeln!(prelude, "typedef {meaning} {name};");
+        }
+        prelude
+    }
+
+    fn kernel_head(&self, name: &str, threads: Option<i128>, parameters: &[String]) -> String {
+        let bounds =
+            threads.filter(|n| *n > 1).map_or_else(String::new, |n| format!("__launch_bounds__({n}) "));
+        format!("extern \"C\" __global__ void {bounds}{name}({})", parameters.join(", "))
+    }
+
+    fn pointer(&self, element: &str, name: &str, alone: bool) -> String {
+        if alone { format!("{element}* __restrict__ {name}") } else { format!("{element}* {name}") }
+    }
+
+    fn thread_index(&self, tag: ThreadTag, ty: CTy) -> Code {
+        Code::primary(format!("(({}){})", self.type_name(ty), tag.name()))
+    }
+
+    fn shared_array(&self, element: &str, name: &str, length: u64, align: u32) -> String {
+        let align = if align > 1 { format!("__align__({align}) ") } else { String::new() };
+        format!("__shared__ {align}{element} {name}[{length}]")
+    }
+
+    fn dynamic_shared(&self) -> (&'static str, &'static str) {
+        ("extern __shared__ __align__(16) unsigned char cx_shared[]", "cx_shared")
+    }
+
+    fn barrier(&self, kind: SyncKind) -> Result<String, EmitError> {
+        let named =
+            |id: u32, threads: u32| format!("asm volatile(\"barrier.sync {id}, {threads};\" ::: \"memory\")");
+        Ok(match kind {
+            SyncKind::Cta => "__syncthreads()".to_owned(),
+            SyncKind::Warp => "__syncwarp()".to_owned(),
+            SyncKind::Warpgroup(id) => named(id, 128),
+            SyncKind::Named { id, threads } => named(id, threads),
+        })
+    }
+
+    fn atom(
+        &self,
+        atom: Atom,
+        dtype: DType,
+        address: Option<&Code>,
+        args: &[Code],
+        needs: &mut dyn Needs,
+    ) -> Result<Code, EmitError> {
+        atomic::spell(atom, dtype, address, args, needs)
+    }
+
+    fn word(&self, memory: CTy, lanes: u32) -> Option<Word> {
+        let bytes = memory.bytes() * lanes;
+        let (name, make, field, fields) = match (memory, bytes) {
+            (CTy::F32, 16) => ("float4", "make_float4", CTy::F32, 4),
+            (CTy::F32, 8) => ("float2", "make_float2", CTy::F32, 2),
+            (CTy::I32, 16) => ("int4", "make_int4", CTy::I32, 4),
+            (CTy::I32, 8) => ("int2", "make_int2", CTy::I32, 2),
+            (CTy::F64, 16) => ("double2", "make_double2", CTy::F64, 2),
+            (CTy::I64, 16) => ("longlong2", "make_longlong2", CTy::I64, 2),
+            (CTy::U64, 16) => ("ulonglong2", "make_ulonglong2", CTy::U64, 2),
+            (_, 16) => ("uint4", "make_uint4", CTy::U32, 4),
+            (_, 8) => ("uint2", "make_uint2", CTy::U32, 2),
+            (_, 4) => ("uint", "", CTy::U32, 1),
+            _ => return None,
+        };
+        (field.bytes() <= bytes && memory.bytes() <= field.bytes()).then_some(Word {
+            name,
+            make,
+            field,
+            fields,
+        })
+    }
+}
+
+/// An infinity or NaN, by its bits.
+fn special(value: f64, ty: CTy) -> String {
+    if ty == CTy::F32 {
+        let bits = if value.is_nan() { f32::NAN } else { value as f32 }.to_bits();
+        format!("__uint_as_float({bits:#x}u)")
+    } else {
+        let bits = if value.is_nan() { f64::NAN } else { value }.to_bits();
+        let sign = if bits >> 63 == 1 { "-" } else { "" };
+        format!("{sign}__longlong_as_double({:#x}ll)", bits & (u64::MAX >> 1))
+    }
+}
+
+/// As C prints it, with 6 decimals or with as many as tell the value from its neighbours.
+fn scientific(value: f64, single: bool) -> String {
+    for decimals in 6..=16 {
+        let text = format!("{value:.decimals$e}");
+        let exact = if single {
+            text.parse::<f32>().is_ok_and(|read| read.to_bits() == (value as f32).to_bits())
+        } else {
+            text.parse::<f64>().is_ok_and(|read| read.to_bits() == value.to_bits())
+        };
+        if exact || decimals == 16 {
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            let exponent: i32 = exponent.parse().unwrap_or(0);
+            let sign = if exponent < 0 { '-' } else { '+' };
+            return format!("{mantissa}e{sign}{:02}", exponent.abs());
+        }
+    }
+    value.to_string()
+}
+
+/// An operation by way of unsigned types.
+fn wrap(op: BinaryOp, ty: CTy) -> Option<String> {
+    let symbol = match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Shl => "<<",
+        _ => return None,
+    };
+    let (name, value) = (Helper::Wrap(op, ty).name(), ty.name());
+    let unsigned = CTy::unsigned(ty.bytes().max(4)).name();
+    let second = if op == BinaryOp::Shl { "b".to_owned() } else { format!("({unsigned})b") };
+    Some(format!(
+        "{FN} {value} {name}({value} a, {value} b) {{ return ({value})(({unsigned})a {symbol} {second}); }}\n"
+    ))
+}
+
+/// One instruction from `sm_100` on; the rounding is that of two sums.
+const ADD_PAIR: &str = "\
+static __device__ __forceinline__ float2 cx_add_f32x2(float2 a, float2 b)
+{
+#if __CUDA_ARCH__ >= 1000
+    unsigned long long x, y;
+    asm(\"mov.b64 %0, {%1, %2};\" : \"=l\"(x) : \"f\"(a.x), \"f\"(a.y));
+    asm(\"mov.b64 %0, {%1, %2};\" : \"=l\"(y) : \"f\"(b.x), \"f\"(b.y));
+    asm(\"add.rn.f32x2 %0, %0, %1;\" : \"+l\"(x) : \"l\"(y));
+    asm(\"mov.b64 {%0, %1}, %2;\" : \"=f\"(a.x), \"=f\"(a.y) : \"l\"(x));
+    return a;
+#else
+    return make_float2(a.x + b.x, a.y + b.y);
+#endif
+}
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_have_six_decimals_or_as_many_as_they_need() {
+        for (value, ty, want) in [
+            (0.0, CTy::F32, "0.000000e+00f"),
+            (-1.5, CTy::F32, "-1.500000e+00f"),
+            (f64::from(1.0f32 / 3.0), CTy::F32, "3.3333334e-01f"),
+            (std::f64::consts::PI, CTy::F64, "3.141592653589793e+00"),
+            (1e300, CTy::F64, "1.000000e+300"),
+            (f64::INFINITY, CTy::F32, "__uint_as_float(0x7f800000u)"),
+            (f64::NEG_INFINITY, CTy::F64, "-__longlong_as_double(0x7ff0000000000000ll)"),
+        ] {
+            assert_eq!(Cuda.float_literal(value, ty).text, want);
+        }
+    }
+
+    #[test]
+    fn every_literal_of_f32_reads_back() {
+        for step in 0..20_000u32 {
+            let value = f32::from_bits(step.wrapping_mul(214_013).wrapping_add(2_531_011));
+            if value.is_finite() {
+                let text = Cuda.float_literal(f64::from(value), CTy::F32).text;
+                assert_eq!(
+                    text.trim_end_matches('f').parse::<f32>().unwrap().to_bits(),
+                    value.to_bits(),
+                    "{text}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Functions of numbers. exp and log are coulis' own; roots, roundings and fused operations are exact on the machine;
+//! the others are CUDA's functions of `double`, rounded to the type.
+
+use coulis_ir::Intrinsic;
+
+use super::FN;
+use crate::EmitError;
+use crate::c::elementary::{exp, log, one};
+use crate::c::helper::{Helper, Needs};
+use crate::c::types::{CTy, VTy};
+use crate::dialect::Dialect as _;
+
+/// The definition of `intrinsic` on scalars of type `ty`.
+pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (name, value) = (Helper::Math(intrinsic, ty).name(), ty.name());
+    let unsupported = || EmitError::Unsupported {
+        dialect: "cuda",
+        what: format!("`{}` of {}", intrinsic.name(), ty.name()),
+    };
+    let single = ty.ty == CTy::F32;
+    let unary = |body: String| Ok(format!("{FN} {value} {name}({value} a) {{ return {body}; }}\n"));
+    let predicate = |body: String| Ok(format!("{FN} b8 {name}({value} a) {{ return {body}; }}\n"));
+    let unsigned = CTy::unsigned(ty.ty.bytes().max(4)).name();
+    if !ty.ty.is_float() {
+        return match intrinsic {
+            Intrinsic::Abs => unary(format!("a < 0 ? ({value})(0 - ({unsigned})a) : a")),
+            Intrinsic::Popcount => {
+                let exact = CTy::unsigned(ty.ty.bytes()).name();
+                unary(format!("({value})__popcll((unsigned long long)({exact})a)"))
+            }
+            Intrinsic::Fma => Ok(format!(
+                "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return ({value})(({unsigned})a * ({unsigned})b + ({unsigned})c); }}\n"
+            )),
+            _ => Err(unsupported()),
+        };
+    }
+    let exact = |one: &str, two: &str| unary(format!("{}(a)", if single { one } else { two }));
+    let by_double = |function: &str| unary(format!("({value}){function}((f64)a)"));
+    match intrinsic {
+        Intrinsic::Exp => exp(ty, needs),
+        Intrinsic::Log => log(ty, needs),
+        Intrinsic::Sigmoid => {
+            let exp = needs.helper(Helper::Math(Intrinsic::Exp, ty))?;
+            unary(format!("{one} / ({one} + {exp}(-a))", one = one(ty)))
+        }
+        Intrinsic::Sqrt => exact("__fsqrt_rn", "__dsqrt_rn"),
+        Intrinsic::Rsqrt => {
+            unary(format!("{} / {}(a)", one(ty), if single { "__fsqrt_rn" } else { "__dsqrt_rn" }))
+        }
+        Intrinsic::Abs => exact("fabsf", "fabs"),
+        Intrinsic::Floor => exact("floorf", "floor"),
+        Intrinsic::Ceil => exact("ceilf", "ceil"),
+        Intrinsic::Round => exact("roundf", "round"),
+        Intrinsic::Trunc => exact("truncf", "trunc"),
+        Intrinsic::Nearbyint => exact("rintf", "rint"),
+        Intrinsic::Exp2 => by_double("exp2"),
+        Intrinsic::Log2 => by_double("log2"),
+        Intrinsic::Tanh => by_double("tanh"),
+        Intrinsic::Erf => by_double("erf"),
+        Intrinsic::Sin => by_double("sin"),
+        Intrinsic::Cos => by_double("cos"),
+        Intrinsic::Pow | Intrinsic::Fmod => Ok(format!(
+            "{FN} {value} {name}({value} a, {value} b) {{ return ({value}){}((f64)a, (f64)b); }}\n",
+            intrinsic.name()
+        )),
+        Intrinsic::Fma => Ok(format!(
+            "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return {}(a, b, c); }}\n",
+            if single { "__fmaf_rn" } else { "__fma_rn" }
+        )),
+        Intrinsic::IsNan => predicate("a != a".to_owned()),
+        Intrinsic::IsInf => {
+            let infinity = super::Cuda.float_literal(f64::INFINITY, ty.ty).text;
+            predicate(format!("a == {infinity} || a == -{infinity}"))
+        }
+        Intrinsic::IsFinite => predicate(format!("a - a == {}", if single { "0.0f" } else { "0.0" })),
+        Intrinsic::Popcount | Intrinsic::Likely => Err(unsupported()),
+    }
+}

@@ -1,0 +1,68 @@
+//! Whole CUDA texts of kernels in text form, frozen. `BLESS=1` writes them anew; read every line before you keep one.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use coulis_codegen::{EmitError, KernelArg, Module, dialect_named, emit_module};
+use coulis_ir::verify::verify;
+use coulis_script::parse_module;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/emit/cuda")
+}
+
+#[track_caller]
+fn emitted(text: &str) -> Result<Module, EmitError> {
+    let kernel = parse_module(text).unwrap_or_else(|error| panic!("{error}")).remove(0);
+    let checked = verify(kernel).unwrap_or_else(|faults| panic!("{faults}"));
+    emit_module(&checked, dialect_named("cuda").unwrap())
+}
+
+/// The text of each kernel in the folder is what stands beside it.
+#[test]
+fn every_kernel_of_the_folder_is_emitted_as_frozen() {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    files.sort();
+    assert!(!files.is_empty());
+    let mut differing = Vec::new();
+    for path in files {
+        let source = fs::read_to_string(&path).unwrap();
+        let module = emitted(&source).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(module.text, emitted(&source).unwrap().text, "the same input gives the same text");
+        let frozen = path.with_extension("cu");
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&frozen, &module.text).unwrap();
+        }
+        if fs::read_to_string(&frozen).unwrap_or_default() != module.text {
+            differing.push(format!("{}:\n{}", frozen.display(), module.text));
+        }
+    }
+    assert!(differing.is_empty(), "these differ; BLESS=1 writes\n{}", differing.join("\n"));
+}
+
+#[test]
+fn a_launch_lists_its_arguments_in_the_order_of_the_parameters() {
+    let source = fs::read_to_string(folder().join("row_sum_across_threads.py")).unwrap();
+    let module = emitted(&source).unwrap();
+    let [launch] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
+    let args: Vec<String> = launch
+        .args
+        .iter()
+        .map(|arg| match arg {
+            KernelArg::Parameter(position) => format!("parameter {position}"),
+            KernelArg::Temporary(position) => format!("temporary {position}"),
+            KernelArg::Scalar { value, dtype } => format!("{dtype} {}", value.as_var().unwrap().name()),
+        })
+        .collect();
+    let want =
+        ["parameter 0", "parameter 1", "int32 m", "int32 n", "int32 stride", "int32 stride", "int32 stride"];
+    assert_eq!(args, want);
+    assert_eq!(launch.block.each_ref().map(|e| e.as_int()), [Some(16), Some(32), Some(1)]);
+    assert!(launch.grid[0].as_int().is_none() && launch.grid[1].is_int(1));
+    assert!(launch.dynamic_shared_bytes.is_int(0));
+    assert_eq!(module.alignments, [4, 4]);
+}
