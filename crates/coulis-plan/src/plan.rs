@@ -5,7 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Step};
 use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
-use crate::strategy::{Decline, Facts, STRATEGIES, Sketch, Strategy};
+use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy};
 
 /// A strategy that was taken, with what it decided.
 pub struct Choice {
@@ -51,7 +51,7 @@ pub enum PlanError {
 pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
     let facts = Facts { spec, target };
     let mut declined = Vec::new();
-    for strategy in STRATEGIES {
+    for strategy in STRATEGIES.iter().filter(|s| s.machine == Machine::of(target)) {
         match (strategy.propose)(&facts) {
             Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
             Err(decline) => declined.push((*strategy, decline)),
@@ -82,9 +82,10 @@ pub fn choose_named(
     target: &Target,
     name: &str,
 ) -> Result<Result<(&'static Strategy, Sketch), Decline>, PlanError> {
-    let strategy = STRATEGIES.iter().find(|s| s.name == name).ok_or_else(|| PlanError::UnknownStrategy {
+    let legal = || STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
+    let strategy = legal().find(|s| s.name == name).ok_or_else(|| PlanError::UnknownStrategy {
         name: name.to_owned(),
-        legal: STRATEGIES.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+        legal: legal().map(|s| s.name).collect::<Vec<_>>().join(", "),
     })?;
     Ok((strategy.propose)(&Facts { spec, target }).map(|sketch| (*strategy, sketch)))
 }

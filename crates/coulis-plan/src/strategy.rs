@@ -1,4 +1,4 @@
-//! The catalogue of strategies: how a kind of problem is scheduled on the CPU.
+//! The catalogue of strategies: how a kind of problem is scheduled on a kind of machine.
 //!
 //! A strategy looks at the [`Facts`] of a call and either sketches what it would do or says which need is not met;
 //! the first of the slice that accepts is taken. It then writes the sketch as primitives of a schedule. Nothing here
@@ -11,6 +11,10 @@ use coulis_schedule::{Schedule, ScheduleError};
 use crate::program::{Spec, Statement};
 
 mod columns;
+mod gpu_columns;
+mod gpu_outputs;
+mod gpu_rows;
+mod gpu_steps;
 mod interleaved;
 mod rows;
 mod scalar;
@@ -18,19 +22,45 @@ mod short_rows;
 mod steps;
 
 /// Every strategy, in order of preference.
-pub static STRATEGIES: &[&Strategy] =
-    &[&short_rows::STRATEGY, &rows::STRATEGY, &columns::STRATEGY, &interleaved::STRATEGY, &scalar::STRATEGY];
+pub static STRATEGIES: &[&Strategy] = &[
+    &short_rows::STRATEGY,
+    &rows::STRATEGY,
+    &columns::STRATEGY,
+    &interleaved::STRATEGY,
+    &scalar::STRATEGY,
+    &gpu_rows::STRATEGY,
+    &gpu_columns::STRATEGY,
+    &gpu_outputs::STRATEGY,
+];
 
 /// A way to schedule a kind of problem.
 pub struct Strategy {
     /// Name in plans and explanations.
     pub name: &'static str,
+    /// The machines that it writes schedules for.
+    pub machine: Machine,
     /// One sentence: what it is for and how it walks.
     pub summary: &'static str,
     /// What it would do, or the need that is not met.
     pub propose: fn(&Facts) -> Result<Sketch, Decline>,
     /// The sketch as primitives.
     pub schedule: fn(&mut Schedule, &Statement, &Spec, &Sketch) -> Result<(), ScheduleError>,
+}
+
+/// What runs the iterations of outer loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// A few threads that run loops of vectors.
+    Loops,
+    /// Many threads in blocks.
+    Threads,
+}
+
+impl Machine {
+    /// That of a target.
+    pub fn of(target: &Target) -> Machine {
+        if target.has_threads() { Machine::Threads } else { Machine::Loops }
+    }
 }
 
 /// A need that is not met.
@@ -64,6 +94,10 @@ pub struct Sketch {
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
+    /// Threads that fold one output together, on machines with blocks of threads.
+    pub threads: i64,
+    /// Outputs that one block folds, on machines with blocks of threads.
+    pub rows: i64,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -150,6 +184,16 @@ impl Facts<'_> {
         if len >= 4 * chunks { chunks } else { 1 }
     }
 
+    /// Parts to split a fold of `len` steps into when there are `n_blocks` blocks without that: a power of two, so
+    /// that every multiprocessor has several blocks.
+    pub fn block_chunks(&self, n_blocks: i64, len: i64) -> i64 {
+        let wanted = i64::from(self.target.n_threads) / 256;
+        if n_blocks.saturating_mul(2) >= wanted {
+            return 1;
+        }
+        floor_pow2(ceil_div(wanted, n_blocks.max(1)).min(len).clamp(1, 1024))
+    }
+
     /// A sketch without vectors, threads or constants.
     pub fn plain(&self) -> Sketch {
         Sketch {
@@ -159,6 +203,8 @@ impl Facts<'_> {
             ahead: 0,
             tile: 1,
             chunks: 1,
+            threads: 1,
+            rows: 1,
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],

@@ -42,7 +42,8 @@ fn a_printed_plan_runs_again_to_the_same_bits() {
 #[test]
 fn the_calls_hold_every_strategy() {
     let names: Vec<&str> = CALLS.iter().map(|c| c.0).collect();
-    let all: Vec<&str> = coulis_plan::STRATEGIES.iter().map(|s| s.name).collect();
+    let of_loops = |s: &&&coulis_plan::Strategy| s.machine == coulis_plan::Machine::Loops;
+    let all: Vec<&str> = coulis_plan::STRATEGIES.iter().filter(of_loops).map(|s| s.name).collect();
     assert_eq!(names, all);
 }
 

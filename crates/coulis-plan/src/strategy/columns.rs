@@ -8,12 +8,13 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::steps::{ask_ahead, place, stage_of};
-use super::{Decline, Facts, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
     name: "columns",
+    machine: Machine::Loops,
     summary: "vectors along the innermost kept dimension; the states of a tile of outputs stay in cache",
     propose,
     schedule,

@@ -5,12 +5,13 @@
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::steps::{fold_by_vectors, place, site, stage_of};
-use super::{Decline, Facts, SHORT, Sketch, Strategy, floor_pow2};
+use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
     name: "interleaved",
+    machine: Machine::Loops,
     summary: "vectors along the reduced dimension at the stride of a few outputs side by side",
     propose,
     schedule,

@@ -6,12 +6,13 @@
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::steps::{fold_by_vectors, place, site, stage_of};
-use super::{Decline, Facts, Sketch, Strategy, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
     name: "rows",
+    machine: Machine::Loops,
     summary: "vectors along the innermost reduced dimension, several side by side; few outputs are split into chunks",
     propose,
     schedule,

@@ -3,12 +3,13 @@
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::steps::{place, site, stage_of};
-use super::{Decline, Facts, Sketch, Strategy};
+use super::{Decline, Facts, Machine, Sketch, Strategy};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
     name: "scalar",
+    machine: Machine::Loops,
     summary: "folds each output by itself, one element after another; accepts everything",
     propose,
     schedule,

@@ -7,12 +7,13 @@ use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::steps::{Site, place, stage_of};
-use super::{Decline, Facts, SHORT, Sketch, Strategy};
+use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
     name: "short_rows",
+    machine: Machine::Loops,
     summary: "one row a lane; the few elements of a row are written out one by one",
     propose,
     schedule,

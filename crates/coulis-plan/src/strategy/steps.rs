@@ -124,7 +124,7 @@ pub fn stage_of(s: &Schedule, tensor: &coulis_tensor::Tensor) -> Result<StageId,
 }
 
 /// The loop of `stage` that stands for a loop of the stage that it was factored from; those have equal names.
-fn same_axis(s: &Schedule, stage: StageId, axis: &IterVar) -> Result<IterVar, ScheduleError> {
+pub fn same_axis(s: &Schedule, stage: StageId, axis: &IterVar) -> Result<IterVar, ScheduleError> {
     let found = s.stage(stage)?.leaves().iter().find(|leaf| leaf.name() == axis.name()).cloned();
     Ok(found.unwrap_or_else(|| axis.clone()))
 }
