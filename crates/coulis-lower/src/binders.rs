@@ -33,7 +33,7 @@ fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
             let (new, inner) = rename(var);
             Stmt::let_(new, on(value), fresh(body, &inner))
         }
-        Stmt::Allocate { buffer, body } => Stmt::allocate(buffer.clone(), fresh(body, map)),
+        Stmt::Allocate { buffer, body } => allocate(buffer, fresh(body, map), map),
         Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
             node: node.clone(),
             key: key.clone(),
@@ -54,6 +54,24 @@ fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
         | Stmt::Atom(_)
         | Stmt::Sync(_) => substitute_stmt(stmt.clone(), map),
     }
+}
+
+/// The allocation with variables replaced in its extents. Where there are any it is memory of its own, since the
+/// extents of a buffer and of its views are part of what they are.
+fn allocate(buffer: &Buffer, body: Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+    let on = |shape: &[Expr]| shape.iter().map(|e| substitute_expr(e, map)).collect::<Vec<Expr>>();
+    if on(&buffer.shape) == buffer.shape {
+        return Stmt::allocate(buffer.clone(), body);
+    }
+    let new = buffer.derive(|b| (b.data, b.shape) = (b.data.fresh(), on(&b.shape)));
+    let mut views = HashMap::from([(buffer.id, new.clone())]);
+    let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
+        let view = views
+            .entry(b.id)
+            .or_insert_with(|| b.derive(|d| (d.data, d.shape) = (new.data.clone(), on(&d.shape))));
+        (view.clone(), index.clone())
+    });
+    Stmt::allocate(new, body)
 }
 
 /// The statement with every access to the memory `from.data` going through `edit(buffer, index)`, which gives the

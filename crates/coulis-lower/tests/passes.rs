@@ -77,7 +77,7 @@ fn small_allocations_are_aligned_to_their_size() {
 }
 
 #[test]
-fn a_likely_guard_cuts_its_loop_and_the_loop_inside() {
+fn te_p1_a_likely_guard_cuts_its_loop_and_the_loop_inside() {
     let (m, ko, ki) = (size("m"), var("ko"), var("ki"));
     let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
     let k = ko.expr() * int(16) + ki.expr();
@@ -356,7 +356,7 @@ fn a_pragma_unrolls_constant_loops_up_to_its_number_of_steps() {
 }
 
 #[test]
-fn branches_leave_loops_that_do_not_decide_them() {
+fn te_p7_branches_leave_loops_that_do_not_decide_them() {
     let (n, i, k) = (size("n"), var("i"), var("k"));
     let b = buffer("B", n.clone());
     let store = Stmt::store(&b, vec![i.expr()], float(0.0));
@@ -454,7 +454,7 @@ fn statements_without_effect_disappear() {
 }
 
 #[test]
-fn a_larger_common_part_is_named_by_a_smaller_one() {
+fn te_p8_a_larger_common_part_is_named_by_a_smaller_one() {
     let (i, j) = (var("i"), var("j"));
     let b = buffer("B", 4);
     let small = i.expr() * int(8);

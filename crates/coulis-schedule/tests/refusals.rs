@@ -45,7 +45,7 @@ fn refused<T: std::fmt::Debug>(
 }
 
 #[test]
-fn factors_below_one() {
+fn te_fault_c7_factors_below_one() {
     let Fixture { mut s, b, k, .. } = fixture();
     for (by, want) in [
         (Split::Factor(0), "split of `k` takes a factor of at least 1, got 0"),
@@ -78,7 +78,7 @@ fn axes_that_are_gone_or_of_another_stage() {
 }
 
 #[test]
-fn threads_and_lanes_on_reduce_axes() {
+fn te_fault_c8_threads_and_lanes_on_reduce_axes() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     let want = "parallel takes a data axis of `B`, and `k` is a reduce axis; legal are `i`";
     refused(&mut s, |s| s.parallel(&b, &k), want);
@@ -93,7 +93,7 @@ fn threads_and_lanes_on_reduce_axes() {
 }
 
 #[test]
-fn fuse_of_anything_but_neighbours() {
+fn te_c3_fuse_of_anything_but_neighbours() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     let (ko, ki) = s.split(&b, &k, Split::Factor(4)).expect("k splits");
     let want = "fuse takes neighbours in loop order, and `k_inner` does not follow `i` in `B`; the order is `i`, `k_outer`, `k_inner`";
@@ -117,7 +117,7 @@ fn loops_that_are_marked_already() {
 }
 
 #[test]
-fn a_loop_outside_of_what_its_extent_needs() {
+fn te_fault_c9_a_loop_outside_of_what_its_extent_needs() {
     let n = var("n").expr();
     let a = placeholder(&[n.clone(), n.clone()], DType::F32, "A").expect("a tensor");
     let b = compute(from_ref(&n), "B", |i| {
@@ -161,7 +161,7 @@ fn outputs_stay_at_the_root() {
 }
 
 #[test]
-fn attaching_where_nobody_reads() {
+fn te_c9_attaching_where_nobody_reads() {
     let Fixture { mut s, b, c, i, .. } = fixture();
     let want = "compute_at: `B` is itself computed inside `B`";
     refused(&mut s, |s| s.compute_at(&b, &b, &i), want);
@@ -228,7 +228,7 @@ fn factoring_what_cannot_be_factored() {
 }
 
 #[test]
-fn factoring_a_reducer_without_the_laws() {
+fn te_fault_c12_factoring_a_reducer_without_the_laws() {
     let n = var("n").expr();
     let a = placeholder(from_ref(&n), DType::F32, "A").expect("a tensor");
     let minus = comm_reducer(
@@ -332,7 +332,7 @@ fn arguments_are_computed_in_full_and_by_one_thread() {
 }
 
 #[test]
-fn start_values_stay_inside_an_argument_that_is_attached() {
+fn te_fault_c2_start_values_stay_inside_an_argument_that_is_attached() {
     let (n, m) = (var("n").expr(), var("m").expr());
     let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
     let k = reduce_axis(m, "k");

@@ -1,0 +1,292 @@
+//! Schedules run on every device that takes them, against the reference evaluator.
+//!
+//! Inputs are small whole numbers unless a test says otherwise, so that sums are exact in any order and results are
+//! compared bit for bit. Outputs start as junk and have junk behind them that has to stay.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part, and fails by panicking")]
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use coulis::te::{Expr, IterVar, Schedule, Tensor, build_nest, placeholder, var};
+use coulis_io::AlignedBytes;
+use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args, compact_strides};
+use coulis_ir::eval::Value;
+use coulis_ir::print::{print_kernel, print_stmt};
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{DType, Kernel, Stmt};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
+use coulis_tensor::{Array, OpKind, evaluate};
+use half::{bf16, f16};
+
+/// Sizes by name.
+pub type Sizes<'a> = &'a [(&'a str, i64)];
+
+/// The element of an argument, by the argument's position, the element's, and the type.
+pub type Fill<'a> = &'a dyn Fn(usize, usize, DType) -> Value;
+
+/// How far results may be from the reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// The same values.
+    Exact,
+    /// That part of the larger of 1 and the reference.
+    Relative(f64),
+}
+
+/// Bytes behind each output, which nobody may touch.
+const FENCE: usize = 256;
+/// What outputs and fences are filled with.
+const JUNK: u8 = 0xa5;
+
+/// Devices that run kernels which are written for the CPU.
+fn cpu_devices() -> &'static [Arc<dyn Device>] {
+    static DEVICES: OnceLock<Vec<Arc<dyn Device>>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let options = CpuOptions { kind: CpuKind::Executed, n_threads: Some(2), ..CpuOptions::default() };
+        vec![Cpu::open(&options).unwrap().0]
+    })
+}
+
+/// A size.
+pub fn n(name: &str) -> Expr {
+    var(name).expr()
+}
+
+/// An int32 constant.
+pub fn c(value: i32) -> Expr {
+    Expr::int(value)
+}
+
+/// A float32 constant.
+pub fn f(value: f64) -> Expr {
+    Expr::float(value, DType::F32)
+}
+
+/// An input.
+pub fn input(shape: &[Expr], dtype: DType, name: &str) -> Tensor {
+    placeholder(shape, dtype, name).unwrap()
+}
+
+/// The default schedule of the outputs, inputs first among the arguments.
+pub fn schedule(outputs: &[Tensor], inputs: &[Tensor]) -> Schedule {
+    let args: Vec<Tensor> = inputs.iter().chain(outputs).cloned().collect();
+    Schedule::new(outputs, &args).unwrap()
+}
+
+/// The loops of a stage, by name.
+pub fn leaves(s: &Schedule, stage: &str) -> Vec<String> {
+    s.stage(stage).unwrap().leaves().iter().map(|a| a.name().to_owned()).collect()
+}
+
+/// A loop of a stage, by its position.
+pub fn leaf(s: &Schedule, stage: &str, at: usize) -> IterVar {
+    s.stage(stage).unwrap().leaves()[at].clone()
+}
+
+/// The loop nest.
+pub fn nest(s: &Schedule) -> Kernel {
+    build_nest(s, s.program().args(), "main").unwrap()
+}
+
+/// The text of the loop nest's body.
+pub fn nest_text(s: &Schedule) -> String {
+    print_stmt(&nest(s).body)
+}
+
+/// The lowered kernel for the executor.
+pub fn flat(s: &Schedule) -> Kernel {
+    let device = &cpu_devices()[0];
+    let lowered = coulis::compile_schedule(s, s.program().args(), "main", &device.target()).unwrap();
+    lowered.checked.kernel().clone()
+}
+
+/// The text of the lowered kernel.
+pub fn flat_text(s: &Schedule) -> String {
+    print_kernel(&flat(s))
+}
+
+/// Extents of the memory that the nest allocates for a stage.
+pub fn realized(s: &Schedule, name: &str) -> Vec<String> {
+    let mut found = None;
+    for_each_stmt(&nest(s).body, &mut |stmt| {
+        if let Stmt::Allocate { buffer, .. } = stmt
+            && buffer.name == name
+        {
+            found = Some(buffer.shape.iter().map(coulis_ir::print::print_expr).collect());
+        }
+    });
+    found.unwrap_or_else(|| panic!("`{name}` is not allocated:\n{}", nest_text(s)))
+}
+
+/// How often a text occurs in another.
+pub fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+/// Whole numbers from -3 to 3, of which sums are exact.
+pub fn small(arg: usize, at: usize, dtype: DType) -> Value {
+    let mixed = (arg as u64 + 1).wrapping_mul(0x9e37_79b9).wrapping_add(at as u64).wrapping_mul(0x85eb_ca6b);
+    let value = i128::from((mixed >> 7) % 7) - 3;
+    number(value, dtype)
+}
+
+/// A whole number as a value of the type.
+pub fn number(value: i128, dtype: DType) -> Value {
+    match dtype {
+        DType::Bool => Value::Int(i128::from(value > 0)),
+        d if d.is_float() => Value::Float(value as f64),
+        d if d.is_unsigned_int() => Value::Int(value + 3),
+        _ => Value::Int(value),
+    }
+}
+
+/// The schedule gives the reference's answers on every device, for each set of sizes.
+#[track_caller]
+pub fn run_everywhere(s: &Schedule, sizes: &[Sizes]) {
+    run_everywhere_with(s, sizes, &small, Tolerance::Exact);
+}
+
+/// As [`run_everywhere`], with inputs and tolerance said.
+#[track_caller]
+pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
+    for sizes in sizes {
+        let case = Case::new(s, sizes, fill);
+        for device in cpu_devices() {
+            case.run_on(device, tolerance);
+        }
+    }
+}
+
+/// What the reference makes of a program, argument by argument.
+pub fn reference(s: &Schedule, sizes: Sizes, fill: Fill) -> Vec<Array> {
+    Case::new(s, sizes, fill).wanted
+}
+
+/// A schedule with sizes, inputs and the answers.
+struct Case<'s> {
+    schedule: &'s Schedule,
+    what: String,
+    wanted: Vec<Array>,
+}
+
+impl<'s> Case<'s> {
+    fn new(schedule: &'s Schedule, sizes: Sizes, fill: Fill) -> Case<'s> {
+        let program = schedule.program();
+        let mut bindings = Bindings::new();
+        for arg in program.args() {
+            for extent in arg.shape() {
+                coulis_ir::visit::for_each_expr(extent, &mut |e| {
+                    if let Some(var) = e.as_var()
+                        && let Some((_, size)) = sizes.iter().find(|(name, _)| *name == var.name())
+                    {
+                        bindings.insert(var.id(), *size);
+                    }
+                });
+            }
+        }
+        let mut inputs = HashMap::new();
+        for (position, arg) in program.args().iter().enumerate() {
+            if matches!(arg.op().kind(), OpKind::Placeholder) {
+                let extent = |e: &Expr| coulis_ir::args::eval_index(e, &bindings).unwrap();
+                let shape: Vec<i64> = arg.shape().iter().map(extent).collect();
+                let n = shape.iter().product::<i64>() as usize;
+                let data = (0..n).map(|at| fill(position, at, arg.dtype())).collect();
+                inputs.insert(arg.buffer().id, Array { shape, data });
+            }
+        }
+        let wanted = evaluate(program, &inputs, &bindings).unwrap();
+        Case { schedule, what: format!("{sizes:?}\n{}", schedule.trace()), wanted }
+    }
+
+    #[track_caller]
+    fn run_on(&self, device: &Arc<dyn Device>, tolerance: Tolerance) {
+        let args = self.schedule.program().args();
+        let lowered = coulis::compile_schedule(self.schedule, args, "main", &device.target())
+            .unwrap_or_else(|e| panic!("{}: {e}", self.what));
+        let kernel = lowered.checked.kernel();
+        let what = || format!("on {} at {}\n{}", device.name(), self.what, print_kernel(kernel));
+        let executable = device.compile(&lowered.checked).unwrap_or_else(|e| panic!("{}: {e}", what()));
+        let infos: Vec<ArrayInfo> = args
+            .iter()
+            .zip(&self.wanted)
+            .map(|(arg, array)| ArrayInfo {
+                dtype: arg.dtype(),
+                shape: array.shape.clone(),
+                strides: compact_strides(&array.shape),
+            })
+            .collect();
+        let infos_of_args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
+        let bindings = bind_args(kernel, &infos_of_args).unwrap_or_else(|e| panic!("{}: {e}", what()));
+        let mut memory: Vec<AlignedBytes> = Vec::new();
+        for (arg, array) in args.iter().zip(&self.wanted) {
+            let mut bytes = encode(arg.dtype(), &array.data);
+            if !matches!(arg.op().kind(), OpKind::Placeholder) {
+                bytes.fill(JUNK);
+            }
+            bytes.resize(bytes.len() + FENCE, JUNK);
+            memory.push(AlignedBytes::copy_of(&bytes).unwrap());
+        }
+        let mut windows: Vec<Window> = memory
+            .iter_mut()
+            .zip(&infos)
+            .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), info).unwrap())
+            .collect();
+        coulis_runtime::call(&*executable, &bindings, &mut windows)
+            .unwrap_or_else(|e| panic!("{}: {e}", what()));
+        drop(windows);
+        for ((arg, bytes), wanted) in args.iter().zip(&memory).zip(&self.wanted) {
+            let (data, fence) = bytes.as_slice().split_at(bytes.as_slice().len() - FENCE);
+            assert!(fence.iter().all(|b| *b == JUNK), "past the end of `{}` {}", arg.name(), what());
+            let found = decode(arg.dtype(), data);
+            for (at, (found, wanted)) in found.iter().zip(&wanted.data).enumerate() {
+                let same = is_near(*found, *wanted, tolerance);
+                assert!(same, "`{}` element {at}: {found:?}, wanted {wanted:?} {}", arg.name(), what());
+            }
+        }
+    }
+}
+
+fn is_near(found: Value, wanted: Value, tolerance: Tolerance) -> bool {
+    match (found, wanted, tolerance) {
+        (Value::Float(a), Value::Float(b), Tolerance::Relative(part)) if a.is_finite() && b.is_finite() => {
+            (a - b).abs() <= part * b.abs().max(1.0)
+        }
+        // Zeros of both signs are one value here.
+        (Value::Float(a), Value::Float(b), _) => a == b || (a.is_nan() && b.is_nan()),
+        (a, b, _) => a.same(b),
+    }
+}
+
+/// Values as memory.
+fn encode(dtype: DType, data: &[Value]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(data.len() * dtype.bytes());
+    for value in data {
+        match (dtype, value) {
+            (DType::F16, v) => bytes.extend(f16::from_f64(v.as_f64()).to_le_bytes()),
+            (DType::BF16, v) => bytes.extend(bf16::from_f64(v.as_f64()).to_le_bytes()),
+            (DType::F32, v) => bytes.extend((v.as_f64() as f32).to_le_bytes()),
+            (DType::F64, v) => bytes.extend(v.as_f64().to_le_bytes()),
+            (_, v) => bytes.extend(&v.as_int().unwrap().to_le_bytes()[..dtype.bytes()]),
+        }
+    }
+    bytes
+}
+
+/// Memory as values.
+fn decode(dtype: DType, bytes: &[u8]) -> Vec<Value> {
+    let value = |b: &[u8]| {
+        let mut raw = [0u8; 8];
+        raw[..b.len()].copy_from_slice(b);
+        let bits = u64::from_le_bytes(raw);
+        match dtype {
+            DType::F16 => Value::Float(f16::from_bits(bits as u16).to_f64()),
+            DType::BF16 => Value::Float(bf16::from_bits(bits as u16).to_f64()),
+            DType::F32 => Value::Float(f64::from(f32::from_bits(bits as u32))),
+            DType::F64 => Value::Float(f64::from_bits(bits)),
+            DType::Bool => Value::Int(i128::from(bits)),
+            _ => Value::Int(dtype.wrap_int(i128::from(bits))),
+        }
+    };
+    bytes.chunks_exact(dtype.bytes()).map(value).collect()
+}
