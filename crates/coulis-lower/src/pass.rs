@@ -114,6 +114,34 @@ pub enum LowerError {
         /// Its extent.
         extent: String,
     },
+    /// One hardware index with two extents in a region.
+    #[error("`{tag}` is launched with extent `{first}` and with extent `{second}` in one kernel; they must be equal")]
+    LaunchExtents {
+        /// The hardware index.
+        tag: &'static str,
+        /// The extent that stands first.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// A hardware index whose extent changes inside the region.
+    #[error("`{tag}` is launched with extent `{extent}`, and `{var}` is not known where the kernel is launched")]
+    LaunchVaries {
+        /// The hardware index.
+        tag: &'static str,
+        /// Its extent.
+        extent: String,
+        /// The variable.
+        var: String,
+    },
+    /// Threads that touch one place of shared memory where no barrier can stand between them.
+    #[error("threads share `{buffer}` under `{cond}`, where a barrier would not be reached by all of them")]
+    DivergentSharing {
+        /// The buffer.
+        buffer: String,
+        /// The condition.
+        cond: String,
+    },
     /// An element of a tile that is spread over threads, accessed as if it were memory.
     #[error("`{buffer}` is spread over threads and is accessed through `.local` windows only")]
     DirectAccess {
@@ -131,6 +159,9 @@ pub enum LowerError {
 /// last of the rewriting passes, since the names that they bind hide sums from the others.
 pub static PASSES: &[&Pass] = &[
     &crate::dispatch_tiles::PASS,
+    &crate::unify_launches::PASS,
+    &crate::expand_vthreads::PASS,
+    &crate::place_barriers::PASS,
     &crate::flatten_buffers::PASS,
     &crate::simplify::PASS,
     &crate::hoist_ifs::PASS,

@@ -65,3 +65,88 @@ fn listing_6_folds_by_shuffles_within_half_a_warp() {
     assert_eq!(program.launches[0].n_threads(), Some(512));
     check_golden("listing_6_cross_thread.py", flat);
 }
+
+/// A kernel of one block whose threads each hold one element of `A`, folded along `axes` of a tile of `extents`
+/// (outermost first, z, y, x) into `B`, one a group.
+struct Call<'a> {
+    extents: [u32; 3],
+    reduced: &'a [usize],
+    dtypes: &'a [&'a str],
+    reducer: &'a str,
+    options: &'a str,
+}
+
+impl Call<'_> {
+    fn text(&self) -> String {
+        use std::fmt::Write;
+        let [z, y, x] = self.extents;
+        let weights = [x * y, x, 1];
+        let tuple = |of: Vec<String>| format!("({})", of.join(", "));
+        let kept: Vec<usize> = (0..3).filter(|d| !self.reduced.contains(d)).collect();
+        let steps = |dims: &[usize]| {
+            let extents = tuple(dims.iter().map(|&d| self.extents[d].to_string()).collect());
+            format!("{extents} : {}", tuple(dims.iter().map(|&d| format!("{} @ tx", weights[d])).collect()))
+        };
+        let shape = |dims: &[usize]| dims.iter().map(|&d| self.extents[d].to_string()).collect::<Vec<_>>().join(", ");
+        let groups: u32 = kept.iter().map(|&d| self.extents[d]).product();
+        let mut text = String::from("@T.prim_func\ndef call(");
+        let n = self.dtypes.len();
+        let params: Vec<String> = self.dtypes.iter().enumerate().flat_map(|(i, d)| {
+            [format!("A{i}: T.Buffer(({},), \"{d}\")", x * y * z), format!("B{i}: T.Buffer(({groups},), \"{d}\")")]
+        }).collect();
+        writeln!(text, "{}):", params.join(", ")).unwrap();
+        for (tag, extent) in [("z", z), ("y", y), ("x", x)] {
+            writeln!(text, "    t{tag} = T.launch_thread(\"threadIdx.{tag}\", {extent})").unwrap();
+        }
+        for (i, d) in self.dtypes.iter().enumerate() {
+            writeln!(text, "    r{i} = T.alloc_buffer([{z}, {y}, {x}], \"{d}\", scope=\"local\", layout=TileLayout(S[{}]))", steps(&[0, 1, 2])).unwrap();
+            writeln!(text, "    mine{i} = r{i}.local(1)").unwrap();
+            writeln!(text, "    mine{i}[0] = A{i}[tz * {} + ty * {x} + tx]", x * y).unwrap();
+        }
+        for i in 0..n {
+            let (extents, shard) = match kept.is_empty() {
+                true => ("1".to_owned(), "1 : 1 @ tx".to_owned()),
+                false => (shape(&kept), steps(&kept)),
+            };
+            writeln!(text, "    total{i} = r{i}.view({extents}, layout=TileLayout(S[{shard}] + R[{}]))", steps(self.reduced)).unwrap();
+        }
+        let all = |name: &str| (0..n).map(|i| format!("{name}{i}")).collect::<Vec<_>>().join(", ");
+        let axes = self.reduced.iter().map(|a| format!("{a},")).collect::<String>();
+        let (dsts, srcs) = match n {
+            1 => (all("total"), all("r")),
+            _ => (format!("({})", all("total")), format!("({})", all("r"))),
+        };
+        writeln!(text, "    Tx.cta.reduce({dsts}, {srcs}, reducer={}, axes=({axes}), accum=False{})", self.reducer, self.options).unwrap();
+        let mut group = String::from("0");
+        for &d in &kept {
+            group = format!("({group}) * {} + {}", self.extents[d], ["tz", "ty", "tx"][d]);
+        }
+        let first: Vec<String> = self.reduced.iter().map(|&d| format!("{} == 0", ["tz", "ty", "tx"][d])).collect();
+        for i in 0..n {
+            writeln!(text, "    whole{i} = total{i}.local(1)").unwrap();
+        }
+        writeln!(text, "    if {}:", first.join(" and ")).unwrap();
+        for i in 0..n {
+            writeln!(text, "        B{i}[{group}] = whole{i}[0]").unwrap();
+        }
+        text
+    }
+}
+
+const SUM: &str = "T.comm_reducer(lambda x, y: x + y, [T.float32(0)])";
+
+#[test]
+fn probe() {
+    for (extents, reduced, options) in [
+        ([1, 1, 20], &[2usize][..], ""),
+        ([1, 2, 512], &[2][..], ""),
+        ([1, 16, 26], &[2][..], ""),
+        ([1, 4, 8], &[1][..], ""),
+        ([1, 4, 8], &[1][..], ", dispatch=\"serial\""),
+    ] {
+        let call = Call { extents, reduced, dtypes: &["float32"], reducer: SUM, options };
+        println!("{}", call.text());
+        let flat = lowered(parsed(&call.text()), &Target::cuda("sm_90a").unwrap());
+        println!("{}", print_module(&[flat]));
+    }
+}

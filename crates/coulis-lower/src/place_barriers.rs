@@ -1,0 +1,308 @@
+//! Barriers go between accesses of different threads to one place of shared memory.
+//!
+//! In order of the text, a statement whose access may meet one that no barrier follows yet gets a barrier of the block
+//! in front of it. A loop's body is gone through twice, so that what an iteration leaves meets what the next one does. A
+//! barrier stands only where all threads pass: not under conditions or in loops that differ between threads; a
+//! statement of that kind is one statement here, and threads that would have to wait for each other inside it are
+//! refused. Barriers of the text count; statements of a variant whose barriers order them already are looked at by
+//! what they begin and end with. Order: after launches are unified and virtual threads are loops; before loops
+//! are cut, since a loop with a barrier in it stays whole.
+//!
+//! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
+
+use std::collections::HashMap;
+
+use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::print::print_expr;
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs};
+use coulis_ir::{Form, Kernel, Stmt, SyncKind};
+
+use crate::dispatch_tiles::{SYNCHRONIZED, is_thread};
+use crate::pass::{Context, LowerError, Pass};
+use crate::shared_access::{Access, Threads, accesses_of, is_shared, may_conflict, own_accesses};
+use crate::simplify::{with_let, with_loop};
+use crate::walk::try_map_children;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "place_barriers",
+    from: Form::Nest,
+    to: Form::Nest,
+    run: place_barriers,
+    doc: "puts barriers between accesses of different threads to one place of shared memory",
+};
+
+/// Rounds over a loop's body until no further barrier is needed; each adds one at least, and two do nearly always.
+const MAX_ROUNDS: usize = 8;
+
+/// Puts barriers between conflicting accesses to shared memory.
+pub fn place_barriers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let body = host(kernel.body)?;
+    Ok(Kernel { body, ..kernel })
+}
+
+/// Finds the device kernels, and drops the remarks of variants.
+fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
+    match stmt {
+        Stmt::LaunchThread { .. } => {
+            let mut place = Place::default();
+            let mut pending = Vec::new();
+            if !has_shared(&stmt) {
+                return Ok(stmt);
+            }
+            let placed = place.stmt(stmt, &mut pending, &Analyzer::new())?;
+            Ok(rewrite_stmt(placed, &mut Expr::clone, &mut |s| match s {
+                Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED => *body,
+                other => other,
+            }))
+        }
+        other => try_map_children(other, &mut host),
+    }
+}
+
+fn has_shared(stmt: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(stmt, &mut |s| found |= matches!(s, Stmt::Allocate { buffer, .. } if is_shared(buffer)));
+    found
+}
+
+#[derive(Default)]
+struct Place {
+    threads: Threads,
+    /// Names whose value differs between threads, thread indices among them.
+    varying: Vec<Var>,
+}
+
+/// Accesses that no barrier follows yet.
+type Pending = Vec<Access>;
+
+impl Place {
+    /// The statement with barriers, where all threads of the block execute it.
+    fn stmt(&mut self, stmt: Stmt, pending: &mut Pending, known: &Analyzer) -> Result<Stmt, LowerError> {
+        if let Some(cond) = self.splits_threads(&stmt) {
+            return self.whole(stmt, &cond, pending, known);
+        }
+        match stmt {
+            Stmt::Seq(stmts) => {
+                let mut out = Vec::with_capacity(stmts.len());
+                for s in stmts {
+                    out.push(self.stmt(s, pending, known)?);
+                }
+                Ok(Stmt::seq(out))
+            }
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
+                if is_thread(tag) {
+                    // A block of unknown size counts as a large one: more threads meet more often.
+                    self.threads.push((var.clone(), extent.as_int().unwrap_or(1 << 16)));
+                    self.varying.push(var.clone());
+                }
+                let body = Box::new(self.stmt(*body, pending, &inner)?);
+                Ok(Stmt::LaunchThread { tag, var, extent, body })
+            }
+            Stmt::Allocate { buffer, body } => {
+                Ok(Stmt::allocate(buffer, self.stmt(*body, pending, known)?))
+            }
+            Stmt::Annotate { ref key, ref body, .. } if key == SYNCHRONIZED => {
+                let barrier = self.synchronized(body, pending, known);
+                Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
+            }
+            Stmt::Annotate { node, key, value, body } => {
+                let body = Box::new(self.stmt(*body, pending, known)?);
+                Ok(Stmt::Annotate { node, key, value, body })
+            }
+            Stmt::Let { var, value, body } => {
+                let header = header_accesses(&value);
+                let barrier = self.barrier_before(&header, pending, known);
+                pending.extend(header);
+                if self.differs(&value) {
+                    self.varying.push(var.clone());
+                }
+                let inner = with_let(known, &var, &value);
+                let body = self.stmt(*body, pending, &inner)?;
+                Ok(Stmt::seq(barrier.into_iter().chain([Stmt::let_(var, value, body)])))
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let header = header_accesses(&cond);
+                let barrier = self.barrier_before(&header, pending, known);
+                pending.extend(header);
+                let mut other = pending.clone();
+                let then = Box::new(self.stmt(*then, pending, known)?);
+                let otherwise = match otherwise {
+                    Some(s) => Some(Box::new(self.stmt(*s, &mut other, known)?)),
+                    None => None,
+                };
+                pending.extend(other);
+                Ok(Stmt::seq(barrier.into_iter().chain([Stmt::If { cond, then, otherwise }])))
+            }
+            Stmt::For { var, min, extent, kind, body } => {
+                let inner = with_loop(known, &var, &min, &extent);
+                let before = pending.clone();
+                let body = self.looped(&var, *body, pending, &inner)?;
+                let runs = extent.as_int().is_some_and(|n| n > 0);
+                if !runs {
+                    pending.extend(before);
+                }
+                Ok(Stmt::For { var, min, extent, kind, body: Box::new(body) })
+            }
+            Stmt::Sync(SyncKind::Cta) => {
+                pending.clear();
+                Ok(stmt)
+            }
+            Stmt::Store { .. }
+            | Stmt::Atom(_)
+            | Stmt::Sync(_)
+            | Stmt::Tile(_)
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. } => {
+                let mut own = Vec::new();
+                own_accesses(&stmt, &[], &mut own);
+                let barrier = self.barrier_before(&own, pending, known);
+                pending.extend(own);
+                Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
+            }
+        }
+    }
+
+    /// The body of a loop that all threads run alike, gone through until an iteration meets no earlier one.
+    fn looped(
+        &mut self,
+        var: &Var,
+        body: Stmt,
+        pending: &mut Pending,
+        known: &Analyzer,
+    ) -> Result<Stmt, LowerError> {
+        let mut body = self.stmt(body, pending, known)?;
+        for _ in 0..MAX_ROUNDS {
+            // What stands before the last barrier of an iteration is over; what follows it meets the next iteration.
+            // Without a barrier on every path, accesses of any earlier iteration may be under way.
+            let earlier = if always_syncs(&body) {
+                var.expr() - Expr::int_of(1, var.dtype())
+            } else {
+                var.renamed(&format!("{}_earlier", var.name())).expr()
+            };
+            let map = HashMap::from([(var.clone(), earlier)]);
+            let mut again: Pending = pending.iter().map(|access| access.with(&map)).collect();
+            let next = self.stmt(body.clone(), &mut again, known)?;
+            *pending = again;
+            if next == body {
+                break;
+            }
+            body = next;
+        }
+        // After the loop the last iteration is any.
+        let any = HashMap::from([(var.clone(), var.renamed(&format!("{}_last", var.name())).expr())]);
+        *pending = pending.iter().map(|access| access.with(&any)).collect();
+        Ok(body)
+    }
+
+    /// A statement that not all threads execute alike.
+    fn whole(
+        &mut self,
+        stmt: Stmt,
+        cond: &Expr,
+        pending: &mut Pending,
+        known: &Analyzer,
+    ) -> Result<Stmt, LowerError> {
+        let inside = accesses_of(&stmt);
+        for (at, a) in inside.iter().enumerate() {
+            let met = inside[at + 1..].iter().any(|b| may_conflict(a, b, &self.threads, known));
+            if met && !self.is_for_one_thread(cond) {
+                let (buffer, cond) = (a.buffer.name.clone(), print_expr(cond));
+                return Err(LowerError::DivergentSharing { buffer, cond });
+            }
+        }
+        let barrier = self.barrier_before(&inside, pending, known);
+        pending.extend(inside);
+        Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
+    }
+
+    /// The barrier before the statements of a variant, which order themselves.
+    fn synchronized(&self, body: &Stmt, pending: &mut Pending, known: &Analyzer) -> Option<Stmt> {
+        let parts = match body {
+            Stmt::Seq(stmts) => &stmts[..],
+            other => std::slice::from_ref(other),
+        };
+        let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(SyncKind::Cta));
+        let first = parts.iter().position(is_barrier).unwrap_or(parts.len());
+        let last = parts.iter().rposition(is_barrier).map_or(0, |at| at + 1);
+        let of = |stmts: &[Stmt]| stmts.iter().flat_map(accesses_of).collect::<Vec<Access>>();
+        let barrier = self.barrier_before(&of(&parts[..first]), pending, known);
+        if last > 0 {
+            pending.clear();
+        }
+        pending.extend(of(&parts[last..]));
+        barrier
+    }
+
+    /// A barrier, where one of the accesses may meet a pending one.
+    fn barrier_before(&self, next: &[Access], pending: &mut Pending, known: &Analyzer) -> Option<Stmt> {
+        let meets = next.iter().any(|a| pending.iter().any(|b| may_conflict(a, b, &self.threads, known)));
+        if !meets {
+            return None;
+        }
+        pending.clear();
+        Some(Stmt::Sync(SyncKind::Cta))
+    }
+
+    /// Whether the value differs between threads, or may.
+    fn differs(&self, expr: &Expr) -> bool {
+        let mut differs = false;
+        for_each_expr(expr, &mut |e| {
+            differs |= e.as_var().is_some_and(|v| self.varying.contains(v));
+            differs |= matches!(e.node(), Node::Load(..));
+        });
+        differs
+    }
+
+    /// The condition or extent by which threads part ways at the statement.
+    fn splits_threads(&self, stmt: &Stmt) -> Option<Expr> {
+        match stmt {
+            Stmt::If { .. } | Stmt::For { .. } => {
+                stmt_exprs(stmt).into_iter().find(|e| self.differs(e)).cloned()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether at most one thread of the block passes the condition.
+    fn is_for_one_thread(&self, cond: &Expr) -> bool {
+        let parts = crate::affine::conjuncts(cond);
+        let pinned = |var: &Var| {
+            parts.iter().any(|part| match part.node() {
+                Node::Binary(coulis_ir::BinaryOp::Eq, a, b) => {
+                    let is = |x: &Expr, y: &Expr| x.as_var() == Some(var) && !self.differs(y);
+                    is(a, b) || is(b, a)
+                }
+                _ => false,
+            })
+        };
+        self.threads.iter().all(|(var, extent)| *extent == 1 || pinned(var))
+    }
+}
+
+fn header_accesses(value: &Expr) -> Vec<Access> {
+    let mut found = Vec::new();
+    let carrier = Stmt::Let { var: Var::new("_", value.dtype()), value: value.clone(), body: Box::new(Stmt::NOP) };
+    own_accesses(&carrier, &[], &mut found);
+    found
+}
+
+/// Whether every pass through the statement meets a barrier of the block.
+fn always_syncs(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Sync(SyncKind::Cta) => true,
+        Stmt::Seq(stmts) => stmts.iter().any(always_syncs),
+        Stmt::Let { body, .. } | Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => {
+            always_syncs(body)
+        }
+        Stmt::For { extent, body, .. } => extent.as_int().is_some_and(|n| n > 0) && always_syncs(body),
+        Stmt::If { then, otherwise, .. } => {
+            always_syncs(then) && otherwise.as_ref().is_some_and(|s| always_syncs(s))
+        }
+        _ => false,
+    }
+}
