@@ -1,7 +1,7 @@
 //! Allocations move to the outermost place that still serves their uses.
 //!
-//! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration or
-//! thread needs its own memory, and under a binding that an extent uses. Allocations that are marked as in place stay,
+//! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration, thread or
+//! block needs its own memory (global memory is one for all launched threads), and under a binding that an extent uses. Allocations that are marked as in place stay,
 //! and lose the mark. A buffer that copies of a loop body share is
 //! allocated once. Source: seed 003's lowering (storage rewrite), without its sharing of memory between buffers of
 //! disjoint lifetimes.
@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use coulis_ir::buffer::BufferId;
-use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt, Var};
+use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt, Var};
 
 use crate::affine::uses;
 use crate::binders::redirect_accesses;
@@ -60,7 +60,8 @@ impl Hoist {
             Stmt::LaunchThread { tag, var, extent, body } => {
                 let mut inner = Vec::new();
                 let body = self.walk(*body, &mut inner);
-                let body = Box::new(self.place(body, inner));
+                let stay = |b: &Buffer| b.scope != MemScope::Global || depends_on(b, &var);
+                let body = Box::new(self.keep(body, inner, pending, &stay));
                 Stmt::LaunchThread { tag, var, extent, body }
             }
             Stmt::Annotate { key, body, .. } if key == IN_PLACE => match *body {

@@ -115,7 +115,9 @@ pub enum LowerError {
         extent: String,
     },
     /// One hardware index with two extents in a region.
-    #[error("`{tag}` is launched with extent `{first}` and with extent `{second}` in one kernel; they must be equal")]
+    #[error(
+        "`{tag}` is launched with extent `{first}` and with extent `{second}` in one kernel; they must be equal"
+    )]
     LaunchExtents {
         /// The hardware index.
         tag: &'static str,
@@ -125,7 +127,9 @@ pub enum LowerError {
         second: String,
     },
     /// A hardware index whose extent changes inside the region.
-    #[error("`{tag}` is launched with extent `{extent}`, and `{var}` is not known where the kernel is launched")]
+    #[error(
+        "`{tag}` is launched with extent `{extent}`, and `{var}` is not known where the kernel is launched"
+    )]
     LaunchVaries {
         /// The hardware index.
         tag: &'static str,

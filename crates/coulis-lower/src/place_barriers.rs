@@ -10,8 +10,6 @@
 //!
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
 
-use std::collections::HashMap;
-
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
@@ -20,7 +18,9 @@ use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
 use crate::dispatch_tiles::{SYNCHRONIZED, is_thread};
 use crate::pass::{Context, LowerError, Pass};
-use crate::shared_access::{Access, Threads, accesses_of, is_shared, may_conflict, own_accesses};
+use crate::shared_access::{
+    Access, Loops, Threads, accesses_of, is_shared, loop_of, may_conflict, own_accesses,
+};
 use crate::simplify::{with_let, with_loop};
 use crate::walk::try_map_children;
 
@@ -70,8 +70,8 @@ fn has_shared(stmt: &Stmt) -> bool {
 #[derive(Default)]
 struct Place {
     threads: Threads,
-    /// Names whose value differs between threads, thread indices among them.
-    varying: Vec<Var>,
+    /// Loops around the statement that all threads run alike.
+    around: Loops,
 }
 
 /// Accesses that no barrier follows yet.
@@ -95,15 +95,12 @@ impl Place {
                 let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
                 if is_thread(tag) {
                     // A block of unknown size counts as a large one: more threads meet more often.
-                    self.threads.push((var.clone(), extent.as_int().unwrap_or(1 << 16)));
-                    self.varying.push(var.clone());
+                    self.threads.indices.push((var.clone(), extent.as_int().unwrap_or(1 << 16)));
                 }
                 let body = Box::new(self.stmt(*body, pending, &inner)?);
                 Ok(Stmt::LaunchThread { tag, var, extent, body })
             }
-            Stmt::Allocate { buffer, body } => {
-                Ok(Stmt::allocate(buffer, self.stmt(*body, pending, known)?))
-            }
+            Stmt::Allocate { buffer, body } => Ok(Stmt::allocate(buffer, self.stmt(*body, pending, known)?)),
             Stmt::Annotate { ref key, ref body, .. } if key == SYNCHRONIZED => {
                 let barrier = self.synchronized(body, pending, known);
                 Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
@@ -117,7 +114,7 @@ impl Place {
                 let barrier = self.barrier_before(&header, pending, known);
                 pending.extend(header);
                 if self.differs(&value) {
-                    self.varying.push(var.clone());
+                    self.threads.varying.push(var.clone());
                 }
                 let inner = with_let(known, &var, &value);
                 let body = self.stmt(*body, pending, &inner)?;
@@ -138,13 +135,20 @@ impl Place {
             }
             Stmt::For { var, min, extent, kind, body } => {
                 let inner = with_loop(known, &var, &min, &extent);
+                // One barrier before the loop is better than one in it.
+                self.around.push(loop_of(&var, &min, &extent));
+                let mut first = header_accesses(&extent);
+                leading(&body, &self.around, &mut first);
+                let barrier = self.barrier_before(&first, pending, known);
                 let before = pending.clone();
                 let body = self.looped(&var, *body, pending, &inner)?;
+                self.around.pop();
                 let runs = extent.as_int().is_some_and(|n| n > 0);
                 if !runs {
                     pending.extend(before);
                 }
-                Ok(Stmt::For { var, min, extent, kind, body: Box::new(body) })
+                let whole = Stmt::For { var, min, extent, kind, body: Box::new(body) };
+                Ok(Stmt::seq(barrier.into_iter().chain([whole])))
             }
             Stmt::Sync(SyncKind::Cta) => {
                 pending.clear();
@@ -159,7 +163,7 @@ impl Place {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. } => {
                 let mut own = Vec::new();
-                own_accesses(&stmt, &[], &mut own);
+                own_accesses(&stmt, &Loops::new(), &self.around, &mut own);
                 let barrier = self.barrier_before(&own, pending, known);
                 pending.extend(own);
                 Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
@@ -184,8 +188,7 @@ impl Place {
             } else {
                 var.renamed(&format!("{}_earlier", var.name())).expr()
             };
-            let map = HashMap::from([(var.clone(), earlier)]);
-            let mut again: Pending = pending.iter().map(|access| access.with(&map)).collect();
+            let mut again: Pending = pending.iter().map(|a| a.in_iteration(var, &earlier)).collect();
             let next = self.stmt(body.clone(), &mut again, known)?;
             *pending = again;
             if next == body {
@@ -194,8 +197,8 @@ impl Place {
             body = next;
         }
         // After the loop the last iteration is any.
-        let any = HashMap::from([(var.clone(), var.renamed(&format!("{}_last", var.name())).expr())]);
-        *pending = pending.iter().map(|access| access.with(&any)).collect();
+        let last = var.renamed(&format!("{}_last", var.name())).expr();
+        *pending = pending.iter().map(|access| access.in_iteration(var, &last)).collect();
         Ok(body)
     }
 
@@ -207,7 +210,7 @@ impl Place {
         pending: &mut Pending,
         known: &Analyzer,
     ) -> Result<Stmt, LowerError> {
-        let inside = accesses_of(&stmt);
+        let inside = accesses_of(&stmt, &self.around);
         for (at, a) in inside.iter().enumerate() {
             let met = inside[at + 1..].iter().any(|b| may_conflict(a, b, &self.threads, known));
             if met && !self.is_for_one_thread(cond) {
@@ -229,7 +232,8 @@ impl Place {
         let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(SyncKind::Cta));
         let first = parts.iter().position(is_barrier).unwrap_or(parts.len());
         let last = parts.iter().rposition(is_barrier).map_or(0, |at| at + 1);
-        let of = |stmts: &[Stmt]| stmts.iter().flat_map(accesses_of).collect::<Vec<Access>>();
+        let of =
+            |stmts: &[Stmt]| stmts.iter().flat_map(|s| accesses_of(s, &self.around)).collect::<Vec<Access>>();
         let barrier = self.barrier_before(&of(&parts[..first]), pending, known);
         if last > 0 {
             pending.clear();
@@ -250,12 +254,9 @@ impl Place {
 
     /// Whether the value differs between threads, or may.
     fn differs(&self, expr: &Expr) -> bool {
-        let mut differs = false;
-        for_each_expr(expr, &mut |e| {
-            differs |= e.as_var().is_some_and(|v| self.varying.contains(v));
-            differs |= matches!(e.node(), Node::Load(..));
-        });
-        differs
+        let mut reads = false;
+        for_each_expr(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
+        reads || self.threads.tell_apart(expr)
     }
 
     /// The condition or extent by which threads part ways at the statement.
@@ -280,14 +281,15 @@ impl Place {
                 _ => false,
             })
         };
-        self.threads.iter().all(|(var, extent)| *extent == 1 || pinned(var))
+        self.threads.indices.iter().all(|(var, extent)| *extent == 1 || pinned(var))
     }
 }
 
 fn header_accesses(value: &Expr) -> Vec<Access> {
     let mut found = Vec::new();
-    let carrier = Stmt::Let { var: Var::new("_", value.dtype()), value: value.clone(), body: Box::new(Stmt::NOP) };
-    own_accesses(&carrier, &[], &mut found);
+    let carrier =
+        Stmt::Let { var: Var::new("_", value.dtype()), value: value.clone(), body: Box::new(Stmt::NOP) };
+    own_accesses(&carrier, &Loops::new(), &Loops::new(), &mut found);
     found
 }
 
@@ -304,5 +306,22 @@ fn always_syncs(stmt: &Stmt) -> bool {
             always_syncs(then) && otherwise.as_ref().is_some_and(|s| always_syncs(s))
         }
         _ => false,
+    }
+}
+
+/// The accesses of a loop's body before the first barrier that every pass meets. Returns whether there is one.
+fn leading(stmt: &Stmt, around: &Loops, found: &mut Vec<Access>) -> bool {
+    match stmt {
+        Stmt::Sync(SyncKind::Cta) => true,
+        Stmt::Seq(stmts) => stmts.iter().any(|s| leading(s, around, found)),
+        Stmt::Let { value, body, .. } => {
+            found.extend(header_accesses(value));
+            leading(body, around, found)
+        }
+        Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => leading(body, around, found),
+        other => {
+            found.extend(accesses_of(other, around));
+            always_syncs(other)
+        }
     }
 }

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
-use crate::affine::{for_each_distinct, split, sum, uses};
+use crate::affine::{difference, for_each_distinct, split, sum, uses};
 use crate::flatten_buffers::flat_index;
 
 /// Kind of access.
@@ -34,9 +34,14 @@ pub struct Access {
     pub indices: Vec<Expr>,
     /// What is done.
     pub kind: Kind,
-    /// Loops around the access, below the point where it is looked at, with constant extents where they have them.
-    pub loops: Vec<(Var, Option<i128>)>,
+    /// Loops around the access, below the point where it is looked at.
+    pub loops: Loops,
+    /// Loops around the point where it is looked at.
+    pub around: Loops,
 }
+
+/// Loop variables with their extents, where those are constants and the loop begins at 0.
+pub type Loops = Vec<(Var, Option<i128>)>;
 
 /// Whether the memory is shared by the threads of a block.
 pub fn is_shared(buffer: &Buffer) -> bool {
@@ -47,18 +52,23 @@ pub fn is_shared(buffer: &Buffer) -> bool {
 }
 
 /// The accesses of a statement to shared memory, statements below it included.
-pub fn accesses_of(stmt: &Stmt) -> Vec<Access> {
+pub fn accesses_of(stmt: &Stmt, around: &Loops) -> Vec<Access> {
     let mut found = Vec::new();
-    collect(stmt, &mut Vec::new(), &mut found);
+    collect(stmt, &mut Vec::new(), around, &mut found);
     found
 }
 
+/// The range of a loop as [`Loops`] has it.
+pub fn loop_of(var: &Var, min: &Expr, extent: &Expr) -> (Var, Option<i128>) {
+    (var.clone(), extent.as_int().filter(|_| min.is_int(0)))
+}
+
 /// The accesses of the expressions that stand directly in a statement, and of its own effect.
-pub fn own_accesses(stmt: &Stmt, loops: &[(Var, Option<i128>)], found: &mut Vec<Access>) {
+pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<Access>) {
     let mut add = |buffer: &Buffer, indices: &[Expr], kind: Kind| {
         if is_shared(buffer) {
             let (buffer, indices) = (buffer.clone(), indices.to_vec());
-            found.push(Access { buffer, indices, kind, loops: loops.to_vec() });
+            found.push(Access { buffer, indices, kind, loops: loops.clone(), around: around.clone() });
         }
     };
     for expr in stmt_exprs(stmt) {
@@ -79,24 +89,30 @@ pub fn own_accesses(stmt: &Stmt, loops: &[(Var, Option<i128>)], found: &mut Vec<
     }
 }
 
-fn collect(stmt: &Stmt, loops: &mut Vec<(Var, Option<i128>)>, found: &mut Vec<Access>) {
-    own_accesses(stmt, loops, found);
+fn collect(stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Access>) {
+    own_accesses(stmt, loops, around, found);
+    let depth = loops.len();
     if let Stmt::For { var, min, extent, .. } = stmt {
-        loops.push((var.clone(), extent.as_int().filter(|_| min.is_int(0))));
+        loops.push(loop_of(var, min, extent));
     }
     for child in coulis_ir::visit::stmt_children(stmt) {
-        collect(child, loops, found);
+        collect(child, loops, around, found);
     }
-    if let Stmt::For { .. } = stmt {
-        loops.pop();
-    }
+    loops.truncate(depth);
 }
 
 impl Access {
-    /// The access with a variable of its indices replaced.
-    pub fn with(&self, map: &HashMap<Var, Expr>) -> Access {
-        let indices = self.indices.iter().map(|e| substitute_expr(e, map)).collect();
-        Access { indices, ..self.clone() }
+    /// The access of another iteration: `var` is `other` in it, a sum of `var` or a variable of its own.
+    pub fn in_iteration(&self, var: &Var, other: &Expr) -> Access {
+        let map = HashMap::from([(var.clone(), other.clone())]);
+        let indices = self.indices.iter().map(|e| substitute_expr(e, &map)).collect();
+        let mut around = self.around.clone();
+        if let Some(new) = other.as_var()
+            && let Some(extent) = around.iter().find(|(v, _)| v == var).map(|(_, extent)| *extent)
+        {
+            around.push((new.clone(), extent));
+        }
+        Access { indices, around, ..self.clone() }
     }
 
     fn uses(&self, var: &Var) -> bool {
@@ -104,8 +120,21 @@ impl Access {
     }
 }
 
-/// The threads of a block as indices with extents.
-pub type Threads = Vec<(Var, i128)>;
+/// The threads of a block.
+#[derive(Clone, Debug, Default)]
+pub struct Threads {
+    /// Indices with extents.
+    pub indices: Vec<(Var, i128)>,
+    /// Further names whose value differs between threads.
+    pub varying: Vec<Var>,
+}
+
+impl Threads {
+    /// Whether the expression uses an index or name that differs between threads.
+    pub fn tell_apart(&self, expr: &Expr) -> bool {
+        self.indices.iter().any(|(t, _)| uses(expr, t)) || self.varying.iter().any(|v| uses(expr, v))
+    }
+}
 
 /// Whether two accesses may touch one place from different threads, one of them changing it.
 pub fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Analyzer) -> bool {
@@ -136,15 +165,25 @@ pub fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Analyzer)
 
 /// Whether some index differs for any two threads: it uses no thread index and no inner loop, and differs by value.
 fn are_apart(a: &Access, b: &Access, threads: &Threads, known: &Analyzer) -> bool {
-    let common = |e: &Expr, access: &Access| {
-        !threads.iter().any(|(t, _)| uses(e, t)) && !access.loops.iter().any(|(v, _)| uses(e, v))
-    };
+    let common =
+        |e: &Expr, access: &Access| !threads.tell_apart(e) && !access.loops.iter().any(|(v, _)| uses(e, v));
     a.indices.iter().zip(&b.indices).any(|(x, y)| {
         x.ty() == y.ty()
             && common(x, a)
             && common(y, b)
-            && known.can_prove(&x.clone().not_equal(y.clone()))
+            && (differ_modulo(x, y, known) || known.can_prove(&x.clone().not_equal(y.clone())))
     })
+}
+
+/// Whether both are remainders of one division, of numbers that differ by a constant which it does not divide.
+fn differ_modulo(x: &Expr, y: &Expr, known: &Analyzer) -> bool {
+    match (x.node(), y.node()) {
+        (Node::Binary(BinaryOp::FloorMod, x, m), Node::Binary(BinaryOp::FloorMod, y, n)) if m == n => {
+            let apart = known.simplify(&difference(x.clone(), y.clone()));
+            matches!((apart.as_int(), m.as_int()), (Some(d), Some(m)) if m > 0 && d % m != 0)
+        }
+        _ => false,
+    }
 }
 
 /// A linear index as digits.
@@ -152,7 +191,7 @@ struct Place {
     /// Factor of each thread index, in the order of the threads.
     threads: Vec<i128>,
     /// Loops: factor and extent.
-    loops: Vec<(i128, i128)>,
+    loops: Vec<(i128, Option<i128>)>,
     constant: i128,
     /// What is neither.
     rest: Expr,
@@ -162,18 +201,17 @@ impl Place {
     fn of(access: &Access, threads: &Threads, known: &Analyzer) -> Option<Place> {
         let index = flat_index(&access.buffer, &access.indices);
         let mut rest = known.simplify(&index);
-        let mut factors = Vec::with_capacity(threads.len());
-        for (var, _) in threads {
+        let mut factors = Vec::with_capacity(threads.indices.len());
+        for (var, _) in &threads.indices {
             let parts = split(&rest, var)?;
             factors.push(parts.coeff.as_int()?);
             rest = parts.rest;
         }
         let mut loops = Vec::new();
-        for (var, extent) in &access.loops {
+        for (var, extent) in access.loops.iter().chain(&access.around) {
             if access.uses(var) {
                 let parts = split(&rest, var)?;
-                let factor = parts.coeff.as_int()?;
-                loops.push((factor, (*extent)?));
+                loops.push((parts.coeff.as_int()?, *extent));
                 rest = parts.rest;
             }
         }
@@ -181,7 +219,7 @@ impl Place {
         let (rest, constant) = constant_part(&rest);
         let mut reads = false;
         for_each_expr(&rest, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-        (!reads).then_some(Place { threads: factors, loops, constant, rest })
+        (!reads && !threads.tell_apart(&rest)).then_some(Place { threads: factors, loops, constant, rest })
     }
 
     /// Whether equal places mean equal threads.
@@ -189,8 +227,12 @@ impl Place {
         if self.threads != other.threads || self.rest != other.rest {
             return false;
         }
-        let mut digits: Vec<(i128, i128)> =
-            self.threads.iter().zip(threads).map(|(factor, (_, extent))| (factor.abs(), *extent)).collect();
+        let mut digits: Vec<(i128, i128)> = self
+            .threads
+            .iter()
+            .zip(&threads.indices)
+            .map(|(factor, (_, extent))| (factor.abs(), *extent))
+            .collect();
         digits.retain(|(_, extent)| *extent > 1);
         if digits.iter().any(|(factor, _)| *factor == 0) {
             return false;
@@ -198,7 +240,8 @@ impl Place {
         digits.sort_unstable();
         let Some(&(least, _)) = digits.first() else { return true };
         // Loops below the threads move within a window, loops above them by whole multiples of a step.
-        let is_low = |(factor, extent): &(i128, i128)| factor.abs() * extent <= least;
+        let is_low =
+            |(factor, extent): &(i128, Option<i128>)| extent.is_some_and(|n| factor.abs() * n <= least);
         let mut step: Option<i128> = None;
         for (factor, _) in self.loops.iter().chain(&other.loops).filter(|l| !is_low(l) && l.0 != 0) {
             step = Some(step.map_or(factor.abs(), |s| gcd(s, factor.abs())));
@@ -206,7 +249,7 @@ impl Place {
         let window = |place: &Place| {
             let base = step.map_or(place.constant, |s| place.constant.rem_euclid(s));
             place.loops.iter().filter(|l| is_low(l)).fold((base, base), |(lo, hi), (factor, extent)| {
-                let reach = factor * (extent - 1).max(0);
+                let reach = factor * (extent.unwrap_or(1) - 1).max(0);
                 (lo + reach.min(0), hi + reach.max(0))
             })
         };
@@ -227,7 +270,7 @@ fn constant_part(expr: &Expr) -> (Expr, i128) {
     if let Some(value) = expr.as_int() {
         return (Expr::int_of(0, expr.dtype()), value);
     }
-    if let Node::Binary(coulis_ir::BinaryOp::Add, a, b) = expr.node() {
+    if let Node::Binary(BinaryOp::Add, a, b) = expr.node() {
         let ((a, m), (b, n)) = (constant_part(a), constant_part(b));
         return (sum(a, b), m + n);
     }

@@ -6,32 +6,6 @@ use coulis_lower::{Options, lower};
 use coulis_script::parse_module;
 use std::path::Path;
 
-/// Listing 6 of seed 003 before dispatch: rows split by 32, the factored axis of 16 on `threadIdx.x`.
-const LISTING_6: &str = r#"
-@T.prim_func
-def default_function(A: T.handle, B: T.handle):
-    n, m = T.int32(), T.int32()
-    A_1 = T.match_buffer(A, (n, m), strides=("stride", "stride"), buffer_type="auto")
-    B_1 = T.match_buffer(B, (n,), strides=("stride",), buffer_type="auto")
-    blockIdx_x = T.launch_thread("blockIdx.x", (n + 31) // 32)
-    threadIdx_y = T.launch_thread("threadIdx.y", 32)
-    threadIdx_x = T.launch_thread("threadIdx.x", 16)
-    B_rf = T.allocate([1], "float32", "local")
-    B_rf[0] = T.float32(0)
-    for k_outer in range((m + 15) // 16):
-        if T.likely(blockIdx_x * 32 + threadIdx_y < n):
-            if T.likely(k_outer * 16 + threadIdx_x < m):
-                B_rf[0] = B_rf[0] + A_1[blockIdx_x * 32 + threadIdx_y, k_outer * 16 + threadIdx_x]
-    red_buf0 = T.alloc_buffer([32, 16], "float32", scope="local", layout=TileLayout(S[(32, 16) : (16 @ tx, 1 @ tx)]))
-    mine = red_buf0.local(1)
-    mine[0] = B_rf[0]
-    total = red_buf0.view(32, layout=TileLayout(S[32 : 16 @ tx] + R[16 : 1 @ tx]))
-    Tx.cta.reduce(total, red_buf0, reducer=T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), axes=(1,), accum=False)
-    whole = total.local(1)
-    if threadIdx_x == 0 and blockIdx_x * 32 + threadIdx_y < n:
-        B_1[blockIdx_x * 32 + threadIdx_y] = whole[0]
-"#;
-
 fn parsed(text: &str) -> Kernel {
     parse_module(text).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0)
 }
@@ -58,7 +32,9 @@ fn check_golden(file: &str, kernel: Kernel) {
 
 #[test]
 fn listing_6_folds_by_shuffles_within_half_a_warp() {
-    let kernel = parsed(LISTING_6);
+    // What the schedule of seed 003 builds: rows split by 32, the factored axis of 16 on `threadIdx.x`.
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../coulis-schedule/tests/listings/6_tiled.py");
+    let kernel = parsed(&std::fs::read_to_string(built).expect("the schedule's golden is there"));
     assert_eq!(kernel.form, Form::Tiled);
     let flat = lowered(kernel, &Target::cuda("sm_90a").unwrap());
     let program = coulis_ir::device::host_program(&flat).unwrap();
@@ -66,87 +42,122 @@ fn listing_6_folds_by_shuffles_within_half_a_warp() {
     check_golden("listing_6_cross_thread.py", flat);
 }
 
-/// A kernel of one block whose threads each hold one element of `A`, folded along `axes` of a tile of `extents`
-/// (outermost first, z, y, x) into `B`, one a group.
-struct Call<'a> {
-    extents: [u32; 3],
-    reduced: &'a [usize],
-    dtypes: &'a [&'a str],
-    reducer: &'a str,
-    options: &'a str,
-}
-
-impl Call<'_> {
-    fn text(&self) -> String {
-        use std::fmt::Write;
-        let [z, y, x] = self.extents;
-        let weights = [x * y, x, 1];
-        let tuple = |of: Vec<String>| format!("({})", of.join(", "));
-        let kept: Vec<usize> = (0..3).filter(|d| !self.reduced.contains(d)).collect();
-        let steps = |dims: &[usize]| {
-            let extents = tuple(dims.iter().map(|&d| self.extents[d].to_string()).collect());
-            format!("{extents} : {}", tuple(dims.iter().map(|&d| format!("{} @ tx", weights[d])).collect()))
-        };
-        let shape = |dims: &[usize]| dims.iter().map(|&d| self.extents[d].to_string()).collect::<Vec<_>>().join(", ");
-        let groups: u32 = kept.iter().map(|&d| self.extents[d]).product();
-        let mut text = String::from("@T.prim_func\ndef call(");
-        let n = self.dtypes.len();
-        let params: Vec<String> = self.dtypes.iter().enumerate().flat_map(|(i, d)| {
-            [format!("A{i}: T.Buffer(({},), \"{d}\")", x * y * z), format!("B{i}: T.Buffer(({groups},), \"{d}\")")]
-        }).collect();
-        writeln!(text, "{}):", params.join(", ")).unwrap();
-        for (tag, extent) in [("z", z), ("y", y), ("x", x)] {
-            writeln!(text, "    t{tag} = T.launch_thread(\"threadIdx.{tag}\", {extent})").unwrap();
-        }
-        for (i, d) in self.dtypes.iter().enumerate() {
-            writeln!(text, "    r{i} = T.alloc_buffer([{z}, {y}, {x}], \"{d}\", scope=\"local\", layout=TileLayout(S[{}]))", steps(&[0, 1, 2])).unwrap();
-            writeln!(text, "    mine{i} = r{i}.local(1)").unwrap();
-            writeln!(text, "    mine{i}[0] = A{i}[tz * {} + ty * {x} + tx]", x * y).unwrap();
-        }
-        for i in 0..n {
-            let (extents, shard) = match kept.is_empty() {
-                true => ("1".to_owned(), "1 : 1 @ tx".to_owned()),
-                false => (shape(&kept), steps(&kept)),
-            };
-            writeln!(text, "    total{i} = r{i}.view({extents}, layout=TileLayout(S[{shard}] + R[{}]))", steps(self.reduced)).unwrap();
-        }
-        let all = |name: &str| (0..n).map(|i| format!("{name}{i}")).collect::<Vec<_>>().join(", ");
-        let axes = self.reduced.iter().map(|a| format!("{a},")).collect::<String>();
-        let (dsts, srcs) = match n {
-            1 => (all("total"), all("r")),
-            _ => (format!("({})", all("total")), format!("({})", all("r"))),
-        };
-        writeln!(text, "    Tx.cta.reduce({dsts}, {srcs}, reducer={}, axes=({axes}), accum=False{})", self.reducer, self.options).unwrap();
-        let mut group = String::from("0");
-        for &d in &kept {
-            group = format!("({group}) * {} + {}", self.extents[d], ["tz", "ty", "tx"][d]);
-        }
-        let first: Vec<String> = self.reduced.iter().map(|&d| format!("{} == 0", ["tz", "ty", "tx"][d])).collect();
-        for i in 0..n {
-            writeln!(text, "    whole{i} = total{i}.local(1)").unwrap();
-        }
-        writeln!(text, "    if {}:", first.join(" and ")).unwrap();
-        for i in 0..n {
-            writeln!(text, "        B{i}[{group}] = whole{i}[0]").unwrap();
-        }
-        text
-    }
+/// Rows of `x` threads, `y` of them, each folded into one total of `dtype`.
+fn rows(y: u32, x: u32, dtype: &str, reducer: &str, options: &str) -> String {
+    format!(
+        r#"
+@T.prim_func
+def rows(A: T.Buffer(({y}, {x}), "{dtype}"), B: T.Buffer(({y},), "{dtype}")):
+    ty = T.launch_thread("threadIdx.y", {y})
+    tx = T.launch_thread("threadIdx.x", {x})
+    red_buf0 = T.alloc_buffer([{y}, {x}], "{dtype}", scope="local", layout=TileLayout(S[({y}, {x}) : ({x} @ tx, 1 @ tx)]))
+    mine = red_buf0.local(1)
+    mine[0] = A[ty, tx]
+    total = red_buf0.view({y}, layout=TileLayout(S[{y} : {x} @ tx] + R[{x} : 1 @ tx]))
+    Tx.cta.reduce(total, red_buf0, reducer={reducer}, axes=(1,), accum=False{options})
+    whole = total.local(1)
+    if tx == 0:
+        B[ty] = whole[0]
+"#
+    )
 }
 
 const SUM: &str = "T.comm_reducer(lambda x, y: x + y, [T.float32(0)])";
+const MAX_OF_I8: &str = "T.comm_reducer(lambda x, y: T.max(x, y), [T.int8(-128)])";
 
 #[test]
-fn probe() {
-    for (extents, reduced, options) in [
-        ([1, 1, 20], &[2usize][..], ""),
-        ([1, 2, 512], &[2][..], ""),
-        ([1, 16, 26], &[2][..], ""),
-        ([1, 4, 8], &[1][..], ""),
-        ([1, 4, 8], &[1][..], ", dispatch=\"serial\""),
+fn whole_texts_of_the_variants_are_frozen() {
+    let hopper = Target::cuda("sm_90a").expect("known");
+    for (file, text, target) in [
+        ("reduce_warp_of_20.py", rows(1, 20, "float32", SUM, ""), &hopper),
+        ("reduce_carried_by_int32.py", rows(4, 8, "int8", MAX_OF_I8, ""), &hopper),
+        ("reduce_two_stage.py", rows(2, 96, "float32", SUM, ""), &hopper),
+        ("reduce_shared_tree.py", rows(16, 26, "float32", SUM, ""), &hopper),
+        (
+            "reduce_shared_tree_of_warps.py",
+            rows(2, 64, "float32", SUM, ", dispatch=\"shared_tree\""),
+            &hopper,
+        ),
+        ("reduce_serial.py", rows(2, 5, "float32", SUM, ", dispatch=\"serial\""), &hopper),
+        ("reduce_wave_of_64.py", rows(4, 64, "float32", SUM, ""), &Target::simulated(64)),
     ] {
-        let call = Call { extents, reduced, dtypes: &["float32"], reducer: SUM, options };
-        println!("{}", call.text());
-        let flat = lowered(parsed(&call.text()), &Target::cuda("sm_90a").unwrap());
-        println!("{}", print_module(&[flat]));
+        check_golden(file, lowered(parsed(&text), target));
     }
+}
+
+#[test]
+fn explain_says_what_each_variant_wanted_and_found() {
+    let target = Target::cuda("sm_90a").expect("known");
+    let rows = |text: &str| {
+        let found = coulis_lower::explain_tiles(&parsed(text), &target).unwrap_or_else(|e| panic!("{e}"));
+        coulis_tile::variant::table(&found[0].1)
+    };
+    assert_eq!(
+        rows(&rows_of(26)),
+        "  alone                   20  declined  group: wanted groups of 1 thread, found 26 threads\n  \
+           warp_shuffle            20  declined  warps: wanted groups within one warp of 32 lanes, found groups of 26 \
+           threads in a block of 416\n  \
+           warp_shuffle_two_stage  20  declined  warps: wanted groups of 2 to 32 whole warps of 32 lanes, found 26 threads\n  \
+           shared_tree             10  chosen\n  \
+           serial                   0  accepts"
+    );
+    let table = rows(&rows_of(32));
+    assert!(table.contains("warp_shuffle            20  chosen\n"), "{table}");
+    assert!(table.contains("shared_tree             10  accepts\n"), "{table}");
+}
+
+fn rows_of(x: u32) -> String {
+    rows(16, x, "float32", SUM, "")
+}
+
+#[test]
+fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
+    let good = rows(16, 26, "float32", SUM, "");
+    for (from, to, message) in [
+        (
+            "accum=False",
+            "accum=False, dispatch=\"warp\"",
+            "names no variant of tile.reduce; there are `alone`, `warp_shuffle`",
+        ),
+        ("accum=False", "accum=False, dispatch=\"warp_shuffle\"", "forces a variant that declines the call"),
+        ("axes=(1,)", "axes=(2,)", "axis 2 is reduced, and the source has 2 dimensions"),
+        ("axes=(1,)", "axes=(1, -1)", "axis -1 is reduced"),
+        ("axes=(1,)", "axes=(0,)", "which is not a total a group"),
+        (SUM, "\"sum\"", "the reducer `sum` of a tile call is not known for the element types float32"),
+        ("mine[0] = A[ty, tx]", "red_buf0[0, 0] = A[ty, tx]", "`red_buf0` is spread over threads"),
+        (
+            "T.launch_thread(\"threadIdx.x\", 26)",
+            "T.launch_thread(\"threadIdx.x\", 13)",
+            "416 elements on 208 threads",
+        ),
+        (
+            "    Tx.cta.reduce",
+            "    if tx < 20:\n      Tx.cta.reduce",
+            "a tile call at cta scope stands under `tx < 20`, which may differ between its threads",
+        ),
+        ("Tx.cta", "Tx.warp", "warp scope in a block of 416 threads"),
+        ("Tx.cta", "Tx", "thread scope"),
+        ("scope=\"local\"", "scope=\"shared\"", "a distributed tile, `red_buf0`, in shared memory"),
+    ] {
+        let text = good.replace(from, to);
+        assert_ne!(text, good, "{from}");
+        let target = Target::cuda("sm_90a").expect("known");
+        let options = Options { target: &target, simple_mode: false };
+        let error = lower(parsed(&text), &options, &mut |_, _| {}).map(|_| ()).expect_err(&text);
+        assert!(error.to_string().contains(message), "{error}\nwanted: {message}");
+    }
+}
+
+#[test]
+fn a_block_of_an_unknown_size_is_refused() {
+    let text = rows(1, 26, "float32", SUM, "")
+        .replace("B: T.Buffer((1,), \"float32\")", "B: T.Buffer((1,), \"float32\"), n: T.int32");
+    let text = text.replace("T.launch_thread(\"threadIdx.x\", 26)", "T.launch_thread(\"threadIdx.x\", n)");
+    let target = Target::cuda("sm_90a").expect("known");
+    let options = Options { target: &target, simple_mode: false };
+    let error = lower(parsed(&text), &options, &mut |_, _| {}).map(|_| ()).expect_err(&text);
+    assert_eq!(
+        error.to_string(),
+        "threads that work together need a constant number of `threadIdx.x`, got `n`"
+    );
 }

@@ -1,7 +1,8 @@
 @I.ir_module
 class Module:
     @T.prim_func
-    def default_function(A: T.handle, B: T.handle):
+    def main(A: T.handle, B: T.handle):
+        T.func_attr({"from_legacy_te_schedule": T.bool(True), "global_symbol": "main", "tir.noalias": T.bool(True)})
         n, m = T.int32(), T.int32()
         A_1 = T.match_buffer(A, (n, m), strides=("stride", "stride"), buffer_type="auto")
         B_1 = T.match_buffer(B, (n,), strides=("stride",), buffer_type="auto")

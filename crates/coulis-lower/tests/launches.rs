@@ -1,0 +1,220 @@
+//! Launches become outermost, virtual threads loops, and barriers stand where threads share memory.
+
+use coulis_ir::device::host_program;
+use coulis_ir::print::print_kernel;
+use coulis_ir::{Kernel, Target};
+use coulis_lower::{LowerError, Options, PASSES, lower};
+use coulis_script::parse_module;
+
+fn parsed(body: &str) -> Kernel {
+    let head = "@T.prim_func\ndef f(A: T.Buffer((4096,), \"float32\"), B: T.Buffer((4096,), \"float32\"), n: T.int32):\n";
+    let text: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!("{head}{text}");
+    parse_module(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0)
+}
+
+/// The kernel after the pass of that name.
+fn after(pass: &str, body: &str) -> Result<Kernel, LowerError> {
+    let target = Target::cuda("sm_90a").expect("known");
+    let options = Options { target: &target, simple_mode: false };
+    let mut kernel = parsed(body);
+    kernel.form = coulis_ir::Form::Nest;
+    let mut found = None;
+    assert!(PASSES.iter().any(|p| p.name == pass));
+    lower(kernel, &options, &mut |p, k| {
+        if p.name == pass {
+            found = Some(k.clone());
+        }
+    })?;
+    Ok(found.expect("the pass ran"))
+}
+
+/// The lines of the body, without the launches.
+fn lines(kernel: &Kernel) -> Vec<String> {
+    let text = print_kernel(kernel);
+    let body = text.lines().skip(2).map(str::trim).filter(|l| !l.contains("launch_thread") && !l.is_empty());
+    body.map(|l| if l == "T.cuda.cta_sync()" { "sync".to_owned() } else { l.to_owned() }).collect()
+}
+
+#[track_caller]
+fn check_barriers(body: &str, want: &[&str]) {
+    let head = "tx = T.launch_thread(\"threadIdx.x\", 32)\ns = T.allocate([64], \"float32\", \"shared\")\nx = T.allocate([1], \"float32\", \"local\")\n";
+    let kernel = after("place_barriers", &format!("{head}{body}")).unwrap_or_else(|e| panic!("{e}"));
+    let found = lines(&kernel);
+    assert_eq!(found[2..], *want, "\n{}", print_kernel(&kernel));
+}
+
+#[test]
+fn a_barrier_stands_between_a_store_and_a_load_of_another_thread() {
+    check_barriers("s[tx] = A[tx]\nx[0] = s[31 - tx]", &["s[tx] = A[tx]", "sync", "x[0] = s[31 - tx]"]);
+}
+
+#[test]
+fn a_thread_does_not_wait_for_itself() {
+    check_barriers("s[tx] = A[tx]\nx[0] = s[tx]", &["s[tx] = A[tx]", "x[0] = s[tx]"]);
+    check_barriers(
+        "for k in range(2):\n    s[k * 32 + tx] = A[tx]\nfor k in range(2):\n    x[0] = s[k * 32 + tx]",
+        &["for k in range(2):", "s[k * 32 + tx] = A[tx]", "for k in range(2):", "x[0] = s[k * 32 + tx]"],
+    );
+    check_barriers(
+        "for k in range(2):\n    s[tx * 2 + k] = A[tx]\nx[0] = s[tx * 2 + 1]",
+        &["for k in range(2):", "s[tx * 2 + k] = A[tx]", "x[0] = s[tx * 2 + 1]"],
+    );
+}
+
+#[test]
+fn another_order_of_the_same_memory_is_another_thread() {
+    check_barriers(
+        "for k in range(2):\n    s[k * 32 + tx] = A[tx]\nfor k in range(2):\n    x[0] = s[tx * 2 + k]",
+        &[
+            "for k in range(2):",
+            "s[k * 32 + tx] = A[tx]",
+            "sync",
+            "for k in range(2):",
+            "x[0] = s[tx * 2 + k]",
+        ],
+    );
+    check_barriers(
+        "for k in range(3):\n    s[tx * 2 + k] = A[tx]\nx[0] = s[tx * 2]",
+        &["for k in range(3):", "sync", "s[tx * 2 + k] = A[tx]", "sync", "x[0] = s[tx * 2]"],
+    );
+}
+
+#[test]
+fn what_an_iteration_reads_is_over_before_the_next_one_writes() {
+    check_barriers(
+        "for k in range(n):\n    s[tx] = A[k * 32 + tx]\n    x[0] = s[31 - tx]",
+        &["for k in range(n):", "sync", "s[tx] = A[k * 32 + tx]", "sync", "x[0] = s[31 - tx]"],
+    );
+}
+
+#[test]
+fn two_halves_that_alternate_need_one_barrier_an_iteration() {
+    let kernel = after(
+        "place_barriers",
+        "tx = T.launch_thread(\"threadIdx.x\", 32)\ns = T.allocate([2, 32], \"float32\", \"shared\")\n\
+         x = T.allocate([1], \"float32\", \"local\")\ns[0, tx] = A[tx]\nfor k in range(n):\n    \
+         s[(k + 1) % 2, tx] = A[k * 32 + tx]\n    x[0] = s[k % 2, 31 - tx]",
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    let found = lines(&kernel);
+    assert_eq!(
+        found[2..],
+        [
+            "s[0, tx] = A[tx]",
+            "sync",
+            "for k in range(n):",
+            "sync",
+            "s[(k + 1) % 2, tx] = A[k * 32 + tx]",
+            "x[0] = s[k % 2, 31 - tx]"
+        ]
+    );
+}
+
+#[test]
+fn a_barrier_goes_before_a_branch_that_threads_do_not_share() {
+    check_barriers(
+        "s[tx] = A[tx]\nif tx == 0:\n    x[0] = s[1]",
+        &["s[tx] = A[tx]", "sync", "if tx == 0:", "x[0] = s[1]"],
+    );
+    check_barriers(
+        "if tx < 1:\n    s[0] = A[0]\nx[0] = s[0]",
+        &["if tx < 1:", "s[0] = A[0]", "sync", "x[0] = s[0]"],
+    );
+    // One thread meets only itself.
+    check_barriers(
+        "if tx == 0:\n    s[0] = A[0]\n    x[0] = s[0]",
+        &["if tx == 0:", "s[0] = A[0]", "x[0] = s[0]"],
+    );
+}
+
+#[test]
+fn barriers_of_the_text_count() {
+    check_barriers(
+        "s[tx] = A[tx]\nT.cuda.cta_sync()\nx[0] = s[31 - tx]",
+        &["s[tx] = A[tx]", "sync", "x[0] = s[31 - tx]"],
+    );
+    // Under a condition that all threads share, one of the branches may have no barrier.
+    check_barriers(
+        "s[tx] = A[tx]\nif n > 3:\n    T.cuda.cta_sync()\nx[0] = s[31 - tx]",
+        &["s[tx] = A[tx]", "if n > 3:", "sync", "sync", "x[0] = s[31 - tx]"],
+    );
+}
+
+#[test]
+fn threads_that_would_wait_where_not_all_come_are_refused() {
+    let body = "tx = T.launch_thread(\"threadIdx.x\", 32)\ns = T.allocate([64], \"float32\", \"shared\")\n\
+                if tx < 16:\n    s[tx] = A[tx]\n    B[tx] = s[15 - tx]";
+    let error = after("place_barriers", body).map(|k| print_kernel(&k)).expect_err("divergent");
+    assert_eq!(
+        error.to_string(),
+        "threads share `s` under `tx < 16`, where a barrier would not be reached by all of them"
+    );
+}
+
+#[test]
+fn siblings_of_one_index_become_one_launch() {
+    let kernel = after(
+        "unify_launches",
+        "bx = T.launch_thread(\"blockIdx.x\", n)\ns = T.allocate([64], \"float32\", \"shared\")\n\
+         with T.launch_thread(\"threadIdx.x\", 64) as t:\n    s[t] = A[t]\n\
+         for k in range(2):\n    with T.launch_thread(\"threadIdx.x\", 64) as u:\n        B[bx * 64 + u] = s[u]",
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    let text = print_kernel(&kernel);
+    assert_eq!(text.matches("launch_thread").count(), 2, "{text}");
+    assert_eq!(
+        lines(&kernel),
+        [
+            "s = T.allocate([64], \"float32\", \"shared\")",
+            "s[t] = A[t]",
+            "for k in range(2):",
+            "B[bx * 64 + t] = s[t]"
+        ]
+    );
+    assert_eq!(host_program(&kernel).map(|p| p.launches.len()), Ok(1));
+}
+
+#[test]
+fn stages_at_the_root_stay_launches_of_their_own() {
+    let kernel = after(
+        "unify_launches",
+        "g = T.allocate([64], \"float32\", \"global\")\n\
+         with T.launch_thread(\"threadIdx.x\", 64) as t:\n    g[t] = A[t]\n\
+         for k in range(2):\n    with T.launch_thread(\"threadIdx.x\", 32) as u:\n        B[u * 2 + k] = g[u * 2 + k]",
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    let program = host_program(&kernel).unwrap_or_else(|e| panic!("{e}"));
+    let threads: Vec<Option<i128>> =
+        program.launches.iter().map(coulis_ir::device::Launch::n_threads).collect();
+    assert_eq!((threads, program.temporaries.len()), (vec![Some(64), Some(32)], 1));
+}
+
+#[test]
+fn launches_that_do_not_agree_are_refused() {
+    for (body, message) in [
+        (
+            "bx = T.launch_thread(\"blockIdx.x\", n)\nwith T.launch_thread(\"threadIdx.x\", 64) as t:\n    B[t] = A[t]\n\
+             with T.launch_thread(\"threadIdx.x\", 32) as u:\n    B[u] = A[u]",
+            "`threadIdx.x` is launched with extent `64` and with extent `32` in one kernel; they must be equal",
+        ),
+        (
+            "for k in range(4):\n    with T.launch_thread(\"threadIdx.x\", k + 1) as t:\n        B[t] = A[t]",
+            "`threadIdx.x` is launched with extent `k + 1`, and `k` is not known where the kernel is launched",
+        ),
+    ] {
+        let error = after("unify_launches", body).map(|k| print_kernel(&k)).expect_err(message);
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn a_virtual_thread_is_a_loop_inside_the_launches() {
+    let kernel = after(
+        "expand_vthreads",
+        "v = T.launch_thread(\"vthread\", 2)\ntx = T.launch_thread(\"threadIdx.x\", 32)\nB[v * 32 + tx] = A[v * 32 + tx]",
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(lines(&kernel), ["for v in range(2):", "B[v * 32 + tx] = A[v * 32 + tx]"]);
+    assert!(host_program(&kernel).is_ok());
+}
