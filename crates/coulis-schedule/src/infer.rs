@@ -82,8 +82,9 @@ pub(crate) struct Placed {
     pub known: Analyzer,
 }
 
+/// Tells an analyzer the ranges of loops; those of launch indices are for [`Launches::bind`] to tell.
 pub(crate) fn bind(analyzer: &mut Analyzer, loops: &[Loop]) {
-    for l in loops.iter().filter(|l| !l.is_unit()) {
+    for l in loops.iter().filter(|l| l.is_loop()) {
         analyzer.bind(&l.var, &fold::int(0, l.var.dtype()), &l.extent);
     }
 }

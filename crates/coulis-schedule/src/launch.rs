@@ -227,7 +227,7 @@ pub(crate) fn check_bound(
         return Err(ThreadError::BlockInside { stage: name, axis: axis_name, tag: tag.name() }.into());
     }
     let is_data = stage.origin(axis).data;
-    if is_data && !shares(scope, tag) {
+    if attached && is_data && !shares(scope, tag) {
         let (tag, scope) = (tag.name(), scope.name());
         return Err(ThreadError::Private { stage: name, axis: axis_name, tag, scope }.into());
     }

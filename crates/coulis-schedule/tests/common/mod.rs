@@ -77,6 +77,7 @@ fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
         inputs.insert(arg.buffer().id, Array { shape, data });
     }
     let wanted = evaluate(program, &inputs, &bindings).expect("the reference has a value");
+    let _shown = Shown { kernel, sizes };
     machine.execute(&kernel.body);
     for (arg, wanted) in program.args().iter().zip(wanted) {
         let found = &machine.global[&arg.buffer().data];
@@ -91,6 +92,20 @@ fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
             wanted.data,
             text(kernel)
         );
+    }
+}
+
+/// Shows the kernel where running it fails.
+struct Shown<'a> {
+    kernel: &'a Kernel,
+    sizes: Sizes<'a>,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("at {:?} of\n{}", self.sizes, text(self.kernel));
+        }
     }
 }
 
