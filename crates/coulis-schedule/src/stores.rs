@@ -92,6 +92,16 @@ impl Builder<'_> {
                 }
             }
         };
+        // A block more than there is work for, where the last one has to finish: first of all, since indices that
+        // divide by an extent have no value there. A guard of the one axis that it comes from says it too.
+        for l in at.loops.iter().filter(|l| purpose == Purpose::Main && l.launched().is_some()) {
+            let index = self.launches.of(at.root).iter().find(|i| Some(i.tag) == l.thread);
+            let roots = stage.roots_of(&l.leaf);
+            let is_said = roots.len() == 1 && roots[0] != l.leaf && marked.contains(roots[0].var());
+            if !is_said && index.is_some_and(|i| i.extent != l.extent) {
+                demand(BinaryOp::Lt, &l.value(), &l.extent, true);
+            }
+        }
         for axis in stage.all_axes.iter().filter(|a| marked.contains(a.var())) {
             let origin = stage.origin(axis);
             if purpose == Purpose::Data && !origin.data {
@@ -110,13 +120,6 @@ impl Builder<'_> {
                     demand(BinaryOp::Ge, value, min, false);
                     demand(BinaryOp::Lt, value, &fold::add(min, extent), false);
                 }
-            }
-        }
-        // A block more than there is work for, where the last one has to finish.
-        for l in at.loops.iter().filter(|l| purpose == Purpose::Main && l.launched().is_some()) {
-            let index = self.launches.of(at.root).iter().find(|i| Some(i.tag) == l.thread);
-            if index.is_some_and(|i| i.extent != l.extent) {
-                demand(BinaryOp::Lt, &l.value(), &l.extent, true);
             }
         }
         guards
