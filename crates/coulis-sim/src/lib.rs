@@ -1,6 +1,34 @@
 //! The simulator: executes checked Flat kernels under the GPU thread model, counts what the memory system would see,
 //! and accuses races, missing barriers, reads of unwritten memory and absent shuffle lanes.
 //!
-//! It shares the intermediate representation with the emitters and nothing else, so that it is an independent witness.
+//! [`run`] compiles a kernel for one set of arguments to bytecode over the lanes of a warp, executes it, and gives a
+//! [`SimReport`]. It shares the intermediate representation with the emitters and nothing else, so that it is an
+//! independent witness: arithmetic, evaluation of expressions and the order of accesses are its own.
+//!
+//! Not modelled: blocks that run at the same time (they run one after another, in several orders), clusters, memory
+//! of warps, and the alignment of vector accesses.
 
 #![forbid(unsafe_code)]
+
+mod accusation;
+mod args;
+mod code;
+mod compile;
+mod court;
+mod error;
+mod exec;
+mod lanes;
+mod memory;
+mod order;
+mod report;
+mod run;
+mod schedule;
+mod shadow;
+mod traffic;
+mod warp;
+
+pub use accusation::{Accusation, Charge, Site, Thread};
+pub use args::{Memory, Options, SimArg, SimArray};
+pub use error::SimError;
+pub use report::{Counters, SimReport, Traffic};
+pub use run::run;

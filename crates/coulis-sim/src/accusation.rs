@@ -1,0 +1,198 @@
+//! Accusations: what a kernel does that a GPU does not promise to do, with the statement and the threads.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// What a kernel is accused of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Charge {
+    /// Two lanes of a warp access one place, one of them writes, and no barrier orders them.
+    LaneRace,
+    /// Two warps of a block do.
+    WarpRace,
+    /// Two blocks do, and no fence with an atomic operation orders them.
+    BlockRace,
+    /// Memory is read that nothing wrote.
+    Unwritten,
+    /// A value decides what is done, or leaves the thread, that a shuffle took from a lane that did not give one.
+    Undefined,
+    /// An access is outside its buffer.
+    OutOfBounds,
+    /// A barrier is not reached by all threads that it waits for.
+    Barrier,
+    /// The mask of a shuffle or vote lacks the lane that executes it.
+    MaskLacksCaller,
+    /// The mask names a lane that the block does not have.
+    MaskNamesAbsent,
+    /// The mask names a lane that is elsewhere in the program.
+    MaskNamesDiverged,
+    /// Lanes that name each other have different masks.
+    MasksDiffer,
+    /// The width of a shuffle is no power of two up to the warp's lanes, or its warp size is not the machine's.
+    ShuffleWidth,
+    /// The lanes that happen to be active are taken for the lanes that take part.
+    ActiveMask,
+    /// The result depends on the order in which warps or blocks run.
+    WarpOrder,
+    /// An argument that is written shares memory with another.
+    Overlap,
+    /// An integer is divided by zero.
+    DivisionByZero,
+    /// A shift by a negative amount, or by the width of the type or more.
+    ShiftAmount,
+}
+
+impl Charge {
+    /// Every charge.
+    pub const ALL: [Charge; 17] = [
+        Charge::LaneRace,
+        Charge::WarpRace,
+        Charge::BlockRace,
+        Charge::Unwritten,
+        Charge::Undefined,
+        Charge::OutOfBounds,
+        Charge::Barrier,
+        Charge::MaskLacksCaller,
+        Charge::MaskNamesAbsent,
+        Charge::MaskNamesDiverged,
+        Charge::MasksDiffer,
+        Charge::ShuffleWidth,
+        Charge::ActiveMask,
+        Charge::WarpOrder,
+        Charge::Overlap,
+        Charge::DivisionByZero,
+        Charge::ShiftAmount,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Charge::LaneRace => "race between lanes",
+            Charge::WarpRace => "race between warps",
+            Charge::BlockRace => "race between blocks",
+            Charge::Unwritten => "read of unwritten memory",
+            Charge::Undefined => "use of an undefined value",
+            Charge::OutOfBounds => "access out of bounds",
+            Charge::Barrier => "barrier not reached by all",
+            Charge::MaskLacksCaller => "mask lacks the caller",
+            Charge::MaskNamesAbsent => "mask names an absent lane",
+            Charge::MaskNamesDiverged => "mask names a diverged lane",
+            Charge::MasksDiffer => "masks differ",
+            Charge::ShuffleWidth => "width of a shuffle",
+            Charge::ActiveMask => "active lanes taken for a mask",
+            Charge::WarpOrder => "result depends on the order of warps",
+            Charge::Overlap => "overlapping arguments",
+            Charge::DivisionByZero => "division by zero",
+            Charge::ShiftAmount => "shift amount",
+        }
+    }
+}
+
+/// One thread of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// Launch, counted from 0.
+    pub launch: u32,
+    /// `blockIdx`, x first.
+    pub block: [u32; 3],
+    /// `threadIdx`, x first.
+    pub thread: [u32; 3],
+    /// Lane of its warp.
+    pub lane: u32,
+}
+
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [bx, by, bz] = self.block;
+        let [tx, ty, tz] = self.thread;
+        write!(f, "thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})")?;
+        if self.launch > 0 { write!(f, " of launch {}", self.launch) } else { Ok(()) }
+    }
+}
+
+/// A place in the printed kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The statement's first line, as printed.
+    pub statement: String,
+    /// Its line in the printed kernel, counted from 1.
+    pub line: usize,
+}
+
+/// One accusation. The same fault of the same statements is one accusation with a count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accusation {
+    /// What it is about.
+    pub charge: Charge,
+    /// The statement.
+    pub site: Site,
+    /// The other statement, where two are in conflict.
+    pub other: Option<Site>,
+    /// The threads of the first case: the one that executed the statement, then others.
+    pub threads: Vec<Thread>,
+    /// What happened, of the first case.
+    pub message: String,
+    /// How often, over all threads.
+    pub count: u64,
+}
+
+impl fmt::Display for Accusation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Site { statement, line } = &self.site;
+        write!(f, "{}: line {line}, `{statement}`: {}", self.charge.name(), self.message)?;
+        if let Some(other) = &self.other {
+            write!(f, "; the other is line {}, `{}`", other.line, other.statement)?;
+        }
+        if self.count > 1 { write!(f, " ({} times)", self.count) } else { Ok(()) }
+    }
+}
+
+/// An accusation before its statements are printed; statements are numbers of the compiled kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) charge: Charge,
+    pub(crate) stmt: u32,
+    pub(crate) other: Option<u32>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) message: String,
+    pub(crate) count: u64,
+}
+
+/// The accusations of a run, in the order in which they were found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Docket {
+    index: HashMap<(Charge, u32, Option<u32>, u32), usize>,
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Docket {
+    /// Counts a case of the same charge, statements and `about` (a buffer, say); `describe` is asked for the first only.
+    pub(crate) fn accuse(
+        &mut self,
+        charge: Charge,
+        stmts: (u32, Option<u32>),
+        about: u32,
+        describe: impl FnOnce() -> (Vec<Thread>, String),
+    ) {
+        let next = self.cases.len();
+        let at = *self.index.entry((charge, stmts.0, stmts.1, about)).or_insert(next);
+        if at == next {
+            let (threads, message) = describe();
+            self.cases.push(Case { charge, stmt: stmts.0, other: stmts.1, threads, message, count: 0 });
+        }
+        self.cases[at].count += 1;
+    }
+
+    /// Adds what another order of the same kernel was accused of and this one was not.
+    pub(crate) fn join(&mut self, other: Docket) {
+        let Docket { index, cases } = other;
+        let mut keys: Vec<_> = index.into_iter().collect();
+        keys.sort_by_key(|(_, at)| *at);
+        for ((key, _), case) in keys.into_iter().zip(cases) {
+            let next = self.cases.len();
+            if *self.index.entry(key).or_insert(next) == next {
+                self.cases.push(case);
+            }
+        }
+    }
+}

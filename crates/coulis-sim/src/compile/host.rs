@@ -1,0 +1,246 @@
+//! The host's part of a kernel: memory, values that it computes, launches.
+
+use std::collections::{HashMap, HashSet};
+
+use coulis_ir::args::{Bindings, compact_strides, eval_index};
+use coulis_ir::device::{Launch, host_program};
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{Buffer, Checked, DType, Expr, Form, Kernel, Param, Stmt, Var, VarId};
+
+use super::{Compiler, Place, from_active_mask};
+use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind};
+use crate::error::SimError;
+use crate::order::{FIRST_SERIAL, MAX_SERIAL};
+
+/// Threads of a block.
+const MAX_THREADS: u32 = 1024;
+
+/// Memory and launches of a kernel whose free variables have these values.
+pub(crate) fn plan<const W: usize>(kernel: &Checked, bindings: Bindings) -> Result<Plan<'_, W>, SimError> {
+    let kernel = kernel.kernel();
+    if kernel.form != Form::Flat {
+        return Err(SimError::NotFlat { kernel: kernel.name.clone(), form: kernel.form.name() });
+    }
+    let mut host = Host { bindings, places: HashMap::new(), regions: Vec::new() };
+    host.arguments(kernel)?;
+    let mut bodies = Vec::new();
+    let mut zeroed = HashSet::new();
+    let launches = if has_launches(&kernel.body) {
+        let program = host_program(kernel)?;
+        for (var, value) in &program.lets {
+            let value = host.value(value, "the value", var.name())?;
+            host.bindings.insert(var.id(), value);
+        }
+        launch_bodies(&kernel.body, &mut bodies, &mut zeroed, false);
+        for buffer in &program.temporaries {
+            host.temporary(buffer, zeroed.contains(&buffer.data.id()))?;
+        }
+        program.launches
+    } else {
+        bodies.push(&kernel.body);
+        let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
+        vec![Launch { grid: one(), block: one(), body: Stmt::NOP }]
+    };
+    let written = written_memory(&kernel.body);
+    for param in &kernel.params {
+        if let Param::Buffer { buffer, .. } = param
+            && let Some((Place::Region(region), _)) = host.places.get(&buffer.data.id())
+        {
+            host.regions[*region as usize].is_written = written.contains(&buffer.data.id());
+        }
+    }
+    let mut plan = Plan { regions: Vec::new(), launches: Vec::new(), stmts: Vec::new() };
+    let mut n_blocks = i128::from(FIRST_SERIAL);
+    for (launch, body) in launches.iter().zip(bodies) {
+        let compiled = host.launch::<W>(launch, body, &mut plan.stmts)?;
+        n_blocks += compiled.grid.iter().map(|n| i128::from(*n)).product::<i128>();
+        if n_blocks > i128::from(MAX_SERIAL) {
+            return Err(SimError::GridBlocks { found: n_blocks, limit: MAX_SERIAL });
+        }
+        plan.launches.push(compiled);
+    }
+    plan.regions = host.regions;
+    Ok(plan)
+}
+
+fn has_launches(body: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::LaunchThread { .. }));
+    found
+}
+
+/// The bodies of the launches in order, in place, so that accusations can name their statements; and the pointers of
+/// temporaries that are zero at the start.
+fn launch_bodies<'k>(
+    stmt: &'k Stmt,
+    bodies: &mut Vec<&'k Stmt>,
+    zeroed: &mut HashSet<VarId>,
+    is_zeroed: bool,
+) {
+    match stmt {
+        Stmt::Seq(stmts) => stmts.iter().for_each(|s| launch_bodies(s, bodies, zeroed, is_zeroed)),
+        Stmt::Allocate { buffer, body } => {
+            if is_zeroed {
+                zeroed.insert(buffer.data.id());
+            }
+            launch_bodies(body, bodies, zeroed, false);
+        }
+        Stmt::Annotate { key, body, .. } => {
+            launch_bodies(body, bodies, zeroed, is_zeroed || key == "zeroed");
+        }
+        Stmt::Let { body, .. } => launch_bodies(body, bodies, zeroed, is_zeroed),
+        Stmt::LaunchThread { body, .. } => {
+            let mut at = body.as_ref();
+            while let Stmt::LaunchThread { body, .. } = at {
+                at = body;
+            }
+            bodies.push(at);
+        }
+        Stmt::For { .. }
+        | Stmt::If { .. }
+        | Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Atom(_)
+        | Stmt::Sync(_) => {}
+    }
+}
+
+/// The pointers of memory that is stored to.
+fn written_memory(body: &Stmt) -> HashSet<VarId> {
+    let mut written = HashSet::new();
+    for_each_stmt(body, &mut |stmt| match stmt {
+        Stmt::Store { buffer, .. } => {
+            written.insert(buffer.data.id());
+        }
+        Stmt::Atom(call) => written.extend(call.elements().map(|e| e.buffer.data.id())),
+        _ => {}
+    });
+    written
+}
+
+struct Host {
+    bindings: Bindings,
+    places: HashMap<VarId, (Place, DType)>,
+    regions: Vec<RegionInfo>,
+}
+
+impl Host {
+    fn value(&self, expr: &Expr, what: &'static str, name: &str) -> Result<i64, SimError> {
+        let unknown = |reason| SimError::Unknown { what, name: name.to_owned(), reason };
+        eval_index(expr, &self.bindings).map_err(unknown)
+    }
+
+    fn add(&mut self, buffer: &Buffer, region: RegionInfo) {
+        self.places.insert(buffer.data.id(), (Place::Region(self.regions.len() as u32), buffer.dtype));
+        self.regions.push(region);
+    }
+
+    fn arguments(&mut self, kernel: &Kernel) -> Result<(), SimError> {
+        for (n, param) in kernel.params.iter().enumerate() {
+            let Param::Buffer { handle, buffer } = param else { continue };
+            let name = Kernel::argument_name(handle).to_owned();
+            let values = |exprs: &[Expr], what| {
+                exprs.iter().map(|e| self.value(e, what, &name)).collect::<Result<Vec<_>, _>>()
+            };
+            let shape = values(&buffer.shape, "the extent")?;
+            let strides = if buffer.strides.is_empty() {
+                compact_strides(&shape)
+            } else {
+                values(&buffer.strides, "the stride")?
+            };
+            let (mut first, mut last) = (0i64, 0i64);
+            for (extent, stride) in shape.iter().zip(&strides) {
+                let reach = stride.saturating_mul((extent - 1).max(0));
+                first = first.saturating_add(reach.min(0));
+                last = last.saturating_add(reach.max(0));
+            }
+            let is_empty = shape.iter().any(|n| *n <= 0);
+            let len = if is_empty { 0 } else { (last - first + 1) as usize };
+            let kind = RegionKind::Argument { n, shape, strides };
+            let (dtype, before) = (buffer.dtype, -first);
+            self.add(buffer, RegionInfo { name, dtype, kind, len, before, is_written: false });
+        }
+        Ok(())
+    }
+
+    fn temporary(&mut self, buffer: &Buffer, zeroed: bool) -> Result<(), SimError> {
+        let mut total = 1i128;
+        for extent in &buffer.shape {
+            total = total.saturating_mul(i128::from(self.value(extent, "the size", &buffer.name)?));
+        }
+        let fits = usize::try_from(total).ok().filter(|n| *n <= 1 << 40);
+        let len = fits.ok_or_else(|| SimError::Size { buffer: buffer.name.clone(), elements: total })?;
+        let kind = RegionKind::Temporary { zeroed };
+        let (name, dtype) = (buffer.name.clone(), buffer.dtype);
+        self.add(buffer, RegionInfo { name, dtype, kind, len, before: 0, is_written: true });
+        Ok(())
+    }
+
+    fn extents(&self, slots: &[(Option<Var>, Expr); 3], kind: &str) -> Result<[u32; 3], SimError> {
+        let mut out = [0; 3];
+        for (at, (slot, out)) in slots.iter().zip(&mut out).enumerate() {
+            let name = format!("{kind}.{}", ["x", "y", "z"][at]);
+            let n = self.value(&slot.1, "the extent", &name)?;
+            let found = i128::from(n);
+            *out = u32::try_from(n.max(0)).map_err(|_| SimError::GridBlocks { found, limit: MAX_SERIAL })?;
+        }
+        Ok(out)
+    }
+
+    fn launch<'k, const W: usize>(
+        &mut self,
+        launch: &Launch,
+        body: &'k Stmt,
+        stmts: &mut Vec<&'k Stmt>,
+    ) -> Result<LaunchCode<W>, SimError> {
+        let grid = self.extents(&launch.grid, "blockIdx")?;
+        let block = self.extents(&launch.block, "threadIdx")?;
+        let n_threads: i128 = block.iter().map(|n| i128::from(*n)).product();
+        if n_threads > i128::from(MAX_THREADS) {
+            return Err(SimError::BlockThreads { found: n_threads, limit: MAX_THREADS });
+        }
+        let code = Code {
+            instrs: Vec::new(),
+            operands: Vec::new(),
+            constants: Vec::new(),
+            arrays: Vec::new(),
+            n_registers: 0,
+            n_slots: 0,
+            thread_registers: [None; 3],
+            block_registers: [None; 3],
+        };
+        let mut compiler = Compiler {
+            code,
+            constant_index: HashMap::new(),
+            next: 0,
+            vars: HashMap::new(),
+            places: self.places.clone(),
+            memo: vec![HashMap::new()],
+            bindings: &self.bindings,
+            regions: &mut self.regions,
+            stmts,
+            from_active: from_active_mask(body),
+        };
+        let bind = |c: &mut Compiler<'k, '_, W>, slots: &[(Option<Var>, Expr); 3]| {
+            let mut out = [None; 3];
+            for ((var, _), out) in slots.iter().zip(&mut out) {
+                if let Some(var) = var {
+                    let register = c.new_registers(1);
+                    c.vars.insert(var.id(), Operand::register(register));
+                    *out = Some(register);
+                }
+            }
+            out
+        };
+        compiler.code.block_registers = bind(&mut compiler, &launch.grid);
+        compiler.code.thread_registers = bind(&mut compiler, &launch.block);
+        compiler.hoist(body)?;
+        compiler.body(body)?;
+        compiler.emit(Instr::End);
+        Ok(LaunchCode { grid, block, code: compiler.code })
+    }
+}

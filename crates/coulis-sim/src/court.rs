@@ -1,0 +1,155 @@
+//! Where accusations are written down: who a lane is, and how a fault is told.
+
+use crate::accusation::{Charge, Docket, Thread};
+use crate::code::RegionInfo;
+use crate::order::{MANY, Stamp};
+use crate::shadow::{Conflict, Finding, Who};
+
+/// What is accused during one order of a kernel, and where in the launch things are now.
+pub(crate) struct Court<'p> {
+    pub(crate) docket: Docket,
+    pub(crate) infos: &'p [RegionInfo],
+    pub(crate) launch: u32,
+    /// Serial number of the launch's first block.
+    pub(crate) base: u32,
+    pub(crate) serial: u32,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) lanes: u32,
+}
+
+/// Numbers that keep accusations about local memory apart from those about regions.
+const LOCAL: u32 = 1 << 20;
+
+impl Court<'_> {
+    /// The thread of a lane of this block.
+    pub(crate) fn thread(&self, warp: u32, lane: u32) -> Thread {
+        self.thread_of(self.serial, warp, lane)
+    }
+
+    fn thread_of(&self, serial: u32, warp: u32, lane: u32) -> Thread {
+        let spread =
+            |n: u32, [x, y, _]: [u32; 3]| [n % x.max(1), n / x.max(1) % y.max(1), n / (x.max(1) * y.max(1))];
+        let lane = if lane == MANY { 0 } else { lane };
+        Thread {
+            launch: self.launch,
+            block: spread(serial.saturating_sub(self.base), self.grid),
+            thread: spread(warp * self.lanes + lane, self.block),
+            lane,
+        }
+    }
+
+    fn element(&self, region: u32, at: usize) -> i64 {
+        at as i64 - self.infos[region as usize].before
+    }
+
+    /// A fault of one lane.
+    pub(crate) fn lane(&mut self, charge: Charge, who: Who, about: u32, message: impl FnOnce() -> String) {
+        let thread = self.thread(who.warp, who.lane);
+        self.docket.accuse(charge, (who.stmt, None), about, || (vec![thread], message()));
+    }
+
+    pub(crate) fn out_of_bounds(&mut self, who: Who, region: u32, index: i64) {
+        let info = &self.infos[region as usize];
+        let (first, last) = (-info.before, info.len as i64 - info.before - 1);
+        let thread = self.thread(who.warp, who.lane);
+        self.docket.accuse(Charge::OutOfBounds, (who.stmt, None), region, || {
+            let name = &info.name;
+            let text = if info.len == 0 {
+                format!("{thread} accesses element {index} of `{name}`, which has none")
+            } else if (first..=last).contains(&index) {
+                format!(
+                    "{thread} accesses element {index} of `{name}`, which is in a gap that its strides leave"
+                )
+            } else {
+                format!("{thread} accesses element {index} of `{name}`, whose elements are {first} to {last}")
+            };
+            (vec![thread], text)
+        });
+    }
+
+    pub(crate) fn local_out_of_bounds(&mut self, who: Who, array: u32, name: &str, len: u32, index: i64) {
+        let thread = self.thread(who.warp, who.lane);
+        self.docket.accuse(Charge::OutOfBounds, (who.stmt, None), LOCAL + array, || {
+            let text = format!("{thread} accesses element {index} of `{name}`, which has {len}");
+            (vec![thread], text)
+        });
+    }
+
+    pub(crate) fn local_unwritten(&mut self, who: Who, array: u32, name: &str, index: i64) {
+        let thread = self.thread(who.warp, who.lane);
+        self.docket.accuse(Charge::Unwritten, (who.stmt, None), LOCAL + array, || {
+            (vec![thread], format!("{thread} reads element {index} of `{name}`, which it has not written"))
+        });
+    }
+
+    pub(crate) fn unwritten(&mut self, who: Who, region: u32, at: usize) {
+        let (thread, index) = (self.thread(who.warp, who.lane), self.element(region, at));
+        let name = &self.infos[region as usize].name;
+        self.docket.accuse(Charge::Unwritten, (who.stmt, None), region, || {
+            (vec![thread], format!("{thread} reads element {index} of `{name}`, which nothing has written"))
+        });
+    }
+
+    /// What a look at the shadow memory found.
+    pub(crate) fn finding(&mut self, finding: Finding, who: Who, region: u32, at: usize, is_write: bool) {
+        match finding {
+            Finding::Fine => {}
+            Finding::Unwritten => self.unwritten(who, region, at),
+            Finding::Race(conflict) => self.race(conflict, who, region, at, is_write),
+        }
+    }
+
+    fn race(&mut self, conflict: Conflict, who: Who, region: u32, at: usize, is_write: bool) {
+        let Conflict { stamp, stmt, was_write } = conflict;
+        let charge = if stamp.serial() != self.serial {
+            Charge::BlockRace
+        } else if stamp.warp() != who.warp {
+            Charge::WarpRace
+        } else {
+            Charge::LaneRace
+        };
+        let threads = [self.thread(who.warp, who.lane), self.other(stamp)];
+        let index = self.element(region, at);
+        let name = &self.infos[region as usize].name;
+        self.docket.accuse(charge, (who.stmt, Some(stmt)), region, || {
+            let [me, other] = threads;
+            let verb = |write: bool| if write { "writes" } else { "reads" };
+            let what = match charge {
+                Charge::BlockRace => "no fence with an atomic operation orders them",
+                _ => "no barrier orders them",
+            };
+            let (first, second) = (verb(was_write), verb(is_write));
+            let text = format!("{other} {first} and {me} {second} element {index} of `{name}`, and {what}");
+            (threads.to_vec(), text)
+        });
+    }
+
+    fn other(&self, stamp: Stamp) -> Thread {
+        self.thread_of(stamp.serial(), stamp.warp(), stamp.lane())
+    }
+
+    /// A barrier of `name` that `here` reached and `missing` did not.
+    pub(crate) fn barrier(
+        &mut self,
+        stmt: u32,
+        other: Option<u32>,
+        name: &str,
+        here: (u32, u32),
+        missing: Option<(u32, u32)>,
+    ) {
+        let mut threads = vec![self.thread(here.0, here.1)];
+        threads.extend(missing.map(|(warp, lane)| self.thread(warp, lane)));
+        self.docket.accuse(Charge::Barrier, (stmt, other), 0, || {
+            let here = threads[0];
+            let text = match (threads.get(1), other) {
+                (Some(away), Some(_)) => {
+                    format!("{here} waits at a {name} barrier, and {away} at another barrier")
+                }
+                (Some(away), None) => format!("{here} waits at a {name} barrier that {away} does not reach"),
+                (None, _) => format!("{here} waits at a {name} barrier for more threads than the block has"),
+            };
+            (threads, text)
+        });
+    }
+}

@@ -1,0 +1,383 @@
+//! Which access happened before which: clocks of warps, and what fences with atomic operations publish.
+//!
+//! Each warp counts its barriers and fences; an access is stamped with the count. A barrier makes what its warps did
+//! before it known to each of them, lanes included. Across blocks, and between warps without a barrier, an atomic update
+//! after a fence of the same thread publishes what that thread knew at the fence; a thread whose later update of the
+//! same place finds it there knows it too, and barriers pass that on. Nothing else orders accesses: neither shuffles nor
+//! votes, and no two lanes of a warp without a barrier between them. Source: CUDA C++ Programming Guide, memory fence
+//! functions, and warp synchronisation since compute capability 7.0; vector clocks as in FastTrack (Flanagan, Freund 2009).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Serial numbers below this are not those of blocks.
+pub(crate) const FIRST_SERIAL: u32 = 2;
+/// The serial number of what the host wrote.
+pub(crate) const HOST: u32 = 1;
+/// Blocks that are told apart.
+pub(crate) const MAX_SERIAL: u32 = (1 << 27) - 1;
+/// Barriers and fences of one warp that are told apart.
+pub(crate) const MAX_TIME: u32 = (1 << 24) - 1;
+/// The lane of an access that several lanes of a warp made.
+pub(crate) const MANY: u32 = 127;
+
+/// Who accessed a place, and when: serial number of the block, warp, lane, time of the warp, and whether atomically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(pub(crate) u64);
+
+impl Stamp {
+    pub(crate) const NONE: Stamp = Stamp(0);
+
+    pub(crate) fn new(serial: u32, warp: u32, lane: u32, time: u32) -> Stamp {
+        let (serial, warp, lane) = (u64::from(serial), u64::from(warp), u64::from(lane));
+        Stamp(serial << 37 | warp << 32 | lane << 25 | u64::from(time) << 1)
+    }
+
+    pub(crate) fn host() -> Stamp {
+        Stamp::new(HOST, 0, 0, 0)
+    }
+
+    pub(crate) fn atomic(self) -> Stamp {
+        Stamp(self.0 | 1)
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn serial(self) -> u32 {
+        (self.0 >> 37) as u32
+    }
+
+    pub(crate) fn warp(self) -> u32 {
+        (self.0 >> 32) as u32 & 31
+    }
+
+    pub(crate) fn lane(self) -> u32 {
+        (self.0 >> 25) as u32 & 127
+    }
+
+    pub(crate) fn time(self) -> u32 {
+        (self.0 >> 1) as u32 & MAX_TIME
+    }
+
+    pub(crate) fn is_atomic(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// A place in memory: region, element, and the block for memory of a block.
+pub(crate) type Spot = (u32, u64, u32);
+
+/// How many updates of which logs a thread has found.
+type Known = Vec<(u32, u32)>;
+
+fn learn(known: &mut Known, log: u32, upto: u32) {
+    match known.iter_mut().find(|(other, _)| *other == log) {
+        Some((_, old)) => *old = (*old).max(upto),
+        None => known.push((log, upto)),
+    }
+}
+
+/// What a thread knew at a fence.
+#[derive(Clone)]
+struct Fence {
+    time: u32,
+    synced: u32,
+    seen: Rc<[u32]>,
+    known: Rc<Known>,
+}
+
+/// An atomic update that published what its thread knew at a fence.
+struct Release {
+    at: u32,
+    warp: u32,
+    lane: u32,
+    fence: Fence,
+}
+
+/// The publishing updates of one place, in the order in which they happened.
+#[derive(Default)]
+struct Log {
+    n: u32,
+    releases: Vec<Release>,
+    by_serial: HashMap<u32, Vec<u32>>,
+    /// What all releases so far knew of other logs.
+    passed_on: Known,
+}
+
+/// Order of the accesses of a block, and of the blocks of a launch.
+#[derive(Default)]
+pub(crate) struct Order {
+    serial: u32,
+    launch_base: u32,
+    now: Vec<u32>,
+    synced: Vec<u32>,
+    /// For each warp, the time up to which it knows each warp.
+    seen: Vec<u32>,
+    fences: HashMap<(u32, u32), Fence>,
+    known: Vec<Known>,
+    lane_known: Vec<(u32, u32, u32, u32)>,
+    logs: Vec<Log>,
+    log_of: HashMap<Spot, u32>,
+}
+
+impl Order {
+    /// Begins a launch whose blocks have serial numbers from `base`; everything before it is known.
+    pub(crate) fn begin_launch(&mut self, base: u32) {
+        self.launch_base = base;
+        self.logs.clear();
+        self.log_of.clear();
+    }
+
+    /// Begins a block.
+    pub(crate) fn begin_block(&mut self, serial: u32, n_warps: usize) {
+        self.serial = serial;
+        self.now.clear();
+        self.now.resize(n_warps, 1);
+        self.synced.clear();
+        self.synced.resize(n_warps, 0);
+        self.seen.clear();
+        self.seen.resize(n_warps * n_warps, 0);
+        self.fences.clear();
+        self.known.iter_mut().for_each(Vec::clear);
+        self.known.resize_with(n_warps, Vec::new);
+        self.lane_known.clear();
+    }
+
+    pub(crate) fn launch_base(&self) -> u32 {
+        self.launch_base
+    }
+
+    pub(crate) fn stamp(&self, warp: u32, lane: u32) -> Stamp {
+        Stamp::new(self.serial, warp, lane, self.now[warp as usize])
+    }
+
+    /// Whether a warp's count is at its end.
+    pub(crate) fn is_full(&self, warp: u32) -> bool {
+        self.now[warp as usize] >= MAX_TIME
+    }
+
+    /// All lanes of these warps met a barrier.
+    pub(crate) fn barrier(&mut self, warps: &[u32]) {
+        let n = self.now.len();
+        for warp in warps {
+            self.warp_barrier(*warp);
+        }
+        let mut joined = vec![0; n];
+        let mut known = Known::new();
+        for &warp in warps {
+            for (to, from) in joined.iter_mut().zip(&self.seen[warp as usize * n..][..n]) {
+                *to = (*to).max(*from);
+            }
+            joined[warp as usize] = self.now[warp as usize];
+            self.known[warp as usize].iter().for_each(|(log, upto)| learn(&mut known, *log, *upto));
+        }
+        for &warp in warps {
+            self.seen[warp as usize * n..][..n].copy_from_slice(&joined);
+            self.known[warp as usize].clone_from(&known);
+        }
+    }
+
+    /// The lanes of a warp met a barrier of their own.
+    pub(crate) fn warp_barrier(&mut self, warp: u32) {
+        let w = warp as usize;
+        self.now[w] += 1;
+        self.synced[w] = self.now[w];
+        if !self.lane_known.is_empty() {
+            for (_, _, log, upto) in self.lane_known.iter().filter(|(other, ..)| *other == warp) {
+                learn(&mut self.known[w], *log, *upto);
+            }
+            self.lane_known.retain(|(other, ..)| *other != warp);
+        }
+    }
+
+    /// These lanes executed a fence.
+    pub(crate) fn fence(&mut self, warp: u32, lanes: u64) {
+        let (w, n) = (warp as usize, self.now.len());
+        self.now[w] += 1;
+        let seen: Rc<[u32]> = self.seen[w * n..][..n].into();
+        for lane in each(lanes) {
+            let mut known = self.known[w].clone();
+            for (other, l, log, upto) in &self.lane_known {
+                if (*other, *l) == (warp, lane) {
+                    learn(&mut known, *log, *upto);
+                }
+            }
+            let (time, synced) = (self.now[w], self.synced[w]);
+            let fence = Fence { time, synced, seen: seen.clone(), known: Rc::new(known) };
+            self.fences.insert((warp, lane), fence);
+        }
+    }
+
+    /// A lane updated a place atomically: it publishes what it knew at its last fence, and learns what is there.
+    pub(crate) fn update(&mut self, spot: Spot, warp: u32, lane: u32) {
+        let fence = self.fences.get(&(warp, lane));
+        let id = match (self.log_of.get(&spot), fence) {
+            (Some(id), _) => *id,
+            (None, None) => return,
+            (None, Some(_)) => {
+                let id = self.logs.len() as u32;
+                self.logs.push(Log::default());
+                self.log_of.insert(spot, id);
+                id
+            }
+        };
+        let log = &mut self.logs[id as usize];
+        if let Some(fence) = fence {
+            fence.known.iter().for_each(|(other, upto)| learn(&mut log.passed_on, *other, *upto));
+            log.by_serial.entry(self.serial).or_default().push(log.releases.len() as u32);
+            log.releases.push(Release { at: log.n, warp, lane, fence: fence.clone() });
+        }
+        log.n += 1;
+        let upto = log.n;
+        match self.lane_known.iter_mut().find(|(w, l, log, _)| (*w, *l, *log) == (warp, lane, id)) {
+            Some((.., old)) => *old = upto,
+            None => self.lane_known.push((warp, lane, id, upto)),
+        }
+    }
+
+    /// Whether `before` is ordered before what this lane does now.
+    #[inline]
+    pub(crate) fn ordered(&self, before: Stamp, warp: u32, lane: u32) -> bool {
+        let serial = before.serial();
+        if serial < self.launch_base {
+            return true;
+        }
+        let w = warp as usize;
+        if serial == self.serial {
+            let other = before.warp();
+            let plain = if other == warp {
+                before.lane() == lane || before.time() < self.synced[w]
+            } else {
+                before.time() < self.seen[w * self.now.len() + other as usize]
+            };
+            if plain {
+                return true;
+            }
+        }
+        !self.logs.is_empty() && self.published(before, warp, lane)
+    }
+
+    /// Whether an atomic update at this place is known, since all updates of the place are.
+    pub(crate) fn knows_updates(&self, spot: Spot, warp: u32, lane: u32) -> bool {
+        let Some(id) = self.log_of.get(&spot) else { return false };
+        let n = self.logs[*id as usize].n;
+        self.known_logs(warp, lane).iter().any(|(log, upto)| log == id && *upto >= n)
+    }
+
+    fn known_logs(&self, warp: u32, lane: u32) -> Known {
+        let mut known = self.known[warp as usize].clone();
+        for (w, l, log, upto) in &self.lane_known {
+            if (*w, *l) == (warp, lane) {
+                learn(&mut known, *log, *upto);
+            }
+        }
+        known
+    }
+
+    /// Whether a publishing update that this lane knows, directly or through others, was after `before`.
+    fn published(&self, before: Stamp, warp: u32, lane: u32) -> bool {
+        let mut open = self.known_logs(warp, lane);
+        let mut next = 0;
+        while let Some(&(id, upto)) = open.get(next) {
+            next += 1;
+            let log = &self.logs[id as usize];
+            let own = log.by_serial.get(&before.serial()).map_or(&[][..], Vec::as_slice);
+            let releases = own.iter().map(|at| &log.releases[*at as usize]);
+            if releases.take_while(|release| release.at < upto).any(|release| covers(release, before)) {
+                return true;
+            }
+            if log.releases.last().is_some_and(|release| release.at < upto) {
+                for (other, upto) in &log.passed_on {
+                    if !open.iter().any(|(log, old)| log == other && old >= upto) {
+                        open.push((*other, *upto));
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Whether what a release publishes includes an access of the same block.
+fn covers(release: &Release, before: Stamp) -> bool {
+    let fence = &release.fence;
+    if before.warp() != release.warp {
+        return fence.seen.get(before.warp() as usize).is_some_and(|seen| before.time() < *seen);
+    }
+    before.time() < fence.synced || (before.lane() == release.lane && before.time() < fence.time)
+}
+
+/// The lanes of a mask, ascending.
+#[inline(always)]
+pub(crate) fn each(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let lane = mask.trailing_zeros();
+        mask &= mask - 1;
+        Some(lane)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_warps() -> Order {
+        let mut order = Order::default();
+        order.begin_launch(FIRST_SERIAL);
+        order.begin_block(FIRST_SERIAL, 2);
+        order
+    }
+
+    #[test]
+    fn a_barrier_orders_warps_and_lanes_and_nothing_else_does() {
+        let mut order = two_warps();
+        let first = order.stamp(0, 3);
+        assert!(order.ordered(first, 0, 3) && !order.ordered(first, 0, 4) && !order.ordered(first, 1, 3));
+        order.warp_barrier(0);
+        assert!(order.ordered(first, 0, 4) && !order.ordered(first, 1, 3));
+        order.barrier(&[0, 1]);
+        assert!(order.ordered(first, 1, 3));
+        let second = order.stamp(0, 3);
+        assert!(!order.ordered(second, 1, 3) && !order.ordered(second, 0, 4));
+    }
+
+    #[test]
+    fn a_fence_before_an_atomic_update_publishes_to_later_blocks() {
+        let publishes = |fenced: bool| {
+            let mut order = two_warps();
+            let write = order.stamp(0, 0);
+            if fenced {
+                order.fence(0, 1);
+            }
+            let late = order.stamp(0, 0);
+            order.update((7, 0, 0), 0, 0);
+            order.begin_block(FIRST_SERIAL + 1, 2);
+            assert!(!order.ordered(write, 0, 0));
+            order.fence(0, 1);
+            order.update((7, 0, 0), 0, 0);
+            let direct = order.ordered(write, 0, 0);
+            assert!(!order.ordered(write, 1, 5), "only the lane that asked knows");
+            assert!(!order.ordered(late, 0, 0), "a write after the fence is not published");
+            order.barrier(&[0, 1]);
+            assert_eq!(order.ordered(write, 1, 5), direct);
+            direct
+        };
+        assert!(publishes(true));
+        assert!(!publishes(false));
+    }
+
+    #[test]
+    fn a_stamp_gives_back_its_parts() {
+        let stamp = Stamp::new(MAX_SERIAL, 31, MANY, MAX_TIME).atomic();
+        assert_eq!(
+            (stamp.serial(), stamp.warp(), stamp.lane(), stamp.time()),
+            (MAX_SERIAL, 31, MANY, MAX_TIME)
+        );
+        assert!(stamp.is_atomic() && !stamp.is_none());
+    }
+}

@@ -1,0 +1,187 @@
+//! A run: compiles, executes in several orders, compares, and reports.
+
+use coulis_ir::args::{ArgInfo, bind_args};
+use coulis_ir::print::{Notes, print_kernel_with_notes};
+use coulis_ir::{Checked, Kernel, Stmt};
+
+use crate::accusation::{Accusation, Case, Charge, Docket, Site};
+use crate::args::{Options, SimArg};
+use crate::code::{Plan, RegionInfo};
+use crate::compile::plan;
+use crate::court::Court;
+use crate::error::SimError;
+use crate::exec::{Machine, Stop};
+use crate::memory::{Region, overlaps, regions, write_back};
+use crate::order::{FIRST_SERIAL, MAX_TIME};
+use crate::report::SimReport;
+use crate::schedule::Chance;
+
+/// Runs a kernel on the simulated GPU: outputs are changed in place, and what the kernel does that a GPU does not
+/// promise to do is in the report.
+///
+/// A kernel without launches runs as one thread. Execution goes on after an accusation: what is read from outside of
+/// memory, or from memory that nothing wrote, has all bits set.
+///
+/// # Errors
+/// Where arguments do not fit, where the kernel is none that the simulator runs, and where it does not end. Arguments
+/// are unchanged then.
+pub fn run(kernel: &Checked, args: &mut [SimArg<'_>], options: &Options) -> Result<SimReport, SimError> {
+    match options.warp {
+        32 => run_warps::<32>(kernel, args, options),
+        64 => run_warps::<64>(kernel, args, options),
+        found => Err(SimError::Warp { found }),
+    }
+}
+
+fn run_warps<const W: usize>(
+    checked: &Checked,
+    args: &mut [SimArg<'_>],
+    options: &Options,
+) -> Result<SimReport, SimError> {
+    let kernel = checked.kernel();
+    let infos: Vec<ArgInfo> = args.iter().map(SimArg::info).collect();
+    let plan = plan::<W>(checked, bind_args(kernel, &infos)?)?;
+    let start = |n: u32| -> Result<Machine<'_, W>, SimError> {
+        let memory = regions(&plan.regions, args)?;
+        let mut machine = Machine::new(&plan, memory, court(&plan.regions, W as u32), options.max_steps);
+        let chance = (n > 0).then(|| Chance::new(options.seed.wrapping_add(u64::from(n))));
+        machine.run(chance).map_err(|stop| stopped(stop, kernel, &plan, options))?;
+        Ok(machine)
+    };
+    let mut first = start(0)?;
+    accuse_overlaps(&plan, &first.regions, args, &mut first.court.docket);
+    for n in 1..options.warp_orders.max(1) {
+        let other = start(n)?;
+        compare(&plan, &mut first, &other);
+        first.court.docket.join(other.court.docket);
+    }
+    let (cases, counters) = (first.court.docket.cases, first.counters);
+    write_back(&plan.regions, &first.regions, args)?;
+    let (accusations, listing) = describe(kernel, &plan.stmts, cases);
+    Ok(SimReport { kernel: kernel.name.clone(), accusations, listing, counters })
+}
+
+fn court(infos: &[RegionInfo], lanes: u32) -> Court<'_> {
+    let (launch, base, serial) = (0, FIRST_SERIAL, FIRST_SERIAL);
+    Court { docket: Docket::default(), infos, launch, base, serial, grid: [1; 3], block: [1; 3], lanes }
+}
+
+fn stopped<const W: usize>(stop: Stop, kernel: &Kernel, plan: &Plan<'_, W>, options: &Options) -> SimError {
+    match stop {
+        Stop::Error(error) => error,
+        Stop::Barriers => SimError::Barriers { kernel: kernel.name.clone(), limit: MAX_TIME },
+        Stop::Steps(stmt) => {
+            let mut sites = sites(kernel, &plan.stmts, &[stmt]);
+            let Site { statement, line } = sites.pop().unwrap_or_default();
+            SimError::Steps { kernel: kernel.name.clone(), steps: options.max_steps, statement, line }
+        }
+    }
+}
+
+fn accuse_overlaps<const W: usize>(
+    plan: &Plan<'_, W>,
+    memory: &[Region],
+    args: &[SimArg<'_>],
+    docket: &mut Docket,
+) {
+    for (a, b) in overlaps(&plan.regions, memory, args) {
+        let (written, other) = (&plan.regions[a].name, &plan.regions[b].name);
+        let stmt = memory[a].shadow.iter().find_map(|s| (0..memory[a].len).find_map(|at| s.writer(at)));
+        let stmt = stmt.map_or(0, |(_, stmt)| stmt);
+        docket.accuse(Charge::Overlap, (stmt, None), a as u32, || {
+            (Vec::new(), format!("argument `{written}` is written and shares memory with argument `{other}`"))
+        });
+    }
+}
+
+/// Accuses the first element of each region that another order left with other bits. Any NaN equals any NaN.
+fn compare<const W: usize>(plan: &Plan<'_, W>, first: &mut Machine<'_, W>, other: &Machine<'_, W>) {
+    for (n, info) in plan.regions.iter().enumerate() {
+        let (a, b) = (&first.regions[n], &other.regions[n]);
+        if info.is_shared() || !info.is_written || a.bytes == b.bytes {
+            continue;
+        }
+        let decode = crate::lanes::decode::<W>(info.dtype);
+        let is_nan = |bits: u64| {
+            let value = decode(&[bits; W])[0];
+            match info.dtype {
+                coulis_ir::DType::F32 => f32::from_bits(value as u32).is_nan(),
+                dtype => dtype.is_float() && f64::from_bits(value).is_nan(),
+            }
+        };
+        let differs = |at: &usize| {
+            let (x, y) = (a.get(*at), b.get(*at));
+            x != y && !(is_nan(x) && is_nan(y))
+        };
+        let Some(at) = (0..a.len).find(differs) else { continue };
+        let writer = a.shadow.as_ref().and_then(|s| s.writer(at));
+        let writer = writer.or_else(|| b.shadow.as_ref().and_then(|s| s.writer(at)));
+        let index = at as i64 - info.before;
+        first.court.docket.accuse(
+            Charge::WarpOrder,
+            (writer.map_or(0, |(_, stmt)| stmt), None),
+            n as u32,
+            || {
+                (
+                    Vec::new(),
+                    format!(
+                        "element {index} of `{}` has other bits when warps run in another order",
+                        info.name
+                    ),
+                )
+            },
+        );
+    }
+}
+
+/// The printed line of each of these statements.
+fn sites(kernel: &Kernel, stmts: &[&Stmt], ids: &[u32]) -> Vec<Site> {
+    let mark = |id: u32| format!("statement {id}");
+    let mut notes = Notes::default();
+    let mut seen = Vec::new();
+    for id in ids {
+        if let (Some(stmt), false) = (stmts.get(*id as usize), seen.contains(id)) {
+            notes.on_stmt(stmt, mark(*id));
+            seen.push(*id);
+        }
+    }
+    let text = print_kernel_with_notes(kernel, notes);
+    let mut found = vec![Site::default(); ids.len()];
+    let mut site = Site::default();
+    for line in text.lines() {
+        match line.trim_start().strip_prefix("# ^^^^ ") {
+            None => site = Site { statement: line.trim().to_owned(), line: site.line + 1 },
+            Some(marked) => {
+                for (id, found) in ids.iter().zip(&mut found) {
+                    if marked == mark(*id) {
+                        *found = site.clone();
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Accusations in the order of the text, and the text with them.
+fn describe(kernel: &Kernel, stmts: &[&Stmt], cases: Vec<Case>) -> (Vec<Accusation>, String) {
+    let ids: Vec<u32> = cases.iter().map(|c| c.stmt).chain(cases.iter().filter_map(|c| c.other)).collect();
+    let found = sites(kernel, stmts, &ids);
+    let site = |id: u32| {
+        let at = ids.iter().position(|other| *other == id);
+        at.and_then(|at| found.get(at)).cloned().unwrap_or_default()
+    };
+    let mut notes = Notes::default();
+    let mut accusations: Vec<Accusation> = Vec::new();
+    for case in cases {
+        let Case { charge, stmt, other, threads, message, count } = case;
+        if let Some(stmt) = stmts.get(stmt as usize) {
+            let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+            notes.on_stmt(stmt, format!("{}: {message}{times}", charge.name()));
+        }
+        let (site, other) = (site(stmt), other.map(site));
+        accusations.push(Accusation { charge, site, other, threads, message, count });
+    }
+    accusations.sort_by_key(|a| (a.site.line, a.charge));
+    (accusations, print_kernel_with_notes(kernel, notes))
+}

@@ -1,0 +1,247 @@
+//! What is remembered of each element of memory that a kernel writes: who wrote it last, and who has read it since.
+
+use crate::order::{MANY, Order, Spot, Stamp};
+
+/// Readers of one element that are not ordered among each other and are told apart. Further ones are not kept.
+const MAX_READERS: usize = 64;
+
+/// A conflict: the earlier access, its statement, and whether it was a write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Conflict {
+    pub(crate) stamp: Stamp,
+    pub(crate) stmt: u32,
+    pub(crate) was_write: bool,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Finding {
+    Fine,
+    Unwritten,
+    Race(Conflict),
+}
+
+/// The thread that accesses now.
+#[derive(Clone, Copy)]
+pub(crate) struct Who {
+    pub(crate) warp: u32,
+    pub(crate) lane: u32,
+    pub(crate) stmt: u32,
+}
+
+/// Last writes and reads of each element of a region.
+pub(crate) struct Shadow {
+    region: u32,
+    /// Whether the memory is of one block, so that what other blocks did to it does not count.
+    of_block: bool,
+    writes: Vec<(u64, u32)>,
+    /// A stamp; or, where the lowest bit is set, a place in `crowds`.
+    reads: Vec<(u64, u32)>,
+    crowds: Vec<Vec<(Stamp, u32)>>,
+    free: Vec<u32>,
+}
+
+impl Shadow {
+    pub(crate) fn new(region: u32, of_block: bool, len: usize, is_written: bool) -> Shadow {
+        let first = if is_written { Stamp::host() } else { Stamp::NONE };
+        Shadow {
+            region,
+            of_block,
+            writes: vec![(first.0, 0); len],
+            reads: vec![(0, 0); len],
+            crowds: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// The last write of an element, if it was a thread's.
+    pub(crate) fn writer(&self, at: usize) -> Option<(Stamp, u32)> {
+        let (stamp, stmt) = self.writes[at];
+        (Stamp(stamp).serial() > crate::order::HOST).then_some((Stamp(stamp), stmt))
+    }
+
+    fn spot(&self, at: usize, serial: u32) -> Spot {
+        (self.region, at as u64, if self.of_block { serial } else { 0 })
+    }
+
+    /// The write that counts for a thread of this block.
+    fn write_at(&self, at: usize, serial: u32) -> Stamp {
+        let stamp = Stamp(self.writes[at].0);
+        if self.of_block && stamp.serial() != serial { Stamp::NONE } else { stamp }
+    }
+
+    /// A read now.
+    #[inline]
+    pub(crate) fn read(&mut self, at: usize, who: Who, order: &Order) -> Finding {
+        let me = order.stamp(who.warp, who.lane);
+        let write = self.write_at(at, me.serial());
+        if write.is_none() {
+            return Finding::Unwritten;
+        }
+        self.note_read(at, me, who, order);
+        self.after_write(at, write, me, who, order)
+    }
+
+    fn after_write(&self, at: usize, write: Stamp, me: Stamp, who: Who, order: &Order) -> Finding {
+        if order.ordered(write, who.warp, who.lane)
+            || (write.is_atomic() && order.knows_updates(self.spot(at, me.serial()), who.warp, who.lane))
+        {
+            return Finding::Fine;
+        }
+        Finding::Race(Conflict { stamp: write, stmt: self.writes[at].1, was_write: true })
+    }
+
+    fn is_past(&self, stamp: Stamp, me: Stamp, order: &Order) -> bool {
+        stamp.is_none()
+            || stamp.serial() < order.launch_base()
+            || (self.of_block && stamp.serial() != me.serial())
+    }
+
+    #[inline]
+    fn note_read(&mut self, at: usize, me: Stamp, who: Who, order: &Order) {
+        let (word, stmt) = self.reads[at];
+        if word & 1 == 1 {
+            self.join_crowd((word >> 1) as usize, me, who, order);
+            return;
+        }
+        let old = Stamp(word);
+        let same_warp = old.serial() == me.serial() && old.warp() == me.warp();
+        if self.is_past(old, me, order) || order.ordered(old, who.warp, who.lane) {
+            self.reads[at] = (me.0, who.stmt);
+        } else if same_warp {
+            self.reads[at] = (together(old, me).0, who.stmt);
+        } else {
+            let crowd = vec![(old, stmt), (me, who.stmt)];
+            let place = match self.free.pop() {
+                Some(place) => {
+                    self.crowds[place as usize] = crowd;
+                    place
+                }
+                None => {
+                    self.crowds.push(crowd);
+                    self.crowds.len() as u32 - 1
+                }
+            };
+            self.reads[at] = (u64::from(place) << 1 | 1, 0);
+        }
+    }
+
+    fn join_crowd(&mut self, place: usize, me: Stamp, who: Who, order: &Order) {
+        let crowd = &mut self.crowds[place];
+        if let Some(own) = crowd.iter_mut().find(|(s, _)| s.serial() == me.serial() && s.warp() == me.warp())
+        {
+            let is_past = order.ordered(own.0, who.warp, who.lane);
+            *own = (if is_past { me } else { together(own.0, me) }, who.stmt);
+            return;
+        }
+        let of_block = self.of_block;
+        crowd.retain(|(s, _)| {
+            let past = s.serial() < order.launch_base() || (of_block && s.serial() != me.serial());
+            !past && !order.ordered(*s, who.warp, who.lane)
+        });
+        if crowd.len() < MAX_READERS {
+            crowd.push((me, who.stmt));
+        }
+    }
+
+    /// A store or an atomic update now. An update reads too.
+    #[inline]
+    pub(crate) fn write(&mut self, at: usize, who: Who, order: &Order, is_atomic: bool) -> Finding {
+        let me = order.stamp(who.warp, who.lane);
+        let write = self.write_at(at, me.serial());
+        let mut finding = Finding::Fine;
+        if write.is_none() {
+            if is_atomic {
+                finding = Finding::Unwritten;
+            }
+        } else if !(is_atomic && write.is_atomic()) {
+            finding = self.after_write(at, write, me, who, order);
+        }
+        if self.reads[at].0 != 0 {
+            if finding == Finding::Fine {
+                finding = self.after_reads(at, me, who, order);
+            }
+            if self.reads[at].0 & 1 == 1 {
+                self.free.push((self.reads[at].0 >> 1) as u32);
+            }
+            self.reads[at] = (0, 0);
+        }
+        self.writes[at] = (if is_atomic { me.atomic() } else { me }.0, who.stmt);
+        finding
+    }
+
+    fn after_reads(&self, at: usize, me: Stamp, who: Who, order: &Order) -> Finding {
+        let (word, stmt) = self.reads[at];
+        let single = [(Stamp(word), stmt)];
+        let readers = if word & 1 == 1 { &self.crowds[(word >> 1) as usize][..] } else { &single };
+        for (read, stmt) in readers {
+            if !self.is_past(*read, me, order) && !order.ordered(*read, who.warp, who.lane) {
+                return Finding::Race(Conflict { stamp: *read, stmt: *stmt, was_write: false });
+            }
+        }
+        Finding::Fine
+    }
+}
+
+/// Two reads of different lanes of one warp, without a barrier between them, as one. What is ordered after it is ordered
+/// after both.
+fn together(old: Stamp, new: Stamp) -> Stamp {
+    Stamp::new(new.serial(), new.warp(), MANY, new.time().max(old.time()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::FIRST_SERIAL;
+
+    fn who(warp: u32, lane: u32) -> Who {
+        Who { warp, lane, stmt: 0 }
+    }
+
+    fn start() -> (Shadow, Order) {
+        let mut order = Order::default();
+        order.begin_launch(FIRST_SERIAL);
+        order.begin_block(FIRST_SERIAL, 3);
+        (Shadow::new(0, true, 1, false), order)
+    }
+
+    #[test]
+    fn a_write_races_with_every_reader_since_the_last_write() {
+        for reader in 0..3 {
+            let (mut shadow, mut order) = start();
+            assert_eq!(shadow.read(0, who(0, 0), &order), Finding::Unwritten);
+            assert_eq!(shadow.write(0, who(0, 0), &order, false), Finding::Fine);
+            order.barrier(&[0, 1, 2]);
+            for warp in 0..3 {
+                assert_eq!(shadow.read(0, who(warp, 1), &order), Finding::Fine);
+            }
+            let others: Vec<u32> = (0..3).filter(|w| *w != reader).collect();
+            order.barrier(&others);
+            let finding = shadow.write(0, who(others[0], 1), &order, false);
+            let Finding::Race(conflict) = finding else { panic!("{finding:?}") };
+            assert_eq!((conflict.stamp.warp(), conflict.was_write), (reader, false));
+        }
+    }
+
+    #[test]
+    fn lanes_that_read_together_are_all_remembered() {
+        let (mut shadow, mut order) = start();
+        shadow.write(0, who(0, 0), &order, false);
+        order.warp_barrier(0);
+        assert_eq!(shadow.read(0, who(0, 0), &order), Finding::Fine);
+        assert_eq!(shadow.read(0, who(0, 1), &order), Finding::Fine);
+        assert!(matches!(shadow.write(0, who(0, 1), &order, false), Finding::Race(_)));
+        order.warp_barrier(0);
+        assert_eq!(shadow.write(0, who(0, 5), &order, false), Finding::Fine);
+    }
+
+    #[test]
+    fn atomic_updates_do_not_race_with_each_other_but_with_plain_accesses() {
+        let (mut shadow, mut order) = start();
+        shadow.write(0, who(0, 0), &order, false);
+        order.barrier(&[0, 1, 2]);
+        assert_eq!(shadow.write(0, who(0, 0), &order, true), Finding::Fine);
+        assert_eq!(shadow.write(0, who(1, 0), &order, true), Finding::Fine);
+        assert!(matches!(shadow.read(0, who(2, 0), &order), Finding::Race(_)));
+    }
+}
