@@ -2,7 +2,8 @@
 //!
 //! Each warp counts its barriers and fences; an access is stamped with the count. A barrier makes what its warps did
 //! before it known to each of them, lanes included. Across blocks, and between warps without a barrier, an atomic update
-//! after a fence of the same thread publishes what that thread knew at the fence; a thread whose later update of the
+//! after a fence of the same thread publishes what that thread knew at the fence, and what threads knew at theirs that
+//! met it at a barrier in between; a thread whose later update of the
 //! same place finds it there knows it too, and barriers pass that on. Nothing else orders accesses: neither shuffles nor
 //! votes, and no two lanes of a warp without a barrier between them. Source: CUDA C++ Programming Guide, memory fence
 //! functions, and warp synchronisation since compute capability 7.0; vector clocks as in FastTrack (Flanagan, Freund 2009).
@@ -88,12 +89,17 @@ struct Fence {
     known: Rc<Known>,
 }
 
-/// An atomic update that published what its thread knew at a fence.
+/// Fences by warp and lane.
+type Fences = HashMap<(u32, u32), Fence>;
+
+/// An atomic update that published what its thread knew at a fence, and what threads of its block knew at theirs that
+/// met it at a barrier since.
 struct Release {
     at: u32,
     warp: u32,
     lane: u32,
-    fence: Fence,
+    fence: Option<Fence>,
+    met: Rc<Fences>,
 }
 
 /// The publishing updates of one place, in the order in which they happened.
@@ -115,7 +121,11 @@ pub(crate) struct Order {
     synced: Vec<u32>,
     /// For each warp, the time up to which it knows each warp.
     seen: Vec<u32>,
-    fences: HashMap<(u32, u32), Fence>,
+    fences: Fences,
+    /// Whether there are fences that no barrier has passed on.
+    has_new_fences: bool,
+    /// For each warp, the fences that barriers passed on to it.
+    met: Vec<Rc<Fences>>,
     known: Vec<Known>,
     lane_known: Vec<(u32, u32, u32, u32)>,
     logs: Vec<Log>,
@@ -140,6 +150,9 @@ impl Order {
         self.seen.clear();
         self.seen.resize(n_warps * n_warps, 0);
         self.fences.clear();
+        self.has_new_fences = false;
+        self.met.clear();
+        self.met.resize_with(n_warps, Rc::default);
         self.known.iter_mut().for_each(Vec::clear);
         self.known.resize_with(n_warps, Vec::new);
         self.lane_known.clear();
@@ -177,6 +190,24 @@ impl Order {
             self.seen[warp as usize * n..][..n].copy_from_slice(&joined);
             self.known[warp as usize].clone_from(&known);
         }
+        if self.has_new_fences {
+            self.pass_on_fences(warps);
+        }
+    }
+
+    /// What threads of these warps fenced, they know of each other now.
+    fn pass_on_fences(&mut self, warps: &[u32]) {
+        let mut all = Fences::new();
+        for warp in warps {
+            all.extend(self.met[*warp as usize].iter().map(|(who, fence)| (*who, fence.clone())));
+        }
+        let own = self.fences.iter().filter(|((warp, _), _)| warps.contains(warp));
+        all.extend(own.map(|(who, fence)| (*who, fence.clone())));
+        self.has_new_fences = warps.len() < self.now.len();
+        let all = Rc::new(all);
+        for warp in warps {
+            self.met[*warp as usize] = all.clone();
+        }
     }
 
     /// The lanes of a warp met a barrier of their own.
@@ -208,15 +239,17 @@ impl Order {
             let fence = Fence { time, synced, seen: seen.clone(), known: Rc::new(known) };
             self.fences.insert((warp, lane), fence);
         }
+        self.has_new_fences = true;
     }
 
     /// A lane updated a place atomically: it publishes what it knew at its last fence, and learns what is there.
     pub(crate) fn update(&mut self, spot: Spot, warp: u32, lane: u32) {
-        let fence = self.fences.get(&(warp, lane));
-        let id = match (self.log_of.get(&spot), fence) {
+        let (fence, met) = (self.fences.get(&(warp, lane)), &self.met[warp as usize]);
+        let publishes = fence.is_some() || !met.is_empty();
+        let id = match (self.log_of.get(&spot), publishes) {
             (Some(id), _) => *id,
-            (None, None) => return,
-            (None, Some(_)) => {
+            (None, false) => return,
+            (None, true) => {
                 let id = self.logs.len() as u32;
                 self.logs.push(Log::default());
                 self.log_of.insert(spot, id);
@@ -224,10 +257,12 @@ impl Order {
             }
         };
         let log = &mut self.logs[id as usize];
-        if let Some(fence) = fence {
-            fence.known.iter().for_each(|(other, upto)| learn(&mut log.passed_on, *other, *upto));
+        if publishes {
+            for fence in fence.into_iter().chain(met.values()) {
+                fence.known.iter().for_each(|(other, upto)| learn(&mut log.passed_on, *other, *upto));
+            }
             log.by_serial.entry(self.serial).or_default().push(log.releases.len() as u32);
-            log.releases.push(Release { at: log.n, warp, lane, fence: fence.clone() });
+            log.releases.push(Release { at: log.n, warp, lane, fence: fence.cloned(), met: met.clone() });
         }
         log.n += 1;
         let upto = log.n;
@@ -302,11 +337,20 @@ impl Order {
 
 /// Whether what a release publishes includes an access of the same block.
 fn covers(release: &Release, before: Stamp) -> bool {
-    let fence = &release.fence;
-    if before.warp() != release.warp {
+    let own = release.fence.as_ref().map(|fence| ((release.warp, release.lane), fence));
+    let writer = (before.warp(), before.lane());
+    // Most often the thread itself fenced; looking at everybody's fences comes last.
+    own.is_some_and(|(who, fence)| is_before(before, who, fence))
+        || release.met.get(&writer).is_some_and(|fence| is_before(before, writer, fence))
+        || release.met.iter().any(|(who, fence)| is_before(before, *who, fence))
+}
+
+/// Whether a thread knew of an access of its block at a fence.
+fn is_before(before: Stamp, (warp, lane): (u32, u32), fence: &Fence) -> bool {
+    if before.warp() != warp {
         return fence.seen.get(before.warp() as usize).is_some_and(|seen| before.time() < *seen);
     }
-    before.time() < fence.synced || (before.lane() == release.lane && before.time() < fence.time)
+    before.time() < fence.synced || (before.lane() == lane && before.time() < fence.time)
 }
 
 /// The lanes of a mask, ascending.

@@ -1,4 +1,4 @@
-//! The file tests: every file under `tests/files/{parse,verify,schedule,lower,run}` does what its comments say.
+//! The file tests: every file under `tests/files/{parse,verify,schedule,lower,run,simulate}` does what its comments say.
 //!
 //! A file is text of the dialect. Its comments say what it is a test of, and what is expected:
 //!
@@ -73,6 +73,11 @@ fn folder(name: &str) {
 #[test]
 fn files_that_are_read() {
     folder("parse");
+}
+
+#[test]
+fn files_that_are_simulated() {
+    folder("simulate");
 }
 
 #[test]

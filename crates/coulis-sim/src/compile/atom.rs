@@ -9,6 +9,9 @@ use crate::lanes::binary;
 
 impl<'k, const W: usize> Compiler<'k, '_, W> {
     pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), SimError> {
+        if call.atom.signature() == Signature::Hint {
+            return Ok(());
+        }
         let args = call.args.iter().map(|a| self.scalar(a)).collect::<Result<Vec<_>, _>>()?;
         let wanted = call.atom.signature().arity();
         if args.len() != wanted {
@@ -27,9 +30,15 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 self.emit(Instr::Vote { atom: call.atom, d, mask, pred, active });
             }
             (Signature::Update | Signature::Exchange, _) => self.update(call, &args, d)?,
-            _ => self.emit(Instr::Fence),
+            (
+                Signature::Fence | Signature::Hint | Signature::Shuffle | Signature::Ballot | Signature::Vote,
+                _,
+            ) => {
+                self.emit(Instr::Fence);
+                return Ok(());
+            }
         }
-        if let (Some(dst), true) = (&call.dst, call.atom != Atom::ThreadFence) {
+        if let Some(dst) = &call.dst {
             let at = self.index(&dst.buffer, &dst.indices)?;
             self.store(&dst.buffer, &at, &[Operand::register(d)])?;
         }
@@ -58,7 +67,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             | Atom::Ballot
             | Atom::VoteAny
             | Atom::VoteAll
-            | Atom::ThreadFence => return Err(unsupported(dtype)),
+            | Atom::ThreadFence
+            | Atom::Prefetch => return Err(unsupported(dtype)),
         };
         let at = self.index(&memory.buffer, &memory.indices)?[0];
         let region = self.region(&memory.buffer)?;

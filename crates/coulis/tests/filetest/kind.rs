@@ -4,6 +4,7 @@ mod lower;
 mod parse;
 mod run;
 mod schedule;
+mod simulate;
 mod verify;
 
 use coulis_ir::Kernel;
@@ -12,7 +13,8 @@ use coulis_ir::print::{print_kernel, print_module};
 use super::{Fault, Found, Kind, Place};
 
 /// Every kind.
-pub static KINDS: &[&Kind] = &[&parse::KIND, &verify::KIND, &schedule::KIND, &lower::KIND, &run::KIND];
+pub static KINDS: &[&Kind] =
+    &[&parse::KIND, &verify::KIND, &schedule::KIND, &lower::KIND, &run::KIND, &simulate::KIND];
 
 /// The kernels of a file, or the fault of its text on its line.
 fn kernels(text: &str) -> Result<Vec<Kernel>, Found> {

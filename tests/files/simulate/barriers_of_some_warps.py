@@ -1,0 +1,42 @@
+# test: simulate
+# Two warps exchange by a named barrier that waits for 64 threads, while the others go on; a warpgroup has a barrier of
+# its own.
+@T.prim_func
+def good(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 256)
+    s = T.allocate([256], "int32", "shared")
+    s[tx] = A[tx]
+    if tx < 64:
+        T.cuda.named_barrier_sync(1, 64)
+        B[tx] = s[63 - tx]
+    else:
+        B[tx] = A[tx]
+
+@T.prim_func
+def good_by_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 256)
+    s = T.allocate([256], "int32", "shared")
+    s[tx] = A[tx]
+    T.cuda.warpgroup_sync(2)
+    B[tx] = s[tx // 128 * 128 + (127 - tx % 128)]
+
+@T.prim_func
+def bad(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 256)
+    s = T.allocate([256], "int32", "shared")
+    s[tx] = A[tx]
+    if A[tx // 64] > 100:
+        B[tx] = A[tx]
+    else:
+        T.cuda.named_barrier_sync(1, 512)  # error barrier not reached by all: thread (0, 0, 0) of block (0, 0, 0) waits at a named barrier for more threads than the block has
+        B[tx] = s[255 - tx]
+
+@T.prim_func
+def bad_by_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 256)
+    s = T.allocate([256], "int32", "shared")
+    s[tx] = A[tx]
+    T.cuda.warpgroup_sync(2)
+    B[tx] = s[255 - tx]  # error read of unwritten memory: thread (96, 0, 0) of block (0, 0, 0) reads element 159 of `s`, which nothing has written (32 times)
+    # error race between warps: thread (31, 0, 0) of block (0, 0, 0) writes and thread (224, 0, 0) of block (0, 0, 0) reads element 31 of `s`, and no barrier orders them (224 times)
+    # error result depends on the order of warps: element 96 of `B` has other bits when warps run in another order
