@@ -55,8 +55,10 @@ pub(crate) fn refuse_extrema(
     results: &[NamedArray],
 ) -> Result<(), Error> {
     let Some(mask) = &request.where_ else { return Ok(()) };
-    let parts = call.entries.iter().zip(&call.product.parts);
-    for (entry, part) in parts.filter(|(e, _)| e.empty == Empty::Refused && !e.empty_index_is_error()) {
+    let parts = call.entries.iter().zip(&call.product.parts).zip(&call.inits);
+    let from_nothing = parts.filter(|(_, init)| init.is_none()).map(|(part, _)| part);
+    for (entry, part) in from_nothing.filter(|(e, _)| e.empty == Empty::Refused && !e.empty_index_is_error())
+    {
         let at = part.results.start;
         let spec = &call.spec.outputs[at];
         let identity =

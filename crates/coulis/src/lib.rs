@@ -11,6 +11,7 @@ mod device;
 mod empty;
 mod error;
 mod function;
+mod init;
 mod inside;
 pub mod machine;
 mod pipeline;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
+use coulis_ir::eval::Value;
 use coulis_ir::{DType, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Entry, Product};
@@ -16,6 +17,7 @@ use coulis_runtime::Window;
 use self::compiled::Compiled;
 use crate::device::{self, Opened};
 use crate::error::Error;
+use crate::init::{inits, with_inits};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 
 pub use crate::verify::verify;
@@ -26,6 +28,8 @@ pub struct Call {
     pub(crate) product: Product,
     pub(crate) spec: Spec,
     pub(crate) reducer_request: coulis_reducers::Request,
+    /// One a statistic.
+    pub(crate) inits: Vec<Option<Value>>,
     /// Result names, one an output.
     pub(crate) names: Vec<String>,
 }
@@ -68,9 +72,13 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
     }
     let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, positions)?;
+    let inits = inits(request, &entries, dtypes[0])?;
+    let has_answer = |(entry, init): &(&&Entry, &Option<Value>)| {
+        entry.empty != coulis_reducers::Empty::Refused || init.is_some()
+    };
     if problem.reduce_len == 0
         && problem.n_outputs > 0
-        && let Some(entry) = entries.iter().find(|e| e.empty == coulis_reducers::Empty::Refused)
+        && let Some((entry, _)) = entries.iter().zip(&inits).find(|pair| !has_answer(pair))
     {
         let message = format!(
             "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
@@ -80,14 +88,14 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     }
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     let outputs = outputs(request, &entries, &product)?;
-    let mut spec =
-        Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer: product.reducer.clone(), outputs };
+    let reducer = with_inits(&product, &inits, dtypes[0]);
+    let mut spec = Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer, outputs };
     if spec.reducer.step_needs_ascending && !spec.positions_ascend() {
         spec.reducer.step = None;
         spec.reducer.step_needs_ascending = false;
     }
     refuse_untold_positions(&entries, &product, &spec)?;
-    Ok(Call { entries, product, spec, reducer_request, names })
+    Ok(Call { entries, product, spec, reducer_request, inits, names })
 }
 
 /// Outputs without elements are known by a position of -1, which the type must tell from positions.

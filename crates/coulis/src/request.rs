@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coulis_io::Array;
+use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
 
 /// Where a call runs.
@@ -40,6 +40,8 @@ pub struct Request {
     pub acc_dtype: Option<DType>,
     /// Output types by op name; `""` names the default of all.
     pub out_dtypes: BTreeMap<String, DType>,
+    /// Initial values by op name, of the input's type: each is folded into its result as one more element, once.
+    pub init: BTreeMap<String, Scalar>,
     /// Factor of the result by op name; `""` names the default of all.
     pub alpha: BTreeMap<String, f64>,
     /// Factor of the prior by op name; `""` names the default of all. 0 never reads the prior.
@@ -66,6 +68,7 @@ impl Request {
             ddof: 0.0,
             acc_dtype: None,
             out_dtypes: BTreeMap::new(),
+            init: BTreeMap::new(),
             alpha: BTreeMap::new(),
             beta: BTreeMap::new(),
             prior: BTreeMap::new(),
@@ -91,6 +94,7 @@ impl Request {
             ddof,
             acc_dtype,
             out_dtypes,
+            init,
             alpha,
             beta,
             prior: _,
@@ -105,6 +109,8 @@ impl Request {
             && ddof.to_bits() == other.ddof.to_bits()
             && *acc_dtype == other.acc_dtype
             && *out_dtypes == other.out_dtypes
+            && (init.is_empty() && other.init.is_empty()
+                || format!("{init:?}") == format!("{:?}", other.init))
             && *alpha == other.alpha
             && *beta == other.beta
             && *threads == other.threads

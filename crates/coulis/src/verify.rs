@@ -201,14 +201,17 @@ impl Columns {
 
     /// Compares all results of one output.
     fn compare(&mut self, call: &Call, output: usize, row: Vec<(i64, Vec<Value>)>) {
-        let n = row.len();
-        for (entry, part) in call.entries.iter().zip(&call.product.parts) {
+        let parts = call.entries.iter().zip(&call.product.parts);
+        for ((entry, part), init) in parts.zip(&call.inits) {
+            let n = row.len() + usize::from(init.is_some());
             let own = coulis_reducers::Request {
                 inputs: part.reducer.input_dtypes(),
                 ..call.reducer_request.clone()
             };
             let read = |(at, e): &(i64, Vec<Value>)| (*at, e[..entry.n_inputs].to_vec());
-            let exact = reference_at(entry, &own, row.iter().map(read).collect());
+            // An initial value is one more element, which has no position.
+            let elements = row.iter().map(read).chain(init.map(|value| (-1, vec![value]))).collect();
+            let exact = reference_at(entry, &own, elements);
             for (slot, result) in part.results.clone().enumerate() {
                 let found = self.found[result][output];
                 let prior = self.priors[result].as_ref().map(|p| p[output]);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Special, array, check, executed, numbers};
-use coulis::{Array, DType, DeviceChoice, NanPolicy, Request};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Request, Scalar};
 
 /// Statistics of one input, a few a kernel.
 const GROUPS: [&[&str]; 6] = [
@@ -118,4 +118,74 @@ fn a_result_that_was_changed_is_refuted_where_it_was_changed() {
     assert!(!report.is_right());
     assert_eq!(report.results[0].refuted.as_ref().map(|r| r.output), Some(2));
     assert_eq!(report.results[1].refuted, None);
+}
+
+/// A request for some of a call's statistics with initial values.
+fn starting(ops: &[&str], axes: &[i64], inits: &[(&str, Scalar)]) -> Request {
+    let init = inits.iter().map(|(op, value)| ((*op).to_owned(), *value)).collect();
+    Request { init, ..executed(ops, axes) }
+}
+
+#[test]
+fn an_initial_value_is_folded_once_and_into_its_own_statistic() {
+    let ops = ["sum", "mean", "max", "min", "absmax", "prod", "any", "all"];
+    let float = Scalar::Float;
+    let inits = [("sum", float(42.0)), ("max", float(3.5)), ("absmax", float(-9.0)), ("all", float(0.0))];
+    for (shape, axes) in CASES {
+        let n = shape.iter().product::<i64>() as usize;
+        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 5));
+        let mut request = starting(&ops, axes, &inits);
+        request.init.insert("min".to_owned(), float(f64::NAN));
+        check(&[input], &request).unwrap_or_else(|why| panic!("{shape:?} {axes:?}: {why}"));
+    }
+    let integers = array(DType::I8, &[3, 40], &numbers(120, Special::Zeros, 5));
+    let inits = [("sum", Scalar::Int(-128)), ("min", Scalar::Float(-3.0)), ("prod", Scalar::UInt(2))];
+    check(&[integers], &starting(&["sum", "min", "prod", "count"], &[1], &inits)).unwrap();
+}
+
+#[test]
+fn extrema_of_nothing_are_their_initial_value() {
+    let nothing = array(DType::F32, &[2, 0], &[]);
+    let values = |request: &Request, input: &Array| -> Vec<f64> {
+        let outcome = coulis::reduce::run(std::slice::from_ref(input), request).unwrap();
+        outcome.results.iter().flat_map(|r| r.array.scalars().map(Scalar::to_f64)).collect()
+    };
+    let both = [("max", Scalar::Float(-1.5)), ("min", Scalar::Float(f64::INFINITY))];
+    assert_eq!(
+        values(&starting(&["max", "min"], &[1], &both), &nothing),
+        [-1.5, -1.5, f64::INFINITY, f64::INFINITY]
+    );
+    let one =
+        coulis::reduce::run(std::slice::from_ref(&nothing), &starting(&["max", "min"], &[1], &both[..1]));
+    assert!(one.unwrap_err().to_string().contains("`min` of an empty set has no value"));
+    let mask = Array::from_bools(&[2, 1], &[true, false]).unwrap();
+    let masked = Request { where_: Some(mask), ..starting(&["max"], &[1], &both[..1]) };
+    let input = array(DType::F32, &[2, 2], &[-4.0, -3.0, 5.0, 6.0]);
+    assert_eq!(values(&masked, &input), [-1.5, -1.5]);
+}
+
+#[test]
+fn initial_values_that_no_fold_takes_are_refused_by_name() {
+    let input = array(DType::I8, &[2, 2], &[1.0; 4]);
+    let cases = [
+        ("mean", Scalar::Int(1), "`mean` takes no initial value; those that do are "),
+        (
+            "sum",
+            Scalar::Int(128),
+            "the initial value of `sum` is to be one of the input's type int8, -128 to 127",
+        ),
+        ("sum", Scalar::Float(0.5), "the initial value of `sum` is to be one of the input's type int8"),
+        ("max", Scalar::Int(1), "an initial value is given for `max`, which is not among"),
+    ];
+    for (op, value, wanted) in cases {
+        let request = starting(&["sum", "mean"], &[1], &[(op, value)]);
+        let error = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+        assert_eq!((error.owner, error.code), (coulis::Owner::User, "reduce/init"));
+    }
+    let floats = array(DType::F32, &[2, 2], &[1.0; 4]);
+    let ignored =
+        Request { nan: NanPolicy::Ignore, ..starting(&["sum"], &[1], &[("sum", Scalar::Float(f64::NAN))]) };
+    let error = coulis::reduce::run(&[floats], &ignored).unwrap_err();
+    assert!(error.to_string().contains("is NaN, and NaN is ignored"), "{error}");
 }

@@ -150,9 +150,10 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
     let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();
     let _ = write!(
         key,
-        "{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
+        "{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",
         spec.inputs,
         call.reducer_request,
+        call.inits,
         spec.mask,
         spec.outputs,
         spec.reducer.nan,

@@ -184,7 +184,8 @@ pub fn check(inputs: &[Array], request: &Request) -> Result<(), String> {
     };
     let (no_element, no_number) = empties(&inputs[0], &axes, request.where_.as_ref());
     let is_position = |op: &String| op.starts_with("arg") || op.ends_with("loc");
-    let is_extremum = |op: &String| ["min", "max", "absmax"].contains(&op.as_str());
+    let is_extremum =
+        |op: &String| ["min", "max", "absmax"].contains(&op.as_str()) && !request.init.contains_key(op);
     let refused = (no_element && request.ops.iter().any(|op| is_position(op) || is_extremum(op)))
         || (no_number && request.nan == NanPolicy::Ignore && request.ops.iter().any(is_position));
     let outcome = match coulis::reduce::run(inputs, request) {

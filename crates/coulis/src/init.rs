@@ -1,0 +1,78 @@
+//! Initial values: folded into the result of their statistic as one more element, once.
+//!
+//! A fold that starts from a value has an answer where no element takes part, so extrema of empty sets are legal with one
+//! (contract N11). The value is one of the input's type; other statistics of the call do not see it, also where they
+//! share state.
+
+use coulis_io::Scalar;
+use coulis_ir::eval::Value;
+use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
+use coulis_reducers::{Entry, Product};
+
+use crate::error::Error;
+use crate::request::Request;
+use crate::verify::value;
+
+/// The initial value of each statistic, of the input's type; `None` where the fold starts from nothing.
+pub(crate) fn inits(
+    request: &Request,
+    entries: &[&Entry],
+    dtype: DType,
+) -> Result<Vec<Option<Value>>, Error> {
+    let unknown = request.init.keys().find(|name| !request.ops.contains(name));
+    if let Some(name) = unknown {
+        let message = format!(
+            "an initial value is given for `{name}`, which is not among the statistics asked for: {}",
+            request.ops.join(", ")
+        );
+        return Err(Error::user("reduce/init", message));
+    }
+    entries
+        .iter()
+        .map(|entry| request.init.get(entry.name).map(|v| legal(entry, *v, request.nan, dtype)).transpose())
+        .collect()
+}
+
+/// The value as one of the input's type, if the statistic takes it.
+fn legal(entry: &Entry, given: Scalar, nan: NanPolicy, dtype: DType) -> Result<Value, Error> {
+    let refused = |message: String| Err(Error::user("reduce/init", message));
+    if !entry.takes_init {
+        let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_init);
+        let names: Vec<&str> = takers.map(|e| e.name).collect();
+        return refused(format!(
+            "`{}` takes no initial value; those that do are {}",
+            entry.name,
+            names.join(", ")
+        ));
+    }
+    let wide = value(given);
+    if wide.is_nan() && nan == NanPolicy::Ignore {
+        return refused(format!("the initial value of `{}` is NaN, and NaN is ignored", entry.name));
+    }
+    let own = wide.cast(dtype);
+    if !dtype.is_float() && !own.same(wide) && own.as_f64() != wide.as_f64() {
+        let (lo, hi) = dtype.int_range().unwrap_or((0, 1));
+        return refused(format!(
+            "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {given:?}",
+            entry.name
+        ));
+    }
+    Ok(own)
+}
+
+/// The product's reducer, whose results start from the initial values.
+pub(crate) fn with_inits(product: &Product, inits: &[Option<Value>], dtype: DType) -> Reducer {
+    let reducer = product.reducer.clone();
+    if inits.iter().all(Option::is_none) {
+        return reducer;
+    }
+    let constant = |value: &Value| match *value {
+        Value::Int(value) => Expr::int_of(value, dtype),
+        Value::Float(value) => Expr::float(value, dtype),
+    };
+    let inits: Vec<Option<Expr>> = inits.iter().map(|v| v.as_ref().map(constant)).collect();
+    let params: Vec<Var> = reducer.fields.iter().map(|f| Var::new(&f.name, f.dtype)).collect();
+    let state: Vec<Expr> = params.iter().map(Var::expr).collect();
+    let body = product.finish_with(&state, &inits);
+    Reducer { finish: Lambda { params, body }, ..reducer }
+}
