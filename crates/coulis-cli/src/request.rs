@@ -116,6 +116,7 @@ impl RequestArgs {
             threads: self.threads,
             device: self.device.clone(),
             plan: plan.transpose()?,
+            ..Request::new(&[])
         })
     }
 }

@@ -22,7 +22,8 @@ fn lowered(kernel: Kernel, target: &Target) -> Kernel {
 #[track_caller]
 fn check_golden(file: &str, kernel: Kernel) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/lower").join(file);
-    let got = print_module(&[kernel]);
+    // The header makes the file a test of the file runner too, which reads it back.
+    let got = format!("# test: parse canonical\n{}", print_module(&[kernel]));
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &got).expect("the golden is written");
     }
