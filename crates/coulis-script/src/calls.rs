@@ -4,7 +4,7 @@
 
 use crate::error::{Fault, ParseError, ParseErrorKind, Parsed};
 use crate::syntax::with_tree;
-use crate::tree::{Line, LineKind, Term, TermKind};
+use crate::tree::{Line, LineKind, Sign, Term, TermKind};
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,8 @@ pub enum Value {
     List(Vec<Value>),
     /// `(a, b)`
     Tuple(Vec<Value>),
+    /// Two values with a sign between them, as written: `threadIdx_x == 0`, `a and b`.
+    Binary(&'static str, Box<Value>, Box<Value>),
 }
 
 /// The calls of a trace, a line each. Comments, blank lines and imports are dropped.
@@ -142,9 +144,35 @@ fn value(term: &Term) -> Parsed<Value> {
         TermKind::Bool(value) => Ok(Value::Bool(*value)),
         TermKind::List(items) => Ok(Value::List(items.iter().map(value).collect::<Parsed<_>>()?)),
         TermKind::Tuple(items) => Ok(Value::Tuple(items.iter().map(value).collect::<Parsed<_>>()?)),
+        TermKind::Binary(sign, a, b) => match sign_text(*sign) {
+            Some(text) => Ok(Value::Binary(text, Box::new(value(a)?), Box::new(value(b)?))),
+            None => {
+                Err(term.unexpected("a condition of comparisons, `and`, `or`, `+`, `-`, `*`, `//` and `%`"))
+            }
+        },
         _ => match term.dotted() {
             Some(name) => Ok(Value::Name(name)),
             None => Err(term.unexpected("a number, a string, a bool, a name, a list or a tuple")),
         },
+    }
+}
+
+/// A sign that may stand in an argument, as written.
+fn sign_text(sign: Sign) -> Option<&'static str> {
+    match sign {
+        Sign::Add => Some("+"),
+        Sign::Sub => Some("-"),
+        Sign::Mul => Some("*"),
+        Sign::FloorDiv => Some("//"),
+        Sign::FloorMod => Some("%"),
+        Sign::And => Some("and"),
+        Sign::Or => Some("or"),
+        Sign::Eq => Some("=="),
+        Sign::Ne => Some("!="),
+        Sign::Lt => Some("<"),
+        Sign::Le => Some("<="),
+        Sign::Gt => Some(">"),
+        Sign::Ge => Some(">="),
+        Sign::Div | Sign::BitAnd | Sign::BitOr | Sign::BitXor | Sign::Shl | Sign::Shr | Sign::At => None,
     }
 }

@@ -67,3 +67,15 @@ fn what_is_not_a_call_is_refused_with_its_place() {
         assert_eq!((error.line, error.column), (line, column), "{text} {error}");
     }
 }
+
+#[test]
+fn a_condition_is_an_argument() {
+    let calls = parse_calls("s[B].set_store_predicate(threadIdx_x == 0 and i + 1 < n)\n").expect("a trace");
+    let name = |n: &str| Box::new(Value::Name(n.to_owned()));
+    let int = |v| Box::new(Value::Int(v));
+    let first = Value::Binary("==", name("threadIdx_x"), int(0));
+    let second = Value::Binary("<", Box::new(Value::Binary("+", name("i"), int(1))), name("n"));
+    assert_eq!(calls[0].args, [Value::Binary("and", Box::new(first), Box::new(second))]);
+    let error = parse_calls("s[B].set_store_predicate(i << 2)\n").expect_err("no condition");
+    assert!(error.to_string().contains("a condition of comparisons"), "{error}");
+}

@@ -1,5 +1,6 @@
 //! Traces as text: what `--plan` prints, read back as steps of a schedule.
 
+use coulis_schedule::trace::operation;
 use coulis_schedule::{Arg, Step};
 use coulis_script::{Call, Object, Value};
 
@@ -41,11 +42,17 @@ fn arg(value: Value, line: usize) -> Result<Arg, Error> {
         Value::List(items) | Value::Tuple(items) => {
             Arg::List(items.into_iter().map(|v| arg(v, line)).collect::<Result<_, _>>()?)
         }
-        Value::Float(value) => {
-            let message = format!(
-                "line {line}: {value} is no argument of a primitive; legal are names, integers, strings, stages and lists"
-            );
-            return Err(Error::user("trace", message));
-        }
+        Value::Binary(sign, a, b) => match operation(sign) {
+            Some(op) => Arg::Binary(op, Box::new(arg(*a, line)?), Box::new(arg(*b, line)?)),
+            None => return Err(no_argument(sign, line)),
+        },
+        Value::Float(value) => return Err(no_argument(&value.to_string(), line)),
     })
+}
+
+fn no_argument(found: &str, line: usize) -> Error {
+    let message = format!(
+        "line {line}: {found} is no argument of a primitive; legal are names, integers, strings, stages, lists and conditions"
+    );
+    Error::user("trace", message)
 }
