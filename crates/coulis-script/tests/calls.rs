@@ -56,7 +56,7 @@ fn what_is_not_a_call_is_refused_with_its_place() {
     for (text, line, column) in [
         ("x = 3\n", 1, 5),
         ("s[B].split(k)\nfor i in k:\n    pass\n", 2, 1),
-        ("s[B].split(k + 1)\n", 1, 12),
+        ("s[B].split(k / 2)\n", 1, 12),
         ("s[B][C].split(k)\n", 1, 1),
         ("s[1].split(k)\n", 1, 3),
         ("s[B].split(99999999999999999999)\n", 1, 12),
