@@ -22,6 +22,7 @@ pub mod partition_loops;
 pub mod pass;
 pub mod place_barriers;
 pub mod remove_noop;
+pub mod resolve_reducers;
 pub mod rewrite_unsafe_select;
 mod shared_access;
 pub mod simplify;
@@ -33,3 +34,4 @@ mod walk;
 
 pub use dispatch_tiles::explain_tiles;
 pub use pass::{Context, LowerError, Options, PASSES, Pass, lower};
+pub use resolve_reducers::resolve_reducers;

@@ -75,7 +75,7 @@ impl<'a> Facts<'a> {
                 return Err(TileError::SourceType { reducer: name(), at, wanted, buffer, found });
             }
         }
-        if accum && !finishes_nothing(reducer) {
+        if accum && !is_own_result(reducer) {
             return Err(TileError::Accum { reducer: name() });
         }
         let operand = |region: &Region| Operand {
@@ -97,11 +97,15 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Whether results are the state, rounded to their types.
+fn is_own_result(reducer: &Reducer) -> bool {
+    reducer.finish.body.iter().cloned().eq(reducer.finish.params.iter().map(coulis_ir::Var::expr))
+}
+
 /// Whether a state is its own result, type and all.
 pub(crate) fn finishes_nothing(reducer: &Reducer) -> bool {
-    let params = reducer.finish.params.iter().map(coulis_ir::Var::expr);
     let types = |fields: &[coulis_ir::Field]| fields.iter().map(|f| f.dtype).collect::<Vec<DType>>();
-    reducer.finish.body.iter().cloned().eq(params) && types(&reducer.fields) == types(&reducer.results)
+    is_own_result(reducer) && types(&reducer.fields) == types(&reducer.results)
 }
 
 /// The dimensions that axes name, ascending; negative ones count from the end.

@@ -62,7 +62,7 @@ impl<'a> State<'a> {
         let facts = self.facts;
         let mut stmts = Vec::new();
         for (old, dst) in self.old.iter().zip(&facts.dsts) {
-            stmts.push(set(old, value(&dst.register)));
+            stmts.push(set(old, value(&dst.register).cast(old.dtype)));
         }
         if self.in_place {
             let moves =
@@ -90,14 +90,14 @@ impl<'a> State<'a> {
     /// Puts the results of the registers' states in the destinations.
     pub fn end(&self) -> Vec<Stmt> {
         let dsts: Vec<Element> = self.facts.dsts.iter().map(|dst| at(&dst.register)).collect();
-        if self.facts.accum {
+        let results = if self.facts.accum {
             let old: Vec<Expr> = self.old.iter().map(value).collect();
-            return vec![store_all(&dsts, self.facts.reducer.merge(&old, &self.values()))];
-        }
-        if self.in_place {
+            self.facts.reducer.merge(&old, &self.values())
+        } else if self.in_place {
             return Vec::new();
-        }
-        let results = self.facts.reducer.finish(&self.values());
+        } else {
+            self.facts.reducer.finish(&self.values())
+        };
         let results = results.into_iter().zip(&dsts).map(|(x, dst)| x.cast(dst.buffer.dtype)).collect();
         vec![store_all(&dsts, results)]
     }
