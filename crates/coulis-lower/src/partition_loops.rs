@@ -7,6 +7,9 @@
 //! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
 //! on its index, so that its threads start once; vectorized and unrolled loops stay whole.
 //!
+//! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
+//! together in the kernel, the blocks for which it surely holds take a branch without it.
+//!
 //! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the
 //! reference has it. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
 //! its inner loops; before `vectorize_loops`, so that the main part has no guard on lanes.
@@ -51,7 +54,7 @@ pub fn partition_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
         TargetKind::Cpu => true,
         TargetKind::Cuda | TargetKind::Hip => false,
     };
-    let partition = Partition { cut_constant, threads: RefCell::default() };
+    let partition = Partition { cut_constant, threads: RefCell::default(), blocks: RefCell::default() };
     let known = with_sizes(&kernel);
     let body = partition.stmt(kernel.body, &known, 0);
     Ok(Kernel { body, ..kernel })
@@ -61,6 +64,8 @@ struct Partition {
     cut_constant: bool,
     /// Thread indices around the statement, with their ranges: all threads of a block cut a loop at the same place.
     threads: RefCell<Inside>,
+    /// Block indices around the statement, of launches of unknown length.
+    blocks: RefCell<Vec<Var>>,
 }
 
 /// A guard and the iterations for which it holds.
@@ -106,12 +111,19 @@ impl Partition {
             Stmt::LaunchThread { tag, var, extent, body } => {
                 let zero = Expr::int_of(0, var.dtype());
                 let inner = with_loop(known, &var, &zero, &extent);
-                let outer = self.threads.borrow().len();
+                let outer = (self.threads.borrow().len(), self.blocks.borrow().len());
                 if is_thread(tag) {
                     self.threads.borrow_mut().push((var.clone(), Some((zero, extent.clone()))));
+                } else if extent.as_int().is_none() {
+                    self.blocks.borrow_mut().push(var.clone());
                 }
-                let body = Box::new(self.stmt(*body, &inner, depth));
-                self.threads.borrow_mut().truncate(outer);
+                let body = match *body {
+                    launch @ Stmt::LaunchThread { .. } => self.stmt(launch, &inner, depth),
+                    whole => self.kernel_body(whole, &inner, depth),
+                };
+                self.threads.borrow_mut().truncate(outer.0);
+                self.blocks.borrow_mut().truncate(outer.1);
+                let body = Box::new(body);
                 Stmt::LaunchThread { tag, var, extent, body }
             }
             Stmt::Let { var, value, body } => {
@@ -120,6 +132,30 @@ impl Partition {
             }
             other => map_children(other, &mut |s| self.stmt(s, known, depth)),
         }
+    }
+
+    /// What every thread of a launch executes: blocks for which guards surely hold take a branch without them.
+    fn kernel_body(&self, body: Stmt, known: &Analyzer, depth: u32) -> Stmt {
+        let blocks = self.blocks.borrow().clone();
+        let (mut facts, mut condition) = (Vec::new(), None::<Expr>);
+        for block in blocks.iter().filter(|_| !is_cooperative(&body)) {
+            let guards = guards_of(&body, block, &self.threads.borrow());
+            for guard in guards.into_iter().filter(|g| g.side == Side::Below) {
+                let (index, cut) = Expr::promoted(block.expr(), guard.cut);
+                let holds = known.simplify(&index.lt(cut));
+                condition = Some(match condition {
+                    None => holds,
+                    Some(earlier) if earlier == holds => earlier,
+                    Some(earlier) => earlier.and(holds),
+                });
+                facts.push((guard.cond, true));
+            }
+        }
+        let Some(cond) = condition else { return self.stmt(body, known, depth) };
+        let fast = assume(copy_with(&body, &HashMap::new()), &facts);
+        let then = Box::new(self.stmt(fast, known, depth));
+        let otherwise = Some(Box::new(self.stmt(body, known, depth)));
+        Stmt::If { cond, then, otherwise }
     }
 
     fn cut(&self, target: Loop, guards: Vec<Guard>, known: &Analyzer, depth: u32) -> Stmt {

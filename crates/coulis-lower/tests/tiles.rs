@@ -43,6 +43,16 @@ fn listing_6_folds_by_shuffles_within_half_a_warp() {
     check_golden("listing_6_cross_thread.py", flat);
 }
 
+#[test]
+fn blocks_whose_rows_are_all_there_take_a_branch_without_guards() {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../coulis-schedule/tests/listings/3.py");
+    let text = std::fs::read_to_string(built).expect("the schedule's golden is there");
+    // One-dimensional accesses are of both forms, and text is taken for the later one.
+    let kernel = Kernel { form: Form::Nest, ..parsed(&text) };
+    let flat = lowered(kernel, &Target::cuda("sm_90a").expect("known"));
+    check_golden("listing_3_for_cuda.py", flat);
+}
+
 /// Rows of `x` threads, `y` of them, each folded into one total of `dtype`.
 fn rows(y: u32, x: u32, dtype: &str, reducer: &str, options: &str) -> String {
     format!(
