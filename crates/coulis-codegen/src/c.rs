@@ -54,7 +54,8 @@ struct Definitions<'a> {
     types: BTreeSet<VTy>,
     unaligned: BTreeSet<VTy>,
     defined: HashMap<Helper, String>,
-    text: String,
+    /// Names and definitions, each after those that it refers to.
+    texts: Vec<(String, String)>,
 }
 
 impl Needs for Definitions<'_> {
@@ -64,8 +65,8 @@ impl Needs for Definitions<'_> {
         }
         let dialect = self.dialect;
         let text = dialect.helper(helper, self)?;
-        self.text.push_str(&text);
         let name = helper.name();
+        self.texts.push((name.clone(), text));
         self.defined.insert(helper, name.clone());
         Ok(name)
     }
@@ -193,7 +194,7 @@ impl<'a> Walker<'a> {
                 types: BTreeSet::new(),
                 unaligned: BTreeSet::new(),
                 defined: HashMap::new(),
-                text: String::new(),
+                texts: Vec::new(),
             },
             deps: DepsTable::default(),
             offsets: Offsets::default(),
@@ -281,7 +282,9 @@ impl Walker<'_> {
         for ty in &self.defs.unaligned {
             let _ = writeln!(text, "{}", cpu.unaligned_type(*ty, &format!("{}_u", ty.name())));
         }
-        text.push_str(&self.defs.text);
+        for (_, definition) in &self.defs.texts {
+            text.push_str(definition);
+        }
         text.push_str(&self.functions);
         let body = std::mem::take(&mut self.f.lines).into_text();
         let head = cpu.entry_head(&self.entry);

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[allow(dead_code, reason = "the twins are run by the tests of devices")]
+mod device_kernels;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,20 +23,25 @@ fn emitted(text: &str) -> Result<Module, EmitError> {
     emit_module(&checked, dialect_named("cuda").unwrap())
 }
 
-/// The text of each kernel in the folder is what stands beside it.
+/// Listing 6 of seed 003 as lowering gives it.
+fn listing_6() -> PathBuf {
+    folder().join("../../lower/listing_6_cross_thread.py")
+}
+
+/// The text of listing 6 and of each kernel in the folder is what stands in the folder.
 #[test]
 fn every_kernel_of_the_folder_is_emitted_as_frozen() {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "py"));
+    files.push(listing_6());
     files.sort();
-    assert!(!files.is_empty());
     let mut differing = Vec::new();
     for path in files {
         let source = fs::read_to_string(&path).unwrap();
         let module = emitted(&source).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(module.text, emitted(&source).unwrap().text, "the same input gives the same text");
-        let frozen = path.with_extension("cu");
+        let frozen = folder().join(path.with_extension("cu").file_name().unwrap());
         if std::env::var_os("BLESS").is_some() {
             fs::write(&frozen, &module.text).unwrap();
         }
@@ -46,7 +54,7 @@ fn every_kernel_of_the_folder_is_emitted_as_frozen() {
 
 #[test]
 fn a_launch_lists_its_arguments_in_the_order_of_the_parameters() {
-    let source = fs::read_to_string(folder().join("row_sum_across_threads.py")).unwrap();
+    let source = fs::read_to_string(listing_6()).unwrap();
     let module = emitted(&source).unwrap();
     let [launch] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
     let args: Vec<String> = launch
@@ -65,4 +73,26 @@ fn a_launch_lists_its_arguments_in_the_order_of_the_parameters() {
     assert!(launch.grid[0].as_int().is_none() && launch.grid[1].is_int(1));
     assert!(launch.dynamic_shared_bytes.is_int(0));
     assert_eq!(module.alignments, [4, 4]);
+}
+
+#[test]
+fn everything_that_the_dialect_spells_is_emitted() {
+    let mut refused = Vec::new();
+    for kernel in device_kernels::kernels() {
+        let parsed = parse_module(&kernel.device).map(|mut kernels| kernels.remove(0));
+        let checked = parsed.map_err(|e| e.to_string()).and_then(|k| verify(k).map_err(|e| e.to_string()));
+        let emitted =
+            checked.and_then(|k| emit_module(&k, dialect_named("cuda").unwrap()).map_err(|e| e.to_string()));
+        let module = match emitted {
+            Ok(module) => module,
+            Err(error) => {
+                refused.push(format!("{}: {error}\n{}", kernel.name, kernel.device));
+                continue;
+            }
+        };
+        if let Some(folder) = std::env::var_os("COULIS_DUMP") {
+            fs::write(Path::new(&folder).join(kernel.name + ".cu"), module.text).unwrap();
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }

@@ -11,6 +11,7 @@ use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, is_storage_float};
+use crate::c::style::is_enclosed;
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
 use crate::c::{Walker, index};
@@ -275,7 +276,13 @@ impl Walker<'_> {
         if !is_storage_float(dtype) {
             return Ok(code.clone());
         }
-        Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[code]))
+        // Bits that were only widened stand as they were, and what is rounded here need not be rounded before.
+        if let Some(bits) = argument_of(&Helper::Widen(dtype).name(), code) {
+            return Ok(bits);
+        }
+        let rounded = Helper::Round(VTy::scalar(CTy::F32), dtype).name();
+        let exact = argument_of(&rounded, code).unwrap_or_else(|| code.clone());
+        Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[&exact]))
     }
 
     /// Names the sums of `f32` vectors, two lanes at a time.
@@ -307,6 +314,13 @@ impl Walker<'_> {
         }
         Ok(())
     }
+}
+
+/// The argument of a text that is one call of that function of one argument.
+fn argument_of(function: &str, code: &Code) -> Option<Code> {
+    let rest = code.text.strip_prefix(function)?;
+    let inside = rest.strip_prefix('(')?.strip_suffix(')')?;
+    is_enclosed(rest).then(|| Code::primary(inside))
 }
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.

@@ -61,7 +61,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         functions.push_str(&text);
         kernels.push(written);
     }
-    let body = std::mem::take(&mut walker.defs.text) + &functions;
+    let body = used_definitions(&walker.defs.texts, &functions) + &functions;
     let text = gpu.prelude(&body) + &body;
     let zeroed = zeroed(&kernel.body);
     let temporaries = program
@@ -77,6 +77,18 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         |b: &Buffer| walker.alignments.get(&b.data.id()).copied().unwrap_or(1).max(b.dtype.bytes() as u32);
     let alignments = kernel.param_buffers().map(alignment).collect();
     Ok(Module { text, kernels, temporaries, alignments, fits_i32: Vec::new(), wide: None })
+}
+
+/// The definitions that the functions refer to, by way of one another or not, in order.
+fn used_definitions(definitions: &[(String, String)], functions: &str) -> String {
+    let mut kept = String::new();
+    for (name, definition) in definitions.iter().rev() {
+        let call = format!("{name}(");
+        if functions.contains(&call) || kept.contains(&call) {
+            kept.insert_str(0, definition);
+        }
+    }
+    kept
 }
 
 /// Allocations under a remark that they begin as zeros.

@@ -84,7 +84,7 @@ impl Style {
 }
 
 /// Whether the first character is a parenthesis that the last one closes.
-fn is_enclosed(text: &str) -> bool {
+pub fn is_enclosed(text: &str) -> bool {
     let mut depth = 0usize;
     for (position, c) in text.char_indices() {
         match c {

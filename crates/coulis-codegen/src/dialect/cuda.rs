@@ -269,7 +269,7 @@ impl Dialect for Cuda {
             Helper::Odd(from) if from.lanes == 0 => Ok(plain::odd(from.ty, needs)),
             Helper::Round(ty, dtype) if ty.lanes == 0 => memory::round(dtype, needs),
             Helper::Math(intrinsic, ty) if ty.lanes == 0 => math::define(intrinsic, ty, needs),
-            Helper::Widen(dtype) => memory::widen(dtype, needs),
+            Helper::Widen(dtype) => memory::widen(dtype),
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
             Helper::AddPair => Ok(ADD_PAIR.to_owned()),

@@ -127,7 +127,7 @@ pub fn loop_of(atom: Atom, dtype: DType, needs: &mut dyn Needs) -> Option<String
         "{FN} {value} {name}({value} *p, {params})
 {{
     {bits} *const place = ({bits} *)p;
-    {bits} old = *(volatile {bits} *)place, seen;
+    {bits} old = *place, seen;
     do {{
         seen = old;
         const {value} now = {from_bits}(seen);

@@ -23,6 +23,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
     let unsigned = CTy::unsigned(ty.ty.bytes().max(4)).name();
     if !ty.ty.is_float() {
         return match intrinsic {
+            Intrinsic::Abs if !ty.ty.is_signed() => unary("a".to_owned()),
             Intrinsic::Abs => unary(format!("a < 0 ? ({value})(0 - ({unsigned})a) : a")),
             Intrinsic::Popcount => {
                 let exact = CTy::unsigned(ty.ty.bytes()).name();

@@ -16,7 +16,7 @@ fn unsupported(what: &str, dtype: DType) -> EmitError {
 }
 
 /// Bits to `f32`.
-pub fn widen(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
+pub fn widen(dtype: DType) -> Result<String, EmitError> {
     let name = Helper::Widen(dtype).name();
     let memory = CTy::memory(dtype).name();
     let by_machine = |format: &str, generic: &str| {
@@ -40,10 +40,13 @@ pub fn widen(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
             "{FN} f32 {name}({memory} a) {{ f32 v; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(v) : \"h\"(a)); return v; }}\n"
         ),
         DType::BF16 => format!("{FN} f32 {name}({memory} a) {{ return __uint_as_float((u32)a << 16); }}\n"),
-        DType::F8E5M2 => {
-            let half = needs.helper(Helper::Widen(DType::F16))?;
-            by_machine("e5m2", &format!("    return {half}((unsigned short)(a << 8));\n"))
-        }
+        DType::F8E5M2 => by_machine(
+            "e5m2",
+            "    f32 v;
+    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(v) : \"h\"((unsigned short)(a << 8)));
+    return v;
+",
+        ),
         DType::F8E4M3 => by_machine(
             "e4m3",
             "    const u32 magnitude = a & 0x7f;

@@ -1,5 +1,5 @@
 #define uint unsigned int
-extern "C" __global__ void __launch_bounds__(512) default_function_kernel(float* __restrict__ A, float* __restrict__ B, int m, int n, int stride, int stride_1, int stride_2) {
+extern "C" __global__ void __launch_bounds__(512) main_kernel(float* __restrict__ A, float* __restrict__ B, int m, int n, int stride, int stride_1, int stride_2) {
   float B_rf[1];
   float red_buf0[1];
   B_rf[0] = 0.000000e+00f;
@@ -28,9 +28,7 @@ extern "C" __global__ void __launch_bounds__(512) default_function_kernel(float*
   t0[0] = __shfl_down_sync(mask[0], red_buf0[0], 1, 32);
   red_buf0[0] = (red_buf0[0] + t0[0]);
   red_buf0[0] = __shfl_sync(mask[0], red_buf0[0], (((int)threadIdx.y) * 16), 32);
-  if (((int)threadIdx.x) == 0) {
-    if (((((int)blockIdx.x) * 32) + ((int)threadIdx.y)) < n) {
-      B[(((((int)blockIdx.x) * 32) + ((int)threadIdx.y)) * stride_2)] = red_buf0[0];
-    }
+  if ((((int)threadIdx.x) == 0) && (((((int)blockIdx.x) * 32) + ((int)threadIdx.y)) < n)) {
+    B[(((((int)blockIdx.x) * 32) + ((int)threadIdx.y)) * stride_2)] = red_buf0[0];
   }
 }
