@@ -14,6 +14,7 @@ mod progress;
 mod request;
 mod values;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,12 +28,17 @@ use command::Command;
     after_help = "Exit codes: 0 done; 1 it ran and was refuted; 2 refused. `coulis COMMAND --help` gives examples."
 )]
 struct Cli {
+    /// C compiler, before COULIS_CC, CC and those in PATH
+    #[arg(long, global = true, value_name = "PATH")]
+    cc: Option<OsString>,
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
+    let Cli { cc, command } = Cli::parse();
+    coulis::machine::use_compiler(cc.as_deref());
+    match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(text) = failure.text() {

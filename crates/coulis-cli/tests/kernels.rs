@@ -121,7 +121,7 @@ fn a_reduction_is_explained_with_its_bytes() {
         answer(&["explain", "examples/data/iris.npy", "--ops", "sum,max", "--axis", "0", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let bytes = value["bytes"].as_u64().unwrap();
-    assert!(text.contains(&format!("\nbytes {bytes}\ntrace\n")), "{text}");
+    assert!(text.contains(&format!("\nbytes {bytes}\ntime ")), "{text}");
     let array = coulis::read(runner::root().join("examples/data/iris.npy"), &ReadOptions::default()).unwrap();
     let outputs = 2 * (array.n_bytes() / array.shape()[0] as u64);
     assert_eq!(bytes, array.n_bytes() + outputs);

@@ -33,17 +33,14 @@ fn the_cache_lists_and_clears_compiled_kernels_and_nothing_else() {
     let root = Path::new(&root);
     let dir = root.join("cpu");
     assert_eq!(answer(&["cache", "path"], root), format!("{}\n", dir.display()));
-    assert_eq!(answer(&["cache"], root), "0 kernels, 0 bytes\n");
+    assert_eq!(answer(&["cache"], root), "0 files, 0 bytes\n");
     std::fs::create_dir(&dir).unwrap();
     let kernel = dir.join(format!("{}.so", "0a".repeat(32)));
     std::fs::write(&kernel, b"12345").unwrap();
     std::fs::write(dir.join("notes.so"), b"mine").unwrap();
     let listed = answer(&["cache", "ls"], root);
-    assert!(
-        listed.contains(kernel.to_str().unwrap()) && listed.ends_with("1 kernels, 5 bytes\n"),
-        "{listed}"
-    );
-    assert_eq!(answer(&["cache", "clear"], root), "removed 1 kernels, 5 bytes\n");
+    assert!(listed.contains(kernel.to_str().unwrap()) && listed.ends_with("1 files, 5 bytes\n"), "{listed}");
+    assert_eq!(answer(&["cache", "clear"], root), "removed 1 files, 5 bytes\n");
     assert!(!kernel.exists() && dir.join("notes.so").exists());
 }
 
@@ -57,6 +54,38 @@ fn devices_says_why_there_is_no_compiler_and_where_the_cache_is() {
         assert!(text.contains(want), "{want}:\n{text}");
     }
     assert!(text.contains(root.to_str().unwrap().trim_end_matches('/')), "{text}");
+}
+
+#[test]
+fn a_compiler_that_is_named_comes_before_the_environment_and_is_decisive() {
+    let folder = Folder::new("machine-cc");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let named = ["--cc", "/not/there"];
+    let words = ["reduce", "examples/data/iris.npy", "--ops", "sum"];
+    for words in [[&words[..], &named].concat(), [&named, &words[..]].concat()] {
+        let output = coulis(&words, root);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains("the C compiler `/not/there` of the options does not run"), "{said}");
+    }
+    let devices = answer(&["devices", "--cc", "/not/there"], root);
+    assert!(devices.contains("`/not/there` of the options does not run"), "{devices}");
+}
+
+#[test]
+fn an_explanation_predicts_bytes_and_time() {
+    let folder = Folder::new("machine-explain");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let words = ["explain", "examples/data/iris.npy", "--ops", "sum,max", "--axis", "0"];
+    let text = answer(&words, root);
+    // 150 rows of 4 elements of 8 bytes in, twice 4 of them out.
+    assert!(text.contains("bytes 4864\ntime 0.0"), "{text}");
+    let json = answer(&[&words[..], &["--format", "json"]].concat(), root);
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let (seconds, rate) = (value["seconds"].as_f64().unwrap(), value["bytes_per_second"].as_f64().unwrap());
+    assert!(seconds > 0.0 && (seconds * rate / 4864.0 - 1.0).abs() < 1e-6, "{json}");
 }
 
 #[test]

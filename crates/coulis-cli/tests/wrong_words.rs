@@ -17,7 +17,7 @@ fn no_command_prints_the_help_and_is_refused() {
 
 #[test]
 fn an_unknown_command_is_named() {
-    misused(&["average"], "unrecognized subcommand 'average'\n\nUsage: coulis <COMMAND>");
+    misused(&["average"], "unrecognized subcommand 'average'\n\nUsage: coulis [OPTIONS] <COMMAND>");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod features;
 mod library;
+mod rate;
 mod recipe;
 pub mod stream;
 
@@ -21,4 +22,5 @@ pub use compiler::{Compiler, CompilerError};
 pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Restored};
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
+pub use rate::Rates;
 pub use recipe::signature;

@@ -1,6 +1,7 @@
 //! Choosing and holding devices.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Executable, Restored};
@@ -53,8 +54,24 @@ impl Opened {
     }
 }
 
-/// Devices that were opened, by the way to run and the number of threads.
-type Table = Vec<(CpuKind, usize, Arc<Opened>)>;
+/// Devices that were opened, by the way to run, the number of threads, and the compiler that was named.
+type Table = Vec<((CpuKind, usize, Option<OsString>), Arc<Opened>)>;
+
+fn named_compiler() -> MutexGuard<'static, Option<OsString>> {
+    static COMPILER: Mutex<Option<OsString>> = Mutex::new(None);
+    COMPILER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names the C compiler of the devices that are opened from now on: a file, a name in `PATH`, or either with arguments
+/// after spaces. It comes before all others, and where it does not run there is none. `None` looks for one again.
+pub fn use_compiler(command: Option<&OsStr>) {
+    *named_compiler() = command.map(OsStr::to_owned);
+}
+
+/// The compiler that was named.
+pub(crate) fn compiler() -> Option<OsString> {
+    named_compiler().clone()
+}
 
 /// The device of a request; opened once a process for each way to run and number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
@@ -79,13 +96,15 @@ pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) ->
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(cores);
     let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, _, found)) = table.iter().find(|(k, n, _)| (*k, *n) == (kind, threads)) {
+    let key = (kind, threads, compiler());
+    if let Some((_, found)) = table.iter().find(|(k, _)| *k == key) {
         return Ok(found.clone());
     }
-    let options = CpuOptions { kind, n_threads: Some(threads), ..CpuOptions::default() };
+    let options =
+        CpuOptions { kind, n_threads: Some(threads), compiler: key.2.clone(), ..CpuOptions::default() };
     let (device, notice) = Cpu::open(&options)?;
     let notices = notice.iter().map(ToString::to_string).collect();
     let opened = Arc::new(Opened { target: device.target(), device, notices });
-    table.push((kind, threads, opened.clone()));
+    table.push((key, opened.clone()));
     Ok(opened)
 }

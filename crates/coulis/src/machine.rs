@@ -8,6 +8,7 @@ use crate::device;
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
 
+pub use crate::device::use_compiler;
 pub use coulis_runtime::cache::Entry as CacheEntry;
 
 /// What was found on this machine.
@@ -34,7 +35,7 @@ pub fn machine() -> Result<Machine, Error> {
     let environment = Environment::of_process();
     let opened = device::open(&Request::new(&[]))?;
     let first_line = |text: &str| text.lines().next().unwrap_or_default().trim().to_owned();
-    let compiler = Compiler::find(None, &environment)
+    let compiler = Compiler::find(device::compiler().as_deref(), &environment)
         .map(|c| (c.command(), first_line(c.identity())))
         .map_err(|error| error.to_string());
     let text = |value: &Option<std::ffi::OsString>| value.as_ref().map(|v| v.to_string_lossy().into_owned());

@@ -12,7 +12,7 @@ use coulis_ir::eval::Value;
 use coulis_ir::{DType, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Entry, Product};
-use coulis_runtime::Window;
+use coulis_runtime::{Rates, Window};
 
 use self::compiled::Compiled;
 use crate::device::{self, Opened};
@@ -185,14 +185,29 @@ pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> 
     Ok(compiled::schedule(&call, request, compiled::choose(&call, &device)?)?.info)
 }
 
-/// Bytes that a call has to move: every input once, every output once.
-pub fn predicted_bytes(inputs: &[ArrayInfo], request: &Request) -> Result<u64, Error> {
+/// What a call has to move, and how long that takes at least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Bytes: every input once, every output once.
+    pub bytes: u64,
+    /// Seconds to move them at the stream rate. Kernels that are bound by arithmetic or by many short rows take longer.
+    pub seconds: f64,
+    /// The stream rate of arrays of that size, in bytes a second: that of the best plain read loop, which is measured once
+    /// a machine and kept in the cache.
+    pub bytes_per_second: f64,
+}
+
+/// Predicts bytes and time of a call; moves none of its data.
+pub fn predict(inputs: &[ArrayInfo], request: &Request) -> Result<Prediction, Error> {
     let call = check(inputs, request)?;
+    let device = device::open(request)?;
     let size = |info: &ArrayInfo| {
         let n: u64 = info.shape.iter().map(|&extent| extent.max(0) as u64).product();
         n.saturating_mul(info.dtype.bytes() as u64)
     };
-    Ok(inputs.iter().chain(&call.spec.output_infos()).map(size).sum())
+    let bytes = inputs.iter().chain(&call.spec.output_infos()).map(size).fold(0, u64::saturating_add);
+    let rates = Rates::of_machine(device.target().n_threads as usize, crate::machine::cache_dir().as_deref());
+    Ok(Prediction { bytes, seconds: rates.seconds(bytes), bytes_per_second: rates.bytes_per_second(bytes) })
 }
 
 /// Plans and compiles a call, or finds it among those done before.

@@ -43,5 +43,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn total(verb: &str, entries: &[CacheEntry]) -> String {
-    format!("{verb}{} kernels, {} bytes\n", entries.len(), entries.iter().map(|e| e.bytes).sum::<u64>())
+    format!("{verb}{} files, {} bytes\n", entries.len(), entries.iter().map(|e| e.bytes).sum::<u64>())
 }

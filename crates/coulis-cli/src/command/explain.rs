@@ -1,8 +1,8 @@
 //! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of variants, each
 //! chosen, accepted or declined, with every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
-//! picked, and the bytes that it has to move. Predicted times are not built yet.
+//! picked, the bytes that it has to move, and how long that takes at the stream rate.
 
-use coulis::reduce::{array_info, plan, predicted_bytes};
+use coulis::reduce::{Prediction, array_info, plan, predict};
 use coulis::{ArrayInfo, Error, PlanInfo};
 
 use crate::failure::{Failure, not_built};
@@ -58,23 +58,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let request = args.request.request(ops)?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
-    let bytes = predicted_bytes(&inputs, &request)?;
+    let predicted = predict(&inputs, &request)?;
     answer(&match args.format {
-        Format::Text => as_text(&chosen, bytes),
-        Format::Json => as_json(&chosen, bytes),
+        Format::Text => as_text(&chosen, &predicted),
+        Format::Json => as_json(&chosen, &predicted),
     })
 }
 
-fn as_text(plan: &PlanInfo, bytes: u64) -> String {
+fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
     let reasons: String = plan.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
     format!(
-        "plan {}\n{reasons}bytes {bytes}\ntrace\n{}",
+        "plan {}\n{reasons}bytes {}\ntime {:.6} ms at least, at the stream rate of {:.1} GB/s\ntrace\n{}",
         plan.name,
+        predicted.bytes,
+        predicted.seconds * 1e3,
+        predicted.bytes_per_second / 1e9,
         plan.trace.lines().map(|line| format!("  {line}\n")).collect::<String>()
     )
 }
 
-fn as_json(plan: &PlanInfo, bytes: u64) -> String {
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": bytes, "trace": plan.trace });
+fn as_json(plan: &PlanInfo, predicted: &Prediction) -> String {
+    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": predicted.seconds, "bytes_per_second": predicted.bytes_per_second, "trace": plan.trace });
     format!("{value}\n")
 }
