@@ -12,7 +12,7 @@ fn no_command_prints_the_help_and_is_refused() {
     let output = coulis(&[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: coulis <COMMAND>"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: coulis [OPTIONS] <COMMAND>"));
 }
 
 #[test]
