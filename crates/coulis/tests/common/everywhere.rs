@@ -207,26 +207,10 @@ impl<'s> Case<'s> {
         let kernel = lowered.checked.kernel();
         let what = || format!("on {} at {}\n{}", device.name(), self.what, print_kernel(kernel));
         let executable = device.compile(&lowered.checked).unwrap_or_else(|e| panic!("{}: {e}", what()));
-        let infos: Vec<ArrayInfo> = args
-            .iter()
-            .zip(&self.wanted)
-            .map(|(arg, array)| ArrayInfo {
-                dtype: arg.dtype(),
-                shape: array.shape.clone(),
-                strides: compact_strides(&array.shape),
-            })
-            .collect();
+        let infos = self.infos();
         let infos_of_args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
         let bindings = bind_args(kernel, &infos_of_args).unwrap_or_else(|e| panic!("{}: {e}", what()));
-        let mut memory: Vec<AlignedBytes> = Vec::new();
-        for (arg, array) in args.iter().zip(&self.wanted) {
-            let mut bytes = encode(arg.dtype(), &array.data);
-            if !matches!(arg.op().kind(), OpKind::Placeholder) {
-                bytes.fill(JUNK);
-            }
-            bytes.resize(bytes.len() + FENCE, JUNK);
-            memory.push(AlignedBytes::copy_of(&bytes).unwrap());
-        }
+        let mut memory = self.memory();
         let mut windows: Vec<Window> = memory
             .iter_mut()
             .zip(&infos)
@@ -235,16 +219,92 @@ impl<'s> Case<'s> {
         coulis_runtime::call(&*executable, &bindings, &mut windows)
             .unwrap_or_else(|e| panic!("{}: {e}", what()));
         drop(windows);
-        for ((arg, bytes), wanted) in args.iter().zip(&memory).zip(&self.wanted) {
+        self.compare(&memory, tolerance).unwrap_or_else(|error| panic!("{error} {}", what()));
+    }
+
+    /// What callers say of the arguments.
+    fn infos(&self) -> Vec<ArrayInfo> {
+        let info = |(arg, array): (&Tensor, &Array)| ArrayInfo {
+            dtype: arg.dtype(),
+            shape: array.shape.clone(),
+            strides: compact_strides(&array.shape),
+        };
+        self.schedule.program().args().iter().zip(&self.wanted).map(info).collect()
+    }
+
+    /// Inputs, and junk for outputs, each with a fence behind it.
+    fn memory(&self) -> Vec<AlignedBytes> {
+        let of = |(arg, array): (&Tensor, &Array)| {
+            let mut bytes = encode(arg.dtype(), &array.data);
+            if !matches!(arg.op().kind(), OpKind::Placeholder) {
+                bytes.fill(JUNK);
+            }
+            bytes.resize(bytes.len() + FENCE, JUNK);
+            AlignedBytes::copy_of(&bytes).unwrap()
+        };
+        self.schedule.program().args().iter().zip(&self.wanted).map(of).collect()
+    }
+
+    /// Whether the memory holds the answers, and fences stand.
+    fn compare(&self, memory: &[AlignedBytes], tolerance: Tolerance) -> Result<(), String> {
+        for ((arg, bytes), wanted) in self.schedule.program().args().iter().zip(memory).zip(&self.wanted) {
             let (data, fence) = bytes.as_slice().split_at(bytes.as_slice().len() - FENCE);
-            assert!(fence.iter().all(|b| *b == JUNK), "past the end of `{}` {}", arg.name(), what());
+            if fence.iter().any(|b| *b != JUNK) {
+                return Err(format!("past the end of `{}`", arg.name()));
+            }
             let found = decode(arg.dtype(), data);
             for (at, (found, wanted)) in found.iter().zip(&wanted.data).enumerate() {
-                let same = is_near(*found, *wanted, tolerance);
-                assert!(same, "`{}` element {at}: {found:?}, wanted {wanted:?} {}", arg.name(), what());
+                if !is_near(*found, *wanted, tolerance) {
+                    return Err(format!("`{}` element {at}: {found:?}, wanted {wanted:?}", arg.name()));
+                }
             }
         }
+        Ok(())
     }
+}
+
+/// Runs schedules as one compiled kernel that does one after the other, and compares with the reference bit for bit;
+/// else the position of the schedule that is wrong, and how.
+pub fn run_compiled_together(
+    device: &Arc<dyn Device>,
+    schedules: &[(&Schedule, Vec<(&str, i64)>)],
+) -> Result<(), (usize, String)> {
+    let cases: Vec<Case> = schedules.iter().map(|(s, sizes)| Case::new(s, sizes, &small)).collect();
+    let mut whole: Option<Kernel> = None;
+    for case in &cases {
+        let args = case.schedule.program().args();
+        let lowered = coulis::compile_schedule(case.schedule, args, "main", &device.target()).unwrap();
+        let kernel = lowered.checked.kernel().clone();
+        whole = Some(match whole {
+            None => kernel,
+            Some(mut all) => {
+                all.params.extend(kernel.params);
+                all.body = Stmt::seq([all.body, kernel.body]);
+                all
+            }
+        });
+    }
+    let checked =
+        coulis_ir::verify::verify(whole.unwrap()).unwrap_or_else(|faults| panic!("{}", faults.listing));
+    let executable = device.compile(&checked).unwrap_or_else(|e| panic!("{e}"));
+    let infos: Vec<ArrayInfo> = cases.iter().flat_map(Case::infos).collect();
+    let infos_of_args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
+    let bindings = bind_args(checked.kernel(), &infos_of_args).unwrap();
+    let mut memory: Vec<AlignedBytes> = cases.iter().flat_map(Case::memory).collect();
+    let mut windows: Vec<Window> = memory
+        .iter_mut()
+        .zip(&infos)
+        .map(|(bytes, info)| Window::write(bytes.as_mut_slice(), info).unwrap())
+        .collect();
+    coulis_runtime::call(&*executable, &bindings, &mut windows).unwrap_or_else(|e| panic!("{e}"));
+    drop(windows);
+    let mut rest = &memory[..];
+    for (at, case) in cases.iter().enumerate() {
+        let (own, others) = rest.split_at(case.wanted.len());
+        case.compare(own, Tolerance::Exact).map_err(|what| (at, format!("{what}, at {}", case.what)))?;
+        rest = others;
+    }
+    Ok(())
 }
 
 fn is_near(found: Value, wanted: Value, tolerance: Tolerance) -> bool {
