@@ -85,6 +85,13 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// Whether a kernel that is right asks for more than the machine has.
+    pub fn is_limit(&self) -> bool {
+        matches!(self.code, "V20" | "V24" | "V25" | "V26")
+    }
+}
+
 /// All faults of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{kernel}` has {} fault{}: {}", faults.len(), if faults.len() == 1 { "" } else { "s" }, first(faults))]

@@ -68,6 +68,11 @@ pub(crate) enum Instr<const W: usize> {
         d: u32,
         a: Operand,
     },
+    /// Where nothing decides `by`, nothing decides what it chose.
+    Taint {
+        d: u32,
+        by: Operand,
+    },
     Map1 {
         f: F1<W>,
         d: u32,
@@ -134,9 +139,11 @@ pub(crate) enum Instr<const W: usize> {
         at: Span,
         from: Span,
     },
-    /// Where no active lane has the condition, on to `otherwise`; `end` is after both branches.
+    /// Where no active lane has the condition, on to `otherwise`; `end` is after both branches. A condition that nothing
+    /// decides is accused, unless all that follows from it is a value.
     If {
         cond: Operand,
+        accuses: bool,
         otherwise: u32,
         end: u32,
     },

@@ -14,6 +14,7 @@ use coulis_ir::args::{Bindings, eval_index};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Atom, BinaryOp, DType, Expr, MemScope, Node, Stmt, Var, VarId};
 
+use self::expr::Arms;
 use crate::code::{Code, Instr, LocalArray, Operand, RegionInfo, RegionKind, Span, is_harmless};
 use crate::error::SimError;
 
@@ -89,7 +90,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 self.begin(stmt);
                 let cond = self.scalar(cond)?;
                 self.leave(saved);
-                self.branch(cond, |c| c.body(then), |c| otherwise.as_ref().map_or(Ok(()), |s| c.body(s)))
+                let otherwise = |c: &mut Self| otherwise.as_ref().map_or(Ok(()), |s| c.body(s));
+                self.branch(cond, Arms::Shared, |c| c.body(then), otherwise)
             }
             Stmt::Store { buffer, indices, value } => self.simple(stmt, |c| {
                 let mut from = c.expr(value)?;
@@ -186,11 +188,13 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
     fn branch(
         &mut self,
         cond: Operand,
+        arms: Arms,
         then: impl FnOnce(&mut Self) -> Result<(), SimError>,
         otherwise: impl FnOnce(&mut Self) -> Result<(), SimError>,
     ) -> Result<(), SimError> {
         let at = self.here() as usize;
-        self.emit(Instr::If { cond, otherwise: 0, end: 0 });
+        let accuses = arms == Arms::Shared;
+        self.emit(Instr::If { cond, accuses, otherwise: 0, end: 0 });
         then(self)?;
         let first_end = self.here() as usize;
         self.emit(Instr::EndBranch { end: 0 });
@@ -201,7 +205,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             self.emit(Instr::EndBranch { end: 0 });
         }
         let after = self.here();
-        self.code.instrs[at] = Instr::If { cond, otherwise: start, end: after };
+        self.code.instrs[at] = Instr::If { cond, accuses, otherwise: start, end: after };
         self.code.instrs[first_end] = Instr::EndBranch { end: after };
         if second_end > start {
             self.code.instrs[second_end as usize] = Instr::EndBranch { end: after };

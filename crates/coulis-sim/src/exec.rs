@@ -144,6 +144,10 @@ impl<'p, const W: usize> Machine<'p, W> {
                     merge(&mut warp.registers[d], &value, active);
                     warp.undefined[d] = (warp.undefined[d] & !active) | (undefined & active);
                 }
+                Instr::Taint { d, by } => {
+                    let undefined = warp.undefined_in(by) & warp.active;
+                    warp.undefined[d as usize] |= undefined;
+                }
                 Instr::Divisor { b } => self.check_divisor(code, warp, b),
                 Instr::ShiftAmount { b, bits } => self.check_amount(code, warp, b, bits),
                 Instr::Written { array, slot } => {
@@ -171,8 +175,10 @@ impl<'p, const W: usize> Machine<'p, W> {
                 }
                 Instr::Load { d, region, at } => self.load(code, warp, d, region, at),
                 Instr::Store { region, at, from } => self.store(code, warp, region, at, from),
-                Instr::If { cond, otherwise, end } => {
-                    self.defined(warp, cond, "the condition");
+                Instr::If { cond, accuses, otherwise, end } => {
+                    if accuses {
+                        self.defined(warp, cond, "the condition");
+                    }
                     self.branch(code, warp, (cond, otherwise, end));
                 }
                 Instr::EndBranch { end } => {

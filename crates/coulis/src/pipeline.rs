@@ -33,7 +33,22 @@ pub fn compile_schedule(
     let nest = build_nest(schedule, args, name)?;
     let mut lowered = lower_kernel(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
     lowered.route.insert(0, "schedule/build_nest".to_owned());
+    lowered.checked = permit_for(lowered.checked, target)?;
     Ok(lowered)
+}
+
+/// The permit of a kernel that a schedule was lowered to, for its machine. That a machine has no room for it is the
+/// user's to change; any other fault is ours. On machines without threads there is nothing more to check.
+pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
+    if !target.has_threads() {
+        return Ok(checked);
+    }
+    coulis_ir::verify::verify_for(checked.kernel().clone(), target).map_err(|faults| {
+        if faults.faults.iter().all(coulis_ir::verify::Fault::is_limit) {
+            return Error::user("verify", &faults).with_help(faults.listing.trim_end());
+        }
+        Error::from(faults)
+    })
 }
 
 /// Lowers a Nest kernel and verifies the result. `observer` sees the kernel after each pass.

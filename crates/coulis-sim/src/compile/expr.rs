@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::{BinaryOp, DType, Expr, Node, Var};
+use coulis_ir::{BinaryOp, DType, Expr, MemScope, Node, Var};
 
 use super::Compiler;
 use crate::code::{Instr, Operand, Source, is_harmless};
@@ -63,7 +63,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             Node::IfThenElse(c, a, b) => {
                 let cond = self.scalar(c)?;
                 let d = self.new_registers(1);
-                self.either(cond, d, |s| s.scalar(a), |s| s.scalar(b))?;
+                let arms = if is_private(a) && is_private(b) { Arms::Private } else { Arms::Shared };
+                self.either((cond, d), arms, |s| s.scalar(a), |s| s.scalar(b))?;
                 vec![Operand::register(d)]
             }
             Node::Call(intrinsic, args) => {
@@ -146,18 +147,20 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         let cond = self.scalar(a)?;
         let d = self.new_registers(1);
         let decided = self.constant(u64::from(op == BinaryOp::Or));
+        let arms = if is_private(b) { Arms::Private } else { Arms::Shared };
         match op {
-            BinaryOp::And => self.either(cond, d, |s| s.scalar(b), |_| Ok(decided))?,
-            _ => self.either(cond, d, |_| Ok(decided), |s| s.scalar(b))?,
+            BinaryOp::And => self.either((cond, d), arms, |s| s.scalar(b), |_| Ok(decided))?,
+            _ => self.either((cond, d), arms, |_| Ok(decided), |s| s.scalar(b))?,
         }
         Ok(Operand::register(d))
     }
 
-    /// Two ways to a value, each under its part of the active lanes.
+    /// Two ways to a value, each under its part of the active lanes. Which one is taken decides more than the value
+    /// where the arms look at memory of others; else a value that is decided by nothing is no worse than its parts.
     fn either(
         &mut self,
-        cond: Operand,
-        d: u32,
+        (cond, d): (Operand, u32),
+        arms: Arms,
         then: impl FnOnce(&mut Self) -> Result<Operand, SimError>,
         otherwise: impl FnOnce(&mut Self) -> Result<Operand, SimError>,
     ) -> Result<(), SimError> {
@@ -172,9 +175,14 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         let missing = || SimError::UnsupportedStmt { stmt: "if" };
         self.branch(
             cond,
+            arms,
             |s| merge(s, &mut |s| then.take().ok_or_else(missing)?(s)),
             |s| merge(s, &mut |s| otherwise.take().ok_or_else(missing)?(s)),
-        )
+        )?;
+        if arms == Arms::Private {
+            self.emit(Instr::Taint { d, by: cond });
+        }
+        Ok(())
     }
 
     pub(super) fn binary(
@@ -246,4 +254,25 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
 
 fn unsupported(op: &str, arg: &Expr) -> SimError {
     SimError::UnsupportedOp { op: op.to_owned(), ty: arg.ty() }
+}
+
+/// What is behind a branch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arms {
+    /// Values of the thread's own, which cannot fail.
+    Private,
+    /// Effects, or memory that other threads see.
+    Shared,
+}
+
+/// Whether a value is made of the thread's own memory at constant places, by operations that cannot fail.
+fn is_private(expr: &Expr) -> bool {
+    let own = match expr.node() {
+        Node::Load(buffer, indices) => {
+            buffer.scope == MemScope::Local && indices.iter().all(|i| i.as_int().is_some())
+        }
+        Node::IfThenElse(..) => true,
+        _ => is_harmless(expr),
+    };
+    own && expr.children().into_iter().all(is_private)
 }

@@ -14,8 +14,9 @@ use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args, compact_strides};
 use coulis_ir::eval::Value;
 use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{DType, Kernel, Stmt};
+use coulis_ir::{DType, Kernel, Stmt, Target};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
+use coulis_sim::{SimArg, SimArray, SimError};
 use coulis_tensor::{Array, OpKind, evaluate};
 use half::{bf16, f16};
 
@@ -101,6 +102,14 @@ pub fn flat(s: &Schedule) -> Kernel {
     lowered.checked.kernel().clone()
 }
 
+/// The text of the kernel that is lowered for a GPU.
+pub fn gpu_text(s: &Schedule) -> String {
+    let target = Target::cuda("sm_90a").unwrap();
+    let lowered = coulis::compile_schedule(s, s.program().args(), "main", &target)
+        .unwrap_or_else(|e| panic!("{e}\n{}", e.help.join("\n")));
+    print_kernel(lowered.checked.kernel())
+}
+
 /// The text of the lowered kernel.
 pub fn flat_text(s: &Schedule) -> String {
     print_kernel(&flat(s))
@@ -152,10 +161,25 @@ pub fn run_everywhere(s: &Schedule, sizes: &[Sizes]) {
 pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
     for sizes in sizes {
         let case = Case::new(s, sizes, fill);
-        for device in cpu_devices() {
-            case.run_on(device, tolerance);
+        if has_launches(&nest(s)) {
+            for warp in [32, 64] {
+                case.simulate(&Target::simulated(warp), warp, tolerance);
+            }
+        } else {
+            for device in cpu_devices() {
+                case.run_on(device, tolerance);
+                // As one thread.
+                case.simulate(&device.target(), 32, tolerance);
+            }
         }
     }
+}
+
+/// Whether a kernel is written for blocks of threads.
+fn has_launches(kernel: &Kernel) -> bool {
+    let mut found = false;
+    for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt, Stmt::LaunchThread { .. }));
+    found
 }
 
 /// What the reference makes of a program, argument by argument.
@@ -219,6 +243,37 @@ impl<'s> Case<'s> {
         coulis_runtime::call(&*executable, &bindings, &mut windows)
             .unwrap_or_else(|e| panic!("{}: {e}", what()));
         drop(windows);
+        self.compare(&memory, tolerance).unwrap_or_else(|error| panic!("{error} {}", what()));
+    }
+
+    /// Runs the kernel for the target in the simulator, which is to accuse it of nothing.
+    #[track_caller]
+    fn simulate(&self, target: &Target, warp: u32, tolerance: Tolerance) {
+        let args = self.schedule.program().args();
+        let lowered = coulis::compile_schedule(self.schedule, args, "main", target)
+            .unwrap_or_else(|e| panic!("{}: {e}\n{}", self.what, e.help.join("\n")));
+        let kernel = lowered.checked.kernel();
+        let what = || format!("in warps of {warp} at {}\n{}", self.what, print_kernel(kernel));
+        let mut memory = self.memory();
+        let mut arguments: Vec<SimArg> = args
+            .iter()
+            .zip(memory.iter_mut().zip(self.infos()))
+            .map(|(arg, (bytes, info))| {
+                SimArg::Array(match arg.op().kind() {
+                    OpKind::Placeholder => SimArray::read(bytes.as_slice(), info),
+                    OpKind::Compute { .. } => SimArray::output(bytes.as_mut_slice(), info),
+                })
+            })
+            .collect();
+        let options = coulis_sim::Options { warp, ..coulis_sim::Options::default() };
+        let report = match coulis_sim::run(&lowered.checked, &mut arguments, &options) {
+            Ok(report) => report,
+            // Memory whose size a loop of the CPU decides.
+            Err(SimError::Unknown { .. }) if !target.has_threads() => return,
+            Err(error) => panic!("{error} {}", what()),
+        };
+        drop(arguments);
+        assert!(report.accusations.is_empty(), "{:#?} {}", report.accusations, what());
         self.compare(&memory, tolerance).unwrap_or_else(|error| panic!("{error} {}", what()));
     }
 
