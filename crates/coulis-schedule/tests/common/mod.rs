@@ -1,8 +1,10 @@
-//! Runs a schedule's kernel one scalar at a time and compares with the reference evaluator.
+//! Runs a schedule's kernel one scalar at a time and compares with the reference evaluator. A kernel with launches runs
+//! in the simulator too, lowered for warps of 32 and of 64 lanes.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod machine;
+pub mod simulated;
 
 use std::collections::HashMap;
 
@@ -79,6 +81,12 @@ fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
     let wanted = evaluate(program, &inputs, &bindings).expect("the reference has a value");
     let _shown = Shown { kernel, sizes };
     machine.execute(&kernel.body);
+    if simulated::has_launches(kernel) {
+        for warp in [32, 64] {
+            let refused = simulated::check(program, kernel, &inputs, &wanted, warp);
+            assert!(refused.is_none(), "{}", refused.map_or_else(String::new, |e| e.to_string()));
+        }
+    }
     for (arg, wanted) in program.args().iter().zip(wanted) {
         let found = &machine.global[&arg.buffer().data];
         let unwritten = found.data.iter().position(Option::is_none);
