@@ -71,6 +71,17 @@ impl Hoist {
                 }
                 other => self.walk(other, pending),
             },
+            // Memory that is zero at the first launch stays under its mark, which is about the allocation right inside.
+            Stmt::Annotate { node, key, value, body } if key == "zeroed" => {
+                let body = match *body {
+                    Stmt::Allocate { buffer, body } => {
+                        let body = self.walk(*body, pending);
+                        self.place(body, vec![buffer])
+                    }
+                    other => self.walk(other, pending),
+                };
+                Stmt::Annotate { node, key, value, body: Box::new(body) }
+            }
             Stmt::Let { var, value, body } => {
                 let mut inner = Vec::new();
                 let body = self.walk(*body, &mut inner);

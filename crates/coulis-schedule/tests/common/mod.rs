@@ -15,6 +15,7 @@ use coulis_schedule::{Schedule, ScheduleError, build_nest};
 use coulis_tensor::{Array, OpKind, Program, evaluate};
 
 use machine::Machine;
+use simulated::Lowered;
 
 /// Sizes by name.
 pub type Sizes<'a> = &'a [(&'a str, i64)];
@@ -47,13 +48,24 @@ pub fn kernel(schedule: &Schedule) -> Kernel {
 #[track_caller]
 pub fn check(schedule: &Schedule, sizes: &[Sizes]) {
     let kernel = kernel(schedule);
+    let warps = if simulated::has_launches(&kernel) { &[32, 64][..] } else { &[] };
+    let lowered: Vec<Lowered> = warps.iter().map(|warp| simulated::lowered(&kernel, *warp)).collect();
     for sizes in sizes {
-        check_one(schedule.program(), &kernel, sizes);
+        check_one(schedule.program(), &kernel, sizes, &lowered);
+    }
+}
+
+/// As [`check`], with the kernel run as the schedule makes it and not lowered.
+#[track_caller]
+pub fn check_nest(schedule: &Schedule, sizes: &[Sizes]) {
+    let kernel = kernel(schedule);
+    for sizes in sizes {
+        check_one(schedule.program(), &kernel, sizes, &[]);
     }
 }
 
 #[track_caller]
-fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
+fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes, lowered: &[Lowered]) {
     let mut bindings = Bindings::new();
     let mut machine = Machine::new();
     for arg in program.args() {
@@ -81,11 +93,8 @@ fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes) {
     let wanted = evaluate(program, &inputs, &bindings).expect("the reference has a value");
     let _shown = Shown { kernel, sizes };
     machine.execute(&kernel.body);
-    if simulated::has_launches(kernel) {
-        for warp in [32, 64] {
-            let refused = simulated::check(program, kernel, &inputs, &wanted, warp);
-            assert!(refused.is_none(), "{}", refused.map_or_else(String::new, |e| e.to_string()));
-        }
+    for lowered in lowered {
+        simulated::check(program, lowered, &inputs, &wanted);
     }
     for (arg, wanted) in program.args().iter().zip(wanted) {
         let found = &machine.global[&arg.buffer().data];

@@ -6,15 +6,17 @@ use coulis_ir::args::ArrayInfo;
 use coulis_ir::eval::Value;
 use coulis_ir::verify::verify_for;
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{BufferId, DType, Kernel, Stmt, Target};
-use coulis_lower::{LowerError, Options, lower};
+use coulis_ir::{BufferId, Checked, DType, Kernel, Stmt, Target, ThreadTag};
+use coulis_lower::{Options, lower};
 use coulis_sim::{SimArg, SimArray};
 use coulis_tensor::{Array, OpKind, Program};
 
 /// Whether a kernel has launches.
 pub fn has_launches(kernel: &Kernel) -> bool {
     let mut found = false;
-    for_each_stmt(&kernel.body, &mut |s| found |= matches!(s, Stmt::LaunchThread { .. }));
+    for_each_stmt(&kernel.body, &mut |s| {
+        found |= matches!(s, Stmt::LaunchThread { tag, .. } if *tag != ThreadTag::VThread);
+    });
     found
 }
 
@@ -31,23 +33,27 @@ fn bytes(values: &[Value], dtype: DType) -> Vec<u8> {
     }
 }
 
-/// Lowers the kernel, runs it and compares: `wanted` are the values of all arguments. `None` where lowering says that
-/// the kernel cannot be made for the machine.
-pub fn check(
-    program: &Program,
-    kernel: &Kernel,
-    inputs: &HashMap<BufferId, Array>,
-    wanted: &[Array],
+/// A kernel as a machine of so many lanes a warp gets it.
+pub struct Lowered {
     warp: u32,
-) -> Option<LowerError> {
+    checked: Checked,
+    text: String,
+}
+
+/// The kernel lowered and verified for a machine.
+pub fn lowered(kernel: &Kernel, warp: u32) -> Lowered {
     let target = Target::simulated(warp);
     let options = Options { target: &target, simple_mode: false };
-    let flat = match lower(kernel.clone(), &options, &mut |_, _| {}) {
-        Ok(flat) => flat,
-        Err(error) => return Some(error),
-    };
+    let flat = lower(kernel.clone(), &options, &mut |_, _| {})
+        .unwrap_or_else(|error| panic!("{error}\n{}", coulis_ir::print::print_kernel(kernel)));
     let text = coulis_ir::print::print_kernel(&flat);
     let checked = verify_for(flat, &target).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+    Lowered { warp, checked, text }
+}
+
+/// Runs it and compares: `wanted` are the values of all arguments.
+pub fn check(program: &Program, lowered: &Lowered, inputs: &HashMap<BufferId, Array>, wanted: &[Array]) {
+    let Lowered { warp, checked, text } = lowered;
     let mut memory: Vec<Vec<u8>> = Vec::new();
     for (arg, wanted) in program.args().iter().zip(wanted) {
         let is_input = matches!(arg.op().kind(), OpKind::Placeholder);
@@ -69,14 +75,13 @@ pub fn check(
         let array = if is_input { SimArray::read(memory, info) } else { SimArray::output(memory, info) };
         args.push(SimArg::Array(array));
     }
-    let options = coulis_sim::Options { warp, ..coulis_sim::Options::default() };
+    let options = coulis_sim::Options { warp: *warp, ..coulis_sim::Options::default() };
     let report =
-        coulis_sim::run(&checked, &mut args, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        coulis_sim::run(checked, &mut args, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     drop(args);
     assert!(report.accusations.is_empty(), "{}\n{text}", report.listing);
     for ((arg, wanted), found) in program.args().iter().zip(wanted).zip(&memory) {
         let same = *found == bytes(&wanted.data, arg.dtype());
         assert!(same, "`{}` is {found:?}, wanted {:?}\n{text}", arg.name(), wanted.data);
     }
-    None
 }
