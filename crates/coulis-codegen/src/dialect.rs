@@ -105,6 +105,9 @@ pub trait GpuDialect: Sync {
     /// The declaration of the block's memory that is sized at launch, as bytes, and its name.
     fn dynamic_shared(&self) -> (&'static str, &'static str);
 
+    /// The type of a mask: one bit a lane of a warp.
+    fn mask(&self) -> DType;
+
     /// A barrier.
     fn barrier(&self, kind: SyncKind) -> Result<String, EmitError>;
 

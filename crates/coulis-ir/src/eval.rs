@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
+use crate::math::{fma_odd, to_odd};
 
 /// A scalar. Its type is that of the expression it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,16 +152,6 @@ fn int_to_float(value: i128, to: DType) -> f64 {
     let near = value as f64;
     let rest = value - near as i128;
     to.round_float(if to == DType::F64 { near } else { to_odd(near, rest as f64) })
-}
-
-/// `value` with its last bit odd where `rest`, what is missing to the exact value, is not zero. Rounding that to at
-/// most 51 bits gives the rounding of the exact value.
-fn to_odd(value: f64, rest: f64) -> f64 {
-    if rest == 0.0 || !value.is_finite() || value.to_bits() & 1 == 1 {
-        return value;
-    }
-    let away = (rest > 0.0) == (value > 0.0);
-    f64::from_bits(if away { value.to_bits() + 1 } else { value.to_bits() - 1 })
 }
 
 /// The value of a scalar expression.
@@ -404,11 +395,7 @@ fn fma(x: f64, y: f64, z: f64, dtype: DType) -> f64 {
     if dtype == DType::F64 {
         return x.mul_add(y, z);
     }
-    let product = x * y;
-    let sum = product + z;
-    let z_part = sum - product;
-    let rest = (product - (sum - z_part)) + (z - z_part);
-    dtype.round_float(if rest.is_nan() { sum } else { to_odd(sum, rest) })
+    dtype.round_float(fma_odd(x, y, z))
 }
 
 /// Error function, within a few units of the last place of `float64`: the series of positive terms

@@ -202,6 +202,27 @@ pub fn i128_to_f64_odd(x: i128) -> f64 {
     f64::from_bits(if back != x && even { step } else { bits })
 }
 
+/// `value` with its last bit odd where `rest`, what is missing to the exact value, is not zero. Rounding that to at
+/// most 51 bits gives the rounding of the exact value.
+#[inline(always)]
+pub fn to_odd(value: f64, rest: f64) -> f64 {
+    if rest == 0.0 || !value.is_finite() || value.to_bits() & 1 == 1 {
+        return value;
+    }
+    let away = (rest > 0.0) == (value > 0.0);
+    f64::from_bits(if away { value.to_bits() + 1 } else { value.to_bits() - 1 })
+}
+
+/// `x * y + z` of values whose product is exact in f64, rounded to odd.
+#[inline(always)]
+pub fn fma_odd(x: f64, y: f64, z: f64) -> f64 {
+    let product = x * y;
+    let sum = product + z;
+    let z_part = sum - product;
+    let rest = (product - (sum - z_part)) + (z - z_part);
+    if rest.is_nan() { sum } else { to_odd(sum, rest) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use coulis_ir::{Atom, Buffer, SyncKind};
 use crate::EmitError;
 use crate::c::Walker;
 use crate::c::code::Code;
+use crate::dialect::GpuDialect;
 
 impl Walker<'_> {
     pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), EmitError> {
@@ -13,6 +14,7 @@ impl Walker<'_> {
             return call.memory.iter().try_for_each(|place| self.prefetch(place));
         }
         let gpu = self.gpu(&format!("`T.{}`", call.atom.name()))?;
+        self.check_mask(gpu, call)?;
         let mut args = Vec::new();
         for (position, arg) in call.args.iter().enumerate() {
             // The lanes of a shuffle are indices, its value is not.
@@ -40,6 +42,23 @@ impl Walker<'_> {
         // Other threads may have written since memory was read.
         self.forget_all_memory();
         Ok(())
+    }
+
+    /// Masks have one bit a lane of the machine's warps.
+    fn check_mask(&self, gpu: &dyn GpuDialect, call: &AtomCall) -> Result<(), EmitError> {
+        let mask = match call.atom.signature() {
+            Signature::Shuffle | Signature::Ballot | Signature::Vote => {
+                call.args.first().map(|mask| mask.dtype())
+            }
+            Signature::Mask => call.dst.as_ref().map(|dst| dst.buffer.dtype),
+            Signature::Update | Signature::Exchange | Signature::Fence | Signature::Hint => None,
+        };
+        match mask {
+            Some(found) if found != gpu.mask() => {
+                Err(self.unsupported(format!("`T.{}` with a mask of {found}", call.atom.name())))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn barrier(&mut self, kind: SyncKind) -> Result<(), EmitError> {

@@ -216,9 +216,9 @@ impl Walker<'_> {
             }
         }
         if intrinsic == Intrinsic::Fma && is_storage_float(dtype) && self.by_lanes() {
-            // In `f32` the sum would be rounded before it is rounded to its type.
-            let wide = args.iter().map(|a| a.clone().cast(DType::F64)).collect();
-            return self.code(&Expr::call(Intrinsic::Fma, wide).cast(dtype));
+            let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;
+            let name = self.defs.helper(Helper::Fma(dtype))?;
+            return Ok(Code::call(&name, &codes.iter().collect::<Vec<_>>()));
         }
         let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;
         let ty = VTy::scalar(CTy::carrier(dtype));

@@ -192,6 +192,7 @@ impl Dialect for C {
             Helper::Widen(_)
             | Helper::Narrow(_)
             | Helper::Wrap(..)
+            | Helper::Fma(_)
             | Helper::AddPair
             | Helper::Atomic(..) => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })

@@ -272,6 +272,7 @@ impl Dialect for Cuda {
             Helper::Widen(dtype) => memory::widen(dtype),
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
+            Helper::Fma(dtype) => memory::fma(dtype, needs),
             Helper::AddPair => Ok(ADD_PAIR.to_owned()),
             Helper::Atomic(atom, dtype) => atomic::loop_of(atom, dtype, needs).ok_or_else(unsupported),
             Helper::Load(..)
@@ -346,6 +347,10 @@ impl GpuDialect for Cuda {
 
     fn dynamic_shared(&self) -> (&'static str, &'static str) {
         ("extern __shared__ __align__(16) unsigned char cx_shared[]", "cx_shared")
+    }
+
+    fn mask(&self) -> DType {
+        DType::U32
     }
 
     fn barrier(&self, kind: SyncKind) -> Result<String, EmitError> {

@@ -7,7 +7,7 @@ use super::{Compiler, Place, Value};
 use crate::code::{Instr, Ptr};
 use crate::error::ExecError;
 use crate::ops::{
-    Call, Fns, Reg, Signedness, any_zero, binary, call, cast, not, round_from_f64, round_in_f32, select,
+    Call, Fns, Reg, Signedness, any_zero, binary, call, cast, fma, not, round_from_f64, round_in_f32, select,
     to_f64_odd,
 };
 
@@ -26,11 +26,11 @@ impl Compiler {
             return self.conversion(a, expr);
         }
         if let Node::Call(Intrinsic::Fma, args) = expr.node()
-            && round_in_f32(expr.dtype(), self.level).is_some()
+            && let Some(fns) = fma(expr.dtype(), self.level)
         {
             // A sum in `f32` would round before the rounding to 8 or 16 bits.
-            let wide = args.iter().map(|a| a.clone().cast(DType::F64)).collect();
-            return self.expr(&Expr::call(Intrinsic::Fma, wide).cast(expr.dtype()));
+            let args: Result<Vec<_>, _> = args.iter().map(|a| self.expr(a).map(|v| (v, Reg::F32))).collect();
+            return Ok(self.apply(&Step { fns, args: args?, out: Reg::F32, pinned: false }, expr.lanes()));
         }
         let value = match self.step(expr)? {
             Ok(step) => self.apply(&step, expr.lanes()),

@@ -5,7 +5,7 @@
 
 use coulis_ir::DType;
 use coulis_ir::float8::{f64_to_e4m3, f64_to_e5m2};
-use coulis_ir::math::{f64_to_f32_odd, i128_to_f64_odd};
+use coulis_ir::math::{f64_to_f32_odd, fma_odd, i128_to_f64_odd};
 
 use super::{Fns, Lane, fns};
 use crate::level::Level;
@@ -107,6 +107,30 @@ lanes!(
     OddFromU64: u64 => f64, |x| i128_to_f64_odd(i128::from(x));
 );
 
+macro_rules! fused {
+    ($($name:ident: |$x:ident| $body:expr;)+) => {$(
+        struct $name;
+        impl Lane for $name {
+            type A = f32;
+            type B = f32;
+            type C = f32;
+            type Out = f32;
+            #[inline(always)]
+            fn f(a: f32, b: f32, c: f32) -> f32 {
+                let $x = fma_odd(f64::from(a), f64::from(b), f64::from(c));
+                $body
+            }
+        }
+    )+};
+}
+
+fused!(
+    FmaF16: |x| f16_to_f32(f32_to_f16(f64_to_f32_odd(x)));
+    FmaBf16: |x| bf16_to_f32(f32_to_bf16(f64_to_f32_odd(x)));
+    FmaE5m2: |x| e5m2_to_f32(f64_to_e5m2(x));
+    FmaE4m3: |x| e4m3_to_f32(f64_to_e4m3(x));
+);
+
 macro_rules! by_narrow {
     ($dtype:expr, $level:expr; $f16:ident, $bf16:ident, $e5m2:ident, $e4m3:ident) => {
         match $dtype {
@@ -147,6 +171,11 @@ pub(crate) fn round_in_f32(dtype: DType, level: Level) -> Option<Fns> {
 /// Rounds an `f64` register to the values of `dtype`, held as `f32`; `None` for types of 32 bits and more.
 pub(crate) fn round_from_f64(dtype: DType, level: Level) -> Option<Fns> {
     by_narrow!(dtype, level; F16FromF64, Bf16FromF64, E5m2FromF64, E4m3FromF64)
+}
+
+/// `a * b + c` in `f32` registers, rounded once to `dtype`; `None` for types of 32 bits and more.
+pub(crate) fn fma(dtype: DType, level: Level) -> Option<Fns> {
+    by_narrow!(dtype, level; FmaF16, FmaBf16, FmaE5m2, FmaE4m3)
 }
 
 /// A 64-bit integer to `f64`, rounded to odd, so that a second rounding is right.

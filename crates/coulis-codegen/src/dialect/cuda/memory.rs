@@ -128,3 +128,20 @@ pub fn round(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (widen, narrow) = (needs.helper(Helper::Widen(dtype))?, needs.helper(Helper::Narrow(dtype))?);
     Ok(format!("{FN} f32 {name}(f32 a) {{ return {widen}({narrow}(a)); }}\n"))
 }
+
+/// `a * b + c`, rounded once: the product is exact in `f64`, and the sum is rounded to odd there.
+pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Fma(dtype).name();
+    let odd = needs.helper(Helper::Odd(VTy::scalar(CTy::F64)))?;
+    let round = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
+    Ok(format!(
+        "{FN} f32 {name}(f32 a, f32 b, f32 c)
+{{
+    const f64 p = (f64)a * (f64)b, q = (f64)c;
+    f64 sum = __dadd_rz(p, q);
+    if (__dadd_rd(p, q) != __dadd_ru(p, q)) sum = __longlong_as_double(__double_as_longlong(sum) | 1);
+    return {round}({odd}(sum));
+}}
+"
+    ))
+}
