@@ -2,6 +2,7 @@
 
 pub mod cpu_c;
 pub mod cpu_exec;
+pub mod sim;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use crate::error::{Notice, RuntimeError};
 
 /// Something that runs kernels.
 pub trait Device: Send + Sync {
-    /// `cpu_c` or `cpu_exec`.
+    /// `cpu_c`, `cpu_exec` or `sim`.
     fn name(&self) -> &'static str;
 
     /// Facts that kernels for this device are planned with.
@@ -44,6 +45,11 @@ pub trait Device: Send + Sync {
 
     /// What users should hear and have not been told, since the last call.
     fn take_notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+
+    /// What the simulator found in the launches since the last call, in order; nothing on other devices.
+    fn take_reports(&self) -> Vec<coulis_sim::SimReport> {
         Vec::new()
     }
 }

@@ -87,6 +87,9 @@ pub enum RuntimeError {
     /// The executor refused the kernel, or stopped.
     #[error(transparent)]
     Exec(#[from] coulis_exec::ExecError),
+    /// The simulator refused the kernel, or stopped.
+    #[error(transparent)]
+    Sim(#[from] coulis_sim::SimError),
     /// The thread pool failed.
     #[error(transparent)]
     Pool(#[from] coulis_exec::PoolError),

@@ -2,7 +2,7 @@
 //!
 //! A [`Device`] turns a checked kernel into an [`Executable`], and an executable runs on raw buffers. The CPU has two
 //! devices: compiled C where a C compiler is found ([`device::cpu_c`]), else the executor ([`device::cpu_exec`]).
-//! [`Cpu::open`] picks. Nothing here prints: what a user should hear is returned as a [`Notice`].
+//! [`Cpu::open`] picks. [`Sim`] is the simulated GPU. Nothing here prints: what a user should hear is returned as a [`Notice`].
 
 pub mod cache;
 mod call;
@@ -19,6 +19,7 @@ pub mod stream;
 pub use cache::Cache;
 pub use call::{Window, WindowError, call};
 pub use compiler::{Compiler, CompilerError};
+pub use device::sim::{Outputs, Sim, SimOptions};
 pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Restored};
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};

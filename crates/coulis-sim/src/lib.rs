@@ -31,4 +31,4 @@ pub use accusation::{Accusation, Charge, Site, Thread};
 pub use args::{Memory, Options, SimArg, SimArray};
 pub use error::SimError;
 pub use report::{Counters, SimReport, Traffic};
-pub use run::run;
+pub use run::{check, run};

@@ -1,13 +1,14 @@
 //! A run: compiles, executes in several orders, compares, and reports.
 
 use coulis_ir::args::{ArgInfo, bind_args};
+use coulis_ir::device::host_program;
 use coulis_ir::print::{Notes, print_kernel_with_notes};
-use coulis_ir::{Checked, Kernel, Stmt};
+use coulis_ir::{Checked, Form, Kernel, Stmt};
 
 use crate::accusation::{Accusation, Case, Charge, Docket, Site};
 use crate::args::{Options, SimArg};
 use crate::code::{Plan, RegionInfo};
-use crate::compile::plan;
+use crate::compile::{has_launches, plan};
 use crate::court::Court;
 use crate::error::SimError;
 use crate::exec::{Machine, Stop};
@@ -31,6 +32,21 @@ pub fn run(kernel: &Checked, args: &mut [SimArg<'_>], options: &Options) -> Resu
         64 => run_warps::<64>(kernel, args, options),
         found => Err(SimError::Warp { found }),
     }
+}
+
+/// Whether the simulator runs a kernel, as far as it can be told without arguments.
+///
+/// # Errors
+/// Where the kernel is not in Flat form, or has launches that are no program of launches.
+pub fn check(kernel: &Checked) -> Result<(), SimError> {
+    let kernel = kernel.kernel();
+    if kernel.form != Form::Flat {
+        return Err(SimError::NotFlat { kernel: kernel.name.clone(), form: kernel.form.name() });
+    }
+    if has_launches(&kernel.body) {
+        host_program(kernel)?;
+    }
+    Ok(())
 }
 
 fn run_warps<const W: usize>(

@@ -21,6 +21,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod filetest;
+mod simulated;
 
 use std::path::{Path, PathBuf};
 

@@ -34,5 +34,5 @@ def bad_local_and_shared(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"))
 @T.prim_func
 def good_by_short_circuit(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
     tx = T.launch_thread("threadIdx.x", 8)
-    if tx > 0 and A[tx - 1] >= 0:
+    if tx > 0 and A[tx - 1] > -4:
         B[tx] = T.if_then_else(tx < 7, A[T.min(tx + 1, 7)], 0)

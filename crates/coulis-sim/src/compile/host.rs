@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use coulis_ir::args::{Bindings, compact_strides, eval_index};
 use coulis_ir::device::{Launch, host_program};
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, Checked, DType, Expr, Form, Kernel, Param, Stmt, Var, VarId};
+use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
 
 use super::{Compiler, Place, from_active_mask};
 use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind};
@@ -17,10 +17,8 @@ const MAX_THREADS: u32 = 1024;
 
 /// Memory and launches of a kernel whose free variables have these values.
 pub(crate) fn plan<const W: usize>(kernel: &Checked, bindings: Bindings) -> Result<Plan<'_, W>, SimError> {
+    crate::run::check(kernel)?;
     let kernel = kernel.kernel();
-    if kernel.form != Form::Flat {
-        return Err(SimError::NotFlat { kernel: kernel.name.clone(), form: kernel.form.name() });
-    }
     let mut host = Host { bindings, places: HashMap::new(), regions: Vec::new() };
     host.arguments(kernel)?;
     let mut bodies = Vec::new();
@@ -63,7 +61,8 @@ pub(crate) fn plan<const W: usize>(kernel: &Checked, bindings: Bindings) -> Resu
     Ok(plan)
 }
 
-fn has_launches(body: &Stmt) -> bool {
+/// Whether blocks of threads run the kernel.
+pub(crate) fn has_launches(body: &Stmt) -> bool {
     let mut found = false;
     for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::LaunchThread { .. }));
     found

@@ -1,0 +1,97 @@
+//! The simulator as a device: results in the buffers, reports with the device.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args};
+use coulis_ir::verify::verify;
+use coulis_ir::{Checked, DType};
+use coulis_runtime::{Device, Outputs, RuntimeError, Sim, SimOptions, Window, call};
+use coulis_sim::{Charge, SimError, SimReport};
+
+const SUMS: &str = r#"
+@T.prim_func
+def sums(A_ptr: T.handle, B_ptr: T.handle):
+    n = T.int32()
+    A = T.match_buffer(A_ptr, (n, 64), "int32", strides=(T.int32(-64), 1))
+    B = T.match_buffer(B_ptr, (n,), "int32")
+    bx = T.launch_thread("blockIdx.x", n)
+    tx = T.launch_thread("threadIdx.x", 64)
+    s = T.allocate([64], "int32", "shared")
+    A_1 = T.Buffer((64,), "int32", data=A.data)
+    s[tx] = A_1[tx - bx * 64]
+    for i in range(6):
+        T.cuda.cta_sync()
+        if tx < 32 >> i:
+            s[tx] = s[tx] + s[tx + (32 >> i)]
+    if tx == 0:
+        B[bx] = s[0]
+"#;
+
+fn checked(text: &str) -> Checked {
+    verify(coulis_script::parse_module(text).unwrap().remove(0)).unwrap()
+}
+
+/// The outputs of three rows, given last row first, and the report.
+fn run(text: &str, options: &SimOptions) -> (Result<(), RuntimeError>, Vec<i32>, Vec<SimReport>) {
+    let kernel = checked(text);
+    let device = Sim::open(options);
+    let executable = device.compile(&kernel).unwrap();
+    let a = ArrayInfo { dtype: DType::I32, shape: vec![3, 64], strides: vec![-64, 1] };
+    let b = ArrayInfo { dtype: DType::I32, shape: vec![3], strides: vec![1] };
+    let bindings =
+        bind_args(kernel.kernel(), &[ArgInfo::Array(a.clone()), ArgInfo::Array(b.clone())]).unwrap();
+    let mut words: Vec<u64> = vec![0; 96];
+    let rows: Vec<u8> = (0..192i32).flat_map(|i| (i / 64 * 1000 + i % 64).to_le_bytes()).collect();
+    for (word, bytes) in words.iter_mut().zip(rows.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().unwrap());
+    }
+    // SAFETY: numbers are bytes.
+    let memory = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), 768) };
+    let mut out = [0i32; 3];
+    // SAFETY: as above, and nothing else looks at them meanwhile.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), 12) };
+    let mut windows = [Window::read(memory, 512, &a).unwrap(), Window::write(bytes, &b).unwrap()];
+    let result = call(executable.as_ref(), &bindings, &mut windows);
+    (result, out.to_vec(), device.take_reports())
+}
+
+#[test]
+fn results_are_in_the_buffers_and_reports_with_the_device() {
+    let (result, out, reports) = run(SUMS, &SimOptions::default());
+    result.unwrap();
+    assert_eq!(out, [130_016, 66_016, 2_016]);
+    assert_eq!(reports.len(), 1);
+    assert!(reports[0].is_clean(), "{}", reports[0].listing);
+    let counters = &reports[0].counters;
+    assert_eq!((counters.blocks, counters.threads), (3, 192));
+    assert_eq!((counters.global_loads.requests, counters.global_loads.sectors), (6, 24));
+    assert!(reports[0].to_string().contains("global load efficiency"), "{}", reports[0]);
+}
+
+#[test]
+fn an_accused_kernel_still_gives_results() {
+    let (result, _, reports) = run(&SUMS.replace("        T.cuda.cta_sync()\n", ""), &SimOptions::default());
+    result.unwrap();
+    assert!(reports[0].accusations.iter().any(|a| a.charge == Charge::WarpRace), "{}", reports[0]);
+}
+
+#[test]
+fn outputs_may_hold_values() {
+    let text = SUMS.replace("B[bx] = s[0]", "B[bx] = B[bx] + s[0]");
+    let (_, _, reports) = run(&text, &SimOptions::default());
+    assert_eq!(reports[0].accusations[0].charge, Charge::Unwritten);
+    let (_, out, reports) = run(&text, &SimOptions { outputs: Outputs::Hold, ..SimOptions::default() });
+    assert!(reports[0].is_clean(), "{}", reports[0].listing);
+    assert_eq!(out, [130_016, 66_016, 2_016]);
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_an_error_that_names_the_statement() {
+    let mut options = SimOptions::default();
+    options.run.max_steps = 500;
+    let (result, out, reports) = run(SUMS, &options);
+    let stopped = |e: &RuntimeError| matches!(e, RuntimeError::Sim(SimError::Steps { steps: 500, .. }));
+    assert!(result.as_ref().is_err_and(stopped), "{result:?}");
+    assert_eq!(out, [0; 3], "arguments are unchanged");
+    assert!(reports.is_empty());
+}
