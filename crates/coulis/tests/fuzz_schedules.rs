@@ -14,11 +14,13 @@ mod random_te;
 
 use coulis::te::ScheduleError;
 use coulis_runtime::{Cpu, CpuKind, CpuOptions};
-use everywhere::{Tolerance, run_compiled_together, run_everywhere_with, small};
-use random_te::{Case, Dice, case};
+use everywhere::{Tolerance, run_compiled_together, run_everywhere_with, run_on_threads, small};
+use random_te::{Case, Dice, case, case_on_threads};
 
 /// Cases of one test; there are four, so that a test run has 2,000.
 const CASES: u64 = 500;
+/// Cases on threads of one test; there are two.
+const ON_THREADS: u64 = 150;
 /// Cases that go through the C compiler, and how many of them share a translation unit.
 const COMPILED: usize = 200;
 const TOGETHER: usize = 25;
@@ -34,9 +36,8 @@ impl Drop for Witness {
     }
 }
 
-/// The case of a seed that has a legal schedule, if it has.
-fn legal(seed: u64) -> Option<Case> {
-    let case = case(&mut Dice::new(seed));
+/// The case, if its schedule is legal.
+fn legal(seed: u64, case: Case) -> Option<Case> {
     match coulis::te::build_nest(&case.schedule, case.schedule.program().args(), "main") {
         Ok(_) => Some(case),
         Err(error) => {
@@ -48,6 +49,8 @@ fn legal(seed: u64) -> Option<Case> {
                     | ScheduleError::ReadOutsideAttach { .. }
                     | ScheduleError::HoldsStages { .. }
                     | ScheduleError::ArgumentAttached { .. }
+                    | ScheduleError::Thread(_)
+                    | ScheduleError::Unsupported { .. }
             );
             assert!(late, "seed {seed}: {error}\n{}", case.schedule.trace());
             None
@@ -59,47 +62,64 @@ fn env(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Runs cases from `first` on until `CASES` of them had a legal schedule.
-fn run(first: u64) {
+/// Runs cases from `first` on until that many of them had a legal schedule.
+fn run(first: u64, cases: u64, check: fn(u64) -> bool) {
     if let Some(seed) = env("COULIS_FUZZ_SEED") {
         let _witness = Witness(seed);
-        check(&legal(seed).expect("a legal schedule"));
+        println!("seed {seed} has a legal schedule: {}", check(seed));
         return;
     }
     let (mut done, mut seed) = (0, first);
-    while done < env("COULIS_FUZZ_CASES").unwrap_or(CASES) {
+    while done < env("COULIS_FUZZ_CASES").unwrap_or(cases) {
         let _witness = Witness(seed);
-        if let Some(case) = legal(seed) {
-            check(&case);
-            done += 1;
-        }
+        done += u64::from(check(seed));
         seed += 1;
     }
     println!("{done} schedules, seeds {first} to {}", seed - 1);
 }
 
-fn check(case: &Case) {
+/// Runs the case of a seed on the executor, and in the simulator as one thread; whether it has a legal schedule.
+fn check(seed: u64) -> bool {
+    let Some(case) = legal(seed, case(&mut Dice::new(seed))) else { return false };
     run_everywhere_with(&case.schedule, &[&case.sizes()], &small, Tolerance::Exact);
+    true
+}
+
+/// Runs the case of a seed on threads in the simulator; whether it has a legal schedule.
+fn check_on_threads(seed: u64) -> bool {
+    let Some(case) = legal(seed, case_on_threads(&mut Dice::new(seed))) else { return false };
+    let warp = if seed.is_multiple_of(3) { 64 } else { 32 };
+    run_on_threads(&case.schedule, &case.sizes(), warp)
 }
 
 #[test]
 fn random_schedules_give_the_references_answers_1() {
-    run(1_000_000);
+    run(1_000_000, CASES, check);
 }
 
 #[test]
 fn random_schedules_give_the_references_answers_2() {
-    run(2_000_000);
+    run(2_000_000, CASES, check);
 }
 
 #[test]
 fn random_schedules_give_the_references_answers_3() {
-    run(3_000_000);
+    run(3_000_000, CASES, check);
 }
 
 #[test]
 fn random_schedules_give_the_references_answers_4() {
-    run(4_000_000);
+    run(4_000_000, CASES, check);
+}
+
+#[test]
+fn random_schedules_on_threads_give_the_references_answers_1() {
+    run(6_000_000, ON_THREADS, check_on_threads);
+}
+
+#[test]
+fn random_schedules_on_threads_give_the_references_answers_2() {
+    run(7_000_000, ON_THREADS, check_on_threads);
 }
 
 #[test]
@@ -121,7 +141,7 @@ fn random_schedules_give_the_references_answers_when_compiled() {
     let mut next = || {
         loop {
             seed += 1;
-            if let Some(case) = legal(seed) {
+            if let Some(case) = legal(seed, case(&mut Dice::new(seed))) {
                 return (seed, case);
             }
         }

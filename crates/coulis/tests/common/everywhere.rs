@@ -175,6 +175,20 @@ pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance:
     }
 }
 
+/// Runs a schedule on threads in the simulator, with warps of that many lanes; whether there is a kernel of it, which a
+/// schedule may turn out not to have when it is lowered.
+#[track_caller]
+pub fn run_on_threads(s: &Schedule, sizes: Sizes, warp: u32) -> bool {
+    let target = Target::simulated(warp);
+    match coulis::compile_schedule(s, s.program().args(), "main", &target) {
+        Err(error) if error.owner != coulis::Owner::Bug => false,
+        _ => {
+            Case::new(s, sizes, &small).simulate(&target, warp, Tolerance::Exact);
+            true
+        }
+    }
+}
+
 /// Whether a kernel is written for blocks of threads.
 fn has_launches(kernel: &Kernel) -> bool {
     let mut found = false;

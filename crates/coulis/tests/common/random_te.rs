@@ -9,6 +9,8 @@ use coulis::te::{
     Expr, IterVar, MemScope, Reduction, Schedule, ScheduleError, Split, Tensor, TensorError, comm_reducer,
     compute, compute_tuple, max, min, placeholder, reduce_axis, sum, var,
 };
+use coulis_ir::ThreadTag;
+use coulis_schedule::{Attach, GridFinish, Stage};
 
 /// A small generator: the same numbers on each machine.
 pub struct Dice(u64);
@@ -63,6 +65,83 @@ pub fn case(dice: &mut Dice) -> Case {
         let _refused = step(&mut case.schedule, dice);
     }
     case
+}
+
+/// A program with a random schedule on blocks and threads.
+pub fn case_on_threads(dice: &mut Dice) -> Case {
+    let mut case = program(dice);
+    let s = &mut case.schedule;
+    for _ in 0..1 + dice.below(5) {
+        let _refused = thread_step(s, dice);
+    }
+    // Every root stage runs on blocks at least.
+    let of_stage = |stage: &Stage| {
+        let at_root = *stage.attach() == Attach::Root;
+        let free = stage.leaves().iter().all(|leaf| stage.thread_of(leaf).is_none());
+        (at_root && free).then(|| (stage.id(), stage.leaves().first().cloned()))
+    };
+    let rest: Vec<_> = s.stages().iter().filter_map(of_stage).collect();
+    for (stage, axis) in rest {
+        let axis = match axis {
+            Some(axis) if s.stage(stage).unwrap().axes().is_empty() || dice.once_in(8) => {
+                s.fuse(stage, &[]).unwrap_or(axis)
+            }
+            Some(axis) => axis,
+            None => s.fuse(stage, &[]).unwrap(),
+        };
+        let _refused = s.bind(stage, &axis, ThreadTag::BlockX);
+    }
+    case
+}
+
+/// Tries a random primitive of schedules on threads.
+fn thread_step(s: &mut Schedule, dice: &mut Dice) -> Result<(), ScheduleError> {
+    let at = dice.below(s.stages().len());
+    let stage = s.stages()[at].id();
+    let (Some(a), Some(b)) = (leaf(s, at, dice), leaf(s, at, dice)) else {
+        return s.fuse(stage, &[]).map(|_| ());
+    };
+    let few = dice.pick(&[1, 2, 3, 4, 8, 16, 20, 32, 40]);
+    let tag = |dice: &mut Dice| {
+        dice.pick(&[
+            ThreadTag::ThreadX,
+            ThreadTag::ThreadX,
+            ThreadTag::ThreadX,
+            ThreadTag::ThreadY,
+            ThreadTag::ThreadY,
+            ThreadTag::ThreadZ,
+            ThreadTag::VThread,
+            ThreadTag::BlockY,
+        ])
+    };
+    match dice.below(20) {
+        0 => s.split(stage, &a, Split::Factor(few)).map(|_| ()),
+        1 => s.reorder(stage, &[a, b]),
+        2 | 3 => s.rfactor(stage, &a).map(|_| ()),
+        4..=6 => {
+            let parent = dice.below(s.stages().len());
+            let Some(axis) = leaf(s, parent, dice) else { return Ok(()) };
+            let parent = s.stages()[parent].id();
+            s.compute_at(stage, parent, &axis)
+        }
+        7 => s.compute_inline(stage),
+        8 => s.set_scope(stage, dice.pick(&[MemScope::Local, MemScope::Shared])),
+        9 => s.grid_finish(stage, dice.pick(&GridFinish::ALL)),
+        10 => s.cache_write(stage, dice.pick(&[MemScope::Local, MemScope::Shared])).map(|_| ()),
+        11 => {
+            let tensor = dice.pick(s.program().args());
+            s.cache_read(&tensor, MemScope::Shared, &[stage.into()]).map(|_| ())
+        }
+        12 => s.bind(stage, &a, dice.pick(&[ThreadTag::BlockX, ThreadTag::ThreadX])),
+        13 => s.unroll(stage, &a),
+        _ => {
+            let by = if dice.once_in(3) { Split::Nparts(few) } else { Split::Factor(few) };
+            let outer_is_bound = matches!(by, Split::Nparts(_));
+            let (outer, inner) = s.split(stage, &a, by)?;
+            let tag = tag(dice);
+            s.bind(stage, if outer_is_bound { &outer } else { &inner }, tag)
+        }
+    }
 }
 
 /// An extent: a constant, or a size with a value.

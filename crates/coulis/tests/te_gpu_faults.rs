@@ -1,0 +1,271 @@
+//! Faults of the reference on threads, te.md 8.1 C3 to C14 and 8.2: the right answer in the simulator, or the refusal.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/everywhere.rs"]
+mod everywhere;
+
+use std::slice::from_ref;
+
+use ThreadTag::{BlockX, ThreadX, ThreadY};
+use coulis::te::{
+    Expr, Schedule, Split, build_nest, comm_reducer, compute, compute_tuple, max, reduce_axis, sum,
+};
+use coulis::{DType, Owner};
+use coulis_ir::verify::verify_for;
+use coulis_ir::{Form, MemScope, Stmt, SyncKind, Target, ThreadTag};
+use coulis_schedule::thread_index;
+use everywhere::{
+    Tolerance, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with, schedule,
+};
+
+/// `B[i] = sum of A[i, k]`, where `k` is not 3 if that is asked for.
+fn rows(columns: Expr, condition: bool) -> Schedule {
+    let rows = n("n");
+    let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
+    let k = reduce_axis(columns, "k");
+    let b = compute(from_ref(&rows), "B", |i| {
+        let all = sum(a.at((&i[0], &k)), from_ref(&k))?;
+        if condition { all.where_(k.expr().not_equal(c(3))) } else { Ok(all) }
+    })
+    .unwrap();
+    schedule(&[b], &[a])
+}
+
+/// Rows on blocks and `threadIdx.y`, `lanes` parts of a row on `threadIdx.x`.
+fn on_threads(s: &mut Schedule, per_block: i64, lanes: i64) {
+    let (i, k) = (leaf(s, "B", 0), leaf(s, "B", 1));
+    let (outer, inner) = s.split("B", &i, Split::Factor(per_block)).unwrap();
+    s.bind("B", &outer, BlockX).unwrap();
+    s.bind("B", &inner, ThreadY).unwrap();
+    let (_, lane) = s.split("B", &k, Split::Factor(lanes)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+}
+
+const SIZES: &[&[(&str, i64)]] =
+    &[&[("n", 5), ("m", 37)], &[("n", 1), ("m", 1)], &[("n", 4), ("m", 16)], &[("n", 2), ("m", 0)]];
+
+#[test]
+fn te_fault_c1_tuples_by_threads_combine_all_components_before_they_store_one() {
+    for value in [0, 1] {
+        for lanes in [16, 20, 64] {
+            let (rows, columns) = (n("n"), n("m"));
+            let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
+            let place = 1 - value;
+            let argmax = comm_reducer(
+                move |x, y| {
+                    let first =
+                        x[place].clone().lt(y[place].clone()).and(x[value].clone().equal(y[value].clone()));
+                    let keep = x[value].clone().gt(y[value].clone()).or(first);
+                    (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
+                },
+                move |types| {
+                    let mut identity = vec![Expr::int(i32::MAX); 2];
+                    identity[value] = Expr::float(f64::NEG_INFINITY, types[value]);
+                    identity
+                },
+                "argmax",
+            );
+            let k = reduce_axis(columns, "k");
+            let both = compute_tuple(from_ref(&rows), "B", |i| {
+                let mut sources = vec![k.expr(), k.expr()];
+                sources[value] = a.at((&i[0], &k));
+                argmax.reduce(sources, from_ref(&k))
+            })
+            .unwrap();
+            let mut s = schedule(&both, &[a]);
+            on_threads(&mut s, 4, lanes);
+            run_everywhere(&s, SIZES);
+        }
+    }
+}
+
+#[test]
+fn te_fault_c3_a_condition_guards_what_threads_fold_and_not_who_stores() {
+    // The whole reduction on threads, and with a serial part.
+    let mut whole = rows(c(11), true);
+    let (i, k) = (leaf(&whole, "B", 0), leaf(&whole, "B", 1));
+    whole.bind("B", &i, BlockX).unwrap();
+    whole.bind("B", &k, ThreadX).unwrap();
+    run_everywhere(&whole, &[&[("n", 3)], &[("n", 1)]]);
+    let mut mixed = rows(n("m"), true);
+    on_threads(&mut mixed, 4, 8);
+    run_everywhere(&mixed, SIZES);
+}
+
+#[test]
+fn te_fault_c4_both_halves_of_a_split_on_threads_are_guarded() {
+    for condition in [false, true] {
+        let mut s = rows(c(50), condition);
+        let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+        let (outer, inner) = s.split("B", &k, Split::Factor(16)).unwrap();
+        s.bind("B", &i, BlockX).unwrap();
+        s.bind("B", &outer, ThreadY).unwrap();
+        s.bind("B", &inner, ThreadX).unwrap();
+        run_everywhere(&s, &[&[("n", 3)]]);
+    }
+}
+
+#[test]
+fn te_fault_c5_rows_past_the_last_are_not_stored() {
+    let mut s = rows(n("m"), false);
+    on_threads(&mut s, 32, 16);
+    s.set_store_predicate("B", thread_index(ThreadX).expr().equal(c(0))).unwrap();
+    // 100 rows in blocks of 32: bytes behind the output are looked at.
+    run_everywhere(&s, &[&[("n", 100), ("m", 20)], &[("n", 1), ("m", 3)]]);
+}
+
+#[test]
+fn te_fault_c6_two_axes_of_a_stage_on_one_index_are_refused() {
+    let mut s = rows(n("m"), false);
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    s.bind("B", &i, ThreadX).unwrap();
+    let error = s.bind("B", &k, ThreadX).unwrap_err().to_string();
+    assert!(error.contains("threadIdx.x") && error.contains("`k`") && error.contains("`i`"), "{error}");
+}
+
+#[test]
+fn te_fault_c14_a_reduction_into_a_cache_of_any_scope_reads_each_lanes_own() {
+    for scope in [MemScope::Local, MemScope::Shared] {
+        let mut s = rows(n("m"), false);
+        let cached = s.cache_write("B", scope).unwrap();
+        let name = s.stage_name(cached);
+        let i = leaf(&s, "B", 0);
+        s.bind("B", &i, BlockX).unwrap();
+        s.compute_at(cached, "B", &i).unwrap();
+        let k = leaf(&s, &name, 1);
+        let (_, lane) = s.split(cached, &k, Split::Factor(16)).unwrap();
+        s.bind(cached, &lane, ThreadX).unwrap();
+        run_everywhere(&s, SIZES);
+    }
+}
+
+#[test]
+fn te_fault_g1_and_g2_masks_name_the_lanes_of_the_group_and_nobody_is_asked_who_is_active() {
+    for lanes in [2, 8, 16, 32] {
+        let mut s = rows(n("m"), false);
+        on_threads(&mut s, 8, lanes);
+        let text = gpu_text(&s);
+        assert!(text.contains("tvm_warp_shuffle_down(mask[0]"), "{text}");
+        assert_eq!(count(&text, "activemask"), 0, "{text}");
+        run_everywhere(&s, SIZES);
+    }
+}
+
+#[test]
+fn te_fault_g3_steps_of_a_warp_in_shared_memory_are_ordered_by_barriers() {
+    // bool and 16-bit integers go through shared memory or a wider carrier.
+    for dtype in [DType::I16, DType::U8, DType::F16, DType::BF16, DType::F64] {
+        let rows = n("n");
+        let a = input(&[rows.clone(), c(26)], dtype, "A");
+        let k = reduce_axis(26, "k");
+        let b = compute(from_ref(&rows), "B", |i| max(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+        let mut s = schedule(&[b], &[a]);
+        let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+        let (outer, inner) = s.split("B", &i, Split::Factor(16)).unwrap();
+        s.bind("B", &outer, BlockX).unwrap();
+        s.bind("B", &inner, ThreadY).unwrap();
+        s.bind("B", &k, ThreadX).unwrap();
+        // The simulator accuses a race between lanes that no barrier orders.
+        run_everywhere(&s, &[&[("n", 20)], &[("n", 3)]]);
+    }
+}
+
+#[test]
+fn te_fault_g4_no_rows_write_nothing() {
+    let mut s = rows(n("m"), false);
+    on_threads(&mut s, 4, 16);
+    run_everywhere(&s, &[&[("n", 0), ("m", 7)], &[("n", 0), ("m", 0)]]);
+}
+
+#[test]
+fn te_fault_g5_and_g6_groups_of_any_length_beside_each_other() {
+    for (per_block, lanes) in [(2, 96), (3, 64), (4, 11), (5, 33), (7, 3), (1, 1000)] {
+        let mut s = rows(n("m"), false);
+        on_threads(&mut s, per_block, lanes);
+        let below = |_: usize, at: usize, dtype: DType| number(-1 - (at % 5) as i128, dtype);
+        run_everywhere_with(&s, &[&[("n", 7), ("m", 1003)]], &below, Tolerance::Exact);
+    }
+}
+
+#[test]
+fn te_fault_g7_blocks_that_no_machine_has_are_refused_as_the_users() {
+    // 2048 threads.
+    let mut s = rows(n("m"), false);
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    let (outer, inner) = s.split("B", &i, Split::Factor(64)).unwrap();
+    s.bind("B", &outer, BlockX).unwrap();
+    s.bind("B", &inner, ThreadY).unwrap();
+    let (_, lane) = s.split("B", &k, Split::Factor(32)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+    let message = refusal(&s);
+    assert!(message.contains("1024") && message.contains("2048"), "{message}");
+    // More shared memory than a block may have.
+    let shape = [n("n"), c(20_000)];
+    let a = input(&shape, DType::F32, "A");
+    let b = compute(&shape, "B", |i| a.at(i) + f(1.0)).unwrap();
+    let d = compute(&shape, "C", |i| b.at(i) * f(2.0)).unwrap();
+    let mut s = schedule(&[d], &[a]);
+    let row = leaf(&s, "C", 0);
+    s.bind("C", &row, BlockX).unwrap();
+    s.set_scope("B", MemScope::Shared).unwrap();
+    s.compute_at("B", "C", &row).unwrap();
+    let message = refusal(&s);
+    assert!(message.contains("80000") && message.contains("shared memory"), "{message}");
+    // A number of threads that only a call knows.
+    let mut s = rows(n("m"), false);
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    s.bind("B", &i, BlockX).unwrap();
+    s.bind("B", &k, ThreadX).unwrap();
+    let message = refusal(&s);
+    assert!(message.contains("`k`") || message.contains("threadIdx.x"), "{message}");
+    // A barrier that half of the threads reach, written by hand.
+    let plain = rows(c(4), false);
+    let mut kernel = build_nest(&plain, plain.program().args(), "main").unwrap();
+    let tx = coulis::te::Var::new("tx", DType::I32);
+    let half = Stmt::if_(tx.expr().lt(c(32)), Stmt::Sync(SyncKind::Cta));
+    kernel.body = Stmt::LaunchThread { tag: ThreadX, var: tx, extent: c(64), body: Box::new(half) };
+    kernel.form = Form::Flat;
+    let faults = verify_for(kernel, &Target::simulated(32)).unwrap_err();
+    assert!(faults.to_string().contains("V21: cta barrier under a condition"), "{faults}");
+}
+
+/// Why a schedule is no kernel of a GPU; the user can change it.
+fn refusal(s: &Schedule) -> String {
+    let target = Target::simulated(32);
+    let error = coulis::compile_schedule(s, s.program().args(), "main", &target).unwrap_err();
+    assert_ne!(error.owner, Owner::Bug, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn te_fault_g8_what_a_block_needs_once_is_stored_by_one_thread() {
+    let (rows, columns) = (n("n"), c(40));
+    let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
+    let k = reduce_axis(40, "k");
+    let m = compute(from_ref(&rows), "M", |i| max(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let d = compute(&[rows, columns], "D", |i| a.at(i) - m.at([&i[0]])).unwrap();
+    let mut s = schedule(&[d], &[a]);
+    let (row, column) = (leaf(&s, "D", 0), leaf(&s, "D", 1));
+    s.bind("D", &row, BlockX).unwrap();
+    let (_, lane) = s.split("D", &column, Split::Factor(16)).unwrap();
+    s.bind("D", &lane, ThreadX).unwrap();
+    s.set_scope("M", MemScope::Shared).unwrap();
+    s.compute_at("M", "D", &row).unwrap();
+    // All threads storing to one cell is what the simulator and the verifier accuse.
+    run_everywhere(&s, &[&[("n", 5)], &[("n", 1)]]);
+}
+
+#[test]
+fn te_fault_g9_one_thread_of_a_group_stores() {
+    let mut s = rows(n("m"), false);
+    on_threads(&mut s, 4, 16);
+    let text = gpu_text(&s);
+    let store = text
+        .lines()
+        .position(|l| l.trim_start().starts_with("B_2[") || l.trim_start().starts_with("B_1["))
+        .unwrap();
+    let before: Vec<&str> = text.lines().take(store).collect();
+    assert!(before.iter().rev().take(3).any(|l| l.contains("threadIdx_x == 0")), "{text}");
+    run_everywhere(&s, SIZES);
+}

@@ -1,0 +1,159 @@
+//! Scenarios T-B1, T-B5, T-B7, T-B8 and T-C15: how much of a stage is computed where threads are bound, in the simulator.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "common/everywhere.rs"]
+mod everywhere;
+
+use std::slice::from_ref;
+
+use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY};
+use coulis::DType;
+use coulis::te::{Expr, Schedule, Split, compute, reduce_axis, sum};
+use coulis_ir::{MemScope, ThreadTag};
+use everywhere::{c, count, f, gpu_text, input, leaf, n, realized, run_everywhere, schedule};
+
+/// `B = A + 1`, `C = B * 2`.
+fn chain(shape: &[Expr]) -> Schedule {
+    let a = input(shape, DType::F32, "A");
+    let b = compute(shape, "B", |i| a.at(i) + f(1.0)).unwrap();
+    let d = compute(shape, "C", |i| b.at(i) * f(2.0)).unwrap();
+    schedule(&[d], &[a])
+}
+
+#[test]
+fn te_b1_shared_memory_holds_what_all_threads_of_the_block_read() {
+    let mut s = chain(&[n("m"), n("l")]);
+    let (x, y) = (leaf(&s, "C", 0), leaf(&s, "C", 1));
+    let (xo, xi) = s.split("C", &x, Split::Factor(32)).unwrap();
+    let (xi0, xi1) = s.split("C", &xi, Split::Nparts(16)).unwrap();
+    let (yo, yi) = s.split("C", &y, Split::Factor(16)).unwrap();
+    s.reorder("C", &[xo.clone(), xi0.clone(), yo.clone(), xi1, yi]).unwrap();
+    s.bind("C", &xo, BlockX).unwrap();
+    s.bind("C", &xi0, ThreadX).unwrap();
+    s.set_scope("B", MemScope::Shared).unwrap();
+    s.compute_at("B", "C", &yo).unwrap();
+    assert_eq!(realized(&s, "B"), ["32", "16"]);
+    // The threads share the work: each loads rows of its own.
+    let i = leaf(&s, "B", 0);
+    let (_, lane) = s.split("B", &i, Split::Factor(16)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+    run_everywhere(&s, &[&[("m", 40), ("l", 20)], &[("m", 1), ("l", 1)], &[("m", 32), ("l", 16)]]);
+}
+
+#[test]
+fn te_b5_a_row_of_lanes_keeps_what_its_lanes_read() {
+    let mut s = chain(&[n("m"), n("l")]);
+    let (x, y) = (leaf(&s, "C", 0), leaf(&s, "C", 1));
+    let (xo, xi) = s.split("C", &x, Split::Factor(32)).unwrap();
+    let (xi0, xi1) = s.split("C", &xi, Split::Factor(16)).unwrap();
+    s.bind("C", &xo, BlockX).unwrap();
+    s.bind("C", &xi1, ThreadX).unwrap();
+    s.bind("C", &xi0, ThreadY).unwrap();
+    s.compute_at("B", "C", &y).unwrap();
+    let mut warp = s.clone();
+    warp.set_scope("B", MemScope::Warp).unwrap();
+    let i = leaf(&warp, "B", 0);
+    let (_, lane) = warp.split("B", &i, Split::Factor(16)).unwrap();
+    warp.bind("B", &lane, ThreadX).unwrap();
+    match coulis::te::build_nest(&warp, warp.program().args(), "main") {
+        Ok(_) => assert_eq!(realized(&warp, "B")[0], "16"),
+        Err(error) => assert!(error.to_string().contains("warp"), "{error}"),
+    }
+    // In registers each lane keeps its own.
+    s.set_scope("B", MemScope::Local).unwrap();
+    assert_eq!(realized(&s, "B"), ["1", "1"]);
+    run_everywhere(&s, &[&[("m", 40), ("l", 3)], &[("m", 1), ("l", 1)]]);
+}
+
+#[test]
+fn te_b7_shared_and_local_stages_at_one_thread() {
+    let m = n("m");
+    let a = input(from_ref(&m), DType::F32, "A");
+    let a1 = compute(from_ref(&m), "A1", |i| a.at(i) + f(0.0)).unwrap();
+    let a2 = compute(from_ref(&m), "A2", |i| a1.at(i) + f(2.0)).unwrap();
+    let a3 = compute(from_ref(&m), "A3", |i| a2.at(i) + f(3.0)).unwrap();
+    let mut s = schedule(&[a3], &[a]);
+    s.set_scope("A1", MemScope::Shared).unwrap();
+    s.set_scope("A2", MemScope::Local).unwrap();
+    let i = leaf(&s, "A3", 0);
+    let (bx, tx) = s.split("A3", &i, Split::Factor(32)).unwrap();
+    s.bind("A3", &bx, BlockX).unwrap();
+    s.bind("A3", &tx, ThreadX).unwrap();
+    s.compute_at("A2", "A3", &tx).unwrap();
+    s.compute_at("A1", "A3", &tx).unwrap();
+    let i = leaf(&s, "A1", 0);
+    let (_, lane) = s.split("A1", &i, Split::Factor(32)).unwrap();
+    s.bind("A1", &lane, ThreadX).unwrap();
+    assert_eq!((realized(&s, "A1"), realized(&s, "A2")), (vec!["32".into()], vec!["1".into()]));
+    run_everywhere(&s, &[&[("m", 70)], &[("m", 1)], &[("m", 64)]]);
+}
+
+/// A product of two square matrices by blocks of `block`, `threads` by `threads` threads, a register tile of the
+/// result, and shared tiles of the operands at each step of `step` columns.
+fn product(size: i32, block: i64, threads: i64, step: i64) -> Schedule {
+    let shape = [c(size), c(size)];
+    let (a, b) = (input(&shape, DType::F32, "A"), input(&shape, DType::F32, "B"));
+    let k = reduce_axis(size, "k");
+    let t = compute(&shape, "C", |i| sum(a.at((&k, &i[0])) * b.at((&k, &i[1])), from_ref(&k))).unwrap();
+    let mut s = schedule(&[t], &[a.clone(), b.clone()]);
+    let cl = s.cache_write("C", MemScope::Local).unwrap();
+    let name = s.stage_name(cl);
+    let (y, x) = (leaf(&s, "C", 0), leaf(&s, "C", 1));
+    let (by, yi) = s.split("C", &y, Split::Factor(block)).unwrap();
+    let (bx, xi) = s.split("C", &x, Split::Factor(block)).unwrap();
+    let (ty, yi) = s.split("C", &yi, Split::Nparts(threads)).unwrap();
+    let (tx, xi) = s.split("C", &xi, Split::Nparts(threads)).unwrap();
+    s.reorder("C", &[by.clone(), bx.clone(), ty.clone(), tx.clone(), yi, xi]).unwrap();
+    for (axis, tag) in [(&by, BlockY), (&bx, BlockX), (&ty, ThreadY), (&tx, ThreadX)] {
+        s.bind("C", axis, tag).unwrap();
+    }
+    s.compute_at(cl, "C", &tx).unwrap();
+    let (yc, xc, k) = (leaf(&s, &name, 0), leaf(&s, &name, 1), leaf(&s, &name, 2));
+    let (ko, ki) = s.split(cl, &k, Split::Factor(step)).unwrap();
+    s.reorder(cl, &[ko.clone(), ki, yc, xc]).unwrap();
+    for tensor in [&a, &b] {
+        let tile = s.cache_read(tensor, MemScope::Shared, &[cl.into()]).unwrap();
+        s.compute_at(tile, cl, &ko).unwrap();
+        let tile = s.stage_name(tile);
+        let (r, l) = (leaf(&s, &tile, 0), leaf(&s, &tile, 1));
+        let (_, r) = s.split(tile.as_str(), &r, Split::Factor(threads)).unwrap();
+        let (_, l) = s.split(tile.as_str(), &l, Split::Factor(threads)).unwrap();
+        s.bind(tile.as_str(), &r, ThreadY).unwrap();
+        s.bind(tile.as_str(), &l, ThreadX).unwrap();
+    }
+    s
+}
+
+#[test]
+fn te_b8_tiles_of_a_matrix_product() {
+    let s = product(1024, 64, 8, 8);
+    assert_eq!(realized(&s, "A.shared"), ["8", "64"]);
+    assert_eq!(realized(&s, "B.shared"), ["8", "64"]);
+    assert_eq!(realized(&s, "C.local"), ["8", "8"]);
+    assert!(count(&gpu_text(&s), "T.cuda.cta_sync()") >= 2, "{}", gpu_text(&s));
+    run_everywhere(&product(32, 16, 4, 4), &[&[]]);
+    // Rows and columns that end inside a block, and a step that ends inside the sum.
+    run_everywhere(&product(21, 8, 4, 4), &[&[]]);
+}
+
+#[test]
+fn te_c15_a_stage_on_the_threads_of_its_consumer_needs_no_guard() {
+    for (scope, kept) in [(MemScope::Local, "1"), (MemScope::Shared, "97")] {
+        let mut s = chain(&[c(4), c(97)]);
+        let (row, column) = (leaf(&s, "C", 0), leaf(&s, "C", 1));
+        s.bind("C", &row, BlockX).unwrap();
+        s.bind("C", &column, ThreadX).unwrap();
+        s.set_scope("B", scope).unwrap();
+        if scope == MemScope::Local {
+            s.compute_at("B", "C", &column).unwrap();
+        } else {
+            s.compute_at("B", "C", &row).unwrap();
+            let own = leaf(&s, "B", 1);
+            s.bind("B", &own, ThreadX).unwrap();
+        }
+        assert_eq!(realized(&s, "B").last().unwrap(), kept);
+        assert_eq!(count(&gpu_text(&s), "if "), 0, "{}", gpu_text(&s));
+        run_everywhere(&s, &[&[]]);
+    }
+}
