@@ -4,8 +4,12 @@
 //! kernel whose source and destination are the same registers needs no others. All components of a state are computed
 //! before any is stored (contract N17).
 
-use coulis_ir::{Atom, AtomCall, Buffer, DType, Element, Expr, MemScope, NanPolicy, Reducer, Stmt, Var};
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{
+    Atom, AtomCall, BinaryOp, Buffer, DType, Element, Expr, MemScope, NanPolicy, Node, Reducer, Stmt, Var,
+};
 
+use crate::block::constant;
 use crate::facts::{Facts, finishes_nothing};
 use crate::groups::Groups;
 
@@ -183,13 +187,36 @@ pub fn mask_of(n_lanes: u32, first: &Expr, warp: u32) -> Expr {
     if first.is_int(0) {
         return bits;
     }
-    Expr::binary(coulis_ir::BinaryOp::Shl, bits, first.clone().cast(dtype))
+    Expr::binary(BinaryOp::Shl, bits, first.clone().cast(dtype))
 }
 
-/// `dst = shuffle(mask, value, lane, warp, warp)`.
-pub fn shuffle(atom: Atom, dst: &Buffer, mask: &Expr, value: Expr, lane: Expr, warp: u32) -> Stmt {
-    let warp = crate::block::constant(warp);
-    let args = vec![mask.clone(), value, lane, warp.clone(), warp];
+/// Whether values decide what the combination of two states does: then a lane must not combine what no lane gave.
+fn decides(reducer: &Reducer) -> bool {
+    let is_plain = |expr: &Expr| match expr.node() {
+        Node::Int(_) | Node::Float(_) | Node::Var(_) | Node::Cast(_) => true,
+        Node::Binary(op, ..) => matches!(
+            op,
+            BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor
+        ),
+        _ => false,
+    };
+    let mut decides = false;
+    for part in &reducer.combine.body {
+        for_each_expr(part, &mut |e| decides |= !is_plain(e));
+    }
+    decides
+}
+
+/// `dst = shuffle(mask, value, lane, width, warp)`.
+fn shuffle(atom: Atom, dst: &Buffer, mask: &Expr, value: Expr, lane: Expr, [width, warp]: [u32; 2]) -> Stmt {
+    let args = vec![mask.clone(), value, lane, constant(width), constant(warp)];
     Stmt::Atom(Box::new(AtomCall { atom, dst: Some(at(dst)), memory: None, args }))
 }
 
@@ -211,19 +238,25 @@ impl ShuffleTree<'_> {
     /// The shuffles and combinations, at halving distances.
     pub fn fold(&self, state: &State) -> Vec<Stmt> {
         let mut stmts = Vec::new();
+        let decides = decides(state.facts.reducer);
+        // A lane without a partner receives what no lane gave, and its own total is read by nobody. Where values decide,
+        // it receives its own instead, or does not combine.
+        let width = if decides && self.n_lanes.is_power_of_two() { self.n_lanes } else { self.warp };
         let mut distance = self.n_lanes.next_power_of_two() / 2;
         while distance > 0 {
-            let delta = crate::block::constant(distance);
+            let delta = constant(distance);
             for (to, from) in self.received.iter().zip(&state.registers) {
                 let sent = value(from).cast(to.dtype);
-                stmts.push(shuffle(Atom::ShuffleDown, to, &self.mask, sent, delta.clone(), self.warp));
+                let widths = [width, self.warp];
+                stmts.push(shuffle(Atom::ShuffleDown, to, &self.mask, sent, delta.clone(), widths));
             }
             let received: Vec<Expr> =
                 self.received.iter().zip(&state.registers).map(|(r, s)| value(r).cast(s.dtype)).collect();
             let merge = state.merge(&state.places(), &state.values(), &received);
-            let n = crate::block::constant(self.n_lanes);
             stmts.push(if 2 * distance > self.n_lanes {
-                Stmt::if_((self.member.clone() + delta).lt(n), merge)
+                Stmt::if_((self.member.clone() + delta).lt(constant(self.n_lanes)), merge)
+            } else if decides && width != self.n_lanes {
+                Stmt::if_(self.member.clone().lt(delta), merge)
             } else {
                 merge
             });
@@ -239,7 +272,7 @@ impl ShuffleTree<'_> {
             // A type that shuffles carry as it is needs no second register.
             let to = if carried.dtype == own.dtype { own } else { carried };
             let sent = value(own).cast(carried.dtype);
-            stmts.push(shuffle(Atom::Shuffle, to, &self.mask, sent, first.clone(), self.warp));
+            stmts.push(shuffle(Atom::Shuffle, to, &self.mask, sent, first.clone(), [self.warp; 2]));
             if carried.dtype != own.dtype {
                 stmts.push(set(own, value(carried).cast(own.dtype)));
             }
