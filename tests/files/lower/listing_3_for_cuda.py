@@ -1,3 +1,4 @@
+# test: parse canonical
 @I.ir_module
 class Module:
     @T.prim_func
