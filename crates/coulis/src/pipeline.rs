@@ -3,8 +3,9 @@
 //! `reduce`, `te` and text come through here; there is no other path to an executor. What a kernel goes through is
 //! written down on the way, as its [`Route`].
 
-use coulis_ir::{Checked, Kernel, Target};
+use coulis_ir::{Checked, DType, Kernel, Reducer, Target};
 use coulis_lower::{Options, Pass};
+use coulis_reducers::Request;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -51,13 +52,17 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     })
 }
 
-/// Lowers a Nest kernel and verifies the result. `observer` sees the kernel after each pass.
+/// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result. `observer` sees the kernel after each pass.
 pub fn lower_kernel(
     nest: Kernel,
     options: &Options,
     observer: &mut dyn FnMut(&Pass, &Kernel),
 ) -> Result<Lowered, Error> {
     let mut route = Route::new();
+    let catalogue = |name: &str, inputs: &[DType]| -> Option<Reducer> {
+        coulis_reducers::find(name).ok()?.build(&Request::new(inputs)).ok()
+    };
+    let nest = coulis_lower::resolve_reducers(nest, &catalogue)?;
     let flat = coulis_lower::lower(nest, options, &mut |pass, kernel| {
         route.push(format!("lower/{}", pass.name));
         observer(pass, kernel);

@@ -385,7 +385,7 @@ fn every_type_that_computes_folds_by_every_variant() {
         let any = "T.comm_reducer(lambda x, y: x or y, [T.bool(False)])";
         let reducer = if dtype == DType::Bool { any.to_owned() } else { plus(dtype) };
         // Sums of a few ones are exact in every float type.
-        let sparse = |_: usize, t: u32| i128::from(t % 3 == 0);
+        let sparse = |_: usize, t: u32| i128::from(t.is_multiple_of(3));
         let fold = |of: &[Vec<i128>]| match dtype {
             DType::Bool => max(of),
             _ => sum(of),
@@ -429,7 +429,7 @@ fn te_g3_sum_and_product_fold_together() {
     let element = |component: usize, t: u32| match component {
         0 => mixed(0, t),
         _ => {
-            if t % 5 == 0 {
+            if t.is_multiple_of(5) {
                 -2
             } else {
                 1
