@@ -2,7 +2,9 @@
 
 mod bench;
 mod bless;
+mod dist;
 mod docs;
+mod gpu;
 mod setup;
 mod test;
 mod tidy;
@@ -22,8 +24,16 @@ pub struct Command {
 }
 
 /// Every command.
-pub const COMMANDS: &[&Command] =
-    &[&setup::COMMAND, &test::COMMAND, &tidy::COMMAND, &bless::COMMAND, &bench::COMMAND, &docs::COMMAND];
+pub const COMMANDS: &[&Command] = &[
+    &setup::COMMAND,
+    &test::COMMAND,
+    &tidy::COMMAND,
+    &bless::COMMAND,
+    &bench::COMMAND,
+    &docs::COMMAND,
+    &dist::COMMAND,
+    &gpu::COMMAND,
+];
 
 /// Refuses any word for a command that takes none.
 fn no_words(words: &[String]) -> Result<(), Failure> {

@@ -49,6 +49,14 @@ pub enum Failure {
         /// The missing part.
         missing: &'static str,
     },
+    /// Files that are larger together than allowed.
+    #[error("the files have {total} bytes together; {limit} are allowed")]
+    TooLarge {
+        /// Bytes of all.
+        total: u64,
+        /// Bytes at most.
+        limit: u64,
+    },
     /// A program that ran and answered something else than expected.
     #[error("`{program}` answered `{}`", said.trim())]
     Answer {

@@ -54,16 +54,19 @@ pub enum Holds {
     Code,
     /// A few words that save work: how a plan is called, which compiler a file is.
     Words,
+    /// Machine code of one GPU architecture.
+    Cubin,
 }
 
 impl Holds {
     /// Every kind.
-    const ALL: [Holds; 2] = [Holds::Code, Holds::Words];
+    const ALL: [Holds; 3] = [Holds::Code, Holds::Words, Holds::Cubin];
 
     fn extension(self) -> &'static str {
         match self {
             Holds::Code => "so",
             Holds::Words => "plan",
+            Holds::Cubin => "cubin",
         }
     }
 }
@@ -124,6 +127,22 @@ impl Cache {
         let Some(dir) = &self.dir else { return };
         let write = |file: &Path| fs::write(file, words).map_err(|e| at_io("words", e));
         let _ = publish(dir, key, Holds::Words, "words", &write);
+    }
+
+    /// The machine code that was stored under `key`, if it is there and is what was once stored.
+    pub fn cubin(&self, key: &Key) -> Option<Vec<u8>> {
+        self.files_of(key, Holds::Cubin).find_map(|file| genuine(&file, key))
+    }
+
+    /// Publishes machine code under `key`. A folder that fails costs a compilation in each process, and is told as a
+    /// notice.
+    pub fn store_cubin(&self, key: &Key, kernel: &str, code: &[u8]) {
+        let Some(dir) = &self.dir else { return };
+        let write = |file: &Path| fs::write(file, code).map_err(|e| at_io(kernel, e));
+        if let Err(error) = publish(dir, key, Holds::Cubin, kernel, &write) {
+            let notice = Notice::CacheUnusable { dir: dir.clone(), reason: error.to_string() };
+            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        }
     }
 
     fn files_of(&self, key: &Key, holds: Holds) -> impl Iterator<Item = PathBuf> {

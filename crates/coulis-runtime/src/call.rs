@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use coulis_ir::DType;
 use coulis_ir::args::{ArrayInfo, Bindings};
 
-use crate::device::Executable;
+use crate::device::{Executable, Span};
 use crate::error::RuntimeError;
 
 /// Memory that does not hold the array it is to hold.
@@ -39,27 +39,30 @@ pub enum WindowError {
 
 /// Memory of one buffer parameter, all of whose elements lie inside it.
 pub struct Window<'a> {
-    first: *mut u8,
+    span: Span,
     memory: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Window<'a> {
     /// Memory to be read; the array's first element is `offset` bytes into it.
     pub fn read(bytes: &'a [u8], offset: usize, info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
-        check(bytes, offset, info)?;
-        Ok(Window { first: bytes.as_ptr().wrapping_add(offset).cast_mut(), memory: PhantomData })
+        let first = bytes.as_ptr().wrapping_add(offset).cast_mut();
+        let (before, after) = check(bytes, offset, info)?;
+        Ok(Window { span: Span { first, before, after, is_written: false }, memory: PhantomData })
     }
 
     /// Memory to be written; the array's first element is its first byte.
     pub fn write(bytes: &'a mut [u8], info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
-        check(bytes, 0, info)?;
-        Ok(Window { first: bytes.as_mut_ptr(), memory: PhantomData })
+        let (before, after) = check(bytes, 0, info)?;
+        let first = bytes.as_mut_ptr();
+        Ok(Window { span: Span { first, before, after, is_written: true }, memory: PhantomData })
     }
 }
 
-fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(), WindowError> {
+/// Bytes of the elements before the first one, and from it on.
+fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(usize, usize), WindowError> {
     if info.shape.contains(&0) {
-        return Ok(());
+        return Ok((0, 0));
     }
     let width = info.dtype.bytes();
     if !(bytes.as_ptr().addr().wrapping_add(offset)).is_multiple_of(width) {
@@ -74,7 +77,8 @@ fn check(bytes: &[u8], offset: usize, info: &ArrayInfo) -> Result<(), WindowErro
         hi += reach.max(0);
     }
     if -before <= lo && hi < held {
-        return Ok(());
+        // Both are within the memory, whose length is a `usize`.
+        return Ok((lo.unsigned_abs() as usize * width, (hi.unsigned_abs() as usize + 1) * width));
     }
     let (dtype, shape, strides) = (info.dtype, info.shape.clone(), info.strides.clone());
     Err(WindowError::OutOfBounds { dtype, shape, strides, lo, hi, held })
@@ -89,10 +93,10 @@ pub fn call(
     bindings: &Bindings,
     windows: &mut [Window<'_>],
 ) -> Result<(), RuntimeError> {
-    let pointers: Vec<*mut u8> = windows.iter().map(|w| w.first).collect();
+    let spans: Vec<Span> = windows.iter().map(|w| w.span).collect();
     // SAFETY: a verified kernel touches only elements inside the declared shapes, which the windows hold; exclusive
     // borrows back the ones that are written.
-    unsafe { executable.launch(bindings, &pointers) }
+    unsafe { executable.launch_on_host(bindings, &spans) }
 }
 
 #[cfg(test)]

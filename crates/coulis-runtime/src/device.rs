@@ -4,19 +4,19 @@ pub mod cpu_c;
 pub mod cpu_exec;
 pub mod sim;
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_void};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use coulis_ir::args::Bindings;
-use coulis_ir::{Checked, Kernel, Target};
+use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Target};
 
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 
 /// Something that runs kernels.
 pub trait Device: Send + Sync {
-    /// `cpu_c`, `cpu_exec` or `sim`.
+    /// `cpu_c`, `cpu_exec`, `sim` or `cuda`.
     fn name(&self) -> &'static str;
 
     /// Facts that kernels for this device are planned with.
@@ -80,8 +80,80 @@ pub trait Executable: Send + Sync {
     /// what is written during the call; and buffers that are written do not overlap other buffers.
     unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError>;
 
+    /// As [`Executable::launch`] for arrays in host memory: a device with memory of its own copies them there and copies
+    /// back what may be written.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch`], for all bytes of the spans.
+    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+        let pointers: Vec<*mut u8> = spans.iter().map(|span| span.first).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(bindings, &pointers) }
+    }
+
     /// The emitted text, where there is one.
     fn source(&self) -> Option<&str>;
+}
+
+/// A buffer parameter, as a launch needs it.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Buffer name.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Distance from the data pointer, which texts use, to element `[0, ..., 0]`, which callers give.
+    pub offset: Expr,
+}
+
+impl Parameter {
+    /// The buffer parameters of a kernel, in order.
+    pub fn all_of(kernel: &Kernel) -> Vec<Parameter> {
+        let parameter = |buffer: &Buffer| Parameter {
+            name: buffer.name.clone(),
+            dtype: buffer.dtype,
+            offset: buffer.elem_offset.clone(),
+        };
+        kernel.param_buffers().map(parameter).collect()
+    }
+
+    /// Data pointers of the buffers whose elements `[0, ..., 0]` are at `first`.
+    pub(crate) fn data_pointers(
+        kernel: &str,
+        parameters: &[Parameter],
+        bindings: &Bindings,
+        first: &[*mut u8],
+    ) -> Result<Vec<*mut c_void>, RuntimeError> {
+        if first.len() != parameters.len() {
+            let (wanted, found) = (parameters.len(), first.len());
+            return Err(RuntimeError::BufferCount { kernel: kernel.to_owned(), wanted, found });
+        }
+        let mut pointers = Vec::with_capacity(first.len());
+        for (parameter, pointer) in parameters.iter().zip(first) {
+            let bytes = parameter.dtype.bytes();
+            if !pointer.addr().is_multiple_of(bytes) {
+                return Err(RuntimeError::Misaligned { buffer: parameter.name.clone(), bytes });
+            }
+            let offset =
+                eval_index(&parameter.offset, bindings).map_err(|var| RuntimeError::UnboundVar { var })?;
+            let back = (offset as isize).wrapping_mul(-(bytes as isize));
+            pointers.push(pointer.wrapping_offset(back).cast());
+        }
+        Ok(pointers)
+    }
+}
+
+/// Host memory of one buffer parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Element `[0, ..., 0]`.
+    pub first: *mut u8,
+    /// Bytes of the array's elements that lie before `first`.
+    pub before: usize,
+    /// Bytes of the array's elements from `first` on.
+    pub after: usize,
+    /// Whether the kernel may write there.
+    pub is_written: bool,
 }
 
 /// Where an executable came from.

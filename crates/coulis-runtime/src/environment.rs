@@ -10,6 +10,18 @@ pub struct Environment {
     pub coulis_cc: Option<OsString>,
     /// `CC`: a C compiler to try first.
     pub cc: Option<OsString>,
+    /// `COULIS_CUDA_PATH`: the folder of CUDA, and no other.
+    pub coulis_cuda_path: Option<OsString>,
+    /// `CUDA_HOME`: a folder of CUDA to try first.
+    pub cuda_home: Option<OsString>,
+    /// `CUDA_PATH`: the next one.
+    pub cuda_path: Option<OsString>,
+    /// `VIRTUAL_ENV`: the folder of a Python environment.
+    pub virtual_env: Option<OsString>,
+    /// `CONDA_PREFIX`: the same.
+    pub conda_prefix: Option<OsString>,
+    /// `LD_LIBRARY_PATH`.
+    pub ld_library_path: Option<OsString>,
     /// `PATH`.
     pub path: Option<OsString>,
     /// `COULIS_CACHE_DIR`.
@@ -27,6 +39,12 @@ impl Environment {
         Environment {
             coulis_cc: get("COULIS_CC"),
             cc: get("CC"),
+            coulis_cuda_path: get("COULIS_CUDA_PATH"),
+            cuda_home: get("CUDA_HOME"),
+            cuda_path: get("CUDA_PATH"),
+            virtual_env: get("VIRTUAL_ENV"),
+            conda_prefix: get("CONDA_PREFIX"),
+            ld_library_path: get("LD_LIBRARY_PATH"),
             path: get("PATH"),
             coulis_cache_dir: get("COULIS_CACHE_DIR"),
             xdg_cache_home: get("XDG_CACHE_HOME"),
@@ -44,6 +62,11 @@ impl Environment {
             return Some(Path::new(dir).join("coulis"));
         }
         self.home.as_ref().map(|home| Path::new(home).join(".cache/coulis"))
+    }
+
+    /// The folder of compilers and libraries that `cargo xtask setup` fetches.
+    pub fn toolchain_dir(&self) -> Option<PathBuf> {
+        self.cache_dir().map(|dir| dir.join("toolchain"))
     }
 
     /// The first file of that name in `PATH` that may be executed.

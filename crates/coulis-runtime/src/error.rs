@@ -90,6 +90,9 @@ pub enum RuntimeError {
     /// The simulator refused the kernel, or stopped.
     #[error(transparent)]
     Sim(#[from] coulis_sim::SimError),
+    /// A GPU, its driver or its compiler failed.
+    #[error(transparent)]
+    Cuda(#[from] crate::cuda::CudaError),
     /// The thread pool failed.
     #[error(transparent)]
     Pool(#[from] coulis_exec::PoolError),

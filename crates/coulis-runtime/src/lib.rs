@@ -2,11 +2,13 @@
 //!
 //! A [`Device`] turns a checked kernel into an [`Executable`], and an executable runs on raw buffers. The CPU has two
 //! devices: compiled C where a C compiler is found ([`device::cpu_c`]), else the executor ([`device::cpu_exec`]).
-//! [`Cpu::open`] picks. [`Sim`] is the simulated GPU. Nothing here prints: what a user should hear is returned as a [`Notice`].
+//! [`Cpu::open`] picks. [`Cuda::open`] opens a GPU, where there is one, and [`Sim`] is the simulated GPU. Nothing here
+//! prints: what a user should hear is returned as a [`Notice`].
 
 pub mod cache;
 mod call;
 pub mod compiler;
+pub mod cuda;
 pub mod device;
 mod environment;
 mod error;
@@ -19,8 +21,9 @@ pub mod stream;
 pub use cache::Cache;
 pub use call::{Window, WindowError, call};
 pub use compiler::{Compiler, CompilerError};
+pub use cuda::{Cuda, CudaError, CudaOptions};
 pub use device::sim::{Outputs, Sim, SimOptions};
-pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Restored};
+pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, Span};
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
 pub use rate::Rates;

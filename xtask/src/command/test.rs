@@ -3,7 +3,7 @@
 //! The last step runs the suites that reach a run time once more as if no C compiler existed, because the executor
 //! must carry the whole product alone.
 
-use super::setup::{has_nextest, setup};
+use super::setup::{has_nextest, setup, setup_cuda};
 use super::{Command, no_words};
 use crate::step::{Failure, Step};
 use crate::tidy;
@@ -24,6 +24,9 @@ const RUN_TIME: [&str; 3] = ["coulis-runtime", "coulis", "coulis-cli"];
 fn test() -> Result<(), Failure> {
     if let Err(failure) = setup() {
         eprintln!("xtask test: {failure}; going on with what is there");
+    }
+    if let Err(failure) = setup_cuda() {
+        eprintln!("xtask test: {failure}; tests that need NVRTC and find none print SKIP");
     }
     Step::cargo(&["fmt", "--all", "--check"]).run()?;
     Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use coulis_codegen::{Options, Source, dialect_named, emit};
 use coulis_exec::{Pool, PoolError, partition};
-use coulis_ir::args::{Bindings, eval_index};
-use coulis_ir::{Checked, DType, Expr, Kernel, Target};
+use coulis_ir::args::Bindings;
+use coulis_ir::{Checked, Kernel, Target};
 
 use crate::cache::{Cache, Key};
 use crate::compiler::Compiler;
-use crate::device::{CpuOptions, Device, Executable, Info, Origin, Restored, n_threads};
+use crate::device::{CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, n_threads};
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 use crate::features;
@@ -95,15 +95,10 @@ impl CpuC {
         origin: Origin,
         start: Instant,
     ) -> Arc<dyn Executable> {
-        let arguments = signature.param_buffers().map(|buffer| Argument {
-            name: buffer.name.clone(),
-            dtype: buffer.dtype,
-            offset: buffer.elem_offset.clone(),
-        });
-        let arguments = arguments.collect();
+        let parameters = Parameter::all_of(signature);
         let seconds = start.elapsed().as_secs_f64();
         let info = Info { kernel: signature.name.clone(), device: NAME, origin, seconds };
-        Arc::new(Compiled { info, source, loaded, arguments, pool: self.pool })
+        Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool })
     }
 
     /// The executable of a kernel, its text, and the key of its file.
@@ -198,19 +193,11 @@ impl Device for CpuC {
     }
 }
 
-/// A buffer parameter.
-struct Argument {
-    name: String,
-    dtype: DType,
-    /// Distance from the data pointer, which the text uses, to element `[0, ..., 0]`, which callers give.
-    offset: Expr,
-}
-
 struct Compiled {
     info: Info,
     source: Source,
     loaded: Loaded,
-    arguments: Vec<Argument>,
+    parameters: Vec<Parameter>,
     pool: &'static Pool,
 }
 
@@ -267,24 +254,7 @@ impl Executable for Compiled {
 
     unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
         let kernel = || self.info.kernel.clone();
-        if buffers.len() != self.arguments.len() {
-            return Err(RuntimeError::BufferCount {
-                kernel: kernel(),
-                wanted: self.arguments.len(),
-                found: buffers.len(),
-            });
-        }
-        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(buffers.len());
-        for (argument, pointer) in self.arguments.iter().zip(buffers) {
-            let bytes = argument.dtype.bytes();
-            if !pointer.addr().is_multiple_of(bytes) {
-                return Err(RuntimeError::Misaligned { buffer: argument.name.clone(), bytes });
-            }
-            let offset =
-                eval_index(&argument.offset, bindings).map_err(|var| RuntimeError::UnboundVar { var })?;
-            let back = (offset as isize).wrapping_mul(-(bytes as isize));
-            pointers.push(pointer.wrapping_offset(back).cast());
-        }
+        let pointers = Parameter::data_pointers(&self.info.kernel, &self.parameters, bindings, buffers)?;
         let mut scalars = Vec::with_capacity(self.source.scalars.len());
         for var in &self.source.scalars {
             let value = bindings.get(&var.id());

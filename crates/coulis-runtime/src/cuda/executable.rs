@@ -1,0 +1,326 @@
+//! Kernels on a GPU, ready to run: on the caller's stream, in a captured graph, or from host memory.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use coulis_codegen::Module;
+use coulis_ir::args::Bindings;
+
+use crate::cuda::context::{Context, Entered};
+use crate::cuda::device::Shared;
+use crate::cuda::driver::{DevicePtr, Handle};
+use crate::cuda::error::CudaError;
+use crate::cuda::memory::{Temporary, Workspace};
+use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
+use crate::cuda::stream::RawStream;
+use crate::device::{Executable, Info, Parameter, Span};
+use crate::error::RuntimeError;
+
+/// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES`: shared memory of arrays declared in the text.
+const SHARED_SIZE: i32 = 1;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const MAX_DYNAMIC_SHARED_SIZE: i32 = 8;
+
+/// The functions of a cubin on one device. It stays loaded to the end of the process, since work that uses it may still
+/// be on a stream.
+#[derive(Debug)]
+pub(crate) struct LoadedModule {
+    functions: Vec<Function>,
+}
+
+#[derive(Debug)]
+struct Function {
+    raw: Handle,
+    /// Shared memory of arrays declared in the text.
+    static_bytes: u32,
+    /// Shared memory sized at launch that the function is allowed so far.
+    allowed_bytes: AtomicU32,
+}
+
+// SAFETY: functions may be launched from any thread.
+unsafe impl Send for LoadedModule {}
+// SAFETY: as above.
+unsafe impl Sync for LoadedModule {}
+
+impl LoadedModule {
+    /// Loads a cubin and looks up the functions of `module`.
+    pub(crate) fn load(context: &Context, cubin: &[u8], module: &Module) -> Result<LoadedModule, CudaError> {
+        let entered = context.enter()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: a cubin says its own length; this one comes from NVRTC, or from the cache, which vouches for it.
+        unsafe { entered.module_load(&mut raw, cubin.as_ptr().cast()) }?;
+        let mut functions = Vec::with_capacity(module.kernels.len());
+        for kernel in &module.kernels {
+            let name = CString::new(kernel.name.as_str())
+                .map_err(|_| CudaError::ZeroByte { what: "a function's name" })?;
+            let (mut function, mut static_bytes) = (ptr::null_mut(), 0);
+            // SAFETY: the module is loaded; writes a pointer and an integer.
+            unsafe {
+                entered.module_function(&mut function, raw, name.as_ptr())?;
+                entered.function_get(&mut static_bytes, SHARED_SIZE, function)?;
+            }
+            let static_bytes = u32::try_from(static_bytes).unwrap_or(0);
+            functions.push(Function { raw: function, static_bytes, allowed_bytes: AtomicU32::new(0) });
+        }
+        Ok(LoadedModule { functions })
+    }
+}
+
+impl Function {
+    /// Lets the function have that much shared memory sized at launch, where it is more than any block gets.
+    fn allow(&self, entered: &Entered, wanted: u32, usual: u32) -> Result<(), CudaError> {
+        let is_usual = self.static_bytes.saturating_add(wanted) <= usual;
+        if is_usual || wanted <= self.allowed_bytes.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let value = i32::try_from(wanted).unwrap_or(i32::MAX);
+        // SAFETY: the function is loaded.
+        unsafe { entered.function_set(self.raw, MAX_DYNAMIC_SHARED_SIZE, value) }?;
+        self.allowed_bytes.fetch_max(wanted, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// A kernel on a GPU.
+pub struct CudaExecutable {
+    info: Info,
+    shared: Arc<Shared>,
+    module: Module,
+    parameters: Vec<Parameter>,
+    narrow: Arc<LoadedModule>,
+    /// The text with 64-bit indices, compiled when it is first needed.
+    wide: OnceLock<Arc<LoadedModule>>,
+}
+
+impl CudaExecutable {
+    /// # Safety
+    /// As for [`crate::cuda::Cuda::load`].
+    pub(crate) unsafe fn new(
+        info: Info,
+        shared: Arc<Shared>,
+        module: Module,
+        parameters: Vec<Parameter>,
+        narrow: Arc<LoadedModule>,
+    ) -> CudaExecutable {
+        CudaExecutable { info, shared, module, parameters, narrow, wide: OnceLock::new() }
+    }
+
+    /// The context that its memory and streams belong to.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.shared.context
+    }
+
+    /// What a call launches.
+    pub fn plan(&self, bindings: &Bindings) -> Result<Plan, LaunchError> {
+        let limits = &self.shared.context.facts().limits;
+        plan(&self.info.kernel, &self.module, self.parameters.len(), bindings, limits)
+    }
+
+    /// Memory for the temporaries of a call: needed to launch while a graph is captured.
+    pub fn reserve(&self, bindings: &Bindings) -> Result<Workspace, CudaError> {
+        Workspace::new(&self.shared.context, self.plan(bindings)?.workspace_bytes)
+    }
+
+    fn loaded(&self, is_wide: bool) -> Result<(&Module, &LoadedModule), CudaError> {
+        let Some(wide) = self.module.wide.as_ref().filter(|_| is_wide) else {
+            return Ok((&self.module, &self.narrow));
+        };
+        let loaded = match self.wide.get() {
+            Some(loaded) => loaded,
+            None => {
+                let (loaded, _) = self.shared.module(&self.info.kernel, wide)?;
+                self.wide.get_or_init(|| loaded)
+            }
+        };
+        Ok((wide, loaded))
+    }
+
+    /// Puts one call of the kernel on a stream and does not wait. Nothing is allocated where a workspace is given, or
+    /// where the kernel has no temporaries; such a call may be captured into a graph. `buffers` hold the addresses of
+    /// elements `[0, ..., 0]`. Faults inside a kernel show when the stream is waited for.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch`], until the work is done; the addresses are the device's; the stream is alive and
+    /// belongs to the device's primary context; no other work uses the workspace meanwhile.
+    pub unsafe fn launch_on(
+        &self,
+        stream: RawStream,
+        bindings: &Bindings,
+        buffers: &[DevicePtr],
+        workspace: Option<&Workspace>,
+    ) -> Result<(), RuntimeError> {
+        let first: Vec<*mut u8> =
+            buffers.iter().map(|&address| ptr::without_provenance_mut(address as usize)).collect();
+        let data = Parameter::data_pointers(&self.info.kernel, &self.parameters, bindings, &first)?;
+        let plan = self.plan(bindings).map_err(CudaError::from)?;
+        if plan.launches.is_empty() {
+            return Ok(());
+        }
+        let (module, loaded) = self.loaded(plan.is_wide)?;
+        self.check_alignment(module, &data).map_err(CudaError::from)?;
+        let context = &self.shared.context;
+        let entered = context.enter()?;
+        let mut owned = None;
+        let base = match workspace {
+            Some(workspace) => self.room(workspace, plan.workspace_bytes)?,
+            None if plan.workspace_bytes == 0 => 0,
+            None => {
+                // SAFETY: the caller vouches for the stream.
+                if unsafe { stream.is_capturing(context) }? {
+                    let (kernel, bytes) = (self.info.kernel.clone(), plan.workspace_bytes);
+                    return Err(CudaError::CaptureNeedsWorkspace { kernel, bytes }.into());
+                }
+                // SAFETY: as above; given back in the order of the stream when it is dropped.
+                let taken = unsafe { Temporary::new(context, stream, plan.workspace_bytes) }?;
+                owned.insert(taken).pointer()
+            }
+        };
+        for (offset, bytes) in &plan.zeroed {
+            let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
+            // SAFETY: the plan keeps temporaries inside of the workspace.
+            unsafe { entered.fill(base.wrapping_add(*offset), 0, bytes, stream.handle()) }?;
+        }
+        for launch in &plan.launches {
+            // SAFETY: the caller's promise, and `new`'s.
+            unsafe { self.put(&entered, loaded, launch, &data, base, stream) }?;
+        }
+        Ok(())
+    }
+
+    fn room(&self, workspace: &Workspace, wanted: u64) -> Result<DevicePtr, CudaError> {
+        if workspace.bytes() < wanted {
+            let (kernel, found) = (self.info.kernel.clone(), workspace.bytes());
+            return Err(CudaError::WorkspaceTooSmall { kernel, wanted, found });
+        }
+        Ok(workspace.pointer())
+    }
+
+    fn check_alignment(&self, module: &Module, data: &[*mut c_void]) -> Result<(), LaunchError> {
+        for ((parameter, pointer), &bytes) in self.parameters.iter().zip(data).zip(&module.alignments) {
+            if bytes != 0 && !pointer.addr().is_multiple_of(bytes as usize) {
+                let (kernel, buffer) = (self.info.kernel.clone(), parameter.name.clone());
+                return Err(LaunchError::Misaligned { kernel, buffer, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The function of the launch takes these arguments, and the memory behind them is valid until it is done.
+    unsafe fn put(
+        &self,
+        entered: &Entered,
+        loaded: &LoadedModule,
+        launch: &Launch,
+        data: &[*mut c_void],
+        workspace: DevicePtr,
+        stream: RawStream,
+    ) -> Result<(), CudaError> {
+        let no_such = |what, index| LaunchError::NoSuch { kernel: self.info.kernel.clone(), what, index };
+        let function =
+            loaded.functions.get(launch.kernel).ok_or_else(|| no_such("function", launch.kernel))?;
+        let usual = self.shared.context.facts().limits.shared_bytes;
+        function.allow(entered, launch.shared_bytes, usual)?;
+        let mut values = Vec::with_capacity(launch.args.len());
+        for arg in &launch.args {
+            values.push(match *arg {
+                Arg::Parameter(index) => {
+                    let pointer = data.get(index).ok_or_else(|| no_such("parameter", index))?;
+                    (pointer.addr() as u64).to_ne_bytes()
+                }
+                Arg::Workspace(offset) => workspace.wrapping_add(offset).to_ne_bytes(),
+                Arg::Scalar(bytes) => bytes,
+            });
+        }
+        let mut pointers: Vec<*mut c_void> =
+            values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
+        // SAFETY: the caller's promise; the driver reads the values before it returns.
+        unsafe {
+            entered.launch(
+                function.raw,
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
+                launch.shared_bytes,
+                stream.handle(),
+                pointers.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        }
+    }
+
+    /// Copies the arrays to the device, launches, and copies back what may be written; does not wait.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch_on_host`], until the stream was waited for.
+    unsafe fn round_trip(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+        let (context, stream) = (&self.shared.context, &self.shared.stream);
+        let entered = context.enter()?;
+        let mut copies = Vec::with_capacity(spans.len());
+        for span in spans {
+            let bytes = span.before + span.after;
+            // Memory from the device is aligned to 256 bytes, and stays so for the element that the host has aligned.
+            let lead = span.first.addr().wrapping_sub(span.before) % 256;
+            // SAFETY: the stream lives as long as the device.
+            let copy = unsafe { Temporary::new(context, stream.raw(), (lead + bytes) as u64) }?;
+            let begin = copy.pointer().wrapping_add(lead as u64);
+            if bytes > 0 {
+                let from = span.first.wrapping_sub(span.before);
+                // SAFETY: the caller vouches for the bytes of the span; the caller waits for the stream.
+                unsafe { entered.copy_to_device(begin, from.cast(), bytes, stream.handle()) }?;
+            }
+            copies.push((copy, begin));
+        }
+        let first: Vec<DevicePtr> = copies
+            .iter()
+            .zip(spans)
+            .map(|((_, begin), span)| begin.wrapping_add(span.before as u64))
+            .collect();
+        // SAFETY: the copies hold what the caller vouches for, and are freed in the order of the stream.
+        let launched = unsafe { self.launch_on(stream.raw(), bindings, &first, None) };
+        if launched.is_ok() {
+            for ((_, begin), span) in copies.iter().zip(spans).filter(|(_, span)| span.is_written) {
+                let bytes = span.before + span.after;
+                if bytes > 0 {
+                    let to = span.first.wrapping_sub(span.before);
+                    // SAFETY: as above.
+                    unsafe { entered.copy_to_host(to.cast(), *begin, bytes, stream.handle()) }?;
+                }
+            }
+        }
+        launched
+    }
+}
+
+impl Executable for CudaExecutable {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    unsafe fn launch(&self, bindings: &Bindings, buffers: &[*mut u8]) -> Result<(), RuntimeError> {
+        let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
+        let stream = &self.shared.stream;
+        // SAFETY: the caller's promise; the work is waited for.
+        unsafe { self.launch_on(stream.raw(), bindings, &addresses, None) }?;
+        Ok(stream.synchronize()?)
+    }
+
+    unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.round_trip(bindings, spans) };
+        // Also where something failed: copies of the caller's memory may be under way.
+        let done = self.shared.stream.synchronize();
+        outcome?;
+        Ok(done?)
+    }
+
+    fn source(&self) -> Option<&str> {
+        Some(&self.module.text)
+    }
+}

@@ -1,0 +1,488 @@
+//! What one call of a module launches, decided on the host: sizes, offsets, arguments, and whether the device takes it.
+//!
+//! Needs no GPU, so every rule is tested without one. A grid with an extent of 0 launches nothing. Temporaries share
+//! one piece of memory. Source: te.md G4 for empty grids; CUDA C++ Programming Guide for limits.
+
+use coulis_codegen::{KernelArg, KernelLaunch, Module};
+use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::{DType, Expr};
+
+use crate::cuda::context::Limits;
+
+/// Alignment of each temporary, that of fresh device memory.
+const ALIGNMENT: u64 = 256;
+
+/// Why arguments make no launch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// A variable that no argument determines, or an operation without a value.
+    #[error("{what} of `{kernel}` has no value: {reason}")]
+    NoValue {
+        /// Kernel name.
+        kernel: String,
+        /// Which number.
+        what: &'static str,
+        /// The variable, or what went wrong.
+        reason: String,
+    },
+    /// A grid or block that the device does not take.
+    #[error("{what} {axis} of `{kernel}` is {found}; the device takes {lo} to {hi}")]
+    Extent {
+        /// Kernel name.
+        kernel: String,
+        /// `grid` or `block`.
+        what: &'static str,
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// The extent.
+        found: i64,
+        /// Least legal one.
+        lo: i64,
+        /// Largest legal one.
+        hi: i64,
+    },
+    /// Too many threads in a block.
+    #[error("a block of `{kernel}` has {found} threads; the device takes {limit}")]
+    Threads {
+        /// Kernel name.
+        kernel: String,
+        /// Threads.
+        found: i64,
+        /// Threads at most.
+        limit: u32,
+    },
+    /// Too much shared memory.
+    #[error("a block of `{kernel}` asks for {found} bytes of shared memory; the device has {limit}")]
+    Shared {
+        /// Kernel name.
+        kernel: String,
+        /// Bytes.
+        found: i64,
+        /// Bytes at most.
+        limit: u32,
+    },
+    /// A size below 0 or beyond 64 bits.
+    #[error("temporary `{name}` of `{kernel}` has no size: {found}")]
+    Temporary {
+        /// Kernel name.
+        kernel: String,
+        /// Buffer name.
+        name: String,
+        /// What was computed.
+        found: String,
+    },
+    /// A scalar that its type does not hold.
+    #[error("a scalar of `{kernel}` is {found}, which {dtype} does not hold")]
+    Scalar {
+        /// Kernel name.
+        kernel: String,
+        /// Its type.
+        dtype: DType,
+        /// Its value.
+        found: i64,
+    },
+    /// An index that 32 bits do not hold, and no text with 64-bit indices.
+    #[error("an index of `{kernel}` reaches {found}, which 32 bits do not hold")]
+    IndexTooLarge {
+        /// Kernel name.
+        kernel: String,
+        /// The value.
+        found: String,
+    },
+    /// A pointer with less alignment than the text counts on.
+    #[error("argument `{buffer}` of `{kernel}` is to be aligned to {bytes} bytes")]
+    Misaligned {
+        /// Kernel name.
+        kernel: String,
+        /// Buffer name.
+        buffer: String,
+        /// Alignment.
+        bytes: u32,
+    },
+    /// A module that refers to what it does not have.
+    #[error("`{kernel}` refers to {what} {index}, which its module does not have")]
+    NoSuch {
+        /// Kernel name.
+        kernel: String,
+        /// `parameter` or `temporary`.
+        what: &'static str,
+        /// Its position.
+        index: usize,
+    },
+}
+
+/// Everything that one call puts on a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether it is the text with 64-bit indices.
+    pub is_wide: bool,
+    /// Bytes of all temporaries; 0 where nothing is launched.
+    pub workspace_bytes: u64,
+    /// Offsets and lengths in the workspace that are filled with zeros first.
+    pub zeroed: Vec<(u64, u64)>,
+    /// The launches in order.
+    pub launches: Vec<Launch>,
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Position of the kernel in its module.
+    pub kernel: usize,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of shared memory sized at launch.
+    pub shared_bytes: u32,
+    /// Arguments in order.
+    pub args: Vec<Arg>,
+}
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// The data pointer of a buffer parameter.
+    Parameter(usize),
+    /// An offset into the workspace.
+    Workspace(u64),
+    /// A number; the first bytes are the ones of its type, since numbers are little-endian.
+    Scalar([u8; 8]),
+}
+
+/// Plans a call of `module`, or of its text with 64-bit indices where 32 bits do not do.
+pub fn plan(
+    name: &str,
+    module: &Module,
+    n_parameters: usize,
+    bindings: &Bindings,
+    limits: &Limits,
+) -> Result<Plan, LaunchError> {
+    let too_large = module.fits_i32.iter().find_map(|index| match eval_index(index, bindings) {
+        Ok(value) if i32::try_from(value).is_ok() => None,
+        Ok(value) => Some(Ok(value.to_string())),
+        Err(reason) if reason == "overflow" => Some(Ok("more than 64 bits hold".to_owned())),
+        Err(reason) => Some(Err(no_value(name, "an index", reason))),
+    });
+    match (too_large.transpose()?, &module.wide) {
+        (None, _) => Planner { name, module, n_parameters, bindings, limits }.plan(false),
+        (Some(_), Some(wide)) => Planner { name, module: wide, n_parameters, bindings, limits }.plan(true),
+        (Some(found), None) => Err(LaunchError::IndexTooLarge { kernel: name.to_owned(), found }),
+    }
+}
+
+fn no_value(kernel: &str, what: &'static str, reason: String) -> LaunchError {
+    LaunchError::NoValue { kernel: kernel.to_owned(), what, reason }
+}
+
+struct Planner<'a> {
+    name: &'a str,
+    module: &'a Module,
+    n_parameters: usize,
+    bindings: &'a Bindings,
+    limits: &'a Limits,
+}
+
+impl Planner<'_> {
+    fn plan(&self, is_wide: bool) -> Result<Plan, LaunchError> {
+        let (offsets, lengths, workspace_bytes) = self.workspace()?;
+        let mut launches = Vec::new();
+        for (index, kernel) in self.module.kernels.iter().enumerate() {
+            launches.extend(self.launch(index, kernel, &offsets)?);
+        }
+        if launches.is_empty() {
+            return Ok(Plan { is_wide, workspace_bytes: 0, zeroed: Vec::new(), launches });
+        }
+        let spans = offsets.into_iter().zip(lengths);
+        let zeroed = self.module.temporaries.iter().zip(spans);
+        let zeroed = zeroed.filter(|(temporary, (_, length))| temporary.zeroed && *length > 0);
+        Ok(Plan { is_wide, workspace_bytes, zeroed: zeroed.map(|(_, span)| span).collect(), launches })
+    }
+
+    fn value(&self, what: &'static str, expr: &Expr) -> Result<i64, LaunchError> {
+        eval_index(expr, self.bindings).map_err(|reason| no_value(self.name, what, reason))
+    }
+
+    /// Offsets and lengths of the temporaries, and the length of all.
+    fn workspace(&self) -> Result<(Vec<u64>, Vec<u64>, u64), LaunchError> {
+        let (mut offsets, mut lengths, mut end) = (Vec::new(), Vec::new(), 0u64);
+        for temporary in &self.module.temporaries {
+            let bytes =
+                eval_index(&temporary.bytes, self.bindings).map(|bytes| (u64::try_from(bytes), bytes));
+            let refused = |found: String| LaunchError::Temporary {
+                kernel: self.name.to_owned(),
+                name: temporary.buffer.name.clone(),
+                found,
+            };
+            let bytes = match bytes {
+                Ok((Ok(bytes), _)) => bytes,
+                Ok((Err(_), negative)) => return Err(refused(negative.to_string())),
+                Err(reason) => return Err(refused(reason)),
+            };
+            offsets.push(end);
+            lengths.push(bytes);
+            let next = end.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
+            end = next.ok_or_else(|| refused("overflow".to_owned()))?;
+        }
+        Ok((offsets, lengths, end))
+    }
+
+    /// The launch of a kernel; `None` where its grid is empty.
+    fn launch(
+        &self,
+        index: usize,
+        kernel: &KernelLaunch,
+        offsets: &[u64],
+    ) -> Result<Option<Launch>, LaunchError> {
+        let block = self.extents(kernel, "block", &kernel.block, self.limits.block, 1)?;
+        let threads: i64 = block.iter().map(|&extent| i64::from(extent)).product();
+        if threads > i64::from(self.limits.threads) {
+            let (kernel, limit) = (kernel.name.clone(), self.limits.threads);
+            return Err(LaunchError::Threads { kernel, found: threads, limit });
+        }
+        let grid = self.extents(kernel, "grid", &kernel.grid, self.limits.grid, 0)?;
+        if grid.contains(&0) {
+            return Ok(None);
+        }
+        let shared = self.value("shared memory", &kernel.dynamic_shared_bytes)?;
+        let limit = self.limits.shared_bytes_opt_in;
+        let shared_bytes = u32::try_from(shared).ok().filter(|bytes| *bytes <= limit);
+        let shared_bytes = shared_bytes.ok_or_else(|| LaunchError::Shared {
+            kernel: kernel.name.clone(),
+            found: shared,
+            limit,
+        })?;
+        let args = kernel.args.iter().map(|arg| self.arg(kernel, arg, offsets)).collect::<Result<_, _>>()?;
+        Ok(Some(Launch { kernel: index, grid, block, shared_bytes, args }))
+    }
+
+    fn extents(
+        &self,
+        kernel: &KernelLaunch,
+        what: &'static str,
+        extents: &[Expr; 3],
+        limits: [u32; 3],
+        lo: i64,
+    ) -> Result<[u32; 3], LaunchError> {
+        let mut found = [0u32; 3];
+        // A grid that is empty along one axis is empty, however long the others are.
+        let mut refused = None;
+        for (axis, (extent, limit)) in extents.iter().zip(limits).enumerate() {
+            let value = self.value(what, extent)?;
+            let is_legal = lo <= value && value <= i64::from(limit);
+            match u32::try_from(value) {
+                Ok(legal) if is_legal => found[axis] = legal,
+                Ok(_) | Err(_) => {
+                    found[axis] = u32::MAX;
+                    refused.get_or_insert(LaunchError::Extent {
+                        kernel: kernel.name.clone(),
+                        what,
+                        axis: ['x', 'y', 'z'][axis],
+                        found: value,
+                        lo,
+                        hi: i64::from(limit),
+                    });
+                }
+            }
+        }
+        match refused {
+            Some(error) if !found.contains(&0) => Err(error),
+            Some(_) | None => Ok(found),
+        }
+    }
+
+    fn arg(&self, kernel: &KernelLaunch, arg: &KernelArg, offsets: &[u64]) -> Result<Arg, LaunchError> {
+        let no_such = |what, index| LaunchError::NoSuch { kernel: kernel.name.clone(), what, index };
+        match arg {
+            KernelArg::Parameter(index) if *index < self.n_parameters => Ok(Arg::Parameter(*index)),
+            KernelArg::Parameter(index) => Err(no_such("parameter", *index)),
+            KernelArg::Temporary(index) => {
+                let offset = offsets.get(*index).ok_or_else(|| no_such("temporary", *index))?;
+                Ok(Arg::Workspace(*offset))
+            }
+            KernelArg::Scalar { value, dtype } => {
+                let found = self.value("a scalar", value)?;
+                let holds = dtype.int_range().is_some_and(|(lo, hi)| (lo..=hi).contains(&i128::from(found)));
+                if !holds {
+                    let kernel = kernel.name.clone();
+                    return Err(LaunchError::Scalar { kernel, dtype: *dtype, found });
+                }
+                Ok(Arg::Scalar(found.to_le_bytes()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::probe;
+    use coulis_codegen::Temporary;
+    use coulis_ir::{Buffer, MemScope, Target, Var};
+
+    fn limits() -> Limits {
+        Limits::of_target(&Target::cuda("sm_90a").unwrap())
+    }
+
+    /// The plan of a module of one kernel that `edit` changes, for `n`.
+    fn plan_of(edit: impl Fn(&mut Module, Expr), n: i64) -> Result<Plan, LaunchError> {
+        let size = Var::size("n", DType::I64);
+        let one = || [Expr::int(1), Expr::int(1), Expr::int(1)];
+        let kernel = KernelLaunch {
+            name: "k".to_owned(),
+            grid: one(),
+            block: one(),
+            args: Vec::new(),
+            dynamic_shared_bytes: Expr::int(0),
+        };
+        let mut module = Module {
+            text: String::new(),
+            kernels: vec![kernel],
+            temporaries: Vec::new(),
+            alignments: Vec::new(),
+            fits_i32: Vec::new(),
+            wide: None,
+        };
+        edit(&mut module, size.expr());
+        plan("k", &module, 1, &Bindings::from([(size.id(), n)]), &limits())
+    }
+
+    fn message(result: Result<Plan, LaunchError>) -> String {
+        result.map(|plan| format!("{plan:?}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn grids_are_legal_up_to_their_limits_and_not_beyond() {
+        for (axis, limit) in [(0, i64::from(i32::MAX)), (1, 65535), (2, 65535)] {
+            let at = |n| plan_of(|module, size| module.kernels[0].grid[axis] = size, n);
+            assert_eq!(at(limit).unwrap().launches[0].grid[axis], limit as u32);
+            let found = message(at(limit + 1));
+            let name = ['x', 'y', 'z'][axis];
+            assert_eq!(found, format!("grid {name} of `k` is {}; the device takes 0 to {limit}", limit + 1));
+            assert!(at(-1).is_err());
+        }
+    }
+
+    #[test]
+    fn an_empty_grid_launches_nothing_and_needs_no_memory() {
+        let edit = |module: &mut Module, size: Expr| {
+            module.kernels[0].grid = [size.clone(), Expr::int(70_000), Expr::int(1)];
+            module.temporaries.push(temporary(Expr::int(100), true));
+        };
+        let plan = plan_of(edit, 0).unwrap();
+        assert_eq!((plan.launches.len(), plan.workspace_bytes, plan.zeroed.len()), (0, 0, 0));
+        assert!(plan_of(edit, 1).is_err(), "the other axis is too long");
+    }
+
+    #[test]
+    fn blocks_are_legal_up_to_their_limits_and_not_beyond() {
+        let cube =
+            |n| plan_of(|module, size| module.kernels[0].block = [size, Expr::int(8), Expr::int(8)], n);
+        assert_eq!(cube(16).unwrap().launches[0].block, [16, 8, 8]);
+        assert_eq!(message(cube(17)), "a block of `k` has 1088 threads; the device takes 1024");
+        assert_eq!(message(cube(0)), "block x of `k` is 0; the device takes 1 to 1024");
+        let deep = |n| plan_of(|module, size| module.kernels[0].block[2] = size, n);
+        assert!(deep(64).is_ok());
+        assert_eq!(message(deep(65)), "block z of `k` is 65; the device takes 1 to 64");
+    }
+
+    #[test]
+    fn shared_memory_is_legal_up_to_its_limit_and_not_beyond() {
+        let at = |n| plan_of(|module, size| module.kernels[0].dynamic_shared_bytes = size, n);
+        assert_eq!(at(227 << 10).unwrap().launches[0].shared_bytes, 227 << 10);
+        assert_eq!(
+            message(at((227 << 10) + 1)),
+            "a block of `k` asks for 232449 bytes of shared memory; the device has 232448"
+        );
+    }
+
+    fn temporary(bytes: Expr, zeroed: bool) -> Temporary {
+        Temporary {
+            buffer: Buffer::new("t", DType::U8, vec![bytes.clone()], MemScope::Global),
+            bytes,
+            zeroed,
+        }
+    }
+
+    #[test]
+    fn temporaries_share_one_aligned_workspace() {
+        let edit = |module: &mut Module, size: Expr| {
+            module.temporaries =
+                vec![temporary(size.clone(), false), temporary(Expr::int(4), true), temporary(size, false)];
+            module.kernels[0].args = (0..3).map(KernelArg::Temporary).collect();
+        };
+        let plan = plan_of(edit, 300).unwrap();
+        let offsets = [Arg::Workspace(0), Arg::Workspace(512), Arg::Workspace(768)];
+        assert_eq!(plan.launches[0].args, offsets);
+        assert_eq!((plan.workspace_bytes, plan.zeroed), (1280, vec![(512, 4)]));
+        assert_eq!(message(plan_of(edit, -1)), "temporary `t` of `k` has no size: -1");
+        assert!(message(plan_of(edit, i64::MAX)).contains("no size"));
+    }
+
+    #[test]
+    fn scalars_are_checked_against_their_types() {
+        let at = |dtype, n| {
+            let edit = |module: &mut Module, value: Expr| {
+                module.kernels[0].args = vec![KernelArg::Scalar { value, dtype }];
+            };
+            plan_of(edit, n)
+        };
+        assert_eq!(at(DType::I32, -2).unwrap().launches[0].args, [Arg::Scalar((-2i64).to_le_bytes())]);
+        assert!(at(DType::I32, i64::from(i32::MAX)).is_ok());
+        assert_eq!(
+            message(at(DType::I32, 1 << 31)),
+            "a scalar of `k` is 2147483648, which int32 does not hold"
+        );
+        assert!(at(DType::I64, i64::MAX).is_ok());
+        assert!(at(DType::U8, 256).is_err());
+        assert!(at(DType::F32, 1).is_err());
+    }
+
+    #[test]
+    fn indices_beyond_32_bits_take_the_wide_text_or_are_refused() {
+        let narrow =
+            |module: &mut Module, size: Expr| module.fits_i32 = vec![size * Expr::int_of(2, DType::I64)];
+        assert!(!plan_of(narrow, (1 << 30) - 1).unwrap().is_wide);
+        assert_eq!(
+            message(plan_of(narrow, 1 << 30)),
+            "an index of `k` reaches 2147483648, which 32 bits do not hold"
+        );
+        let both = |module: &mut Module, size: Expr| {
+            module.wide = Some(Box::new(module.clone()));
+            narrow(module, size);
+        };
+        assert!(!plan_of(both, 5).unwrap().is_wide);
+        assert!(plan_of(both, 1 << 30).unwrap().is_wide);
+        assert!(plan_of(both, i64::MAX).unwrap().is_wide);
+    }
+
+    #[test]
+    fn what_a_module_does_not_have_and_what_nothing_binds_is_told() {
+        let args = |arg: KernelArg| plan_of(|module, _| module.kernels[0].args = vec![arg.clone()], 1);
+        assert!(args(KernelArg::Parameter(0)).is_ok());
+        assert_eq!(
+            message(args(KernelArg::Parameter(1))),
+            "`k` refers to parameter 1, which its module does not have"
+        );
+        assert!(message(args(KernelArg::Temporary(0))).contains("temporary 0"));
+        let unbound = Var::size("m", DType::I32);
+        let found = plan_of(|module, _| module.kernels[0].grid[0] = unbound.expr(), 1);
+        assert_eq!(message(found), "grid of `k` has no value: m");
+    }
+
+    #[test]
+    fn every_probe_has_a_plan_for_a_small_size() {
+        for (name, module) in probe::modules() {
+            let bindings: Bindings = module.kernels[0]
+                .args
+                .iter()
+                .filter_map(|arg| match arg {
+                    KernelArg::Scalar { value, .. } => value.as_var().map(|var| (var.id(), 5)),
+                    KernelArg::Parameter(_) | KernelArg::Temporary(_) => None,
+                })
+                .collect();
+            let planned = plan(name, &module, 3, &bindings, &limits()).unwrap();
+            assert_eq!(planned.launches.len(), 1, "{name}");
+        }
+    }
+}

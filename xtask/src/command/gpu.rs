@@ -1,0 +1,116 @@
+//! `xtask gpu [--bin-dir DIR] [--tools LIST]`: the tests on a GPU, plainly and under each tool of compute-sanitizer.
+//!
+//! Needs neither cargo nor the sources: `dist/xtask gpu --bin-dir dist/` runs `dist/device-tests`. Without a GPU, and
+//! without the sanitizer, each thing that does not run is named after the word SKIP.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use super::Command;
+use crate::step::Failure;
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "gpu",
+    about: "run the tests on a GPU, plainly and under compute-sanitizer: gpu [--bin-dir DIR] [--tools LIST]",
+    run: gpu,
+};
+
+/// Tools of compute-sanitizer.
+const TOOLS: [&str; 4] = ["memcheck", "racecheck", "synccheck", "initcheck"];
+
+/// The binary of the tests.
+const TESTS: &str = "device-tests";
+
+/// Exit code of the sanitizer where it has something to say.
+const ACCUSED: &str = "86";
+
+fn gpu(words: &[String]) -> Result<(), Failure> {
+    let legal = "--bin-dir DIR, --tools memcheck,racecheck,synccheck,initcheck or none";
+    let refused = |word: &str| Failure::Argument { argument: word.to_owned(), legal };
+    let mut folder = own_folder();
+    let mut tools: Vec<&str> = TOOLS.to_vec();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), words.next()) {
+            ("--bin-dir", Some(dir)) => folder = PathBuf::from(dir),
+            ("--tools", Some(list)) if list == "none" => tools.clear(),
+            ("--tools", Some(list)) => {
+                let known = |name: &str| TOOLS.into_iter().find(|tool| *tool == name);
+                let named = list.split(',').map(|name| known(name).ok_or_else(|| refused(name)));
+                tools = named.collect::<Result<_, _>>()?;
+            }
+            _ => return Err(refused(word)),
+        }
+    }
+    let tests = folder.join(TESTS);
+    println!("== {TESTS}");
+    let found = run(&tests, &[])?;
+    if !found {
+        tools.iter().for_each(|tool| println!("SKIP {tool}: no GPU"));
+        return Ok(());
+    }
+    let Some(sanitizer) = find_sanitizer() else {
+        let looked = "PATH, CUDA_HOME, CUDA_PATH and /usr/local/cuda";
+        tools.iter().for_each(|tool| println!("SKIP {tool}: compute-sanitizer is not in {looked}"));
+        return Ok(());
+    };
+    for tool in tools {
+        println!("== {tool}");
+        let tests = tests.display().to_string();
+        run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &tests, "--small"])?;
+    }
+    Ok(())
+}
+
+/// Runs the tests and shows what they print; whether a GPU was there, that is, whether any of them ran.
+fn run(program: &Path, words: &[&str]) -> Result<bool, Failure> {
+    let mut command = Process::new(program);
+    command.args(words).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let no_program = |source| Failure::NoProgram { program: program.display().to_string(), source };
+    let output = command.output().map_err(no_program)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    if !output.status.success() {
+        let line =
+            std::iter::once(program.display().to_string()).chain(words.iter().map(|w| (*w).to_owned()));
+        return Err(Failure::Program { line: line.collect::<Vec<_>>().join(" ") });
+    }
+    Ok(text.lines().any(|line| line.starts_with("ok ")))
+}
+
+/// The folder of this very program.
+fn own_folder() -> PathBuf {
+    let own = std::env::current_exe().ok();
+    own.as_deref().and_then(Path::parent).map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+fn find_sanitizer() -> Option<PathBuf> {
+    let name = "compute-sanitizer";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let toolkits = toolkits.chain([PathBuf::from("/usr/local/cuda")]);
+    let below = toolkits.flat_map(|folder| [folder.join("bin"), folder.join(name)]);
+    let mut files = std::env::split_paths(&path).chain(below).map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_not_known_are_refused() {
+        for words in [&["--what"][..], &["--bin-dir"], &["--tools", "memchk"]] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert!(matches!(gpu(&words), Err(Failure::Argument { .. })), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_the_tests_is_told() {
+        let words = ["--bin-dir", "/nonexistent"].map(str::to_owned);
+        let Err(Failure::NoProgram { program, .. }) = gpu(&words) else { panic!("it ran") };
+        assert_eq!(program, "/nonexistent/device-tests");
+    }
+}
