@@ -1,0 +1,62 @@
+//! The run time itself: kernels written by hand, compiled, launched and captured.
+
+use std::time::Instant;
+
+use coulis_runtime::cuda::{CudaCompiler, probe};
+use coulis_runtime::{CudaOptions, Origin};
+
+use crate::{DeviceTest, Machine};
+
+/// Every test of this file.
+pub const TESTS: &[&DeviceTest] = &[
+    &DeviceTest { name: "probes_of_the_run_time_give_the_right_results", run: probes },
+    &DeviceTest { name: "a_cold_compile_takes_at_most_0_3_seconds", run: cold_compile },
+    &DeviceTest { name: "a_cubin_from_the_disk_is_ready_in_5_milliseconds", run: warm_compile },
+];
+
+fn probes(machine: &Machine) -> Result<(), String> {
+    for probe in probe::PROBES {
+        (probe.run)(&machine.cuda).map_err(|error| format!("{}: {error}", probe.name))?;
+    }
+    Ok(())
+}
+
+/// The first compilation of a process reads the library, which is not the kernel's; the second one counts.
+fn cold_compile(machine: &Machine) -> Result<(), String> {
+    let (compiler, _) = CudaCompiler::open(&CudaOptions::default().search(), None);
+    let arch = &machine.cuda.facts().arch;
+    let (name, module) = probe::modules().swap_remove(1);
+    let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    for round in 0..2 {
+        let text = format!("{}// {round} {}\n", module.text, stamp.as_nanos());
+        let start = Instant::now();
+        let (_, origin) = compiler.cubin(name, &text, arch).map_err(|error| error.to_string())?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("  compiled in {seconds:.3} s");
+        if origin != Origin::Compiled {
+            return Err("a new text was found on the disk".to_owned());
+        }
+        if round == 1 && seconds > 0.3 && machine.effort == crate::Effort::Full {
+            return Err(format!("took {seconds:.3} s"));
+        }
+    }
+    Ok(())
+}
+
+fn warm_compile(machine: &Machine) -> Result<(), String> {
+    let (compiler, _) = CudaCompiler::open(&CudaOptions::default().search(), None);
+    let arch = &machine.cuda.facts().arch;
+    let (name, module) = probe::modules().swap_remove(1);
+    compiler.cubin(name, &module.text, arch).map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    let (_, origin) = compiler.cubin(name, &module.text, arch).map_err(|error| error.to_string())?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("  found in {:.2} ms", seconds * 1e3);
+    if origin != Origin::Disk {
+        return Err("a compiled text was not found on the disk".to_owned());
+    }
+    if seconds > 5e-3 && machine.effort == crate::Effort::Full {
+        return Err(format!("took {:.2} ms", seconds * 1e3));
+    }
+    Ok(())
+}
