@@ -106,7 +106,6 @@ fn commands_that_are_not_built_yet_say_so() {
         (&["lower", "a.py", "--target", "hip"][..], "lower --target hip"),
         (&["lower", "a.py", "--emit", "ptx"], "lower --emit for GPUs"),
         (&["explain", "a.py"], "explain FILE.py"),
-        (&["run", "a.py", "--device", "sim"], "run --device sim"),
         (&["tune"], "tune"),
     ] {
         refused(words, &format!("error[cli/not-built]: `coulis {command}` is not built yet"));

@@ -76,7 +76,9 @@ pub(crate) fn compiler() -> Option<OsString> {
 /// The device of a request; opened once a process for each way to run and number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
     let kind = match request.device {
-        DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Cuda(_) => CpuKind::Auto,
+        DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Cuda(_) | DeviceChoice::Sim { .. } => {
+            CpuKind::Auto
+        }
         DeviceChoice::CpuCompiled => CpuKind::Compiled,
         DeviceChoice::CpuExecuted => CpuKind::Executed,
     };
@@ -87,6 +89,10 @@ pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
 pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
     if let DeviceChoice::Cuda(n) = choice {
         let message = format!("device `cuda:{n}` is not built yet; legal devices are auto and cpu");
+        return Err(Error::unsupported("device", message));
+    }
+    if let DeviceChoice::Sim { .. } = choice {
+        let message = "the simulator runs functions, not requests; legal devices are auto and cpu";
         return Err(Error::unsupported("device", message));
     }
     if threads == Some(0) {

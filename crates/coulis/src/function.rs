@@ -6,6 +6,7 @@
 
 mod arguments;
 mod memory;
+mod simulate;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use std::sync::Arc;
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, bind_args};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
-use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Var};
+use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
 use coulis_runtime::{CpuKind, Executable, Window};
 use coulis_schedule::{Schedule, build_nest};
+use coulis_sim::SimReport;
 use coulis_tensor::Tensor;
 
 use self::arguments::{argument_info, check_given, check_reach, check_sizes, known_sizes, size_vars};
@@ -84,10 +86,27 @@ pub struct Parameter {
 /// A kernel that is ready to be called.
 pub struct Function {
     checked: Checked,
-    executable: Arc<dyn Executable>,
+    runner: Runner,
     parameters: Vec<Parameter>,
     route: Route,
     notices: Vec<String>,
+}
+
+/// What runs a function.
+enum Runner {
+    /// A device.
+    Executable(Arc<dyn Executable>),
+    /// The simulator.
+    Simulator(coulis_sim::Options),
+}
+
+/// What a call gave: every buffer after it, and what the simulator says where that is the device.
+#[derive(Clone, Debug)]
+pub struct Called {
+    /// Every buffer parameter, in order.
+    pub buffers: Vec<NamedArray>,
+    /// Counters and accusations.
+    pub report: Option<SimReport>,
 }
 
 /// The function of a schedule on the CPU; `args` are its parameters in order.
@@ -109,42 +128,34 @@ pub fn build_with(
 }
 
 impl Function {
-    /// The function of a kernel in Nest or Flat form.
+    /// The function of a kernel.
     pub fn of_kernel(kernel: Kernel, options: &CompileOptions) -> Result<Function, Error> {
         match kernel.form {
-            Form::Nest => {
+            Form::Nest | Form::Tiled => {
                 let nest = verify_given(kernel)?.kernel().clone();
                 Function::of_nest(nest, options)
             }
             Form::Flat => {
-                let unproven = first_unproven(&kernel);
-                let (device, notices) = device_for(unproven, options)?;
+                let place = Place::of(&kernel, options)?;
                 let checked = verify_given(kernel)?;
-                Function::new(Lowered { checked, route: vec![VERIFY.to_owned()] }, &device, notices)
-            }
-            Form::Tiled => {
-                let message = format!(
-                    "kernel `{}` is a tile program, which is not compiled yet; legal forms are Nest and Flat",
-                    kernel.name
-                );
-                Err(Error::unsupported("function/form", message))
+                Function::new(Lowered { checked, route: vec![VERIFY.to_owned()] }, place)
             }
         }
     }
 
     fn of_nest(nest: Kernel, options: &CompileOptions) -> Result<Function, Error> {
-        let (device, notices) = device_for(first_unproven(&nest), options)?;
-        let lowering = Options { target: device.target(), simple_mode: false };
+        let place = Place::of(&nest, options)?;
+        let lowering = Options { target: place.target(), simple_mode: false };
         let lowered = lower_kernel(nest.clone(), &lowering, &mut |_, _| {}).map_err(|error| {
             // A fault that was there before lowering is the program's.
             verify_given(nest).err().unwrap_or(error)
         })?;
-        Function::new(lowered, &device, notices)
+        Function::new(lowered, place)
     }
 
-    fn new(lowered: Lowered, device: &Opened, mut notices: Vec<String>) -> Result<Function, Error> {
+    fn new(lowered: Lowered, place: Place) -> Result<Function, Error> {
         let Lowered { checked, mut route } = lowered;
-        if has_launches(checked.kernel()) && !device.target().has_threads() {
+        if has_launches(checked.kernel()) && !place.target().has_threads() {
             let message = format!(
                 "kernel `{}` is written for blocks of threads, and the CPU runs loops; legal devices are sim and cuda",
                 checked.kernel().name
@@ -163,11 +174,20 @@ impl Function {
             );
             return Err(Error::unsupported("function/scalar", message));
         }
-        let executable = device.compile(&checked)?;
-        notices.extend(device.late_notices());
-        route.push(format!("runtime/{}", executable.info().device));
         let parameters = parameters(checked.kernel());
-        Ok(Function { checked, executable, parameters, route, notices })
+        let (runner, notices) = match place {
+            Place::Device(device, mut notices) => {
+                let executable = device.compile(&checked)?;
+                notices.extend(device.late_notices());
+                route.push(format!("runtime/{}", executable.info().device));
+                (Runner::Executable(executable), notices)
+            }
+            Place::Simulator(_, options) => {
+                route.push("sim".to_owned());
+                (Runner::Simulator(options), Vec::new())
+            }
+        };
+        Ok(Function { checked, runner, parameters, route, notices })
     }
 
     /// Parameters in order.
@@ -182,12 +202,18 @@ impl Function {
 
     /// The source that was compiled, where the device compiles source.
     pub fn source(&self) -> Option<&str> {
-        self.executable.source()
+        match &self.runner {
+            Runner::Executable(executable) => executable.source(),
+            Runner::Simulator(_) => None,
+        }
     }
 
     /// Name of the device.
     pub fn device(&self) -> &'static str {
-        self.executable.info().device
+        match &self.runner {
+            Runner::Executable(executable) => executable.info().device,
+            Runner::Simulator(_) => "sim",
+        }
     }
 
     /// What the kernel went through on its way here.
@@ -217,13 +243,18 @@ impl Function {
         }
         let mut inputs = inputs.iter().cloned();
         let given = self.parameters.iter().map(|p| if p.is_written { None } else { inputs.next() }).collect();
-        let all = self.execute(given, &BTreeMap::new(), None)?;
+        let (all, report) = self.execute(given, &BTreeMap::new(), None)?;
+        // Values of a kernel that is accused are not to be trusted.
+        if let Some(report) = report.filter(|report| !report.is_clean()) {
+            return Err(simulate::accused(&report));
+        }
         Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
     }
 
     /// Calls the function with arguments by name, and gives every buffer as it is after the call. An array that is
     /// given for an output is what the output starts from; it is not changed itself.
-    pub fn call_named(&self, arguments: &Arguments) -> Result<Vec<NamedArray>, Error> {
+    /// A kernel that the simulator accuses is no error here: its report says so.
+    pub fn call_named(&self, arguments: &Arguments) -> Result<Called, Error> {
         let mut sizes = BTreeMap::new();
         let mut given: Vec<Option<Value>> = vec![None; self.parameters.len()];
         let is_size = |name: &str| size_vars(self.kernel()).iter().any(|v| v.name() == name);
@@ -245,17 +276,17 @@ impl Function {
                 }
             }
         }
-        let all = self.execute(given, &sizes, arguments.random)?;
-        Ok(all.into_iter().map(|(_, array)| array).collect())
+        let (all, report) = self.execute(given, &sizes, arguments.random)?;
+        Ok(Called { buffers: all.into_iter().map(|(_, array)| array).collect(), report })
     }
 
-    /// One call: every buffer after it, with whether it was written.
+    /// One call: every buffer after it, with whether it was written, and the simulator's report.
     fn execute(
         &self,
         given: Vec<Option<Value>>,
         sizes: &BTreeMap<String, i64>,
         random: Option<u64>,
-    ) -> Result<Vec<(bool, NamedArray)>, Error> {
+    ) -> Result<(Vec<(bool, NamedArray)>, Option<SimReport>), Error> {
         let kernel = self.kernel();
         check_given(&self.parameters, &given)?;
         let known = known_sizes(kernel, &self.parameters, &given, sizes);
@@ -273,19 +304,61 @@ impl Function {
                 memory.push(Memory::of(facts, info, given, seed)?);
             }
         }
-        let mut windows = Vec::with_capacity(memory.len());
-        for piece in &mut memory {
-            windows.push(match &mut piece.contents {
-                Contents::Shared(array) => {
-                    let (bytes, offset) = array.storage();
-                    Window::read(bytes, offset, &piece.info)?
+        let report = match &self.runner {
+            Runner::Executable(executable) => {
+                let mut windows = Vec::with_capacity(memory.len());
+                for piece in &mut memory {
+                    windows.push(match &mut piece.contents {
+                        Contents::Shared(array) => {
+                            let (bytes, offset) = array.storage();
+                            Window::read(bytes, offset, &piece.info)?
+                        }
+                        Contents::Owned { bytes, .. } => Window::write(bytes.as_mut_slice(), &piece.info)?,
+                    });
                 }
-                Contents::Owned(bytes) => Window::write(bytes.as_mut_slice(), &piece.info)?,
-            });
+                coulis_runtime::call(&**executable, &bindings, &mut windows)?;
+                None
+            }
+            Runner::Simulator(options) => {
+                Some(simulate::simulate(&self.checked, &infos, &mut memory, options)?)
+            }
+        };
+        let arrays = memory.into_iter().map(Memory::into_array).collect::<Result<_, Error>>()?;
+        Ok((arrays, report))
+    }
+}
+
+/// Where a function runs.
+enum Place {
+    /// On a device, with what is to be said of it.
+    Device(Arc<Opened>, Vec<String>),
+    /// In the simulator.
+    Simulator(Target, coulis_sim::Options),
+}
+
+impl Place {
+    /// The place for a kernel.
+    fn of(kernel: &Kernel, options: &CompileOptions) -> Result<Place, Error> {
+        if let DeviceChoice::Sim { warp, orders } = options.device {
+            if !matches!(warp, 32 | 64) || orders == 0 {
+                let message = format!(
+                    "the simulator has warps of 32 or 64 lanes and tries at least 1 order, got {warp} and {orders}"
+                );
+                return Err(Error::user("sim/options", message));
+            }
+            let simulator = coulis_sim::Options { warp, warp_orders: orders, ..Default::default() };
+            return Ok(Place::Simulator(Target::simulated(warp), simulator));
         }
-        coulis_runtime::call(&*self.executable, &bindings, &mut windows)?;
-        drop(windows);
-        memory.into_iter().map(Memory::into_array).collect()
+        let (device, notices) = device_for(first_unproven(kernel), options)?;
+        Ok(Place::Device(device, notices))
+    }
+
+    /// Facts that the kernel is lowered with.
+    fn target(&self) -> &Target {
+        match self {
+            Place::Device(device, _) => device.target(),
+            Place::Simulator(target, _) => target,
+        }
     }
 }
 

@@ -28,8 +28,9 @@ pub use coulis_io::{
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_reducers::CATALOGUE;
+pub use coulis_sim::{Accusation, Charge, Counters, SimReport};
 pub use error::{Error, Owner};
-pub use function::{Arguments, CompileOptions, Function, Parameter, Value};
+pub use function::{Arguments, Called, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};

@@ -19,6 +19,13 @@ pub enum DeviceChoice {
     CpuExecuted,
     /// A CUDA device by number.
     Cuda(usize),
+    /// The simulator of machines with threads.
+    Sim {
+        /// Lanes of a warp: 32 or 64.
+        warp: u32,
+        /// Orders of blocks, warps and branches that are tried; at least 1.
+        orders: u32,
+    },
 }
 
 /// A reduction of one array (or of two of one shape, for `dot` and `wmean`).

@@ -129,9 +129,9 @@ def add(A_ptr: T.handle, B_ptr: T.handle):
     let values_of = [("A".to_owned(), Value::from(&counting(&[3]))), ("B".to_owned(), Value::from(&start))];
     let arguments = Arguments { values: values_of.into(), random: None };
     let found = function.call_named(&arguments).unwrap();
-    let names: Vec<&str> = found.iter().map(|a| a.name.as_str()).collect();
+    let names: Vec<&str> = found.buffers.iter().map(|a| a.name.as_str()).collect();
     assert_eq!(names, ["A", "B"]);
-    assert_eq!(values(&found[1].array), [10.0, 21.0, 32.0]);
+    assert_eq!(values(&found.buffers[1].array), [10.0, 21.0, 32.0]);
     assert_eq!(values(&start), [10.0, 20.0, 30.0]);
     // Another length of the same size is refused.
     let wrong = [("A".to_owned(), Value::from(&counting(&[2]))), ("B".to_owned(), Value::from(&start))];
@@ -145,9 +145,9 @@ fn random_inputs_take_their_shape_from_sizes_and_repeat() {
     let sizes = [("n".to_owned(), Value::Int(3)), ("m".to_owned(), Value::Int(5))];
     let arguments = Arguments { values: sizes.into(), random: Some(7) };
     let (first, again) = (function.call_named(&arguments).unwrap(), function.call_named(&arguments).unwrap());
-    assert_eq!(values(&first[0].array), values(&again[0].array));
-    let rows: Vec<f64> = values(&first[0].array).chunks(5).map(|row| row.iter().sum()).collect();
-    let close = rows.iter().zip(values(&first[1].array)).all(|(a, b)| (a - b).abs() < 1e-5);
+    assert_eq!(values(&first.buffers[0].array), values(&again.buffers[0].array));
+    let rows: Vec<f64> = values(&first.buffers[0].array).chunks(5).map(|row| row.iter().sum()).collect();
+    let close = rows.iter().zip(values(&first.buffers[1].array)).all(|(a, b)| (a - b).abs() < 1e-5);
     assert!(close && rows.iter().any(|v| v.abs() > 1e-3), "{rows:?}");
     let error = function.call_named(&Arguments { random: None, ..arguments.clone() }).unwrap_err();
     assert_eq!(error.to_string(), "error[call/missing]: parameter `A` is read and has no value");

@@ -1,22 +1,25 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
 //! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be given for a
-//! scalar parameter and for a size that occurs in a shape. Devices other than the CPU are not built yet.
+//! scalar parameter and for a size that occurs in a shape. The simulator accuses a kernel on standard error, and the exit code is 1.
 
 use std::path::{Path, PathBuf};
 
 use coulis::text::{compile_one, read as read_text};
 use coulis::{
-    Arguments, Array, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value, WriteError, read,
-    write_npz,
+    Arguments, Array, Called, CompileOptions, DeviceChoice, Error, NamedArray, ReadOptions, Value,
+    WriteError, read, write_npz,
 };
 
-use crate::failure::{Failure, not_built};
+use crate::failure::Failure;
 use crate::numbers::short;
 use crate::output::{answer, note};
 
 /// Elements of an output that are shown.
 const MAX_SHOWN: usize = 8;
+
+/// Orders of warps that the simulator tries where nobody says.
+const DEFAULT_ORDERS: u32 = 2;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,19 +69,23 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    match args.device {
-        Device::Cpu => {}
-        Device::Sim => return Err(not_built("run --device sim")),
-        Device::Cuda => return Err(not_built("run --device cuda")),
-    }
-    if args.warp_orders.is_some() || args.warp_width.is_some() || args.report {
+    let simulated = args.device == Device::Sim;
+    if !simulated && (args.warp_orders.is_some() || args.warp_width.is_some() || args.report) {
         let message = "--warp-orders, --warp-width and --report belong to --device sim";
         return Err(Error::user("cli/device", message).into());
     }
+    let device = match args.device {
+        Device::Cpu => DeviceChoice::Cpu,
+        Device::Cuda => DeviceChoice::Cuda(0),
+        Device::Sim => DeviceChoice::Sim {
+            warp: if args.warp_width.as_deref() == Some("64") { 64 } else { 32 },
+            orders: args.warp_orders.unwrap_or(DEFAULT_ORDERS),
+        },
+    };
     if let Some(path) = args.out.as_ref().filter(|path| path.extension().is_none_or(|e| e != "npz")) {
         return Err(WriteError::UnknownExtension { path: path.clone() }.into());
     }
-    let options = CompileOptions { device: DeviceChoice::Cpu, threads: None };
+    let options = CompileOptions { device, threads: None };
     let function = compile_one(&read_text(&args.file)?, &options)?;
     let mut arguments = Arguments { random: args.random, ..Arguments::default() };
     for text in &args.args {
@@ -88,7 +95,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     function.notices().iter().for_each(|notice| note(notice));
-    let buffers = function.call_named(&arguments)?;
+    let Called { buffers, report } = function.call_named(&arguments)?;
+    if let Some(report) = report.as_ref().filter(|report| !report.is_clean()) {
+        return Err(Failure::Accused(format!("{}{report}", report.listing)));
+    }
+    if let Some(report) = report.filter(|_| args.report) {
+        report.to_string().lines().for_each(note);
+    }
     match &args.out {
         Some(path) => write_buffers(path, buffers),
         None => {

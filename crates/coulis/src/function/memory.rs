@@ -21,7 +21,12 @@ pub(super) enum Contents {
     /// The caller's, which is only read.
     Shared(Array),
     /// The call's.
-    Owned(AlignedBytes),
+    Owned {
+        /// The elements, and what may lie between them.
+        bytes: AlignedBytes,
+        /// Whether they are the caller's or random values, and not what memory happens to hold.
+        is_given: bool,
+    },
 }
 
 impl Memory {
@@ -37,7 +42,8 @@ impl Memory {
             Some(Value::Array(array)) if !facts.is_written => Contents::Shared(array),
             Some(Value::Array(array)) if is_compact || array.is_empty() => {
                 let rows = array.to_row_major()?;
-                Contents::Owned(AlignedBytes::copy_of(rows.as_bytes().unwrap_or_default())?)
+                let bytes = AlignedBytes::copy_of(rows.as_bytes().unwrap_or_default())?;
+                Contents::Owned { bytes, is_given: true }
             }
             Some(Value::Array(_)) => {
                 let message = format!(
@@ -51,7 +57,7 @@ impl Memory {
                 if let Some(seed) = seed {
                     fill(&mut bytes, info.dtype, seed);
                 }
-                Contents::Owned(bytes)
+                Contents::Owned { bytes, is_given: seed.is_some() }
             }
         };
         Ok(Memory { name: facts.name.clone(), is_written: facts.is_written, info: info.clone(), contents })
@@ -62,7 +68,7 @@ impl Memory {
         let Memory { name, is_written, info, contents } = self;
         let array = match contents {
             Contents::Shared(array) => array,
-            Contents::Owned(bytes) => {
+            Contents::Owned { bytes, .. } => {
                 let n = (bytes.as_slice().len() / info.dtype.bytes()) as i64;
                 let flat = Array::from_owned(info.dtype, &[n], bytes)?;
                 flat.view(&info.shape, &info.strides, 0)?

@@ -59,7 +59,7 @@ fn call(task: &Task, device: DeviceChoice) -> Result<Found, String> {
         arguments.values.insert(given.name.clone(), Value::Array(array(given, dtype)?));
     }
     let buffers = match function.call_named(&arguments) {
-        Ok(buffers) => buffers,
+        Ok(called) => called.buffers,
         Err(error) => return Ok(Found::error(&error)),
     };
     let is_written = |name: &str| function.parameters().iter().any(|p| p.name == name && p.is_written);

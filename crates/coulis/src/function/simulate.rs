@@ -1,0 +1,55 @@
+//! Calls of functions in the simulator.
+
+use coulis_ir::Checked;
+use coulis_ir::args::ArgInfo;
+use coulis_sim::{Options, SimArg, SimArray, SimReport};
+
+use super::memory::{Contents, Memory};
+use crate::error::Error;
+
+/// Runs a kernel on the memory of a call; outputs that nobody gave start unwritten.
+pub(super) fn simulate(
+    kernel: &Checked,
+    infos: &[ArgInfo],
+    memory: &mut [Memory],
+    options: &Options,
+) -> Result<SimReport, Error> {
+    let mut pieces = memory.iter_mut();
+    let mut args: Vec<SimArg<'_>> = Vec::with_capacity(infos.len());
+    for info in infos {
+        args.push(match info {
+            ArgInfo::Scalar(value) => SimArg::Scalar(*value),
+            ArgInfo::Array(info) => {
+                let Some(piece) = pieces.next() else {
+                    return Err(Error::bug("sim/memory", "an array without memory"));
+                };
+                let info = info.clone();
+                SimArg::Array(match &mut piece.contents {
+                    Contents::Shared(array) => {
+                        let (bytes, offset) = array.storage();
+                        SimArray { offset, ..SimArray::read(bytes, info) }
+                    }
+                    Contents::Owned { bytes, is_given: true } => SimArray::update(bytes.as_mut_slice(), info),
+                    Contents::Owned { bytes, is_given: false } => {
+                        SimArray::output(bytes.as_mut_slice(), info)
+                    }
+                })
+            }
+        });
+    }
+    coulis_sim::run(kernel, &mut args, options).map_err(|error| Error::user("sim", error))
+}
+
+/// The error of a kernel that is accused.
+pub(super) fn accused(report: &SimReport) -> Error {
+    let n = report.accusations.len();
+    let message = format!(
+        "the simulator accuses kernel `{}` of {n} fault{}",
+        report.kernel,
+        if n == 1 { "" } else { "s" }
+    );
+    let error = report.accusations.iter().fold(Error::user("sim/accused", message), |error, accusation| {
+        error.with_help(accusation.to_string())
+    });
+    error.with_help(report.listing.trim_end())
+}
