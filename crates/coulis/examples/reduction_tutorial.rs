@@ -2,22 +2,29 @@
 //!
 //! `cargo run --release -q --example reduction_tutorial -- --cpu` prints the listings 1, 2, 4, 5 and 7, each after a line
 //! `== listing N`, and after `== run` it runs each CPU schedule and compares with plain sums. Without `--cpu` the
-//! listings for GPUs have their places too, and say SKIP.
+//! listings 3 and 6, which are for GPUs, have their places too, and their schedules run in the simulator and on the
+//! first GPU; without one that is said with SKIP.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use coulis::te::{
-    CommReducer, Expr, Schedule, Split, Tensor, build, comm_reducer, compute, compute_tuple, listing,
-    placeholder, reduce_axis, sum, var,
+    CommReducer, Expr, Schedule, Split, Tensor, ThreadTag, build, build_with, comm_reducer, compute,
+    compute_tuple, device_source, listing, placeholder, reduce_axis, sum, thread_index, var,
 };
-use coulis::{Array, DType, Value};
+use coulis::{Array, CompileOptions, DType, DeviceChoice, Function, Owner, TargetChoice, Value};
 
 /// Rounding to the nearest float32 changes a number by at most this part of it.
 const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 
 /// The shapes that every schedule runs on: that of the seed, and one that no split divides.
 const SHAPES: [(i64, i64); 2] = [(128, 128), (100, 77)];
+
+/// Shapes for the simulator: whole and ragged blocks, one element, a row longer than a block.
+const SMALL_SHAPES: [(i64, i64); 4] = [(128, 128), (100, 100), (1, 1), (70, 37)];
+
+/// Shapes for a GPU.
+const GPU_SHAPES: [(i64, i64); 5] = [(128, 128), (100, 100), (1, 1), (1000, 37), (4096, 4096)];
 
 fn main() -> ExitCode {
     let cpu_only = std::env::args().skip(1).any(|word| word == "--cpu");
@@ -53,8 +60,13 @@ pub fn tutorial(out: &mut dyn Write, cpu_only: bool) -> Result<bool, Box<dyn std
     write!(out, "== listing 2\n{header}{}", listing(&s, &args, "main")?)?;
     runs.push(("row sum, both axes split", s));
 
+    let mut bound = Schedule::new(std::slice::from_ref(&b), &args)?;
+    bound.split(&b, &b.op().reduce_axes()[0], Split::Factor(16))?;
+    let (block, thread) = bound.split(&b, &b.op().axes()[0], Split::Factor(32))?;
+    bound.bind(&b, &block, ThreadTag::BlockX)?;
+    bound.bind(&b, &thread, ThreadTag::ThreadX)?;
     if !cpu_only {
-        writeln!(out, "== listing 3\nSKIP: axes cannot be bound to GPU threads yet")?;
+        write!(out, "== listing 3\n{header}{}", listing(&bound, &args, "main")?)?;
     }
 
     let mut s = Schedule::new(std::slice::from_ref(&b), &args)?;
@@ -64,8 +76,21 @@ pub fn tutorial(out: &mut dyn Write, cpu_only: bool) -> Result<bool, Box<dyn std
     writeln!(out, "== listing 5\n{}", s.stage(&b)?.body_text())?;
     runs.push(("row sum, factored", s));
 
+    // The parts of a row are folded by 16 threads, which then fold their sums together; one of them stores.
+    let mut across = Schedule::new(std::slice::from_ref(&b), &args)?;
+    let (_, inner) = across.split(&b, &b.op().reduce_axes()[0], Split::Factor(16))?;
+    let part = across.rfactor(&b, &inner)?;
+    let row = across.stage(&b)?.axes()[0].clone();
+    let (block, thread) = across.split(&b, &row, Split::Factor(32))?;
+    across.bind(&b, &block, ThreadTag::BlockX)?;
+    across.bind(&b, &thread, ThreadTag::ThreadY)?;
+    let shared = across.stage(&b)?.reduce_axes()[0].clone();
+    across.bind(&b, &shared, ThreadTag::ThreadX)?;
+    across.compute_at(part, &b, &shared)?;
+    across.set_store_predicate(&b, thread_index(ThreadTag::ThreadX).expr().equal(Expr::int(0)))?;
     if !cpu_only {
-        writeln!(out, "== listing 6\nSKIP: reductions across GPU threads are not built yet")?;
+        let source = device_source(&across, &args, "default_function", &TargetChoice::Cuda { arch: None })?;
+        write!(out, "== listing 6\n{source}")?;
     }
 
     // Describe a convolution by a reduction over two axes.
@@ -91,7 +116,30 @@ pub fn tutorial(out: &mut dyn Write, cpu_only: bool) -> Result<bool, Box<dyn std
     all_agree &= run_product(out)?;
     all_agree &= run_argmax(out)?;
     if !cpu_only {
-        writeln!(out, "SKIP: listing 6 on a GPU, which is not built yet")?;
+        for (name, schedule) in [("row sum, bound to threads", &bound), ("row sum across threads", &across)] {
+            all_agree &= run_on_threads(out, name, schedule, &args)?;
+        }
+    }
+    Ok(all_agree)
+}
+
+/// Runs a schedule on threads: in the simulator, and on a GPU where there is one.
+fn run_on_threads(
+    out: &mut dyn Write,
+    name: &str,
+    schedule: &Schedule,
+    args: &[Tensor],
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let on = |device| build_with(schedule, args, "row_sum", &CompileOptions { device, threads: None });
+    let simulated = on(DeviceChoice::Sim { warp: 32, orders: 2 })?;
+    let mut all_agree = check_row_sum(out, &format!("{name}, simulated"), &simulated, &SMALL_SHAPES)?;
+    match on(DeviceChoice::Cuda(0)) {
+        Ok(function) => all_agree &= check_row_sum(out, &format!("{name}, cuda"), &function, &GPU_SHAPES)?,
+        Err(error) if error.owner == Owner::Unsupported => {
+            writeln!(out, "SKIP: {name}, cuda")?;
+            eprintln!("{error}");
+        }
+        Err(error) => return Err(error.into()),
     }
     Ok(all_agree)
 }
@@ -102,9 +150,17 @@ fn run_row_sum(
     schedule: &Schedule,
     args: &[Tensor],
 ) -> Result<bool, Box<dyn std::error::Error>> {
-    let function = build(schedule, args, "row_sum")?;
+    check_row_sum(out, name, &build(schedule, args, "row_sum")?, &SHAPES)
+}
+
+fn check_row_sum(
+    out: &mut dyn Write,
+    name: &str,
+    function: &Function,
+    shapes: &[(i64, i64)],
+) -> Result<bool, Box<dyn std::error::Error>> {
     let mut all_agree = true;
-    for (n, m) in SHAPES {
+    for &(n, m) in shapes {
         let values = numbers(n * m, 0.0);
         let found = function.call(&[Value::Array(Array::from_slice(&[n, m], &values)?)])?;
         let rows = values.chunks(m as usize).map(|row| {

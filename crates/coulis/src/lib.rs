@@ -39,8 +39,8 @@ pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.
 pub mod te {
-    pub use coulis_ir::{Expr, Intrinsic, MemScope, Var};
-    pub use coulis_schedule::{Schedule, ScheduleError, Split, Step, Trace, build_nest};
+    pub use coulis_ir::{Expr, Intrinsic, MemScope, ThreadTag, Var};
+    pub use coulis_schedule::{Schedule, ScheduleError, Split, Step, Trace, build_nest, thread_index};
     pub use coulis_tensor::{
         Array as ReferenceArray, Body, CommReducer, EvaluateError, Indices, IntoBody, IterKind, IterVar, Op,
         OpKind, Program, Reduction, Tensor, TensorError, Term, all, any, comm_reducer, compute, compute_axes,
@@ -49,5 +49,5 @@ pub mod te {
     };
 
     pub use crate::function::{build, build_with};
-    pub use crate::text::listing;
+    pub use crate::text::{device_source, listing};
 }

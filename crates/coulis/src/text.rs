@@ -3,7 +3,7 @@
 //! Text is parsed and never executed. A kernel in Nest form goes through the passes; one in Flat form is verified as it
 //! stands.
 
-use coulis_codegen::{dialect_named, emit};
+use coulis_codegen::{Module, dialect_named, emit, emit_module};
 use coulis_ir::print::print_module;
 use coulis_ir::{Checked, Form, Kernel, Target};
 use coulis_lower::{Options, PASSES};
@@ -12,7 +12,7 @@ use coulis_tensor::Tensor;
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{lower_kernel, verify_given};
+use crate::pipeline::{compile_schedule, lower_kernel, verify_given};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -118,6 +118,32 @@ pub fn listing(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Strin
     let options = Options { target: &target, simple_mode: true };
     let lowered = lower_kernel(nest, &options, &mut |_, _| {})?;
     Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
+}
+
+/// The text of a GPU's kernels for a schedule: CUDA for NVIDIA targets.
+pub fn device_source(
+    schedule: &Schedule,
+    args: &[Tensor],
+    name: &str,
+    target: &TargetChoice,
+) -> Result<String, Error> {
+    let lowered = compile_schedule(schedule, args, name, &target.facts()?)?;
+    Ok(cuda_module(&lowered.checked)?.text)
+}
+
+/// The CUDA text of the kernels of a text.
+pub fn emit_cuda(text: &str, target: &TargetChoice) -> Result<String, Error> {
+    let target = target.facts()?;
+    let mut out = String::new();
+    for kernel in kernels(text)? {
+        out.push_str(&cuda_module(&flat(kernel, &target)?)?.text);
+    }
+    Ok(out)
+}
+
+fn cuda_module(kernel: &Checked) -> Result<Module, Error> {
+    let emitted = dialect_named("cuda").and_then(|dialect| emit_module(kernel, dialect));
+    emitted.map_err(|e| Error::unsupported("emit", e))
 }
 
 fn lower_nest(kernel: Kernel, after: Option<&str>, target: &Target) -> Result<Kernel, Error> {

@@ -7,7 +7,9 @@ mod reduction_tutorial;
 fn printed(cpu_only: bool) -> String {
     let mut out = Vec::new();
     assert!(reduction_tutorial::tutorial(&mut out, cpu_only).expect("the tutorial runs"), "a run differs");
-    String::from_utf8(out).expect("text")
+    let text = String::from_utf8(out).expect("text");
+    // Whether there is a GPU is not for a golden file to know.
+    text.lines().filter(|line| !line.contains(", cuda")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use coulis::text::{emit_c, lower, passes, read};
+use coulis::text::{emit_c, emit_cuda, lower, passes, read};
 use coulis::{Error, TargetChoice};
 
 use crate::failure::{Failure, not_built};
@@ -87,8 +87,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match args.emit {
         None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), &target)?),
         Some(Emit::C) => answer(&emit_c(&read(file)?)?),
-        Some(Emit::Cuda | Emit::Hip | Emit::Ptx | Emit::Cubin | Emit::Sass) => {
-            Err(not_built("lower --emit for GPUs"))
+        Some(Emit::Cuda) => {
+            let target = if target == TargetChoice::Cpu { TargetChoice::Cuda { arch: None } } else { target };
+            answer(&emit_cuda(&read(file)?, &target)?)
         }
+        Some(Emit::Hip | Emit::Ptx | Emit::Cubin | Emit::Sass) => Err(not_built("lower --emit for GPUs")),
     }
 }
