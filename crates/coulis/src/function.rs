@@ -92,6 +92,9 @@ pub struct Function {
     notices: Vec<String>,
 }
 
+/// A buffer after a call, behind whether the kernel stores to it.
+type Written = (bool, NamedArray);
+
 /// What runs a function.
 enum Runner {
     /// A device.
@@ -286,7 +289,7 @@ impl Function {
         given: Vec<Option<Value>>,
         sizes: &BTreeMap<String, i64>,
         random: Option<u64>,
-    ) -> Result<(Vec<(bool, NamedArray)>, Option<SimReport>), Error> {
+    ) -> Result<(Vec<Written>, Option<SimReport>), Error> {
         let kernel = self.kernel();
         check_given(&self.parameters, &given)?;
         let known = known_sizes(kernel, &self.parameters, &given, sizes);
