@@ -41,6 +41,12 @@ pub fn kernel(schedule: &Schedule) -> Kernel {
     assert_eq!(again.trace().to_string(), schedule.trace().to_string());
     let again = build_nest(&again, program.args(), "main").expect("the replayed nest is built");
     assert!(again == kernel, "a replay gives another kernel:\n{}", schedule.trace());
+    if simulated::has_launches(&kernel) {
+        let text = text(&kernel);
+        let read = coulis_script::parse_module(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(coulis_ir::print::print_kernel(&read[0]), text, "what is read prints otherwise");
+        assert!(read[0] == kernel, "another kernel is read than was printed:\n{text}");
+    }
     kernel
 }
 
