@@ -61,15 +61,6 @@ pub fn check(schedule: &Schedule, sizes: &[Sizes]) {
     }
 }
 
-/// As [`check`], with the kernel run as the schedule makes it and not lowered.
-#[track_caller]
-pub fn check_nest(schedule: &Schedule, sizes: &[Sizes]) {
-    let kernel = kernel(schedule);
-    for sizes in sizes {
-        check_one(schedule.program(), &kernel, sizes, &[]);
-    }
-}
-
 #[track_caller]
 fn check_one(program: &Program, kernel: &Kernel, sizes: Sizes, lowered: &[Lowered]) {
     let mut bindings = Bindings::new();
