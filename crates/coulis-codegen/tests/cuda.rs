@@ -8,7 +8,7 @@ mod device_kernels;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coulis_codegen::{EmitError, KernelArg, Module, dialect_named, emit_module};
+use coulis_codegen::{EmitError, KernelArg, Module, Options, dialect_named, emit, emit_module};
 use coulis_ir::verify::verify;
 use coulis_script::parse_module;
 
@@ -95,4 +95,64 @@ fn everything_that_the_dialect_spells_is_emitted() {
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[track_caller]
+fn check_refused(text: &str, want: &str) {
+    let error = emitted(text).map(|module| module.text).unwrap_err();
+    assert_eq!(error.to_string(), want);
+}
+
+#[test]
+fn what_the_machine_has_not_is_refused_by_name() {
+    let around = |body: &str| {
+        format!(
+            "@T.prim_func\ndef f(A: T.Buffer((64,), \"uint64\"), H: T.Buffer((64,), \"float16\"), n: T.int32):\n    \
+             tx = T.launch_thread(\"threadIdx.x\", 64)\n{body}"
+        )
+    };
+    let wide_mask = "    A[tx] = T.tvm_warp_shuffle(T.uint64(18446744073709551615), A[tx], 0, 64, 64)\n";
+    check_refused(&around(wide_mask), "dialect `cuda` has no `T.tvm_warp_shuffle` with a mask of uint64");
+    let half = "    T.cuda.atomic_add(H[tx], T.float16(1))\n";
+    check_refused(&around(half), "dialect `cuda` has no `T.cuda.atomic_add` of `float16`");
+    let sized = "    x = T.allocate([n], \"uint64\", \"local\")\n    x[0] = A[tx]\n    A[tx] = x[0]\n";
+    check_refused(&around(sized), "dialect `cuda` has no array `x` of a size that is not constant");
+    let global = "    x = T.allocate([4], \"uint64\", \"global\")\n    x[0] = A[tx]\n    A[tx] = x[0]\n";
+    check_refused(&around(global), "dialect `cuda` has no `global` memory inside a launch (buffer `x`)");
+}
+
+#[test]
+fn a_kernel_without_launches_is_refused_and_each_dialect_keeps_to_its_machine() {
+    let text = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(1)\n";
+    check_refused(
+        text,
+        "a store of `f` stands outside every launch; bind an axis of each stage to a block or thread index",
+    );
+    let kernel = verify(parse_module(text).unwrap().remove(0)).unwrap();
+    let refused = emit(&kernel, dialect_named("cuda").unwrap(), Options { vector_bytes: 16 }).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "dialect `cuda` has no functions for a CPU; it gives modules of launches"
+    );
+    let launches = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    \
+                    tx = T.launch_thread(\"threadIdx.x\", 4)\n    A[tx] = T.float32(1)\n";
+    let kernel = verify(parse_module(launches).unwrap().remove(0)).unwrap();
+    let refused = emit_module(&kernel, dialect_named("c").unwrap()).unwrap_err();
+    assert_eq!(refused.to_string(), "dialect `c` has no launches; it gives functions for a CPU");
+}
+
+#[test]
+fn temporaries_are_listed_with_their_sizes_and_whether_they_start_as_zeros() {
+    let source = fs::read_to_string(folder().join("last_block.py")).unwrap();
+    let module = emitted(&source).unwrap();
+    let listed: Vec<_> =
+        module.temporaries.iter().map(|t| (&*t.buffer.name, t.bytes.as_int(), t.zeroed)).collect();
+    assert_eq!(listed, [("partial", Some(64), false), ("tickets", Some(4), true)]);
+    assert!(module.text.contains("float* __restrict__ A") && module.text.contains("float* partial"));
+}
+
+#[test]
+fn words_ask_for_the_alignment_of_what_they_read() {
+    let source = fs::read_to_string(folder().join("half_vectors.py")).unwrap();
+    assert_eq!(emitted(&source).unwrap().alignments, [16, 16]);
 }
