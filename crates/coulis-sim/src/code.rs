@@ -221,6 +221,17 @@ pub(crate) struct Code<const W: usize> {
     pub(crate) block_registers: [Option<u32>; 3],
 }
 
+impl<const W: usize> Code<W> {
+    /// Whether it has no fences, and no barriers but those of the block and of a warp.
+    pub(crate) fn has_block_barriers_only(&self) -> bool {
+        self.instrs.iter().all(|instr| match instr {
+            Instr::Fence | Instr::Sync(SyncKind::Warpgroup(_) | SyncKind::Named { .. }) => false,
+            Instr::Sync(SyncKind::Cta | SyncKind::Warp) => true,
+            _ => true,
+        })
+    }
+}
+
 /// What memory is.
 #[derive(Clone, Debug)]
 pub(crate) enum RegionKind {

@@ -20,7 +20,9 @@ pub(crate) const MAX_SERIAL: u32 = (1 << 27) - 1;
 /// Barriers and fences of one warp that are told apart.
 pub(crate) const MAX_TIME: u32 = (1 << 24) - 1;
 /// The lane of an access that several lanes of a warp made.
-pub(crate) const MANY: u32 = 127;
+pub(crate) const MANY: u32 = 64;
+/// Lanes from here on say that several warps made the access: this one plus a warp, beside the warp of the stamp.
+const CROWD: u32 = 96;
 
 /// Who accessed a place, and when: serial number of the block, warp, lane, time of the warp, and whether atomically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,25 @@ impl Stamp {
 
     pub(crate) fn time(self) -> u32 {
         (self.0 >> 1) as u32 & MAX_TIME
+    }
+
+    /// Reads of a place by two warps or more; `time` counts barriers of the block.
+    fn crowd(serial: u32, warps: (u32, u32), time: u32) -> Stamp {
+        Stamp::new(serial, warps.0, CROWD + warps.1, time)
+    }
+
+    /// Whether several warps made the access.
+    pub(crate) fn is_crowd(self) -> bool {
+        self.lane() >= CROWD
+    }
+
+    /// Of an access that several warps made, that of one of them that is not `warp`; any other as it is.
+    pub(crate) fn by_other_than(self, warp: u32) -> Stamp {
+        if !self.is_crowd() {
+            return self;
+        }
+        let other = if self.warp() == warp { self.lane() - CROWD } else { self.warp() };
+        Stamp::new(self.serial(), other, MANY, self.time())
     }
 
     pub(crate) fn is_atomic(self) -> bool {
@@ -117,6 +138,10 @@ struct Log {
 pub(crate) struct Order {
     serial: u32,
     launch_base: u32,
+    /// Whether barriers of the whole block and of warps are all that orders accesses in this launch.
+    has_block_barriers_only: bool,
+    /// Barriers of the block so far.
+    epoch: u32,
     now: Vec<u32>,
     synced: Vec<u32>,
     /// For each warp, the time up to which it knows each warp.
@@ -134,8 +159,9 @@ pub(crate) struct Order {
 
 impl Order {
     /// Begins a launch whose blocks have serial numbers from `base`; everything before it is known.
-    pub(crate) fn begin_launch(&mut self, base: u32) {
+    pub(crate) fn begin_launch(&mut self, base: u32, has_block_barriers_only: bool) {
         self.launch_base = base;
+        self.has_block_barriers_only = has_block_barriers_only;
         self.logs.clear();
         self.log_of.clear();
     }
@@ -143,6 +169,7 @@ impl Order {
     /// Begins a block.
     pub(crate) fn begin_block(&mut self, serial: u32, n_warps: usize) {
         self.serial = serial;
+        self.epoch = 1;
         self.now.clear();
         self.now.resize(n_warps, 1);
         self.synced.clear();
@@ -166,6 +193,19 @@ impl Order {
         Stamp::new(self.serial, warp, lane, self.now[warp as usize])
     }
 
+    /// Two reads of different warps, not ordered, as one, where barriers of the block are all that can order them
+    /// before anything else.
+    pub(crate) fn crowd(&self, old: Stamp, new: Stamp) -> Option<Stamp> {
+        let is_one = self.has_block_barriers_only && old.serial() == new.serial();
+        is_one.then(|| Stamp::crowd(self.serial, (old.warp(), new.warp()), self.epoch))
+    }
+
+    /// Whether that is an access of several warps since the block's last barrier.
+    #[inline]
+    pub(crate) fn is_crowd_of_now(&self, stamp: Stamp) -> bool {
+        stamp.is_crowd() && stamp.serial() == self.serial && stamp.time() == self.epoch
+    }
+
     /// Whether a warp's count is at its end.
     pub(crate) fn is_full(&self, warp: u32) -> bool {
         self.now[warp as usize] >= MAX_TIME
@@ -174,6 +214,7 @@ impl Order {
     /// All lanes of these warps met a barrier.
     pub(crate) fn barrier(&mut self, warps: &[u32]) {
         let n = self.now.len();
+        self.epoch += 1;
         for warp in warps {
             self.warp_barrier(*warp);
         }
@@ -282,7 +323,9 @@ impl Order {
         let w = warp as usize;
         if serial == self.serial {
             let other = before.warp();
-            let plain = if other == warp {
+            let plain = if before.is_crowd() {
+                before.time() < self.epoch
+            } else if other == warp {
                 before.lane() == lane || before.time() < self.synced[w]
             } else {
                 before.time() < self.seen[w * self.now.len() + other as usize]
@@ -372,7 +415,7 @@ mod tests {
 
     fn two_warps() -> Order {
         let mut order = Order::default();
-        order.begin_launch(FIRST_SERIAL);
+        order.begin_launch(FIRST_SERIAL, false);
         order.begin_block(FIRST_SERIAL, 2);
         order
     }

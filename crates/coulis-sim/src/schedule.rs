@@ -50,7 +50,7 @@ impl<'p, const W: usize> Machine<'p, W> {
             self.court.base = base;
             self.court.grid = launch.grid;
             self.court.block = launch.block;
-            self.order.begin_launch(base);
+            self.order.begin_launch(base, launch.code.has_block_barriers_only());
             self.counters.launches += 1;
             self.counters.blocks += u64::from(n_blocks);
             self.counters.threads += u64::from(n_blocks) * u64::from(n_threads);

@@ -35,7 +35,7 @@ pub(crate) struct Shadow {
     /// Whether the memory is of one block, so that what other blocks did to it does not count.
     of_block: bool,
     writes: Vec<(u64, u32)>,
-    /// A stamp; or, where the lowest bit is set, a place in `crowds`.
+    /// A stamp, perhaps of several warps; or, where the lowest bit is set, a place in `crowds`.
     reads: Vec<(u64, u32)>,
     crowds: Vec<Vec<(Stamp, u32)>>,
     free: Vec<u32>,
@@ -100,6 +100,9 @@ impl Shadow {
     #[inline]
     fn note_read(&mut self, at: usize, me: Stamp, who: Who, order: &Order) {
         let (word, stmt) = self.reads[at];
+        if word == me.0 || order.is_crowd_of_now(Stamp(word)) {
+            return;
+        }
         if word & 1 == 1 {
             self.join_crowd((word >> 1) as usize, me, who, order);
             return;
@@ -110,18 +113,16 @@ impl Shadow {
             self.reads[at] = (me.0, who.stmt);
         } else if same_warp {
             self.reads[at] = (together(old, me).0, who.stmt);
+        } else if let Some(crowd) = order.crowd(old, me) {
+            self.reads[at] = (crowd.0, who.stmt);
         } else {
-            let crowd = vec![(old, stmt), (me, who.stmt)];
-            let place = match self.free.pop() {
-                Some(place) => {
-                    self.crowds[place as usize] = crowd;
-                    place
-                }
-                None => {
-                    self.crowds.push(crowd);
-                    self.crowds.len() as u32 - 1
-                }
-            };
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.crowds.push(Vec::new());
+                self.crowds.len() as u32 - 1
+            });
+            let crowd = &mut self.crowds[place as usize];
+            crowd.clear();
+            crowd.extend([(old, stmt), (me, who.stmt)]);
             self.reads[at] = (u64::from(place) << 1 | 1, 0);
         }
     }
@@ -176,7 +177,8 @@ impl Shadow {
         let readers = if word & 1 == 1 { &self.crowds[(word >> 1) as usize][..] } else { &single };
         for (read, stmt) in readers {
             if !self.is_past(*read, me, order) && !order.ordered(*read, who.warp, who.lane) {
-                return Finding::Race(Conflict { stamp: *read, stmt: *stmt, was_write: false });
+                let stamp = read.by_other_than(who.warp);
+                return Finding::Race(Conflict { stamp, stmt: *stmt, was_write: false });
             }
         }
         Finding::Fine
@@ -200,9 +202,31 @@ mod tests {
 
     fn start() -> (Shadow, Order) {
         let mut order = Order::default();
-        order.begin_launch(FIRST_SERIAL);
+        order.begin_launch(FIRST_SERIAL, false);
         order.begin_block(FIRST_SERIAL, 3);
         (Shadow::new(0, true, 1, false), order)
+    }
+
+    #[test]
+    fn readers_of_several_warps_are_one_crowd_until_the_next_barrier() {
+        let (mut shadow, mut order) = start();
+        order.begin_launch(FIRST_SERIAL, true);
+        shadow.write(0, who(0, 0), &order, false);
+        for writer in 0..3 {
+            order.barrier(&[0, 1, 2]);
+            for warp in 0..3 {
+                assert_eq!(shadow.read(0, who(warp, warp), &order), Finding::Fine);
+            }
+            let finding = shadow.write(0, who(writer, 0), &order, false);
+            let Finding::Race(conflict) = finding else { panic!("{finding:?}") };
+            assert_ne!(conflict.stamp.warp(), writer);
+        }
+        order.barrier(&[0, 1, 2]);
+        for warp in 0..3 {
+            assert_eq!(shadow.read(0, who(warp, 2), &order), Finding::Fine);
+        }
+        order.barrier(&[0, 1, 2]);
+        assert_eq!(shadow.write(0, who(1, 0), &order, false), Finding::Fine);
     }
 
     #[test]
