@@ -16,6 +16,7 @@ pub mod flatten_buffers;
 pub mod hoist_allocations;
 pub mod hoist_ifs;
 mod independent;
+pub mod inject_double_buffer;
 pub mod insert_prefetches;
 pub mod name_quotients;
 pub mod partition_loops;

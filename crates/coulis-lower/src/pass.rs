@@ -165,6 +165,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::dispatch_tiles::PASS,
     &crate::unify_launches::PASS,
     &crate::expand_vthreads::PASS,
+    &crate::inject_double_buffer::PASS,
     &crate::place_barriers::PASS,
     &crate::flatten_buffers::PASS,
     &crate::simplify::PASS,

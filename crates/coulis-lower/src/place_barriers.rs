@@ -122,7 +122,12 @@ impl Place {
             }
             Stmt::If { cond, then, otherwise } => {
                 let header = header_accesses(&cond);
-                let barrier = self.barrier_before(&header, pending, known);
+                // One barrier before the branch serves every way through it.
+                let mut first = header.clone();
+                for branch in [Some(&then), otherwise.as_ref()].into_iter().flatten() {
+                    leading(branch, &self.around, &mut first);
+                }
+                let barrier = self.barrier_before(&first, pending, known);
                 pending.extend(header);
                 let mut other = pending.clone();
                 let then = Box::new(self.stmt(*then, pending, known)?);

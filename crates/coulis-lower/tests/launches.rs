@@ -218,3 +218,22 @@ fn a_virtual_thread_is_a_loop_inside_the_launches() {
     assert_eq!(lines(&kernel), ["for v in range(2):", "B[v * 32 + tx] = A[v * 32 + tx]"]);
     assert!(host_program(&kernel).is_ok());
 }
+
+#[test]
+fn filling_that_depends_on_the_use_before_it_is_not_moved_ahead() {
+    let kernel = after(
+        "inject_double_buffer",
+        "tx = T.launch_thread(\"threadIdx.x\", 32)\nfor k in range(n):\n    with T.attr(None, \"double_buffer\", 1):\n        \
+         s = T.allocate([32], \"float32\", \"shared\")\n        s[tx] = B[tx]\n        B[tx] = s[31 - tx]",
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        lines(&kernel),
+        [
+            "for k in range(n):",
+            "s = T.allocate([32], \"float32\", \"shared\")",
+            "s[tx] = B[tx]",
+            "B[tx] = s[31 - tx]"
+        ]
+    );
+}
