@@ -95,6 +95,11 @@ impl<'a> Env<'a> {
     pub fn set(&mut self, var: &Var, value: Value) {
         self.vars.insert(var.clone(), value);
     }
+
+    /// Leaves a variable without a value.
+    pub fn unset(&mut self, var: &Var) {
+        self.vars.remove(var);
+    }
 }
 
 impl Value {

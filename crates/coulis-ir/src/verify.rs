@@ -86,9 +86,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether a kernel that is right asks for more than the machine has.
-    pub fn is_limit(&self) -> bool {
-        matches!(self.code, "V20" | "V24" | "V25" | "V26")
+    /// Whether a schedule brings it about that is right otherwise: it leaves work to no thread, or asks for more than the
+    /// machine has.
+    pub fn is_of_schedule(&self) -> bool {
+        matches!(self.code, "V20" | "V23" | "V24" | "V25" | "V26")
     }
 }
 

@@ -47,7 +47,7 @@ fn rows(s: &mut Schedule, t: &Tensor, axis: &IterVar) -> (IterVar, IterVar) {
 }
 
 #[test]
-fn te_c6_two_axes_on_one_index() {
+fn te_fault_c6_two_axes_on_one_index() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     s.bind(&b, &i, ThreadX).expect("bound");
     let want = "bind: `i` of `B` is bound to threadIdx.x already, and `k` on the same index would visit only a diagonal; fuse the two, or take another index";
@@ -272,7 +272,7 @@ fn a_grid_without_a_finish_and_a_finish_without_a_grid() {
 }
 
 #[test]
-fn te_c12_a_reducer_without_the_laws_stays_on_one_thread() {
+fn te_fault_c12_a_reducer_without_the_laws_stays_on_one_thread() {
     let n = var("n").expr();
     let a = placeholder(&[n.clone(), Expr::int(8)], DType::I32, "A").expect("a tensor");
     let k = reduce_axis(8, "k");

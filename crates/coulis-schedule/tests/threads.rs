@@ -84,7 +84,7 @@ fn a_serial_part_on_each_thread_with_the_last_rows_guarded() {
 }
 
 #[test]
-fn te_c4_both_halves_of_a_split_on_threads_are_guarded() {
+fn te_fault_c4_both_halves_of_a_split_on_threads_are_guarded() {
     for condition in [false, true] {
         let Rows { mut s, b, i, k } = rows_of(Expr::int(50), condition, Some(2));
         bind_both(&mut s, &b, &k, 16, ThreadY, ThreadX);
@@ -94,7 +94,7 @@ fn te_c4_both_halves_of_a_split_on_threads_are_guarded() {
 }
 
 #[test]
-fn te_c3_where_guards_the_operand_where_nothing_is_serial() {
+fn te_fault_c3_where_guards_the_operand_where_nothing_is_serial() {
     let Rows { mut s, b, i, k } = rows_of(Expr::int(11), true, None);
     s.bind(&b, &k, ThreadX).expect("bound");
     s.bind(&b, &i, BlockX).expect("bound");
@@ -105,7 +105,7 @@ fn te_c3_where_guards_the_operand_where_nothing_is_serial() {
 }
 
 #[test]
-fn te_c5_g9_one_thread_stores_under_the_row_guard() {
+fn te_fault_c5_and_te_fault_g9_one_thread_stores_under_the_row_guard() {
     let Rows { mut s, b, i, k } = rows();
     bind_both(&mut s, &b, &i, 4, BlockX, ThreadY);
     let (_, inner) = s.split(&b, &k, Split::Factor(8)).expect("splits");
@@ -161,7 +161,7 @@ fn argmax() -> (Schedule, Tensor, IterVar, IterVar) {
 }
 
 #[test]
-fn te_c1_a_tuple_by_threads_with_and_without_a_serial_part() {
+fn te_fault_c1_a_tuple_by_threads_with_and_without_a_serial_part() {
     for factor in [4, 8] {
         let (mut s, b, i, k) = argmax();
         s.bind(&b, &i, BlockX).expect("bound");
@@ -199,7 +199,7 @@ fn a_factored_reduction_in_registers() {
 }
 
 #[test]
-fn te_c14_a_reduction_into_a_cache_of_any_scope() {
+fn te_fault_c14_a_reduction_into_a_cache_of_any_scope() {
     for scope in [None, Some(MemScope::Local), Some(MemScope::Shared)] {
         let Rows { mut s, b, .. } = rows();
         let cache = s.cache_write(&b, scope.unwrap_or(MemScope::Shared)).expect("cached");
@@ -222,7 +222,7 @@ fn te_c14_a_reduction_into_a_cache_of_any_scope() {
 }
 
 #[test]
-fn te_g8_what_a_block_needs_once_is_made_by_one_thread() {
+fn te_fault_g8_what_a_block_needs_once_is_made_by_one_thread() {
     let Rows { mut s, b, .. } = rows();
     let cache = s.cache_write(&b, MemScope::Shared).expect("cached");
     let row = s.stage(&b).expect("a stage").axes()[0].clone();
@@ -389,7 +389,7 @@ fn over_blocks(finish: GridFinish, init: Option<i32>, rows: &[ThreadTag], thread
 }
 
 #[test]
-fn te_u6_a_reduction_over_blocks_either_way() {
+fn te_fault_u6_a_reduction_over_blocks_either_way() {
     for finish in GridFinish::ALL {
         for init in [None, Some(5)] {
             for rows in [&[][..], &[BlockY], &[BlockY, ThreadY]] {

@@ -38,14 +38,14 @@ pub fn compile_schedule(
     Ok(lowered)
 }
 
-/// The permit of a kernel that a schedule was lowered to, for its machine. That a machine has no room for it is the
-/// user's to change; any other fault is ours. On machines without threads there is nothing more to check.
+/// The permit of a kernel that a schedule was lowered to, for its machine. Work that is left to no thread, and a machine
+/// without room for it, are the user's to change; any other fault is ours. On machines without threads there is nothing more to check.
 pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     if !target.has_threads() {
         return Ok(checked);
     }
     coulis_ir::verify::verify_for(checked.kernel().clone(), target).map_err(|faults| {
-        if faults.faults.iter().all(coulis_ir::verify::Fault::is_limit) {
+        if faults.faults.iter().all(coulis_ir::verify::Fault::is_of_schedule) {
             return Error::user("verify", &faults).with_help(faults.listing.trim_end());
         }
         Error::from(faults)

@@ -269,3 +269,9 @@ fn te_fault_g9_one_thread_of_a_group_stores() {
     assert!(before.iter().rev().take(3).any(|l| l.contains("threadIdx_x == 0")), "{text}");
     run_everywhere(&s, SIZES);
 }
+
+#[test]
+fn te_fault_u5_work_that_no_thread_does_is_refused_as_the_users() {
+    let message = refusal(&rows(n("m"), false));
+    assert!(message.contains("stands outside every launch; bind an axis"), "{message}");
+}

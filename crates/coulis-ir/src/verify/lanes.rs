@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use super::Report;
-use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, each_with_path};
+use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::eval::{Env, EvalError, eval_expr};
 use crate::expr::{Expr, Node, VarId};
@@ -28,7 +28,7 @@ pub(super) fn check_lanes<'k>(
     let active = comes_from_active_lanes(launched.body);
     let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
     let warp = target.warp.max(1) as usize;
-    each_with_path(launched.body, &mut Vec::new(), &mut |stmt, path| match stmt {
+    launched.each_with_path(&mut |stmt, path| match stmt {
         Stmt::Atom(call) if takes_mask(call.atom) => {
             let Some(mask) = call.args.first() else { return };
             let name = call.atom.name();
@@ -112,7 +112,7 @@ fn is_tainted(expr: &Expr, sources: &HashSet<VarId>) -> bool {
 /// A statement in a launch.
 struct Place<'s, 'k> {
     scene: &'s Scene<'s, 'k>,
-    path: &'s [Step<'k>],
+    path: &'s [Step],
     warp: usize,
 }
 
@@ -120,16 +120,16 @@ impl Place<'_, '_> {
     /// Why the mask is not that of the lanes that come.
     fn mask_fault(&self, call: &AtomCall, mask: &Expr) -> Option<String> {
         let name = call.atom.name();
-        let text = print_expr(mask);
+        let (text, value) = (print_expr(mask), self.scene.launched.resolved(mask));
+        let mut env = self.scene.host_env();
         for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
-            let mut arrivals: Vec<Arrival> = lanes.iter().map(|t| self.scene.arrival(self.path, t)).collect();
-            let masks: Vec<Option<Result<i128, EvalError>>> = arrivals
-                .iter_mut()
-                .map(|arrival| match arrival {
-                    Arrival::Comes(env) => mask_of(&self.scene.resolved(mask), env),
-                    Arrival::Absent | Arrival::Unknown => None,
-                })
-                .collect();
+            let mut arrivals = Vec::with_capacity(lanes.len());
+            let mut masks: Vec<Option<Result<i128, EvalError>>> = Vec::with_capacity(lanes.len());
+            for thread in lanes {
+                let arrival = self.scene.arrival(self.path, thread, &mut env);
+                arrivals.push(arrival);
+                masks.push(if arrival == Arrival::Comes { mask_of(&value, &mut env) } else { None });
+            }
             for (lane, named) in masks.iter().enumerate() {
                 let named = match named {
                     Some(Ok(named)) => named,
@@ -146,7 +146,7 @@ impl Place<'_, '_> {
                     ));
                 }
                 let absent = (0..128.min(self.warp * 2)).find(|other| {
-                    let here = matches!(arrivals.get(*other), Some(Arrival::Comes(_) | Arrival::Unknown));
+                    let here = matches!(arrivals.get(*other), Some(Arrival::Comes | Arrival::Unknown));
                     named >> other & 1 == 1 && !here
                 });
                 if let Some(other) = absent {
@@ -155,7 +155,7 @@ impl Place<'_, '_> {
                     ));
                 }
             }
-            if let Some(fault) = self.decided_by_memory(name, mask, lanes) {
+            if let Some(fault) = self.decided_by_memory((name, &text), &value, lanes, &mut env) {
                 return Some(fault);
             }
         }
@@ -163,25 +163,32 @@ impl Place<'_, '_> {
     }
 
     /// Why a mask that is the same whatever memory holds does not fit a condition on memory.
-    fn decided_by_memory(&self, name: &str, mask: &Expr, lanes: &[Thread]) -> Option<String> {
-        let text = print_expr(mask);
+    fn decided_by_memory(
+        &self,
+        (name, text): (&str, &str),
+        mask: &Expr,
+        lanes: &[Thread],
+        env: &mut Env,
+    ) -> Option<String> {
         let depth = self.path.iter().position(|step| match step {
-            Step::Cond(cond, _) => has_load(&self.scene.resolved(cond)),
-            Step::Loop(_, _, extent) => has_load(&self.scene.resolved(extent)),
+            Step::Cond(cond, _) => has_load(cond),
+            Step::Loop(_, _, extent) => has_load(extent),
             Step::Name(..) => false,
         })?;
         let decider = match self.path.get(depth)? {
-            Step::Cond(cond, _) => self.scene.resolved(cond),
-            Step::Loop(_, _, extent) => self.scene.resolved(extent),
+            Step::Cond(cond, _) => cond,
+            Step::Loop(_, _, extent) => extent,
             Step::Name(..) => return None,
         };
-        let read_at = |thread: &Thread| {
-            let outer = self.path.get(..depth)?;
-            let Arrival::Comes(mut env) = self.scene.arrival(outer, thread) else { return None };
-            let named = self.scene.value(mask, &mut env)?;
-            Some((self.places_read(&decider, &mut env)?, named))
+        let outer = self.path.get(..depth)?;
+        let mut read_at = |thread: &Thread| {
+            if self.scene.arrival(outer, thread, env) != Arrival::Comes {
+                return None;
+            }
+            let named = self.scene.value(mask, env)?;
+            Some((self.places_read(decider, env)?, named))
         };
-        let all: Vec<_> = lanes.iter().map(read_at).collect();
+        let all: Vec<_> = lanes.iter().map(&mut read_at).collect();
         for (lane, here) in all.iter().enumerate() {
             let Some((places, named)) = here else { continue };
             let other = all.iter().enumerate().find(|(other, there)| {
@@ -191,7 +198,7 @@ impl Place<'_, '_> {
             if let Some((other, _)) = other {
                 return Some(format!(
                     "the mask `{text}` of `{name}` names lanes {lane} and {other}, and `{}` may differ between them",
-                    print_expr(&decider)
+                    print_expr(decider)
                 ));
             }
         }
@@ -215,9 +222,10 @@ impl Place<'_, '_> {
 
     /// Which lanes of a warp come, where some do and some do not.
     fn part_of_a_warp(&self) -> Option<String> {
+        let mut env = self.scene.host_env();
         for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
-            let comes = |t: &Thread| match self.scene.arrival(self.path, t) {
-                Arrival::Comes(_) => Some(true),
+            let comes = |t: &Thread| match self.scene.arrival(self.path, t, &mut env) {
+                Arrival::Comes => Some(true),
                 Arrival::Absent => Some(false),
                 Arrival::Unknown => None,
             };
@@ -232,8 +240,9 @@ impl Place<'_, '_> {
 
     /// Threads of the block that come; `None` where memory decides.
     fn arriving(&self) -> Option<usize> {
-        self.scene.threads().iter().try_fold(0, |n, t| match self.scene.arrival(self.path, t) {
-            Arrival::Comes(_) => Some(n + 1),
+        let mut env = self.scene.host_env();
+        self.scene.threads().iter().try_fold(0, |n, t| match self.scene.arrival(self.path, t, &mut env) {
+            Arrival::Comes => Some(n + 1),
             Arrival::Absent => Some(n),
             Arrival::Unknown => None,
         })

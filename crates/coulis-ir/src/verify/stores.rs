@@ -5,10 +5,10 @@
 //! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
 //! Source: te.md G9, whose final stores are made by all threads of a group.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Report;
-use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, each_with_path};
+use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
 use crate::buffer::{Buffer, MemScope};
 use crate::eval::Env;
 use crate::expr::{Expr, Node, Var};
@@ -21,15 +21,16 @@ use crate::visit::{substitute_expr, uses_any};
 pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], report: &mut Report<'k>) {
     let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
     let mut faulty: Vec<&Stmt> = Vec::new();
-    each_with_path(launched.body, &mut Vec::new(), &mut |stmt, path| {
+    launched.each_with_path(&mut |stmt, path| {
         let places: Vec<(&Buffer, &[Expr])> = match stmt {
             Stmt::Store { buffer, indices, .. } => vec![(buffer, indices)],
             Stmt::Atom(call) => call.dst.iter().map(|e| (&e.buffer, &*e.indices)).collect(),
             _ => Vec::new(),
         };
         for (buffer, indices) in places {
+            let indices: Vec<Expr> = indices.iter().map(|i| launched.resolved(i)).collect();
             for scene in &scenes {
-                let store = Store { scene, path, buffer, indices };
+                let store = Store { scene, path, buffer, indices: &indices };
                 if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) || store.is_injective() {
                     continue;
                 }
@@ -52,9 +53,10 @@ struct Meeting {
 
 struct Store<'s, 'k> {
     scene: &'s Scene<'s, 'k>,
-    path: &'s [Step<'k>],
+    path: &'s [Step],
     buffer: &'k Buffer,
-    indices: &'k [Expr],
+    /// Loads of memory that is written once replaced by what is written.
+    indices: &'s [Expr],
 }
 
 impl Store<'_, '_> {
@@ -85,7 +87,7 @@ impl Store<'_, '_> {
         for step in self.path {
             match step {
                 Step::Name(var, value) => {
-                    names.insert((*var).clone(), substitute_expr(value, &names));
+                    names.insert(var.clone(), substitute_expr(value, &names));
                 }
                 Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => {
                     return false;
@@ -117,11 +119,12 @@ impl Store<'_, '_> {
             blocks.extend(axes.map(|axis| std::array::from_fn(|i| i128::from(i == axis))));
         }
         let mut seen: HashMap<Vec<i128>, Thread> = HashMap::new();
+        let mut env = self.scene.host_env();
         for block in blocks {
             for thread in self.scene.threads_of(block) {
-                let Arrival::Comes(mut env) = self.scene.arrival(self.path, &thread) else {
+                if self.scene.arrival(self.path, &thread, &mut env) != Arrival::Comes {
                     continue;
-                };
+                }
                 for index in self.elements(&mut env).unwrap_or_default() {
                     match seen.get(&index) {
                         Some(first) if *first != thread => {
@@ -187,11 +190,10 @@ impl Store<'_, '_> {
             match step {
                 Step::Cond(cond, _) if uses_any(cond, &vars) => return true,
                 Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => return true,
-                Step::Name(var, value) if uses_any(value, &vars) => vars.push((*var).clone()),
+                Step::Name(var, value) if uses_any(value, &vars) => vars.push(var.clone()),
                 Step::Cond(..) | Step::Loop(..) | Step::Name(..) => {}
             }
         }
-        let resolved: HashSet<Expr> = self.indices.iter().map(|i| self.scene.resolved(i)).collect();
-        resolved.iter().any(|i| uses_any(i, &vars))
+        self.indices.iter().any(|i| uses_any(i, &vars))
     }
 }

@@ -64,39 +64,64 @@ fn written_once(body: &Stmt) -> HashMap<VarId, Expr> {
     values.into_iter().filter_map(|(id, value)| Some((id, value?))).collect()
 }
 
-/// What stands around a statement inside a launch.
+/// What stands around a statement inside a launch. Loads of memory that is written once are replaced by what is
+/// written.
 #[derive(Clone)]
-pub(super) enum Step<'k> {
+pub(super) enum Step {
     /// The branch that is taken when the condition has that value.
-    Cond(&'k Expr, bool),
-    /// A loop.
-    Loop(&'k Var, &'k Expr, &'k Expr),
+    Cond(Expr, bool),
+    /// A loop: variable, first value, number of turns.
+    Loop(Var, Expr, Expr),
     /// A name.
-    Name(&'k Var, &'k Expr),
+    Name(Var, Expr),
 }
 
-/// Calls `f` on each statement of a launch with what stands around it, in order of the text.
-pub(super) fn each_with_path<'k>(
-    stmt: &'k Stmt,
-    path: &mut Vec<Step<'k>>,
-    f: &mut impl FnMut(&'k Stmt, &[Step<'k>]),
-) {
-    f(stmt, path);
-    let mut inside = |step: Step<'k>, body: &'k Stmt, path: &mut Vec<Step<'k>>| {
-        path.push(step);
-        each_with_path(body, path, f);
-        path.pop();
-    };
-    match stmt {
-        Stmt::For { var, min, extent, body, .. } => inside(Step::Loop(var, min, extent), body, path),
-        Stmt::Let { var, value, body } => inside(Step::Name(var, value), body, path),
-        Stmt::If { cond, then, otherwise } => {
-            inside(Step::Cond(cond, true), then, path);
-            if let Some(otherwise) = otherwise {
-                inside(Step::Cond(cond, false), otherwise, path);
+impl<'k> Launched<'k> {
+    /// Calls `f` on each statement of the launch with what stands around it, in order of the text.
+    pub fn each_with_path(&self, f: &mut impl FnMut(&'k Stmt, &[Step])) {
+        self.walk(self.body, &mut Vec::new(), f);
+    }
+
+    fn walk(&self, stmt: &'k Stmt, path: &mut Vec<Step>, f: &mut impl FnMut(&'k Stmt, &[Step])) {
+        f(stmt, path);
+        let mut inside = |step: Step, body: &'k Stmt, path: &mut Vec<Step>| {
+            path.push(step);
+            self.walk(body, path, f);
+            path.pop();
+        };
+        match stmt {
+            Stmt::For { var, min, extent, body, .. } => {
+                let step = Step::Loop(var.clone(), self.resolved(min), self.resolved(extent));
+                inside(step, body, path);
             }
+            Stmt::Let { var, value, body } => {
+                inside(Step::Name(var.clone(), self.resolved(value)), body, path)
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let cond = self.resolved(cond);
+                inside(Step::Cond(cond.clone(), true), then, path);
+                if let Some(otherwise) = otherwise {
+                    inside(Step::Cond(cond, false), otherwise, path);
+                }
+            }
+            _ => crate::visit::stmt_children(stmt).into_iter().for_each(|s| self.walk(s, path, f)),
         }
-        _ => crate::visit::stmt_children(stmt).into_iter().for_each(|s| each_with_path(s, path, f)),
+    }
+
+    /// The expression with loads of memory that is written once replaced by what is written.
+    pub fn resolved(&self, expr: &Expr) -> Expr {
+        if self.once.is_empty() {
+            return expr.clone();
+        }
+        match expr.node() {
+            Node::Load(buffer, _) if expr.lanes() == 1 => match self.once.get(&buffer.data.id()) {
+                // A value that reads memory again, itself perhaps, stays unknown.
+                Some(value) if value.dtype() == expr.dtype() && !reads_memory(value) => value.clone(),
+                _ => expr.clone(),
+            },
+            Node::Load(..) => expr.clone(),
+            _ => map_children(expr, &mut |child| self.resolved(child)),
+        }
     }
 }
 
@@ -140,7 +165,9 @@ pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
         }
         sample
     };
-    vec![pick(&unequal), pick(&[64])]
+    let large = pick(&unequal);
+    // Without sizes all calls are alike.
+    if large.values.is_empty() { vec![large] } else { vec![large, pick(&[64])] }
 }
 
 impl Sample {
@@ -187,13 +214,14 @@ pub(super) struct Scene<'s, 'k> {
 }
 
 /// What a thread does at a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// It does not come there.
     Absent,
     /// Whether it comes there depends on memory.
     Unknown,
-    /// It comes there, and names have these values.
-    Comes(Env<'static>),
+    /// It comes there.
+    Comes,
 }
 
 impl<'s, 'k> Scene<'s, 'k> {
@@ -210,7 +238,8 @@ impl<'s, 'k> Scene<'s, 'k> {
         legal.then_some(scene)
     }
 
-    fn host_env(&self) -> Env<'static> {
+    /// What the host knows; [`Scene::arrival`] adds what a thread does.
+    pub fn host_env(&self) -> Env<'static> {
         let mut env = self.sample.env();
         for (var, value) in &self.launched.lets {
             if let Ok(value) = eval_expr(value, &mut env) {
@@ -237,9 +266,8 @@ impl<'s, 'k> Scene<'s, 'k> {
         threads
     }
 
-    /// What the thread does at the end of the path.
-    pub fn arrival(&self, path: &[Step], thread: &Thread) -> Arrival {
-        let mut env = self.host_env();
+    /// What the thread does at the end of the path. Where it comes, `env` has its values.
+    pub fn arrival(&self, path: &[Step], thread: &Thread, env: &mut Env) -> Arrival {
         let launch = &self.launched.launch;
         let indices = launch.grid.iter().zip(thread.block).chain(launch.block.iter().zip(thread.thread));
         for ((var, _), value) in indices {
@@ -249,19 +277,18 @@ impl<'s, 'k> Scene<'s, 'k> {
         }
         for step in path {
             match step {
-                Step::Name(var, value) => {
-                    if let Ok(value) = eval_expr(&self.resolved(value), &mut env) {
-                        env.set(var, value);
-                    }
-                }
-                Step::Cond(cond, wanted) => match eval_expr(&self.resolved(cond), &mut env) {
+                Step::Name(var, value) => match eval_expr(value, env) {
+                    Ok(value) => env.set(var, value),
+                    Err(_) => env.unset(var),
+                },
+                Step::Cond(cond, wanted) => match eval_expr(cond, env) {
                     Ok(value) if value.is_true() == *wanted => {}
                     Ok(_) => return Arrival::Absent,
                     Err(_) => return Arrival::Unknown,
                 },
                 Step::Loop(var, min, extent) => {
-                    let first = self.value(min, &mut env);
-                    let (Some(first), Some(n)) = (first, self.value(extent, &mut env)) else {
+                    let first = self.value(min, env);
+                    let (Some(first), Some(n)) = (first, self.value(extent, env)) else {
                         return Arrival::Unknown;
                     };
                     if n <= 0 {
@@ -271,28 +298,12 @@ impl<'s, 'k> Scene<'s, 'k> {
                 }
             }
         }
-        Arrival::Comes(env)
+        Arrival::Comes
     }
 
     /// An integer that is known.
     pub fn value(&self, expr: &Expr, env: &mut Env) -> Option<i128> {
-        self.sample.int(&self.resolved(expr), env)
-    }
-
-    /// The expression with loads of memory that is written once replaced by what is written.
-    pub fn resolved(&self, expr: &Expr) -> Expr {
-        if self.launched.once.is_empty() {
-            return expr.clone();
-        }
-        match expr.node() {
-            Node::Load(buffer, _) if expr.lanes() == 1 => match self.launched.once.get(&buffer.data.id()) {
-                // A value that reads memory again, itself perhaps, stays unknown.
-                Some(value) if value.dtype() == expr.dtype() && !reads_memory(value) => value.clone(),
-                _ => expr.clone(),
-            },
-            Node::Load(..) => expr.clone(),
-            _ => map_children(expr, &mut |child| self.resolved(child)),
-        }
+        self.sample.int(expr, env)
     }
 
     /// Values of the launched indices and sizes as constants, for simplification: those of the sample only.
