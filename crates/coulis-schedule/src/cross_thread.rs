@@ -17,6 +17,7 @@ use coulis_ir::{BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Stmt,
 use coulis_layout::tile::{AxisStride, Iter, TileLayout};
 use coulis_tensor::Reduction;
 
+use crate::accumulate::stored;
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::Loop;
@@ -70,7 +71,8 @@ impl Builder<'_> {
         let guards = self.guards_of(stage, point, Purpose::Data).into_iter().map(|g| g.condition);
         let conditions = self.one_of_many(stage).into_iter().chain(guards).chain(predicate).chain(further);
         let indices = self.indices(stage, point.offsets);
-        let store = store_all(&output_names(stage), &self.buffers(stage), &indices, values);
+        let values = stored(stage, values);
+        let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
         Ok(under_all(conditions, store))
     }
 

@@ -115,7 +115,7 @@ impl Builder<'_> {
     ) -> Result<Stmt, ScheduleError> {
         let threads = self.spread(stage, false);
         let (n_threads, thread) = linear(threads.clone());
-        self.data_nest(stage, 0, "_last", &mut |point| {
+        self.data_nest(stage, 0, "_last", &mut |point, _| {
             let sub = |exprs: Vec<Expr>| -> Vec<Expr> {
                 exprs.iter().map(|e| substitute_expr(e, point.absolutes)).collect()
             };

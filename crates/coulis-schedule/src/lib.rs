@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accumulate;
 mod body_text;
 mod cross_thread;
 pub mod error;

@@ -13,6 +13,7 @@ use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, s
 use coulis_ir::{Attr, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var};
 use coulis_tensor::{Body, Reduction, Tensor};
 
+use crate::accumulate::{self, is_wide, stored};
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::{self, Loop, Placed};
@@ -33,6 +34,7 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     for stage in &mut schedule.stages {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
     }
+    accumulate::widen(&mut schedule.stages);
     let (placed, launches) = infer::place(&schedule)?;
     let mut builder = Builder { schedule: &schedule, placed, launches, realised: HashMap::new() };
     builder.realise(&program);
@@ -149,11 +151,11 @@ impl Builder<'_> {
     /// Stores all components at the point of the loops.
     fn store(&self, stage: &Stage, values: &[Expr]) -> Stmt {
         let indices = self.indices(stage, &self.at(stage).offsets);
-        store_all(&output_names(stage), &self.buffers(stage), &indices, values)
+        store_all(&output_names(stage), &self.buffers(stage), &indices, &stored(stage, values))
     }
 
     /// A store at the point of the loops, under everything that must hold for it.
-    fn guarded(&self, stage: &Stage, body: Stmt) -> Result<Stmt, ScheduleError> {
+    pub(crate) fn guarded(&self, stage: &Stage, body: Stmt) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let known = at.known_inside();
         let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
@@ -174,8 +176,17 @@ impl Builder<'_> {
             return self.loops(stage, 0, n_loops, body);
         }
         let common = stage.leaves.iter().position(|l| stage.origin(l).reduce).unwrap_or(n_loops);
+        if is_wide(stage, r)
+            && let Some(body) = self.accumulated(stage, r, common)?
+        {
+            return Ok(body);
+        }
         let indices = self.indices(stage, &at.offsets);
-        let state: Vec<Expr> = self.buffers(stage).iter().map(|b| b.at(indices.clone())).collect();
+        let state = |(b, identity): (&Buffer, &Expr)| {
+            let element = b.at(indices.clone());
+            if b.dtype == identity.dtype() { element } else { element.cast(identity.dtype()) }
+        };
+        let state: Vec<Expr> = self.buffers(stage).iter().zip(&r.identity).map(state).collect();
         // The combiner may use data axes; its parameters are not among them.
         let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
         let folded = sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) });
@@ -190,23 +201,24 @@ impl Builder<'_> {
 
     /// The loops that store the start values.
     fn init(&self, stage: &Stage, r: &Reduction, common: usize) -> Result<Stmt, ScheduleError> {
-        self.data_nest(stage, common, "_init", &mut |point| {
+        self.data_nest(stage, common, "_init", &mut |point, _| {
             let indices = self.indices(stage, point.offsets);
             let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = self.guards_of(stage, point, Purpose::Data);
+            let values = stored(stage, &values);
             let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
             Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })
     }
 
     /// Loops over the data axes once more, without the reduce axes: those at `common` and after get new indices of a
-    /// name with that suffix, those before stand around.
+    /// name with that suffix, those before stand around. `body` gets the new loops too.
     pub(crate) fn data_nest(
         &self,
         stage: &Stage,
         common: usize,
         suffix: &str,
-        body: &mut dyn FnMut(&Point) -> Result<Stmt, ScheduleError>,
+        body: &mut dyn FnMut(&Point, &[Loop]) -> Result<Stmt, ScheduleError>,
     ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut leaves: Values =
@@ -226,7 +238,7 @@ impl Builder<'_> {
         let mut known = at.known.clone();
         infer::bind(&mut known, &at.loops[..common]);
         infer::bind(&mut known, &loops);
-        let mut body = body(&Point { offsets: &offsets, absolutes: &absolutes, known: &known })?;
+        let mut body = body(&Point { offsets: &offsets, absolutes: &absolutes, known: &known }, &loops)?;
         for l in loops.iter().rev() {
             body = self.one_loop(stage, l, body)?;
         }

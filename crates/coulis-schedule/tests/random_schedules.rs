@@ -70,6 +70,22 @@ fn matmul() -> Schedule {
     Schedule::new(from_ref(&c), &[a, b, c.clone()]).expect("a schedule")
 }
 
+/// Sums and products of narrow floats, which are folded in wider ones, and a consumer.
+fn narrow() -> Schedule {
+    let (n, m) = (var("n").expr(), var("m").expr());
+    let a = placeholder(&[n.clone(), m.clone()], DType::F16, "A").expect("a tensor");
+    let (k, h) = (reduce_axis(m, "k"), reduce_axis(3, "h"));
+    let b = compute(&[n.clone(), Expr::int(4)], "B", |i| {
+        sum(
+            a.at((&i[0], &k)) + h.expr().cast(DType::F16) * i[1].expr().cast(DType::F16),
+            &[k.clone(), h.clone()],
+        )
+    })
+    .expect("a tensor");
+    let c = compute(&[n, Expr::int(4)], "C", |i| b.at(i) + b.at(i)).expect("a tensor");
+    Schedule::new(from_ref(&c), &[a, c.clone()]).expect("a schedule")
+}
+
 fn stage_at(s: &Schedule, n: u8) -> &Stage {
     &s.stages()[usize::from(n) % s.stages().len()]
 }
@@ -153,6 +169,11 @@ proptest! {
     #[test]
     fn a_tuple_reduction(steps in steps()) {
         run(argmax(), steps);
+    }
+
+    #[test]
+    fn a_reduction_of_narrow_floats(steps in steps()) {
+        run(narrow(), steps);
     }
 
     #[test]

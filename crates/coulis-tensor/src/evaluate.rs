@@ -153,7 +153,17 @@ fn compute(
             .collect();
         let values = match body {
             Body::Plain(exprs) => machine.all(exprs, &point)?,
-            Body::Reduce(reduction) => machine.fold(reduction, &point)?,
+            Body::Reduce(reduction) => match reduction.accumulating() {
+                None => machine.fold(reduction, &point)?,
+                Some(wide) => {
+                    let values = machine.fold(&wide, &point)?;
+                    values
+                        .into_iter()
+                        .zip(op.outputs())
+                        .map(|(value, output)| value.cast(output.dtype))
+                        .collect()
+                }
+            },
         };
         for (result, value) in results.iter_mut().zip(values) {
             result.data.push(value);

@@ -103,6 +103,47 @@ impl Reduction {
         if self.init.is_empty() { &self.identity } else { &self.init }
     }
 
+    /// The same fold with its state in `float32`, where it adds or multiplies floats of fewer bits: contract N4's
+    /// accumulator. The result is converted to its own type once, by whoever stores it. `None` where the state is as it
+    /// should be: extrema, integers, wider floats, and a user's reducer whose combiner does anything else.
+    pub fn accumulating(&self) -> Option<Reduction> {
+        let n = self.arity();
+        let is_narrow = |e: &Expr| e.dtype().is_float() && e.dtype().bytes() < 4;
+        let accumulates = |field: usize| {
+            let (left, right) = (self.combine.params.get(field), self.combine.params.get(n + field));
+            match self.combine.body[field].node() {
+                Node::Binary(BinaryOp::Add | BinaryOp::Mul, a, b) => {
+                    a.as_var() == left && b.as_var() == right
+                }
+                _ => false,
+            }
+        };
+        if self.step.is_some()
+            || !self.identity.iter().enumerate().all(|(f, e)| is_narrow(e) && accumulates(f))
+        {
+            return None;
+        }
+        let widened = |exprs: &[Expr]| -> Vec<Expr> {
+            let one = |e: &Expr| match e.node() {
+                Node::Float(bits) => Expr::float(f64::from_bits(*bits), DType::F32),
+                _ => e.clone().cast(DType::F32),
+            };
+            exprs.iter().map(one).collect()
+        };
+        let params: Vec<Var> = self.combine.params.iter().map(|p| Var::new(p.name(), DType::F32)).collect();
+        let body = (0..n).map(|field| match self.combine.body[field].node() {
+            Node::Binary(op, ..) => Expr::binary(*op, params[field].expr(), params[n + field].expr()),
+            _ => params[field].expr(),
+        });
+        Some(Reduction {
+            combine: Lambda { body: body.collect(), params: params.clone() },
+            identity: widened(&self.identity),
+            sources: widened(&self.sources),
+            init: widened(&self.init),
+            ..self.clone()
+        })
+    }
+
     /// The first part in which another reduction differs.
     pub(crate) fn first_difference(&self, other: &Reduction) -> Option<&'static str> {
         let parts = [

@@ -4,13 +4,15 @@
 //!
 //! | comment | where | meaning |
 //! |---|---|---|
-//! | `# test: KIND WORDS` | before the code, at least once | what is done with the file; several lines do several things |
+//! | `# test: KIND WORDS` | before the code | what is done with the file; several lines do several things |
 //! | `# given: A[2, 3] = 1 2 3 4 5 6` | before the code | the elements of a parameter, row-major; for kinds that run |
 //! | `# error CODE: MESSAGE` | behind a line of code | this line is at fault, with exactly this text |
 //! | `# error CODE: MESSAGE` | by itself | as above for the line before it; before the code: a fault without a line |
 //! | `# check: TEXT` | anywhere by itself | a line of the printed text holds TEXT, after the line of the check before |
 //! | `# check-not: TEXT` | anywhere by itself | no line of the printed text holds TEXT |
 //! | `# prints:` | behind the code | the whole printed text follows, each line behind `#   ` |
+//!
+//! A file without a `# test:` line is one that another test froze, and is read back: `# test: parse canonical`.
 //!
 //! Every fault has to be expected, and every expected one has to be found. What a kind prints and which words it takes
 //! says the file of the kind (`filetest/kind/`); a kind is a file there and a line in `KINDS`.
@@ -173,9 +175,9 @@ fn a_printed_block_is_compared_and_blessed() {
 
 #[test]
 fn headers_that_say_nothing_known_are_refused() {
-    let body = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(0)\n";
+    let body = "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    A[0] = 0\n";
     let cases = [
-        ("", "has no `# test:` line"),
+        ("# nothing\n", "the text is not as it is printed"),
         ("# test: sing\n", "there is no kind `sing`; kinds are "),
         ("# test: lower loudly\n# check: A\n", "`lower` takes no word `loudly`; it takes "),
         ("# test: lower after=nothing\n# check: A\n", "there is no pass `nothing`"),

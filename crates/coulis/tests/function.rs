@@ -326,3 +326,28 @@ fn the_three_doors_go_one_way() {
         by_reduce.iter().filter_map(|step| step.split('/').next()).collect();
     assert_eq!(crates.into_iter().collect::<Vec<_>>(), ["ir", "lower", "runtime", "schedule"]);
 }
+
+#[test]
+fn sums_of_narrow_floats_are_folded_wide_and_rounded_once() {
+    // In float16 itself, ones stop adding up at 2048, and so they do in bfloat16 at 256.
+    let row_sum = |dtype: DType, is_factored: bool| {
+        let (n, m) = (var("n"), var("m"));
+        let a = placeholder(&[n.expr(), m.expr()], dtype, "A").unwrap();
+        let k = reduce_axis(&m, "k");
+        let b = compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).unwrap();
+        let mut schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+        if is_factored {
+            let (_, inner) = schedule.split(&b, &k, Split::Factor(16)).unwrap();
+            schedule.rfactor(&b, &inner).unwrap();
+        }
+        build(&schedule, &[a, b], "row_sum").unwrap()
+    };
+    for is_factored in [false, true] {
+        let ones = Array::from_slice(&[2, 5000], &vec![half::f16::ONE; 10_000]).unwrap();
+        let found = row_sum(DType::F16, is_factored).call(&[Value::from(&ones)]).unwrap();
+        assert_eq!((found[0].array.dtype(), values(&found[0].array)), (DType::F16, vec![5000.0; 2]));
+        let ones = Array::from_slice(&[1, 4096], &vec![half::bf16::ONE; 4096]).unwrap();
+        let found = row_sum(DType::BF16, is_factored).call(&[Value::from(&ones)]).unwrap();
+        assert_eq!((found[0].array.dtype(), values(&found[0].array)), (DType::BF16, vec![4096.0]));
+    }
+}

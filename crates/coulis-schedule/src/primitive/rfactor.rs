@@ -108,6 +108,9 @@ impl Primitive for Rfactor {
         let position = schedule.position(self.stage);
         let stage = &schedule.stages[position];
         let Body::Reduce(reduction) = &stage.body else { return Ok(self.stage) };
+        // Partial results are as wide as the state, or each of them would be rounded.
+        let wide = reduction.accumulating();
+        let reduction = wide.as_ref().unwrap_or(reduction);
         let rank = stage.axes.len() as i64;
         let at = if self.factor_axis < 0 { self.factor_axis + rank + 1 } else { self.factor_axis } as usize;
 
@@ -124,7 +127,8 @@ impl Primitive for Rfactor {
             .map(|(c, output)| {
                 let one = stage.outputs.len() == 1;
                 let name = if one { name.clone() } else { format!("{name}.v{c}") };
-                Buffer::new(&name, output.dtype, shape.clone(), MemScope::Global)
+                let dtype = reduction.identity.get(c).map_or(output.dtype, Expr::dtype);
+                Buffer::new(&name, dtype, shape.clone(), MemScope::Global)
             })
             .collect();
         let factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));

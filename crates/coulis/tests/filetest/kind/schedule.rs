@@ -15,13 +15,27 @@ pub static KIND: Kind = Kind { name: "schedule", words: &["program="], is_canoni
 type Builder = fn() -> (Tensor, Vec<Tensor>);
 
 /// Programs by name.
-const PROGRAMS: &[(&str, Builder)] =
-    &[("row_sum", row_sum), ("scaled_row_sum", scaled_row_sum), ("matmul", matmul), ("twice", twice)];
+const PROGRAMS: &[(&str, Builder)] = &[
+    ("row_sum", row_sum),
+    ("row_sum_f16", row_sum_f16),
+    ("scaled_row_sum", scaled_row_sum),
+    ("matmul", matmul),
+    ("twice", twice),
+];
 
 /// `B[i] = sum(A[i, k], k)`, the program of seed 003.
 fn row_sum() -> (Tensor, Vec<Tensor>) {
+    row_sum_of(DType::F32)
+}
+
+/// The same of narrow floats.
+fn row_sum_f16() -> (Tensor, Vec<Tensor>) {
+    row_sum_of(DType::F16)
+}
+
+fn row_sum_of(dtype: DType) -> (Tensor, Vec<Tensor>) {
     let (n, m) = (var("n"), var("m"));
-    let a = placeholder(&[n.expr(), m.expr()], DType::F32, "A").unwrap();
+    let a = placeholder(&[n.expr(), m.expr()], dtype, "A").unwrap();
     let k = reduce_axis(&m, "k");
     let b = compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).unwrap();
     (b.clone(), vec![a, b])

@@ -1,0 +1,127 @@
+//! Reductions whose state is wider than their result: sums and products of floats below 32 bits.
+//!
+//! The program declares a narrow result, and contract N5 wants it folded in the accumulator of N4 and converted once, at
+//! the store. So the loops from the first reduce axis on fold into memory of their own, one element for each point of the
+//! data loops among them, and loops over those store the result. Where that memory would have no size of its own (its
+//! extents hang on the loops, or threads run them) each step converts, as the narrow type by itself would.
+
+use coulis_ir::visit::{substitute_expr, uses_any};
+use coulis_ir::{Buffer, Expr, MemScope, Stmt, Var};
+use coulis_tensor::{Body, Reduction};
+
+use crate::error::ScheduleError;
+use crate::infer::Loop;
+use crate::nest::Builder;
+use crate::ranges;
+use crate::schedule::Values;
+use crate::stage::Stage;
+use crate::stores::{Purpose, likely, nested, output_names, store_all};
+
+/// Makes the states of a schedule's reductions as wide as contract N4 has them.
+pub(crate) fn widen(stages: &mut [Stage]) {
+    for stage in stages {
+        if let Body::Reduce(reduction) = &mut stage.body
+            && let Some(wide) = reduction.accumulating()
+        {
+            **reduction = wide;
+        }
+    }
+}
+
+/// The values in the types of the stage's results.
+pub(crate) fn stored(stage: &Stage, values: &[Expr]) -> Vec<Expr> {
+    let typed = |(value, output): (&Expr, &Buffer)| {
+        if value.dtype() == output.dtype { value.clone() } else { value.clone().cast(output.dtype) }
+    };
+    values.iter().zip(&stage.outputs).map(typed).collect()
+}
+
+/// Whether some result is narrower than its state.
+pub(crate) fn is_wide(stage: &Stage, r: &Reduction) -> bool {
+    r.identity.iter().zip(&stage.outputs).any(|(identity, output)| identity.dtype() != output.dtype)
+}
+
+impl Builder<'_> {
+    /// The reduction from loop `common` on, folded in memory of its own; `None` where that has no size.
+    pub(crate) fn accumulated(
+        &self,
+        stage: &Stage,
+        r: &Reduction,
+        common: usize,
+    ) -> Result<Option<Stmt>, ScheduleError> {
+        let at = self.at(stage);
+        let inside = &at.loops[common..];
+        if inside.iter().any(|l| l.thread.is_some()) {
+            return Ok(None);
+        }
+        // A loop over data and reduce axes fused tells no place by itself: then the memory is that of all results.
+        let is_mixed = inside.iter().any(|l| stage.origin(&l.leaf).data && stage.origin(&l.leaf).reduce);
+        let data: Vec<&Loop> = inside.iter().filter(|l| stage.origin(&l.leaf).data).collect();
+        let extents: Vec<Expr> = if is_mixed {
+            stage.axes.iter().map(|a| at.domains[a.var()].1.clone()).collect()
+        } else {
+            data.iter().map(|l| l.extent.clone()).collect()
+        };
+        let vars: Vec<Var> = inside.iter().map(|l| l.var.clone()).collect();
+        let is_constant = extents.iter().all(|e| e.as_int().is_some());
+        let is_launched = !self.launches.of(at.root).is_empty();
+        if extents.iter().any(|e| uses_any(e, &vars)) || (is_launched && (is_mixed || !is_constant)) {
+            return Ok(None);
+        }
+        let scope = if is_constant && !is_mixed { MemScope::Local } else { MemScope::Global };
+        let one =
+            |exprs: Vec<Expr>, alone: i32| if exprs.is_empty() { vec![Expr::int(alone)] } else { exprs };
+        let shape = one(extents, 1);
+        let place = |offsets: &Values, loops: &[&Loop]| {
+            let own = || loops.iter().map(|l| l.value()).collect();
+            let all = || stage.axes.iter().map(|a| offsets[a.var()].clone()).collect();
+            one(if is_mixed { all() } else { own() }, 0)
+        };
+        let buffer = |(identity, output): (&Expr, &Buffer)| {
+            Buffer::new(&format!("{}.acc", output.name), identity.dtype(), shape.clone(), scope)
+        };
+        let states: Vec<Buffer> = r.identity.iter().zip(&stage.outputs).map(buffer).collect();
+        let names: Vec<String> = states.iter().map(|s| s.name.clone()).collect();
+        let load = |index: &[Expr]| -> Vec<Expr> { states.iter().map(|s| s.at(index.to_vec())).collect() };
+
+        let init = self.data_nest(stage, common, "_init", &mut |point, loops| {
+            let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, point.absolutes)).collect();
+            let guards = self.guards_of(stage, point, Purpose::Data);
+            let store =
+                store_all(&names, &states, &place(point.offsets, &loops.iter().collect::<Vec<_>>()), &values);
+            Ok(nested(likely(guards), store))
+        })?;
+
+        let index = place(&at.offsets, &data);
+        let sub = |exprs: &[Expr]| -> Vec<Expr> {
+            exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
+        };
+        let (state, sources) = (load(&index), sub(&r.sources));
+        let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
+        let folded = sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) });
+        let mut update = store_all(&names, &states, &index, &folded);
+        if let Some(condition) = &r.condition {
+            update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
+        }
+        let update = self.loops(stage, common, stage.leaves.len(), self.guarded(stage, update)?)?;
+
+        let folded_away: Vec<Var> =
+            inside.iter().filter(|l| stage.origin(&l.leaf).reduce).map(|l| l.var.clone()).collect();
+        let store = self.data_nest(stage, common, "_store", &mut |point, loops| {
+            let values = stored(stage, &load(&place(point.offsets, &loops.iter().collect::<Vec<_>>())));
+            let guards = self.guards_of(stage, point, Purpose::Data);
+            let conditions = self.one_of_many(stage).into_iter().chain(likely(guards));
+            let conditions = conditions.chain(self.predicate(stage, point, &folded_away)?);
+            let indices = self.indices(stage, point.offsets);
+            let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
+            Ok(nested(conditions, store))
+        })?;
+        let body = Stmt::seq([init, update, store]);
+        let allocated = |body| states.iter().rev().fold(body, |body, s| Stmt::allocate(s.clone(), body));
+        Ok(Some(if is_mixed {
+            allocated(self.loops(stage, 0, common, body)?)
+        } else {
+            self.loops(stage, 0, common, allocated(body))?
+        }))
+    }
+}
