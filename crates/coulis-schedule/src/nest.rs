@@ -65,6 +65,9 @@ fn has_tile_calls(body: &Stmt) -> bool {
     found
 }
 
+/// What stands inside loops over the data axes, from the point there and the new loops.
+pub(crate) type DataBody<'a> = &'a mut dyn FnMut(&Point, &[Loop]) -> Result<Stmt, ScheduleError>;
+
 /// An intermediate result in memory of the size of its realised range.
 pub(crate) struct Realised {
     pub buffer: Buffer,
@@ -218,7 +221,7 @@ impl Builder<'_> {
         stage: &Stage,
         common: usize,
         suffix: &str,
-        body: &mut dyn FnMut(&Point, &[Loop]) -> Result<Stmt, ScheduleError>,
+        body: DataBody<'_>,
     ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut leaves: Values =
