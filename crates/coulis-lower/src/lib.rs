@@ -32,7 +32,9 @@ pub mod unroll_loops;
 mod vector_expr;
 pub mod vectorize_loops;
 mod walk;
+mod widen_index_types;
 
 pub use dispatch_tiles::explain_tiles;
 pub use pass::{Context, LowerError, Options, PASSES, Pass, lower};
 pub use resolve_reducers::resolve_reducers;
+pub use widen_index_types::widen_index_types;

@@ -9,10 +9,10 @@ mod memory;
 mod simulate;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use coulis_io::Array;
-use coulis_ir::args::{ArgInfo, bind_args};
+use coulis_ir::args::{ArgInfo, BindError, bind_args};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
@@ -21,7 +21,9 @@ use coulis_schedule::{Schedule, build_nest};
 use coulis_sim::SimReport;
 use coulis_tensor::Tensor;
 
-use self::arguments::{argument_info, check_given, check_reach, check_sizes, known_sizes, size_vars};
+use self::arguments::{
+    argument_info, check_given, check_reach, check_sizes, fits_int32, known_sizes, size_vars,
+};
 use self::memory::{Contents, Memory};
 use crate::device::{Opened, open_cpu};
 use crate::error::Error;
@@ -90,6 +92,14 @@ pub struct Function {
     parameters: Vec<Parameter>,
     route: Route,
     notices: Vec<String>,
+    narrow: Option<Narrow>,
+}
+
+/// What the 64-bit twin of a function with int32 sizes is made from, and the twin once it was needed.
+struct Narrow {
+    nest: Kernel,
+    options: CompileOptions,
+    twin: OnceLock<Box<Function>>,
 }
 
 /// A buffer after a call, behind whether the kernel stores to it.
@@ -125,8 +135,9 @@ pub fn build_with(
     options: &CompileOptions,
 ) -> Result<Function, Error> {
     let nest = build_nest(schedule, args, name)?;
-    let mut function = Function::of_nest(nest, options)?;
+    let mut function = Function::of_nest(nest.clone(), options)?;
     function.route.insert(0, "schedule/build_nest".to_owned());
+    function.narrow = Some(Narrow { nest, options: options.clone(), twin: OnceLock::new() });
     Ok(function)
 }
 
@@ -190,7 +201,7 @@ impl Function {
                 (Runner::Simulator(options), Vec::new())
             }
         };
-        Ok(Function { checked, runner, parameters, route, notices })
+        Ok(Function { checked, runner, parameters, route, notices, narrow: None })
     }
 
     /// Parameters in order.
@@ -283,6 +294,17 @@ impl Function {
         Ok(Called { buffers: all.into_iter().map(|(_, array)| array).collect(), report })
     }
 
+    /// The function with int64 sizes; made when it is first needed. `None` where there is none to make.
+    fn twin(&self) -> Result<Option<&Function>, Error> {
+        let Some(narrow) = &self.narrow else { return Ok(None) };
+        if let Some(twin) = narrow.twin.get() {
+            return Ok(Some(twin));
+        }
+        let Some(wide) = coulis_lower::widen_index_types(&narrow.nest) else { return Ok(None) };
+        let made = Box::new(Function::of_nest(wide, &narrow.options)?);
+        Ok(Some(narrow.twin.get_or_init(|| made)))
+    }
+
     /// One call: every buffer after it, with whether it was written, and the simulator's report.
     fn execute(
         &self,
@@ -297,7 +319,15 @@ impl Function {
         for ((param, facts), given) in kernel.params.iter().zip(&self.parameters).zip(&given) {
             infos.push(argument_info(param, facts, given.as_ref(), &known, random.is_some())?);
         }
-        let bindings = bind_args(kernel, &infos).map_err(|e| Error::user("call/arguments", e))?;
+        let bindings = bind_args(kernel, &infos);
+        let is_beyond = match &bindings {
+            Ok(bindings) => !fits_int32(kernel, &infos, bindings),
+            Err(error) => matches!(error, BindError::Range { dtype: DType::I32, .. }),
+        };
+        if is_beyond && let Some(twin) = self.twin()? {
+            return twin.execute(given, sizes, random);
+        }
+        let bindings = bindings.map_err(|e| Error::user("call/arguments", e))?;
         check_sizes(kernel, sizes, &bindings)?;
         check_reach(kernel, &self.parameters, &infos)?;
         let mut memory: Vec<Memory> = Vec::new();

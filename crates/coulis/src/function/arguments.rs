@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, compact_strides, eval_index};
-use coulis_ir::{Buffer, DType, Kernel, Param, Var};
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{Buffer, DType, Kernel, Param, Stmt, Var};
 
 use super::{Parameter, Value};
 use crate::error::Error;
@@ -145,15 +146,43 @@ pub(super) fn check_sizes(
     Ok(())
 }
 
+/// Whether indices of 32 bits reach every element of the arrays and of the kernel's own memory; always, where its sizes
+/// are not int32.
+pub(super) fn fits_int32(kernel: &Kernel, infos: &[ArgInfo], bindings: &Bindings) -> bool {
+    if size_vars(kernel).iter().all(|var| var.dtype() != DType::I32) {
+        return true;
+    }
+    let arrays = infos.iter().all(|info| match info {
+        ArgInfo::Array(info) => reach(info) < MAX_ELEMENTS_INT32,
+        ArgInfo::Scalar(_) => true,
+    });
+    let mut temporaries = true;
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Stmt::Allocate { buffer, .. } = stmt {
+            let extents = buffer.shape.iter().filter_map(|e| eval_index(e, bindings).ok());
+            temporaries &= extents.map(i128::from).product::<i128>() < MAX_ELEMENTS_INT32;
+        }
+    });
+    arrays && temporaries
+}
+
+/// Distance from the first element to the last.
+fn reach(info: &ArrayInfo) -> i128 {
+    if info.shape.contains(&0) {
+        return 0;
+    }
+    let spans = info.shape.iter().zip(&info.strides);
+    spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs().max(1)).sum()
+}
+
 /// Refuses outputs whose elements share memory, and sizes that 32-bit indices do not reach.
 pub(super) fn check_reach(kernel: &Kernel, parameters: &[Parameter], infos: &[ArgInfo]) -> Result<(), Error> {
     let is_narrow = size_vars(kernel).iter().any(|var| var.dtype() == DType::I32);
     for (facts, info) in parameters.iter().zip(infos) {
         let ArgInfo::Array(info) = info else { continue };
         let name = &facts.name;
-        if is_narrow && !info.shape.contains(&0) {
-            let spans = info.shape.iter().zip(&info.strides);
-            let reach: i128 = spans.map(|(e, s)| i128::from(e - 1) * i128::from(*s).abs().max(1)).sum();
+        if is_narrow {
+            let reach = reach(info);
             if reach >= MAX_ELEMENTS_INT32 {
                 let message = format!(
                     "`{name}` spans {} elements, and with int32 sizes at most {MAX_ELEMENTS_INT32} are supported; make its sizes int64",

@@ -1,0 +1,201 @@
+//! Widens int32 sizes and indices to int64: the twin of a kernel, for arrays that 32-bit indices do not reach.
+//!
+//! Sizes of tensor expressions are int32, as in the reference. At a launch whose arrays are larger than that the kernel's
+//! twin runs instead. Every int32 variable becomes an int64 one, and so does the arithmetic on
+//! them; elements of memory keep their types, so a position that is stored as int32 is still cut there. No pass of the
+//! list: who launches asks for it, on the kernel before lowering.
+
+use std::collections::HashMap;
+
+use coulis_ir::visit::{for_each_expr, map_children};
+use coulis_ir::{BinaryOp, Buffer, BufferId, DType, Expr, Kernel, Node, Param, Stmt, Var};
+
+/// The kernel with int64 in place of int32 in its sizes and indices; `None` for a kernel that is written for threads, or
+/// holds vectors already.
+pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
+    let mut widening = Widening { vars: HashMap::new(), buffers: HashMap::new() };
+    for param in &kernel.params {
+        match param {
+            Param::Scalar(var) => drop(widening.var(var)),
+            Param::Buffer { buffer, .. } => {
+                let exprs = buffer.shape.iter().chain(&buffer.strides).chain([&buffer.elem_offset]);
+                for expr in exprs {
+                    for_each_expr(expr, &mut |e| {
+                        e.as_var().map(|var| widening.var(var));
+                    });
+                }
+            }
+        }
+    }
+    let param = |widening: &mut Widening, param: &Param| match param {
+        Param::Scalar(var) => Param::Scalar(widening.var(var)),
+        Param::Buffer { handle, buffer } => {
+            Param::Buffer { handle: handle.clone(), buffer: widening.buffer(buffer) }
+        }
+    };
+    let params = kernel.params.iter().map(|p| param(&mut widening, p)).collect();
+    let body = widening.stmt(&kernel.body)?;
+    Some(Kernel { name: kernel.name.clone(), params, attrs: kernel.attrs.clone(), form: kernel.form, body })
+}
+
+struct Widening {
+    vars: HashMap<Var, Var>,
+    buffers: HashMap<BufferId, Buffer>,
+}
+
+fn is_int32(expr: &Expr) -> bool {
+    expr.dtype() == DType::I32 && expr.lanes() == 1
+}
+
+impl Widening {
+    /// The variable that stands for one; of another type it stays.
+    fn var(&mut self, var: &Var) -> Var {
+        if var.dtype() != DType::I32 {
+            return var.clone();
+        }
+        let wide = || match var.kind() {
+            coulis_ir::VarKind::Size => Var::size(var.name(), DType::I64),
+            coulis_ir::VarKind::Plain | coulis_ir::VarKind::Handle => Var::new(var.name(), DType::I64),
+        };
+        self.vars.entry(var.clone()).or_insert_with(wide).clone()
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) -> Buffer {
+        if let Some(known) = self.buffers.get(&buffer.id) {
+            return known.clone();
+        }
+        let shape: Vec<Expr> = buffer.shape.iter().map(|e| self.index(e)).collect();
+        let strides: Vec<Expr> = buffer.strides.iter().map(|e| self.index(e)).collect();
+        let elem_offset = self.index(&buffer.elem_offset);
+        let wide = buffer.derive(|b| {
+            b.shape = shape;
+            b.strides = strides;
+            b.elem_offset = elem_offset;
+        });
+        self.buffers.insert(buffer.id, wide.clone());
+        wide
+    }
+
+    /// Whether the value hangs on a variable that was widened.
+    fn is_wider(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        for_each_expr(expr, &mut |e| found |= e.as_var().is_some_and(|var| self.vars.contains_key(var)));
+        found
+    }
+
+    /// An index or size: in int64 where it was in int32.
+    fn index(&mut self, expr: &Expr) -> Expr {
+        if is_int32(expr) { self.wide(expr) } else { self.same(expr) }
+    }
+
+    /// The int64 of an int32 value.
+    fn wide(&mut self, expr: &Expr) -> Expr {
+        match expr.node() {
+            Node::Int(value) => Expr::int_of(*value, DType::I64),
+            Node::Var(var) => self.var(var).expr(),
+            Node::Binary(op, a, b) if is_int32(a) => {
+                let (a, b) = (self.wide(a), self.wide(b));
+                Expr::binary(*op, a, b)
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.same(c), self.wide(a), self.wide(b));
+                Expr::select(c, a, b)
+            }
+            Node::IfThenElse(c, a, b) => {
+                let (c, a, b) = (self.same(c), self.wide(a), self.wide(b));
+                Expr::if_then_else(c, a, b)
+            }
+            // An index that was cut to 32 bits is not cut.
+            Node::Cast(a) if a.dtype() == DType::I64 && self.is_wider(a) => self.same(a),
+            Node::Let(var, value, body) => {
+                let (value, var) = (self.index(value), self.var(var));
+                Expr::let_in(var, value, self.wide(body))
+            }
+            _ => self.same(expr).cast(DType::I64),
+        }
+    }
+
+    /// The value in its own type, made from what was widened.
+    fn same(&mut self, expr: &Expr) -> Expr {
+        match expr.node() {
+            Node::Var(_) | Node::Binary(..) | Node::Select(..) | Node::IfThenElse(..) | Node::Let(..)
+                if is_int32(expr) =>
+            {
+                if self.is_wider(expr) {
+                    self.wide(expr).cast(DType::I32)
+                } else {
+                    map_children(expr, &mut |e| self.same(e))
+                }
+            }
+            Node::Binary(op, a, b) if is_comparison(*op) && is_int32(a) => {
+                let (a, b) = (self.wide(a), self.wide(b));
+                Expr::binary(*op, a, b)
+            }
+            Node::Cast(a) if is_int32(a) && self.is_wider(a) => {
+                let wide = self.wide(a);
+                if expr.dtype() == DType::I64 { wide } else { wide.cast(expr.dtype()) }
+            }
+            Node::Load(buffer, indices) => {
+                let (buffer, indices) =
+                    (self.buffer(buffer), indices.iter().map(|i| self.index(i)).collect::<Vec<_>>());
+                Expr::load(buffer, indices)
+            }
+            Node::Let(var, value, body) => {
+                let (value, var) = (
+                    if var.dtype() == DType::I32 { self.index(value) } else { self.same(value) },
+                    self.var(var),
+                );
+                Expr::let_in(var, value, self.same(body))
+            }
+            _ => map_children(expr, &mut |e| self.same(e)),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
+        Some(match stmt {
+            Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|s| self.stmt(s)).collect::<Option<_>>()?),
+            Stmt::For { var, min, extent, kind, body } => {
+                let (min, extent, var) = (self.index(min), self.index(extent), self.var(var));
+                Stmt::For { var, min, extent, kind: *kind, body: Box::new(self.stmt(body)?) }
+            }
+            Stmt::If { cond, then, otherwise } => Stmt::If {
+                cond: self.same(cond),
+                then: Box::new(self.stmt(then)?),
+                otherwise: match otherwise {
+                    Some(other) => Some(Box::new(self.stmt(other)?)),
+                    None => None,
+                },
+            },
+            Stmt::Store { buffer, indices, value } => Stmt::Store {
+                buffer: self.buffer(buffer),
+                indices: indices.iter().map(|i| self.index(i)).collect(),
+                value: self.same(value),
+            },
+            Stmt::Let { var, value, body } => {
+                let (value, var) = (self.index(value), self.var(var));
+                Stmt::Let { var, value, body: Box::new(self.stmt(body)?) }
+            }
+            Stmt::Allocate { buffer, body } => {
+                Stmt::Allocate { buffer: self.buffer(buffer), body: Box::new(self.stmt(body)?) }
+            }
+            Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
+                node: node.clone(),
+                key: key.clone(),
+                value: value.clone(),
+                body: Box::new(self.stmt(body)?),
+            },
+            Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Atom(_)
+            | Stmt::Sync(_) => return None,
+        })
+    }
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+}
