@@ -1,4 +1,6 @@
-//! Every kernel of the device list on every machine that there is: the simulator against the executor.
+//! Every kernel of the device list on every machine that there is: the simulator and the first GPU against the executor;
+//! and every emitted text through NVRTC for every architecture, where NVRTC was fetched. What is missing is skipped with
+//! the test's name.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -6,12 +8,15 @@
 mod device_kernels;
 mod support;
 
+use std::path::Path;
 use std::sync::Arc;
 
+use coulis_codegen::{dialect_named, emit_module};
 use coulis_ir::args::{ArrayInfo, Bindings};
 use coulis_ir::verify::verify;
-use coulis_ir::{Buffer, Checked, DType};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device};
+use coulis_ir::{Buffer, Checked, DType, Target};
+use coulis_runtime::cuda::CudaCompiler;
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Environment, Executable, Span};
 use coulis_script::parse_module;
 use coulis_sim::{Options, SimArg, SimArray};
 use device_kernels::{DeviceKernel, N, kernels};
@@ -99,4 +104,109 @@ fn the_simulator_and_the_executor_agree_on_everything_that_devices_spell() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Memory that begins at a multiple of what words want.
+struct Aligned {
+    memory: Vec<u8>,
+    begin: usize,
+    bytes: usize,
+}
+
+impl Aligned {
+    fn new(content: &[u8]) -> Aligned {
+        let mut memory = vec![0u8; content.len() + 256];
+        let begin = memory.as_ptr().align_offset(256);
+        memory[begin..begin + content.len()].copy_from_slice(content);
+        Aligned { memory, begin, bytes: content.len() }
+    }
+
+    fn content(&self) -> &[u8] {
+        &self.memory[self.begin..self.begin + self.bytes]
+    }
+}
+
+#[test]
+fn the_first_gpu_and_the_executor_agree_on_everything_that_devices_spell() {
+    let cuda = match Cuda::open(0, &CudaOptions::default()) {
+        Ok((cuda, _)) => cuda,
+        Err(error) => {
+            println!("SKIP the_first_gpu_and_the_executor_agree_on_everything_that_devices_spell: {error}");
+            return;
+        }
+    };
+    let device = executor();
+    let mut wrong = Vec::new();
+    for kernel in kernels() {
+        let on_device = checked(&kernel.name, &kernel.device);
+        let buffers: Vec<Buffer> = on_device.kernel().param_buffers().cloned().collect();
+        let mut data: Vec<Aligned> = before(&buffers).iter().map(|bytes| Aligned::new(bytes)).collect();
+        let spans: Vec<Span> = data
+            .iter_mut()
+            .zip(&buffers)
+            .map(|(array, buffer)| Span {
+                first: array.memory[array.begin..].as_mut_ptr(),
+                before: 0,
+                after: array.bytes,
+                is_written: !buffer.name.starts_with('A'),
+            })
+            .collect();
+        let executable = cuda.prepare(&on_device).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        // SAFETY: each span is the whole of a buffer of its own, and the kernels stay within their buffers.
+        unsafe { executable.launch_on_host(&Bindings::new(), &spans) }
+            .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        for ((buffer, got), want) in buffers.iter().zip(&data).zip(&expected(&device, &kernel)) {
+            wrong.extend(differences(&kernel, buffer, got.content(), want));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The compiler, where NVRTC is found.
+fn compiler(test: &str) -> Option<CudaCompiler> {
+    // These tests are about compiling, whatever the rest of the suite runs without.
+    let environment = Environment { coulis_cuda_path: None, ..Environment::of_process() };
+    let options = CudaOptions { environment: Some(environment), ..CudaOptions::default() };
+    let search = options.search();
+    if let Err(error) = search.find_nvrtc() {
+        println!("SKIP {test}: {error}");
+        return None;
+    }
+    Some(CudaCompiler::open(&search, None).0)
+}
+
+#[test]
+fn every_frozen_text_compiles_for_every_architecture() {
+    let Some(compiler) = compiler("every_frozen_text_compiles_for_every_architecture") else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/emit/cuda");
+    let mut n_texts = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "cu") {
+            continue;
+        }
+        let (name, text) =
+            (path.file_stem().unwrap().to_str().unwrap(), std::fs::read_to_string(&path).unwrap());
+        for arch in Target::cuda_archs() {
+            let compiled = compiler.cubin(name, &text, arch);
+            assert!(compiled.is_ok(), "{name} for {arch}: {}", compiled.unwrap_err());
+        }
+        n_texts += 1;
+    }
+    assert!(n_texts > 4);
+}
+
+/// For the first architecture that has paired sums; and for the oldest where a text differs between them.
+#[test]
+fn everything_that_the_dialect_spells_compiles() {
+    let Some(compiler) = compiler("everything_that_the_dialect_spells_compiles") else { return };
+    let dialect = dialect_named("cuda").unwrap();
+    for kernel in kernels() {
+        let text = emit_module(&checked(&kernel.name, &kernel.device), dialect).unwrap().text;
+        let archs = if text.contains("__CUDA_ARCH__") { &["sm_100a", "sm_80"][..] } else { &["sm_100a"] };
+        for arch in archs {
+            let compiled = compiler.cubin(&kernel.name, &text, arch);
+            assert!(compiled.is_ok(), "{} for {arch}: {}\n{text}", kernel.name, compiled.unwrap_err());
+        }
+    }
 }
