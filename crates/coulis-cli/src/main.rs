@@ -15,6 +15,7 @@ mod request;
 mod values;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -31,13 +32,17 @@ struct Cli {
     /// C compiler, before COULIS_CC, CC and those in PATH
     #[arg(long, global = true, value_name = "PATH")]
     cc: Option<OsString>,
+    /// Folder of CUDA, before COULIS_CUDA_PATH, CUDA_HOME, CUDA_PATH and the usual ones
+    #[arg(long, global = true, value_name = "PATH")]
+    cuda_path: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    let Cli { cc, command } = Cli::parse();
+    let Cli { cc, cuda_path, command } = Cli::parse();
     coulis::machine::use_compiler(cc.as_deref());
+    coulis::machine::use_cuda(cuda_path.as_deref());
     match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

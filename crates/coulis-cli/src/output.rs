@@ -6,8 +6,13 @@ use crate::failure::Failure;
 
 /// Writes `text` and flushes.
 pub fn answer(text: &str) -> Result<(), Failure> {
+    answer_bytes(text.as_bytes())
+}
+
+/// Writes bytes that need not be text, and flushes.
+pub fn answer_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Stdout)
 }
 
 /// A note on standard error.

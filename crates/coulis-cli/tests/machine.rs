@@ -50,7 +50,14 @@ fn devices_says_why_there_is_no_compiler_and_where_the_cache_is() {
     let root = folder.path("");
     let root = Path::new(&root);
     let text = answer(&["devices"], root);
-    for want in ["cpu_exec", "`/nonexistent` of COULIS_CC does not run", "threads", "not built yet"] {
+    for want in [
+        "cpu_exec",
+        "`/nonexistent` of COULIS_CC does not run",
+        "threads",
+        "CUDA driver",
+        "NVRTC",
+        "CUDA_HOME",
+    ] {
         assert!(text.contains(want), "{want}:\n{text}");
     }
     assert!(text.contains(root.to_str().unwrap().trim_end_matches('/')), "{text}");
@@ -99,5 +106,23 @@ fn a_verified_reduction_says_so_for_each_result() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     for name in ["mean", "maxloc.value", "maxloc.index"] {
         assert!(said.contains(&format!("verified {name}: 4 outputs")), "{said}");
+    }
+}
+
+#[test]
+fn a_folder_of_cuda_that_is_named_is_decisive() {
+    let folder = Folder::new("machine-cuda");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let devices = answer(&["devices", "--cuda-path", "/not/there"], root);
+    assert!(devices.contains("NVRTC (`libnvrtc.so`) was not found"), "{devices}");
+    assert!(devices.contains("looked in the option `/not/there`"), "{devices}");
+    let kernel = "tests/files/emit/cuda/last_block.py";
+    for emit in ["ptx", "cubin", "sass"] {
+        let words = ["lower", kernel, "--emit", emit, "--cuda-path", "/not/there"];
+        let output = coulis(&words, root);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error[emit]: NVRTC (`libnvrtc.so`) was not found"), "{said}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     }
 }

@@ -145,3 +145,32 @@ fn probes_pass_on_the_first_gpu() {
         }
     }
 }
+
+/// Every frozen CUDA text, for every architecture. Cubins are kept by the hash of their text, so that only a text that
+/// changed costs time.
+#[test]
+fn every_frozen_text_compiles_for_every_architecture() {
+    let Some(search) = nvrtc("every_frozen_text_compiles_for_every_architecture") else { return };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/emit/cuda");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "cu") {
+            let name = entry.path().file_stem().unwrap().to_string_lossy().into_owned();
+            texts.push((name, std::fs::read_to_string(entry.path()).unwrap()));
+        }
+    }
+    assert!(!texts.is_empty());
+    let (compiler, _) = CudaCompiler::open(&search, None);
+    std::thread::scope(|scope| {
+        for arch in Target::cuda_archs() {
+            let (texts, compiler) = (&texts, &compiler);
+            scope.spawn(move || {
+                for (name, text) in texts {
+                    if let Err(error) = compiler.cubin(name, text, arch) {
+                        panic!("{name}: {error}");
+                    }
+                }
+            });
+        }
+    });
+}

@@ -1,10 +1,13 @@
 //! Choosing and holding devices.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Executable, Restored};
+use coulis_runtime::{
+    Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Executable, Restored, RuntimeError,
+};
 
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
@@ -73,6 +76,40 @@ pub(crate) fn compiler() -> Option<OsString> {
     named_compiler().clone()
 }
 
+fn named_cuda() -> MutexGuard<'static, Option<PathBuf>> {
+    static CUDA: Mutex<Option<PathBuf>> = Mutex::new(None);
+    CUDA.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Names the folder of CUDA for the devices that are opened from now on. It comes before all others, and where NVRTC is
+/// not in it there is none. `None` looks for one again.
+pub fn use_cuda(folder: Option<&Path>) {
+    *named_cuda() = folder.map(Path::to_owned);
+}
+
+/// How GPUs are opened.
+pub(crate) fn cuda_options() -> CudaOptions {
+    CudaOptions { cuda_path: named_cuda().clone(), ..CudaOptions::default() }
+}
+
+/// The GPU of that number; opened once a process for each folder of CUDA that was named.
+fn open_cuda(ordinal: usize) -> Result<Arc<Opened>, Error> {
+    type Gpus = Vec<((usize, Option<PathBuf>), Arc<Opened>)>;
+    static TABLE: Mutex<Gpus> = Mutex::new(Vec::new());
+    let options = cuda_options();
+    let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (ordinal, options.cuda_path.clone());
+    if let Some((_, found)) = table.iter().find(|(k, _)| *k == key) {
+        return Ok(found.clone());
+    }
+    let refused = |error| Error::unsupported("device", RuntimeError::Cuda(error));
+    let (device, notice) = Cuda::open(ordinal, &options).map_err(refused)?;
+    let notices = notice.iter().map(ToString::to_string).collect();
+    let opened = Arc::new(Opened { target: device.target(), device, notices });
+    table.push((key, opened.clone()));
+    Ok(opened)
+}
+
 /// The device of a request; opened once a process for each way to run and number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
     let kind = match request.device {
@@ -85,11 +122,15 @@ pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
     open_cpu(&request.device, request.threads, kind)
 }
 
-/// The CPU, where the choice allows it; opened once a process for each kind and number of threads.
+/// The CPU, or the GPU that is chosen; opened once a process for each kind and number of threads.
 pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
-    if let DeviceChoice::Cuda(n) = choice {
-        let message = format!("device `cuda:{n}` is not built yet; legal devices are auto and cpu");
-        return Err(Error::unsupported("device", message));
+    if let DeviceChoice::Cuda(ordinal) = choice {
+        let opened = open_cuda(*ordinal)?;
+        if kind == CpuKind::Executed {
+            let message = "a GPU looks at no index, and an access is not shown to stay inside; legal devices are cpu and sim";
+            return Err(Error::unsupported("device", message));
+        }
+        return Ok(opened);
     }
     if let DeviceChoice::Sim { .. } = choice {
         let message = "the simulator runs functions, not requests; legal devices are auto and cpu";

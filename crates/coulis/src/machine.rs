@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use coulis_runtime::{Compiler, Environment, cache};
+use coulis_runtime::cuda::Facts;
+use coulis_runtime::{Compiler, Cuda, Environment, cache};
 
 use crate::device;
 use crate::error::Error;
-use crate::request::{DeviceChoice, Request};
+use crate::request::Request;
 
-pub use crate::device::use_compiler;
+pub use crate::device::{use_compiler, use_cuda};
 pub use coulis_runtime::cache::Entry as CacheEntry;
 
 /// What was found on this machine.
@@ -26,8 +27,8 @@ pub struct Machine {
     pub vector_bytes: u32,
     /// Folder of compiled kernels, where there is one.
     pub cache: Option<PathBuf>,
-    /// What is known of CUDA.
-    pub cuda: String,
+    /// What was found of CUDA, and what is missing and where it was looked for: names and words.
+    pub cuda: Vec<(String, String)>,
 }
 
 /// Looks for everything.
@@ -39,16 +40,59 @@ pub fn machine() -> Result<Machine, Error> {
         .map(|c| (c.command(), first_line(c.identity())))
         .map_err(|error| error.to_string());
     let text = |value: &Option<std::ffi::OsString>| value.as_ref().map(|v| v.to_string_lossy().into_owned());
-    let cuda = device::open(&Request { device: DeviceChoice::Cuda(0), ..Request::new(&[]) });
     Ok(Machine {
         device: opened.name().to_owned(),
         compiler,
-        variables: vec![("COULIS_CC", text(&environment.coulis_cc)), ("CC", text(&environment.cc))],
+        variables: vec![
+            ("COULIS_CC", text(&environment.coulis_cc)),
+            ("CC", text(&environment.cc)),
+            ("COULIS_CUDA_PATH", text(&environment.coulis_cuda_path)),
+            ("CUDA_HOME", text(&environment.cuda_home)),
+            ("CUDA_PATH", text(&environment.cuda_path)),
+        ],
         threads: opened.target().n_threads,
         vector_bytes: opened.target().vector_bytes,
         cache: cache_dir(),
-        cuda: cuda.map_or_else(|error| error.message, |device| device.name().to_owned()),
+        cuda: cuda(),
     })
+}
+
+/// Driver, devices, compiler and disassembler.
+fn cuda() -> Vec<(String, String)> {
+    let options = device::cuda_options();
+    let mut lines = Vec::new();
+    match Cuda::all(&options) {
+        Ok((driver, devices)) => {
+            let (major, minor) = driver.version();
+            lines.push((
+                "CUDA driver".to_owned(),
+                format!("{}, CUDA {major}.{minor}", driver.file().display()),
+            ));
+            lines.extend(devices.iter().map(|facts| (format!("cuda:{}", facts.ordinal), about(facts))));
+        }
+        Err(error) => lines.push(("CUDA driver".to_owned(), error.to_string())),
+    }
+    let search = options.search();
+    for (name, found) in [("NVRTC", search.find_nvrtc()), ("disassembler", search.find_disassembler())] {
+        let words = match found {
+            Ok((file, looked)) => {
+                let origin = looked.last().map_or("the system", |place| place.origin);
+                format!("{}, from {origin}", file.display())
+            }
+            Err(error) => error.to_string(),
+        };
+        lines.push((name.to_owned(), words));
+    }
+    lines
+}
+
+fn about(facts: &Facts) -> String {
+    let gib = facts.memory_bytes as f64 / f64::from(1 << 30);
+    let mib = facts.cache_bytes as f64 / f64::from(1 << 20);
+    format!(
+        "{}, {}, {} multiprocessors, {gib:.1} GiB of memory, {mib:.0} MiB of cache",
+        facts.name, facts.arch, facts.n_multiprocessors
+    )
 }
 
 /// Folder of compiled kernels, where the environment says one.

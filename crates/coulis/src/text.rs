@@ -7,6 +7,8 @@ use coulis_codegen::{Module, dialect_named, emit, emit_module};
 use coulis_ir::print::print_module;
 use coulis_ir::{Checked, Form, Kernel, Target};
 use coulis_lower::{Options, PASSES};
+use coulis_runtime::RuntimeError;
+use coulis_runtime::cuda::{CudaCompiler, disassemble};
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -139,6 +141,44 @@ pub fn emit_cuda(text: &str, target: &TargetChoice) -> Result<String, Error> {
         out.push_str(&cuda_module(&flat(kernel, &target)?)?.text);
     }
     Ok(out)
+}
+
+/// What the CUDA text of a kernel is compiled to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CudaBinary {
+    /// PTX text.
+    Ptx,
+    /// Machine code, as a file that the driver loads.
+    Cubin,
+    /// Machine code as text.
+    Sass,
+}
+
+/// The CUDA text of the one kernel of a text, compiled. Needs NVRTC and no GPU.
+pub fn emit_cuda_binary(text: &str, target: &TargetChoice, to: CudaBinary) -> Result<Vec<u8>, Error> {
+    let target = target.facts()?;
+    let kernels = kernels(text)?;
+    let count = kernels.len();
+    let [kernel] = <[_; 1]>::try_from(kernels).map_err(|_| {
+        Error::user("emit", format!("a text with one kernel is compiled, and this one has {count}"))
+    })?;
+    let checked = flat(kernel, &target)?;
+    let module = cuda_module(&checked)?;
+    let name = &checked.kernel().name;
+    let (compiler, _) = CudaCompiler::open(&crate::device::cuda_options().search(), None);
+    let refused = |error| Error::unsupported("emit", RuntimeError::Cuda(error));
+    match to {
+        CudaBinary::Ptx => {
+            compiler.ptx(name, &module.text, &target.arch).map(String::into_bytes).map_err(refused)
+        }
+        CudaBinary::Cubin => {
+            compiler.cubin(name, &module.text, &target.arch).map(|(code, _)| code).map_err(refused)
+        }
+        CudaBinary::Sass => {
+            let (code, _) = compiler.cubin(name, &module.text, &target.arch).map_err(refused)?;
+            disassemble(compiler.search(), &code).map(String::into_bytes).map_err(refused)
+        }
+    }
 }
 
 fn cuda_module(kernel: &Checked) -> Result<Module, Error> {

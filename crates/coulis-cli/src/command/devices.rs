@@ -31,6 +31,6 @@ fn as_text(machine: &Machine) -> String {
     lines.push(("vector bytes".to_owned(), machine.vector_bytes.to_string()));
     let cache = machine.cache.as_ref().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
     lines.push(("cache".to_owned(), cache));
-    lines.push(("CUDA".to_owned(), machine.cuda.clone()));
-    lines.iter().map(|(name, value)| format!("{name:<13} {value}\n")).collect()
+    lines.extend(machine.cuda.iter().cloned());
+    lines.iter().map(|(name, value)| format!("{name:<16} {value}\n")).collect()
 }

@@ -1,21 +1,22 @@
 //! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes, or the text that
 //! is made of it. FILE.py is parsed, never executed. A kernel in Flat form has no passes before it and is checked as it stands.
-//! Targets other than the CPU, and what is emitted for them, are not built yet.
+//! CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC, and SASS the disassembler. HIP is not built yet.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use coulis::text::{emit_c, emit_cuda, lower, passes, read};
+use coulis::text::{CudaBinary, emit_c, emit_cuda, emit_cuda_binary, lower, passes, read};
 use coulis::{Error, TargetChoice};
 
 use crate::failure::{Failure, not_built};
-use crate::output::answer;
+use crate::output::{answer, answer_bytes};
 
 const EXAMPLES: &str = "\
 Examples:
   coulis lower kernel.py                            the flat kernel
   coulis lower --passes                             the passes, in order
   coulis lower kernel.py --after flatten_buffers    the kernel after one pass
-  coulis lower kernel.py --target cpu --emit c      the C text";
+  coulis lower kernel.py --target cpu --emit c      the C text
+  coulis lower kernel.py --emit sass --arch sm_90a --target cuda    the machine code";
 
 /// What is printed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -87,10 +88,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match args.emit {
         None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), &target)?),
         Some(Emit::C) => answer(&emit_c(&read(file)?)?),
-        Some(Emit::Cuda) => {
-            let target = if target == TargetChoice::Cpu { TargetChoice::Cuda { arch: None } } else { target };
-            answer(&emit_cuda(&read(file)?, &target)?)
-        }
-        Some(Emit::Hip | Emit::Ptx | Emit::Cubin | Emit::Sass) => Err(not_built("lower --emit for GPUs")),
+        Some(Emit::Cuda) => answer(&emit_cuda(&read(file)?, &on_gpu(target))?),
+        Some(Emit::Ptx) => binary(file, target, CudaBinary::Ptx),
+        Some(Emit::Cubin) => binary(file, target, CudaBinary::Cubin),
+        Some(Emit::Sass) => binary(file, target, CudaBinary::Sass),
+        Some(Emit::Hip) => Err(not_built("lower --emit hip")),
     }
+}
+
+/// What is emitted for GPUs is emitted for one where no target is named.
+fn on_gpu(target: TargetChoice) -> TargetChoice {
+    if target == TargetChoice::Cpu { TargetChoice::Cuda { arch: None } } else { target }
+}
+
+fn binary(file: &Path, target: TargetChoice, to: CudaBinary) -> Result<(), Failure> {
+    answer_bytes(&emit_cuda_binary(&read(file)?, &on_gpu(target), to)?)
 }
