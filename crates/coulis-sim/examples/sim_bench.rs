@@ -2,8 +2,7 @@
 //!
 //! `cargo run --release -p coulis-sim --example sim_bench`
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "an example of fixed kernels, which prints")]
-
+use std::error::Error;
 use std::time::Instant;
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
@@ -63,12 +62,12 @@ def polynomial(A: T.Buffer((65536,), "float32"), B: T.Buffer((65536,), "float32"
     B[bx * 256 + tx] = x[0]
 "#;
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     for (text, sizes) in
         [(ROW_SUM, &[262_144, 256][..]), (PRODUCT, &[65_536, 65_536, 65_536]), (STREAM, &[65_536, 65_536])]
     {
-        let kernel = coulis_script::parse_module(text).unwrap().remove(0);
-        let checked = verify(kernel).unwrap();
+        let kernel = coulis_script::parse_module(text)?.remove(0);
+        let checked = verify(kernel)?;
         let mut memory: Vec<Vec<u8>> = sizes
             .iter()
             .map(|n| (0..*n).flat_map(|i: i64| ((i % 17) as f32 / 16.0).to_le_bytes()).collect())
@@ -90,7 +89,7 @@ fn main() {
             .collect();
         let options = Options { warp_orders: 1, ..Options::default() };
         let start = Instant::now();
-        let report = coulis_sim::run(&checked, &mut args, &options).unwrap();
+        let report = coulis_sim::run(&checked, &mut args, &options)?;
         let seconds = start.elapsed().as_secs_f64();
         let rate = report.counters.thread_statements as f64 / seconds / 1e6;
         println!(
@@ -100,4 +99,5 @@ fn main() {
             report.accusations.len()
         );
     }
+    Ok(())
 }

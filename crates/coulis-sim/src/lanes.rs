@@ -133,7 +133,7 @@ pub(crate) fn not<const W: usize>(a: &Lanes<W>) -> Lanes<W> {
     map1(a, |x: bool| !x)
 }
 
-/// The least, the greatest and the bits of the numbers of an atomic update are those of [`binary`]; this is the one lane form.
+/// A binary operation on the values of one lane.
 pub(crate) fn one<const W: usize>(f: F2<W>, a: u64, b: u64) -> u64 {
     f(&[a; W], &[b; W])[0]
 }
