@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
 use coulis_runtime::{
-    Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Executable, Restored, RuntimeError,
+    Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Executable, Restored, RuntimeError, Sim, SimOptions,
 };
+use coulis_sim::SimReport;
 
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
@@ -17,12 +18,18 @@ pub struct Opened {
     device: Arc<dyn Device>,
     target: Target,
     notices: Vec<String>,
+    identity: String,
 }
 
 impl Opened {
     /// Name in answers.
     pub fn name(&self) -> &str {
         self.device.name()
+    }
+
+    /// What kernels depend on beside their plan: two devices of one identity run the same kernels.
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Facts for the planner.
@@ -39,6 +46,15 @@ impl Opened {
     /// What was found out while kernels were compiled since this was last asked.
     pub fn late_notices(&self) -> Vec<String> {
         self.device.take_notices().iter().map(ToString::to_string).collect()
+    }
+
+    /// Refuses results of kernels that the simulator accused since this was last asked. Kernels of other devices are
+    /// not accused.
+    pub fn check_reports(&self) -> Result<(), Error> {
+        match self.device.take_reports().iter().find(|report| !report.is_clean()) {
+            Some(report) => Err(accused(report)),
+            None => Ok(()),
+        }
     }
 
     /// As [`Opened::compile`], and kept under a plan's key with a note.
@@ -105,37 +121,64 @@ fn open_cuda(ordinal: usize) -> Result<Arc<Opened>, Error> {
     let refused = |error| Error::unsupported("device", RuntimeError::Cuda(error));
     let (device, notice) = Cuda::open(ordinal, &options).map_err(refused)?;
     let notices = notice.iter().map(ToString::to_string).collect();
-    let opened = Arc::new(Opened { target: device.target(), device, notices });
+    let target = device.target();
+    let identity = format!("{}:{ordinal}:{}", device.name(), target.arch);
+    let opened = Arc::new(Opened { target, device, notices, identity });
     table.push((key, opened.clone()));
     Ok(opened)
 }
 
 /// The device of a request; opened once a process for each way to run and number of threads.
 pub fn open(request: &Request) -> Result<Arc<Opened>, Error> {
-    let kind = match request.device {
-        DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Cuda(_) | DeviceChoice::Sim { .. } => {
-            CpuKind::Auto
-        }
-        DeviceChoice::CpuCompiled => CpuKind::Compiled,
-        DeviceChoice::CpuExecuted => CpuKind::Executed,
-    };
-    open_cpu(&request.device, request.threads, kind)
+    open_choice(&request.device, request.threads, CpuKind::Auto)
 }
 
-/// The CPU, or the GPU that is chosen; opened once a process for each kind and number of threads.
-pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
-    if let DeviceChoice::Cuda(ordinal) = choice {
-        let opened = open_cuda(*ordinal)?;
-        if kind == CpuKind::Executed {
-            let message = "a GPU looks at no index, and an access is not shown to stay inside; legal devices are cpu and sim";
-            return Err(Error::unsupported("device", message));
-        }
-        return Ok(opened);
+/// The device of a choice; `kind` says which way the CPU runs where the choice leaves that open.
+pub fn open_choice(
+    choice: &DeviceChoice,
+    threads: Option<usize>,
+    kind: CpuKind,
+) -> Result<Arc<Opened>, Error> {
+    match choice {
+        DeviceChoice::Auto | DeviceChoice::Cpu => open_cpu(threads, kind),
+        DeviceChoice::CpuCompiled => open_cpu(threads, CpuKind::Compiled),
+        DeviceChoice::CpuExecuted => open_cpu(threads, CpuKind::Executed),
+        DeviceChoice::Cuda(ordinal) => open_cuda(*ordinal),
+        DeviceChoice::Sim { warp, orders } => open_sim(*warp, *orders),
     }
-    if let DeviceChoice::Sim { .. } = choice {
-        let message = "the simulator runs functions, not requests; legal devices are auto and cpu";
-        return Err(Error::unsupported("device", message));
+}
+
+/// Simulators that were opened, by what is simulated.
+type Simulators = Vec<(coulis_sim::Options, Arc<Opened>)>;
+
+fn open_sim(warp: u32, orders: u32) -> Result<Arc<Opened>, Error> {
+    static TABLE: OnceLock<Mutex<Simulators>> = OnceLock::new();
+    let run = sim_options(warp, orders)?;
+    let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = table.iter().find(|(options, _)| *options == run) {
+        return Ok(found.clone());
     }
+    let device = Sim::open(&SimOptions { run: run.clone(), ..SimOptions::default() });
+    let identity = format!("{}:{warp}:{orders}", device.name());
+    let opened =
+        Arc::new(Opened { target: device.target(), device: Arc::new(device), notices: Vec::new(), identity });
+    table.push((run, opened.clone()));
+    Ok(opened)
+}
+
+/// How the simulator runs.
+pub fn sim_options(warp: u32, orders: u32) -> Result<coulis_sim::Options, Error> {
+    if matches!(warp, 32 | 64) && orders > 0 {
+        return Ok(coulis_sim::Options { warp, warp_orders: orders, ..Default::default() });
+    }
+    let message = format!(
+        "the simulator has warps of 32 or 64 lanes and tries at least 1 order, got {warp} and {orders}"
+    );
+    Err(Error::user("sim/options", message))
+}
+
+/// The CPU; opened once a process for each kind and number of threads.
+pub fn open_cpu(threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
     if threads == Some(0) {
         return Err(Error::user("reduce/threads", "the number of threads is to be at least 1, got 0"));
     }
@@ -151,7 +194,19 @@ pub fn open_cpu(choice: &DeviceChoice, threads: Option<usize>, kind: CpuKind) ->
         CpuOptions { kind, n_threads: Some(threads), compiler: key.2.clone(), ..CpuOptions::default() };
     let (device, notice) = Cpu::open(&options)?;
     let notices = notice.iter().map(ToString::to_string).collect();
-    let opened = Arc::new(Opened { target: device.target(), device, notices });
+    let target = device.target();
+    let identity = format!("{}:{}", device.name(), target.n_threads);
+    let opened = Arc::new(Opened { target, device, notices, identity });
     table.push((key, opened.clone()));
     Ok(opened)
+}
+
+/// The error of a kernel that is accused.
+pub fn accused(report: &SimReport) -> Error {
+    let n = report.accusations.len();
+    let plural = if n == 1 { "" } else { "s" };
+    let message = format!("the simulator accuses kernel `{}` of {n} fault{plural}", report.kernel);
+    let error = Error::user("sim/accused", message);
+    let error = report.accusations.iter().fold(error, |error, one| error.with_help(one.to_string()));
+    error.with_help(report.listing.trim_end())
 }

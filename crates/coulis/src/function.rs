@@ -25,7 +25,7 @@ use self::arguments::{
     argument_info, check_given, check_reach, check_sizes, fits_int32, known_sizes, size_vars,
 };
 use self::memory::{Contents, Memory};
-use crate::device::{Opened, open_cpu};
+use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;
 use crate::inside::first_unproven;
 use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, verify_given};
@@ -260,7 +260,7 @@ impl Function {
         let (all, report) = self.execute(given, &BTreeMap::new(), None)?;
         // Values of a kernel that is accused are not to be trusted.
         if let Some(report) = report.filter(|report| !report.is_clean()) {
-            return Err(simulate::accused(&report));
+            return Err(accused(&report));
         }
         Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
     }
@@ -373,14 +373,7 @@ impl Place {
     /// The place for a kernel.
     fn of(kernel: &Kernel, options: &CompileOptions) -> Result<Place, Error> {
         if let DeviceChoice::Sim { warp, orders } = options.device {
-            if !matches!(warp, 32 | 64) || orders == 0 {
-                let message = format!(
-                    "the simulator has warps of 32 or 64 lanes and tries at least 1 order, got {warp} and {orders}"
-                );
-                return Err(Error::user("sim/options", message));
-            }
-            let simulator = coulis_sim::Options { warp, warp_orders: orders, ..Default::default() };
-            return Ok(Place::Simulator(Target::simulated(warp), simulator));
+            return Ok(Place::Simulator(Target::simulated(warp), sim_options(warp, orders)?));
         }
         let (device, notices) = device_for(first_unproven(kernel), options)?;
         Ok(Place::Device(device, notices))
@@ -400,12 +393,16 @@ fn device_for(
     unproven: Option<String>,
     options: &CompileOptions,
 ) -> Result<(Arc<Opened>, Vec<String>), Error> {
-    let Some(access) = unproven else {
-        let device = open_cpu(&options.device, options.threads, CpuKind::Auto)?;
-        let notices = device.notices();
+    let device = open_choice(&options.device, options.threads, CpuKind::Auto)?;
+    let mut notices = device.notices();
+    let Some(access) = unproven else { return Ok((device, notices)) };
+    if device.target().has_threads() {
+        notices.push(format!(
+            "{access} is not shown to stay inside its buffer, and a GPU does not look; `--device sim` does"
+        ));
         return Ok((device, notices));
-    };
-    let device = open_cpu(&options.device, options.threads, CpuKind::Executed)?;
+    }
+    let device = open_cpu(options.threads, CpuKind::Executed)?;
     let notice = format!(
         "not compiled but executed with a check of each index, since {access} is not shown to stay inside"
     );

@@ -307,7 +307,7 @@ impl Prepared {
             windows.push(Window::write(bytes.as_mut_slice(), info)?);
         }
         coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
-        Ok(())
+        self.0.device.check_reports()
     }
 }
 

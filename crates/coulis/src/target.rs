@@ -5,7 +5,6 @@ use coulis_runtime::CpuKind;
 
 use crate::device::open_cpu;
 use crate::error::Error;
-use crate::request::DeviceChoice;
 
 /// The architecture of CUDA targets where none is named and no device is there to ask.
 pub const DEFAULT_CUDA_ARCH: &str = "sm_90a";
@@ -31,7 +30,7 @@ impl TargetChoice {
     /// For an architecture that coulis does not compile for.
     pub fn facts(&self) -> Result<Target, Error> {
         match self {
-            TargetChoice::Cpu => Ok(open_cpu(&DeviceChoice::Cpu, None, CpuKind::Auto)?.target().clone()),
+            TargetChoice::Cpu => Ok(open_cpu(None, CpuKind::Auto)?.target().clone()),
             TargetChoice::Cuda { arch } => {
                 let arch = arch.as_deref().unwrap_or(DEFAULT_CUDA_ARCH);
                 Target::cuda(arch).ok_or_else(|| {

@@ -39,17 +39,3 @@ pub(super) fn simulate(
     }
     coulis_sim::run(kernel, &mut args, options).map_err(|error| Error::user("sim", error))
 }
-
-/// The error of a kernel that is accused.
-pub(super) fn accused(report: &SimReport) -> Error {
-    let n = report.accusations.len();
-    let message = format!(
-        "the simulator accuses kernel `{}` of {n} fault{}",
-        report.kernel,
-        if n == 1 { "" } else { "s" }
-    );
-    let error = report.accusations.iter().fold(Error::user("sim/accused", message), |error, accusation| {
-        error.with_help(accusation.to_string())
-    });
-    error.with_help(report.listing.trim_end())
-}

@@ -86,9 +86,8 @@ fn table() -> std::sync::MutexGuard<'static, Table> {
 pub(super) fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
     let choice = choose(call, device)?;
     let key = format!(
-        "{}|{}|{}|{:?}|{}|{:?}",
-        device.name(),
-        device.target().n_threads,
+        "{}|{}|{:?}|{}|{:?}",
+        device.identity(),
         choice.strategy.name,
         choice.sketch,
         kernel_key(call, &choice.sketch.constant),
