@@ -15,7 +15,7 @@ use coulis_ir::eval::Value;
 use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{DType, Kernel, Stmt, Target};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Window};
 use coulis_sim::{SimArg, SimArray, SimError};
 use coulis_tensor::{Array, OpKind, evaluate};
 use half::{bf16, f16};
@@ -47,6 +47,19 @@ fn cpu_devices() -> &'static [Arc<dyn Device>] {
         let options = CpuOptions { kind: CpuKind::Executed, n_threads: Some(2), ..CpuOptions::default() };
         vec![Cpu::open(&options).unwrap().0]
     })
+}
+
+/// The first GPU, where there is one.
+fn gpu() -> Option<&'static Arc<dyn Device>> {
+    static GPU: OnceLock<Option<Arc<dyn Device>>> = OnceLock::new();
+    let open = || match Cuda::open(0, &CudaOptions::default()) {
+        Ok((device, _)) => Some(device as Arc<dyn Device>),
+        Err(error) => {
+            println!("SKIP on a GPU: {error}");
+            None
+        }
+    };
+    GPU.get_or_init(open).as_ref()
 }
 
 /// A size.
@@ -165,6 +178,9 @@ pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance:
             for warp in [32, 64] {
                 case.simulate(&Target::simulated(warp), warp, tolerance);
             }
+            if let Some(gpu) = gpu() {
+                case.run_on(gpu, tolerance);
+            }
         } else {
             for device in cpu_devices() {
                 case.run_on(device, tolerance);
@@ -183,7 +199,11 @@ pub fn run_on_threads(s: &Schedule, sizes: Sizes, warp: u32) -> bool {
     match coulis::compile_schedule(s, s.program().args(), "main", &target) {
         Err(error) if error.owner != coulis::Owner::Bug => false,
         _ => {
-            Case::new(s, sizes, &small).simulate(&target, warp, Tolerance::Exact);
+            let case = Case::new(s, sizes, &small);
+            case.simulate(&target, warp, Tolerance::Exact);
+            if let Some(gpu) = gpu() {
+                case.run_on(gpu, Tolerance::Exact);
+            }
             true
         }
     }
