@@ -85,13 +85,21 @@ pub enum ErrorBound {
     },
 }
 
-/// A cheaper step that keeps the error bound only in short runs, as the first of the two levels of contract N12:
-/// start a run from the identity, step at most `max_steps` times, then `combine` the run's state into the total.
+/// A cheaper fold that keeps the error bound only in short runs, as the first of the two levels of contract N12:
+/// start a run from the `lift` of its first element, step until it holds at most `max_steps`, then `close` it into the
+/// total. A run of no elements is the identity; steps from there are right, though perhaps not within the bound. The
+/// state of a run has one field for each of the reducer's, often of a narrower type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuickStep {
-    /// Parameters as those of `step`.
+    /// State of a run of no elements, one constant a field.
+    pub identity: Vec<Expr>,
+    /// State of a run of one element. Parameters as those of the reducer's `lift`.
+    pub lift: Lambda,
+    /// State of a run after one more element. Parameters: the fields of the run, then those of its `lift`.
     pub step: Lambda,
-    /// Longest run, at least 1.
+    /// The reducer's state after a run. Parameters: the fields of the state, then those of the run.
+    pub close: Lambda,
+    /// Elements of the longest run, at least 1.
     pub max_steps: u32,
 }
 
@@ -115,7 +123,7 @@ pub struct Reducer {
     /// Whether `step` is right only if elements come in ascending position; `combine` never needs that. States of
     /// interleaved elements (lanes, threads) may be combined in any order.
     pub step_needs_ascending: bool,
-    /// A still cheaper step for short runs, where there is one. No plan has to use it.
+    /// A still cheaper fold for short runs, where there is one. No plan has to use it.
     pub quick: Option<QuickStep>,
     /// Results of a state. Parameters: the fields.
     pub finish: Lambda,

@@ -5,7 +5,7 @@
 //! asks for an op's name or for a particular shape: what counts is which dimension is contiguous, how long it is,
 //! and how many bytes a state has.
 
-use coulis_ir::{Reducer, Target};
+use coulis_ir::{NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::program::{Spec, Statement};
@@ -90,6 +90,8 @@ pub struct Sketch {
     pub apart: i64,
     /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
     pub ahead: i64,
+    /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
+    pub run: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
@@ -114,6 +116,17 @@ pub struct Facts<'a> {
     pub target: &'a Target,
 }
 
+/// How a fold runs; see [`Facts::runs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// Elements of one vector operation.
+    pub lanes: i64,
+    /// Bytes that one lane keeps while it folds.
+    pub state_bytes: i64,
+    /// Steps of a run; 1 is no runs.
+    pub steps: i64,
+}
+
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
 /// Extents up to this may be written into a kernel and unrolled.
@@ -135,9 +148,30 @@ impl Facts<'_> {
     /// Lanes that fill a vector of the target: of the first input's type, or twice the widest state's, whichever is
     /// fewer, so that no more than two registers hold one component of a state.
     pub fn lanes(&self) -> i64 {
+        self.lanes_of(widest_field(&self.spec.reducer))
+    }
+
+    fn lanes_of(&self, widest: usize) -> i64 {
         let input = self.spec.inputs[0].bytes();
-        let state = widest_field(&self.spec.reducer);
-        i64::from(self.target.vector_bytes) / input.max(state / 2).max(1) as i64
+        i64::from(self.target.vector_bytes) / input.max(widest / 2).max(1) as i64
+    }
+
+    /// Lanes, bytes of what each keeps while it folds, and steps of a run, at most `longest`. Runs are worth it where
+    /// they keep their state in at most half the width, on targets whose vectors are registers.
+    pub fn runs(&self, longest: i64) -> Runs {
+        let reducer = &self.spec.reducer;
+        let none = Runs { lanes: self.lanes(), state_bytes: state_bytes(reducer), steps: 1 };
+        let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
+            return none;
+        };
+        let bytes = || quick.identity.iter().map(|e| e.dtype().bytes());
+        let widest = bytes().max().unwrap_or(1);
+        let steps = floor_pow2(longest.min(quick.max_steps.into()));
+        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
+        if masked || 2 * widest > widest_field(reducer) || steps < 4 {
+            return none;
+        }
+        Runs { lanes: self.lanes_of(widest), state_bytes: bytes().map(|b| b as i64).sum(), steps }
     }
 
     /// Iterations of `bytes` bytes each that make `distance` bytes, at least 1: how far ahead of a loop memory is asked
@@ -150,7 +184,12 @@ impl Facts<'_> {
 
     /// Independent vectors that the registers hold beside the operands, at most 4.
     pub fn unroll(&self, lanes: i64) -> i64 {
-        let state = lanes * state_bytes(&self.spec.reducer);
+        self.unroll_of(lanes, state_bytes(&self.spec.reducer))
+    }
+
+    /// The same of states of so many bytes.
+    pub fn unroll_of(&self, lanes: i64, state_bytes: i64) -> i64 {
+        let state = lanes * state_bytes;
         let half = i64::from(self.target.register_bytes) / 2;
         [4, 2].into_iter().find(|u| u * state <= half).unwrap_or(1)
     }
@@ -201,6 +240,7 @@ impl Facts<'_> {
             unroll: 1,
             apart: 1,
             ahead: 0,
+            run: 1,
             tile: 1,
             chunks: 1,
             threads: 1,

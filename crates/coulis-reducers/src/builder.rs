@@ -28,7 +28,18 @@ struct Draft {
     right: Var,
     combine: Option<Expr>,
     step: Option<Expr>,
+    /// The field as it is kept in a run, where that is not as in the state.
+    run: Option<Kept>,
     quick: Option<Expr>,
+    close: Option<Expr>,
+}
+
+/// How a run keeps a field.
+struct Kept {
+    identity: Expr,
+    lift: Expr,
+    left: Var,
+    right: Var,
 }
 
 /// A field of the reducer in the making, as the value of either state.
@@ -90,7 +101,9 @@ impl<'r> Builder<'r> {
             right,
             combine: None,
             step: None,
+            run: None,
             quick: None,
+            close: None,
         });
         slot
     }
@@ -103,6 +116,31 @@ impl<'r> Builder<'r> {
     /// Says how a field changes by one element; without this, as by `combine`.
     pub(crate) fn step(&mut self, slot: &Slot, expr: Expr) {
         self.fields[slot.index].step = Some(expr);
+    }
+
+    /// Says that runs keep a field in another form, from which [`Builder::close`] takes it back. `quick` has to say
+    /// how that form changes. The result holds the field of a run: `left` as it is, `right` of the next element.
+    pub(crate) fn run_field(&mut self, slot: &Slot, identity: Expr, lift: Expr) -> Slot {
+        let draft = &mut self.fields[slot.index];
+        let name = &draft.field.name;
+        let left = Var::new(&format!("r_{name}"), identity.dtype());
+        let right = Var::new(&format!("e_{name}"), identity.dtype());
+        let run = Slot { index: slot.index, left: left.expr(), right: right.expr() };
+        draft.run = Some(Kept { identity, lift, left, right });
+        run
+    }
+
+    /// The field of the run that is closed.
+    pub(crate) fn closed(&self, slot: &Slot) -> Expr {
+        match &self.fields[slot.index].run {
+            Some(run) => run.left.expr(),
+            None => slot.right.clone(),
+        }
+    }
+
+    /// Says what a field of the state is after a run; without this, as by `combine`.
+    pub(crate) fn close(&mut self, slot: &Slot, expr: Expr) {
+        self.fields[slot.index].close = Some(expr);
     }
 
     /// Says how a field changes by one element in runs of at most `max_steps`; without this, as by `step`.
@@ -139,6 +177,20 @@ impl<'r> Builder<'r> {
         };
         let step = pick(|f| &f.step, &combine);
         let quick = pick(|f| &f.quick, &step);
+        let close = pick(|f| &f.close, &combine);
+        // A run keeps a field in a variable of its own, or in the one that stands for the right of two states.
+        let run_left: Vec<Var> =
+            self.fields.iter().map(|f| f.run.as_ref().map_or(&f.left, |r| &r.left).clone()).collect();
+        let run_right: Vec<Var> =
+            self.fields.iter().map(|f| f.run.as_ref().map_or(&f.right, |r| &r.right).clone()).collect();
+        let closed: Vec<Var> =
+            self.fields.iter().map(|f| f.run.as_ref().map_or(&f.right, |r| &r.left).clone()).collect();
+        let run_both: Vec<Var> = run_left.iter().chain(&run_right).cloned().collect();
+        let with_run: Vec<Var> = left.iter().chain(&closed).cloned().collect();
+        let run_identity =
+            self.fields.iter().map(|f| f.run.as_ref().map_or(&f.identity, |r| &r.identity).clone()).collect();
+        let run_lift: Vec<Expr> =
+            self.fields.iter().map(|f| f.run.as_ref().map_or(&f.lift, |r| &r.lift).clone()).collect();
         let lambda = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
         let has_step = self.fields.iter().any(|f| f.step.is_some());
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
@@ -149,7 +201,13 @@ impl<'r> Builder<'r> {
             combine: lambda(&both, combine),
             step: has_step.then(|| lambda(&both, step)),
             step_needs_ascending: self.ascending,
-            quick: self.quick_max.map(|max_steps| QuickStep { step: lambda(&both, quick), max_steps }),
+            quick: self.quick_max.map(|max_steps| QuickStep {
+                identity: run_identity,
+                lift: lambda(&lift_params, run_lift),
+                step: lambda(&run_both, quick),
+                close: lambda(&with_run, close),
+                max_steps,
+            }),
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
             results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),
             fields: self.fields.into_iter().map(|f| f.field).collect(),

@@ -85,10 +85,43 @@ pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
         }
     }
     let mut fusion = Fusion::new(&widest);
+    let plain: Vec<(&str, Reducer)>;
+    let parts = if runs_agree(parts, &widest) {
+        parts
+    } else {
+        plain = parts.iter().map(|(n, r)| (*n, Reducer { quick: None, ..r.clone() })).collect();
+        &plain
+    };
     for (name, reducer) in parts {
         fusion.add(name, reducer);
     }
     Ok(fusion.finish(parts))
+}
+
+/// Whether no part that knows no short runs shares a field that runs of another part keep in another form. Sharing
+/// the field is worth more than its runs.
+fn runs_agree(parts: &[(&str, Reducer)], inputs: &[DType]) -> bool {
+    let elements: Vec<Expr> = inputs.iter().map(|d| Var::new("x", *d).expr()).collect();
+    let position = Var::new("i", DType::I64).expr();
+    let lifted = |lift: &Lambda| -> Vec<Expr> {
+        let own = &elements[..lift.params.len() - 1];
+        lift.apply(&own.iter().chain([&position]).cloned().collect::<Vec<_>>())
+    };
+    let others: Vec<(Vec<Expr>, &Reducer, &QuickStep, Vec<Expr>)> = (parts.iter())
+        .filter_map(|(_, r)| r.quick.as_ref().map(|q| (lifted(&r.lift), r, q, lifted(&q.lift))))
+        .collect();
+    parts.iter().filter(|(_, r)| r.quick.is_none()).all(|(_, plain)| {
+        let lifts = lifted(&plain.lift);
+        others.iter().all(|(other_lifts, other, quick, run_lifts)| {
+            (0..plain.arity()).all(|i| {
+                (0..other.arity()).all(|j| {
+                    let alike = plain.identity[i] == other.identity[j] && lifts[i] == other_lifts[j];
+                    let as_is = quick.identity[j] == other.identity[j] && run_lifts[j] == other_lifts[j];
+                    !alike || as_is
+                })
+            })
+        })
+    })
 }
 
 fn list(dtypes: &[DType]) -> String {
@@ -124,9 +157,20 @@ struct Merged {
     field: Field,
     left: Var,
     right: Var,
+    /// Variables of the field in a run, and in the run's next element.
+    run: (Var, Var),
     identity: Expr,
     lift: Expr,
+    run_identity: Expr,
+    run_lift: Expr,
     folds: Folds,
+}
+
+/// Variables of a field that no field of the product is known to equal.
+struct Fresh {
+    left: Var,
+    right: Var,
+    run: (Var, Var),
 }
 
 /// Everything that says how a field changes.
@@ -135,6 +179,7 @@ struct Folds {
     combine: Expr,
     step: Expr,
     quick: Expr,
+    close: Expr,
 }
 
 struct Fusion {
@@ -162,9 +207,18 @@ impl Fusion {
         let elements: Vec<Expr> =
             self.elements[..reducer.input_dtypes().len()].iter().map(Var::expr).collect();
         let lifts = reducer.lift(&elements, &self.position.expr());
-        let fresh: Vec<(Var, Var)> = (reducer.fields.iter())
-            .map(|f| {
-                (Var::new(&format!("a_{}", f.name), f.dtype), Var::new(&format!("b_{}", f.name), f.dtype))
+        let (run_identity, run_lifts) = match &reducer.quick {
+            Some(quick) => {
+                let args: Vec<Expr> = elements.iter().cloned().chain([self.position.expr()]).collect();
+                (quick.identity.clone(), quick.lift.apply(&args))
+            }
+            None => (reducer.identity.clone(), lifts.clone()),
+        };
+        let fresh: Vec<Fresh> = (reducer.fields.iter().zip(&run_identity))
+            .map(|(f, run)| {
+                let var = |side: &str, dtype: DType| Var::new(&format!("{side}_{}", f.name), dtype);
+                let run = (var("r", run.dtype()), var("e", run.dtype()));
+                Fresh { left: var("a", f.dtype), right: var("b", f.dtype), run }
             })
             .collect();
         let mut matched: Vec<Option<usize>> = (0..reducer.arity())
@@ -173,6 +227,8 @@ impl Fusion {
                     m.field.dtype == reducer.fields[at].dtype
                         && m.identity == reducer.identity[at]
                         && m.lift == lifts[at]
+                        && m.run_identity == run_identity[at]
+                        && m.run_lift == run_lifts[at]
                 };
                 let named = |m: &Merged| m.field.name.ends_with(&reducer.fields[at].name);
                 let all = || self.fields.iter().enumerate().filter(|(_, m)| alike(m));
@@ -190,7 +246,7 @@ impl Fusion {
             }
         };
         let mut slots = Vec::new();
-        for (at, ((left, right), folds)) in fresh.into_iter().zip(folds).enumerate() {
+        for (at, (Fresh { left, right, run }, folds)) in fresh.into_iter().zip(folds).enumerate() {
             slots.push(matched[at].unwrap_or(self.fields.len()));
             if matched[at].is_none() {
                 let plain = &reducer.fields[at].name;
@@ -206,8 +262,11 @@ impl Fusion {
                     field: Field { name: field_name, dtype: reducer.fields[at].dtype },
                     left,
                     right,
+                    run,
                     identity: reducer.identity[at].clone(),
                     lift: lifts[at].clone(),
+                    run_identity: run_identity[at].clone(),
+                    run_lift: run_lifts[at].clone(),
                     folds,
                 });
             }
@@ -216,24 +275,37 @@ impl Fusion {
     }
 
     /// How the part's fields change, over the variables of matched fields and the fresh ones of the others.
-    fn folds(&self, reducer: &Reducer, matched: &[Option<usize>], fresh: &[(Var, Var)]) -> Vec<Folds> {
-        let side = |pick: fn(&Merged) -> &Var, own: fn(&(Var, Var)) -> &Var| -> Vec<Expr> {
+    fn folds(&self, reducer: &Reducer, matched: &[Option<usize>], fresh: &[Fresh]) -> Vec<Folds> {
+        let side = |pick: fn(&Merged) -> &Var, own: fn(&Fresh) -> &Var| -> Vec<Expr> {
             let pairs = matched.iter().zip(fresh);
             pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| pick(&self.fields[m]).expr())).collect()
         };
-        let (left, right) = (side(|m| &m.left, |f| &f.0), side(|m| &m.right, |f| &f.1));
+        let (left, right) = (side(|m| &m.left, |f| &f.left), side(|m| &m.right, |f| &f.right));
+        let run = side(|m| &m.run.0, |f| &f.run.0);
+        let run_both: Vec<Expr> = run.iter().cloned().chain(side(|m| &m.run.1, |f| &f.run.1)).collect();
+        let with_run: Vec<Expr> = left.iter().cloned().chain(run).collect();
         let both: Vec<Expr> = left.into_iter().chain(right).collect();
         let combine = reducer.combine.apply(&both);
         let step = reducer.step.as_ref().map_or_else(|| combine.clone(), |s| s.apply(&both));
-        let quick = reducer.quick.as_ref().map_or_else(|| step.clone(), |q| q.step.apply(&both));
-        let all = combine.into_iter().zip(step).zip(quick);
-        all.map(|((combine, step), quick)| Folds { combine, step, quick }).collect()
+        let (quick, close) = match &reducer.quick {
+            Some(quick) => (quick.step.apply(&run_both), quick.close.apply(&with_run)),
+            None => {
+                let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
+                (step.apply(&run_both), reducer.combine.apply(&with_run))
+            }
+        };
+        let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close));
+        all.map(|((combine, step), (quick, close))| Folds { combine, step, quick, close }).collect()
     }
 
     fn finish(self, parts: &[(&str, Reducer)]) -> Product {
         let left: Vec<Var> = self.fields.iter().map(|m| m.left.clone()).collect();
         let both: Vec<Var> =
             left.iter().cloned().chain(self.fields.iter().map(|m| m.right.clone())).collect();
+        let run: Vec<Var> = self.fields.iter().map(|m| m.run.0.clone()).collect();
+        let run_both: Vec<Var> =
+            run.iter().cloned().chain(self.fields.iter().map(|m| m.run.1.clone())).collect();
+        let with_run: Vec<Var> = left.iter().chain(&run).cloned().collect();
         let over = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
         let folded = |pick: fn(&Folds) -> &Expr| -> Vec<Expr> {
             self.fields.iter().map(|m| pick(&m.folds).clone()).collect()
@@ -264,10 +336,15 @@ impl Fusion {
             combine: over(&both, folded(|f| &f.combine)),
             step: reducers().any(|r| r.step.is_some()).then(|| over(&both, folded(|f| &f.step))),
             step_needs_ascending: reducers().any(|r| r.step_needs_ascending),
-            quick: reducers()
-                .filter_map(|r| r.quick.as_ref().map(|q| q.max_steps))
-                .min()
-                .map(|max_steps| QuickStep { step: over(&both, folded(|f| &f.quick)), max_steps }),
+            quick: reducers().filter_map(|r| r.quick.as_ref().map(|q| q.max_steps)).min().map(|max_steps| {
+                QuickStep {
+                    identity: self.fields.iter().map(|m| m.run_identity.clone()).collect(),
+                    lift: over(&lift_params, self.fields.iter().map(|m| m.run_lift.clone()).collect()),
+                    step: over(&run_both, folded(|f| &f.quick)),
+                    close: over(&with_run, folded(|f| &f.close)),
+                    max_steps,
+                }
+            }),
             finish: over(&left, finished),
             results,
             claims: Claims {

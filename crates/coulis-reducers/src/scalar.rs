@@ -15,8 +15,17 @@ pub struct Scalar<'r> {
     lift: Tape<'r>,
     combine: Tape<'r>,
     step: Tape<'r>,
-    quick: Tape<'r>,
+    quick: Option<Quick<'r>>,
     finish: Tape<'r>,
+}
+
+/// The lambdas of short runs.
+#[derive(Clone, Debug)]
+struct Quick<'r> {
+    identity: &'r [Expr],
+    lift: Tape<'r>,
+    step: Tape<'r>,
+    close: Tape<'r>,
 }
 
 impl<'r> Scalar<'r> {
@@ -28,7 +37,12 @@ impl<'r> Scalar<'r> {
             lift: Tape::new(&reducer.lift),
             combine: Tape::new(&reducer.combine),
             step: Tape::new(step),
-            quick: Tape::new(reducer.quick.as_ref().map_or(step, |q| &q.step)),
+            quick: reducer.quick.as_ref().map(|q| Quick {
+                identity: &q.identity,
+                lift: Tape::new(&q.lift),
+                step: Tape::new(&q.step),
+                close: Tape::new(&q.close),
+            }),
             finish: Tape::new(&reducer.finish),
         }
     }
@@ -60,9 +74,26 @@ impl<'r> Scalar<'r> {
         self.step.run(&[state, lifted].concat())
     }
 
-    /// The state after one more lifted element of a short run; `step` where there is no cheaper one.
-    pub fn quick(&self, state: &[Value], lifted: &[Value]) -> Result<State, EvalError> {
-        self.quick.run(&[state, lifted].concat())
+    /// The state after a short run of elements, each with its position; by `step` and `combine` where the reducer has
+    /// no cheaper fold. The caller keeps to the longest run.
+    pub fn run(&self, state: &[Value], elements: &[(&[Value], i64)]) -> Result<State, EvalError> {
+        let Some(quick) = &self.quick else {
+            let run = elements.iter().try_fold(self.identity()?, |run, (element, position)| {
+                self.step(&run, &self.lift(element, *position)?)
+            })?;
+            return self.combine(state, &run);
+        };
+        let mut run: Option<State> = None;
+        for (element, position) in elements {
+            let lifted = quick.lift.run(&[element, &[Value::Int(i128::from(*position))][..]].concat())?;
+            run = Some(match run {
+                Some(run) => quick.step.run(&[run, lifted].concat())?,
+                None => lifted,
+            });
+        }
+        let empty = || quick.identity.iter().map(|e| eval_expr(e, &mut Env::new())).collect();
+        let run = run.map_or_else(empty, Ok)?;
+        quick.close.run(&[state, &run[..]].concat())
     }
 
     /// Results of a state.
@@ -190,7 +221,7 @@ mod tests {
             let state = |v: f64| run.lift(&vec![Value::Float(v); entry.n_inputs], 3).unwrap();
             for (a, b) in [(1.5, -2.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
                 let args = [state(a), state(b)].concat();
-                for tape in [&run.combine, &run.step, &run.quick] {
+                for tape in [&run.combine, &run.step] {
                     assert!(tape.ops.is_some(), "{}", entry.name);
                     let (got, want) = (tape.run(&args).unwrap(), eval_lambda(tape.lambda, &args).unwrap());
                     assert!(

@@ -103,17 +103,15 @@ fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
     }
     let lanes: Vec<State> = (0..4).map(|lane| stepped(&mut lifted.iter().skip(lane).step_by(4))).collect();
     let max_steps = run.reducer().quick.as_ref().map_or(usize::MAX, |q| q.max_steps as usize).min(7);
-    let runs: Vec<State> = lifted
-        .chunks(max_steps)
-        .map(|c| c.iter().fold(identity.clone(), |s, next| run.quick(&s, next).unwrap()))
-        .collect();
+    let elements: Vec<(&[Value], i64)> = taking.iter().map(|(at, e)| (e.as_slice(), *at as i64)).collect();
+    let runs = elements.chunks(max_steps).fold(identity.clone(), |s, c| run.run(&s, c).unwrap());
     vec![
         ("steps", stepped(&mut lifted.iter())),
         ("combines", chain(&mut lifted.iter())),
         ("combines backwards", chain(&mut lifted.iter().rev())),
         ("tree", tree.first().unwrap_or(&identity).clone()),
         ("lanes", chain(&mut lanes.iter().rev())),
-        ("short runs", chain(&mut runs.iter())),
+        ("short runs", runs),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use coulis_ir::visit::{map_children, substitute_expr};
 use coulis_ir::{Buffer, BufferId, Expr, Lambda, Node};
-use coulis_tensor::{Body, IterVar};
+use coulis_tensor::{Body, IterVar, QuickFold};
 
 use crate::error::ScheduleError;
 use crate::schedule::{Schedule, Values};
@@ -30,6 +30,12 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
             r.combine = Lambda { body: all(&r.combine.body), ..r.combine };
             r.step = r.step.map(|step| Lambda { body: all(&step.body), ..step });
             r.sources = all(&r.sources);
+            r.quick = r.quick.map(|quick| QuickFold {
+                sources: all(&quick.sources),
+                step: Lambda { body: all(&quick.step.body), ..quick.step },
+                close: Lambda { body: all(&quick.close.body), ..quick.close },
+                ..quick
+            });
             r.condition = r.condition.as_ref().map(f);
             r.init = all(&r.init);
             r.axes = r

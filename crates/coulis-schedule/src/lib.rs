@@ -20,6 +20,7 @@ mod methods;
 pub mod nest;
 pub mod primitive;
 mod ranges;
+mod runs;
 pub mod schedule;
 pub mod stage;
 mod stores;

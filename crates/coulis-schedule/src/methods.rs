@@ -14,6 +14,7 @@ use crate::primitive::compute_root::ComputeRoot;
 use crate::primitive::double_buffer::DoubleBuffer;
 use crate::primitive::fuse::Fuse;
 use crate::primitive::grid_finish::FinishGrid;
+use crate::primitive::in_runs::InRuns;
 use crate::primitive::parallel::Parallel;
 use crate::primitive::pragma::Pragma;
 use crate::primitive::reorder::Reorder;
@@ -213,6 +214,12 @@ impl Schedule {
     pub fn double_buffer(&mut self, stage: impl Into<StageRef>) -> Result<()> {
         let stage = self.find(&stage.into())?;
         self.call(DoubleBuffer { stage })
+    }
+
+    /// The reduce loop and those in it fold short runs by the reducer's quick step.
+    pub fn in_runs(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(InRuns { stage, axis: axis.clone() })
     }
 
     /// The results live in that scope.

@@ -21,6 +21,7 @@ use crate::inline;
 use crate::launch::{Launches, launched};
 use crate::primitive::double_buffer;
 use crate::ranges;
+use crate::runs;
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Stage, StageId};
 use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
@@ -197,7 +198,13 @@ impl Builder<'_> {
         if let Some(condition) = &r.condition {
             update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
         }
-        let update = self.loops(stage, common, n_loops, self.guarded(stage, update)?)?;
+        let update = match (runs::position(stage, r), &r.quick) {
+            (Some(run_at), Some(quick)) if in_order && !is_wide(stage, r) => {
+                let run = self.run(stage, r, quick, run_at)?;
+                self.loops(stage, common, run_at, run)?
+            }
+            _ => self.loops(stage, common, n_loops, self.guarded(stage, update)?)?,
+        };
         let init = self.init(stage, r, common)?;
         self.loops(stage, 0, common, Stmt::seq([init, update]))
     }
@@ -271,7 +278,7 @@ impl Builder<'_> {
         Ok(body)
     }
 
-    fn one_loop(&self, stage: &Stage, l: &Loop, body: Stmt) -> Result<Stmt, ScheduleError> {
+    pub(crate) fn one_loop(&self, stage: &Stage, l: &Loop, body: Stmt) -> Result<Stmt, ScheduleError> {
         let kind = stage.kind_of(&l.leaf);
         if kind == LoopKind::Parallel && !self.launches.of(self.at(stage).root).is_empty() {
             let (stage, axis) = (self.schedule.stage_name(stage.id), stage.axis_name(&l.leaf));

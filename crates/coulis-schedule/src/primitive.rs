@@ -20,6 +20,7 @@ pub mod compute_root;
 pub mod double_buffer;
 pub mod fuse;
 pub mod grid_finish;
+pub mod in_runs;
 pub mod parallel;
 pub mod pragma;
 pub mod reorder;
@@ -67,6 +68,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_read::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
+    &in_runs::ENTRY,
     &set_scope::ENTRY,
     &set_store_predicate::ENTRY,
     &grid_finish::ENTRY,

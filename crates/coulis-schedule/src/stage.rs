@@ -75,6 +75,8 @@ pub struct AxisAttr {
     pub thread: Option<ThreadTag>,
     /// Remarks on it, in order.
     pub pragmas: Vec<(String, Attr)>,
+    /// Whether each execution of it is a run of the reducer's quick step.
+    pub is_run: bool,
 }
 
 /// A demand on the stride of one dimension of an intermediate.

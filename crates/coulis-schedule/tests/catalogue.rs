@@ -110,6 +110,18 @@ fn example(primitive: &str) -> Schedule {
             s.split("B", &k, Split::Factor(16)).expect("k splits");
             s
         }
+        "in_runs" => {
+            let a = placeholder(&[n.clone(), m.clone()], DType::F16, "A").expect("a tensor");
+            let k = reduce_axis(m, "k");
+            let sum = coulis_reducers::find("sum").expect("a reducer");
+            let sum = sum.build(&coulis_reducers::Request::new(&[DType::F16])).expect("built");
+            let b = compute(&[n], "B", |i| {
+                coulis_tensor::reduce_at(&sum, &[a.at((&i[0], &k))], k.expr(), std::slice::from_ref(&k))
+            });
+            let mut s = schedule(b.expect("a tensor"), &[a]);
+            s.split("B", &k, Split::Factor(16)).expect("k splits");
+            s
+        }
         other => panic!("the catalogue has `{other}`, and it has no example here"),
     }
 }

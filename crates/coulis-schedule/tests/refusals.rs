@@ -437,3 +437,35 @@ fn sizes_that_no_argument_tells() {
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(message, "`m` is used in `main` and no argument's shape or stride determines it");
 }
+
+#[test]
+fn runs_of_what_has_none_or_of_other_loops() {
+    let Fixture { mut s, b, c, k, .. } = fixture();
+    let r = c.op().axes()[0].clone();
+    refused(&mut s, |s| s.in_runs(&c, &r), "in_runs takes a reduction, and `C` is no reduction");
+    let want = "in_runs takes a reducer with a quick step, and `B` is one without";
+    refused(&mut s, |s| s.in_runs(&b, &k), want);
+    let n = var("n").expr();
+    let a = placeholder(&[n.clone(), Expr::int(64), Expr::int(8)], DType::F16, "A").expect("a tensor");
+    let (k, l) = (reduce_axis(Expr::int(64), "k"), reduce_axis(Expr::int(8), "l"));
+    let sum = coulis_reducers::find("sum").expect("a reducer");
+    let sum = sum.build(&coulis_reducers::Request::new(&[DType::F16])).expect("built");
+    let d = compute(from_ref(&n), "D", |i| {
+        let at = a.at((&i[0], &k, &l));
+        coulis_tensor::reduce_at(&sum, &[at], k.expr() * Expr::int(8) + l.expr(), &[k.clone(), l.clone()])
+    });
+    let d = d.expect("a tensor");
+    let mut s = Schedule::new(from_ref(&d), &[a, d.clone()]).expect("a schedule");
+    let legal =
+        "the innermost reduce loop, of a constant number of steps up to the longest run of the reducer";
+    let found = refusal(s.in_runs(&d, &k));
+    let why = "64 steps, where the longest run is 16";
+    assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got {why}"));
+    let (_, ki) = s.split(&d, &k, Split::Factor(4)).expect("k splits");
+    let found = refusal(s.in_runs(&d, &ki));
+    assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got the reduce loop `l` in it"));
+    let i = d.op().axes()[0].clone();
+    assert!(s.in_runs(&d, &i).is_err(), "{i:?} is no reduce axis");
+    s.in_runs(&d, &l).expect("8 steps are a run");
+    check(&s, &[&[("n", 3)]]);
+}

@@ -58,11 +58,7 @@ impl Reader {
             reducer.step_needs_ascending = ascending.bool()?;
         }
         if let Some(quick) = keywords.take("quick") {
-            let [step, max_steps] = quick.items() else {
-                return Err(quick.unexpected("`(step, max_steps)`"));
-            };
-            let max_steps = max_steps.fitting("the longest run", "32-bit integers without sign")?;
-            reducer.quick = Some(QuickStep { step: self.lambda(step, &twice, Some(&state))?, max_steps });
+            reducer.quick = Some(self.quick_step(quick, &reducer)?);
         }
         if let Some(finish) = keywords.take("finish") {
             reducer.finish = self.lambda(finish, &state, None)?;
@@ -104,6 +100,28 @@ impl Reader {
         }
         keywords.done()?;
         Ok(reducer)
+    }
+
+    /// `([identities], lift, step, close, max_steps)`.
+    fn quick_step(&mut self, quick: &Term, reducer: &Reducer) -> Parsed<QuickStep> {
+        let [identity, lift, step, close, max_steps] = quick.items() else {
+            return Err(quick.unexpected("`([identities], lift, step, close, max_steps)`"));
+        };
+        let identities: Vec<Expr> = identity.items().iter().map(|i| self.expr(i)).collect::<Parsed<_>>()?;
+        let is_constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
+        if identities.len() != reducer.arity() || !identities.iter().all(is_constant) {
+            return Err(identity.unexpected("a list of constants, one a field"));
+        }
+        let run: Vec<DType> = identities.iter().map(Expr::dtype).collect();
+        let state: Vec<DType> = reducer.identity.iter().map(Expr::dtype).collect();
+        let inputs: Vec<DType> = reducer.lift.params.iter().map(Var::dtype).collect();
+        Ok(QuickStep {
+            identity: identities,
+            lift: self.lambda(lift, &inputs, Some(&run))?,
+            step: self.lambda(step, &[&run[..], &run[..]].concat(), Some(&run))?,
+            close: self.lambda(close, &[&state[..], &run[..]].concat(), Some(&state))?,
+            max_steps: max_steps.fitting("the longest run", "32-bit integers without sign")?,
+        })
     }
 
     /// A lambda of scalars of these types; `results` are the types of its results where they are fixed.

@@ -126,9 +126,13 @@ impl Body {
             Body::Plain(exprs) => exprs.iter().collect(),
             Body::Reduce(r) => {
                 let doms = r.axes.iter().filter_map(IterVar::dom).flat_map(|(min, extent)| [min, extent]);
-                let lambdas = [Some(&r.combine), r.step.as_ref()].into_iter().flatten();
+                let quick = r.quick.as_ref();
+                let lambdas =
+                    [Some(&r.combine), r.step.as_ref(), quick.map(|q| &q.step), quick.map(|q| &q.close)];
+                let lambdas = lambdas.into_iter().flatten();
                 r.sources
                     .iter()
+                    .chain(quick.into_iter().flat_map(|q| &q.sources))
                     .chain(&r.condition)
                     .chain(&r.init)
                     .chain(doms)

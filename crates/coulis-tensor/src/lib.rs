@@ -22,5 +22,7 @@ pub use compute::{
 pub use error::TensorError;
 pub use evaluate::{Array, EvaluateError, evaluate};
 pub use program::Program;
-pub use reduction::{CommReducer, Reduction, all, any, comm_reducer, max, min, prod, reduce, reduce_at, sum};
+pub use reduction::{
+    CommReducer, QuickFold, Reduction, all, any, comm_reducer, max, min, prod, reduce, reduce_at, sum,
+};
 pub use tensor::{Indices, Op, OpKind, Tensor, placeholder, placeholder_strided};

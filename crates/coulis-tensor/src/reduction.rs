@@ -11,6 +11,21 @@ use coulis_ir::{BinaryOp, Claims, DType, Expr, Intrinsic, Lambda, Node, Reducer,
 use crate::axis::{IterKind, IterVar};
 use crate::error::TensorError;
 
+/// How short runs are folded: [`coulis_ir::QuickStep`] with the elements in place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuickFold {
+    /// State of a run of no elements.
+    pub identity: Vec<Expr>,
+    /// What a run folds, one expression a field.
+    pub sources: Vec<Expr>,
+    /// State of a run after one more source: the fields of the run, then the sources.
+    pub step: Lambda,
+    /// The state after a run: the fields of the state, then those of the run.
+    pub close: Lambda,
+    /// Longest run.
+    pub max_steps: u32,
+}
+
 /// A fold of sources over axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
@@ -34,6 +49,8 @@ pub struct Reduction {
     pub init: Vec<Expr>,
     /// What holds of `combine`.
     pub claims: Claims,
+    /// A cheaper fold for short runs, where there is one.
+    pub quick: Option<QuickFold>,
 }
 
 const CLAIMED: Claims = Claims { associative: true, commutative: true, idempotent: false };
@@ -148,7 +165,7 @@ impl Reduction {
     pub(crate) fn first_difference(&self, other: &Reduction) -> Option<&'static str> {
         let parts = [
             ("combiner", self.combine == other.combine && self.identity == other.identity),
-            ("combiner", self.step == other.step && self.init == other.init),
+            ("combiner", self.step == other.step && self.init == other.init && self.quick == other.quick),
             ("sources", self.sources == other.sources),
             ("axes", self.axes == other.axes),
             ("condition", self.condition == other.condition),
@@ -201,6 +218,7 @@ fn build(
         condition: None,
         init: Vec::new(),
         claims,
+        quick: None,
     })
 }
 
@@ -411,5 +429,12 @@ pub fn reduce_at(
     let identity = reducer.identity.clone();
     let mut reduction = build(&reducer.name, combine, step, identity, sources, axes, reducer.claims)?;
     reduction.step_needs_ascending = reducer.step_needs_ascending;
+    reduction.quick = reducer.quick.as_ref().map(|quick| QuickFold {
+        identity: quick.identity.clone(),
+        sources: quick.lift.apply(&args),
+        step: quick.step.clone(),
+        close: quick.close.clone(),
+        max_steps: quick.max_steps,
+    });
     Ok(reduction)
 }

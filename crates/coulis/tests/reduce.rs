@@ -189,3 +189,32 @@ fn initial_values_that_no_fold_takes_are_refused_by_name() {
     let error = coulis::reduce::run(&[floats], &ignored).unwrap_err();
     assert!(error.to_string().contains("is NaN, and NaN is ignored"), "{error}");
 }
+
+/// The value of an element by its position.
+type ValueAt = fn(usize) -> f64;
+
+#[test]
+fn runs_of_narrow_sums_stay_within_their_bounds() {
+    // Rows by lanes and by pages, columns with whole and cut tiles; no length is a multiple of a run.
+    let shapes: [(&[i64], &[i64]); 4] =
+        [(&[9_003], &[0]), (&[2, 4099], &[1]), (&[259, 40], &[0]), (&[3, 131, 24], &[0, 1])];
+    let values: [(&str, ValueAt); 4] = [
+        ("equal values", |_| 0.1),
+        ("ascending values", |i| (i % 2000) as f64),
+        ("one large value, then ones", |i| if i == 0 { 6e4 } else { 1.0 }),
+        ("runs that begin with an outlier", |i| if i % 512 < 32 { -100.0 } else { (i % 7) as f64 }),
+    ];
+    for dtype in [DType::F16, DType::BF16, DType::I8] {
+        for (what, value) in values {
+            for (shape, axes) in shapes {
+                let n = shape.iter().product::<i64>() as usize;
+                let limit = if dtype == DType::I8 { 127.0 } else { 65_000.0 };
+                let numbers: Vec<f64> = (0..n).map(|i| value(i).clamp(-128.0, limit)).collect();
+                let input = array(dtype, shape, &numbers);
+                let request = Request::new(&["sum", "mean", "meansq", "var"]).over(axes);
+                check(std::slice::from_ref(&input), &request)
+                    .unwrap_or_else(|why| panic!("{what} of {dtype} {shape:?}: {why}"));
+            }
+        }
+    }
+}

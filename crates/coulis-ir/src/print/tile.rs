@@ -99,7 +99,9 @@ impl Printer {
             args.push("step_needs_ascending=True".to_owned());
         }
         if let Some(quick) = &reducer.quick {
-            args.push(format!("quick=({}, {})", self.lambda(&quick.step), quick.max_steps));
+            let identity = self.exprs(&quick.identity).join(", ");
+            let [lift, step, close] = [&quick.lift, &quick.step, &quick.close].map(|l| self.lambda(l));
+            args.push(format!("quick=([{identity}], {lift}, {step}, {close}, {})", quick.max_steps));
         }
         if reducer.finish != usual.finish {
             args.push(format!("finish={}", self.lambda(&reducer.finish)));

@@ -29,6 +29,8 @@ const FEWEST_ROWS: i64 = 64;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
 
+/// Longest run of a quick step.
+const LONGEST_RUN: i64 = 16;
 /// How far ahead rows are asked for.
 const AHEAD_BYTES: i64 = 4 << 10;
 
@@ -40,7 +42,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("at least 8 outputs side by side", extent));
     }
     let problem = &facts.spec.problem;
-    let lanes = facts.lanes().min(floor_pow2(extent));
+    let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
+    let runs = facts.runs(if rows.is_some() { LONGEST_RUN } else { 1 });
+    let lanes = runs.lanes.min(floor_pow2(extent));
     let whole = ceil_div(extent, lanes) * lanes;
     let threads = 4 * i64::from(facts.target.n_threads);
     let fits = (TILE_BYTES.max(i64::from(facts.target.vector_bytes))
@@ -53,10 +57,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let chunks = facts.chunks(n_tiles, outermost);
     // Several rows a visit: a state is read and written once for all of them.
-    let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
-    let unroll = if rows.is_some() { facts.unroll(lanes) } else { 1 };
+    let unroll = match rows {
+        Some(_) if runs.steps > 1 => runs.steps,
+        Some(_) => facts.unroll(lanes),
+        None => 1,
+    };
     let ahead = facts.ahead(AHEAD_BYTES, unroll * tile * facts.spec.inputs[0].bytes() as i64);
-    let mut sketch = Sketch { lanes, unroll, ahead, tile, chunks, ..facts.plain() };
+    let mut sketch = Sketch { lanes, unroll, ahead, run: runs.steps, tile, chunks, ..facts.plain() };
     // A tile that holds a whole row has no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile;
@@ -152,7 +159,11 @@ fn fold_tile(
     s.reorder(stage, &order)?;
     s.vectorize(stage, &lane)?;
     if let Some(row) = few {
-        s.unroll(stage, &row)?;
+        if sketch.run > 1 {
+            s.in_runs(stage, &row)?;
+        } else {
+            s.unroll(stage, &row)?;
+        }
     }
     if sketch.tile / sketch.lanes <= UNROLLED {
         s.unroll(stage, &vector)?;

@@ -20,6 +20,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Rows shorter than this are folded one element after another.
 const SHORTEST: i64 = 8;
+/// Longest run of a quick step.
+const LONGEST_RUN: i64 = 16;
 /// Bytes of a page of memory. Above the caches, reading several pages side by side is a tenth faster than one.
 const PAGE_BYTES: i64 = 4096;
 /// Rows of fewer pages are walked front to back.
@@ -32,8 +34,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if extent < SHORTEST {
         return Err(Decline::new("at least 8 elements in the innermost dimension", extent));
     }
-    let lanes = facts.lanes().min(floor_pow2(extent));
-    let mut unroll = facts.unroll(lanes);
+    let runs = facts.runs(LONGEST_RUN);
+    let lanes = runs.lanes.min(floor_pow2(extent));
+    let mut unroll = facts.unroll_of(lanes, runs.state_bytes);
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
     }
@@ -41,6 +44,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let by_pages = unroll > 1 && stride == 1 && in_memory && lanes < page && extent >= FEWEST_PAGES * page;
     let apart = if by_pages { page } else { lanes };
+    let run = runs.steps.min(floor_pow2(if by_pages { page / lanes } else { extent / (lanes * unroll) }));
     // Of pages, those of the next block; of a stream, a page.
     let width = facts.spec.inputs[0].bytes() as i64;
     let distance = if by_pages { unroll * PAGE_BYTES } else { PAGE_BYTES };
@@ -52,9 +56,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    let len = if n_reduced > 1 { outermost } else { extent / (apart * unroll) };
+    let block = if by_pages { apart * unroll } else { apart * unroll * run };
+    let len = if n_reduced > 1 { outermost } else { extent / block };
     let chunks = facts.chunks(problem.n_outputs, len);
-    Ok(Sketch { lanes, unroll, apart, ahead, chunks, ..facts.plain() })
+    Ok(Sketch { lanes, unroll, apart, ahead, run, chunks, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -62,15 +67,25 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     let inner = &reduce[reduce.len() - 1];
-    let (block, rest) = s.split(state, inner, Split::Factor(sketch.apart * sketch.unroll))?;
+    let by_pages = sketch.apart > sketch.lanes;
+    let step = sketch.apart * sketch.unroll;
+    let (block, mut rest) =
+        s.split(state, inner, Split::Factor(if by_pages { step } else { step * sketch.run }))?;
+    if sketch.run > 1 && !by_pages {
+        rest = s.split(state, &rest, Split::Factor(step))?.1;
+    }
     let (side, rest) = if sketch.unroll > 1 {
         let (side, rest) = s.split(state, &rest, Split::Factor(sketch.apart))?;
         (Some(side), rest)
     } else {
         (None, rest)
     };
-    let lane = if sketch.apart > sketch.lanes {
-        s.split(state, &rest, Split::Factor(sketch.lanes))?.1
+    let lane = if by_pages {
+        let (vector, lane) = s.split(state, &rest, Split::Factor(sketch.lanes))?;
+        if sketch.run > 1 {
+            s.split(state, &vector, Split::Factor(sketch.run))?;
+        }
+        lane
     } else {
         rest
     };

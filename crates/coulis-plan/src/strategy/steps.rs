@@ -76,12 +76,14 @@ pub fn fold_by_vectors(
     let Some(side) = side else {
         fold_loops(s, vector, n_kept)?;
         ask_ahead(s, vector, sketch.ahead)?;
+        fold_in_runs(s, vector, sketch)?;
         return Ok(made);
     };
     let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
     made.push(many);
     fold_loops(s, many, n_kept)?;
     ask_ahead(s, many, sketch.ahead)?;
+    fold_in_runs(s, many, sketch)?;
     let reduce = s.stage(vector)?.reduce_axes()[0].clone();
     fold_loops(s, vector, n_kept)?;
     s.unroll(vector, &reduce)?;
@@ -105,6 +107,16 @@ pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Makes a run of the innermost loop that folds, where the sketch has runs.
+fn fold_in_runs(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let leaves = s.stage(stage)?.leaves();
+    let innermost = leaves.iter().rev().find(|leaf| leaf.kind() == IterKind::Reduce).cloned();
+    match innermost.filter(|_| sketch.run > 1) {
+        Some(axis) => s.in_runs(stage, &axis),
+        None => Ok(()),
+    }
 }
 
 /// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.

@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum};
-use crate::shape::total::{Total, integral};
+use crate::shape::total::{Degree, Total, integral};
 
 /// Sum of the products of two inputs, multiplied after widening.
 pub static ENTRY: Entry = Entry {
@@ -25,8 +25,8 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = integral("dot", request)?;
     let mut b = Builder::new("dot", request);
-    let (x, w) = (b.element(0).cast(accumulator.dtype()), b.element(1).cast(accumulator.dtype()));
-    let sum = Total::add(&mut b, "dot", &x * &w, accumulator);
+    let product = |b: &Builder, dtype| b.element(0).cast(dtype) * b.element(1).cast(dtype);
+    let sum = Total::add(&mut b, "dot", &product, Degree::Two, accumulator);
     let result = if request.has_float() { request.promoted() } else { DType::I64 };
     Ok(b.finish(accumulator.error(), vec![("value", result, sum.value())]))
 }

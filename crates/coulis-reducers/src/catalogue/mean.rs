@@ -7,7 +7,7 @@ use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::Double;
 use crate::exact::answer::{Answer, float, same};
-use crate::shape::total::{Total, add_count, statistic, statistic_result};
+use crate::shape::total::{Degree, Total, add_count, statistic, statistic_result};
 
 /// Mean of the elements. Within `32 * eps * sum|x| / n` of the exact mean.
 pub static ENTRY: Entry = Entry {
@@ -27,8 +27,7 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("mean", request, 8 * request.inputs[0].bytes())?;
     let mut b = Builder::new("mean", request);
-    let term = b.element(0).cast(accumulator.dtype());
-    let sum = Total::add(&mut b, "sum", term, accumulator);
+    let sum = Total::add(&mut b, "sum", &|b, dtype| b.element(0).cast(dtype), Degree::One, accumulator);
     let count = add_count(&mut b);
     let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
     Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))

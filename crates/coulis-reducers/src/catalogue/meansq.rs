@@ -7,7 +7,7 @@ use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::Double;
 use crate::exact::answer::{Answer, relative};
-use crate::shape::total::{Total, add_count, statistic, statistic_result};
+use crate::shape::total::{Degree, Total, add_count, square, statistic, statistic_result};
 
 /// Mean of the squares of the elements.
 pub static ENTRY: Entry = Entry {
@@ -26,8 +26,7 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("meansq", request, 16 * request.inputs[0].bytes())?;
     let mut b = Builder::new("meansq", request);
-    let x = b.element(0).cast(accumulator.dtype());
-    let sum = Total::add(&mut b, "sumsq", &x * &x, accumulator);
+    let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);
     let count = add_count(&mut b);
     let mean = &sum.value().cast(DType::F64) / &count.left.cast(DType::F64);
     Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), mean)]))

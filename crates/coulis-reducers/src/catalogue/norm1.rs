@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, abs, of_sum};
-use crate::shape::total::{Total, integral, magnitude, sum_result};
+use crate::shape::total::{Degree, Total, integral, magnitude, sum_result};
 
 /// Sum of the magnitudes of the elements, taken after widening.
 pub static ENTRY: Entry = Entry {
@@ -25,8 +25,8 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = integral("norm1", request)?;
     let mut b = Builder::new("norm1", request);
-    let term = magnitude(b.element(0), accumulator.dtype());
-    let sum = Total::add(&mut b, "norm1", term, accumulator);
+    let term = |b: &Builder, dtype| magnitude(b.element(0), dtype);
+    let sum = Total::add(&mut b, "norm1", &term, Degree::One, accumulator);
     Ok(b.finish(accumulator.error(), vec![("value", sum_result(request), sum.value())]))
 }
 

@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, relative};
-use crate::shape::total::{Total, statistic, statistic_result};
+use crate::shape::total::{Degree, Total, square, statistic, statistic_result};
 
 /// Root of the sum of squares.
 pub static ENTRY: Entry = Entry {
@@ -25,8 +25,7 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("norm2", request, 16 * request.inputs[0].bytes())?;
     let mut b = Builder::new("norm2", request);
-    let x = b.element(0).cast(accumulator.dtype());
-    let sum = Total::add(&mut b, "sumsq", &x * &x, accumulator);
+    let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);
     let root = Expr::call1(Intrinsic::Sqrt, sum.value().cast(DType::F64));
     Ok(b.finish(accumulator.statistic_error(), vec![("value", statistic_result(request), root)]))
 }

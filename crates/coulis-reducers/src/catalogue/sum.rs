@@ -6,14 +6,14 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum, same};
-use crate::shape::total::{Total, integral, sum_result};
+use crate::shape::total::{Degree, Total, integral, sum_result};
 
 /// Sum of the elements. Within `32 * eps * sum|x|` of the exact sum, `eps` being that of the accumulator.
 pub static ENTRY: Entry = Entry {
     name: "sum",
     summary: "Sum of the elements.",
     details: "Integers are summed in `int64` (`uint64` for unsigned ones) and wrap. Floats of at most 32 bits are \
-              summed in `float64`, `float64` in two `float64` fields; the error is at most `32 * eps * sum|x|` for \
+              summed in `float64` (those of at most 16 bits in runs of 16 in `float32`), `float64` in two `float64` fields; the error is at most `32 * eps * sum|x|` for \
               any length, with `eps` of `float32` or `float64`.",
     n_inputs: 1,
     empty: Empty::Value("0"),
@@ -26,8 +26,7 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = integral("sum", request)?;
     let mut b = Builder::new("sum", request);
-    let term = b.element(0).cast(accumulator.dtype());
-    let sum = Total::add(&mut b, "sum", term, accumulator);
+    let sum = Total::add(&mut b, "sum", &|b, dtype| b.element(0).cast(dtype), Degree::One, accumulator);
     Ok(b.finish(accumulator.error(), vec![("value", sum_result(request), sum.value())]))
 }
 

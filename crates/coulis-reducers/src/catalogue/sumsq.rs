@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum};
-use crate::shape::total::{Total, integral, sum_result};
+use crate::shape::total::{Degree, Total, integral, square, sum_result};
 
 /// Sum of the squares of the elements, squared after widening.
 pub static ENTRY: Entry = Entry {
@@ -25,8 +25,7 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = integral("sumsq", request)?;
     let mut b = Builder::new("sumsq", request);
-    let x = b.element(0).cast(accumulator.dtype());
-    let sum = Total::add(&mut b, "sumsq", &x * &x, accumulator);
+    let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);
     Ok(b.finish(accumulator.error(), vec![("value", sum_result(request), sum.value())]))
 }
 

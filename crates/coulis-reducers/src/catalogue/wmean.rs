@@ -1,12 +1,12 @@
 //! Weighted mean.
 
-use coulis_ir::{DType, Reducer};
+use coulis_ir::Reducer;
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, float, same};
-use crate::shape::total::{Total, statistic, statistic_result};
+use crate::shape::total::{Degree, Total, statistic, statistic_result};
 
 /// Weighted mean: `sum(x * w) / sum(w)`. Weights that sum to zero give what IEEE division gives.
 pub static ENTRY: Entry = Entry {
@@ -26,9 +26,10 @@ pub static ENTRY: Entry = Entry {
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("wmean", request, 64)?;
     let mut b = Builder::new("wmean", request);
-    let (x, w) = (b.element(0).cast(DType::F64), b.element(1).cast(DType::F64));
-    let weighted = Total::add(&mut b, "dot", &x * &w, accumulator);
-    let weight = Total::add(&mut b, "weight", w, accumulator);
+    let weight = |b: &Builder, dtype| b.element(1).cast(dtype);
+    let product = |b: &Builder, dtype| b.element(0).cast(dtype) * weight(b, dtype);
+    let weighted = Total::add(&mut b, "dot", &product, Degree::Two, accumulator);
+    let weight = Total::add(&mut b, "weight", &weight, Degree::One, accumulator);
     let mean = &weighted.value() / &weight.value();
     Ok(b.finish(accumulator.error(), vec![("value", statistic_result(request), mean)]))
 }

@@ -7,7 +7,8 @@
 //! by at most `L` units, so a run of 4096 steps stays within `2^25 * 2^-53` of its exact variance, below a unit
 //! of `float32`, and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run
 //! starts with an outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives
-//! less. Squares of differences above 1e154 overflow. Source: contract N12; T. F. Chan, G. H. Golub and R. J. LeVeque,
+//! less. Squares of differences above 1e154 overflow. Elements of at most 16 bits may run in `float32` for 16 steps about
+//! the first of them, which holds to `512 * 2^-23`. Source: contract N12; T. F. Chan, G. H. Golub and R. J. LeVeque,
 //! "Algorithms for computing the sample variance", 1983.
 
 use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
@@ -18,6 +19,8 @@ use crate::shape::total::{EPS32, add_count, statistic};
 
 /// Longest run of steps for which the bound is stated.
 const RUN: u32 = 4096;
+/// The same where a run is kept in `float32`.
+const SHORT_RUN: u32 = 16;
 
 /// The variance of a state, `float64`, NaN where the count is at most ddof.
 pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, ReducerError> {
@@ -30,24 +33,51 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     let pivot = b.field("pivot", float(0.0), x);
     let dev = b.field("dev", float(0.0), no_deviation.clone());
     let devsq = b.field("devsq", float(0.0), no_deviation);
-    let empty = count.left.clone().equal(Expr::constant(0, DType::I64));
-
-    let (n, m) = (count.left.clone().cast(DType::F64), count.right.clone().cast(DType::F64));
-    let right_is_centred = (&devsq.right * &n).lt(&devsq.left * &m);
-    let take_right = empty.clone().or(right_is_centred);
-    let p = Expr::select(take_right, pivot.right.clone(), pivot.left.clone());
-    let (s, q) = about(&p, &n, &pivot.left, &dev.left, &devsq.left);
-    let (t, r) = about(&p, &m, &pivot.right, &dev.right, &devsq.right);
+    let moments = |count: &Expr, pivot: &Expr, dev: &Expr, devsq: &Expr| Moments {
+        n: count.clone().cast(DType::F64),
+        pivot: pivot.clone().cast(DType::F64),
+        dev: dev.clone().cast(DType::F64),
+        devsq: devsq.clone().cast(DType::F64),
+    };
+    let left = moments(&count.left, &pivot.left, &dev.left, &devsq.left);
+    let right = moments(&count.right, &pivot.right, &dev.right, &devsq.right);
+    let [p, s, q] = left.merged(&right, Closing::AboutTheCentred);
     b.combine(&pivot, p);
-    b.combine(&dev, &s + &t);
-    b.combine(&devsq, &q + &r);
+    b.combine(&dev, s);
+    b.combine(&devsq, q);
 
-    let p = Expr::select(empty, pivot.right.clone(), pivot.left.clone());
-    let d = &pivot.right - &p;
-    step(b, &pivot, p);
-    step(b, &dev, &dev.left + &d);
-    step(b, &devsq, &devsq.left + &(&d * &d));
+    let [p, s, q] = stepped(&count, &pivot, &dev, &devsq);
+    b.step(&pivot, p);
+    b.step(&dev, s);
+    b.step(&devsq, q);
 
+    let closed = if is_short(b.request) {
+        let x = b.element(0).cast(DType::F32);
+        let no_deviation = Expr::binary(BinaryOp::Sub, x.clone(), x.clone());
+        let zero = Expr::constant(0, DType::F32);
+        let p = b.run_field(&pivot, zero.clone(), x);
+        let s = b.run_field(&dev, zero.clone(), no_deviation.clone());
+        let q = b.run_field(&devsq, zero, no_deviation);
+        let d = &p.right - &p.left;
+        b.quick(&pivot, p.left, SHORT_RUN);
+        b.quick(&dev, &s.left + &d, SHORT_RUN);
+        b.quick(&devsq, Expr::call(Intrinsic::Fma, vec![d.clone(), d, q.left]), SHORT_RUN);
+        Closing::AboutTheFirst
+    } else {
+        let (p, s, q) = (&pivot, &dev, &devsq);
+        let d = &p.right - &p.left;
+        b.quick(p, p.left.clone(), RUN);
+        b.quick(s, &s.left + &d, RUN);
+        b.quick(q, &q.left + &(&d * &d), RUN);
+        Closing::AboutTheCentred
+    };
+    let run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &b.closed(&devsq));
+    let [p, s, q] = left.merged(&run, closed);
+    b.close(&pivot, p);
+    b.close(&dev, s);
+    b.close(&devsq, q);
+
+    let n = left.n;
     let m2 = &devsq.left - &(&dev.left * &(&dev.left / &n));
     let m2 = Expr::select(m2.clone().lt(float(0.0)), float(0.0), m2);
     let overflown = Expr::call1(Intrinsic::IsInf, devsq.left.clone())
@@ -57,21 +87,71 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     Ok(Expr::select(n.clone().gt(ddof.clone()), &m2 / &(&n - &ddof), float(f64::NAN)))
 }
 
-fn step(b: &mut Builder, slot: &Slot, expr: Expr) {
-    b.step(slot, expr.clone());
-    b.quick(slot, expr, RUN);
+/// Whether elements have at most 16 bits, so that deviations and their squares may run in `float32`.
+fn is_short(request: &Request) -> bool {
+    request.acc.is_none() && request.inputs.iter().all(|d| d.is_float() && d.bytes() <= 2)
 }
 
-/// `sum(x - p)` and `sum((x - p)^2)` of `n` elements whose sums about `old` are `dev` and `devsq`.
-fn about(p: &Expr, n: &Expr, old: &Expr, dev: &Expr, devsq: &Expr) -> (Expr, Expr) {
-    let d = old - p;
-    let shift = n * &d;
-    let cross = &d * &(&(dev + dev) + &shift);
-    (dev + &shift, devsq + &cross)
+/// Pivot, sum of deviations and sum of squares after one more element.
+fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot) -> [Expr; 3] {
+    let empty = count.left.clone().equal(Expr::constant(0, count.left.dtype()));
+    let p = Expr::select(empty, pivot.right.clone(), pivot.left.clone());
+    let d = &pivot.right - &p;
+    [p, &dev.left + &d, &devsq.left + &(&d * &d)]
+}
+
+/// Whose pivot two states are brought to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    /// That of the state with the smaller mean square.
+    AboutTheCentred,
+    /// That of the first, unless it is empty: for runs of 16-bit elements, where the sums about any element, in
+    /// `float64`, are more than precise enough.
+    AboutTheFirst,
+}
+
+/// A state, in `float64`.
+struct Moments {
+    n: Expr,
+    pivot: Expr,
+    dev: Expr,
+    devsq: Expr,
+}
+
+impl Moments {
+    /// Pivot, sum of deviations and sum of squares of both.
+    fn merged(&self, other: &Moments, closing: Closing) -> [Expr; 3] {
+        let empty = self.n.clone().equal(Expr::float(0.0, DType::F64));
+        match closing {
+            Closing::AboutTheCentred => {
+                let other_is_centred = (&other.devsq * &self.n).lt(&self.devsq * &other.n);
+                let p = Expr::select(empty.or(other_is_centred), other.pivot.clone(), self.pivot.clone());
+                let ((s, q), (t, r)) = (self.about(&p), other.about(&p));
+                [p, &s + &t, &q + &r]
+            }
+            Closing::AboutTheFirst => {
+                let p = Expr::select(empty, other.pivot.clone(), self.pivot.clone());
+                let (t, r) = other.about(&p);
+                [p, &self.dev + &t, &self.devsq + &r]
+            }
+        }
+    }
+
+    /// Sums of deviations and their squares about `p`.
+    fn about(&self, p: &Expr) -> (Expr, Expr) {
+        let d = &self.pivot - p;
+        let shift = &self.n * &d;
+        let cross = &d * &(&(&self.dev + &self.dev) + &shift);
+        (&self.dev + &shift, &self.devsq + &cross)
+    }
 }
 
 /// Bound of the error of a variance; the scale is the variance.
 pub(crate) fn error(request: &Request) -> ErrorBound {
+    if is_short(request) {
+        // Sums about an element are at most 16 times those about the mean, and 16 steps err by 32 half units.
+        return ErrorBound::Terms { factor: 512.0, eps: EPS32 };
+    }
     let single = request.promoted().is_float() && !request.inputs.contains(&DType::F64);
     if single {
         ErrorBound::Terms { factor: 32.0, eps: EPS32 }

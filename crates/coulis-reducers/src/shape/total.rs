@@ -1,7 +1,8 @@
 //! Sums and counts.
 //!
-//! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12 at every
-//! step. Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
+//! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12. Those of
+//! inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits for as long as these hold.
+//! Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
 //! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
 //! second field (error-free addition, Knuth's TwoSum), and may run plainly for 16 steps: the compensated second level.
 //! Their bound is `32 * 2^-52 * sum|terms|` for any length. Integer sums wrap.
@@ -117,6 +118,32 @@ pub(crate) fn statistic_result(request: &Request) -> DType {
     if dtype.is_float() { dtype } else { DType::F64 }
 }
 
+/// How many elements are multiplied in a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Degree {
+    /// None: a term is an element, or its magnitude.
+    One,
+    /// Two.
+    Two,
+}
+
+/// A narrower type in which a sum is kept in runs, and their greatest length, where there is one. Products of
+/// `bfloat16` would overflow `float32` where their sum and its root do not.
+fn narrow(request: &Request, accumulator: Accumulator, degree: Degree) -> Option<(DType, u32)> {
+    let (inputs, bytes) = (&request.inputs, request.inputs.iter().map(|d| d.bytes()).max()?);
+    match accumulator {
+        Accumulator::Compensated => None,
+        Accumulator::Wider => {
+            let holds = degree == Degree::One || !inputs.contains(&DType::BF16);
+            (bytes <= 2 && holds).then_some((DType::F32, RUN))
+        }
+        Accumulator::Wrapping(wide) => {
+            let bits = 8 * bytes as u32 * if degree == Degree::Two { 2 } else { 1 };
+            (wide.bytes() == 8 && bits <= 16).then(|| (DType::I32, 1 << (31 - bits)))
+        }
+    }
+}
+
 /// Fields that hold a sum.
 pub(crate) struct Total {
     sum: Slot,
@@ -124,12 +151,26 @@ pub(crate) struct Total {
 }
 
 impl Total {
-    /// Adds the fields of the sum of `term`, which has the accumulator's type.
-    pub(crate) fn add(builder: &mut Builder, name: &str, term: Expr, accumulator: Accumulator) -> Total {
-        let zero = Expr::constant(0, accumulator.dtype());
-        let sum = builder.field(name, zero.clone(), term);
+    /// Adds the fields of the sum of a term, which `term` writes in the type that it is given.
+    pub(crate) fn add(
+        builder: &mut Builder,
+        name: &str,
+        term: &dyn Fn(&Builder, DType) -> Expr,
+        degree: Degree,
+        accumulator: Accumulator,
+    ) -> Total {
+        let wide = accumulator.dtype();
+        let zero = Expr::constant(0, wide);
+        let lift = term(builder, wide);
+        let sum = builder.field(name, zero.clone(), lift);
         if accumulator != Accumulator::Compensated {
             builder.combine(&sum, &sum.left + &sum.right);
+            if let Some((dtype, max_steps)) = narrow(builder.request, accumulator, degree) {
+                let lift = term(builder, dtype);
+                let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
+                builder.quick(&sum, &run.left + &run.right, max_steps);
+                builder.close(&sum, &sum.left + &run.left.cast(wide));
+            }
             return Total { sum, low: None };
         }
         let low = builder.field(&format!("{name}_low"), zero.clone(), zero);
@@ -154,6 +195,12 @@ impl Total {
     }
 }
 
+/// The square of the element, taken after widening.
+pub(crate) fn square(builder: &Builder, dtype: DType) -> Expr {
+    let x = builder.element(0).cast(dtype);
+    &x * &x
+}
+
 /// The rounded sum and what rounding took off, exactly; six additions, no order of magnitudes assumed.
 pub(crate) fn two_sum(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let sum = a + b;
@@ -167,6 +214,9 @@ pub(crate) fn two_sum(a: &Expr, b: &Expr) -> (Expr, Expr) {
 pub(crate) fn add_count(builder: &mut Builder) -> Slot {
     let count = builder.field("count", Expr::constant(0, DType::I64), Expr::constant(1, DType::I64));
     builder.combine(&count, &count.left + &count.right);
+    let run = builder.run_field(&count, Expr::int(0), Expr::int(1));
+    builder.quick(&count, &run.left + &run.right, 1 << 30);
+    builder.close(&count, &count.left + &run.left.cast(DType::I64));
     count
 }
 

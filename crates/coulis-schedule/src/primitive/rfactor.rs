@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Buffer, Expr, Lambda, MemScope, Var};
-use coulis_tensor::{Body, IterKind, IterVar, Reduction};
+use coulis_tensor::{Body, IterKind, IterVar, QuickFold, Reduction};
 
 use crate::error::ScheduleError;
 use crate::fold;
@@ -239,6 +239,13 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
+        quick: reduction.quick.as_ref().map(|quick| QuickFold {
+            identity: quick.identity.clone(),
+            sources: sub(&quick.sources),
+            step: lambda(&quick.step),
+            close: lambda(&quick.close),
+            max_steps: quick.max_steps,
+        }),
     };
     (axes, partial)
 }
@@ -293,6 +300,7 @@ fn final_reduction(
         condition: None,
         init: sub(&reduction.init),
         claims: reduction.claims,
+        quick: None,
     };
     (axes, last)
 }

@@ -246,7 +246,15 @@ impl Maker {
         }
         if self.random.one_in(3) {
             reducer.step = Some(self.lambda(&twice, &dtypes));
-            reducer.quick = Some(QuickStep { step: self.lambda(&twice, &dtypes), max_steps: 16 });
+            let run: Vec<DType> = dtypes.iter().map(|_| DType::F32).collect();
+            let inputs: Vec<DType> = reducer.lift.params.iter().map(Var::dtype).collect();
+            reducer.quick = Some(QuickStep {
+                identity: run.iter().map(|&d| Expr::constant(0, d)).collect(),
+                lift: self.lambda(&inputs, &run),
+                step: self.lambda(&[&run[..], &run[..]].concat(), &run),
+                close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
+                max_steps: 16,
+            });
         }
         if self.random.one_in(3) {
             reducer.finish = self.lambda(&dtypes, &[DType::F32]);

@@ -1,0 +1,105 @@
+//! Short runs of a reduction: memory of their own, their start, the loop that folds one, and its end in the total.
+//!
+//! The first element of a run starts it, the others step, so that a step may count on an element before it. Source:
+//! contract N12.
+
+use std::collections::HashMap;
+
+use coulis_ir::visit::{substitute_expr, substitute_stmt};
+use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, Stmt};
+use coulis_tensor::{QuickFold, Reduction};
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::infer::Loop;
+use crate::nest::Builder;
+use crate::stage::Stage;
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
+
+/// The loop of the stage whose executions are runs, where runs keep the meaning: a condition on elements leaves
+/// some out, which a run does not expect.
+pub(crate) fn position(stage: &Stage, r: &Reduction) -> Option<usize> {
+    let at = stage.leaves.iter().position(|l| stage.attrs.get(l.var()).is_some_and(|a| a.is_run))?;
+    r.condition.as_ref().is_none_or(is_guard).then_some(at)
+}
+
+/// Whether a condition only keeps loops within their extents.
+fn is_guard(condition: &Expr) -> bool {
+    match condition.node() {
+        Node::Binary(BinaryOp::And, a, b) => is_guard(a) && is_guard(b),
+        Node::Call(Intrinsic::Likely, _) => true,
+        _ => false,
+    }
+}
+
+impl Builder<'_> {
+    /// One run: the loop at `run_at` and those in it, between its start and its end.
+    pub(crate) fn run(
+        &self,
+        stage: &Stage,
+        r: &Reduction,
+        quick: &QuickFold,
+        run_at: usize,
+    ) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let sub = |exprs: &[Expr]| -> Vec<Expr> {
+            exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
+        };
+        // One state of a run for each iteration of the data loops in it; threads have their own.
+        let lanes: Vec<&Loop> = (at.loops[run_at..].iter())
+            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).data)
+            .collect();
+        let mut shape: Vec<Expr> = lanes.iter().map(|l| l.extent.clone()).collect();
+        if shape.is_empty() {
+            shape.push(Expr::int(1));
+        }
+        let place = |offsets: &crate::schedule::Values| -> Vec<Expr> {
+            let places: Vec<Expr> = lanes.iter().map(|l| offsets[l.leaf.var()].clone()).collect();
+            if places.is_empty() { vec![Expr::int(0)] } else { places }
+        };
+        let buffers: Vec<Buffer> = (quick.identity.iter().zip(&stage.outputs))
+            .map(|(start, output)| {
+                let name = format!("{}_run", output.name);
+                Buffer::new(&name, start.dtype(), shape.clone(), MemScope::Local)
+            })
+            .collect();
+        let names = output_names(stage);
+        let places = place(&at.offsets);
+        let state = buffers.iter().map(|b| b.at(places.clone()));
+        let sources = sub(&quick.sources);
+        let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());
+        let inside = |values: &[Expr]| -> Result<Stmt, ScheduleError> {
+            let mut store = store_all(&names, &buffers, &places, values);
+            if let Some(condition) = &r.condition {
+                store = Stmt::if_(substitute_expr(condition, &at.absolutes), store);
+            }
+            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, store)?)
+        };
+        let along = &at.loops[run_at];
+        let one = fold::int(1, along.var.dtype());
+        let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
+        let next = HashMap::from([(along.var.clone(), fold::add(&along.var.expr(), &one))]);
+        let first = substitute_stmt(inside(&sources)?, &zero);
+        let steps = if along.is_unit() {
+            Stmt::NOP
+        } else {
+            let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
+            self.one_loop(stage, &rest, substitute_stmt(inside(&sub(&stepped))?, &next))?
+        };
+        let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
+            Ok(store_all(&names, &buffers, &place(point.offsets), &quick.identity))
+        })?;
+        let close = self.data_nest(stage, run_at, "_close", &mut |point: &Point, _| {
+            let indices = self.indices(stage, point.offsets);
+            let total = self.buffers(stage).into_iter().map(|b| b.at(indices.clone()));
+            let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
+            let closed = quick.close.apply(&total.chain(runs).collect::<Vec<_>>());
+            let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
+            let guards = self.guards_of(stage, point, Purpose::Data);
+            let store = store_all(&names, &self.buffers(stage), &indices, &closed);
+            Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
+        })?;
+        let body = Stmt::seq([start, first, steps, close]);
+        Ok(buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
+    }
+}
