@@ -104,7 +104,6 @@ fn an_array_is_explained_for_given_ops_only() {
 fn commands_that_are_not_built_yet_say_so() {
     for (words, command) in [
         (&["lower", "a.py", "--target", "hip"][..], "lower --target hip"),
-        (&["lower", "a.py", "--emit", "ptx"], "lower --emit for GPUs"),
         (&["explain", "a.py"], "explain FILE.py"),
         (&["tune"], "tune"),
     ] {

@@ -145,7 +145,15 @@ impl Walker<'_> {
             }
         }
         let sources = self.sources(launch, program, host, &positions)?;
-        let shared_by_threads = communicating(&launch.body);
+        let traffic = Traffic::of(&launch.body);
+        let communicating = traffic.communicating();
+        // Where one memory is read and written, no pointer is said to be alone: an optimiser that makes one load of a
+        // chosen pointer out of a choice between two loads may take the path for read-only memory with it (seen with
+        // NVRTC 13: `ld.global.nc` of an element that the thread has just stored).
+        let has_update = sources.iter().any(|(_, source)| match source {
+            Source::Memory { data, .. } => traffic.is_update(data),
+            Source::Number { .. } => false,
+        });
         let mut parameters = Vec::new();
         let mut args = Vec::new();
         for (hint, source) in sources {
@@ -153,7 +161,11 @@ impl Walker<'_> {
             match source {
                 Source::Memory { data, dtype, arg } => {
                     let element = self.dialect.type_name(CTy::memory(dtype));
-                    parameters.push(gpu.pointer(element, &name, !shared_by_threads.contains(&data)));
+                    parameters.push(gpu.pointer(
+                        element,
+                        &name,
+                        !has_update && !communicating.contains(&data),
+                    ));
                     self.f.pointers.insert(data, Pointer { name, dtype });
                     args.push(arg);
                 }
@@ -332,34 +344,55 @@ fn has_vectors(body: &Stmt, data: VarId) -> bool {
     found
 }
 
-/// Memory by which threads of a launch tell each other something: atomics work on it, or it is both read and written
-/// in a body that has barriers or atoms.
-fn communicating(body: &Stmt) -> BTreeSet<VarId> {
-    let (mut read, mut written, mut atomic) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut meets = false;
-    for_each_stmt(body, &mut |s| {
-        for expr in stmt_exprs(s) {
-            for_each_expr(expr, &mut |e| {
-                if let Node::Load(buffer, _) = e.node() {
-                    read.insert(buffer.data.id());
+/// What the threads of a launch do with each memory.
+#[derive(Default)]
+struct Traffic {
+    read: BTreeSet<VarId>,
+    written: BTreeSet<VarId>,
+    atomic: BTreeSet<VarId>,
+    /// Whether the body has barriers or atoms.
+    meets: bool,
+}
+
+impl Traffic {
+    fn of(body: &Stmt) -> Traffic {
+        let mut traffic = Traffic::default();
+        for_each_stmt(body, &mut |s| {
+            for expr in stmt_exprs(s) {
+                for_each_expr(expr, &mut |e| {
+                    if let Node::Load(buffer, _) = e.node() {
+                        traffic.read.insert(buffer.data.id());
+                    }
+                });
+            }
+            match s {
+                Stmt::Store { buffer, .. } => {
+                    traffic.written.insert(buffer.data.id());
                 }
-            });
-        }
-        match s {
-            Stmt::Store { buffer, .. } => {
-                written.insert(buffer.data.id());
+                Stmt::Atom(call) if call.atom != Atom::Prefetch => {
+                    traffic.meets = true;
+                    traffic.written.extend(call.dst.iter().map(|e| e.buffer.data.id()));
+                    traffic.atomic.extend(call.memory.iter().map(|e| e.buffer.data.id()));
+                }
+                Stmt::Sync(_) => traffic.meets = true,
+                _ => {}
             }
-            Stmt::Atom(call) if call.atom != Atom::Prefetch => {
-                meets = true;
-                written.extend(call.dst.iter().map(|e| e.buffer.data.id()));
-                atomic.extend(call.memory.iter().map(|e| e.buffer.data.id()));
-            }
-            Stmt::Sync(_) => meets = true,
-            _ => {}
-        }
-    });
-    if meets {
-        atomic.extend(read.intersection(&written));
+        });
+        traffic
     }
-    atomic
+
+    /// Whether the memory is both loaded from and stored to.
+    fn is_update(&self, data: &VarId) -> bool {
+        self.read.contains(data) && self.written.contains(data)
+    }
+
+    /// Memory by which threads tell each other something: atomics work on it, or it is both read and written in a
+    /// body that has barriers or atoms.
+    fn communicating(&self) -> BTreeSet<VarId> {
+        let mut found = self.atomic.clone();
+        if self.meets {
+            found.extend(self.read.intersection(&self.written));
+        }
+        found
+    }
 }

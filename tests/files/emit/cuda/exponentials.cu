@@ -70,7 +70,7 @@ static __device__ __forceinline__ i32 cx_floordiv_i32(i32 a, i32 b)
     if (b == -1) return (i32)(0 - (u32)a);
     return (i32)(a / b - (a % b != 0 && (a ^ b) < 0));
 }
-extern "C" __global__ void __launch_bounds__(256) functions_kernel(float* __restrict__ A, double* __restrict__ B, ushort* __restrict__ C) {
+extern "C" __global__ void __launch_bounds__(256) functions_kernel(float* A, double* B, ushort* C) {
   C[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = cx_narrow_bf16((cx_exp_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))]) + cx_log_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])));
   B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = (cx_isnan_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))]) ? __longlong_as_double(0x7ff0000000000000ll) : (cx_sqrt_f64(cx_exp_f64(B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])) + 1.000000e-01));
   A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = ((float)cx_floordiv_i32(((int)threadIdx.x), cx_saturate_f32_i32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])));

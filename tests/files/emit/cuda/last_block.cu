@@ -1,5 +1,5 @@
 #define uint unsigned int
-extern "C" __global__ void __launch_bounds__(256) total_kernel(float* __restrict__ A, float* __restrict__ B, float* partial, uint* tickets) {
+extern "C" __global__ void __launch_bounds__(256) total_kernel(float* A, float* B, float* partial, uint* tickets) {
   float mine[1];
   float other[1];
   __shared__ float warps[8];
