@@ -105,7 +105,7 @@ fn files_that_are_run() {
 
 #[test]
 fn no_file_is_outside_of_the_folders_that_are_tested() {
-    // What is emitted or simulated is compared by the tests of the emitter and of the simulator.
+    // What is emitted from a kernel is compared by the tests of the emitter.
     let tested = ["parse", "verify", "schedule", "lower", "run", "emit", "simulate"];
     for path in files(&root()) {
         let inside = path.strip_prefix(root()).unwrap().to_owned();
