@@ -122,12 +122,12 @@ fn an_axis_beyond_the_shape_says_the_legal_ones() {
     check(
         IRIS,
         &["--axis", "2"],
-        "error[reduce/shape]: axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
+        "error[reduce/axis]: axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
     );
     check(
         IRIS,
         &["--axis", "-3"],
-        "error[reduce/shape]: axis -3 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
+        "error[reduce/axis]: axis -3 is out of range: the array has 2 dimensions, legal axes are -2 to 1",
     );
 }
 

@@ -76,7 +76,6 @@ macro_rules! from_error {
     };
 }
 
-from_error!(coulis_plan::ProblemError, user, "reduce/shape");
 from_error!(coulis_reducers::UnknownReducer, user, "reduce/op");
 from_error!(coulis_reducers::ReducerError, user, "reduce/op");
 from_error!(coulis_reducers::ProductError, user, "reduce/op");
@@ -91,6 +90,22 @@ from_error!(coulis_script::ParseError, user, "text");
 from_error!(coulis_lower::LowerError, user, "lower");
 from_error!(coulis_plan::PlanError, user, "plan");
 from_error!(coulis_runtime::WindowError, bug, "run/window");
+
+impl From<coulis_plan::ProblemError> for Error {
+    /// An axis that is not there has a code of its own.
+    fn from(error: coulis_plan::ProblemError) -> Error {
+        use coulis_plan::ProblemError;
+        match error {
+            ProblemError::AxisOutOfRange { .. } | ProblemError::AxisOfScalar { .. } => {
+                Error::user("reduce/axis", error)
+            }
+            ProblemError::AxisRepeated { .. }
+            | ProblemError::Broadcast { .. }
+            | ProblemError::TooLarge { .. }
+            | ProblemError::NegativeExtent { .. } => Error::user("reduce/shape", error),
+        }
+    }
+}
 
 impl From<coulis_runtime::RuntimeError> for Error {
     /// A kernel that reaches outside or divides by zero is the mistake of who wrote it.

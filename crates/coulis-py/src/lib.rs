@@ -1,0 +1,20 @@
+//! The native half of the Python package `coulis`.
+//!
+//! The facade `coulis` does the work; here Python's arrays and words become its requests, and its answers become arrays
+//! of the caller's library. One file a part, and one line here that registers it. Python's own half is under `python/`.
+
+mod catalogue;
+mod error;
+mod machine;
+
+use pyo3::prelude::*;
+
+/// The module `coulis._coulis`.
+#[pymodule]
+fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(m)?;
+    catalogue::register(m)?;
+    machine::register(m)?;
+    Ok(())
+}
