@@ -45,19 +45,49 @@ pub enum PlanError {
     /// No strategy accepts; the last one accepts everything, so this is a fault of the planner.
     #[error("no strategy accepts the problem")]
     NoStrategy,
+    /// A reducer that needs its elements in order, where no plan keeps it.
+    #[error(
+        "reducer `{reducer}` does not claim to be associative and commutative, so its elements are to be folded in order, which {why}"
+    )]
+    Order {
+        /// The reducer.
+        reducer: String,
+        /// Why that cannot be.
+        why: &'static str,
+    },
 }
 
 /// The first strategy that accepts.
 pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
     let facts = Facts { spec, target };
     let mut declined = Vec::new();
-    for strategy in STRATEGIES.iter().filter(|s| s.machine == Machine::of(target)) {
+    let in_order = needs_order(spec, target)?;
+    let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
+    for strategy in of_machine.filter(|s| s.keeps_order || !in_order) {
         match (strategy.propose)(&facts) {
             Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
             Err(decline) => declined.push((*strategy, decline)),
         }
     }
     Err(PlanError::NoStrategy)
+}
+
+/// Whether elements are to be folded in order.
+///
+/// Errors: they are, and no plan of the target does.
+fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
+    let claims = spec.reducer.claims;
+    if claims.associative && claims.commutative {
+        return Ok(false);
+    }
+    let refused = |why| Err(PlanError::Order { reducer: spec.reducer.name.clone(), why });
+    if Machine::of(target) == Machine::Threads {
+        return refused("no plan for threads in blocks does; the CPU's do");
+    }
+    if !spec.positions_ascend() {
+        return refused("is not their order in memory here; reduce a row-major copy");
+    }
+    Ok(true)
 }
 
 /// Writes a sketch as primitives.

@@ -153,7 +153,7 @@ impl Problem {
     /// States the reduction of `inputs` (all broadcast to the first one's shape) over `axes`, masked by `mask`.
     ///
     /// `keepdims` keeps reduced axes in `out_shape` with extent 1. `positions`: whether some statistic asks where
-    /// an element is; if so, dimensions merge only where positions chain too.
+    /// an element is, or needs elements in order; if so, dimensions merge only where positions chain too.
     pub fn new(
         inputs: &[ArrayInfo],
         mask: Option<&ArrayInfo>,

@@ -39,6 +39,9 @@ pub struct Strategy {
     pub name: &'static str,
     /// The machines that it writes schedules for.
     pub machine: Machine,
+    /// Whether it folds elements one by one in the order of memory, as reducers need that do not claim to be associative
+    /// and commutative.
+    pub keeps_order: bool,
     /// One sentence: what it is for and how it walks.
     pub summary: &'static str,
     /// What it would do, or the need that is not met.

@@ -7,7 +7,6 @@
 use coulis_io::Array;
 use coulis_ir::eval::{Value, eval_lambda};
 use coulis_ir::{DType, NanPolicy};
-use coulis_reducers::Empty;
 
 use crate::error::Error;
 use crate::reduce::{Call, run};
@@ -25,15 +24,15 @@ pub(crate) fn refuse_positions(call: &Call, results: &[NamedArray]) -> Result<()
     if !may_be_empty {
         return Ok(());
     }
-    for (entry, part) in call.entries.iter().zip(&call.product.parts) {
-        if !entry.empty_index_is_error() {
+    for (statistic, part) in call.statistics.iter().zip(&call.product.parts) {
+        if !statistic.empty_index_is_error() {
             continue;
         }
         // The position is the last result, and the only one that is `int64` by itself where there is one alone.
         let at = part.results.end - 1;
         let nowhere = Value::Int(-1).cast(results[at].array.dtype());
         if let Some(output) = results[at].array.scalars().map(value).position(|v| v == nowhere) {
-            return Err(refused(entry.name, "position", output));
+            return Err(refused(statistic.name(), "position", output));
         }
     }
     Ok(())
@@ -55,10 +54,9 @@ pub(crate) fn refuse_extrema(
     results: &[NamedArray],
 ) -> Result<(), Error> {
     let Some(mask) = &request.where_ else { return Ok(()) };
-    let parts = call.entries.iter().zip(&call.product.parts).zip(&call.inits);
+    let parts = call.statistics.iter().zip(&call.product.parts).zip(&call.inits);
     let from_nothing = parts.filter(|(_, init)| init.is_none()).map(|(part, _)| part);
-    for (entry, part) in from_nothing.filter(|(e, _)| e.empty == Empty::Refused && !e.empty_index_is_error())
-    {
+    for (statistic, part) in from_nothing.filter(|(s, _)| s.refuses_empty() && !s.empty_index_is_error()) {
         let at = part.results.start;
         let spec = &call.spec.outputs[at];
         let identity =
@@ -82,7 +80,7 @@ pub(crate) fn refuse_extrema(
         };
         let outcome = run(&[whole], &any)?;
         let empty = outcome.results[0].array.scalars().position(|v| !value(v).is_true());
-        return empty.map_or(Ok(()), |output| Err(refused(entry.name, "value", output)));
+        return empty.map_or(Ok(()), |output| Err(refused(statistic.name(), "value", output)));
     }
     Ok(())
 }

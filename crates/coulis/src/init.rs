@@ -7,16 +7,17 @@
 use coulis_io::Scalar;
 use coulis_ir::eval::Value;
 use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
-use coulis_reducers::{Entry, Product};
+use coulis_reducers::Product;
 
 use crate::error::Error;
 use crate::request::Request;
+use crate::statistic::Statistic;
 use crate::verify::value;
 
 /// The initial value of each statistic, of the input's type; `None` where the fold starts from nothing.
 pub(crate) fn inits(
     request: &Request,
-    entries: &[&Entry],
+    statistics: &[Statistic],
     dtype: DType,
 ) -> Result<Vec<Option<Value>>, Error> {
     let unknown = request.init.keys().find(|name| !request.ops.contains(name));
@@ -27,34 +28,34 @@ pub(crate) fn inits(
         );
         return Err(Error::user("reduce/init", message));
     }
-    entries
+    statistics
         .iter()
-        .map(|entry| request.init.get(entry.name).map(|v| legal(entry, *v, request.nan, dtype)).transpose())
+        .map(|s| request.init.get(s.name()).map(|v| legal(s, *v, request.nan, dtype)).transpose())
         .collect()
 }
 
 /// The value as one of the input's type, if the statistic takes it.
-fn legal(entry: &Entry, given: Scalar, nan: NanPolicy, dtype: DType) -> Result<Value, Error> {
+fn legal(statistic: &Statistic, given: Scalar, nan: NanPolicy, dtype: DType) -> Result<Value, Error> {
     let refused = |message: String| Err(Error::user("reduce/init", message));
-    if !entry.takes_init {
+    if !statistic.takes_init() {
         let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_init);
         let names: Vec<&str> = takers.map(|e| e.name).collect();
         return refused(format!(
             "`{}` takes no initial value; those that do are {}",
-            entry.name,
+            statistic.name(),
             names.join(", ")
         ));
     }
     let wide = value(given);
     if wide.is_nan() && nan == NanPolicy::Ignore {
-        return refused(format!("the initial value of `{}` is NaN, and NaN is ignored", entry.name));
+        return refused(format!("the initial value of `{}` is NaN, and NaN is ignored", statistic.name()));
     }
     let own = wide.cast(dtype);
     if !dtype.is_float() && !own.same(wide) && own.as_f64() != wide.as_f64() {
         let (lo, hi) = dtype.int_range().unwrap_or((0, 1));
         return refused(format!(
             "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {given:?}",
-            entry.name
+            statistic.name()
         ));
     }
     Ok(own)

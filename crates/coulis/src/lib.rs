@@ -17,6 +17,7 @@ pub mod machine;
 mod pipeline;
 pub mod reduce;
 mod request;
+mod statistic;
 mod target;
 pub mod text;
 mod trace;
@@ -27,19 +28,20 @@ pub use coulis_io::{
 };
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
-pub use coulis_reducers::CATALOGUE;
+pub use coulis_reducers::{CATALOGUE, UserReducer, comm_reducer};
 pub use coulis_sim::{Accusation, Charge, Counters, SimReport};
 pub use error::{Error, Owner};
 pub use function::{Arguments, Called, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
+pub use statistic::OwnReducer;
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
 pub use trace::parse as parse_trace;
 pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.
 pub mod te {
-    pub use coulis_ir::{Expr, Intrinsic, MemScope, ThreadTag, Var};
+    pub use coulis_ir::{BinaryOp, Expr, Intrinsic, MemScope, ThreadTag, Var};
     pub use coulis_schedule::{Schedule, ScheduleError, Split, Step, Trace, build_nest, thread_index};
     pub use coulis_tensor::{
         Array as ReferenceArray, Body, CommReducer, EvaluateError, Indices, IntoBody, IterKind, IterVar, Op,

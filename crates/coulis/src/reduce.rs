@@ -9,9 +9,9 @@ use std::time::Instant;
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
-use coulis_ir::{DType, NanPolicy, Reducer};
+use coulis_ir::{Claims, DType, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
-use coulis_reducers::{Entry, Product};
+use coulis_reducers::Product;
 use coulis_runtime::{Rates, Window};
 
 use self::compiled::Compiled;
@@ -19,12 +19,13 @@ use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
+use crate::statistic::{Statistic, ignores_position};
 
 pub use crate::verify::verify;
 
 /// A checked request: what is folded, and what becomes of it.
 pub struct Call {
-    pub(crate) entries: Vec<&'static Entry>,
+    pub(crate) statistics: Vec<Statistic>,
     pub(crate) product: Product,
     pub(crate) spec: Spec,
     pub(crate) reducer_request: coulis_reducers::Request,
@@ -42,12 +43,12 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if request.ops.is_empty() {
         return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
     }
-    let mut entries = Vec::new();
+    let mut statistics = Vec::new();
     for op in &request.ops {
-        entries.push(coulis_reducers::find(op)?);
+        statistics.push(Statistic::find(op, &request.reducers)?);
     }
     let dtypes: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
-    let widest = entries.iter().map(|e| e.n_inputs).max().unwrap_or(1);
+    let widest = statistics.iter().map(Statistic::n_inputs).max().unwrap_or(1);
     if inputs.len() > widest {
         let message =
             format!("{} arrays are given, and the statistics asked for read {widest}", inputs.len());
@@ -60,53 +61,56 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         nan: request.nan,
     };
     let mut parts: Vec<(&str, Reducer)> = Vec::new();
-    for entry in &entries {
-        let read = dtypes.get(..entry.n_inputs).unwrap_or(&dtypes);
+    for statistic in &statistics {
+        let read = dtypes.get(..statistic.n_inputs()).unwrap_or(&dtypes);
         let own = coulis_reducers::Request { inputs: read.to_vec(), ..reducer_request.clone() };
-        parts.push((entry.name, entry.build(&own)?));
+        parts.push((statistic.name(), statistic.build(&own)?));
     }
     let product = coulis_reducers::product(&parts)?;
-    let positions = !product.parts.iter().all(|p| ignores_position(&p.reducer));
+    let Claims { associative, commutative, .. } = product.reducer.claims;
+    let any_order = associative && commutative && product.parts.iter().all(|p| ignores_position(&p.reducer));
     let mask = request.where_.as_ref().map(array_info);
     if let Some(found) = mask.as_ref().map(|m| m.dtype).filter(|d| *d != DType::Bool) {
         return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
     }
-    let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, positions)?;
-    let inits = inits(request, &entries, dtypes[0])?;
-    let has_answer = |(entry, init): &(&&Entry, &Option<Value>)| {
-        entry.empty != coulis_reducers::Empty::Refused || init.is_some()
-    };
+    let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
+    let inits = inits(request, &statistics, dtypes[0])?;
+    let has_answer =
+        |(statistic, init): &(&Statistic, &Option<Value>)| !statistic.refuses_empty() || init.is_some();
     if problem.reduce_len == 0
         && problem.n_outputs > 0
-        && let Some((entry, _)) = entries.iter().zip(&inits).find(|pair| !has_answer(pair))
+        && let Some((statistic, _)) = statistics.iter().zip(&inits).find(|pair| !has_answer(pair))
     {
         let message = format!(
             "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
-            entry.name, problem.axes, inputs[0].shape
+            statistic.name(),
+            problem.axes,
+            inputs[0].shape
         );
         return Err(Error::user("reduce/empty", message));
     }
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
-    let outputs = outputs(request, &entries, &product)?;
+    let outputs = outputs(request, &statistics, &product)?;
     let reducer = with_inits(&product, &inits, dtypes[0]);
     let mut spec = Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer, outputs };
     if spec.reducer.step_needs_ascending && !spec.positions_ascend() {
         spec.reducer.step = None;
         spec.reducer.step_needs_ascending = false;
     }
-    refuse_untold_positions(&entries, &product, &spec)?;
-    Ok(Call { entries, product, spec, reducer_request, inits, names })
+    refuse_untold_positions(&statistics, &product, &spec)?;
+    Ok(Call { statistics, product, spec, reducer_request, inits, names })
 }
 
 /// Outputs without elements are known by a position of -1, which the type must tell from positions.
-fn refuse_untold_positions(entries: &[&Entry], product: &Product, spec: &Spec) -> Result<(), Error> {
+fn refuse_untold_positions(statistics: &[Statistic], product: &Product, spec: &Spec) -> Result<(), Error> {
     let may_be_empty = spec.mask || spec.reducer.nan == NanPolicy::Ignore;
-    for (entry, part) in entries.iter().zip(&product.parts).filter(|(e, _)| e.empty_index_is_error()) {
+    for (statistic, part) in statistics.iter().zip(&product.parts).filter(|(s, _)| s.empty_index_is_error()) {
         let dtype = spec.outputs[part.results.end - 1].dtype;
         if may_be_empty && !crate::empty::tells_positions(dtype, spec.problem.reduce_len) {
             let message = format!(
                 "`{}` of masked elements cannot be stored as {dtype}, which does not tell positions below {} from none; int64 does",
-                entry.name, spec.problem.reduce_len
+                statistic.name(),
+                spec.problem.reduce_len
             );
             return Err(Error::unsupported("reduce/dtype", message));
         }
@@ -119,14 +123,8 @@ fn legal_ops() -> String {
     format!("legal statistics are {}", names.join(", "))
 }
 
-/// Whether no field looks at where an element is.
-fn ignores_position(reducer: &Reducer) -> bool {
-    let position = &reducer.lift.params[reducer.lift.params.len() - 1];
-    !reducer.lift.body.iter().any(|e| coulis_ir::visit::uses_any(e, std::slice::from_ref(position)))
-}
-
 /// Types and factors of the outputs, as the request has them.
-fn outputs(request: &Request, entries: &[&Entry], product: &Product) -> Result<Vec<OutputSpec>, Error> {
+fn outputs(request: &Request, statistics: &[Statistic], product: &Product) -> Result<Vec<OutputSpec>, Error> {
     let known = |name: &String| name.is_empty() || request.ops.contains(name);
     let given = request.out_dtypes.keys().chain(request.alpha.keys()).chain(request.beta.keys());
     if let Some(name) = given.into_iter().find(|n| !known(n)) {
@@ -134,17 +132,17 @@ fn outputs(request: &Request, entries: &[&Entry], product: &Product) -> Result<V
         return Err(Error::user("reduce/option", message));
     }
     let mut specs = Vec::new();
-    for (entry, part) in entries.iter().zip(&product.parts) {
+    for (statistic, part) in statistics.iter().zip(&product.parts) {
         fn of<V: Copy>(map: &std::collections::BTreeMap<String, V>, name: &str) -> Option<V> {
             map.get(name).or_else(|| map.get("")).copied()
         }
-        let alpha = of(&request.alpha, entry.name).unwrap_or(1.0);
-        let beta = of(&request.beta, entry.name).unwrap_or(0.0);
+        let alpha = of(&request.alpha, statistic.name()).unwrap_or(1.0);
+        let beta = of(&request.beta, statistic.name()).unwrap_or(0.0);
         for at in part.results.clone() {
             let result = &product.reducer.results[at];
             // The type asked for is that of the value; what comes with it, as a position does, keeps its own.
             let is_value = at == part.results.start;
-            let asked = if is_value { of(&request.out_dtypes, entry.name) } else { None };
+            let asked = if is_value { of(&request.out_dtypes, statistic.name()) } else { None };
             let dtype = asked.unwrap_or(result.dtype);
             let scaled = alpha != 1.0 || beta != 0.0;
             if scaled && !dtype.is_float() {

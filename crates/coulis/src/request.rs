@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
 
+use crate::statistic::OwnReducer;
+
 /// Where a call runs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
@@ -31,8 +33,10 @@ pub enum DeviceChoice {
 /// A reduction of one array (or of two of one shape, for `dot` and `wmean`).
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Statistics by catalogue name; none twice.
+    /// Statistics by name, of the catalogue or of `reducers`; none twice.
     pub ops: Vec<String>,
+    /// Reducers of the caller's own that `ops` may name.
+    pub reducers: Vec<OwnReducer>,
     /// Reduced axes, negative ones from the end; `None` is all of them.
     pub axes: Option<Vec<i64>>,
     /// Whether reduced axes stay with extent 1.
@@ -68,6 +72,7 @@ impl Request {
     pub fn new(ops: &[&str]) -> Request {
         Request {
             ops: ops.iter().map(|op| (*op).to_owned()).collect(),
+            reducers: Vec::new(),
             axes: None,
             keepdims: false,
             where_: None,
@@ -94,6 +99,7 @@ impl Request {
     pub(crate) fn is_same_plan(&self, other: &Request) -> bool {
         let Request {
             ops,
+            reducers,
             axes,
             keepdims,
             where_: _,
@@ -110,6 +116,7 @@ impl Request {
             plan,
         } = self;
         *ops == other.ops
+            && *reducers == other.reducers
             && *axes == other.axes
             && *keepdims == other.keepdims
             && *nan == other.nan

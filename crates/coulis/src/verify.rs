@@ -15,6 +15,7 @@ use coulis_reducers::exact::{Exact, reference_at, tolerance, ulp_distance};
 use crate::error::Error;
 use crate::reduce::{Call, array_info, check};
 use crate::request::{Outcome, Request};
+use crate::statistic::Statistic;
 
 /// Longest row that is checked; exact arithmetic holds a row in memory.
 const MAX_ROW: i64 = 1 << 24;
@@ -85,6 +86,10 @@ pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<
         && outcome.results.iter().zip(&call.names).all(|(r, n)| r.name == *n && r.array.len() == n_outputs);
     if !fits {
         return Err(Error::user("reduce/verify", "the outcome is not one of this request"));
+    }
+    if let Some(own) = call.statistics.iter().find(|s| matches!(s, Statistic::Own(_))) {
+        let message = format!("`{}` is a reducer of your own, whose exact answer nobody stated", own.name());
+        return Err(Error::unsupported("reduce/verify", message));
     }
     let rows = Rows::new(inputs, request.where_.as_ref(), &problem.axes)?;
     let mut columns = Columns::new(&call, request, outcome)?;
@@ -201,8 +206,9 @@ impl Columns {
 
     /// Compares all results of one output.
     fn compare(&mut self, call: &Call, output: usize, row: Vec<(i64, Vec<Value>)>) {
-        let parts = call.entries.iter().zip(&call.product.parts);
-        for ((entry, part), init) in parts.zip(&call.inits) {
+        let parts = call.statistics.iter().zip(&call.product.parts);
+        for ((statistic, part), init) in parts.zip(&call.inits) {
+            let Statistic::Listed(entry) = statistic else { continue };
             let n = row.len() + usize::from(init.is_some());
             let own = coulis_reducers::Request {
                 inputs: part.reducer.input_dtypes(),

@@ -15,6 +15,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "columns",
     machine: Machine::Loops,
+    keeps_order: false,
     summary: "vectors along the innermost kept dimension; the states of a tile of outputs stay in cache",
     propose,
     schedule,

@@ -17,6 +17,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "gpu_columns",
     machine: Machine::Threads,
+    keeps_order: false,
     summary: "threads side by side along the innermost kept dimension; several share an output, few strips are split over blocks",
     propose,
     schedule,

@@ -12,6 +12,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "gpu_outputs",
     machine: Machine::Threads,
+    keeps_order: false,
     summary: "one thread folds each output, one element after another; accepts everything",
     propose,
     schedule,

@@ -16,6 +16,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "gpu_rows",
     machine: Machine::Threads,
+    keeps_order: false,
     summary: "threads side by side along the innermost reduced dimension; few rows are split over blocks",
     propose,
     schedule,

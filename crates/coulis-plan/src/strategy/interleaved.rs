@@ -12,6 +12,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "interleaved",
     machine: Machine::Loops,
+    keeps_order: false,
     summary: "vectors along the reduced dimension at the stride of a few outputs side by side",
     propose,
     schedule,

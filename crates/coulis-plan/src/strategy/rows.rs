@@ -13,6 +13,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "rows",
     machine: Machine::Loops,
+    keeps_order: false,
     summary: "vectors along the innermost reduced dimension, several side by side; few outputs are split into chunks",
     propose,
     schedule,

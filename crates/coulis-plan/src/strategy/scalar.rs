@@ -10,6 +10,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "scalar",
     machine: Machine::Loops,
+    keeps_order: true,
     summary: "folds each output by itself, one element after another; accepts everything",
     propose,
     schedule,

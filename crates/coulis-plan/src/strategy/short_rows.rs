@@ -14,6 +14,7 @@ use crate::program::{Spec, Statement};
 pub static STRATEGY: Strategy = Strategy {
     name: "short_rows",
     machine: Machine::Loops,
+    keeps_order: false,
     summary: "one row a lane; the few elements of a row are written out one by one",
     propose,
     schedule,

@@ -7,11 +7,12 @@
 use coulis_io::{AlignedBytes, Array, Scalar};
 use coulis_ir::eval::Value;
 use coulis_ir::{DType, ErrorBound};
-use coulis_reducers::Entry;
+
 use coulis_reducers::exact::{Double, Exact, reference, rounding_error, tolerance};
 
 use crate::error::Error;
 use crate::reduce::Prepared;
+use crate::statistic::Statistic;
 
 /// What became of a check.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,12 +80,13 @@ pub(super) fn check(
         let moments = if len > LONG { Some(Moments::of(&row)) } else { None };
         let elements: Vec<Vec<Value>> =
             if moments.is_none() { row.scalars().map(|s| vec![value(s)]).collect() } else { Vec::new() };
-        for (entry, part) in call.entries.iter().zip(&call.product.parts) {
+        for (statistic, part) in call.statistics.iter().zip(&call.product.parts) {
+            let Statistic::Listed(entry) = statistic else { return Ok(out_of_reach(statistic.name(), len)) };
             let exact = match &moments {
                 Some(moments) => moments.answer(entry.name),
                 None => reference(entry, &call.reducer_request, &elements).ok(),
             };
-            let Some(exact) = exact else { return Ok(out_of_reach(entry, len)) };
+            let Some(exact) = exact else { return Ok(out_of_reach(entry.name, len)) };
             for (slot, exact) in part.results.clone().zip(&exact) {
                 let dtype = results[slot].dtype();
                 if let Err(why) = agrees(found[slot][at], exact, part.reducer.error, len, dtype) {
@@ -96,8 +98,8 @@ pub(super) fn check(
     Ok(Verdict::Verified { checked: n_checked, of: n_outputs })
 }
 
-fn out_of_reach(entry: &Entry, len: i64) -> Verdict {
-    Verdict::OutOfReach { why: format!("there is no reference of `{}` for {len} elements", entry.name) }
+fn out_of_reach(name: &str, len: i64) -> Verdict {
+    Verdict::OutOfReach { why: format!("there is no reference of `{name}` for {len} elements") }
 }
 
 fn value(scalar: Scalar) -> Value {

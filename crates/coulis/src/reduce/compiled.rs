@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::Kernel;
-use coulis_plan::{Choice, Role};
+use coulis_plan::{Choice, PlanError, Role};
 use coulis_runtime::{Executable, Restored, signature};
 use coulis_schedule::Schedule;
 use coulis_tensor::Tensor;
@@ -19,6 +19,7 @@ use crate::device::Opened;
 use crate::error::Error;
 use crate::pipeline::{Lowered, Route, compile_schedule};
 use crate::request::{PlanInfo, Request};
+use crate::statistic::Statistic;
 
 /// A kernel in memory, shared by all calls that it fits.
 pub(crate) struct Compiled {
@@ -45,7 +46,10 @@ impl Planned {
 
 /// The strategy that takes a call.
 pub(super) fn choose(call: &Call, device: &Opened) -> Result<Choice, Error> {
-    coulis_plan::choose(&call.spec, device.target()).map_err(|e| Error::bug("plan", e))
+    coulis_plan::choose(&call.spec, device.target()).map_err(|error| match error {
+        PlanError::Order { .. } => Error::unsupported("reduce/order", error.to_string()),
+        _ => Error::bug("plan", error),
+    })
 }
 
 /// Why each strategy was taken or passed over, a line each.
@@ -146,7 +150,7 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
         let extent = if *is_constant { dim.extent } else { -1 };
         let _ = write!(key, "{kind}{extent}{classes:?}{stride};");
     }
-    let ops: Vec<&str> = call.entries.iter().map(|e| e.name).collect();
+    let ops: Vec<&str> = call.statistics.iter().map(Statistic::key).collect();
     let _ = write!(
         key,
         "{:?}|{:?}|{:?}|{}|{ops:?}|{:?}|{:?}|{}",

@@ -1,0 +1,194 @@
+//! Statistics of a call: those of the catalogue, and reducers of the caller's own.
+//!
+//! Everything that `reduce` asks of a statistic it asks here, so that both kinds take one way through planning, running
+//! and the treatment of empty rows.
+
+use std::sync::Arc;
+
+use coulis_ir::print::print_reducer;
+use coulis_ir::visit::{for_each_expr, uses_any};
+use coulis_ir::{DType, Lambda, Reducer};
+use coulis_reducers::{Empty, Entry, spot_check};
+
+use crate::error::Error;
+
+/// Where the search for counterexamples of a claim starts; fixed, so that an answer repeats.
+const SEED: u64 = 16;
+
+/// A reducer of the caller's own, which `ops` of a request may name beside the catalogue's.
+///
+/// Its results start from the reducer's identity, so a row without elements gives the `finish` of the identity. An initial
+/// value is one more element, unless the reducer looks at positions.
+#[derive(Clone, Debug)]
+pub struct OwnReducer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    reducer: Reducer,
+    /// Its text, by which kernels of it are known.
+    text: String,
+}
+
+impl OwnReducer {
+    /// A reducer under its name, after a search for counterexamples of what it claims (contract N16).
+    ///
+    /// Errors: a name that the catalogue has or that is no identifier; functions that use other variables than their
+    /// parameters; a claim that does not hold.
+    pub fn new(reducer: Reducer) -> Result<OwnReducer, Error> {
+        let name = &reducer.name;
+        let refused = |message: String| Err(Error::user("reduce/reducer", message));
+        let mut letters = name.chars();
+        let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !starts || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return refused(format!("a reducer's name is to be letters, digits and `_`, got `{name}`"));
+        }
+        if coulis_reducers::find(name).is_ok() {
+            return refused(format!(
+                "`{name}` is a statistic of the catalogue; give the reducer another name"
+            ));
+        }
+        for (what, lambda) in
+            [("lift", &reducer.lift), ("combine", &reducer.combine), ("finish", &reducer.finish)]
+        {
+            if let Some(found) = stranger(lambda) {
+                let message =
+                    format!("`{what}` of reducer `{name}` uses `{found}`, which is not its parameter");
+                return refused(message);
+            }
+        }
+        if let Err(error) = spot_check(&reducer, SEED) {
+            return refused(error.to_string());
+        }
+        let text = print_reducer(&reducer);
+        Ok(OwnReducer(Arc::new(Inner { reducer, text })))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.reducer.name
+    }
+
+    /// The reducer.
+    pub fn reducer(&self) -> &Reducer {
+        &self.0.reducer
+    }
+}
+
+impl PartialEq for OwnReducer {
+    /// Equal in everything that a kernel of it depends on.
+    fn eq(&self, other: &OwnReducer) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+    }
+}
+
+/// A variable of the body that is not among the parameters.
+fn stranger(lambda: &Lambda) -> Option<String> {
+    let mut found = None;
+    for expr in &lambda.body {
+        for_each_expr(expr, &mut |e| {
+            if let Some(var) = e.as_var()
+                && !lambda.params.contains(var)
+            {
+                found = Some(var.name().to_owned());
+            }
+        });
+    }
+    found
+}
+
+/// What a call folds under one name.
+#[derive(Clone, Debug)]
+pub(crate) enum Statistic {
+    /// One of the catalogue.
+    Listed(&'static Entry),
+    /// One of the caller's own.
+    Own(OwnReducer),
+}
+
+impl Statistic {
+    /// The statistic of that name: one of `own`, or of the catalogue.
+    pub(crate) fn find(name: &str, own: &[OwnReducer]) -> Result<Statistic, Error> {
+        match own.iter().find(|r| r.name() == name) {
+            Some(reducer) => Ok(Statistic::Own(reducer.clone())),
+            None => Ok(Statistic::Listed(coulis_reducers::find(name)?)),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Statistic::Listed(entry) => entry.name,
+            Statistic::Own(own) => own.name(),
+        }
+    }
+
+    /// Number of inputs that it reads.
+    pub(crate) fn n_inputs(&self) -> usize {
+        match self {
+            Statistic::Listed(entry) => entry.n_inputs,
+            Statistic::Own(own) => own.reducer().input_dtypes().len(),
+        }
+    }
+
+    /// The reducer for elements of these types.
+    pub(crate) fn build(&self, request: &coulis_reducers::Request) -> Result<Reducer, Error> {
+        match self {
+            Statistic::Listed(entry) => Ok(entry.build(request)?),
+            Statistic::Own(own) => {
+                let reducer = own.reducer();
+                let wanted = reducer.input_dtypes();
+                if wanted != request.inputs {
+                    let message = format!(
+                        "reducer `{}` folds {}, the input holds {}",
+                        own.name(),
+                        names(&wanted),
+                        names(&request.inputs)
+                    );
+                    return Err(Error::user("reduce/dtype", message));
+                }
+                Ok(Reducer { nan: request.nan, ..reducer.clone() })
+            }
+        }
+    }
+
+    /// Whether a row without elements has no value unless an initial one is given.
+    pub(crate) fn refuses_empty(&self) -> bool {
+        match self {
+            Statistic::Listed(entry) => entry.empty == Empty::Refused,
+            Statistic::Own(_) => false,
+        }
+    }
+
+    /// Whether the last result tells at run time that no element took part, by -1.
+    pub(crate) fn empty_index_is_error(&self) -> bool {
+        match self {
+            Statistic::Listed(entry) => entry.empty_index_is_error(),
+            Statistic::Own(_) => false,
+        }
+    }
+
+    /// Whether a call may give an initial value.
+    pub(crate) fn takes_init(&self) -> bool {
+        match self {
+            Statistic::Listed(entry) => entry.takes_init,
+            Statistic::Own(own) => ignores_position(own.reducer()),
+        }
+    }
+
+    /// What tells it from others in the name of a kernel.
+    pub(crate) fn key(&self) -> &str {
+        match self {
+            Statistic::Listed(entry) => entry.name,
+            Statistic::Own(own) => &own.0.text,
+        }
+    }
+}
+
+fn names(dtypes: &[DType]) -> String {
+    dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether no field looks at where an element is.
+pub(crate) fn ignores_position(reducer: &Reducer) -> bool {
+    let position = &reducer.lift.params[reducer.lift.params.len() - 1];
+    !reducer.lift.body.iter().any(|e| uses_any(e, std::slice::from_ref(position)))
+}

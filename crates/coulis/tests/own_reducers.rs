@@ -1,0 +1,235 @@
+//! `reduce` with reducers of the caller's own, beside the catalogue's: one read, every device.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Special, numbers};
+use coulis::te::{BinaryOp, Expr};
+use coulis::{
+    Array, DType, DeviceChoice, NanPolicy, OwnReducer, Owner, Request, Scalar, UserReducer, comm_reducer,
+};
+
+/// A combine of two states.
+type Combine<'a> = &'a dyn Fn(&[Expr], &[Expr]) -> Vec<Expr>;
+
+/// The devices that run everywhere.
+fn devices() -> [DeviceChoice; 3] {
+    [DeviceChoice::CpuExecuted, DeviceChoice::Auto, DeviceChoice::Sim { warp: 32, orders: 2 }]
+}
+
+fn int(value: i64, dtype: DType) -> Expr {
+    Expr::int_of(i128::from(value), dtype)
+}
+
+/// Exclusive or of 32-bit integers.
+fn xor() -> OwnReducer {
+    let combine = |a: &[Expr], b: &[Expr]| vec![Expr::binary(BinaryOp::BitXor, a[0].clone(), b[0].clone())];
+    let user = UserReducer::new("xor", &[DType::I32], vec![int(0, DType::I32)], &combine);
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+/// The element of the largest square, the first of equals, and its position.
+fn farthest() -> OwnReducer {
+    let square = |e: &Expr| e.clone() * e.clone();
+    let combine = |a: &[Expr], b: &[Expr]| {
+        let (left, right) = (square(&a[0]), square(&b[0]));
+        let earlier = a[1].clone().lt(b[1].clone());
+        let takes_left = left.clone().gt(right.clone()).or(left.equal(right).and(earlier));
+        vec![
+            Expr::select(takes_left.clone(), a[0].clone(), b[0].clone()),
+            Expr::select(takes_left, a[1].clone(), b[1].clone()),
+        ]
+    };
+    let lift = |v: &[Expr], at: &Expr| vec![v[0].clone().cast(DType::I64), at.clone()];
+    let identity = vec![int(0, DType::I64), int(i64::MAX, DType::I64)];
+    let user =
+        UserReducer { lift: Some(&lift), ..UserReducer::new("farthest", &[DType::I32], identity, &combine) };
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+/// A polynomial's value at 3 by Horner's rule: elements are coefficients, so their order counts.
+fn horner() -> OwnReducer {
+    let combine = |a: &[Expr], b: &[Expr]| {
+        // A state is (value, weight): the weight is 3 to the number of coefficients.
+        let value = a[0].clone() * b[1].clone() + b[0].clone();
+        vec![value, a[1].clone() * b[1].clone()]
+    };
+    let lift = |v: &[Expr], _: &Expr| vec![v[0].clone().cast(DType::U64), int(3, DType::U64)];
+    let finish = |s: &[Expr]| vec![s[0].clone()];
+    let identity = vec![int(0, DType::U64), int(1, DType::U64)];
+    let mut user = UserReducer {
+        lift: Some(&lift),
+        finish: Some(&finish),
+        ..UserReducer::new("horner", &[DType::I32], identity, &combine)
+    };
+    user.claims.commutative = false;
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+fn elements(n: usize) -> Vec<i32> {
+    numbers(n, Special::Zeros, 5).iter().map(|v| (v * 1000.0) as i32).collect()
+}
+
+fn ints(result: &Array) -> Vec<i128> {
+    let int = |s: Scalar| match s {
+        Scalar::Int(v) => i128::from(v),
+        Scalar::UInt(v) => i128::from(v),
+        Scalar::Bool(v) => i128::from(v),
+        Scalar::Float(v) => panic!("an integer is wanted, found {v}"),
+    };
+    result.scalars().map(int).collect()
+}
+
+fn request(ops: &[&str], reducers: Vec<OwnReducer>, axes: &[i64], device: DeviceChoice) -> Request {
+    Request { reducers, device, threads: Some(2), ..Request::new(ops).over(axes) }
+}
+
+#[test]
+fn own_reducers_run_beside_the_catalogues_in_one_kernel_on_every_device() {
+    for (shape, axis) in [([40, 70], 1), ([40, 70], 0), ([300, 16], 1), ([2, 1500], 1)] {
+        let values = elements((shape[0] * shape[1]) as usize);
+        let input = Array::from_slice(&shape, &values).unwrap();
+        let (n_out, len) = if axis == 1 { (shape[0], shape[1]) } else { (shape[1], shape[0]) };
+        let at = |out: i64, k: i64| values[if axis == 1 { out * len + k } else { k * n_out + out } as usize];
+        for device in devices() {
+            let own = vec![xor(), farthest()];
+            let request = request(&["xor", "sum", "farthest"], own, &[axis], device.clone());
+            let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+            let names: Vec<&str> = outcome.results.iter().map(|r| r.name.as_str()).collect();
+            assert_eq!(names, ["xor", "sum", "farthest.v0", "farthest.v1"]);
+            let found: Vec<Vec<i128>> = outcome.results.iter().map(|r| ints(&r.array)).collect();
+            for out in 0..n_out {
+                let row: Vec<i32> = (0..len).map(|k| at(out, k)).collect();
+                let largest = row.iter().map(|v| i64::from(*v).pow(2)).max().unwrap();
+                let first = row.iter().position(|v| i64::from(*v).pow(2) == largest).unwrap();
+                let want = [
+                    i128::from(row.iter().fold(0, |a, b| a ^ b)),
+                    row.iter().map(|v| i128::from(*v)).sum(),
+                    i128::from(row[first]),
+                    first as i128,
+                ];
+                let got: Vec<i128> = found.iter().map(|column| column[out as usize]).collect();
+                assert_eq!(got, want, "{shape:?} over {axis}, output {out}, {device:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reducer_that_needs_order_folds_in_order_or_is_refused() {
+    let values = elements(40 * 70);
+    let input = Array::from_slice(&[40, 70], &values).unwrap();
+    let horner_of = |row: &mut dyn Iterator<Item = i32>| {
+        row.fold(0u64, |acc, v| acc.wrapping_mul(3).wrapping_add(i64::from(v) as u64))
+    };
+    for device in [DeviceChoice::CpuExecuted, DeviceChoice::Auto] {
+        for axis in [0, 1] {
+            let request = request(&["horner"], vec![horner()], &[axis], device.clone());
+            let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+            let want: Vec<u64> = match axis {
+                1 => values.chunks(70).map(|row| horner_of(&mut row.iter().copied())).collect(),
+                _ => (0..70).map(|c| horner_of(&mut values.iter().skip(c).step_by(70).copied())).collect(),
+            };
+            assert_eq!(outcome.results[0].array.as_slice::<u64>(), Some(&want[..]), "axis {axis}");
+            assert_eq!(outcome.plan.name, "scalar");
+        }
+        let whole = request(&["horner"], vec![horner()], &[0, 1], device.clone());
+        let refused = coulis::reduce::run(&[input.transposed()], &whole).unwrap_err();
+        assert_eq!((refused.owner, refused.code), (Owner::Unsupported, "reduce/order"), "{refused}");
+    }
+    let simulated = request(&["horner"], vec![horner()], &[1], DeviceChoice::Sim { warp: 32, orders: 1 });
+    let refused = coulis::reduce::run(&[input], &simulated).unwrap_err();
+    assert_eq!(refused.code, "reduce/order");
+    assert!(refused.message.contains("horner"), "{}", refused.message);
+}
+
+#[test]
+fn masks_initial_values_and_empty_rows_meet_own_reducers_as_any_other() {
+    let values = elements(6);
+    let input = Array::from_slice(&[2, 3], &values).unwrap();
+    let mask = Array::from_bools(&[2, 3], &[true, false, true, false, false, false]).unwrap();
+    for device in devices() {
+        let mut call = request(&["xor"], vec![xor()], &[1], device.clone());
+        call.where_ = Some(mask.clone());
+        call.init.insert("xor".to_owned(), Scalar::Int(9));
+        let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
+        assert_eq!(ints(&outcome.results[0].array), [i128::from(values[0] ^ values[2] ^ 9), 9], "{device:?}");
+    }
+    let empty = Array::from_slice::<i32>(&[2, 0], &[]).unwrap();
+    let call = request(&["xor"], vec![xor()], &[1], DeviceChoice::CpuExecuted);
+    let outcome = coulis::reduce::run(&[empty], &call).unwrap();
+    assert_eq!(ints(&outcome.results[0].array), [0, 0]);
+}
+
+#[test]
+fn nan_is_absent_for_own_reducers_too_when_it_is_ignored() {
+    let combine = |a: &[Expr], b: &[Expr]| vec![a[0].clone().max(b[0].clone())];
+    let lift = |v: &[Expr], _: &Expr| vec![v[0].clone() * Expr::float(-2.0, DType::F32)];
+    let identity = vec![Expr::float(f64::NEG_INFINITY, DType::F32)];
+    let user =
+        UserReducer { lift: Some(&lift), ..UserReducer::new("deepest", &[DType::F32], identity, &combine) };
+    let own = OwnReducer::new(comm_reducer(&user).unwrap()).unwrap();
+    let input = Array::from_slice(&[4], &[1.0f32, f32::NAN, -3.0, 2.0]).unwrap();
+    for device in devices() {
+        let call =
+            Request { nan: NanPolicy::Ignore, ..request(&["deepest"], vec![own.clone()], &[0], device) };
+        let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
+        assert_eq!(outcome.results[0].array.as_slice::<f32>(), Some(&[6.0f32][..]));
+    }
+}
+
+#[test]
+fn what_is_no_reducer_is_refused_when_it_is_made() {
+    let of = |name: &str, combine: Combine| {
+        let user = UserReducer::new(name, &[DType::I32], vec![int(0, DType::I32)], combine);
+        OwnReducer::new(comm_reducer(&user).unwrap()).unwrap_err()
+    };
+    let add = |a: &[Expr], b: &[Expr]| vec![a[0].clone() + b[0].clone()];
+    let subtract = |a: &[Expr], b: &[Expr]| vec![a[0].clone() - b[0].clone()];
+    let outside = coulis::te::Var::new("outside", DType::I32).expr();
+    let adds_outside = |a: &[Expr], _: &[Expr]| vec![a[0].clone() + outside.clone()];
+    let cases: [(&str, Combine, &str); 4] = [
+        ("sum", &add, "`sum` is a statistic of the catalogue"),
+        ("a sum", &add, "letters, digits"),
+        ("minus", &subtract, "`minus` is refuted"),
+        ("strange", &adds_outside, "`combine` of reducer `strange` uses `outside`"),
+    ];
+    for (name, combine, wanted) in cases {
+        let error = of(name, combine);
+        assert_eq!((error.owner, error.code), (Owner::User, "reduce/reducer"));
+        assert!(error.message.contains(wanted), "{}", error.message);
+    }
+}
+
+#[test]
+fn an_own_reducer_refuses_other_element_types_and_has_no_exact_answer() {
+    let input = Array::from_slice(&[3], &[1.0f32, 2.0, 3.0]).unwrap();
+    let call = request(&["xor"], vec![xor()], &[0], DeviceChoice::CpuExecuted);
+    let error = coulis::reduce::run(&[input], &call).unwrap_err();
+    assert_eq!(error.code, "reduce/dtype");
+    assert!(error.message.contains("int32") && error.message.contains("float32"), "{}", error.message);
+    let input = Array::from_slice(&[3], &[1i32, 2, 3]).unwrap();
+    let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
+    let error = coulis::reduce::verify(&[input], &call, &outcome).unwrap_err();
+    assert_eq!((error.owner, error.code), (Owner::Unsupported, "reduce/verify"));
+}
+
+#[test]
+fn two_reducers_of_one_name_are_two_kernels() {
+    let times = |factor: i64| {
+        let combine = |a: &[Expr], b: &[Expr]| vec![a[0].clone() + b[0].clone()];
+        let lift = move |v: &[Expr], _: &Expr| vec![v[0].clone() * int(factor, DType::I32)];
+        let user = UserReducer {
+            lift: Some(&lift),
+            ..UserReducer::new("scaled", &[DType::I32], vec![int(0, DType::I32)], &combine)
+        };
+        OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+    };
+    let input = Array::from_slice(&[3], &[1i32, 2, 3]).unwrap();
+    for factor in [2, 3, 2] {
+        let call = request(&["scaled"], vec![times(factor)], &[0], DeviceChoice::CpuExecuted);
+        let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
+        assert_eq!(ints(&outcome.results[0].array), [i128::from(6 * factor)]);
+    }
+}
