@@ -10,9 +10,13 @@ use std::collections::HashMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, map_children, rewrite_stmt};
 use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, MemScope, Stmt, Target, ThreadTag, TileCall};
-use coulis_tile::{Block, Emitted, Facts, Row, ThreadIndex, TileError, is_row_major};
+use coulis_tile::{
+    ActiveSet, Block, Call, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex,
+    TileError, is_row_major,
+};
 
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::try_map_children;
@@ -63,6 +67,8 @@ struct Dispatch<'a> {
     windows: HashMap<BufferId, Buffer>,
     /// Conditions and loops around the statement that not all threads may share.
     divergent: Vec<Expr>,
+    /// Named barriers that calls may take.
+    barriers: NamedBarriers,
     only_explain: bool,
     explained: Vec<(TileCall, Vec<Row>)>,
 }
@@ -76,6 +82,7 @@ impl<'a> Dispatch<'a> {
             registers: HashMap::new(),
             windows: HashMap::new(),
             divergent: Vec::new(),
+            barriers: NamedBarriers::default(),
             only_explain: false,
             explained: Vec::new(),
         }
@@ -205,13 +212,27 @@ impl<'a> Dispatch<'a> {
     /// The statements of a call; `None` where calls are only explained.
     fn call(&mut self, call: &TileCall) -> Result<Option<Emitted>, LowerError> {
         let block = self.block(call)?;
-        let facts = Facts::of(call, self.target, &block, &|b| self.registers.get(&b.data).cloned())?;
-        if self.only_explain {
-            let rows = coulis_tile::explain(&facts, call.dispatch.as_deref());
-            self.explained.push((call.clone(), rows));
-            return Ok(None);
-        }
-        Ok(Some(coulis_tile::dispatch(call, &facts)?.1))
+        let active = ActiveSet::all(block.n_threads());
+        let registers = |b: &Buffer| self.registers.get(&b.data).cloned();
+        let seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
+        let rows = match &call.op {
+            TileOp::Copy => {
+                let facts = CopyFacts { call: seen };
+                if !self.only_explain {
+                    return Ok(Some(coulis_tile::dispatch::<CopyOp>(call, &facts)?.1));
+                }
+                coulis_tile::explain_call::<CopyOp>(call, &facts)?
+            }
+            TileOp::Reduce { .. } | TileOp::ReduceBy { .. } => {
+                let facts = Facts::of(call, seen)?;
+                if !self.only_explain {
+                    return Ok(Some(coulis_tile::dispatch::<ReduceOp>(call, &facts)?.1));
+                }
+                coulis_tile::explain_call::<ReduceOp>(call, &facts)?
+            }
+        };
+        self.explained.push((call.clone(), rows));
+        Ok(None)
     }
 
     /// The threads around a call, all of which reach it.

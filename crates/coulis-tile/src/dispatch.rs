@@ -5,7 +5,29 @@ use coulis_ir::TileCall;
 use crate::error::TileError;
 use crate::facts::Facts;
 use crate::reduce;
-use crate::variant::{Emitted, Row, Variant, Verdict};
+use crate::variant::{Emitted, Refusal, Row, Variant, Verdict};
+
+/// An operation that tile calls do: its variants and what they look at.
+pub trait Op: Sized + 'static {
+    /// Name of the operation, as in tables.
+    const NAME: &'static str;
+    /// What a variant looks at.
+    type Facts<'a>;
+    /// Every variant, highest priority first.
+    fn registry() -> &'static [&'static Variant<Self>];
+}
+
+/// Reductions.
+pub struct ReduceOp;
+
+impl Op for ReduceOp {
+    const NAME: &'static str = "tile.reduce";
+    type Facts<'a> = Facts<'a>;
+
+    fn registry() -> &'static [&'static Variant<ReduceOp>] {
+        REGISTRY
+    }
+}
 
 /// Every variant of reductions, highest priority first.
 pub static REGISTRY: &[&Variant] = &[
@@ -16,44 +38,70 @@ pub static REGISTRY: &[&Variant] = &[
     &reduce::serial::VARIANT,
 ];
 
-/// The operation that the registry does.
-const OP: &str = "tile.reduce";
-
 /// What becomes of every variant for a call, in the order of the registry. `forced` names the variant that the call
 /// asks for.
-pub fn explain(facts: &Facts, forced: Option<&str>) -> Vec<Row> {
-    let mut rows: Vec<Row> = REGISTRY
-        .iter()
-        .map(|variant| {
-            let declines = variant.declines(facts);
-            let verdict = if declines.is_empty() { Verdict::Accepts } else { Verdict::Declined(declines) };
-            Row { name: variant.name, priority: variant.priority, verdict }
-        })
-        .collect();
-    let may = |row: &&mut Row| row.verdict == Verdict::Accepts && forced.is_none_or(|name| name == row.name);
-    if let Some(row) = rows.iter_mut().find(may) {
-        row.verdict = Verdict::Chosen;
+pub fn explain<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Vec<Row> {
+    choose::<O>(facts, forced).0
+}
+
+/// As [`explain`], for a call that may force a variant; that it forces one which does not exist is an error.
+pub fn explain_call<O: Op>(call: &TileCall, facts: &O::Facts<'_>) -> Result<Vec<Row>, TileError> {
+    let forced = forced::<O>(call)?;
+    Ok(explain::<O>(facts, forced))
+}
+
+/// The verdicts, and the position of the chosen variant with its answer.
+type Choice = (Vec<Row>, Option<(usize, Result<Emitted, String>)>);
+
+fn choose<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Choice {
+    let mut chosen = None;
+    let mut rows = Vec::new();
+    for (at, variant) in O::registry().iter().enumerate() {
+        let declines = variant.declines(facts);
+        let mut verdict = if declines.is_empty() { Verdict::Accepts } else { Verdict::Declined(declines) };
+        let may = forced.is_none_or(|name| variant.is_named(name));
+        if verdict == Verdict::Accepts && may && chosen.is_none() {
+            match (variant.emit)(facts) {
+                Ok(emitted) => {
+                    verdict = Verdict::Chosen;
+                    chosen = Some((at, Ok(emitted)));
+                }
+                Err(Refusal::Decline(decline)) => verdict = Verdict::Declined(vec![decline]),
+                Err(Refusal::Bug(message)) => chosen = Some((at, Err(message))),
+            }
+        }
+        rows.push(Row { name: variant.name, priority: variant.priority, verdict });
     }
-    rows
+    (rows, chosen)
+}
+
+/// The variant that the call forces.
+fn forced<O: Op>(call: &TileCall) -> Result<Option<&str>, TileError> {
+    let Some(name) = call.dispatch.as_deref() else { return Ok(None) };
+    if O::registry().iter().any(|variant| variant.is_named(name)) {
+        return Ok(Some(name));
+    }
+    let legal: Vec<String> = O::registry().iter().map(|v| format!("`{}`", v.name)).collect();
+    Err(TileError::UnknownVariant { name: name.to_owned(), op: O::NAME, legal: legal.join(", ") })
 }
 
 /// The statements of the best variant that accepts the call, or of the one that the call forces.
 ///
 /// # Errors
-/// Where no variant accepts it, or the forced one does not.
-pub fn dispatch(call: &TileCall, facts: &Facts) -> Result<(&'static Variant, Emitted), TileError> {
-    let forced = call.dispatch.as_deref();
-    if let Some(name) = forced
-        && !REGISTRY.iter().any(|variant| variant.name == name)
-    {
-        let legal: Vec<String> = REGISTRY.iter().map(|v| format!("`{}`", v.name)).collect();
-        return Err(TileError::UnknownVariant { name: name.to_owned(), op: OP, legal: legal.join(", ") });
-    }
-    let rows = explain(facts, forced);
-    let chosen = rows.iter().position(|row| row.verdict == Verdict::Chosen);
-    match (chosen, forced) {
-        (Some(at), _) => Ok((REGISTRY[at], (REGISTRY[at].emit)(facts))),
-        (None, Some(name)) => Err(TileError::Forced { name: name.to_owned(), rows }),
-        (None, None) => Err(TileError::NoVariant { op: OP, rows }),
+/// Where no variant accepts it, or the forced one does not; a bug of a variant.
+pub fn dispatch<O: Op>(
+    call: &TileCall,
+    facts: &O::Facts<'_>,
+) -> Result<(&'static Variant<O>, Emitted), TileError> {
+    let forced = forced::<O>(call)?;
+    match choose::<O>(facts, forced) {
+        (_, Some((at, Ok(emitted)))) => Ok((O::registry()[at], emitted)),
+        (_, Some((at, Err(message)))) => {
+            Err(TileError::Bug { variant: O::registry()[at].name, op: O::NAME, message })
+        }
+        (rows, None) => Err(match forced {
+            Some(name) => TileError::Forced { name: name.to_owned(), rows },
+            None => TileError::NoVariant { op: O::NAME, rows },
+        }),
     }
 }

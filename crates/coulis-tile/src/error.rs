@@ -79,6 +79,26 @@ pub enum TileError {
         /// The reducer.
         reducer: String,
     },
+    /// An option that does not exist, or of another type.
+    #[error("the option `{name}` of a tile call is to be {wanted}, got {found}")]
+    Option {
+        /// The option.
+        name: String,
+        /// What is legal.
+        wanted: &'static str,
+        /// What the call has.
+        found: String,
+    },
+    /// A fault of a variant, which is ours.
+    #[error("variant `{variant}` of {op} accepted a call and failed on it: {message}")]
+    Bug {
+        /// The variant.
+        variant: &'static str,
+        /// The operation.
+        op: &'static str,
+        /// What went wrong.
+        message: String,
+    },
     /// Something that no variant does yet.
     #[error("{what} is not supported yet")]
     Unsupported {

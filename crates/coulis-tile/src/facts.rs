@@ -1,61 +1,49 @@
-//! What variants look at: a tile call with its reducer, its registers, and the groups of threads that it folds.
+//! What variants of reductions look at: a tile call with its reducer, and the groups of threads that it folds.
 
-use coulis_ir::stmt::{Region, TileOp};
-use coulis_ir::{Buffer, DType, ExecScope, MemScope, Reducer, Target, TileCall};
+use coulis_ir::stmt::TileOp;
+use coulis_ir::{Buffer, DType, ExecScope, Expr, MemScope, Reducer, TileCall};
 use coulis_layout::TileLayout;
 
-use crate::block::Block;
+use crate::call::{Call, Operand};
 use crate::error::TileError;
 use crate::groups::Groups;
-
-/// One operand of a call: the tile, and the register of the calling thread that holds its element.
-#[derive(Clone, Debug)]
-pub struct Operand {
-    /// The tile as the call names it.
-    pub tile: Buffer,
-    /// The calling thread's own memory of it, one-dimensional.
-    pub register: Buffer,
-}
 
 /// A reduction as variants see it.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// The machine.
-    pub target: &'a Target,
-    /// Who executes the call together.
-    pub scope: ExecScope,
-    /// The threads of the block.
-    pub block: &'a Block,
+    /// What every call has.
+    pub call: Call<'a>,
     /// The reducer.
     pub reducer: &'a Reducer,
     /// Whether the destinations' old values take part.
     pub accum: bool,
-    /// Sources, one an input of the reducer.
-    pub srcs: Vec<Operand>,
-    /// Destinations, one a result.
-    pub dsts: Vec<Operand>,
+    /// The reduced dimensions of the sources, ascending.
+    pub reduced: Vec<usize>,
     /// The groups that fold, or what was found instead of registers with one element a thread.
     pub groups: Result<Groups, String>,
 }
 
+impl<'a> std::ops::Deref for Facts<'a> {
+    type Target = Call<'a>;
+
+    fn deref(&self) -> &Call<'a> {
+        &self.call
+    }
+}
+
 impl<'a> Facts<'a> {
-    /// The facts of a reduction. `register` gives the calling thread's own memory of a tile, where it has one.
+    /// The facts of a reduction.
     ///
     /// # Errors
     /// Where the call is no reduction, or is wrong whatever the variant.
-    pub fn of(
-        call: &'a TileCall,
-        target: &'a Target,
-        block: &'a Block,
-        register: &dyn Fn(&Buffer) -> Option<Buffer>,
-    ) -> Result<Facts<'a>, TileError> {
-        let (reducer, axes, accum) = match &call.op {
+    pub fn of(tile: &'a TileCall, call: Call<'a>) -> Result<Facts<'a>, TileError> {
+        let (reducer, axes, accum) = match &tile.op {
             TileOp::ReduceBy { reducer, axes, accum } => (&**reducer, axes, *accum),
             TileOp::Reduce { name, .. } => {
-                let types: Vec<&str> = call.srcs.iter().map(|r| r.buffer.dtype.name()).collect();
+                let types: Vec<&str> = tile.srcs.iter().map(|r| r.buffer.dtype.name()).collect();
                 return Err(TileError::Reducer { name: name.clone(), types: types.join(", ") });
             }
-            TileOp::Copy => return Err(TileError::Unsupported { what: "a tile copy".to_owned() }),
+            TileOp::Copy => return Err(TileError::Unsupported { what: "a copy as a reduction".to_owned() }),
         };
         let inputs = reducer.input_dtypes();
         let name = || reducer.name.clone();
@@ -67,10 +55,10 @@ impl<'a> Facts<'a> {
                 return Err(TileError::Count { reducer: name(), what, wanted, found });
             }
         }
-        for (at, (region, &wanted)) in call.srcs.iter().zip(&inputs).enumerate() {
-            let found = region.buffer.dtype;
+        for (at, (src, &wanted)) in call.srcs.iter().zip(&inputs).enumerate() {
+            let found = src.tile().dtype;
             if found != wanted {
-                let buffer = region.buffer.name.clone();
+                let buffer = src.tile().name.clone();
                 let (wanted, found) = (wanted.name(), found.name());
                 return Err(TileError::SourceType { reducer: name(), at, wanted, buffer, found });
             }
@@ -78,22 +66,12 @@ impl<'a> Facts<'a> {
         if accum && !is_own_result(reducer) {
             return Err(TileError::Accum { reducer: name() });
         }
-        let operand = |region: &Region| Operand {
-            tile: region.buffer.clone(),
-            register: register(&region.buffer).unwrap_or_else(|| region.buffer.clone()),
+        let reduced = reduced_dims(axes, call.srcs.first().map_or(0, |src| src.tile().rank()))?;
+        let groups = match call.options.lanes {
+            Some(n_lanes) => groups_of_lanes(&call, n_lanes),
+            None => groups_of(&call, &reduced),
         };
-        let reduced = reduced_dims(axes, call.srcs.first().map_or(0, |r| r.buffer.rank()))?;
-        let groups = groups_of(call, &reduced, block, target, register);
-        Ok(Facts {
-            target,
-            scope: call.scope,
-            block,
-            reducer,
-            accum,
-            srcs: call.srcs.iter().map(operand).collect(),
-            dsts: call.dsts.iter().map(operand).collect(),
-            groups,
-        })
+        Ok(Facts { call, reducer, accum, reduced, groups })
     }
 }
 
@@ -122,41 +100,52 @@ fn reduced_dims(axes: &[i64], rank: usize) -> Result<Vec<usize>, TileError> {
     Ok(dims)
 }
 
-fn groups_of(
-    call: &TileCall,
-    reduced: &[usize],
-    block: &Block,
-    target: &Target,
-    register: &dyn Fn(&Buffer) -> Option<Buffer>,
-) -> Result<Groups, String> {
+/// The groups of a call whose operands are one register a thread.
+fn groups_of_lanes(call: &Call, n_lanes: u32) -> Result<Groups, String> {
+    let most = call.scope_threads().min(call.block.n_threads());
+    if n_lanes > most {
+        return Err(format!("groups of {n_lanes} threads in {} of {most}", call.scope.name()));
+    }
+    for operand in call.srcs.iter().chain(&call.dsts) {
+        let tile = operand.tile();
+        let is_one = tile.scope == MemScope::Local && !operand.is_spread && tile.shape == [Expr::int(1)];
+        if !is_one {
+            return Err(format!("`{}`, which is not one register a thread", tile.name));
+        }
+    }
+    Groups::of_lanes(n_lanes, call.block.n_threads())
+}
+
+fn groups_of(call: &Call, reduced: &[usize]) -> Result<Groups, String> {
+    let n_threads = call.block.n_threads();
     match call.scope {
         ExecScope::Cta => {}
-        ExecScope::Warp if block.n_threads() <= target.warp => {}
-        ExecScope::Warp => return Err(format!("warp scope in a block of {} threads", block.n_threads())),
+        ExecScope::Warp if n_threads <= call.target.warp => {}
+        ExecScope::Warp => return Err(format!("warp scope in a block of {n_threads} threads")),
         ExecScope::Thread | ExecScope::Warpgroup | ExecScope::Cluster => {
             return Err(format!("{} scope", call.scope.name()));
         }
     }
     // In a block of one warp the lane is the thread.
     let axis = match call.scope {
-        ExecScope::Warp if call.srcs.iter().any(|r| uses_axis(&r.buffer, "laneid")) => "laneid",
+        ExecScope::Warp if call.srcs.iter().any(|src| uses_axis(src.tile(), "laneid")) => "laneid",
         _ => "tx",
     };
     let mut groups: Option<Groups> = None;
-    for region in &call.srcs {
-        let layout = distributed(region, register)?;
-        let shape = constant_shape(&region.buffer)?;
-        let found = Groups::of(layout, &shape, reduced, axis, block.n_threads())?;
+    for src in &call.srcs {
+        let layout = distributed(src)?;
+        let shape = constant_shape(src.tile())?;
+        let found = Groups::of(layout, &shape, reduced, axis, n_threads)?;
         if groups.as_ref().is_some_and(|first| *first != found) {
             return Err("sources of different layouts".to_owned());
         }
         groups = Some(found);
     }
     let groups = groups.ok_or("no source")?;
-    for region in &call.dsts {
-        let layout = distributed(region, register)?;
+    for dst in &call.dsts {
+        let layout = distributed(dst)?;
         if !groups.gives_totals_to(layout, axis) {
-            let name = &region.buffer.name;
+            let name = &dst.tile().name;
             return Err(format!("`{name}` with `{layout}`, which is not a total a group"));
         }
     }
@@ -167,24 +156,21 @@ fn uses_axis(buffer: &Buffer, axis: &str) -> bool {
     buffer.layout.as_ref().is_some_and(|layout| layout.axes().contains(&axis))
 }
 
-fn distributed<'r>(
-    region: &'r Region,
-    register: &dyn Fn(&Buffer) -> Option<Buffer>,
-) -> Result<&'r TileLayout, String> {
-    let buffer = &region.buffer;
+fn distributed(operand: &Operand) -> Result<&TileLayout, String> {
+    let buffer = operand.tile();
     if buffer.scope != MemScope::Local {
         return Err(format!("`{}` in {} memory", buffer.name, buffer.scope.name()));
     }
     let Some(layout) = &buffer.layout else {
         return Err(format!("`{}` without a layout", buffer.name));
     };
-    if *region != Region::whole(buffer) {
+    if !operand.is_whole() {
         return Err(format!("a part of `{}`", buffer.name));
     }
-    match register(buffer) {
-        Some(own) if own.shape.len() == 1 && own.shape[0].is_int(1) => Ok(layout),
-        Some(own) => Err(format!("`{}` of {:?} elements a thread", buffer.name, own.shape)),
-        None => Err(format!("`{}`, which has no registers", buffer.name)),
+    match &operand.register.shape[..] {
+        [one] if operand.is_spread && one.is_int(1) => Ok(layout),
+        [n] if operand.is_spread => Err(format!("`{}` of {n:?} elements a thread", buffer.name)),
+        _ => Err(format!("`{}`, which has no registers", buffer.name)),
     }
 }
 

@@ -118,6 +118,23 @@ impl Groups {
         terms.reduce(|a, b| a + b).unwrap_or_else(|| Expr::int(0))
     }
 
+    /// The number of the first thread of a thread's group.
+    pub fn first_of(&self, thread: u32) -> u32 {
+        self.spatial.iter().map(|d| thread / d.stride % d.extent * d.stride).sum()
+    }
+
+    /// Each `n_lanes` consecutive threads of `n_threads`, or what was found instead of such groups.
+    pub fn of_lanes(n_lanes: u32, n_threads: u32) -> Result<Groups, String> {
+        if n_lanes == 0 || !n_threads.is_multiple_of(n_lanes) {
+            return Err(format!("groups of {n_lanes} threads in a block of {n_threads}"));
+        }
+        let digit = |extent, stride| (extent > 1).then_some(Digit { extent, stride });
+        Ok(Groups {
+            spatial: digit(n_threads / n_lanes, n_lanes).into_iter().collect(),
+            reduce: digit(n_lanes, 1).into_iter().collect(),
+        })
+    }
+
     /// Whether every group lies within one warp of `warp` lanes, in a block of `n_threads`.
     pub fn is_within_warps(&self, warp: u32, n_threads: u32) -> bool {
         n_threads <= warp || self.reduce.iter().all(|d| warp.is_multiple_of(d.stride * d.extent))

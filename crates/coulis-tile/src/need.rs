@@ -1,6 +1,6 @@
 //! Needs: what a variant asks of a call, each with a name, so that a refusal says what was wanted and what was found.
 
-use crate::facts::Facts;
+use crate::dispatch::{Op, ReduceOp};
 use crate::reduce::state::State;
 
 /// A need that failed.
@@ -14,17 +14,22 @@ pub struct Decline {
     pub found: String,
 }
 
+/// How a need is checked.
+pub type Check<O> = fn(&<O as Op>::Facts<'_>) -> Answer;
+
 /// One thing that a variant asks of a call.
-pub struct Need {
+pub struct Need<O: Op = ReduceOp> {
     /// Name, as in tables.
     pub name: &'static str,
     /// `Err((wanted, found))` where the call has it not. A need that rests on another one that failed holds.
-    pub check: fn(&Facts) -> Result<(), (String, String)>,
+    pub check: Check<O>,
 }
 
-type Answer = Result<(), (String, String)>;
+/// The answer of a need.
+pub type Answer = Result<(), (String, String)>;
 
-fn wanted(wanted: impl Into<String>, found: impl Into<String>) -> Answer {
+/// The answer of a need that failed.
+pub fn wanted(wanted: impl Into<String>, found: impl Into<String>) -> Answer {
     Err((wanted.into(), found.into()))
 }
 
@@ -102,6 +107,27 @@ pub const WHOLE_WARPS: Need = Need {
             }
             _ => Ok(()),
         }
+    },
+};
+
+/// Every group comes whole or not at all.
+pub const WHOLE_GROUPS: Need = Need {
+    name: "active threads",
+    check: |facts| match &facts.groups {
+        Ok(groups) => match facts.active.split_by(|thread| groups.first_of(thread)) {
+            Some(found) => wanted("all threads of a group", found),
+            None => Ok(()),
+        },
+        Err(_) => Ok(()),
+    },
+};
+
+/// All threads of the block come.
+pub const WHOLE_BLOCK: Need = Need {
+    name: "active threads",
+    check: |facts| match facts.active.split_by(|_| 0) {
+        Some(found) => wanted(format!("all {}", threads(facts.block.n_threads())), found),
+        None => Ok(()),
     },
 };
 

@@ -9,6 +9,15 @@ pub mod warp_shuffle_two_stage;
 
 use coulis_ir::{Buffer, Element, Expr, MemScope, Reducer};
 
+use crate::facts::Facts;
+use crate::groups::Groups;
+use crate::variant::Refusal;
+
+/// The groups of a call whose variant needs them.
+pub(crate) fn groups_of<'f>(facts: &'f Facts) -> Result<&'f Groups, Refusal> {
+    facts.groups.as_ref().map_err(|found| Refusal::Bug(found.clone()))
+}
+
 /// Shared memory for `n` states, one buffer a field.
 pub(crate) fn shared_states(name: &str, reducer: &Reducer, n: u32) -> Vec<Buffer> {
     let fields = reducer.fields.iter().enumerate();

@@ -2,7 +2,7 @@
 
 use coulis_ir::{Buffer, Stmt};
 
-use crate::facts::Facts;
+use crate::dispatch::{Op, ReduceOp};
 use crate::need::{Decline, Need};
 
 /// What a variant promises of its numbers beyond the reducer's own terms.
@@ -25,33 +25,42 @@ pub struct Emitted {
     pub body: Stmt,
 }
 
-impl Emitted {
-    /// No statements: what a variant answers to a call that lacks what it needs, which dispatch never hands to it.
-    pub(crate) fn nothing() -> Emitted {
-        Emitted { registers: Vec::new(), shared: Vec::new(), body: Stmt::NOP }
-    }
+/// Why a variant that has all it needs gives no statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The call is not for it, which shows only now; the search goes on.
+    Decline(Decline),
+    /// A fault of the variant: ours, and no reason to search on.
+    Bug(String),
 }
 
-/// One way to do a tile call.
-pub struct Variant {
+/// One way to do the calls of an operation.
+pub struct Variant<O: Op = ReduceOp> {
     /// Name, as in `dispatch="name"`.
     pub name: &'static str,
+    /// Further names that `dispatch=` takes for it.
+    pub aliases: &'static [&'static str],
     /// One sentence of what it does.
     pub doc: &'static str,
     /// The highest one that accepts is chosen. Two of one priority never accept the same call.
     pub priority: u32,
     /// What it asks of a call.
-    pub needs: &'static [&'static Need],
+    pub needs: &'static [&'static Need<O>],
     /// What it promises.
     pub numerics: Numerics,
     /// Its statements, for a call that has all it needs.
-    pub emit: fn(&Facts) -> Emitted,
+    pub emit: fn(&O::Facts<'_>) -> Result<Emitted, Refusal>,
 }
 
-impl Variant {
+impl<O: Op> Variant<O> {
+    /// Whether `dispatch="name"` means it.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
     /// All needs that fail, in the order of the list; empty where the variant accepts.
-    pub fn declines(&self, facts: &Facts) -> Vec<Decline> {
-        let failed = |need: &&Need| {
+    pub fn declines(&self, facts: &O::Facts<'_>) -> Vec<Decline> {
+        let failed = |need: &&'static Need<O>| {
             let (wanted, found) = (need.check)(facts).err()?;
             Some(Decline { need: need.name, wanted, found })
         };

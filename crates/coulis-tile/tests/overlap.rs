@@ -1,7 +1,11 @@
 //! Over a grid of calls: two variants of one priority never accept the same call, and some variant accepts each.
 
+use coulis_ir::stmt::Region;
 use coulis_ir::{Buffer, DType, ExecScope, Expr, Lambda, MemScope, Reducer, Target, ThreadTag, Var};
-use coulis_tile::{Block, Digit, Facts, Groups, Operand, REGISTRY, ThreadIndex, Verdict, explain};
+use coulis_tile::{
+    ActiveSet, Block, Call, Digit, Facts, Groups, NamedBarriers, Operand, Options, REGISTRY, ReduceOp,
+    ThreadIndex, Verdict,
+};
 
 fn max_of(dtypes: &[DType]) -> Reducer {
     let vars = |name: &str| -> Vec<Var> { dtypes.iter().map(|&d| Var::new(name, d)).collect() };
@@ -43,24 +47,32 @@ fn with_facts(
     let operands: Vec<Operand> = dtypes
         .iter()
         .map(|&d| Buffer::new("t", d, vec![Expr::int(1)], MemScope::Local))
-        .map(|register| Operand { tile: register.clone(), register })
+        .map(|register| Operand { region: Region::whole(&register), register, is_spread: true })
         .collect();
     let target = Target::simulated(warp);
-    check(&Facts {
+    let (active, barriers) = (ActiveSet::all(block.n_threads()), NamedBarriers::default());
+    let call = Call {
         target: &target,
         scope: ExecScope::Cta,
         block: &block,
+        active: &active,
+        barriers: &barriers,
+        dsts: operands.clone(),
+        srcs: operands,
+        options: Options::default(),
+    };
+    check(&Facts {
+        call,
         reducer: &reducer,
         accum: false,
-        srcs: operands.clone(),
-        dsts: operands,
+        reduced: vec![0],
         groups: Ok(Groups { spatial: digits(false), reduce: digits(true) }),
     });
 }
 
 /// The variant that is chosen, after a look at all that accept.
 fn chosen(facts: &Facts) -> &'static str {
-    let rows = explain(facts, None);
+    let rows = coulis_tile::explain::<ReduceOp>(facts, None);
     let accepts = |at: &usize| !matches!(rows[*at].verdict, Verdict::Declined(_));
     let accepting: Vec<usize> = (0..rows.len()).filter(accepts).collect();
     for pair in accepting.windows(2) {
@@ -100,7 +112,7 @@ fn states_that_do_not_fit_in_shared_memory_are_declined_at_the_limit() {
     let doubles = [DType::F64; 6];
     for (dtypes, fits) in [(doubles.to_vec(), true), ([&doubles[..], &[DType::Bool]].concat(), false)] {
         with_facts([2, 512, 1], [false, true, false], &dtypes, 32, &mut |facts| {
-            let rows = explain(facts, None);
+            let rows = coulis_tile::explain::<ReduceOp>(facts, None);
             let chosen = rows.iter().any(|row| row.verdict == Verdict::Chosen);
             assert_eq!(chosen, fits, "{}", coulis_tile::variant::table(&rows));
         });

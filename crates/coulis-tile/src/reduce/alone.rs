@@ -6,12 +6,14 @@ use coulis_ir::Stmt;
 
 use crate::facts::Facts;
 use crate::need::{ALONE, SPREAD, THREADS};
+use crate::reduce::groups_of;
 use crate::reduce::state::State;
-use crate::variant::{Emitted, Numerics, Variant};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
     name: "alone",
+    aliases: &[],
     doc: "a group of one thread has its total already",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &ALONE],
@@ -19,9 +21,9 @@ pub const VARIANT: Variant = Variant {
     emit,
 };
 
-fn emit(facts: &Facts) -> Emitted {
-    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    let groups = groups_of(facts)?;
     let state = State::new(facts, groups);
     let body = Stmt::seq([state.begin(), state.end()].concat());
-    Emitted { registers: state.declared, shared: Vec::new(), body }
+    Ok(Emitted { registers: state.declared, shared: Vec::new(), body })
 }

@@ -6,23 +6,24 @@ use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
 
 use crate::block::constant;
 use crate::facts::Facts;
-use crate::need::{SHARED_STATES, SPREAD, THREADS};
+use crate::need::{SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::state::{State, store_all};
-use crate::reduce::{element, shared_states};
-use crate::variant::{Emitted, Numerics, Variant};
+use crate::reduce::{element, groups_of, shared_states};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
     name: "serial",
+    aliases: &[],
     doc: "one thread of each group folds what all wrote to shared memory",
     priority: 0,
-    needs: &[&THREADS, &SPREAD, &SHARED_STATES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SHARED_STATES],
     numerics: Numerics { flushes_subnormals: false, order: "ascending positions" },
     emit,
 };
 
-fn emit(facts: &Facts) -> Emitted {
-    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    let groups = groups_of(facts)?;
     let n_members = groups.size();
     let state = State::new(facts, groups);
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
@@ -43,5 +44,5 @@ fn emit(facts: &Facts) -> Emitted {
     body.push(Stmt::Sync(SyncKind::Cta));
     body.push(store_all(&state.places(), read(&first)));
     body.extend(state.end());
-    Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) }
+    Ok(Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) })
 }

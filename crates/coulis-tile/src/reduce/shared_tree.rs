@@ -10,23 +10,24 @@ use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 
 use crate::block::constant;
 use crate::facts::Facts;
-use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS};
+use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::state::{State, store_all};
-use crate::reduce::{element, shared_states};
-use crate::variant::{Emitted, Numerics, Variant};
+use crate::reduce::{element, groups_of, shared_states};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
     name: "shared_tree",
+    aliases: &[],
     doc: "groups of any size fold in shared memory, halving at each step",
     priority: 10,
-    needs: &[&THREADS, &SPREAD, &SEVERAL, &SHARED_STATES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &SHARED_STATES],
     numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances" },
     emit,
 };
 
-fn emit(facts: &Facts) -> Emitted {
-    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    let groups = groups_of(facts)?;
     let (warp, n_members) = (facts.target.warp, groups.size());
     let state = State::new(facts, groups);
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
@@ -61,5 +62,5 @@ fn emit(facts: &Facts) -> Emitted {
     }
     body.push(store_all(&state.places(), read(&first)));
     body.extend(state.end());
-    Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) }
+    Ok(Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) })
 }

@@ -9,22 +9,24 @@
 use coulis_ir::Stmt;
 
 use crate::facts::Facts;
-use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WITHIN_WARPS};
+use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS, WITHIN_WARPS};
+use crate::reduce::groups_of;
 use crate::reduce::state::{ShuffleTree, State, mask_dtype, mask_of, received, register, set, value};
-use crate::variant::{Emitted, Numerics, Variant};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
     name: "warp_shuffle",
+    aliases: &[],
     doc: "groups within one warp fold by shuffles",
     priority: 20,
-    needs: &[&THREADS, &SPREAD, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_GROUPS, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
     numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances" },
     emit,
 };
 
-fn emit(facts: &Facts) -> Emitted {
-    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    let groups = groups_of(facts)?;
     let warp = facts.target.warp;
     let state = State::new(facts, groups);
     let received = received(facts.reducer);
@@ -49,5 +51,5 @@ fn emit(facts: &Facts) -> Emitted {
     body.extend(tree.broadcast(&state, &if whole_warp { crate::block::constant(0) } else { first }));
     body.extend(state.end());
     let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
-    Emitted { registers: registers.collect(), shared: Vec::new(), body: Stmt::seq(body) }
+    Ok(Emitted { registers: registers.collect(), shared: Vec::new(), body: Stmt::seq(body) })
 }

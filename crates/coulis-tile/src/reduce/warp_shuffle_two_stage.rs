@@ -10,25 +10,26 @@ use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 
 use crate::block::constant;
 use crate::facts::Facts;
-use crate::need::{CONSECUTIVE, SHUFFLES, SPREAD, THREADS, WHOLE_WARPS};
+use crate::need::{CONSECUTIVE, SHUFFLES, SPREAD, THREADS, WHOLE_BLOCK, WHOLE_WARPS};
 use crate::reduce::state::{
     ShuffleTree, State, mask_dtype, mask_of, received, register, set, store_all, value,
 };
-use crate::reduce::{element, shared_states};
-use crate::variant::{Emitted, Numerics, Variant};
+use crate::reduce::{element, groups_of, shared_states};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
     name: "warp_shuffle_two_stage",
+    aliases: &[],
     doc: "groups of several whole warps fold by shuffles in each warp, then over the warps",
     priority: 20,
-    needs: &[&THREADS, &SPREAD, &CONSECUTIVE, &WHOLE_WARPS, &SHUFFLES],
+    needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &CONSECUTIVE, &WHOLE_WARPS, &SHUFFLES],
     numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances, warps first" },
     emit,
 };
 
-fn emit(facts: &Facts) -> Emitted {
-    let Ok(groups) = &facts.groups else { return Emitted::nothing() };
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    let groups = groups_of(facts)?;
     let warp = facts.target.warp;
     let n_warps = groups.size() / warp;
     let state = State::new(facts, groups);
@@ -71,11 +72,11 @@ fn emit(facts: &Facts) -> Emitted {
     body.push(store_all(&state.places(), read(&totals, &group)));
     body.extend(state.end());
     let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
-    Emitted {
+    Ok(Emitted {
         registers: registers.collect(),
         shared: staging.into_iter().chain(totals).collect(),
         body: Stmt::seq(body),
-    }
+    })
 }
 
 /// The first of the group's staged states.
