@@ -4,6 +4,7 @@
 //! folding compare against it. A float is held as the `float64` of the same value; each operation is computed so
 //! that one rounding to the operation's own type remains. Source: contracts N5 and N15.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::buffer::Buffer;
@@ -371,6 +372,13 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
                 eval_binary(BinaryOp::Add, product, z, dtype)
             }
         },
+        Intrinsic::Max3 | Intrinsic::Min3 => match (args[0], args[1], args[2]) {
+            (Value::Float(x), Value::Float(y), Value::Float(z)) => {
+                let of_two = if intrinsic == Intrinsic::Max3 { maximum } else { minimum };
+                Ok(Value::Float(of_two(of_two(x, y), z)))
+            }
+            _ => Err(EvalError::WrongType { operation: intrinsic.name().to_owned(), dtype }),
+        },
         Intrinsic::Abs => match args[0] {
             Value::Int(v) => Ok(Value::Int(dtype.wrap_int(v.abs()))),
             Value::Float(v) => Ok(Value::Float(v.abs())),
@@ -392,6 +400,27 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
         },
         Intrinsic::Likely => Ok(args[0]),
     }
+}
+
+/// The larger of two numbers, of which 0.0 is larger than -0.0; NaN where one is NaN.
+fn maximum(x: f64, y: f64) -> f64 {
+    match x.partial_cmp(&y) {
+        None => f64::NAN,
+        Some(Ordering::Greater) => x,
+        Some(Ordering::Less) => y,
+        Some(Ordering::Equal) => {
+            if x.is_sign_negative() {
+                y
+            } else {
+                x
+            }
+        }
+    }
+}
+
+/// The smaller of two numbers, of which -0.0 is smaller than 0.0; NaN where one is NaN.
+fn minimum(x: f64, y: f64) -> f64 {
+    -maximum(-x, -y)
 }
 
 /// `x * y + z` rounded once to `dtype`. Below `float64` the product is exact in `float64`, and the sum is rounded to

@@ -90,6 +90,10 @@ pub enum Intrinsic {
     Fmod,
     /// `x * y + z`, rounded once.
     Fma,
+    /// The largest of three floats; NaN where one of them is NaN. 0.0 counts as larger than -0.0.
+    Max3,
+    /// The smallest of three floats; NaN where one of them is NaN. -0.0 counts as smaller than 0.0.
+    Min3,
     /// Magnitude. The magnitude of the least signed integer wraps to itself; widen first.
     Abs,
     /// Rounds down.
@@ -116,7 +120,7 @@ pub enum Intrinsic {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Intrinsic; 25] = [
+    pub const ALL: [Intrinsic; 27] = [
         Intrinsic::Exp,
         Intrinsic::Exp2,
         Intrinsic::Log,
@@ -131,6 +135,8 @@ impl Intrinsic {
         Intrinsic::Pow,
         Intrinsic::Fmod,
         Intrinsic::Fma,
+        Intrinsic::Max3,
+        Intrinsic::Min3,
         Intrinsic::Abs,
         Intrinsic::Floor,
         Intrinsic::Ceil,
@@ -161,6 +167,8 @@ impl Intrinsic {
             Intrinsic::Pow => "pow",
             Intrinsic::Fmod => "fmod",
             Intrinsic::Fma => "fma",
+            Intrinsic::Max3 => "max3",
+            Intrinsic::Min3 => "min3",
             Intrinsic::Abs => "fabs",
             Intrinsic::Floor => "floor",
             Intrinsic::Ceil => "ceil",
@@ -179,7 +187,7 @@ impl Intrinsic {
     pub const fn arity(self) -> usize {
         match self {
             Intrinsic::Pow | Intrinsic::Fmod => 2,
-            Intrinsic::Fma => 3,
+            Intrinsic::Fma | Intrinsic::Max3 | Intrinsic::Min3 => 3,
             _ => 1,
         }
     }

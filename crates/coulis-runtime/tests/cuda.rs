@@ -134,6 +134,27 @@ fn ptx_and_disassembly_are_text() {
     assert!(matches!(error, CudaError::Disassembler { .. }), "{error}");
 }
 
+/// The kernel that adds pairs and takes extrema of three: one instruction each where the machine has it.
+#[test]
+fn pairs_and_three_inputs_are_one_instruction_where_the_machine_has_them() {
+    let test = "pairs_and_three_inputs_are_one_instruction_where_the_machine_has_them";
+    let Some(search) = nvrtc(test) else { return };
+    if let Err(error) = search.find_disassembler() {
+        println!("SKIP {test}: {error}");
+        return;
+    }
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/emit/cuda/three_inputs.cu");
+    let text = std::fs::read_to_string(file).unwrap();
+    let (compiler, _) = CudaCompiler::open(&search, None);
+    for (arch, want) in [("sm_90a", [0; 2]), ("sm_100a", [2, 2]), ("sm_103a", [2, 2])] {
+        let (cubin, _) = compiler.cubin("three_inputs", &text, arch).unwrap();
+        let sass = disassemble(&search, &cubin).unwrap();
+        let found = ["FADD2 ", "FMNMX3.NAN "].map(|name| sass.matches(name).count());
+        assert_eq!(found, want, "{arch}\n{sass}");
+    }
+}
+
 #[test]
 fn probes_pass_on_the_first_gpu() {
     match Cuda::open(0, &CudaOptions::default()) {

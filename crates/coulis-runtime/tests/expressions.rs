@@ -83,7 +83,10 @@ fn random_expr(random: &mut Random, inputs: &[Var], dtype: DType, depth: u32) ->
         ];
         return match random.below(10) {
             0 | 1 => Expr::call1(calls[random.below(calls.len())], sub(random, dtype)),
-            2 => Expr::call(Intrinsic::Fma, vec![sub(random, dtype), sub(random, dtype), sub(random, dtype)]),
+            2 => {
+                let of_three = [Intrinsic::Fma, Intrinsic::Max3, Intrinsic::Min3][random.below(3)];
+                Expr::call(of_three, vec![sub(random, dtype), sub(random, dtype), sub(random, dtype)])
+            }
             3 => {
                 let test = [Intrinsic::IsNan, Intrinsic::IsInf, Intrinsic::IsFinite][random.below(3)];
                 let cond = Expr::call1(test, sub(random, dtype));

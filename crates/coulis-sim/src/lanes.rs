@@ -286,6 +286,27 @@ mod tests {
     }
 
     #[test]
+    fn extrema_of_three_agree_with_the_plain_evaluator() {
+        for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+            let values = samples(dtype);
+            for intrinsic in [Intrinsic::Max3, Intrinsic::Min3] {
+                let Some(Call::Three(f)) = call::<32>(intrinsic, dtype) else {
+                    panic!("{intrinsic:?} is not of three arguments on {dtype}");
+                };
+                for (x, y, z) in values.iter().flat_map(|x| {
+                    let values = &values;
+                    values.iter().flat_map(move |y| values.iter().map(move |z| (*x, *y, *z)))
+                }) {
+                    let want = eval_call(intrinsic, &[x, y, z], dtype).unwrap();
+                    let lanes = [x, y, z].map(|v| [lane(v, dtype); 32]);
+                    let found = value(f(&lanes[0], &lanes[1], &lanes[2])[0], dtype);
+                    assert!(found.same(want), "{dtype} {intrinsic:?} {x:?} {y:?} {z:?}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_shift_past_the_width_gives_what_the_device_gives() {
         let check = |op, dtype, a: i64, by: i64, want: i64| {
             assert_eq!(one(binary::<32>(op, dtype).unwrap(), a as u64, by as u64) as i64, want);

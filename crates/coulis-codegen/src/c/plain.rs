@@ -1,5 +1,7 @@
 //! Helpers of scalars that are the same text in every C-like dialect.
 
+use coulis_ir::Intrinsic;
+
 use crate::EmitError;
 use crate::c::helper::{Comparison, Division, Helper, Needs};
 use crate::c::style::Overflow;
@@ -11,6 +13,32 @@ pub fn extremum(helper: Helper, comparison: Comparison, ty: CTy, needs: &dyn Nee
     let (function, name, value, op) =
         (needs.dialect().function(), helper.name(), ty.name(), comparison.operator());
     format!("{function} {value} {name}({value} a, {value} b) {{ return a {op} b ? a : b; }}\n")
+}
+
+/// The largest or smallest of three floats. Numbers of which neither is larger are the same, or zeros, or one is NaN:
+/// the sum of zeros is 0.0 unless both are -0.0, and that of a NaN is NaN.
+pub fn extremum3(intrinsic: Intrinsic, ty: CTy, needs: &dyn Needs) -> String {
+    let (function, name, value) =
+        (needs.dialect().function(), Helper::Math(intrinsic, VTy::scalar(ty)).name(), ty.name());
+    let (op, other, neither) = match intrinsic {
+        Intrinsic::Min3 => ("<", ">", "-(-a - b)"),
+        _ => (">", "<", "a + b"),
+    };
+    let step = |to: &str, a: &str, b: &str| {
+        let neither = neither.replace('a', "@").replace('b', b).replace('@', a);
+        format!(
+            "    const {value} {to} = {a} {op} {b} ? {a} : {a} {other} {b} || ({a} == {b} && {a} != 0) ? {b} : {neither};\n"
+        )
+    };
+    format!(
+        "{function} {value} {name}({value} a, {value} b, {value} c)
+{{
+{}{}    return whole;
+}}
+",
+        step("two", "a", "b"),
+        step("whole", "two", "c")
+    )
 }
 
 /// Divisions that no operand can trap: a zero divisor gives 0, and on a CPU sets the status.

@@ -158,6 +158,8 @@ fn functions(dtype: DType) -> DeviceKernel {
         );
         outputs.push((dtype, format!("T.fmod({A}, {B})")));
         outputs.push((dtype, format!("T.fma({A}, {B}, {A})")));
+        let third = "A[255 - bx * 64 - tx]";
+        outputs.extend(["max3", "min3"].iter().map(|f| (dtype, format!("T.{f}({A}, {B}, {third})"))));
     } else {
         outputs.push((dtype, format!("T.popcount({A})")));
     }

@@ -13,8 +13,8 @@ macro_rules! declare {
 }
 
 declare!(
-    Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, Fma, Abs, Floor, Ceil, Round,
-    Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
+    Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, Fma, Max3, Min3, Abs, Floor,
+    Ceil, Round, Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
 );
 
 lane1!(Exp, same, |a| exp_f32(a); f32);
@@ -49,22 +49,41 @@ lane1!(Not, same, |a| a ^ 1; u8);
 lane2!(Pow, same, |a, b| a.powf(b); f32, f64);
 lane2!(Fmod, same, |a, b| a % b; f32, f64);
 
-macro_rules! fma {
-    ($($t:ident),+) => {$(
-        impl Lane for Fma<$t> {
+/// The larger of two floats, of which 0.0 is larger than -0.0; NaN where one is NaN.
+macro_rules! larger {
+    ($a:expr, $b:expr) => {{
+        let (a, b) = ($a, $b);
+        // Sums: of zeros, 0.0 unless both are -0.0; of a NaN and anything, NaN.
+        if a > b {
+            a
+        } else if b > a {
+            b
+        } else if a == b && a != 0.0 {
+            a
+        } else {
+            a + b
+        }
+    }};
+}
+
+macro_rules! lane3 {
+    ($name:ident, |$a:ident, $b:ident, $c:ident| $value:expr; $($t:ident),+) => {$(
+        impl Lane for $name<$t> {
             type A = $t;
             type B = $t;
             type C = $t;
             type Out = $t;
             #[inline(always)]
-            fn f(a: $t, b: $t, c: $t) -> $t {
-                a.mul_add(b, c)
+            fn f($a: $t, $b: $t, $c: $t) -> $t {
+                $value
             }
         }
     )+};
 }
 
-fma!(f32, f64);
+lane3!(Fma, |a, b, c| a.mul_add(b, c); f32, f64);
+lane3!(Max3, |a, b, c| larger!(larger!(a, b), c); f32, f64);
+lane3!(Min3, |a, b, c| -larger!(larger!(-a, -b), -c); f32, f64);
 
 /// What a call comes down to.
 pub(crate) enum Call {
@@ -113,6 +132,8 @@ pub(crate) fn call(intrinsic: Intrinsic, reg: Reg, level: Level) -> Option<Call>
         Intrinsic::Pow => float!(Pow, level, reg),
         Intrinsic::Fmod => float!(Fmod, level, reg),
         Intrinsic::Fma => float!(Fma, level, reg),
+        Intrinsic::Max3 => float!(Max3, level, reg),
+        Intrinsic::Min3 => float!(Min3, level, reg),
         Intrinsic::Abs => match reg {
             Reg::F32 => Some(Call::Apply(fns::<Abs<f32>>(level))),
             Reg::F64 => Some(Call::Apply(fns::<Abs<f64>>(level))),

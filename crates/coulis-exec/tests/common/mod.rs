@@ -210,6 +210,10 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
         Intrinsic::Fmod => x % y,
         Intrinsic::Fma if dtype == DType::F32 => (x as f32).mul_add(y as f32, z as f32).into(),
         Intrinsic::Fma => x.mul_add(y, z),
+        Intrinsic::Max3 | Intrinsic::Min3 if x.is_nan() || y.is_nan() || z.is_nan() => f64::NAN,
+        // `total_cmp` orders zeros by their signs.
+        Intrinsic::Max3 => [x, y, z].into_iter().max_by(f64::total_cmp).unwrap(),
+        Intrinsic::Min3 => [x, y, z].into_iter().min_by(f64::total_cmp).unwrap(),
         Intrinsic::Abs => x.abs(),
         Intrinsic::Floor => x.floor(),
         Intrinsic::Ceil => x.ceil(),

@@ -68,7 +68,9 @@ fn on_int<T: Int, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
         | Intrinsic::Sin
         | Intrinsic::Cos
         | Intrinsic::Pow
-        | Intrinsic::Fmod => return None,
+        | Intrinsic::Fmod
+        | Intrinsic::Max3
+        | Intrinsic::Min3 => return None,
     })
 }
 
@@ -81,6 +83,20 @@ fn apply<T: Float>(x: T, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f6
     } else {
         T::round(f64::from(single(x.wide() as f32)))
     }
+}
+
+/// The larger of two, by signs where they are equal; a NaN of either.
+#[inline(always)]
+fn larger<T: Float>(x: T, y: T) -> T {
+    let first = x.wide().is_nan() || x > y || (x == y && y.wide().is_sign_negative());
+    if first { x } else { y }
+}
+
+/// The smaller of two, by signs where they are equal; a NaN of either.
+#[inline(always)]
+fn smaller<T: Float>(x: T, y: T) -> T {
+    let first = x.wide().is_nan() || x < y || (x == y && x.wide().is_sign_negative());
+    if first { x } else { y }
 }
 
 fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
@@ -103,6 +119,8 @@ fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
         }),
         Intrinsic::Fmod => Call::Two(|a, b| map2(a, b, |x: T, y: T| T::round(x.wide() % y.wide()))),
         Intrinsic::Fma => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| x.fma(y, z))),
+        Intrinsic::Max3 => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| larger(larger(x, y), z))),
+        Intrinsic::Min3 => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| smaller(smaller(x, y), z))),
         Intrinsic::Abs => Call::One(|a| map1(a, |x: T| T::round(x.wide().abs()))),
         Intrinsic::Floor => Call::One(|a| map1(a, |x: T| T::round(x.wide().floor()))),
         Intrinsic::Ceil => Call::One(|a| map1(a, |x: T| T::round(x.wide().ceil()))),

@@ -7,6 +7,7 @@ use super::memory::FN;
 use crate::EmitError;
 use crate::c::elementary::{exp, log, one, suffix};
 use crate::c::helper::{Comparison, Helper, Needs};
+use crate::c::plain;
 use crate::c::types::{CTy, VTy};
 
 /// The definition of `intrinsic` on values of type `ty`.
@@ -31,6 +32,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::IsInf => predicate(intrinsic, ty, Comparison::Eq, "a", &["{inf}", "-{inf}"], needs),
         Intrinsic::IsFinite => predicate(intrinsic, ty, Comparison::Eq, "a - a", &["{zero}"], needs),
         Intrinsic::Fma => fused(ty, needs),
+        Intrinsic::Max3 | Intrinsic::Min3 => extremum3(intrinsic, ty, needs),
         Intrinsic::Exp2
         | Intrinsic::Log2
         | Intrinsic::Sqrt
@@ -88,6 +90,8 @@ fn integer(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<Strin
         | Intrinsic::Cos
         | Intrinsic::Pow
         | Intrinsic::Fmod
+        | Intrinsic::Max3
+        | Intrinsic::Min3
         | Intrinsic::Floor
         | Intrinsic::Ceil
         | Intrinsic::Round
@@ -179,6 +183,13 @@ fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     ))
 }
 
+fn extremum3(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    if ty.lanes > 0 {
+        return lanes(intrinsic, ty, needs);
+    }
+    Ok(plain::extremum3(intrinsic, ty.ty, needs))
+}
+
 fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     if ty.lanes > 0 {
         return lanes(intrinsic, ty, needs);
@@ -208,6 +219,8 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
         | Intrinsic::Pow
         | Intrinsic::Fmod
         | Intrinsic::Fma
+        | Intrinsic::Max3
+        | Intrinsic::Min3
         | Intrinsic::IsNan
         | Intrinsic::IsInf
         | Intrinsic::IsFinite

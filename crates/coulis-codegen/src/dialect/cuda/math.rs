@@ -7,6 +7,7 @@ use super::FN;
 use crate::EmitError;
 use crate::c::elementary::{exp, log, one};
 use crate::c::helper::{Helper, Needs};
+use crate::c::plain;
 use crate::c::types::{CTy, VTy};
 use crate::dialect::Dialect as _;
 
@@ -68,6 +69,8 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
             "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return {}(a, b, c); }}\n",
             if single { "__fmaf_rn" } else { "__fma_rn" }
         )),
+        Intrinsic::Max3 | Intrinsic::Min3 if single => Ok(extremum3(intrinsic, &name)),
+        Intrinsic::Max3 | Intrinsic::Min3 => Ok(plain::extremum3(intrinsic, ty.ty, needs)),
         Intrinsic::IsNan => predicate("a != a".to_owned()),
         Intrinsic::IsInf => {
             let infinity = super::Cuda.float_literal(f64::INFINITY, ty.ty).text;
@@ -76,4 +79,23 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::IsFinite => predicate(format!("a - a == {}", if single { "0.0f" } else { "0.0" })),
         Intrinsic::Popcount | Intrinsic::Likely => Err(unsupported()),
     }
+}
+
+/// One instruction from `sm_100` on, two before. That machine knows three sources of `f32` only.
+fn extremum3(intrinsic: Intrinsic, name: &str) -> String {
+    let op = if intrinsic == Intrinsic::Max3 { "max" } else { "min" };
+    format!(
+        "{FN} f32 {name}(f32 a, f32 b, f32 c)
+{{
+    f32 d;
+#if __CUDA_ARCH__ >= 1000
+    asm(\"{op}.NaN.f32 %0, %1, %2, %3;\" : \"=f\"(d) : \"f\"(a), \"f\"(b), \"f\"(c));
+#else
+    asm(\"{op}.NaN.f32 %0, %1, %2;\" : \"=f\"(d) : \"f\"(a), \"f\"(b));
+    asm(\"{op}.NaN.f32 %0, %0, %1;\" : \"+f\"(d) : \"f\"(c));
+#endif
+    return d;
+}}
+"
+    )
 }
