@@ -42,7 +42,8 @@ impl Builder<'_> {
         let at = self.at(stage);
         self.fold_together(stage, r, &mut |total| {
             let known = at.known_inside();
-            let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
+            let point =
+                Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
             let init: Vec<Expr> = r.init.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
             let combine = |a: &[Expr], b: &[Expr]| -> Vec<Expr> {
                 r.merge(a, b).iter().map(|e| substitute_expr(e, &at.absolutes)).collect()

@@ -162,7 +162,8 @@ impl Builder<'_> {
     pub(crate) fn guarded(&self, stage: &Stage, body: Stmt) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let known = at.known_inside();
-        let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
+        let point =
+            Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
         let predicate = self.predicate(stage, &point, &[])?;
         let guards = self.guards_of(stage, &point, Purpose::Main);
         Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)).chain(predicate), body))
@@ -231,6 +232,7 @@ impl Builder<'_> {
         body: DataBody<'_>,
     ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
+        let extents = self.data_extents(stage);
         let mut leaves: Values =
             at.loops[..common].iter().map(|l| (l.leaf.var().clone(), l.value())).collect();
         let mut loops: Vec<Loop> = Vec::new();
@@ -238,21 +240,46 @@ impl Builder<'_> {
             let fresh = if l.launched().is_some() {
                 l.clone()
             } else {
-                Loop { var: l.var.renamed(&format!("{}{suffix}", l.var.name())), ..l.clone() }
+                let var = l.var.renamed(&format!("{}{suffix}", l.var.name()));
+                Loop { var, extent: extents[l.leaf.var()].clone(), ..l.clone() }
             };
             leaves.insert(l.leaf.var().clone(), fresh.value());
             loops.push(fresh);
         }
-        let offsets = ranges::offsets(stage, &at.extents, &leaves);
+        let offsets = ranges::offsets(stage, &extents, &leaves);
         let absolutes = ranges::absolutes(stage, &at.domains, &offsets);
         let mut known = at.known.clone();
         infer::bind(&mut known, &at.loops[..common]);
         infer::bind(&mut known, &loops);
-        let mut body = body(&Point { offsets: &offsets, absolutes: &absolutes, known: &known }, &loops)?;
+        let point = Point { offsets: &offsets, absolutes: &absolutes, known: &known, extents: &extents };
+        let mut body = body(&point, &loops)?;
         for l in loops.iter().rev() {
             body = self.one_loop(stage, l, body)?;
         }
         Ok(body)
+    }
+
+    /// Extents of all axes for loops that visit each point of the data axes at least once. A loop over data and reduce
+    /// axes fused has no iteration where a reduce axis is empty, and the results of an empty fold are stored all the
+    /// same; so there each reduce axis counts for at least 1, in the loop and in the indices that divide by it.
+    fn data_extents(&self, stage: &Stage) -> Values {
+        let at = self.at(stage);
+        let is_mixed = |l: &Loop| stage.origin(&l.leaf).data && stage.origin(&l.leaf).reduce;
+        let mut extents = at.extents.clone();
+        if !at.loops.iter().any(is_mixed) {
+            return extents;
+        }
+        let mut domains = at.domains.clone();
+        for axis in stage.reduce_axes() {
+            if let Some((_, extent)) = domains.get_mut(axis.var()) {
+                *extent = fold::max(&at.known, extent, &fold::int(1, extent.dtype()));
+            }
+        }
+        let raised = ranges::extents(stage, &domains, &at.known);
+        extents.extend(raised.into_iter().filter(|(var, _)| {
+            stage.all_axes.iter().any(|axis| axis.var() == var && stage.origin(axis).reduce)
+        }));
+        extents
     }
 
     /// Loops `from..to` of the stage around `body`, with the stages that are attached at them.

@@ -35,10 +35,11 @@ pub(crate) struct Guard {
     pub is_reduce: bool,
 }
 
-/// Where a nest stands: values of all axes, from 0 and absolute, and what is known there.
+/// Where a nest stands: values of all axes, from 0 and absolute, extents of all axes, and what is known there.
 pub(crate) struct Point<'a> {
     pub offsets: &'a Values,
     pub absolutes: &'a Values,
+    pub extents: &'a Values,
     pub known: &'a Analyzer,
 }
 
@@ -80,7 +81,7 @@ impl Builder<'_> {
     /// Conditions under which a point of the loops is a point of the stage.
     pub(crate) fn guards_of(&self, stage: &Stage, point: &Point, purpose: Purpose) -> Vec<Guard> {
         let at = self.at(stage);
-        let marked = ranges::marked(stage, &at.extents, &at.known);
+        let marked = ranges::marked(stage, point.extents, &at.known);
         let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
         let mut guards = Vec::new();
         let mut demand = |op, a: &Expr, b: &Expr, is_reduce| {
@@ -107,7 +108,9 @@ impl Builder<'_> {
             if purpose == Purpose::Data && !origin.data {
                 continue;
             }
-            if let (Some(value), Some(extent)) = (point.offsets.get(axis.var()), at.extents.get(axis.var())) {
+            if let (Some(value), Some(extent)) =
+                (point.offsets.get(axis.var()), point.extents.get(axis.var()))
+            {
                 demand(BinaryOp::Lt, value, extent, origin.reduce);
             }
         }
@@ -129,7 +132,8 @@ impl Builder<'_> {
     pub(crate) fn guards(&self, stage: &Stage) -> Vec<Guard> {
         let at = self.at(stage);
         let known = at.known_inside();
-        let point = Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known };
+        let point =
+            Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
         self.guards_of(stage, &point, Purpose::Main)
     }
 

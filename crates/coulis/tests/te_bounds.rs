@@ -297,3 +297,29 @@ fn te_p8_names_of_common_parts_are_the_same_each_time() {
         assert_eq!(lowered(), first);
     }
 }
+
+/// Sums of `n` rows of `m`, the two loops fused into one.
+fn fused_with_its_fold(dtype: DType, reduce_first: bool) -> (Schedule, coulis::te::IterVar) {
+    let (rows, columns) = (n("n"), n("m"));
+    let a = input(&[rows.clone(), columns.clone()], dtype, "A");
+    let k = reduce_axis(columns, "k");
+    let b = compute(from_ref(&rows), "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let mut s = schedule(&[b], &[a]);
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    let pair = if reduce_first { [k, i] } else { [i, k] };
+    s.reorder("B", &pair).unwrap();
+    let fused = s.fuse("B", &pair).unwrap();
+    (s, fused)
+}
+
+#[test]
+fn results_of_an_empty_fold_are_stored_where_a_data_axis_is_fused_with_it() {
+    let sizes: &[&[(&str, i64)]] = &[&[("n", 5), ("m", 0)], &[("n", 0), ("m", 3)], &[("n", 3), ("m", 7)]];
+    // The state is the result itself, and one of its own that is wider.
+    for (dtype, reduce_first) in [(DType::I64, true), (DType::F16, false)] {
+        run_everywhere(&fused_with_its_fold(dtype, reduce_first).0, sizes);
+        let (mut s, fused) = fused_with_its_fold(dtype, reduce_first);
+        s.split("B", &fused, Split::Factor(4)).unwrap();
+        run_everywhere(&s, sizes);
+    }
+}
