@@ -2,8 +2,8 @@
 //!
 //! A layout maps a coordinate of a shape to a place: the coordinate is flattened row-major, split over the shard's
 //! extents, and every iterator adds its steps along its axis. Replicas say at which further places the same element
-//! stands. Source: the `TileLayout` of seeds 000 to 002. Fusing of thread axes by a machine's widths, tiling, slicing
-//! and swizzles are not here yet.
+//! stands. Source: the `TileLayout` of seeds 000 to 002. How layouts are made of others is in `compose.rs`, how thread
+//! axes become one another on a machine in `machine.rs`.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +38,40 @@ pub enum LayoutError {
         /// Extent of the iterator.
         iter: i64,
     },
+    /// Two shapes, or a shape and a region, of different ranks.
+    #[error("{wanted} dimensions are laid out, got {found}")]
+    Rank {
+        /// Dimensions of the layout's shape.
+        wanted: usize,
+        /// Dimensions of the other.
+        found: usize,
+    },
+    /// A region that is empty or not inside the shape.
+    #[error("the region from {start} of {extent} elements is not inside a dimension of {size}")]
+    Region {
+        /// First element.
+        start: i64,
+        /// Number of elements.
+        extent: i64,
+        /// Extent of the dimension.
+        size: i64,
+    },
+    /// Dimensions whose extents do not divide those of a larger shape.
+    #[error("tiles of the shape {inner:?} do not fill the shape {outer:?}")]
+    Tiles {
+        /// Shape of a tile.
+        inner: Vec<i64>,
+        /// Shape to fill.
+        outer: Vec<i64>,
+    },
+    /// An order that does not name each dimension once.
+    #[error("{order:?} is not an order of {rank} dimensions")]
+    Order {
+        /// The order.
+        order: Vec<usize>,
+        /// Number of dimensions.
+        rank: usize,
+    },
     /// A coordinate outside its shape, or of another rank.
     #[error("the coordinate {coord:?} is not inside the shape {shape:?}")]
     Coordinate {
@@ -68,6 +102,11 @@ impl TileLayout {
             + offsets.map(|o| o.stride).sum::<i64>()
     }
 
+    /// Number of elements along an axis: the product of the extents of its shard iterators.
+    pub fn size_along(&self, axis: &str) -> i64 {
+        self.shard.iter().filter(|it| it.step.axis == axis).map(|it| it.extent).product()
+    }
+
     /// Number of memory elements that one thread holds: the span of all memory axes together.
     pub fn memory_span(&self) -> i64 {
         self.axes().into_iter().filter(|axis| is_memory_axis(axis)).map(|axis| self.span(axis)).product()
@@ -87,7 +126,7 @@ impl TileLayout {
         self.axes().iter().any(|axis| !is_memory_axis(axis))
     }
 
-    /// The place of an element, replicas aside, by axis.
+    /// The place of an element, replicas aside, by axis. A swizzle moves it along `m`.
     ///
     /// # Errors
     /// Where the shape has another number of elements, or the coordinate is outside it.
@@ -105,6 +144,9 @@ impl TileLayout {
         for it in self.shard.iter().rev() {
             *place.entry(it.step.axis.clone()).or_insert(0) += rest % it.extent * it.step.stride;
             rest /= it.extent;
+        }
+        if let Some(swizzle) = self.swizzle {
+            place.entry("m".to_owned()).and_modify(|address| *address = swizzle.apply(*address));
         }
         Ok(place)
     }
@@ -162,13 +204,21 @@ impl TileLayout {
     pub fn canonical(&self) -> TileLayout {
         let mut replica = fused(&self.replica);
         replica.sort_by(|a, b| (&a.step.axis, a.step.stride).cmp(&(&b.step.axis, b.step.stride)));
-        TileLayout {
-            shard: fused(&self.shard),
-            replica,
-            offset: self.offset.iter().filter(|o| o.stride != 0).cloned().collect(),
-            swizzle: self.swizzle,
+        TileLayout { shard: fused(&self.shard), replica, offset: summed(&self.offset), swizzle: self.swizzle }
+    }
+}
+
+/// One offset an axis, those of 0 left out, in the order in which axes come first.
+pub(crate) fn summed(offset: &[AxisStride]) -> Vec<AxisStride> {
+    let mut sums: Vec<AxisStride> = Vec::new();
+    for own in offset {
+        match sums.iter_mut().find(|sum| sum.axis == own.axis) {
+            Some(sum) => sum.stride += own.stride,
+            None => sums.push(own.clone()),
         }
     }
+    sums.retain(|sum| sum.stride != 0);
+    sums
 }
 
 /// The iterators with those of one step dropped, and neighbours on one axis fused where the outer one goes on where the

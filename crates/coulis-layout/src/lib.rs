@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub mod algebra;
+pub mod compose;
+pub mod machine;
 pub mod tile;
 
 pub use algebra::{LayoutError, fused, is_memory_axis};
+pub use machine::thread_axis_unit;
 pub use tile::{AxisStride, Iter, Swizzle, TileLayout};

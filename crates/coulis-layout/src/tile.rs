@@ -33,6 +33,17 @@ pub struct Swizzle {
     pub atom_len: u32,
 }
 
+impl Swizzle {
+    /// Where the element of a linear address goes. Addresses count in units of `2^per_element` elements: the
+    /// `swizzle_len` bits of the unit's number from bit `atom_len` on are exclusive-ored onto its lowest ones.
+    pub fn apply(self, address: i64) -> i64 {
+        let unit = 1i64 << self.per_element;
+        let (high, low) = (address.div_euclid(unit), address.rem_euclid(unit));
+        let turn = (high >> self.atom_len) & ((1 << self.swizzle_len) - 1);
+        (high ^ turn) * unit + low
+    }
+}
+
 /// `shard + replica + offset`, optionally swizzled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileLayout {
@@ -46,6 +57,14 @@ pub struct TileLayout {
     pub swizzle: Option<Swizzle>,
 }
 
+fn iters_of(iters: &[(i64, i64, &str)]) -> Vec<Iter> {
+    let iter = |&(extent, stride, axis): &(i64, i64, &str)| Iter {
+        extent,
+        step: AxisStride { stride, axis: axis.to_owned() },
+    };
+    iters.iter().map(iter).collect()
+}
+
 impl TileLayout {
     /// Row-major over memory: the layout written `S[(4, 8)]`.
     pub fn row_major(extents: &[i64]) -> TileLayout {
@@ -57,6 +76,32 @@ impl TileLayout {
         }
         shard.reverse();
         TileLayout { shard, replica: Vec::new(), offset: Vec::new(), swizzle: None }
+    }
+
+    /// Shard iterators `(extent, stride, axis)`, outermost first, without replicas, offsets or a swizzle.
+    pub fn sharded(iters: &[(i64, i64, &str)]) -> TileLayout {
+        TileLayout { shard: iters_of(iters), replica: Vec::new(), offset: Vec::new(), swizzle: None }
+    }
+
+    /// The layout with further replica iterators `(extent, stride, axis)`.
+    #[must_use]
+    pub fn replicated(mut self, iters: &[(i64, i64, &str)]) -> TileLayout {
+        self.replica.extend(iters_of(iters));
+        self
+    }
+
+    /// The layout moved by `distance` along `axis`.
+    #[must_use]
+    pub fn moved(mut self, distance: i64, axis: &str) -> TileLayout {
+        self.offset.push(AxisStride { stride: distance, axis: axis.to_owned() });
+        self
+    }
+
+    /// The layout with its memory address swizzled.
+    #[must_use]
+    pub fn swizzled(mut self, swizzle: Swizzle) -> TileLayout {
+        self.swizzle = Some(swizzle);
+        self
     }
 
     /// Whether every shard iterator is row-major over memory, so that `S[extents]` says it.
