@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use coulis_layout::{LayoutError, Swizzle, TileLayout, thread_axis_unit};
 use proptest::prelude::*;
 
+/// From a coordinate to steps along axes.
+type Places<'a> = &'a dyn Fn(&[i64]) -> Vec<(&'static str, i64)>;
+
 type Iters<'a> = &'a [(i64, i64, &'a str)];
 
 fn s(iters: Iters) -> TileLayout {
@@ -34,7 +37,7 @@ fn check_text(layout: &TileLayout, want: &str) {
 }
 
 #[track_caller]
-fn check_places(layout: &TileLayout, shape: &[i64], want: &dyn Fn(&[i64]) -> Vec<(&'static str, i64)>) {
+fn check_places(layout: &TileLayout, shape: &[i64], want: Places) {
     for coord in coords(shape) {
         let want: BTreeMap<String, i64> =
             want(&coord).into_iter().filter(|(_, v)| *v != 0).map(|(k, v)| (k.to_owned(), v)).collect();
@@ -304,7 +307,7 @@ fn a_swizzle_permutes_addresses_within_its_blocks() {
     }
     let tile =
         TileLayout::row_major(&[8, 32]).swizzled(Swizzle { per_element: 2, swizzle_len: 3, atom_len: 3 });
-    check_places(&tile, &[8, 32], &|c| vec![("m", 32 * c[0] + (c[1] / 4 ^ c[0]) * 4 + c[1] % 4)]);
+    check_places(&tile, &[8, 32], &|c| vec![("m", 32 * c[0] + ((c[1] / 4) ^ c[0]) * 4 + c[1] % 4)]);
 }
 
 /// The place by the definition: the row-major position, split digit by digit.
