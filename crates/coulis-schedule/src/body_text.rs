@@ -1,7 +1,8 @@
 //! The body of a stage as text, as seed 003 prints `s[B].op.body`.
 
 use coulis_ir::print::print_expr;
-use coulis_ir::{Expr, Lambda};
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Expr, Lambda, Node};
 use coulis_tensor::{Body, IterVar, Reduction};
 
 use crate::schedule::identifier;
@@ -10,16 +11,28 @@ use crate::stage::Stage;
 impl Stage {
     /// The body as a list with one entry a component. It is for reading; nothing parses it.
     pub fn body_text(&self) -> String {
-        let entries: Vec<String> = match &self.body {
-            Body::Plain(exprs) => exprs.iter().map(print_expr).collect(),
-            Body::Reduce(r) => (0..r.arity()).map(|index| reduction_text(r, index)).collect(),
-        };
-        let mut text = format!("[{}]", entries.join(", "));
-        for buffer in self.reads() {
-            text = with_dots(&text, &buffer.name);
-        }
-        text
+        format!("[{}]", body_texts(&self.body).join(", "))
     }
+}
+
+/// The components of a body as text, for reading.
+pub fn body_texts(body: &Body) -> Vec<String> {
+    let entries: Vec<String> = match body {
+        Body::Plain(exprs) => exprs.iter().map(print_expr).collect(),
+        Body::Reduce(r) => (0..r.arity()).map(|index| reduction_text(r, index)).collect(),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for expr in body.exprs() {
+        for_each_expr(expr, &mut |e| {
+            if let Node::Load(buffer, _) = e.node()
+                && !names.contains(&buffer.name)
+            {
+                names.push(buffer.name.clone());
+            }
+        });
+    }
+    let dotted = |text: String| names.iter().fold(text, |text, name| with_dots(&text, name));
+    entries.into_iter().map(dotted).collect()
 }
 
 /// The text with reads of a tensor under its own name, `B.rf[...]`, which is no identifier.

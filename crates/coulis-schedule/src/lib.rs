@@ -10,6 +10,7 @@ mod accumulate;
 mod body_text;
 mod cross_thread;
 pub mod error;
+mod explain;
 mod fold;
 mod grid;
 mod infer;
@@ -27,6 +28,7 @@ mod stores;
 pub mod thread_error;
 pub mod trace;
 
+pub use body_text::body_texts;
 pub use error::ScheduleError;
 pub use launch::thread_index;
 pub use methods::TensorRef;

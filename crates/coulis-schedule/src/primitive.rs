@@ -203,6 +203,7 @@ impl Call<'_> {
     fn as_axis(&self, stage: StageId, arg: &Arg, what: &str) -> Result<IterVar, ScheduleError> {
         match arg {
             Arg::Name(name) => self.schedule.find_axis(self.entry.name, stage, name),
+            Arg::Axis(axis) => Ok(axis.clone()),
             other => Err(self.bad(format!("`{what}` is to be an axis, got {other}"))),
         }
     }
@@ -214,6 +215,7 @@ impl Call<'_> {
     pub fn as_stage(&self, arg: &Arg, what: &str) -> Result<StageId, ScheduleError> {
         match arg {
             Arg::Name(name) | Arg::Stage(name) => self.schedule.find(&StageRef::Name(name.clone())),
+            Arg::Tensor(buffer) => self.schedule.find(&StageRef::Tensor(buffer.clone())),
             other => Err(self.bad(format!("`{what}` is to be a stage, got {other}"))),
         }
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use coulis_ir::{BinaryOp, Expr};
+use coulis_ir::{BinaryOp, Buffer, Expr};
+use coulis_tensor::IterVar;
 
 /// An argument of a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,11 +18,15 @@ pub enum Arg {
     Name(String),
     /// `s[B]`.
     Stage(String),
+    /// An axis by identity, from callers that hold it.
+    Axis(IterVar),
+    /// A tensor, or the stage that computes it, by identity, from callers that hold it.
+    Tensor(Buffer),
     /// `[a, b]`.
     List(Vec<Arg>),
     /// Two arguments with a sign between them: `threadIdx_x == 0`.
     Binary(BinaryOp, Box<Arg>, Box<Arg>),
-    /// An expression of sizes, which only Rust callers give.
+    /// An expression of sizes, from callers that hold it.
     Expr(Expr),
 }
 
@@ -33,6 +38,8 @@ impl fmt::Display for Arg {
             Arg::Str(value) => write!(f, "\"{value}\""),
             Arg::Name(name) => f.write_str(name),
             Arg::Stage(name) => write!(f, "s[{name}]"),
+            Arg::Axis(axis) => f.write_str(axis.name()),
+            Arg::Tensor(buffer) => f.write_str(&buffer.name),
             Arg::List(items) => {
                 let items: Vec<String> = items.iter().map(Arg::to_string).collect();
                 write!(f, "[{}]", items.join(", "))

@@ -161,6 +161,34 @@ pub enum TensorError {
         /// What it is.
         found: Ty,
     },
+    /// An operand whose type the operation has no meaning for.
+    #[error("`{operation}` takes {wanted}, got {found}")]
+    OperandType {
+        /// The operation or function.
+        operation: &'static str,
+        /// What it takes.
+        wanted: &'static str,
+        /// Type of the operands, brought together.
+        found: DType,
+    },
+    /// Wrong number of arguments of a function.
+    #[error("`{function}` takes {wanted} arguments, got {found}")]
+    ArgumentCount {
+        /// The function.
+        function: &'static str,
+        /// Number of its arguments.
+        wanted: usize,
+        /// Number of arguments given.
+        found: usize,
+    },
+    /// A reduction as an operand.
+    #[error(
+        "the reduction `{reducer}` is to be the whole body of a compute; compute it in a tensor of its own and read that one"
+    )]
+    ReductionAsOperand {
+        /// The reducer.
+        reducer: String,
+    },
     /// A reducer that has no meaning for a type.
     #[error("`{reducer}` does not take {dtype}")]
     Unsupported {

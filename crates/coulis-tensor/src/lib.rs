@@ -10,6 +10,7 @@ pub mod axis;
 pub mod compute;
 pub mod error;
 pub mod evaluate;
+pub mod operators;
 pub mod program;
 pub mod reduction;
 mod registry;

@@ -52,6 +52,15 @@ impl Program {
         Ok(Program { ops, outputs: outputs.to_vec(), args: args.to_vec() })
     }
 
+    /// The program that computes `outputs`, with every input and then every output as its arguments.
+    pub fn of_outputs(outputs: &[Tensor]) -> Result<Program, TensorError> {
+        let mut ops = Vec::new();
+        outputs.iter().for_each(|output| visit(output.op(), &mut ops));
+        let inputs = ops.iter().filter(|op| matches!(op.kind(), OpKind::Placeholder)).flat_map(Op::tensors);
+        let args: Vec<Tensor> = inputs.chain(outputs.iter().cloned()).collect();
+        Program::new(outputs, &args)
+    }
+
     /// Every operation, inputs included, producers first.
     pub fn ops(&self) -> &[Op] {
         &self.ops

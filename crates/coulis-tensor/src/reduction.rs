@@ -174,6 +174,22 @@ impl Reduction {
     }
 }
 
+impl Reduction {
+    /// The fold by a reducer of one's own, from the parts of its combiner: the variables of the two states, and the
+    /// fields of the state that they give. It is taken to be associative and commutative.
+    pub fn of_parts(
+        name: &str,
+        states: (Vec<Var>, Vec<Var>),
+        combined: Vec<Expr>,
+        identity: Vec<Expr>,
+        sources: Vec<Expr>,
+        axes: &[IterVar],
+    ) -> Result<Reduction, TensorError> {
+        let combine = Lambda { params: states.0.into_iter().chain(states.1).collect(), body: combined };
+        build(name, combine, None, identity, sources, axes, CLAIMED)
+    }
+}
+
 /// Makes a checked reduction from its parts.
 fn build(
     name: &str,
@@ -301,7 +317,7 @@ fn extreme(dtype: DType, float: f64, of_range: impl FnOnce((i128, i128)) -> i128
 
 /// The smaller or larger of two. [`BinaryOp::Min`] and [`BinaryOp::Max`] give the right operand when either is
 /// NaN, so only a NaN on the left has to be kept by hand.
-fn pick(op: BinaryOp, x: Expr, y: Expr) -> Expr {
+pub(crate) fn pick(op: BinaryOp, x: Expr, y: Expr) -> Expr {
     let picked = Expr::binary(op, x.clone(), y);
     if x.dtype().is_float() {
         Expr::select(Expr::call1(Intrinsic::IsNan, x.clone()), x, picked)

@@ -41,15 +41,18 @@ pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.
 pub mod te {
-    pub use coulis_ir::{BinaryOp, Expr, Intrinsic, MemScope, ThreadTag, Var};
-    pub use coulis_schedule::{Schedule, ScheduleError, Split, Step, Trace, build_nest, thread_index};
+    pub use coulis_ir::{Attr, BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, ThreadTag, Var};
+    pub use coulis_schedule::{
+        Arg, PRIMITIVES, PrimitiveEntry, Schedule, ScheduleError, Split, Stage, StageId, StageRef, Step, Trace,
+        Value, body_texts, build_nest, thread_index,
+    };
     pub use coulis_tensor::{
         Array as ReferenceArray, Body, CommReducer, EvaluateError, Indices, IntoBody, IterKind, IterVar, Op,
         OpKind, Program, Reduction, Tensor, TensorError, Term, all, any, comm_reducer, compute, compute_axes,
-        compute_tuple, compute_tuple_axes, compute_tuple_strided, evaluate, max, min, placeholder,
+        compute_tuple, compute_tuple_axes, compute_tuple_strided, evaluate, max, min, operators, placeholder,
         placeholder_strided, prod, reduce, reduce_at, reduce_axis, reduce_axis_of, sum, var, var_of,
     };
 
     pub use crate::function::{build, build_with};
-    pub use crate::text::{device_source, listing};
+    pub use crate::text::{device_source, listing, listing_partitioned};
 }

@@ -115,10 +115,23 @@ pub fn emit_c(text: &str) -> Result<String, Error> {
 
 /// The listing of a schedule as seed 003 prints it: loops whole, `T.likely` kept.
 pub fn listing(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
+    listing_by(schedule, args, name, |target| Options { target, simple_mode: true })
+}
+
+/// The listing of a schedule with its loops in parts, so that most iterations test no bounds: what is compiled.
+pub fn listing_partitioned(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
+    listing_by(schedule, args, name, options)
+}
+
+fn listing_by(
+    schedule: &Schedule,
+    args: &[Tensor],
+    name: &str,
+    options: fn(&Target) -> Options<'_>,
+) -> Result<String, Error> {
     let target = TargetChoice::Cpu.facts()?;
     let nest = build_nest(schedule, args, name)?;
-    let options = Options { target: &target, simple_mode: true };
-    let lowered = lower_kernel(nest, &options, &mut |_, _| {})?;
+    let lowered = lower_kernel(nest, &options(&target), &mut |_, _| {})?;
     Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
 }
 

@@ -38,6 +38,7 @@ impl Primitive for CacheRead {
         let tensor = match call.arg(0, "tensor")? {
             Arg::Name(name) | Arg::Stage(name) => tensor_named(call.schedule, name)
                 .ok_or_else(|| call.bad(format!("`{name}` is no tensor of the program")))?,
+            Arg::Tensor(buffer) => buffer.clone(),
             other => return Err(call.bad(format!("`tensor` is to be a tensor, got {other}"))),
         };
         let found = call.string(1, "scope")?;

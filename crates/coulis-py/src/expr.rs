@@ -1,0 +1,500 @@
+//! Symbolic values in Python: expressions with operators, and what Python values mean as operands.
+//!
+//! Everything that stands for a number in an expression derives from [`ExprOp`], which has the operators: expressions,
+//! iteration variables, and elements of tensors. Types are brought together and checked by `coulis::te::operators`; here
+//! is only the spelling. `a == b` of two expressions is an expression too, whose truth is whether they are the same one.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use coulis::DType;
+use coulis::te::{BinaryOp, Body, Expr, Intrinsic, Node, Reduction, TensorError, Var, body_texts, operators};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+
+use crate::error::OrRaise;
+use crate::tensor::{Axis, Element};
+
+/// Registers the classes, and the functions as a part of `te`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<ExprOp>()?;
+    m.add_class::<PrimExpr>()?;
+    m.add_class::<Reduce>()?;
+    m.add_function(wrap_pyfunction!(call, m)?)?;
+    m.add_function(wrap_pyfunction!(binary, m)?)?;
+    m.add_function(wrap_pyfunction!(choose, m)?)?;
+    m.add_function(wrap_pyfunction!(cast, m)?)?;
+    m.add_function(wrap_pyfunction!(constant, m)?)?;
+    m.add_function(wrap_pyfunction!(variable, m)?)?;
+    m.add_function(wrap_pyfunction!(limit, m)?)
+}
+
+/// What stands for a number in an expression: it has the operators.
+#[pyclass(subclass, frozen, module = "coulis.te")]
+pub struct ExprOp;
+
+/// An expression: a variable, a constant, or an operation. Immutable; equal ones are one object underneath.
+#[pyclass(extends = ExprOp, frozen, module = "coulis.te")]
+pub struct PrimExpr {
+    /// The expression.
+    pub expr: Expr,
+}
+
+/// A component of a reduction: the whole body of a compute, and no operand.
+#[pyclass(frozen, module = "coulis.te")]
+pub struct Reduce {
+    /// The reduction.
+    pub reduction: Reduction,
+    /// Which component.
+    pub index: usize,
+}
+
+/// The Python object of an expression.
+pub fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Bound<'_, PrimExpr>> {
+    Bound::new(py, (PrimExpr { expr }, ExprOp))
+}
+
+/// The element type of that name.
+pub fn dtype_named(name: &str) -> PyResult<DType> {
+    name.parse().map_err(|error| PyValueError::new_err(format!("{error}")))
+}
+
+/// The element type that an object names: a string, a NumPy dtype, or a scalar type of NumPy.
+pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    if let Ok(name) = object.cast::<PyString>() {
+        return dtype_named(name.to_str()?);
+    }
+    for attribute in ["name", "__name__"] {
+        if let Ok(name) = object.getattr(attribute).and_then(|name| name.extract::<String>()) {
+            return dtype_named(&name);
+        }
+    }
+    Err(PyTypeError::new_err(format!("a dtype is a name such as \"float32\", got {}", object.get_type().name()?)))
+}
+
+/// The expression that an object is; `None` for an object that has no meaning in one.
+pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
+    if let Ok(expr) = object.cast::<PrimExpr>() {
+        return Ok(Some(expr.get().expr.clone()));
+    }
+    if let Ok(axis) = object.cast::<Axis>() {
+        return Ok(Some(axis.get().expr()));
+    }
+    if let Ok(element) = object.cast::<Element>() {
+        return element.get().read().map(Some);
+    }
+    if let Ok(reduce) = object.cast::<Reduce>() {
+        let reducer = reduce.get().reduction.name.clone();
+        return Err(TensorError::ReductionAsOperand { reducer }).or_raise();
+    }
+    if let Ok(value) = object.cast::<PyBool>() {
+        return Ok(Some(Expr::bool(value.is_true())));
+    }
+    if object.is_instance_of::<PyFloat>() {
+        return Ok(Some(Expr::float(object.extract()?, DType::F32)));
+    }
+    if object.is_instance_of::<PyInt>() || object.hasattr("__index__")? {
+        let Ok(value) = object.call_method0("__index__").and_then(|v| v.extract::<i64>()) else {
+            return Err(PyValueError::new_err(format!("the integer {object} does not fit into int64")));
+        };
+        let dtype = if i32::try_from(value).is_ok() { DType::I32 } else { DType::I64 };
+        return Ok(Some(Expr::int_of(i128::from(value), dtype)));
+    }
+    // A scalar of NumPy, other than those that are Python's own.
+    if object.hasattr("dtype")? && object.getattr("ndim").is_ok_and(|n| n.eq(0).unwrap_or(false)) {
+        let dtype = dtype_of(&object.getattr("dtype")?)?;
+        let value = maybe_expr(&object.call_method0("item")?)?;
+        return Ok(value.map(|value| operators::convert(value, dtype)));
+    }
+    Ok(None)
+}
+
+/// The expression that an object is.
+pub fn expr_of(object: &Bound<'_, PyAny>) -> PyResult<Expr> {
+    match maybe_expr(object)? {
+        Some(expr) => Ok(expr),
+        None => {
+            let found = object.get_type().name()?;
+            Err(PyTypeError::new_err(format!("an expression, an axis or a number is wanted, got {found}")))
+        }
+    }
+}
+
+/// The expressions that a list or tuple holds; those of one object where it is neither.
+pub fn exprs_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
+    items_of(object)?.iter().map(expr_of).collect()
+}
+
+/// The items of a list or tuple, else the object alone.
+pub fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let is_list = object.is_instance_of::<pyo3::types::PyList>() || object.is_instance_of::<PyTuple>();
+    if is_list { object.try_iter()?.collect() } else { Ok(vec![object.clone()]) }
+}
+
+/// Two operands. A number of Python takes the width of a `float64` beside it, so that it is not rounded before.
+fn pair(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<(Expr, Expr)>> {
+    let beside = |number: &Bound<'_, PyAny>, expr: Expr, other: &Expr| -> PyResult<Expr> {
+        if number.is_instance_of::<PyFloat>() && other.dtype() == DType::F64 {
+            return Ok(Expr::float(number.extract()?, DType::F64));
+        }
+        Ok(expr)
+    };
+    match (maybe_expr(a)?, maybe_expr(b)?) {
+        (Some(x), Some(y)) => Ok(Some((beside(a, x.clone(), &y)?, beside(b, y, &x)?))),
+        _ => Ok(None),
+    }
+}
+
+/// Two operands that are to be there.
+fn operands(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<(Expr, Expr)> {
+    match pair(a, b)? {
+        Some(both) => Ok(both),
+        None => Ok((expr_of(a)?, expr_of(b)?)),
+    }
+}
+
+/// `a op b` as a Python object, or Python's sign that there is no such operation.
+fn operate<'py>(
+    op: BinaryOp,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match pair(a, b)? {
+        Some((x, y)) => Ok(wrap(a.py(), operators::binary(op, x, y).or_raise()?)?.into_any()),
+        None => Ok(a.py().NotImplemented().into_bound(a.py())),
+    }
+}
+
+/// `a / b`: of floats only, since integers have several quotients.
+fn divide<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let (Some(x), Some(y)) = (maybe_expr(a)?, maybe_expr(b)?)
+        && !x.dtype().is_float()
+        && !y.dtype().is_float()
+    {
+        return Err(PyTypeError::new_err(
+            "`/` of integers has no one meaning; write `//` or te.floordiv for the floor, te.truncdiv for the quotient toward zero, or cast",
+        ));
+    }
+    operate(BinaryOp::Div, a, b)
+}
+
+type Object<'py> = Bound<'py, PyAny>;
+
+#[pymethods]
+impl ExprOp {
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Add, slf.as_any(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Add, other, slf.as_any())
+    }
+
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Sub, slf.as_any(), other)
+    }
+
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Sub, other, slf.as_any())
+    }
+
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Mul, slf.as_any(), other)
+    }
+
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Mul, other, slf.as_any())
+    }
+
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        divide(slf.as_any(), other)
+    }
+
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        divide(other, slf.as_any())
+    }
+
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::FloorDiv, slf.as_any(), other)
+    }
+
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::FloorDiv, other, slf.as_any())
+    }
+
+    fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::FloorMod, slf.as_any(), other)
+    }
+
+    fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::FloorMod, other, slf.as_any())
+    }
+
+    fn __and__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitAnd, slf.as_any(), other)
+    }
+
+    fn __rand__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitAnd, other, slf.as_any())
+    }
+
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitOr, slf.as_any(), other)
+    }
+
+    fn __ror__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitOr, other, slf.as_any())
+    }
+
+    fn __xor__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitXor, slf.as_any(), other)
+    }
+
+    fn __rxor__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::BitXor, other, slf.as_any())
+    }
+
+    fn __lshift__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Shl, slf.as_any(), other)
+    }
+
+    fn __rlshift__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Shl, other, slf.as_any())
+    }
+
+    fn __rshift__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Shr, slf.as_any(), other)
+    }
+
+    fn __rrshift__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Shr, other, slf.as_any())
+    }
+
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(slf.py(), operators::negative(expr_of(slf.as_any())?).or_raise()?)
+    }
+
+    fn __invert__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(slf.py(), operators::not(expr_of(slf.as_any())?).or_raise()?)
+    }
+
+    fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(slf.py(), operators::call(Intrinsic::Abs, vec![expr_of(slf.as_any())?]).or_raise()?)
+    }
+
+    fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>, op: CompareOp) -> PyResult<Object<'py>> {
+        let op = match op {
+            CompareOp::Lt => BinaryOp::Lt,
+            CompareOp::Le => BinaryOp::Le,
+            CompareOp::Eq => BinaryOp::Eq,
+            CompareOp::Ne => BinaryOp::Ne,
+            CompareOp::Gt => BinaryOp::Gt,
+            CompareOp::Ge => BinaryOp::Ge,
+        };
+        operate(op, slf.as_any(), other)
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        expr_of(slf.as_any())?.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    /// `self == other` as an expression.
+    fn equal<'py>(slf: &Bound<'py, Self>, other: &Object<'py>) -> PyResult<Object<'py>> {
+        operate(BinaryOp::Eq, slf.as_any(), other)
+    }
+
+    /// The same value in another element type.
+    fn astype<'py>(slf: &Bound<'py, Self>, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(slf.py(), operators::convert(expr_of(slf.as_any())?, dtype_of(dtype)?))
+    }
+
+    /// Element type, as a string.
+    #[getter]
+    fn dtype(slf: &Bound<'_, Self>) -> PyResult<&'static str> {
+        Ok(expr_of(slf.as_any())?.dtype().name())
+    }
+}
+
+#[pymethods]
+impl PrimExpr {
+    /// Name of a variable.
+    #[getter]
+    fn name(&self) -> PyResult<&str> {
+        match self.expr.as_var() {
+            Some(var) => Ok(var.name()),
+            None => Err(PyAttributeError::new_err("only a variable has a name")),
+        }
+    }
+
+    /// Value of a constant.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match (self.expr.as_int(), self.expr.as_float()) {
+            (Some(value), _) if self.expr.dtype() == DType::Bool => {
+                Ok(PyBool::new(py, value != 0).to_owned().into_any())
+            }
+            (Some(value), _) => Ok(value.into_pyobject(py)?.into_any()),
+            (None, Some(value)) => Ok(value.into_pyobject(py)?.into_any()),
+            (None, None) => Err(PyAttributeError::new_err("only a constant has a value")),
+        }
+    }
+
+    /// Whether the other is the same expression.
+    fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PrimExpr>().is_ok_and(|other| other.get().expr == self.expr)
+    }
+
+    fn __bool__(&self) -> PyResult<bool> {
+        match self.expr.node() {
+            Node::Int(value) => Ok(*value != 0),
+            Node::Binary(BinaryOp::Eq, a, b) => Ok(a == b),
+            Node::Binary(BinaryOp::Ne, a, b) => Ok(a != b),
+            _ => Err(PyValueError::new_err(
+                "an expression is neither true nor false before the program runs; write te.all, te.any, `~` or te.if_then_else in place of and, or, not and if",
+            )),
+        }
+    }
+
+    fn __int__(&self) -> PyResult<i128> {
+        self.expr.as_int().ok_or_else(|| PyTypeError::new_err("only an integer constant is an int"))
+    }
+
+    fn __index__(&self) -> PyResult<i128> {
+        self.__int__()
+    }
+
+    fn __repr__(&self) -> String {
+        body_texts(&Body::Plain(vec![self.expr.clone()])).concat()
+    }
+}
+
+#[pymethods]
+impl Reduce {
+    /// Element type, as a string.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.reduction.identity[self.index].dtype().name()
+    }
+
+    /// Which component of the reduction it is.
+    #[getter]
+    fn value_index(&self) -> usize {
+        self.index
+    }
+
+    /// The axes that are folded away.
+    #[getter]
+    fn axis<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Axis>>> {
+        self.reduction.axes.iter().map(|axis| Axis::wrap(py, axis.clone())).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        body_texts(&Body::Reduce(Box::new(self.reduction.clone()))).swap_remove(self.index)
+    }
+}
+
+/// A function of expressions, by its name in text.
+#[pyfunction]
+#[pyo3(signature = (name, *args))]
+fn call<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PrimExpr>> {
+    let intrinsic = Intrinsic::ALL.into_iter().find(|i| i.name() == name);
+    let Some(intrinsic) = intrinsic else {
+        return Err(PyValueError::new_err(format!("there is no function `{name}`")));
+    };
+    let args = args.iter().map(|arg| expr_of(&arg)).collect::<PyResult<_>>()?;
+    wrap(py, operators::call(intrinsic, args).or_raise()?)
+}
+
+/// An operation of two expressions, by name: `+`, `truncdiv`, `max`, ….
+#[pyfunction]
+fn binary<'py>(py: Python<'py>, name: &str, a: &Object<'py>, b: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+    let op = match name {
+        "add" => BinaryOp::Add,
+        "subtract" => BinaryOp::Sub,
+        "multiply" => BinaryOp::Mul,
+        "div" | "truncdiv" => BinaryOp::Div,
+        "truncmod" => BinaryOp::TruncMod,
+        "floordiv" => BinaryOp::FloorDiv,
+        "floormod" => BinaryOp::FloorMod,
+        "min" => BinaryOp::Min,
+        "max" => BinaryOp::Max,
+        "all" => BinaryOp::And,
+        "any" => BinaryOp::Or,
+        other => return Err(PyValueError::new_err(format!("there is no operation `{other}`"))),
+    };
+    let (a, b) = operands(a, b)?;
+    wrap(py, operators::binary(op, a, b).or_raise()?)
+}
+
+/// `cond ? a : b`: `select` evaluates both, `if_then_else` the taken one.
+#[pyfunction]
+fn choose<'py>(
+    py: Python<'py>,
+    name: &str,
+    cond: &Object<'py>,
+    a: &Object<'py>,
+    b: &Object<'py>,
+) -> PyResult<Bound<'py, PrimExpr>> {
+    let (cond, (a, b)) = (expr_of(cond)?, operands(a, b)?);
+    let made = match name {
+        "select" => operators::select(cond, a, b),
+        "if_then_else" => operators::if_then_else(cond, a, b),
+        other => return Err(PyValueError::new_err(format!("there is no choice `{other}`"))),
+    };
+    wrap(py, made.or_raise()?)
+}
+
+/// The value in another element type.
+#[pyfunction]
+fn cast<'py>(py: Python<'py>, dtype: &Object<'py>, value: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+    wrap(py, operators::convert(expr_of(value)?, dtype_of(dtype)?))
+}
+
+/// A constant; of its own type where none is named.
+#[pyfunction]
+#[pyo3(signature = (value, dtype=None))]
+fn constant<'py>(
+    py: Python<'py>,
+    value: &Object<'py>,
+    dtype: Option<&Object<'py>>,
+) -> PyResult<Bound<'py, PrimExpr>> {
+    let expr = match dtype {
+        None => expr_of(value)?,
+        Some(dtype) => {
+            let dtype = dtype_of(dtype)?;
+            if value.is_instance_of::<PyFloat>() && dtype.is_float() {
+                Expr::float(value.extract()?, dtype)
+            } else {
+                operators::convert(expr_of(value)?, dtype)
+            }
+        }
+    };
+    if expr.as_int().is_none() && expr.as_float().is_none() {
+        return Err(PyTypeError::new_err(format!("a constant of that type cannot be made from {value}")));
+    }
+    wrap(py, expr)
+}
+
+/// A new variable; a size is known to be at least 0.
+#[pyfunction]
+fn variable<'py>(
+    py: Python<'py>,
+    name: &str,
+    dtype: &Object<'py>,
+    is_size: bool,
+) -> PyResult<Bound<'py, PrimExpr>> {
+    let dtype = dtype_of(dtype)?;
+    let var = if is_size { Var::size(name, dtype) } else { Var::new(name, dtype) };
+    wrap(py, var.expr())
+}
+
+/// The smallest or the largest finite value of a type: `min` or `max`.
+#[pyfunction]
+fn limit<'py>(py: Python<'py>, which: &str, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+    let (lo, hi) = operators::limits(dtype_of(dtype)?);
+    wrap(py, if which == "min" { lo } else { hi })
+}

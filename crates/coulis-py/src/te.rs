@@ -1,0 +1,15 @@
+//! The part `coulis._coulis.te`: tensor expressions, schedules, and functions built from them.
+
+use pyo3::prelude::*;
+
+use crate::{expr, fold, schedule, tensor};
+
+/// Registers the part.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let te = PyModule::new(m.py(), "te")?;
+    expr::register(&te)?;
+    tensor::register(&te)?;
+    fold::register(&te)?;
+    schedule::register(&te)?;
+    m.add_submodule(&te)
+}

@@ -1,0 +1,622 @@
+//! Tensors, operations and axes in Python: `te.placeholder`, `te.compute`, `te.reduce_axis`, and what they give.
+//!
+//! A tensor is either one of a program, or the result of a stage that a schedule made (`s.rfactor`, `s.cache_read`),
+//! which is known by its place in the schedule. Both answer to the same names.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use coulis::te::{
+    Body, Buffer, Expr, IterVar, Op, OpKind, StageId, StageRef, Tensor as TeTensor, Term, ThreadTag,
+    compute_tuple_axes, operators, placeholder as make_placeholder, reduce_axis_of, thread_index,
+};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PySlice, PyTuple};
+
+use crate::error::OrRaise;
+use crate::expr::{ExprOp, Reduce, dtype_of, expr_of, exprs_of, items_of, wrap};
+use crate::schedule::Schedule;
+
+/// Registers the classes, and the functions as a part of `te`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Axis>()?;
+    m.add_class::<Range>()?;
+    m.add_class::<Tensor>()?;
+    m.add_class::<Element>()?;
+    m.add_class::<Operation>()?;
+    m.add_function(wrap_pyfunction!(placeholder, m)?)?;
+    m.add_function(wrap_pyfunction!(compute, m)?)?;
+    m.add_function(wrap_pyfunction!(reduce_axis, m)?)?;
+    m.add_function(wrap_pyfunction!(thread_axis, m)?)
+}
+
+/// An iteration variable: an axis of a compute, of a reduction or of a schedule, or a block or thread index.
+#[pyclass(name = "IterVar", extends = ExprOp, frozen, module = "coulis.te")]
+pub struct Axis {
+    /// What it is.
+    pub kind: AxisKind,
+}
+
+/// What an iteration variable is.
+pub enum AxisKind {
+    /// An axis.
+    Iter(IterVar),
+    /// A block or thread index.
+    Thread(ThreadTag),
+}
+
+impl Axis {
+    /// The Python object of an axis.
+    pub fn wrap(py: Python<'_>, axis: IterVar) -> PyResult<Bound<'_, Axis>> {
+        Bound::new(py, (Axis { kind: AxisKind::Iter(axis) }, ExprOp))
+    }
+
+    /// Its variable as an expression.
+    pub fn expr(&self) -> Expr {
+        match &self.kind {
+            AxisKind::Iter(axis) => axis.expr(),
+            AxisKind::Thread(tag) => thread_index(*tag).expr(),
+        }
+    }
+
+    /// The axis, where a reduction is to fold over it.
+    fn reduce_axis(&self) -> PyResult<IterVar> {
+        match &self.kind {
+            AxisKind::Iter(axis) => Ok(axis.clone()),
+            AxisKind::Thread(tag) => Err(PyValueError::new_err(format!(
+                "a reduction folds over axes of te.reduce_axis, and `{}` is a thread axis",
+                tag.name()
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Axis {
+    /// The variable.
+    #[getter]
+    fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(py, self.expr())
+    }
+
+    /// Name hint.
+    #[getter]
+    fn name(&self) -> String {
+        match &self.kind {
+            AxisKind::Iter(axis) => axis.name().to_owned(),
+            AxisKind::Thread(tag) => tag.name().to_owned(),
+        }
+    }
+
+    /// `Range(min, extent)` of an axis of a compute or a reduction; None for others, whose range follows later.
+    #[getter]
+    fn dom<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Range>>> {
+        match &self.kind {
+            AxisKind::Iter(axis) => {
+                let dom = axis.dom().map(|(min, extent)| Range { min: min.clone(), extent: extent.clone() });
+                dom.map(|dom| Bound::new(py, dom)).transpose()
+            }
+            AxisKind::Thread(_) => Ok(None),
+        }
+    }
+
+    /// `DataPar`, `CommReduce` or `ThreadIndex`.
+    #[getter]
+    fn iter_type(&self) -> &'static str {
+        match &self.kind {
+            AxisKind::Iter(axis) => axis.kind().name(),
+            AxisKind::Thread(_) => "ThreadIndex",
+        }
+    }
+
+    /// The block or thread index, as `threadIdx.x`; empty for an axis.
+    #[getter]
+    fn thread_tag(&self) -> &'static str {
+        match &self.kind {
+            AxisKind::Iter(_) => "",
+            AxisKind::Thread(tag) => tag.name(),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.kind {
+            AxisKind::Iter(axis) => {
+                let dom = axis.dom().map(|(min, extent)| Range { min: min.clone(), extent: extent.clone() });
+                let dom = dom.map_or_else(|| "None".to_owned(), |dom| dom.__repr__());
+                format!("T.iter_var({}, {dom}, \"{}\", \"\")", axis.name(), axis.kind().name())
+            }
+            AxisKind::Thread(tag) => {
+                let name = tag.name().replace('.', "_");
+                format!("T.iter_var({name}, None, \"ThreadIndex\", \"{}\")", tag.name())
+            }
+        }
+    }
+}
+
+/// A smallest index and a number of indices.
+#[pyclass(frozen, module = "coulis.te")]
+pub struct Range {
+    min: Expr,
+    extent: Expr,
+}
+
+#[pymethods]
+impl Range {
+    /// The smallest index.
+    #[getter]
+    fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(py, self.min.clone())
+    }
+
+    /// The number of indices.
+    #[getter]
+    fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+        wrap(py, self.extent.clone())
+    }
+
+    fn __repr__(&self) -> String {
+        let text = |expr: &Expr| coulis::te::body_texts(&Body::Plain(vec![expr.clone()])).concat();
+        let end = match (self.min.as_int(), self.extent.as_int()) {
+            (Some(0), _) => text(&self.extent),
+            (Some(min), Some(extent)) => (min + extent).to_string(),
+            _ => text(&(self.min.clone() + self.extent.clone())),
+        };
+        format!("T.Range({}, {end})", text(&self.min))
+    }
+}
+
+/// What computes a tensor.
+pub enum Source {
+    /// A tensor of a program.
+    Program(TeTensor),
+    /// A result of a stage.
+    Stage(Py<Schedule>, StageId, usize),
+}
+
+/// A tensor: an input, a computed tensor, or a part that a schedule made. It is read by its indices, `A[i, k]`.
+#[pyclass(frozen, module = "coulis.te")]
+pub struct Tensor {
+    /// What computes it.
+    pub source: Source,
+}
+
+impl Tensor {
+    /// The Python object of a tensor of a program.
+    pub fn wrap(py: Python<'_>, tensor: TeTensor) -> PyResult<Bound<'_, Tensor>> {
+        Bound::new(py, Tensor { source: Source::Program(tensor) })
+    }
+
+    /// The buffer that backs it.
+    pub fn buffer(&self, py: Python<'_>) -> PyResult<Buffer> {
+        match &self.source {
+            Source::Program(tensor) => Ok(tensor.buffer().clone()),
+            Source::Stage(schedule, stage, index) => {
+                let schedule = schedule.bind(py).try_borrow()?;
+                let outputs = schedule.inner.stage(*stage).or_raise()?.outputs();
+                outputs.get(*index).cloned().ok_or_else(|| PyIndexError::new_err("the stage has no such result"))
+            }
+        }
+    }
+
+    /// The tensor as an argument or output of a program, where it is one.
+    pub fn of_program(&self) -> PyResult<&TeTensor> {
+        match &self.source {
+            Source::Program(tensor) => Ok(tensor),
+            Source::Stage(..) => Err(PyValueError::new_err(
+                "a tensor that a schedule made is no argument and no output; legal are placeholders and computed tensors",
+            )),
+        }
+    }
+
+    fn read(slf: &Bound<'_, Self>, indices: Vec<Expr>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let buffer = slf.get().buffer(py)?;
+        let wanted = buffer.rank();
+        if indices.len() > wanted || (indices.is_empty() && wanted > 0) {
+            return Err(PyIndexError::new_err(format!(
+                "`{}` takes {wanted} indices, got {}",
+                buffer.name,
+                indices.len()
+            )));
+        }
+        let element = Element { buffer, indices };
+        if element.is_whole() {
+            return Ok(wrap(py, element.read()?)?.into_any().unbind());
+        }
+        Ok(Bound::new(py, (element, ExprOp))?.into_any().unbind())
+    }
+}
+
+/// The indices that an object between brackets is.
+fn indices_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
+    let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().collect(),
+        Err(_) => vec![key.clone()],
+    };
+    for item in &items {
+        if item.is_instance_of::<PySlice>() {
+            return Err(PyTypeError::new_err("a tensor is read by its element; slices have no meaning here"));
+        }
+        // Checked here, so that the message is about indices.
+        if !expr_of(item)?.dtype().is_int() {
+            return Err(PyTypeError::new_err(format!("an index is an integer expression, got {item}")));
+        }
+    }
+    items.iter().map(expr_of).collect()
+}
+
+#[pymethods]
+impl Tensor {
+    fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Tensor::read(slf, indices_of(key)?)
+    }
+
+    #[pyo3(signature = (*indices))]
+    fn __call__(slf: &Bound<'_, Self>, indices: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        Tensor::read(slf, indices_of(indices.as_any())?)
+    }
+
+    fn __iter__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a tensor has no elements before the program runs"))
+    }
+
+    /// Extents: expressions.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let shape: Vec<_> =
+            self.buffer(py)?.shape.iter().map(|e| wrap(py, e.clone())).collect::<PyResult<_>>()?;
+        PyList::new(py, shape)
+    }
+
+    /// Number of dimensions.
+    #[getter]
+    fn ndim(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.buffer(py)?.rank())
+    }
+
+    /// Element type, as a string.
+    #[getter]
+    fn dtype(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.buffer(py)?.dtype.name())
+    }
+
+    /// Name hint.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.buffer(py)?.name.clone())
+    }
+
+    /// The operation that computes it.
+    #[getter]
+    fn op(&self, py: Python<'_>) -> Operation {
+        match &self.source {
+            Source::Program(tensor) => Operation { source: OperationSource::Program(tensor.op().clone()) },
+            Source::Stage(schedule, stage, _) => {
+                Operation { source: OperationSource::Stage(schedule.clone_ref(py), *stage) }
+            }
+        }
+    }
+
+    /// Which result of its operation it is.
+    #[getter]
+    fn value_index(&self) -> usize {
+        match &self.source {
+            Source::Program(tensor) => tensor.index(),
+            Source::Stage(_, _, index) => *index,
+        }
+    }
+
+    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Tensor>() {
+            Ok(other) => Ok(slf.get().buffer(slf.py())? == other.get().buffer(slf.py())?),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.buffer(py)?.id.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let buffer = self.buffer(py)?;
+        let shape = coulis::te::body_texts(&Body::Plain(buffer.shape.clone()));
+        Ok(format!("Tensor(shape=[{}], dtype={}, name={})", shape.join(", "), buffer.dtype, buffer.name))
+    }
+}
+
+/// A tensor with its first indices, `A[i]`: an element once it has all of them.
+#[pyclass(name = "TensorSlice", extends = ExprOp, frozen, module = "coulis.te")]
+pub struct Element {
+    buffer: Buffer,
+    indices: Vec<Expr>,
+}
+
+impl Element {
+    fn is_whole(&self) -> bool {
+        self.indices.len() == self.buffer.rank()
+    }
+
+    /// The element.
+    pub fn read(&self) -> PyResult<Expr> {
+        if self.is_whole() {
+            return Ok(Expr::load(self.buffer.clone(), self.indices.clone()));
+        }
+        let (wanted, found) = (self.buffer.rank(), self.indices.len());
+        Err(PyIndexError::new_err(format!("`{}` takes {wanted} indices, got {found}", self.buffer.name)))
+    }
+}
+
+#[pymethods]
+impl Element {
+    fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let this = slf.get();
+        let indices = this.indices.iter().cloned().chain(indices_of(key)?).collect();
+        let whole = Element { buffer: this.buffer.clone(), indices };
+        if whole.indices.len() < this.buffer.rank() {
+            return Ok(Bound::new(slf.py(), (whole, ExprOp))?.into_any().unbind());
+        }
+        Ok(wrap(slf.py(), whole.read()?)?.into_any().unbind())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{}[{} of {} indices]", self.buffer.name, self.indices.len(), self.buffer.rank())
+    }
+}
+
+/// What computes an operation.
+pub enum OperationSource {
+    /// An operation of a program.
+    Program(Op),
+    /// A stage as it is defined now.
+    Stage(Py<Schedule>, StageId),
+}
+
+/// An operation: its axes, what it computes, and its results.
+#[pyclass(frozen, module = "coulis.te")]
+pub struct Operation {
+    /// What it is.
+    pub source: OperationSource,
+}
+
+impl Operation {
+    /// Axes of the dimensions, axes that are folded away, and the body.
+    fn parts(&self, py: Python<'_>) -> PyResult<(Vec<IterVar>, Vec<IterVar>, Option<Body>)> {
+        match &self.source {
+            OperationSource::Program(op) => {
+                let body = match op.kind() {
+                    OpKind::Placeholder => None,
+                    OpKind::Compute { body, .. } => Some(body.clone()),
+                };
+                Ok((op.axes().to_vec(), op.reduce_axes().to_vec(), body))
+            }
+            OperationSource::Stage(schedule, stage) => {
+                let schedule = schedule.bind(py).try_borrow()?;
+                let stage = schedule.inner.stage(*stage).or_raise()?;
+                Ok((stage.axes().to_vec(), stage.reduce_axes().to_vec(), Some(stage.body().clone())))
+            }
+        }
+    }
+
+    /// The tensor that names the operation to a schedule.
+    pub fn buffer(&self, py: Python<'_>) -> PyResult<Buffer> {
+        let first = match &self.source {
+            OperationSource::Program(op) => op.outputs().first().cloned(),
+            OperationSource::Stage(schedule, stage) => {
+                let schedule = schedule.bind(py).try_borrow()?;
+                schedule.inner.stage(*stage).or_raise()?.outputs().first().cloned()
+            }
+        };
+        first.ok_or_else(|| PyValueError::new_err("the operation has no result"))
+    }
+}
+
+fn wrap_axes(py: Python<'_>, axes: Vec<IterVar>) -> PyResult<Vec<Bound<'_, Axis>>> {
+    axes.into_iter().map(|axis| Axis::wrap(py, axis)).collect()
+}
+
+#[pymethods]
+impl Operation {
+    /// Axes of the dimensions, in order.
+    #[getter]
+    fn axis<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Axis>>> {
+        wrap_axes(py, self.parts(py)?.0)
+    }
+
+    /// Axes that are folded away.
+    #[getter]
+    fn reduce_axis<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Axis>>> {
+        wrap_axes(py, self.parts(py)?.1)
+    }
+
+    /// What is computed, one expression or reduction a result; empty for an input.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        match self.parts(py)?.2 {
+            None => Ok(Vec::new()),
+            Some(Body::Plain(exprs)) => {
+                exprs.into_iter().map(|expr| Ok(wrap(py, expr)?.into_any())).collect()
+            }
+            Some(Body::Reduce(reduction)) => (0..reduction.arity())
+                .map(|index| {
+                    let reduction = (*reduction).clone();
+                    Ok(Bound::new(py, Reduce { reduction, index })?.into_any())
+                })
+                .collect(),
+        }
+    }
+
+    /// Name hint.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        match &self.source {
+            OperationSource::Program(op) => Ok(op.name().to_owned()),
+            OperationSource::Stage(schedule, stage) => {
+                let schedule = schedule.bind(py).try_borrow()?;
+                Ok(schedule.inner.stage(*stage).or_raise()?.name().to_owned())
+            }
+        }
+    }
+
+    /// Number of results.
+    #[getter]
+    fn num_outputs(&self, py: Python<'_>) -> PyResult<usize> {
+        match &self.source {
+            OperationSource::Program(op) => Ok(op.outputs().len()),
+            OperationSource::Stage(schedule, stage) => {
+                let schedule = schedule.bind(py).try_borrow()?;
+                Ok(schedule.inner.stage(*stage).or_raise()?.outputs().len())
+            }
+        }
+    }
+
+    /// A result as a tensor.
+    fn output(&self, py: Python<'_>, index: usize) -> PyResult<Tensor> {
+        let count = self.num_outputs(py)?;
+        let source = match &self.source {
+            OperationSource::Program(op) => op.tensor(index).map(Source::Program),
+            OperationSource::Stage(schedule, stage) if index < count => {
+                Some(Source::Stage(schedule.clone_ref(py), *stage, index))
+            }
+            OperationSource::Stage(..) => None,
+        };
+        match source {
+            Some(source) => Ok(Tensor { source }),
+            None => Err(PyIndexError::new_err(format!("the operation has {count} results, and {index} is not one"))),
+        }
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Operation>() {
+            Ok(other) => Ok(self.buffer(py)? == other.get().buffer(py)?),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.buffer(py)?.id.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Operation({})", self.name(py)?))
+    }
+}
+
+/// An input: a tensor of that shape.
+#[pyfunction]
+fn placeholder<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Bound<'py, Tensor>> {
+    Tensor::wrap(py, make_placeholder(&exprs_of(shape)?, dtype_of(dtype)?, name).or_raise()?)
+}
+
+/// The tensors whose elements `body` gives for one variable a dimension.
+#[pyfunction]
+fn compute<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    axis_names: Vec<String>,
+    name: &str,
+    body: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, Tensor>>> {
+    let mut raised = None;
+    let made = compute_tuple_axes(&exprs_of(shape)?, &axis_names, name, |vars| {
+        let vars: Vec<Expr> = vars.iter().map(|var| var.expr()).collect();
+        terms(py, vars, body).unwrap_or_else(|error| {
+            raised = Some(error);
+            Vec::new()
+        })
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    made.or_raise()?.into_iter().map(|tensor| Tensor::wrap(py, tensor)).collect()
+}
+
+/// What the body of a compute gives.
+fn terms<'py>(py: Python<'py>, vars: Vec<Expr>, body: &Bound<'py, PyAny>) -> PyResult<Vec<Term>> {
+    let vars: Vec<_> = vars.into_iter().map(|var| wrap(py, var)).collect::<PyResult<_>>()?;
+    let found = body.call1(PyTuple::new(py, vars)?)?;
+    items_of(&found)?
+        .iter()
+        .map(|item| match item.cast::<Reduce>() {
+            Ok(reduce) => {
+                let reduce = reduce.get();
+                Ok(Term::Reduce(Box::new(reduce.reduction.clone()), reduce.index))
+            }
+            Err(_) => Ok(Term::Plain(expr_of(item)?)),
+        })
+        .collect()
+}
+
+/// An axis over `[min, end)` to fold over.
+#[pyfunction]
+fn reduce_axis<'py>(
+    py: Python<'py>,
+    min: &Bound<'py, PyAny>,
+    end: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Bound<'py, Axis>> {
+    let (min, extent) = operators::range(expr_of(min)?, expr_of(end)?).or_raise()?;
+    if !min.dtype().is_int() {
+        return Err(PyTypeError::new_err(format!("the domain of `{name}` is of integers, got {}", min.dtype())));
+    }
+    Axis::wrap(py, reduce_axis_of(min, extent, name))
+}
+
+/// The block or thread index of that tag.
+#[pyfunction]
+fn thread_axis<'py>(py: Python<'py>, tag: &str) -> PyResult<Bound<'py, Axis>> {
+    let found = ThreadTag::ALL.into_iter().find(|other| other.name() == tag);
+    match found {
+        Some(tag) => Bound::new(py, (Axis { kind: AxisKind::Thread(tag) }, ExprOp)),
+        None => {
+            let legal: Vec<&str> = ThreadTag::ALL.iter().map(|tag| tag.name()).collect();
+            Err(PyValueError::new_err(format!("there is no thread axis `{tag}`; legal are {}", legal.join(", "))))
+        }
+    }
+}
+
+/// The axes that an object names for a reduction, with the words of why not.
+pub fn reduce_axes(object: &Bound<'_, PyAny>) -> PyResult<Vec<IterVar>> {
+    items_of(object)?
+        .iter()
+        .map(|item| match item.cast::<Axis>() {
+            Ok(axis) => axis.get().reduce_axis(),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "a reduction folds over axes of te.reduce_axis, got `{item}` ({})",
+                item.get_type().name()?
+            ))),
+        })
+        .collect()
+}
+
+/// How a schedule finds the stage that an object stands for.
+pub fn stage_ref(object: &Bound<'_, PyAny>) -> PyResult<StageRef> {
+    let py = object.py();
+    if let Ok(tensor) = object.cast::<Tensor>() {
+        return Ok(match &tensor.get().source {
+            Source::Program(tensor) => StageRef::from(tensor),
+            Source::Stage(_, stage, _) => StageRef::Id(*stage),
+        });
+    }
+    if let Ok(op) = object.cast::<Operation>() {
+        return Ok(match &op.get().source {
+            OperationSource::Program(_) => StageRef::Tensor(op.get().buffer(py)?),
+            OperationSource::Stage(_, stage) => StageRef::Id(*stage),
+        });
+    }
+    let found = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a stage is found by a tensor or an operation, got {found}")))
+}
+
+/// Whether an object names axes, so that it is no operand: a list, a tuple or an iteration variable.
+pub fn is_axes(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() || object.is_instance_of::<Axis>()
+}
