@@ -4,6 +4,8 @@
 nothing, and gives arrays of the same library back.
 """
 
+from . import te, tir
 from ._coulis import AxisError, __version__, machine, ops
+from .driver import lower
 
-__all__ = ["AxisError", "__version__", "machine", "ops"]
+__all__ = ["AxisError", "__version__", "lower", "machine", "ops", "te", "tir"]

@@ -14,8 +14,9 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 
+use crate::axis::Axis;
 use crate::error::OrRaise;
-use crate::tensor::{Axis, Element};
+use crate::tensor::Element;
 
 /// Registers the classes, and the functions as a part of `te`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,6 +25,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Reduce>()?;
     m.add_function(wrap_pyfunction!(call, m)?)?;
     m.add_function(wrap_pyfunction!(binary, m)?)?;
+    m.add_function(wrap_pyfunction!(joined, m)?)?;
     m.add_function(wrap_pyfunction!(choose, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(constant, m)?)?;
@@ -43,12 +45,19 @@ pub struct PrimExpr {
 }
 
 /// A component of a reduction: the whole body of a compute, and no operand.
-#[pyclass(frozen, module = "coulis.te")]
+#[pyclass(extends = ExprOp, frozen, module = "coulis.te")]
 pub struct Reduce {
     /// The reduction.
     pub reduction: Reduction,
     /// Which component.
     pub index: usize,
+}
+
+impl Reduce {
+    /// The Python object of a component.
+    pub fn wrap(py: Python<'_>, reduction: Reduction, index: usize) -> PyResult<Bound<'_, Reduce>> {
+        Bound::new(py, (Reduce { reduction, index }, ExprOp))
+    }
 }
 
 /// The Python object of an expression.
@@ -71,7 +80,10 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             return dtype_named(&name);
         }
     }
-    Err(PyTypeError::new_err(format!("a dtype is a name such as \"float32\", got {}", object.get_type().name()?)))
+    Err(PyTypeError::new_err(format!(
+        "a dtype is a name such as \"float32\", got {}",
+        object.get_type().name()?
+    )))
 }
 
 /// The expression that an object is; `None` for an object that has no meaning in one.
@@ -95,18 +107,18 @@ pub fn maybe_expr(object: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     if object.is_instance_of::<PyFloat>() {
         return Ok(Some(Expr::float(object.extract()?, DType::F32)));
     }
+    // A scalar of NumPy, other than those that are Python's own.
+    if object.hasattr("dtype")? && object.getattr("ndim").is_ok_and(|n| n.eq(0).unwrap_or(false)) {
+        let dtype = dtype_of(&object.getattr("dtype")?)?;
+        let value = maybe_expr(&object.call_method0("item")?)?;
+        return Ok(value.map(|value| operators::convert(value, dtype)));
+    }
     if object.is_instance_of::<PyInt>() || object.hasattr("__index__")? {
         let Ok(value) = object.call_method0("__index__").and_then(|v| v.extract::<i64>()) else {
             return Err(PyValueError::new_err(format!("the integer {object} does not fit into int64")));
         };
         let dtype = if i32::try_from(value).is_ok() { DType::I32 } else { DType::I64 };
         return Ok(Some(Expr::int_of(i128::from(value), dtype)));
-    }
-    // A scalar of NumPy, other than those that are Python's own.
-    if object.hasattr("dtype")? && object.getattr("ndim").is_ok_and(|n| n.eq(0).unwrap_or(false)) {
-        let dtype = dtype_of(&object.getattr("dtype")?)?;
-        let value = maybe_expr(&object.call_method0("item")?)?;
-        return Ok(value.map(|value| operators::convert(value, dtype)));
     }
     Ok(None)
 }
@@ -156,11 +168,7 @@ fn operands(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<(Expr, Expr)
 }
 
 /// `a op b` as a Python object, or Python's sign that there is no such operation.
-fn operate<'py>(
-    op: BinaryOp,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn operate<'py>(op: BinaryOp, a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match pair(a, b)? {
         Some((x, y)) => Ok(wrap(a.py(), operators::binary(op, x, y).or_raise()?)?.into_any()),
         None => Ok(a.py().NotImplemented().into_bound(a.py())),
@@ -411,7 +419,12 @@ fn call<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTuple>) -> PyResul
 
 /// An operation of two expressions, by name: `+`, `truncdiv`, `max`, ….
 #[pyfunction]
-fn binary<'py>(py: Python<'py>, name: &str, a: &Object<'py>, b: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
+fn binary<'py>(
+    py: Python<'py>,
+    name: &str,
+    a: &Object<'py>,
+    b: &Object<'py>,
+) -> PyResult<Bound<'py, PrimExpr>> {
     let op = match name {
         "add" => BinaryOp::Add,
         "subtract" => BinaryOp::Sub,
@@ -422,12 +435,32 @@ fn binary<'py>(py: Python<'py>, name: &str, a: &Object<'py>, b: &Object<'py>) ->
         "floormod" => BinaryOp::FloorMod,
         "min" => BinaryOp::Min,
         "max" => BinaryOp::Max,
-        "all" => BinaryOp::And,
-        "any" => BinaryOp::Or,
         other => return Err(PyValueError::new_err(format!("there is no operation `{other}`"))),
     };
     let (a, b) = operands(a, b)?;
     wrap(py, operators::binary(op, a, b).or_raise()?)
+}
+
+/// Whether `all` or `any` of the conditions hold.
+#[pyfunction]
+#[pyo3(signature = (name, *conditions))]
+fn joined<'py>(
+    py: Python<'py>,
+    name: &str,
+    conditions: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PrimExpr>> {
+    let op = if name == "all" { BinaryOp::And } else { BinaryOp::Or };
+    let mut conditions = conditions.iter();
+    let Some(first) = conditions.next() else {
+        return Err(PyTypeError::new_err(format!("te.{name} takes at least one condition")));
+    };
+    let mut whole = expr_of(&first)?;
+    // That a condition alone is a bool shows where it is negated.
+    operators::not(whole.clone()).or_raise()?;
+    for condition in conditions {
+        whole = operators::binary(op, whole, expr_of(&condition)?).or_raise()?;
+    }
+    wrap(py, whole)
 }
 
 /// `cond ? a : b`: `select` evaluates both, `if_then_else` the taken one.

@@ -9,9 +9,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use crate::axis::{is_axes, reduce_axes};
 use crate::error::OrRaise;
 use crate::expr::{Reduce, expr_of, exprs_of, items_of, wrap};
-use crate::tensor::{is_axes, reduce_axes};
 
 /// Registers the functions as a part of `te`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -48,7 +48,9 @@ fn fold<'py>(
         other => return Err(PyValueError::new_err(format!("there is no reduction `{other}`"))),
     };
     if items_of(source)?.len() != 1 {
-        return Err(PyTypeError::new_err(format!("`{name}` folds one source; te.comm_reducer folds several")));
+        return Err(PyTypeError::new_err(format!(
+            "`{name}` folds one source; te.comm_reducer folds several"
+        )));
     }
     let reduction = make(expr_of(source)?, &reduce_axes(axis)?).or_raise()?;
     finish(source.py(), reduction, condition, init, false)
@@ -87,7 +89,8 @@ fn fold_by<'py>(
             _ => expr,
         })
         .collect();
-    let reduction = te::Reduction::of_parts(name, (left, right), body, identity, sources, &reduce_axes(axis)?);
+    let reduction =
+        te::Reduction::of_parts(name, (left, right), body, identity, sources, &reduce_axes(axis)?);
     finish(py, reduction.or_raise()?, condition, init, is_tuple)
 }
 
@@ -150,9 +153,8 @@ fn finish<'py>(
         let values = values.iter().enumerate().map(typed).collect::<PyResult<_>>()?;
         reduction = reduction.init(values).or_raise()?;
     }
-    let component = |index| -> PyResult<Bound<'py, PyAny>> {
-        Ok(Bound::new(py, Reduce { reduction: reduction.clone(), index })?.into_any())
-    };
+    let component =
+        |index| -> PyResult<Bound<'py, PyAny>> { Ok(Reduce::wrap(py, reduction.clone(), index)?.into_any()) };
     if !is_tuple && reduction.arity() == 1 {
         return component(0);
     }

@@ -3,9 +3,15 @@
 //! The facade `coulis` does the work; here Python's arrays and words become its requests, and its answers become arrays
 //! of the caller's library. One file a part, and one line here that registers it. Python's own half is under `python/`.
 
+mod axis;
 mod catalogue;
 mod error;
+mod expr;
+mod fold;
 mod machine;
+mod schedule;
+mod te;
+mod tensor;
 
 use pyo3::prelude::*;
 
@@ -16,5 +22,6 @@ fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(m)?;
     catalogue::register(m)?;
     machine::register(m)?;
+    te::register(m)?;
     Ok(())
 }

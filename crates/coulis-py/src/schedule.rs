@@ -6,16 +6,17 @@
 use std::borrow::Cow;
 
 use coulis::te::{
-    Arg, PRIMITIVES, PrimitiveEntry, Program, Schedule as TeSchedule, StageId, Step, Tensor as TeTensor, Value,
-    listing, listing_partitioned,
+    Arg, PRIMITIVES, PrimitiveEntry, Program, Schedule as TeSchedule, StageId, Step, Tensor as TeTensor,
+    Value, listing, listing_partitioned,
 };
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 
+use crate::axis::{Axis, AxisKind};
 use crate::error::OrRaise;
 use crate::expr::{items_of, maybe_expr};
-use crate::tensor::{Axis, AxisKind, Operation, OperationSource, Source, Tensor, stage_ref};
+use crate::tensor::{Operation, OperationSource, Source, Tensor, stage_ref};
 
 /// Registers the classes, and the functions as a part of `te`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -160,7 +161,8 @@ impl Stage {
     /// The loops, outermost first.
     #[getter]
     fn leaf_iter_vars<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Axis>>> {
-        let leaves = self.schedule.bind(py).try_borrow()?.inner.stage(self.stage).or_raise()?.leaves().to_vec();
+        let leaves =
+            self.schedule.bind(py).try_borrow()?.inner.stage(self.stage).or_raise()?.leaves().to_vec();
         leaves.into_iter().map(|axis| Axis::wrap(py, axis)).collect()
     }
 
@@ -242,7 +244,9 @@ impl Primitive {
         }
         if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
             let items = items_of(object)?;
-            return Ok(Arg::List(items.iter().map(|item| self.arg(schedule, item)).collect::<PyResult<_>>()?));
+            return Ok(Arg::List(
+                items.iter().map(|item| self.arg(schedule, item)).collect::<PyResult<_>>()?,
+            ));
         }
         match maybe_expr(object)? {
             Some(expr) => Ok(match expr.as_int().and_then(|value| i64::try_from(value).ok()) {
@@ -258,9 +262,8 @@ impl Primitive {
     }
 
     fn name_of<'a>(&self, given: &'a str) -> Cow<'a, str> {
-        let found = ALIASES.iter().find(|(primitive, theirs, _)| {
-            *primitive == self.entry.name && *theirs == given
-        });
+        let found =
+            ALIASES.iter().find(|(primitive, theirs, _)| *primitive == self.entry.name && *theirs == given);
         found.map_or(Cow::Borrowed(given), |(_, _, ours)| Cow::Borrowed(*ours))
     }
 }
@@ -277,7 +280,9 @@ fn value_object<'py>(
         Value::Stage(stage) => {
             let count = inner.stage(stage).or_raise()?.outputs().len();
             let tensors = (0..count)
-                .map(|index| Bound::new(py, Tensor { source: Source::Stage(schedule.clone_ref(py), stage, index) }))
+                .map(|index| {
+                    Bound::new(py, Tensor { source: Source::Stage(schedule.clone_ref(py), stage, index) })
+                })
                 .collect::<PyResult<Vec<_>>>()?;
             match tensors.as_slice() {
                 [one] => Ok(one.clone().into_any()),

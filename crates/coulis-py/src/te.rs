@@ -2,12 +2,13 @@
 
 use pyo3::prelude::*;
 
-use crate::{expr, fold, schedule, tensor};
+use crate::{axis, expr, fold, schedule, tensor};
 
 /// Registers the part.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let te = PyModule::new(m.py(), "te")?;
     expr::register(&te)?;
+    axis::register(&te)?;
     tensor::register(&te)?;
     fold::register(&te)?;
     schedule::register(&te)?;

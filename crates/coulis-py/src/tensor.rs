@@ -1,4 +1,4 @@
-//! Tensors, operations and axes in Python: `te.placeholder`, `te.compute`, `te.reduce_axis`, and what they give.
+//! Tensors and operations in Python: `te.placeholder`, `te.compute`, and what they give.
 //!
 //! A tensor is either one of a program, or the result of a stage that a schedule made (`s.rfactor`, `s.cache_read`),
 //! which is known by its place in the schedule. Both answer to the same names.
@@ -6,163 +6,25 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use coulis::te::{
-    Body, Buffer, Expr, IterVar, Op, OpKind, StageId, StageRef, Tensor as TeTensor, Term, ThreadTag,
-    compute_tuple_axes, operators, placeholder as make_placeholder, reduce_axis_of, thread_index,
+    Body, Buffer, Expr, IterVar, Op, OpKind, StageId, StageRef, Tensor as TeTensor, Term, compute_tuple_axes,
+    placeholder as make_placeholder,
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
+use crate::axis::Axis;
 use crate::error::OrRaise;
 use crate::expr::{ExprOp, Reduce, dtype_of, expr_of, exprs_of, items_of, wrap};
 use crate::schedule::Schedule;
 
 /// Registers the classes, and the functions as a part of `te`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<Axis>()?;
-    m.add_class::<Range>()?;
     m.add_class::<Tensor>()?;
     m.add_class::<Element>()?;
     m.add_class::<Operation>()?;
     m.add_function(wrap_pyfunction!(placeholder, m)?)?;
-    m.add_function(wrap_pyfunction!(compute, m)?)?;
-    m.add_function(wrap_pyfunction!(reduce_axis, m)?)?;
-    m.add_function(wrap_pyfunction!(thread_axis, m)?)
-}
-
-/// An iteration variable: an axis of a compute, of a reduction or of a schedule, or a block or thread index.
-#[pyclass(name = "IterVar", extends = ExprOp, frozen, module = "coulis.te")]
-pub struct Axis {
-    /// What it is.
-    pub kind: AxisKind,
-}
-
-/// What an iteration variable is.
-pub enum AxisKind {
-    /// An axis.
-    Iter(IterVar),
-    /// A block or thread index.
-    Thread(ThreadTag),
-}
-
-impl Axis {
-    /// The Python object of an axis.
-    pub fn wrap(py: Python<'_>, axis: IterVar) -> PyResult<Bound<'_, Axis>> {
-        Bound::new(py, (Axis { kind: AxisKind::Iter(axis) }, ExprOp))
-    }
-
-    /// Its variable as an expression.
-    pub fn expr(&self) -> Expr {
-        match &self.kind {
-            AxisKind::Iter(axis) => axis.expr(),
-            AxisKind::Thread(tag) => thread_index(*tag).expr(),
-        }
-    }
-
-    /// The axis, where a reduction is to fold over it.
-    fn reduce_axis(&self) -> PyResult<IterVar> {
-        match &self.kind {
-            AxisKind::Iter(axis) => Ok(axis.clone()),
-            AxisKind::Thread(tag) => Err(PyValueError::new_err(format!(
-                "a reduction folds over axes of te.reduce_axis, and `{}` is a thread axis",
-                tag.name()
-            ))),
-        }
-    }
-}
-
-#[pymethods]
-impl Axis {
-    /// The variable.
-    #[getter]
-    fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(py, self.expr())
-    }
-
-    /// Name hint.
-    #[getter]
-    fn name(&self) -> String {
-        match &self.kind {
-            AxisKind::Iter(axis) => axis.name().to_owned(),
-            AxisKind::Thread(tag) => tag.name().to_owned(),
-        }
-    }
-
-    /// `Range(min, extent)` of an axis of a compute or a reduction; None for others, whose range follows later.
-    #[getter]
-    fn dom<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Range>>> {
-        match &self.kind {
-            AxisKind::Iter(axis) => {
-                let dom = axis.dom().map(|(min, extent)| Range { min: min.clone(), extent: extent.clone() });
-                dom.map(|dom| Bound::new(py, dom)).transpose()
-            }
-            AxisKind::Thread(_) => Ok(None),
-        }
-    }
-
-    /// `DataPar`, `CommReduce` or `ThreadIndex`.
-    #[getter]
-    fn iter_type(&self) -> &'static str {
-        match &self.kind {
-            AxisKind::Iter(axis) => axis.kind().name(),
-            AxisKind::Thread(_) => "ThreadIndex",
-        }
-    }
-
-    /// The block or thread index, as `threadIdx.x`; empty for an axis.
-    #[getter]
-    fn thread_tag(&self) -> &'static str {
-        match &self.kind {
-            AxisKind::Iter(_) => "",
-            AxisKind::Thread(tag) => tag.name(),
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        match &self.kind {
-            AxisKind::Iter(axis) => {
-                let dom = axis.dom().map(|(min, extent)| Range { min: min.clone(), extent: extent.clone() });
-                let dom = dom.map_or_else(|| "None".to_owned(), |dom| dom.__repr__());
-                format!("T.iter_var({}, {dom}, \"{}\", \"\")", axis.name(), axis.kind().name())
-            }
-            AxisKind::Thread(tag) => {
-                let name = tag.name().replace('.', "_");
-                format!("T.iter_var({name}, None, \"ThreadIndex\", \"{}\")", tag.name())
-            }
-        }
-    }
-}
-
-/// A smallest index and a number of indices.
-#[pyclass(frozen, module = "coulis.te")]
-pub struct Range {
-    min: Expr,
-    extent: Expr,
-}
-
-#[pymethods]
-impl Range {
-    /// The smallest index.
-    #[getter]
-    fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(py, self.min.clone())
-    }
-
-    /// The number of indices.
-    #[getter]
-    fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(py, self.extent.clone())
-    }
-
-    fn __repr__(&self) -> String {
-        let text = |expr: &Expr| coulis::te::body_texts(&Body::Plain(vec![expr.clone()])).concat();
-        let end = match (self.min.as_int(), self.extent.as_int()) {
-            (Some(0), _) => text(&self.extent),
-            (Some(min), Some(extent)) => (min + extent).to_string(),
-            _ => text(&(self.min.clone() + self.extent.clone())),
-        };
-        format!("T.Range({}, {end})", text(&self.min))
-    }
+    m.add_function(wrap_pyfunction!(compute, m)?)
 }
 
 /// What computes a tensor.
@@ -193,7 +55,10 @@ impl Tensor {
             Source::Stage(schedule, stage, index) => {
                 let schedule = schedule.bind(py).try_borrow()?;
                 let outputs = schedule.inner.stage(*stage).or_raise()?.outputs();
-                outputs.get(*index).cloned().ok_or_else(|| PyIndexError::new_err("the stage has no such result"))
+                outputs
+                    .get(*index)
+                    .cloned()
+                    .ok_or_else(|| PyIndexError::new_err("the stage has no such result"))
             }
         }
     }
@@ -439,10 +304,7 @@ impl Operation {
                 exprs.into_iter().map(|expr| Ok(wrap(py, expr)?.into_any())).collect()
             }
             Some(Body::Reduce(reduction)) => (0..reduction.arity())
-                .map(|index| {
-                    let reduction = (*reduction).clone();
-                    Ok(Bound::new(py, Reduce { reduction, index })?.into_any())
-                })
+                .map(|index| Ok(Reduce::wrap(py, (*reduction).clone(), index)?.into_any()))
                 .collect(),
         }
     }
@@ -483,7 +345,9 @@ impl Operation {
         };
         match source {
             Some(source) => Ok(Tensor { source }),
-            None => Err(PyIndexError::new_err(format!("the operation has {count} results, and {index} is not one"))),
+            None => Err(PyIndexError::new_err(format!(
+                "the operation has {count} results, and {index} is not one"
+            ))),
         }
     }
 
@@ -555,48 +419,6 @@ fn terms<'py>(py: Python<'py>, vars: Vec<Expr>, body: &Bound<'py, PyAny>) -> PyR
         .collect()
 }
 
-/// An axis over `[min, end)` to fold over.
-#[pyfunction]
-fn reduce_axis<'py>(
-    py: Python<'py>,
-    min: &Bound<'py, PyAny>,
-    end: &Bound<'py, PyAny>,
-    name: &str,
-) -> PyResult<Bound<'py, Axis>> {
-    let (min, extent) = operators::range(expr_of(min)?, expr_of(end)?).or_raise()?;
-    if !min.dtype().is_int() {
-        return Err(PyTypeError::new_err(format!("the domain of `{name}` is of integers, got {}", min.dtype())));
-    }
-    Axis::wrap(py, reduce_axis_of(min, extent, name))
-}
-
-/// The block or thread index of that tag.
-#[pyfunction]
-fn thread_axis<'py>(py: Python<'py>, tag: &str) -> PyResult<Bound<'py, Axis>> {
-    let found = ThreadTag::ALL.into_iter().find(|other| other.name() == tag);
-    match found {
-        Some(tag) => Bound::new(py, (Axis { kind: AxisKind::Thread(tag) }, ExprOp)),
-        None => {
-            let legal: Vec<&str> = ThreadTag::ALL.iter().map(|tag| tag.name()).collect();
-            Err(PyValueError::new_err(format!("there is no thread axis `{tag}`; legal are {}", legal.join(", "))))
-        }
-    }
-}
-
-/// The axes that an object names for a reduction, with the words of why not.
-pub fn reduce_axes(object: &Bound<'_, PyAny>) -> PyResult<Vec<IterVar>> {
-    items_of(object)?
-        .iter()
-        .map(|item| match item.cast::<Axis>() {
-            Ok(axis) => axis.get().reduce_axis(),
-            Err(_) => Err(PyTypeError::new_err(format!(
-                "a reduction folds over axes of te.reduce_axis, got `{item}` ({})",
-                item.get_type().name()?
-            ))),
-        })
-        .collect()
-}
-
 /// How a schedule finds the stage that an object stands for.
 pub fn stage_ref(object: &Bound<'_, PyAny>) -> PyResult<StageRef> {
     let py = object.py();
@@ -614,9 +436,4 @@ pub fn stage_ref(object: &Bound<'_, PyAny>) -> PyResult<StageRef> {
     }
     let found = object.get_type().name()?;
     Err(PyTypeError::new_err(format!("a stage is found by a tensor or an operation, got {found}")))
-}
-
-/// Whether an object names axes, so that it is no operand: a list, a tuple or an iteration variable.
-pub fn is_axes(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() || object.is_instance_of::<Axis>()
 }

@@ -29,8 +29,8 @@ pub fn promoted(a: Expr, b: Expr) -> (Expr, Expr) {
 /// floor of the quotient.
 pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Result<Expr, TensorError> {
     use BinaryOp::{
-        Add, And, BitAnd, BitOr, BitXor, Div, Eq, FloorDiv, FloorMod, Ge, Gt, Le, Lt, Max, Min, Mul, Ne, Or, Shl,
-        Shr, Sub, TruncMod,
+        Add, And, BitAnd, BitOr, BitXor, Div, Eq, FloorDiv, FloorMod, Ge, Gt, Le, Lt, Max, Min, Mul, Ne, Or,
+        Shl, Shr, Sub, TruncMod,
     };
     let (a, b) = promoted(a, b);
     let dtype = a.dtype();
@@ -48,9 +48,8 @@ pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Result<Expr, TensorError> {
         }
         Min => Ok(pick(Min, a, b)),
         Max => Ok(pick(Max, a, b)),
-        Add | Sub | Mul | Div | And | Or | FloorDiv | FloorMod | TruncMod | BitAnd | BitOr | BitXor | Shl | Shr => {
-            Ok(Expr::binary(op, a, b))
-        }
+        Add | Sub | Mul | Div | And | Or | FloorDiv | FloorMod | TruncMod | BitAnd | BitOr | BitXor | Shl
+        | Shr => Ok(Expr::binary(op, a, b)),
     }
 }
 
@@ -75,7 +74,11 @@ pub fn not(a: Expr) -> Result<Expr, TensorError> {
 /// A choice of two by a bool, as `make` makes it.
 fn choice(cond: Expr, a: Expr, b: Expr, make: fn(Expr, Expr, Expr) -> Expr) -> Result<Expr, TensorError> {
     if cond.dtype() != DType::Bool {
-        return Err(TensorError::OperandType { operation: "a condition", wanted: "a bool", found: cond.dtype() });
+        return Err(TensorError::OperandType {
+            operation: "a condition",
+            wanted: "a bool",
+            found: cond.dtype(),
+        });
     }
     let (a, b) = promoted(a, b);
     Ok(make(cond, a, b))
@@ -93,17 +96,14 @@ pub fn if_then_else(cond: Expr, a: Expr, b: Expr) -> Result<Expr, TensorError> {
 
 /// A function of the arguments. Functions of real numbers take floats; those that round leave integers as they are.
 pub fn call(intrinsic: Intrinsic, args: Vec<Expr>) -> Result<Expr, TensorError> {
-    use Intrinsic::{
-        Abs, Ceil, Floor, IsFinite, IsInf, IsNan, Likely, Nearbyint, Popcount, Round, Trunc,
-    };
+    use Intrinsic::{Abs, Ceil, Floor, IsFinite, IsInf, IsNan, Likely, Nearbyint, Popcount, Round, Trunc};
     let (wanted, found) = (intrinsic.arity(), args.len());
     if wanted != found {
         return Err(TensorError::ArgumentCount { function: intrinsic.name(), wanted, found });
     }
     let dtype = args.iter().map(Expr::dtype).reduce(promoted_dtype).unwrap_or(DType::F32);
-    let refused = |wanted| {
-        Err(TensorError::OperandType { operation: intrinsic.name(), wanted, found: dtype })
-    };
+    let refused =
+        |wanted| Err(TensorError::OperandType { operation: intrinsic.name(), wanted, found: dtype });
     match intrinsic {
         Likely if dtype != DType::Bool => return refused("a bool"),
         Popcount if !dtype.is_int() => return refused("integers"),
@@ -199,9 +199,15 @@ mod tests {
     fn constants_take_the_type_of_the_operation_and_variables_are_converted() {
         let (x, i) = (Var::new("x", DType::F32).expr(), Var::new("i", DType::I32).expr());
         check(binary(BinaryOp::Add, x.clone(), Expr::int(1)), "x + T.float32(1)");
-        check(binary(BinaryOp::Mul, i.clone(), Expr::float(0.5, DType::F32)), "T.Cast(\"float32\", i) * T.float32(0.5)");
+        check(
+            binary(BinaryOp::Mul, i.clone(), Expr::float(0.5, DType::F32)),
+            "T.Cast(\"float32\", i) * T.float32(0.5)",
+        );
         check(binary(BinaryOp::FloorDiv, i.clone(), Expr::int(2)), "i // 2");
-        check(binary(BinaryOp::BitAnd, i.clone().lt(Expr::int(2)), x.clone().lt(x.clone())), "i < 2 and x < x");
+        check(
+            binary(BinaryOp::BitAnd, i.clone().lt(Expr::int(2)), x.clone().lt(x.clone())),
+            "i < 2 and x < x",
+        );
         check(negative(x), "x * T.float32(-1)");
         check(negative(Expr::int(3)), "-3");
         check(call(Intrinsic::Floor, vec![i]), "i");

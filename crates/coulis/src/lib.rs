@@ -43,8 +43,8 @@ pub use verify::{Refutation, Verified, VerifyReport};
 pub mod te {
     pub use coulis_ir::{Attr, BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, ThreadTag, Var};
     pub use coulis_schedule::{
-        Arg, PRIMITIVES, PrimitiveEntry, Schedule, ScheduleError, Split, Stage, StageId, StageRef, Step, Trace,
-        Value, body_texts, build_nest, thread_index,
+        Arg, PRIMITIVES, PrimitiveEntry, Schedule, ScheduleError, Split, Stage, StageId, StageRef, Step,
+        Trace, Value, body_texts, build_nest, thread_index,
     };
     pub use coulis_tensor::{
         Array as ReferenceArray, Body, CommReducer, EvaluateError, Indices, IntoBody, IterKind, IterVar, Op,

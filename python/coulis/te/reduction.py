@@ -1,0 +1,68 @@
+"""Reductions: folds of expressions over reduce axes, and reducers of one's own."""
+
+from .._coulis import te as _te
+
+
+def comm_reducer(fcombine, fidentity, name="reduce"):
+    """A reducer from a function of two states and a function of dtypes.
+
+    ``fcombine(x, y)`` gives the state of two states: an expression of two expressions, or a tuple of two tuples.
+    ``fidentity(dtype, ...)`` takes the dtype of each source and gives the state that changes nothing. The reducer is
+    taken to be associative and commutative.
+
+    The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
+    of axes it folds its arguments.
+    """
+    code = fcombine.__code__
+    if code.co_argcount != 2:
+        raise TypeError(f"the combiner of `{name}` takes two states, and this one takes {code.co_argcount}")
+    params = (code.co_varnames[0], code.co_varnames[1])
+
+    def over(expr, axis, where, init):
+        return _te.fold_by(name, params, fcombine, fidentity, expr, axis, where, init)
+
+    return _reducer(name, over, fcombine, f"The fold by the reducer ``{name}``.")
+
+
+def _reducer(name, over_axes, of_two, meaning):
+    """The two forms of a reducer: over axes, and of plain values."""
+
+    def reducer(expr, *operands, **options):
+        if not operands and "axis" not in options:
+            raise TypeError(f"`{name}` takes the axes to fold over, axis=..., or a second value")
+        if "axis" in options or _te.folds_axes(operands[0]):
+            return _over(expr, *operands, **options)
+        if options:
+            raise TypeError(f"`{name}` of plain values takes no {', '.join(options)}")
+        folded = expr
+        for operand in operands:
+            folded = of_two(folded, operand)
+        return folded
+
+    def _over(expr, axis, where=None, init=None):
+        return over_axes(expr, axis, where, init)
+
+    reducer.__name__ = reducer.__qualname__ = name
+    reducer.__doc__ = (
+        f"{meaning}\n\n"
+        "``reducer(expr, axis=k)`` folds over one axis of ``te.reduce_axis`` or a list of them; ``where`` is a condition\n"
+        "on the points that take part, ``init`` a constant or an element of a tensor to start from. It is the whole body\n"
+        "of a compute.\n\n"
+        "``reducer(a, b)`` folds two plain values, and is an expression."
+    )
+    return reducer
+
+
+def _builtin(name, operation, meaning):
+    return _reducer(
+        name,
+        lambda expr, axis, where, init: _te.fold(name, expr, axis, where, init),
+        lambda a, b: _te.binary(operation, a, b),
+        meaning,
+    )
+
+
+sum = _builtin("sum", "add", "The sum, in the dtype of its source; of bools, whether any is true.")
+prod = _builtin("prod", "multiply", "The product, in the dtype of its source; of bools, whether all are true.")
+min = _builtin("min", "min", "The smallest; NaN where one is.")
+max = _builtin("max", "max", "The largest; NaN where one is.")

@@ -1,0 +1,223 @@
+"""Expressions: operators, types, functions, and every mistake that is found while they are built."""
+
+import numpy as np
+import pytest
+
+import coulis
+from coulis import te
+
+i, j = te.var("i"), te.var("j")
+x, d = te.var("x", "float32"), te.var("d", "float64")
+b = te.var("b", "bool")
+
+
+@pytest.mark.parametrize(
+    "expr, text, dtype",
+    [
+        (i + 1, "i + 1", "int32"),
+        (1 + i, "1 + i", "int32"),
+        (i - j, "i - j", "int32"),
+        (2 * i, "2 * i", "int32"),
+        (i // 2, "i // 2", "int32"),
+        (i % 2, "i % 2", "int32"),
+        (x / 3, "x / T.float32(3)", "float32"),
+        (i * x, 'T.Cast("float32", i) * x', "float32"),
+        (x + 0.5, "x + T.float32(0.5)", "float32"),
+        (d + 0.1, "d + T.float64(0.10000000000000001)", "float64"),
+        (-x, "x * T.float32(-1)", "float32"),
+        (i < j, "i < j", "bool"),
+        (i >= 3, "i >= 3", "bool"),
+        (i == j, "i == j", "bool"),
+        (i.equal(0), "i == 0", "bool"),
+        ((i < j) & b, "i < j and b", "bool"),
+        (~b, "not b", "bool"),
+        (te.all(b, i < 1, j < 1), "b and i < 1 and j < 1", "bool"),
+        (te.any([b, i < 1]), "b or i < 1", "bool"),
+        (x.astype("int64"), 'T.Cast("int64", x)', "int64"),
+        (te.cast("float16", 1), "T.float16(1)", "float16"),
+        (te.exp(x), "T.exp(x)", "float32"),
+        (te.power(x, 2), "T.pow(x, T.float32(2))", "float32"),
+        (te.isnan(x), "T.isnan(x)", "bool"),
+        (te.isnan(i), "T.bool(False)", "bool"),
+        (te.floordiv(i, 3), "i // 3", "int32"),
+        (te.truncmod(i, 3), "T.truncmod(i, 3)", "int32"),
+        (te.if_then_else(i < 1, x, 0.0), "T.if_then_else(i < 1, x, T.float32(0))", "float32"),
+        (te.select(b, i, 7), "T.Select(b, i, 7)", "int32"),
+        (te.const(3, "int8"), "T.int8(3)", "int8"),
+        (te.const(True), "T.bool(True)", "bool"),
+        (te.max_value("int16"), "T.int16(32767)", "int16"),
+        (te.min_value("float32"), "T.float32(-3.4028234663852886e+38)", "float32"),
+        (x + np.float32(2), "x + T.float32(2)", "float32"),
+        (i + np.int64(2), 'T.Cast("int64", i) + T.int64(2)', "int64"),
+        (i + (1 << 40), 'T.Cast("int64", i) + T.int64(1099511627776)', "int64"),
+    ],
+)
+def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, text, dtype):
+    assert (str(expr), expr.dtype) == (text, dtype)
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda: i / 2, TypeError, "`/` of integers"),
+        (lambda: x % 2.0, ValueError, "`%` takes integers, got float32"),
+        (lambda: b + b, ValueError, "`+` takes numbers; cast it, got bool"),
+        (lambda: te.exp(i), ValueError, "`exp` takes floats; cast it, got int32"),
+        (lambda: te.all(i), ValueError, "`not` takes a bool, got int32"),
+        (lambda: te.all(b, i), ValueError, "`and` takes bools, got int32"),
+        (lambda: te.all(), TypeError, "at least one condition"),
+        (lambda: ~x, ValueError, "`not` takes a bool, got float32"),
+        (lambda: i + "1", TypeError, "unsupported operand"),
+        (lambda: te.const(1, "float33"), ValueError, "float33"),
+        (lambda: te.const([1]), TypeError, "an expression, an axis or a number is wanted, got list"),
+        (lambda: bool(i < j), ValueError, "neither true nor false"),
+        (lambda: i + (1 << 70), ValueError, "does not fit into int64"),
+        (lambda: x.name and (x + 1).name, AttributeError, "only a variable has a name"),
+    ],
+)
+def test_operands_without_a_meaning_are_refused(make, kind, words):
+    with pytest.raises(kind) as error:
+        make()
+    assert words in str(error.value)
+
+
+def test_equal_expressions_are_the_same_and_serve_as_keys():
+    assert i + 1 == i + 1 and i + 1 != i + 2
+    assert {i: "i", j: "j"}[i] == "i"
+    assert (i + 1).same_as(i + 1)
+
+
+def tensor(*extents, dtype="float32", name="A"):
+    return te.placeholder(extents, dtype, name)
+
+
+def test_a_tensor_knows_its_shape_and_is_read_in_parts():
+    n = te.var("n")
+    A = tensor(n, 4, 2)
+    assert (A.ndim, A.dtype, A.name, str(A.shape)) == (3, "float32", "A", "[n, 4, 2]")
+    assert str(A[i, j, 1]) == str(A[i][j][1]) == str(A(i, j, 1)) == "A[i, j, 1]"
+    assert str(A[i][j][1] + 1) == "A[i, j, 1] + T.float32(1)"
+    assert A == A and A != tensor(n) and len({A, A}) == 1
+    scalar = te.placeholder((), name="s")
+    assert str(scalar() + 1) == "s[()] + T.float32(1)"
+
+
+def test_axes_of_a_compute_take_the_names_of_the_lambda():
+    A = tensor(3, 4)
+    named = te.compute((3, 4), lambda row, col: A[row, col], name="C")
+    assert [axis.name for axis in named.op.axis] == ["row", "col"]
+    rest = te.compute((3, 4), lambda *index: A(*index), name="C")
+    assert [axis.name for axis in rest.op.axis] == ["i0", "i1"]
+    part = te.compute((3, 4), lambda row, *index: A(row, *index), name="C")
+    assert [axis.name for axis in part.op.axis] == ["row", "i0"]
+    assert named.op.axis[0].iter_type == "DataPar"
+    assert (str(named.op.axis[1].dom), named.op.reduce_axis) == ("T.Range(0, 4)", [])
+
+
+def test_a_tuple_body_makes_a_tuple_of_tensors():
+    A = tensor(8)
+    lo, hi = te.compute((8,), lambda q: (A[q] - 1, A[q] + 1), name="C")
+    assert (lo.name, hi.name, hi.value_index, lo.op == hi.op) == ("C.v0", "C.v1", 1, True)
+
+
+def reduce_of(body, extent=8, axes=None):
+    A = tensor(8, 8)
+    k = te.reduce_axis((0, extent), "k")
+    return te.compute((8,), lambda q: body(A, q, k), name="B")
+
+
+@pytest.mark.parametrize(
+    "body, kind, words",
+    [
+        (lambda A, q, k: te.sum(A[q, k], axis=k) + 1, ValueError, "is to be the whole body of a compute"),
+        (lambda A, q, k: te.exp(te.sum(A[q, k], axis=k)), ValueError, "is to be the whole body of a compute"),
+        (lambda A, q, k: te.sum(te.sum(A[q, k], axis=k), axis=k), ValueError, "is to be the whole body"),
+        (lambda A, q, k: (te.sum(A[q, k], axis=k), A[q, q]), ValueError, "either all are reductions or none"),
+        (
+            lambda A, q, k: (te.sum(A[q, k], axis=k), te.max(A[q, k], axis=k)),
+            ValueError,
+            "fold them with one tuple reducer",
+        ),
+        (lambda A, q, k: te.sum(A[q, k], axis=q), TypeError, "folds over axes of te.reduce_axis"),
+        (lambda A, q, k: te.sum(A[q, k], axis=[k, k]), ValueError, "the reduce axis `k` twice"),
+        (lambda A, q, k: te.sum(A[q, k], axis=te.thread_axis("threadIdx.x")), ValueError, "is a thread axis"),
+        (lambda A, q, k: A[q, k], ValueError, "reads the axis `k`"),
+        (lambda A, q, k: A[q], IndexError, "takes 2 indices, got 1"),
+        (lambda A, q, k: A[q, k, k], IndexError, "`A` takes 2 indices, got 3"),
+        (lambda A, q, k: A[q, 1:2], TypeError, "slices have no meaning"),
+        (lambda A, q, k: A[q, 0.5], TypeError, "an index is an integer expression"),
+        (lambda A, q, k: te.sum(A[q, k], axis=k, where=A[q, k]), ValueError, "is to be bool, got float32"),
+        (lambda A, q, k: te.sum(A[q, k], axis=k, init=(0.0, 1.0)), ValueError, "takes as many initial values"),
+        (lambda A, q, k: te.sum(A[q, k], axis=k, init=A[q, k]), ValueError, "initial value 0"),
+        (lambda A, q, k: te.sum(A[q, k]), TypeError, "the axes to fold over"),
+        (lambda A, q, k: te.all(A[q, k]), ValueError, "takes a bool, got float32"),
+        (lambda A, q, k: None, TypeError, "an expression, an axis or a number is wanted"),
+        (lambda A, q, k: 1 // 0, ZeroDivisionError, "by zero"),
+    ],
+)
+def test_a_body_without_a_meaning_is_refused_when_it_is_built(body, kind, words):
+    with pytest.raises(kind) as error:
+        reduce_of(body)
+    assert words in str(error.value)
+
+
+def test_an_unlisted_or_shared_axis_is_refused():
+    A = tensor(8)
+    k = te.reduce_axis((0, 8), "k")
+    B = te.compute((), lambda: te.sum(A[k], axis=k), name="B")
+    C = te.compute((), lambda: te.sum(A[k] * B(), axis=k), name="C")
+    with pytest.raises(ValueError, match="reduce axis `k` belongs to `B` and to `C`"):
+        te.create_schedule(C.op)
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda: te.placeholder((-1,)), ValueError, "at least 0, got -1"),
+        (lambda: te.placeholder((2.5,)), ValueError, "is to be an integer"),
+        (lambda: te.placeholder((4,), "float33"), ValueError, "float33"),
+        (lambda: te.compute((4, 4), lambda q: 1.0), ValueError, "as many axis names, got 1"),
+        (lambda: te.compute((4,), lambda q=1: 1.0), TypeError, "one index a dimension"),
+        (lambda: te.reduce_axis(4), TypeError, r"\(min, end\)"),
+        (lambda: te.thread_axis("threadIdx.w"), ValueError, "legal are blockIdx.x"),
+        (lambda: te.thread_axis(), ValueError, "has a tag"),
+        (lambda: te.comm_reducer(lambda q: q, lambda t: 0), TypeError, "takes two states, and this one takes 1"),
+        (lambda: te.create_schedule(3), TypeError, "is of operations"),
+        (lambda: te.create_schedule(tensor(3).op), ValueError, "is an input"),
+    ],
+)
+def test_shapes_axes_and_schedules_refuse_what_has_no_meaning(make, kind, words):
+    with pytest.raises(kind, match=words):
+        make()
+
+
+def test_a_reducer_of_plain_values_is_an_expression():
+    product = te.comm_reducer(lambda p, q: p * q, lambda t: 1, name="product")
+    assert str(product(x, 2.0)) == "x * T.float32(2)"
+    assert str(te.sum(i, j)) == "i + j"
+    assert te.max(x, 1.0).dtype == "float32"
+
+
+def test_a_tuple_reducer_names_its_states_and_gives_a_tuple():
+    def fcombine(lhs, rhs):
+        left = lhs[1] >= rhs[1]
+        return te.select(left, lhs[0], rhs[0]), te.select(left, lhs[1], rhs[1])
+
+    argmax = te.comm_reducer(fcombine, lambda *t: (te.const(-1, t[0]), te.min_value(t[-1])), name="argmax")
+    A = tensor(4, 4)
+    k = te.reduce_axis((0, 4), "k")
+    idx, val = te.compute((4,), lambda q: argmax((k.var, A[q, k]), axis=k), name="T")
+    assert (idx.dtype, val.dtype) == ("int32", "float32")
+    assert "lambda lhs_0, lhs_1, rhs_0, rhs_1" in str(idx.op.body)
+    with pytest.raises(ValueError, match="2 identities, 2 results and 1 sources"):
+        te.compute((4,), lambda q: argmax((A[q, k],), axis=k), name="T")
+
+
+def test_the_identity_may_be_a_number():
+    total = te.comm_reducer(lambda p, q: p + q, lambda t: 0, name="total")
+    body = reduce_of(lambda A, q, k: total(A[q, k], axis=k)).op.body
+    assert "[T.float32(0)]" in str(body)
+
+
+def test_versions_of_names_are_the_same_functions():
+    assert coulis.tir.const is te.const and coulis.tir.if_then_else is te.if_then_else
