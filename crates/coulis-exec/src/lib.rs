@@ -17,5 +17,5 @@ mod run;
 
 pub use error::ExecError;
 pub use level::Level;
-pub use pool::{Pool, PoolError, partition};
+pub use pool::{Pool, PoolError, forked, partition};
 pub use program::{Program, target};

@@ -39,6 +39,17 @@ pub struct Pool {
     shared: Arc<Shared>,
     launch: Mutex<()>,
     handles: Vec<JoinHandle<()>>,
+    /// Forks that this process had seen when the threads were started.
+    n_forks: usize,
+}
+
+/// Forks after which this process is the child.
+static N_FORKS: AtomicUsize = AtomicUsize::new(0);
+
+/// To be called in the child of a fork. The threads of its pools are the parent's, so the child's launches run all
+/// parts on the calling thread, with the same results. No launch may be under way at the fork.
+pub fn forked() {
+    N_FORKS.fetch_add(1, Ordering::SeqCst);
 }
 
 /// One launch, on the launching thread's stack. It is alive until `Shared::pending` is 0.
@@ -91,7 +102,8 @@ impl Pool {
                 Err(_) => break,
             }
         }
-        Pool { shared, launch: Mutex::new(()), handles }
+        let n_forks = N_FORKS.load(Ordering::SeqCst);
+        Pool { shared, launch: Mutex::new(()), handles, n_forks }
     }
 
     /// The process-wide pool of `n_threads` threads. Each size asked for makes one pool, which is never dropped.
@@ -121,7 +133,8 @@ impl Pool {
         let f: *const (dyn Fn(usize) + Sync) =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
         let job = Job { f, n_parts, n_threads: n_threads.max(1), failure: Mutex::new(None) };
-        if n_threads <= 1 || INSIDE_PART.get() {
+        let has_threads = n_threads > 1 && self.n_forks == N_FORKS.load(Ordering::Relaxed);
+        if !has_threads || INSIDE_PART.get() {
             let alone = Job { n_threads: 1, ..job };
             alone.run_parts_of(0);
             return alone.outcome();

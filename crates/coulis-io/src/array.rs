@@ -10,7 +10,7 @@ use std::sync::Arc;
 use coulis_ir::DType;
 use half::{bf16, f16};
 
-use crate::storage::{AlignedBytes, OutOfMemory, Storage};
+use crate::storage::{AlignedBytes, Foreign, OutOfMemory, Owner, Storage};
 
 /// The largest rank; NumPy's is the same.
 pub const MAX_RANK: usize = 64;
@@ -63,6 +63,12 @@ pub enum ShapeError {
         wanted: u64,
         /// Bytes given.
         found: u64,
+    },
+    /// Memory of someone else that starts where its type cannot.
+    #[error("the memory of an array of {dtype} is not aligned to {} bytes", dtype.bytes())]
+    Misaligned {
+        /// Element type.
+        dtype: DType,
     },
     /// No memory for the data.
     #[error(transparent)]
@@ -130,6 +136,7 @@ impl fmt::Debug for Array {
         let kind = match self.storage {
             Storage::Mapped(_) => "mapped",
             Storage::Owned(_) => "owned",
+            Storage::Foreign(_) => "foreign",
         };
         write!(f, "Array({} {:?}, strides {:?}, {kind})", self.dtype, self.shape, self.strides)
     }
@@ -170,6 +177,47 @@ impl Array {
     pub fn from_bools(shape: &[i64], values: &[bool]) -> Result<Array, ShapeError> {
         let bytes: Vec<u8> = values.iter().map(|&value| u8::from(value)).collect();
         Array::from_bytes(DType::Bool, shape, &bytes)
+    }
+
+    /// An array over memory of someone else, whose element `[0, ..., 0]` is at `first`; `strides` are in elements and may
+    /// be negative or 0. Nothing is copied. `owner` is dropped with the last clone of the array.
+    ///
+    /// # Safety
+    /// Every element of the shape is readable at its place, and nobody writes to it, as long as the array or a clone
+    /// of it lives. Without elements nothing is read.
+    pub unsafe fn from_foreign(
+        dtype: DType,
+        shape: &[i64],
+        strides: &[i64],
+        first: *const u8,
+        owner: Option<Owner>,
+    ) -> Result<Array, ShapeError> {
+        size_in_bytes(dtype, shape)?;
+        if strides.len() != shape.len() {
+            return Err(ShapeError::StrideCount { strides: strides.len(), rank: shape.len() });
+        }
+        let (shape, strides) = (shape.to_vec(), strides.to_vec());
+        if shape.contains(&0) {
+            let storage = Storage::Owned(Arc::new(AlignedBytes::zeroed(0)?));
+            return Ok(Array { dtype, shape, strides, offset: 0, storage });
+        }
+        let width = dtype.bytes();
+        if first.is_null() || !first.addr().is_multiple_of(width) {
+            return Err(ShapeError::Misaligned { dtype });
+        }
+        let (mut before, mut after) = (0i128, 1i128);
+        for (&length, &stride) in shape.iter().zip(&strides) {
+            let reach = i128::from(length - 1) * i128::from(stride);
+            if reach < 0 { before -= reach } else { after += reach }
+        }
+        let bytes = |n: i128| usize::try_from(n.checked_mul(width as i128)?).ok();
+        let len = bytes(before + after).filter(|&n| n <= isize::MAX as usize);
+        let Some((offset, len)) = bytes(before).zip(len) else {
+            return Err(ShapeError::Overflow { shape, dtype });
+        };
+        // SAFETY: the caller's promise; elements between those of the shape lie in the same memory.
+        let foreign = unsafe { Foreign::new(first.wrapping_sub(offset), len, owner) };
+        Ok(Array { dtype, shape, strides, offset, storage: Storage::Foreign(foreign) })
     }
 
     /// An array over part of a storage; `strides` are in elements and `offset` in bytes.

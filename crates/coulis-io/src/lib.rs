@@ -25,7 +25,7 @@ pub use npy::parse_npy;
 pub use npy_header::NpyHeader;
 pub use raw::RawSpec;
 pub use read::{ReadOptions, keys, read, read_all};
-pub use storage::{AlignedBytes, OutOfMemory};
+pub use storage::{AlignedBytes, OutOfMemory, Owner};
 pub use write::{write_npy, write_npz};
 
 #[cfg(target_endian = "big")]

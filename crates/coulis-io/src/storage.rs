@@ -1,9 +1,12 @@
-//! The bytes behind an array: a shared memory map, or an owned allocation aligned for any vector load.
+//! The bytes behind an array: a shared memory map, an owned allocation aligned for any vector load, or memory of someone
+//! else.
 //!
 //! A mapped file must not be truncated by another process while it is in use: the kernel then answers a read with
 //! `SIGBUS`, as for every program that maps files. Changed content is read as it is at that moment.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
+use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -72,13 +75,46 @@ impl Drop for AlignedBytes {
     }
 }
 
-/// Shared bytes of either kind.
+/// What keeps memory of someone else alive.
+pub type Owner = Arc<dyn Any + Send + Sync>;
+
+/// Memory of someone else, who keeps it as long as `owner` lives.
+#[derive(Clone)]
+pub(crate) struct Foreign {
+    begin: *const u8,
+    len: usize,
+    _owner: Option<Owner>,
+}
+
+// SAFETY: `Foreign::new` promises memory that is only read while it is shared.
+unsafe impl Send for Foreign {}
+// SAFETY: as above.
+unsafe impl Sync for Foreign {}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Foreign({:p}, {} bytes)", self.begin, self.len)
+    }
+}
+
+impl Foreign {
+    /// # Safety
+    /// `begin` is not null, and `len` bytes from there are readable and not written as long as the value or a clone
+    /// of it lives.
+    pub(crate) unsafe fn new(begin: *const u8, len: usize, owner: Option<Owner>) -> Foreign {
+        Foreign { begin, len, _owner: owner }
+    }
+}
+
+/// Shared bytes of any kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Storage {
     /// A file in the page cache.
     Mapped(Arc<Mmap>),
     /// Memory of our own.
     Owned(Arc<AlignedBytes>),
+    /// Memory of someone else.
+    Foreign(Foreign),
 }
 
 impl Storage {
@@ -87,6 +123,8 @@ impl Storage {
         match self {
             Storage::Mapped(map) => map,
             Storage::Owned(owned) => owned.as_slice(),
+            // SAFETY: the promise of `Foreign::new`.
+            Storage::Foreign(foreign) => unsafe { std::slice::from_raw_parts(foreign.begin, foreign.len) },
         }
     }
 }

@@ -99,6 +99,46 @@ pub fn call(
     unsafe { executable.launch_on_host(bindings, &spans) }
 }
 
+/// Address of an array's element `[0, ..., 0]` in the memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePointer(usize);
+
+impl DevicePointer {
+    /// # Safety
+    /// Until the work that is put on a stream with it is done: the memory of the device that the kernel runs on holds
+    /// every element of the array that the kernel was bound to, nobody writes to it meanwhile, and no one else touches
+    /// it where the kernel writes.
+    pub unsafe fn new(address: usize) -> DevicePointer {
+        DevicePointer(address)
+    }
+}
+
+/// A stream of a device, in the order of which work is done; by default the device's default stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamHandle(usize);
+
+impl StreamHandle {
+    /// # Safety
+    /// The handle is the driver's, of a stream of the device that it is used with, and alive until then; or 0.
+    pub unsafe fn new(handle: usize) -> StreamHandle {
+        StreamHandle(handle)
+    }
+}
+
+/// Puts an executable on a stream, to run once on memory of its device, and does not wait.
+///
+/// `bindings` are as for [`call`]; one pointer a buffer parameter.
+pub fn call_on_stream(
+    executable: &dyn Executable,
+    bindings: &Bindings,
+    pointers: &[DevicePointer],
+    stream: StreamHandle,
+) -> Result<(), RuntimeError> {
+    let buffers: Vec<*mut u8> = pointers.iter().map(|p| std::ptr::without_provenance_mut(p.0)).collect();
+    // SAFETY: who made the pointers and the stream promised it.
+    unsafe { executable.launch_on_stream(bindings, &buffers, stream.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use coulis_ir::args::{Bindings, eval_index};
 use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Target};
 
+use crate::cuda::memory::DeviceMemory;
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 
@@ -89,6 +90,28 @@ pub trait Executable: Send + Sync {
         let pointers: Vec<*mut u8> = spans.iter().map(|span| span.first).collect();
         // SAFETY: the caller's promise.
         unsafe { self.launch(bindings, &pointers) }
+    }
+
+    /// As [`Executable::launch`] for memory of the device, in the order of a stream of the caller's (0 is the default
+    /// one); does not wait. Devices whose memory is the host's have no streams and wait.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch`], until the work on the stream is done; the stream is alive and of this device.
+    unsafe fn launch_on_stream(
+        &self,
+        bindings: &Bindings,
+        buffers: &[*mut u8],
+        stream: usize,
+    ) -> Result<(), RuntimeError> {
+        let _ = stream;
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(bindings, buffers) }
+    }
+
+    /// Memory of the device, unwritten; `None` where that is the host's.
+    fn allocate(&self, bytes: usize) -> Result<Option<DeviceMemory>, RuntimeError> {
+        let _ = bytes;
+        Ok(None)
     }
 
     /// The emitted text, where there is one.

@@ -73,6 +73,12 @@ impl Opened {
     }
 }
 
+/// To be called in the child of a fork, which has no other threads: its kernels run on the thread that calls them. No
+/// call may be under way at the fork. GPUs cannot be used in a child whose parent used them.
+pub fn forked() {
+    coulis_exec::forked();
+}
+
 /// Devices that were opened, by the way to run, the number of threads, and the compiler that was named.
 type Table = Vec<((CpuKind, usize, Option<OsString>), Arc<Opened>)>;
 

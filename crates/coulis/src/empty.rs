@@ -4,7 +4,6 @@
 //! without elements too; positions and extrema have no value then (contract N11), except that extrema of nothing but
 //! NaN are NaN.
 
-use coulis_io::Array;
 use coulis_ir::eval::{Value, eval_lambda};
 use coulis_ir::{DType, NanPolicy};
 
@@ -48,7 +47,7 @@ pub(crate) fn tells_positions(dtype: DType, reduce_len: i64) -> bool {
 
 /// Whether a result is what an output without elements gives; then the mask tells, as real elements may give it too.
 pub(crate) fn refuse_extrema(
-    input: &Array,
+    shape: &[i64],
     request: &Request,
     call: &Call,
     results: &[NamedArray],
@@ -71,7 +70,7 @@ pub(crate) fn refuse_extrema(
         if !results[at].array.scalars().map(value).any(is_suspect) {
             continue;
         }
-        let whole = mask.view(input.shape(), &broadcast_strides(mask, input.shape()), 0)?;
+        let whole = mask.view(shape, &broadcast_strides(mask, shape), 0)?;
         let any = Request {
             axes: request.axes.clone(),
             threads: request.threads,

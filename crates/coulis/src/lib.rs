@@ -24,12 +24,16 @@ mod trace;
 mod verify;
 
 pub use coulis_io::{
-    Array, RawSpec, ReadError, ReadOptions, Scalar, WriteError, keys, read, read_all, write_npy, write_npz,
+    AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
+    WriteError, keys, read, read_all, write_npy, write_npz,
 };
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_reducers::{CATALOGUE, UserReducer, comm_reducer};
+pub use coulis_runtime::cuda::DeviceMemory;
+pub use coulis_runtime::{DevicePointer, StreamHandle};
 pub use coulis_sim::{Accusation, Charge, Counters, SimReport};
+pub use device::forked;
 pub use error::{Error, Owner};
 pub use function::{Arguments, Called, CompileOptions, Function, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};

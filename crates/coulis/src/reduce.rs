@@ -1,18 +1,19 @@
 //! `reduce`: arrays in, statistics out, in one read.
 
 mod compiled;
+mod launch;
 mod memo;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use coulis_io::{AlignedBytes, Array};
+use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
 use coulis_ir::{Claims, DType, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::Product;
-use coulis_runtime::{Rates, Window};
+use coulis_runtime::Rates;
 
 use self::compiled::Compiled;
 use crate::device::{self, Opened};
@@ -276,37 +277,6 @@ impl Prepared {
     pub fn route(&self) -> &[String] {
         &self.0.compiled.route
     }
-
-    /// Memory for the results, zeroed.
-    pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
-        let n = usize::try_from(self.0.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
-        let bytes = |o: &OutputSpec| n.saturating_mul(o.dtype.bytes());
-        let sizes = self.0.call.spec.outputs.iter().map(bytes);
-        sizes.map(|n| AlignedBytes::zeroed(n).map_err(Error::from)).collect()
-    }
-
-    /// Runs once. `inputs` are those that were planned for (the mask last), `priors` those of outputs with a beta.
-    pub fn launch(
-        &self,
-        inputs: &[&Array],
-        priors: &[&Array],
-        outputs: &mut [AlignedBytes],
-    ) -> Result<(), Error> {
-        if self.0.call.spec.problem.n_outputs == 0 {
-            return Ok(());
-        }
-        let mut windows = Vec::with_capacity(self.0.infos.len());
-        for (array, info) in inputs.iter().chain(priors).zip(&self.0.infos) {
-            let (bytes, offset) = array.storage();
-            windows.push(Window::read(bytes, offset, info)?);
-        }
-        let n_read = windows.len();
-        for (bytes, info) in outputs.iter_mut().zip(&self.0.infos[n_read..]) {
-            windows.push(Window::write(bytes.as_mut_slice(), info)?);
-        }
-        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
-        self.0.device.check_reports()
-    }
 }
 
 /// Reduces `inputs` (one array, or two of one shape for statistics of two inputs).
@@ -330,8 +300,7 @@ pub fn run(inputs: &[Array], request: &Request) -> Result<Outcome, Error> {
         bytes += array.n_bytes();
         results.push(NamedArray { name: name.clone(), array });
     }
-    crate::empty::refuse_positions(&prepared.0.call, &results)?;
-    crate::empty::refuse_extrema(&inputs[0], request, &prepared.0.call, &results)?;
+    prepared.check_results(request, inputs[0].shape(), &results)?;
     Ok(Outcome {
         results,
         plan: prepared.0.compiled.info.clone(),

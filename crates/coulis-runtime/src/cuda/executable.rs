@@ -12,7 +12,7 @@ use crate::cuda::context::{Context, Entered};
 use crate::cuda::device::Shared;
 use crate::cuda::driver::{DevicePtr, Handle};
 use crate::cuda::error::CudaError;
-use crate::cuda::memory::{Temporary, Workspace};
+use crate::cuda::memory::{DeviceMemory, Temporary, Workspace};
 use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
 use crate::cuda::stream::RawStream;
 use crate::device::{Executable, Info, Parameter, Span};
@@ -318,6 +318,21 @@ impl Executable for CudaExecutable {
         let done = self.shared.stream.synchronize();
         outcome?;
         Ok(done?)
+    }
+
+    unsafe fn launch_on_stream(
+        &self,
+        bindings: &Bindings,
+        buffers: &[*mut u8],
+        stream: usize,
+    ) -> Result<(), RuntimeError> {
+        let addresses: Vec<DevicePtr> = buffers.iter().map(|pointer| pointer.addr() as DevicePtr).collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Option<DeviceMemory>, RuntimeError> {
+        Ok(Some(DeviceMemory::new(&self.shared.context, bytes)?))
     }
 
     fn source(&self) -> Option<&str> {

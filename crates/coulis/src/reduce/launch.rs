@@ -1,0 +1,106 @@
+//! Launches of prepared calls: into memory of coulis, into memory of the caller, and on a device's own memory.
+
+use coulis_io::{AlignedBytes, Array};
+use coulis_ir::args::ArrayInfo;
+use coulis_plan::OutputSpec;
+use coulis_runtime::cuda::DeviceMemory;
+use coulis_runtime::{DevicePointer, StreamHandle, Window, call_on_stream};
+
+use super::Prepared;
+use crate::error::Error;
+use crate::request::{NamedArray, Request};
+
+impl Prepared {
+    /// Names, types, shapes and (row-major) strides of the results, in the order of the statistics; `maxloc` has two.
+    pub fn results(&self) -> impl Iterator<Item = (&str, &ArrayInfo)> {
+        let outputs = &self.0.infos[self.0.infos.len() - self.0.call.names.len()..];
+        self.0.call.names.iter().map(String::as_str).zip(outputs)
+    }
+
+    /// Shape of every result as the caller sees it.
+    pub fn out_shape(&self) -> &[i64] {
+        &self.0.call.spec.problem.out_shape
+    }
+
+    /// Names of the results that want a prior: those whose beta is not 0.
+    pub fn wants_priors(&self) -> Vec<&str> {
+        let outputs = self.0.call.names.iter().zip(&self.0.call.spec.outputs);
+        outputs.filter(|(_, output)| output.beta != 0.0).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Memory for the results, zeroed.
+    pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
+        let n = usize::try_from(self.0.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
+        let bytes = |o: &OutputSpec| n.saturating_mul(o.dtype.bytes());
+        let sizes = self.0.call.spec.outputs.iter().map(bytes);
+        sizes.map(|n| AlignedBytes::zeroed(n).map_err(Error::from)).collect()
+    }
+
+    /// Runs once. `inputs` are those that were planned for (the mask last), `priors` those of outputs with a beta.
+    pub fn launch(
+        &self,
+        inputs: &[&Array],
+        priors: &[&Array],
+        outputs: &mut [AlignedBytes],
+    ) -> Result<(), Error> {
+        let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(AlignedBytes::as_mut_slice).collect();
+        self.launch_into(inputs, priors, &mut slices)
+    }
+
+    /// As [`Prepared::launch`], into memory of the caller: row-major results, aligned for their types.
+    pub fn launch_into(
+        &self,
+        inputs: &[&Array],
+        priors: &[&Array],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), Error> {
+        if self.0.call.spec.problem.n_outputs == 0 {
+            return Ok(());
+        }
+        let mut windows = Vec::with_capacity(self.0.infos.len());
+        for (array, info) in inputs.iter().chain(priors).zip(&self.0.infos) {
+            let (bytes, offset) = array.storage();
+            windows.push(Window::read(bytes, offset, info)?);
+        }
+        let n_read = windows.len();
+        for (bytes, info) in outputs.iter_mut().zip(&self.0.infos[n_read..]) {
+            windows.push(Window::write(bytes, info)?);
+        }
+        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
+        self.0.device.check_reports()
+    }
+
+    /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
+    /// and the outputs, in this order; outputs are row-major.
+    pub fn launch_on_stream(&self, pointers: &[DevicePointer], stream: StreamHandle) -> Result<(), Error> {
+        if self.0.call.spec.problem.n_outputs == 0 {
+            return Ok(());
+        }
+        Ok(call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream)?)
+    }
+
+    /// Memory of the device, unwritten; `None` where that is the host's.
+    pub fn allocate_on_device(&self, bytes: usize) -> Result<Option<DeviceMemory>, Error> {
+        Ok(self.0.compiled.executable.allocate(bytes)?)
+    }
+
+    /// Whether a result may be of no element at all, so that it is to be looked at after the run.
+    pub fn may_be_empty(&self) -> bool {
+        self.0.call.spec.mask || self.0.call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore
+    }
+
+    /// Refuses positions and extrema of nothing, which only show after the run. `shape` is the first input's; the
+    /// request holds the mask.
+    pub fn check_results(
+        &self,
+        request: &Request,
+        shape: &[i64],
+        results: &[NamedArray],
+    ) -> Result<(), Error> {
+        if !self.may_be_empty() {
+            return Ok(());
+        }
+        crate::empty::refuse_positions(&self.0.call, results)?;
+        crate::empty::refuse_extrema(shape, request, &self.0.call, results)
+    }
+}
