@@ -3,12 +3,21 @@
 //! The facade `coulis` does the work; here Python's arrays and words become its requests, and its answers become arrays
 //! of the caller's library. One file a part, and one line here that registers it. Python's own half is under `python/`.
 
+mod array;
+mod arrow;
 mod axis;
 mod catalogue;
+mod dlpack;
 mod error;
 mod expr;
 mod fold;
+mod fork;
+mod library;
 mod machine;
+mod options;
+mod reduce;
+mod reducer;
+mod result;
 mod schedule;
 mod te;
 mod tensor;
@@ -23,5 +32,8 @@ fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
     catalogue::register(m)?;
     machine::register(m)?;
     te::register(m)?;
+    fork::register(m)?;
+    reduce::register(m)?;
+    reducer::register(m)?;
     Ok(())
 }

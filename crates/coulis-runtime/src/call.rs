@@ -139,6 +139,12 @@ pub fn call_on_stream(
     unsafe { executable.launch_on_stream(bindings, &buffers, stream.0) }
 }
 
+/// Waits until everything on a stream of the executable's device is done.
+pub fn wait_for_stream(executable: &dyn Executable, stream: StreamHandle) -> Result<(), RuntimeError> {
+    // SAFETY: who made the stream promised it.
+    unsafe { executable.wait_for_stream(stream.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

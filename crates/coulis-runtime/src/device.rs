@@ -108,6 +108,15 @@ pub trait Executable: Send + Sync {
         unsafe { self.launch(bindings, buffers) }
     }
 
+    /// Waits until everything on a stream of the caller's is done.
+    ///
+    /// # Safety
+    /// The stream is alive and of this device, or 0.
+    unsafe fn wait_for_stream(&self, stream: usize) -> Result<(), RuntimeError> {
+        let _ = stream;
+        Ok(())
+    }
+
     /// Memory of the device, unwritten; `None` where that is the host's.
     fn allocate(&self, bytes: usize) -> Result<Option<DeviceMemory>, RuntimeError> {
         let _ = bytes;

@@ -19,7 +19,7 @@ mod recipe;
 pub mod stream;
 
 pub use cache::Cache;
-pub use call::{DevicePointer, StreamHandle, Window, WindowError, call, call_on_stream};
+pub use call::{DevicePointer, StreamHandle, Window, WindowError, call, call_on_stream, wait_for_stream};
 pub use compiler::{Compiler, CompilerError};
 pub use cuda::{Cuda, CudaError, CudaOptions};
 pub use device::sim::{Outputs, Sim, SimOptions};

@@ -331,6 +331,11 @@ impl Executable for CudaExecutable {
         unsafe { self.launch_on(RawStream(stream), bindings, &addresses, None) }
     }
 
+    unsafe fn wait_for_stream(&self, stream: usize) -> Result<(), RuntimeError> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.shared.context.enter()?.stream_synchronize(RawStream(stream).handle()) }?)
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Option<DeviceMemory>, RuntimeError> {
         Ok(Some(DeviceMemory::new(&self.shared.context, bytes)?))
     }

@@ -4,7 +4,7 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
-use coulis_runtime::{DevicePointer, StreamHandle, Window, call_on_stream};
+use coulis_runtime::{DevicePointer, StreamHandle, Window, call_on_stream, wait_for_stream};
 
 use super::Prepared;
 use crate::error::Error;
@@ -77,6 +77,11 @@ impl Prepared {
             return Ok(());
         }
         Ok(call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream)?)
+    }
+
+    /// Waits until everything on a stream of the device is done. Faults of kernels show here.
+    pub fn wait(&self, stream: StreamHandle) -> Result<(), Error> {
+        Ok(wait_for_stream(&*self.0.compiled.executable, stream)?)
     }
 
     /// Memory of the device, unwritten; `None` where that is the host's.

@@ -1,0 +1,328 @@
+//! Arrays as callers give them: where their elements are, of what type, under which strides.
+//!
+//! DLPack is asked first; NumPy's array interface and CUDA's take what DLPack cannot say (`bfloat16` of `ml_dtypes`) or
+//! what an old version of a library does not export (arrays that may not be written). Nothing is copied. Lists and numbers go through
+//! `numpy.asarray`, which copies them.
+
+use coulis::{Array, ArrayInfo, DType};
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::arrow;
+use crate::dlpack::{self, Described, Place, legal_dtypes, row_major};
+use crate::error::OrRaise;
+use crate::library::{Library, numpy};
+
+/// An array of a caller, whose memory stays as long as this lives.
+pub struct Given<'py> {
+    /// The array, or what it became.
+    pub object: Bound<'py, PyAny>,
+    /// The library that results are to be of.
+    pub library: Library,
+    /// Element type, shape, strides in elements.
+    pub info: ArrayInfo,
+    /// Address of element `[0, ..., 0]`.
+    pub address: usize,
+    /// Where that is.
+    pub place: Place,
+    /// Whether it is not to be written.
+    pub is_readonly: bool,
+    /// The stream that the array came with, where it names one.
+    pub stream: Option<usize>,
+    /// Which elements are valid, of Arrow arrays with nulls.
+    pub valid: Option<Array>,
+    /// What keeps the memory.
+    _keep: Keep<'py>,
+}
+
+/// What keeps the memory of a given array.
+enum Keep<'py> {
+    /// The array itself, or a capsule of it.
+    Object { _object: Option<Bound<'py, PyAny>> },
+    /// An array of coulis' own.
+    Own { _array: Array },
+}
+
+/// Whether an object is an array of some library, and not a list or a number.
+pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
+        return Ok(false);
+    }
+    let py = object.py();
+    for name in [
+        intern!(py, "__dlpack__"),
+        intern!(py, "__array_interface__"),
+        intern!(py, "__cuda_array_interface__"),
+        intern!(py, "__arrow_c_array__"),
+    ] {
+        if object.hasattr(name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl<'py> Given<'py> {
+    /// The array of an object; `what` names the argument in errors.
+    pub fn of(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
+        let py = object.py();
+        match Library::of(object)? {
+            Some(Library::NumPy) if object.is_instance(numpy(py)?.ndarray.bind(py))? => {
+                Given::of_numpy(object, what)
+            }
+            Some(library @ Library::Named("pyarrow")) => Given::of_arrow(object, library),
+            Some(library @ Library::Named(_)) => {
+                let seen = library.adapter(py)?.call_method1(intern!(py, "view"), (object,))?;
+                Given::of_any(&seen, library, what)
+            }
+            Some(Library::NumPy) | None => {
+                if object.hasattr(intern!(py, "__arrow_c_array__"))? {
+                    return Given::of_arrow(object, Library::Named("pyarrow"));
+                }
+                if object.hasattr(intern!(py, "__dlpack__"))?
+                    || object.hasattr(intern!(py, "__cuda_array_interface__"))?
+                {
+                    return Given::of_any(object, Library::Named("other"), what);
+                }
+                Given::of_numbers(object, what)
+            }
+        }
+    }
+
+    /// Lists, numbers, and what speaks NumPy's protocols only.
+    fn of_numbers(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
+        let array = numpy(object.py())?.asarray.bind(object.py()).call1((object,))?;
+        Given::of_numpy(&array, what)
+    }
+
+    fn of_numpy(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
+        let py = object.py();
+        let library = Library::NumPy;
+        let masked: bool = object.get_type().hasattr(intern!(py, "harden_mask"))?;
+        if masked {
+            let message = format!("`{what}` is a masked array; give its `data`, and `where=~x.mask`");
+            return Err(PyTypeError::new_err(message));
+        }
+        static VERSIONED: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+        let words = VERSIONED.get_or_try_init(py, || {
+            let words = PyDict::new(py);
+            words.set_item("max_version", (1, 1))?;
+            Ok::<_, PyErr>(words.unbind())
+        })?;
+        let name = intern!(py, "__dlpack__");
+        let capsule = object.call_method(name, (), Some(words.bind(py)));
+        match capsule {
+            Ok(capsule) => Given::described(object, library, dlpack::describe(&capsule)?, Some(capsule)),
+            Err(error)
+                if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyBufferError>(py) =>
+            {
+                let interface = object.getattr(intern!(py, "__array_interface__"))?;
+                Given::of_interface(object, library, &interface, Place::Host, what)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of_any(object: &Bound<'py, PyAny>, library: Library, what: &str) -> PyResult<Given<'py>> {
+        let py = object.py();
+        if !object.hasattr(intern!(py, "__dlpack__"))? {
+            let interface = object.getattr(intern!(py, "__cuda_array_interface__"))?;
+            return Given::of_interface(object, library, &interface, Place::Cuda(0), what);
+        }
+        let (kind, _): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+        let name = intern!(py, "__dlpack__");
+        let capsule = if matches!(kind, 2 | 13) {
+            // -1: work goes on the library's own stream, so nothing needs to wait. JAX shows none, and waits for the
+            // default stream, which coulis then takes.
+            let stream = if library == Library::Named("jax") { 1 } else { -1 };
+            let words = PyDict::new(py);
+            words.set_item(intern!(py, "stream"), stream)?;
+            object.call_method(name, (), Some(&words))?
+        } else {
+            let words = PyDict::new(py);
+            words.set_item(intern!(py, "max_version"), (1, 1))?;
+            match object.call_method(name, (), Some(&words)) {
+                Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(name)?,
+                other => other?,
+            }
+        };
+        Given::described(object, library, dlpack::describe(&capsule)?, Some(capsule))
+    }
+
+    fn described(
+        object: &Bound<'py, PyAny>,
+        library: Library,
+        found: Described,
+        keep: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Given<'py>> {
+        let Described { info, address, place, is_readonly } = found;
+        let object = object.clone();
+        let keep = Keep::Object { _object: keep };
+        Ok(Given {
+            object,
+            library,
+            info,
+            address,
+            place,
+            is_readonly,
+            stream: None,
+            valid: None,
+            _keep: keep,
+        })
+    }
+
+    /// The array of an array interface, NumPy's or CUDA's.
+    fn of_interface(
+        object: &Bound<'py, PyAny>,
+        library: Library,
+        interface: &Bound<'py, PyAny>,
+        place: Place,
+        what: &str,
+    ) -> PyResult<Given<'py>> {
+        let py = object.py();
+        let typestr: String = interface.get_item("typestr")?.extract()?;
+        let dtype = match interface_dtype(&typestr) {
+            Some(dtype) => dtype,
+            None if typestr.contains('V') && object.hasattr("dtype")? => {
+                dtype(&object.getattr("dtype")?).map_err(|_| no_elements(what, &typestr))?
+            }
+            None if typestr.contains('c') => {
+                let message = format!("complex elements are not supported; {}", legal_dtypes());
+                return Err(PyNotImplementedError::new_err(message));
+            }
+            None => return Err(no_elements(what, &typestr)),
+        };
+        let shape: Vec<i64> = interface.get_item("shape")?.extract()?;
+        let (address, is_readonly): (usize, bool) = interface.get_item("data")?.extract()?;
+        let given: Option<Vec<i64>> = match interface.get_item("strides") {
+            Ok(strides) => strides.extract()?,
+            Err(_) => None,
+        };
+        let width = dtype.bytes() as i64;
+        let strides = match given {
+            None => row_major(&shape),
+            Some(strides) if strides.iter().zip(&shape).all(|(s, n)| *n < 2 || s % width == 0) => {
+                strides.iter().map(|s| s / width).collect()
+            }
+            Some(strides) => {
+                let message = format!(
+                    "`{what}` has strides of {strides:?} bytes, which are to be multiples of {width}; give a copy of it"
+                );
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let stream: Option<usize> = match interface.get_item("stream") {
+            Ok(stream) => stream.extract()?,
+            Err(_) => None,
+        };
+        let _ = py;
+        Ok(Given {
+            object: object.clone(),
+            library,
+            info: ArrayInfo { dtype, shape, strides },
+            address,
+            place,
+            is_readonly,
+            stream,
+            valid: None,
+            _keep: Keep::Object { _object: None },
+        })
+    }
+
+    /// Arrow's arrays are of one dimension; its booleans are unpacked, everything else is read where it is.
+    fn of_arrow(object: &Bound<'py, PyAny>, library: Library) -> PyResult<Given<'py>> {
+        let found = arrow::read(object)?;
+        let (address, keep) = match found.values {
+            arrow::Values::There(address) => (address, Keep::Object { _object: Some(found.keep) }),
+            arrow::Values::Unpacked(array) => (array.as_ptr().addr(), Keep::Own { _array: array }),
+        };
+        Ok(Given {
+            object: object.clone(),
+            library,
+            info: ArrayInfo { dtype: found.dtype, shape: vec![found.len], strides: vec![1] },
+            address,
+            place: Place::Host,
+            is_readonly: true,
+            stream: None,
+            valid: found.valid,
+            _keep: keep,
+        })
+    }
+
+    /// The array as the facade takes it. Of arrays on a device only what it is like may be asked, not its elements.
+    ///
+    /// # Safety
+    /// This lives longer than the result.
+    pub unsafe fn array(&self) -> PyResult<Array> {
+        let ArrayInfo { dtype, shape, strides } = &self.info;
+        let first = std::ptr::with_exposed_provenance(self.address);
+        // SAFETY: the library that gave the memory keeps it as long as this lives; that nobody writes to it meanwhile
+        // is the caller's part, as with every library that gives up the interpreter's lock.
+        unsafe { Array::from_foreign(*dtype, shape, strides, first, None) }.or_raise()
+    }
+
+    /// Bytes from the first to the last element, by address.
+    pub fn range(&self) -> (i128, i128) {
+        if self.info.shape.contains(&0) {
+            return (0, 0);
+        }
+        let width = self.info.dtype.bytes() as i128;
+        let (mut lo, mut hi) = (0i128, width);
+        for (&extent, &stride) in self.info.shape.iter().zip(&self.info.strides) {
+            let reach = i128::from(stride) * i128::from(extent - 1) * width;
+            lo += reach.min(0);
+            hi += reach.max(0);
+        }
+        (self.address as i128 + lo, self.address as i128 + hi)
+    }
+}
+
+fn no_elements(what: &str, found: &str) -> PyErr {
+    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`; {}", legal_dtypes()))
+}
+
+fn interface_dtype(typestr: &str) -> Option<DType> {
+    let little = typestr.strip_prefix('<').or_else(|| typestr.strip_prefix('|'))?;
+    Some(match little {
+        "b1" => DType::Bool,
+        "i1" => DType::I8,
+        "i2" => DType::I16,
+        "i4" => DType::I32,
+        "i8" => DType::I64,
+        "u1" => DType::U8,
+        "u2" => DType::U16,
+        "u4" => DType::U32,
+        "u8" => DType::U64,
+        "f2" => DType::F16,
+        "f4" => DType::F32,
+        "f8" => DType::F64,
+        _ => return None,
+    })
+}
+
+/// The element type that an object names: a string, a dtype of any library, or a Python type.
+pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let text = if let Ok(text) = object.extract::<String>() {
+        text
+    } else if let Ok(name) = object.getattr("name").and_then(|name| name.extract::<String>()) {
+        name
+    } else if let Ok(name) = object.getattr("__name__").and_then(|name| name.extract::<String>()) {
+        name
+    } else {
+        object.str()?.to_string()
+    };
+    let name = text.rsplit('.').next().unwrap_or(&text);
+    let name = match name {
+        "float" | "double" => "float64",
+        "half" => "float16",
+        "int" => "int64",
+        "bool_" => "bool",
+        "float8_e4m3fn" => "float8_e4m3",
+        other => other,
+    };
+    name.parse()
+        .map_err(|_| PyTypeError::new_err(format!("`{text}` names no element type; {}", legal_dtypes())))
+}

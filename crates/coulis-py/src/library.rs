@@ -1,0 +1,148 @@
+//! Which library an array is of, and how that library makes arrays for results.
+//!
+//! A type belongs to the first library in its method resolution order that is known here. What a library is asked to do
+//! is written in Python (`coulis._libraries`), but for NumPy, whose calls are short enough for that to show.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use coulis::DType;
+use half_bits::to_f64;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+
+mod half_bits;
+
+/// The library of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// NumPy; full reductions give scalars.
+    NumPy,
+    /// Anything else that `coulis._libraries` knows, by its name there.
+    Named(&'static str),
+}
+
+/// Libraries with an adapter of their own. Others that follow the Array API standard go by `other`.
+const NAMED: [&str; 4] = ["torch", "cupy", "jax", "pyarrow"];
+
+impl Library {
+    /// The library of an object's type; `None` where it is of none that is known by name.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Library>> {
+        type Known = HashMap<usize, (Py<PyType>, Option<Library>)>;
+        static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+        let ty = object.get_type();
+        let key = ty.as_ptr().addr();
+        let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, library)) = lock().get_or_insert_default().get(&key) {
+            return Ok(*library);
+        }
+        let library = Library::of_type(&ty)?;
+        lock().get_or_insert_default().insert(key, (ty.unbind(), library));
+        Ok(library)
+    }
+
+    fn of_type(ty: &Bound<'_, PyType>) -> PyResult<Option<Library>> {
+        for class in ty.mro() {
+            let module: String = match class.getattr(intern!(ty.py(), "__module__"))?.extract() {
+                Ok(module) => module,
+                Err(_) => continue,
+            };
+            let root = module.split('.').next().unwrap_or_default();
+            let root = if root == "jaxlib" { "jax" } else { root };
+            if root == "numpy" {
+                return Ok(Some(Library::NumPy));
+            }
+            if let Some(name) = NAMED.iter().find(|name| **name == root) {
+                return Ok(Some(Library::Named(name)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The adapter of a library that is not NumPy.
+    pub fn adapter<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let name = match self {
+            Library::NumPy => "numpy",
+            Library::Named(name) => name,
+        };
+        static TABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let table = TABLE.get_or_try_init(py, || {
+            Ok::<_, PyErr>(py.import("coulis._libraries")?.getattr("ADAPTERS")?.unbind())
+        })?;
+        table.bind(py).get_item(name)
+    }
+}
+
+/// NumPy's parts that are used often.
+pub struct NumPy {
+    /// `numpy.ndarray`.
+    pub ndarray: Py<PyAny>,
+    /// `numpy.asarray`.
+    pub asarray: Py<PyAny>,
+    empty: Py<PyAny>,
+    /// Scalar types by [`DType`], in the order of [`DType::ALL`]; those of `ml_dtypes` where that is installed.
+    scalars: Vec<Option<Py<PyAny>>>,
+}
+
+/// NumPy, which is imported when the first array of it comes.
+pub fn numpy(py: Python<'_>) -> PyResult<&NumPy> {
+    static NUMPY: PyOnceLock<NumPy> = PyOnceLock::new();
+    NUMPY.get_or_try_init(py, || {
+        let module = py.import("numpy")?;
+        let get = |name: &str| Ok::<_, PyErr>(module.getattr(name)?.unbind());
+        let narrow = py.import("ml_dtypes").ok();
+        let scalar = |dtype: &DType| match dtype {
+            DType::BF16 => narrow.as_ref()?.getattr("bfloat16").ok(),
+            DType::F8E4M3 => narrow.as_ref()?.getattr("float8_e4m3fn").ok(),
+            DType::F8E5M2 => narrow.as_ref()?.getattr("float8_e5m2").ok(),
+            DType::Bool => module.getattr("bool_").ok(),
+            other => module.getattr(other.name()).ok(),
+        };
+        Ok(NumPy {
+            ndarray: get("ndarray")?,
+            asarray: get("asarray")?,
+            empty: get("empty")?,
+            scalars: DType::ALL.iter().map(|d| scalar(d).map(Bound::unbind)).collect(),
+        })
+    })
+}
+
+impl NumPy {
+    /// The scalar type of an element type.
+    fn scalar_type<'py>(&self, py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+        let at = DType::ALL.iter().position(|d| *d == dtype);
+        let found = at.and_then(|at| self.scalars[at].as_ref());
+        found.map(|ty| ty.bind(py).clone()).ok_or_else(|| {
+            let message = format!("results of {dtype} need the package ml_dtypes, which is not installed");
+            pyo3::exceptions::PyRuntimeError::new_err(message)
+        })
+    }
+
+    /// An unwritten row-major array.
+    pub fn empty<'py>(&self, py: Python<'py>, shape: &[i64], dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+        let shape = PyTuple::new(py, shape)?;
+        self.empty.bind(py).call1((shape, self.scalar_type(py, dtype)?))
+    }
+
+    /// A scalar of the element whose bytes are given.
+    pub fn scalar<'py>(&self, py: Python<'py>, dtype: DType, bytes: [u8; 8]) -> PyResult<Bound<'py, PyAny>> {
+        let ty = self.scalar_type(py, dtype)?;
+        let bits = u64::from_le_bytes(bytes);
+        match dtype {
+            DType::Bool => ty.call1((bits & 0xff != 0,)),
+            DType::I8 => ty.call1((bits as i8,)),
+            DType::I16 => ty.call1((bits as i16,)),
+            DType::I32 => ty.call1((bits as i32,)),
+            DType::I64 => ty.call1((bits as i64,)),
+            DType::U8 => ty.call1((bits as u8,)),
+            DType::U16 => ty.call1((bits as u16,)),
+            DType::U32 => ty.call1((bits as u32,)),
+            DType::U64 => ty.call1((bits,)),
+            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
+                ty.call1((to_f64(dtype, bytes)?,))
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The options of `coulis.reduce`, read from what Python gives.
+
+use std::collections::BTreeMap;
+
+use coulis::{DType, DeviceChoice, NanPolicy, Request, Scalar};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::array::dtype;
+use crate::reducer::Reducer;
+
+/// The statistics that a call names.
+pub struct Ops {
+    /// Names, none twice.
+    pub names: Vec<String>,
+    /// Reducers of the caller's own among them.
+    pub reducers: Vec<Reducer>,
+    /// Whether one was given, and not a list: then its result stands alone.
+    pub is_single: bool,
+}
+
+impl Ops {
+    /// Reads a name, a reducer, or a list of these.
+    pub fn of(given: &Bound<'_, PyAny>) -> PyResult<Ops> {
+        let mut ops = Ops { names: Vec::new(), reducers: Vec::new(), is_single: false };
+        if let Ok(list) = given.cast::<PyList>() {
+            list.iter().try_for_each(|op| ops.add(&op))?;
+        } else if let Ok(tuple) = given.cast::<PyTuple>() {
+            tuple.iter().try_for_each(|op| ops.add(&op))?;
+        } else {
+            ops.add(given)?;
+            ops.is_single = true;
+        }
+        Ok(ops)
+    }
+
+    fn add(&mut self, op: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = if let Ok(name) = op.cast::<PyString>() {
+            name.to_str()?.to_owned()
+        } else if let Ok(reducer) = op.cast::<Reducer>() {
+            let reducer = reducer.get().clone();
+            let name = reducer.name().to_owned();
+            self.reducers.push(reducer);
+            name
+        } else {
+            let message = format!(
+                "`ops` is to be the name of a statistic, a reducer, or a list of these, got an object of type `{}`",
+                op.get_type().name()?
+            );
+            return Err(PyTypeError::new_err(message));
+        };
+        if self.names.contains(&name) {
+            return Err(PyValueError::new_err(format!("`ops` names `{name}` twice; once is enough")));
+        }
+        self.names.push(name);
+        Ok(())
+    }
+}
+
+/// Axes: none, one, or a sequence.
+pub fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<i64>>> {
+    let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(None) };
+    let one = |axis: &Bound<'_, PyAny>| -> PyResult<i64> {
+        // `True` is no axis, though Python counts it among the integers.
+        let is_number = !axis.is_instance_of::<PyBool>() && axis.hasattr("__index__")?;
+        if !is_number {
+            let message = format!(
+                "`axis` is to be an integer, a tuple of integers or None, got an object of type `{}`",
+                axis.get_type().name()?
+            );
+            return Err(PyTypeError::new_err(message));
+        }
+        axis.call_method0("__index__")?.extract()
+    };
+    if given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>() {
+        return Ok(Some(vec![given.extract()?]));
+    }
+    if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
+        let list: PyResult<Vec<i64>> = given.try_iter()?.map(|axis| one(&axis?)).collect();
+        return list.map(Some);
+    }
+    Ok(Some(vec![one(given)?]))
+}
+
+/// A value for all statistics (under the name ``""``), or one a statistic in a dict.
+fn by_op<T>(
+    given: Option<&Bound<'_, PyAny>>,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<T>,
+) -> PyResult<BTreeMap<String, T>> {
+    let mut values = BTreeMap::new();
+    let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(values) };
+    match given.cast::<PyDict>() {
+        Ok(dict) => {
+            for (name, value) in dict.iter() {
+                values.insert(name.extract::<String>()?, read(&value)?);
+            }
+        }
+        Err(_) => {
+            values.insert(String::new(), read(given)?);
+        }
+    }
+    Ok(values)
+}
+
+fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Scalar::Bool(value.extract()?));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Scalar::Float(value.extract()?));
+    }
+    if value.hasattr("__index__")? {
+        let index = value.call_method0("__index__")?;
+        return match index.extract::<i64>() {
+            Ok(small) => Ok(Scalar::Int(small)),
+            Err(_) => Ok(Scalar::UInt(index.extract()?)),
+        };
+    }
+    Ok(Scalar::Float(value.extract()?))
+}
+
+/// The device that a word names.
+pub fn device(text: &str) -> PyResult<DeviceChoice> {
+    let number = |text: &str| text.parse().ok().map(DeviceChoice::Cuda);
+    let choice = match text.split_once(':') {
+        None => match text {
+            "auto" => Some(DeviceChoice::Auto),
+            "cpu" => Some(DeviceChoice::Cpu),
+            "cuda" => Some(DeviceChoice::Cuda(0)),
+            "sim" => Some(DeviceChoice::Sim { warp: 32, orders: 1 }),
+            _ => None,
+        },
+        Some(("cuda", digits)) => number(digits),
+        Some(_) => None,
+    };
+    choice.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "there is no device `{text}`; legal are auto, cpu, cuda, cuda:N and sim"
+        ))
+    })
+}
+
+/// The options that the facade takes as they are.
+pub struct Options<'a, 'py> {
+    /// `axis`.
+    pub axis: Option<&'a Bound<'py, PyAny>>,
+    /// `keepdims`.
+    pub keepdims: bool,
+    /// `nan`.
+    pub nan: &'a str,
+    /// `ddof`.
+    pub ddof: f64,
+    /// `init`.
+    pub init: Option<&'a Bound<'py, PyAny>>,
+    /// `acc_dtype`.
+    pub acc_dtype: Option<&'a Bound<'py, PyAny>>,
+    /// `dtype`.
+    pub dtype: Option<&'a Bound<'py, PyAny>>,
+    /// `alpha`.
+    pub alpha: Option<&'a Bound<'py, PyAny>>,
+    /// `beta`.
+    pub beta: Option<&'a Bound<'py, PyAny>>,
+    /// `fast_math`.
+    pub fast_math: bool,
+    /// `reproducible`.
+    pub reproducible: bool,
+    /// `plan`.
+    pub plan: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Options<'_, '_> {
+    /// The request of these statistics, without mask and device.
+    pub fn request(&self, ops: &Ops) -> PyResult<Request> {
+        for (name, is_asked) in [("fast_math", self.fast_math), ("reproducible", self.reproducible)] {
+            if is_asked {
+                return Err(PyNotImplementedError::new_err(format!("`{name}=True` is not supported yet")));
+            }
+        }
+        let mut request = Request::new(&[]);
+        request.ops.clone_from(&ops.names);
+        request.reducers = ops.reducers.iter().map(|r| r.own().clone()).collect();
+        request.axes = axes(self.axis)?;
+        request.keepdims = self.keepdims;
+        request.nan = match self.nan {
+            "propagate" => NanPolicy::Propagate,
+            "ignore" => NanPolicy::Ignore,
+            other => {
+                let message = format!("`nan` is to be \"propagate\" or \"ignore\", got \"{other}\"");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        request.ddof = self.ddof;
+        request.acc_dtype = self.acc_dtype.filter(|d| !d.is_none()).map(dtype).transpose()?;
+        request.out_dtypes = by_op::<DType>(self.dtype, dtype)?;
+        request.alpha = by_op(self.alpha, |value| value.extract())?;
+        request.beta = by_op(self.beta, |value| value.extract())?;
+        let init = by_op(self.init, scalar)?;
+        for (name, value) in init {
+            if name.is_empty() {
+                request.init.extend(ops.names.iter().map(|op| (op.clone(), value)));
+            } else {
+                request.init.insert(name, value);
+            }
+        }
+        request.plan = match self.plan.filter(|p| !p.is_none()) {
+            None => None,
+            Some(plan) => match plan.extract::<String>() {
+                Ok(text) => Some(text),
+                Err(_) => Some(plan.getattr("trace")?.extract()?),
+            },
+        };
+        Ok(request)
+    }
+}

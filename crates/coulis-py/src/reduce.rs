@@ -1,0 +1,379 @@
+//! `coulis.reduce`: arrays of the caller's library in, statistics in arrays of that library out.
+//!
+//! Inputs are read where they are. Results are written into memory of the caller's library, or, where a library makes no
+//! memory to be written to, into memory of coulis that the library adopts by DLPack. The interpreter's lock is given up
+//! while a kernel is made and while it runs.
+
+use coulis::reduce::{Prepared, prepare};
+use coulis::{Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, Request, StreamHandle};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyTuple};
+
+use crate::array::{Given, is_array};
+use crate::dlpack::Place;
+use crate::error::OrRaise;
+use crate::fork;
+use crate::library::Library;
+use crate::options::{Ops, Options, device};
+use crate::result::{Outs, Target, assemble, targets};
+
+/// Registers `reduce`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<crate::dlpack::Export>()?;
+    m.add_function(wrap_pyfunction!(reduce, m)?)
+}
+
+/// Reduces an array: one read of it, any set of statistics.
+///
+/// Parameters
+/// ----------
+/// x : array
+///     An array of NumPy, PyTorch, CuPy, JAX, Arrow, or any library with DLPack or an array interface; a tuple of two
+///     arrays for `dot` and `wmean`. It is read where it is, under any strides. Lists become NumPy arrays.
+/// ops : str, Reducer, or list of these
+///     Statistics by name (`coulis.ops()` lists them). A list gives a named tuple with a field each.
+/// axis : int, tuple of int, or None
+///     Axes to reduce; all of them by default.
+/// keepdims : bool
+///     Whether reduced axes stay, with length 1.
+/// where : array of bool, or None
+///     Which elements take part; broadcast to the shape of `x`.
+/// nan : "propagate" or "ignore"
+///     Whether NaN makes a result NaN, or does not take part.
+/// ddof : float
+///     Taken off the count in `var` and `std`.
+/// init : number, or dict by statistic
+///     One more element, of the type of `x`.
+/// acc_dtype : dtype
+///     Type of accumulators.
+/// dtype : dtype, or dict by statistic
+///     Type of results.
+/// alpha, beta : float, or dict by statistic
+///     The result is `alpha * statistic + beta * out`.
+/// out : array, list of arrays, or dict by statistic
+///     Where results are written; of exactly their type and shape.
+/// fast_math, reproducible : bool
+///     Not supported yet.
+/// device : str
+///     "auto", "cpu", "cuda", "cuda:N" or "sim", for arrays of the host; others are reduced where they are.
+/// stream : int or stream
+///     CUDA stream; the library's current one by default. Nothing waits for it.
+/// plan : Plan or str
+///     A plan of `coulis.plan`, or its trace, to be run in place of coulis' own choice.
+///
+/// Returns
+/// -------
+/// array, or named tuple of arrays
+///     Of the library of `x`, on its device. A full reduction of a NumPy array gives NumPy scalars.
+///
+/// Raises
+/// ------
+/// ValueError
+///     Unknown or repeated statistics, shapes that do not fit, extrema of nothing.
+/// AxisError
+///     An axis that `x` does not have; it is a ValueError and an IndexError.
+/// TypeError
+///     Elements that are no numbers.
+/// NotImplementedError
+///     Complex elements, `fast_math`, `reproducible`.
+/// RuntimeError
+///     A device that is not there.
+///
+/// Examples
+/// --------
+/// >>> import coulis, numpy as np
+/// >>> x = np.arange(6, dtype=np.float32).reshape(2, 3)
+/// >>> coulis.reduce(x, ["sum", "max"], axis=1)
+/// Reduced(sum=array([ 3., 12.], dtype=float32), max=array([2., 5.], dtype=float32))
+#[pyfunction]
+#[pyo3(signature = (x, ops, axis=None, *, keepdims=false, r#where=None, nan="propagate", ddof=0.0, init=None,
+    acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None,
+    stream=None, plan=None))]
+#[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
+fn reduce<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    keepdims: bool,
+    r#where: Option<&Bound<'py, PyAny>>,
+    nan: &str,
+    ddof: f64,
+    init: Option<&Bound<'py, PyAny>>,
+    acc_dtype: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    alpha: Option<&Bound<'py, PyAny>>,
+    beta: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    fast_math: bool,
+    reproducible: bool,
+    device: Option<&str>,
+    stream: Option<&Bound<'py, PyAny>>,
+    plan: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ops = Ops::of(ops)?;
+    let options = Options {
+        axis,
+        keepdims,
+        nan,
+        ddof,
+        init,
+        acc_dtype,
+        dtype,
+        alpha,
+        beta,
+        fast_math,
+        reproducible,
+        plan,
+    };
+    let call = Call::new(x, r#where, options.request(&ops)?, device)?;
+    let prepared = call.prepare(py)?;
+    let outs = Outs::of(out, &ops, &prepared)?;
+    let targets = targets(py, &call.inputs, call.place, &outs, &prepared)?;
+    match call.place {
+        Place::Host => call.launch_on_host(py, &prepared, &targets)?,
+        Place::Cuda(_) => call.launch_on_stream(py, &prepared, &targets, stream)?,
+    }
+    if prepared.may_be_empty() {
+        call.check_results(py, &prepared, &targets)?;
+    }
+    assemble(py, &ops, targets, &call.inputs[0])
+}
+
+/// A call: its arrays and what is asked of them.
+pub struct Call<'py> {
+    /// The inputs, one or two.
+    pub inputs: Vec<Given<'py>>,
+    mask: Option<Given<'py>>,
+    /// The request, with the mask.
+    pub request: Request,
+    /// Where all arrays are.
+    pub place: Place,
+}
+
+impl<'py> Call<'py> {
+    /// Reads the arrays and completes the request.
+    pub fn new(
+        x: &Bound<'py, PyAny>,
+        mask: Option<&Bound<'py, PyAny>>,
+        mut request: Request,
+        on: Option<&str>,
+    ) -> PyResult<Call<'py>> {
+        let inputs = inputs(x)?;
+        let place = inputs[0].place;
+        let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
+        let mask = mask.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()?;
+        for (given, what) in
+            inputs.iter().skip(1).map(|i| (i, "the second input")).chain(mask.iter().map(|m| (m, "`where`")))
+        {
+            if given.place != place {
+                let message = format!(
+                    "{what} is in memory of {}, and the first input in that of {}; all arrays of a call are to be in one place",
+                    words(given.place),
+                    words(place)
+                );
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        request.device = chosen(place, on)?;
+        // SAFETY: the call keeps the mask, and the request does not leave the call.
+        let given = mask.as_ref().map(|m| unsafe { m.array() }).transpose()?;
+        request.where_ = match (given, inputs[0].valid.clone()) {
+            (Some(given), Some(valid)) => Some(both(&given, &valid)?),
+            (given, valid) => given.or(valid),
+        };
+        Ok(Call { inputs, mask, request, place })
+    }
+
+    /// The kernel, bound to these arrays.
+    pub fn prepare(&self, py: Python<'_>) -> PyResult<Prepared> {
+        let infos: Vec<ArrayInfo> = self.inputs.iter().map(|i| i.info.clone()).collect();
+        let request = &self.request;
+        py.detach(|| {
+            let _work = fork::work();
+            prepare(&infos, request)
+        })
+        .or_raise()
+    }
+
+    /// Arrays that are read: the inputs, and the mask.
+    fn arrays(&self) -> PyResult<Vec<Array>> {
+        // SAFETY: the call outlives the launch.
+        let inputs = self.inputs.iter().map(|input| unsafe { input.array() });
+        inputs.chain(self.request.where_.clone().map(Ok)).collect()
+    }
+
+    fn launch_on_host(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
+        let arrays = self.arrays()?;
+        let priors: Vec<Array> = targets.iter().filter_map(|t| t.prior.clone()).collect();
+        let places: Vec<(usize, usize)> = targets.iter().map(|t| (t.address, t.n_bytes())).collect();
+        let launch = || {
+            let _work = fork::work();
+            let slices = places.iter().map(|&(address, n)| {
+                if n == 0 {
+                    return &mut [][..];
+                }
+                let first = std::ptr::with_exposed_provenance_mut::<u8>(address);
+                // SAFETY: the targets keep this memory, and it overlaps no input and no other target: `targets` looked.
+                unsafe { std::slice::from_raw_parts_mut(first, n) }
+            });
+            let mut outputs: Vec<&mut [u8]> = slices.collect();
+            let arrays: Vec<&Array> = arrays.iter().collect();
+            prepared.launch_into(&arrays, &priors.iter().collect::<Vec<_>>(), &mut outputs)
+        };
+        py.detach(launch).or_raise()
+    }
+
+    fn launch_on_stream(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        targets: &[Target<'py>],
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let first = &self.inputs[0];
+        let (handle, waits) = match (stream, first.stream, first.library) {
+            (Some(stream), _, _) => (handle_of(stream)?, false),
+            (None, Some(stream), _) => (stream, true),
+            (None, None, Library::Named(name @ ("torch" | "cupy"))) => {
+                let adapter = Library::Named(name).adapter(py)?;
+                (adapter.call_method1(intern!(py, "stream"), (&first.object,))?.extract()?, false)
+            }
+            (None, None, Library::Named(_) | Library::NumPy) => (0, true),
+        };
+        let read = self.inputs.iter().chain(&self.mask).map(|given| given.address);
+        let priors = targets.iter().filter_map(|t| t.prior_address);
+        let addresses: Vec<usize> = read.chain(priors).chain(targets.iter().map(|t| t.address)).collect();
+        let launch = || {
+            let _work = fork::work();
+            // SAFETY: the libraries keep the memory and reuse it in the order of their stream, which this is, or it is
+            // waited for below; overlaps were looked for.
+            let pointers: Vec<DevicePointer> =
+                addresses.iter().map(|&address| unsafe { DevicePointer::new(address) }).collect();
+            // SAFETY: the library or the caller says that this stream is alive.
+            let stream = unsafe { StreamHandle::new(handle) };
+            prepared.launch_on_stream(&pointers, stream)?;
+            if waits { prepared.wait(stream) } else { Ok(()) }
+        };
+        py.detach(launch).or_raise()
+    }
+
+    /// Refuses positions and extrema of nothing, which show in the results.
+    fn check_results(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
+        let mut results = Vec::with_capacity(targets.len());
+        let mut request = self.request.clone();
+        for target in targets {
+            let array = match self.place {
+                Place::Host => {
+                    let first = std::ptr::with_exposed_provenance::<u8>(target.address);
+                    // SAFETY: the target keeps its memory, which was written.
+                    let bytes = if target.n_bytes() == 0 {
+                        &[][..]
+                    } else {
+                        unsafe { std::slice::from_raw_parts(first, target.n_bytes()) }
+                    };
+                    Array::from_bytes(target.info.dtype, &target.info.shape, bytes).or_raise()?
+                }
+                Place::Cuda(_) => downloaded(py, target.library, target.array(py)?, &target.info)?,
+            };
+            results.push(NamedArray { name: target.name.clone(), array });
+        }
+        if let (Place::Cuda(_), Some(mask)) = (self.place, &self.mask) {
+            request.where_ = Some(downloaded(py, mask.library, mask.object.clone(), &mask.info)?);
+            request.device = DeviceChoice::Cpu;
+        }
+        let shape = &self.inputs[0].info.shape;
+        py.detach(|| {
+            let _work = fork::work();
+            prepared.check_results(&request, shape, &results)
+        })
+        .or_raise()
+    }
+}
+
+/// One array, or a tuple of two.
+fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
+    if let Ok(pair) = x.cast::<PyTuple>()
+        && pair.len() == 2
+        && is_array(&pair.get_item(0)?)?
+        && is_array(&pair.get_item(1)?)?
+    {
+        return pair.iter().map(|one| Given::of(&one, "x")).collect();
+    }
+    Ok(vec![Given::of(x, "x")?])
+}
+
+fn words(place: Place) -> String {
+    match place {
+        Place::Host => "the CPU".to_owned(),
+        Place::Cuda(id) => format!("cuda:{id}"),
+    }
+}
+
+/// The device of a call: where the arrays are, unless host arrays are to be sent to another.
+fn chosen(place: Place, asked: Option<&str>) -> PyResult<DeviceChoice> {
+    let asked = asked.map(device).transpose()?.unwrap_or_default();
+    match place {
+        Place::Host => Ok(asked),
+        Place::Cuda(id) if matches!(asked, DeviceChoice::Auto) || asked == DeviceChoice::Cuda(id) => {
+            Ok(DeviceChoice::Cuda(id))
+        }
+        Place::Cuda(_) => {
+            let message =
+                format!("arrays in memory of {} are reduced there; `device` names another one", words(place));
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+/// The handle of a stream: a number, or an object of PyTorch, CuPy or the CUDA stream protocol.
+fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if let Ok(handle) = stream.extract() {
+        return Ok(handle);
+    }
+    for name in ["cuda_stream", "ptr"] {
+        if let Ok(handle) = stream.getattr(name).and_then(|handle| handle.extract()) {
+            return Ok(handle);
+        }
+    }
+    if let Ok(pair) = stream.call_method0("__cuda_stream__") {
+        return pair.get_item(1)?.extract();
+    }
+    let message = format!(
+        "`stream` is to be a handle or a stream of PyTorch, CuPy or the CUDA stream protocol, got an object of type `{}`",
+        stream.get_type().name()?
+    );
+    Err(PyTypeError::new_err(message))
+}
+
+/// A copy on the host of an array of a device.
+fn downloaded(
+    py: Python<'_>,
+    library: Library,
+    array: Bound<'_, PyAny>,
+    info: &ArrayInfo,
+) -> PyResult<Array> {
+    let bytes = library.adapter(py)?.call_method1(intern!(py, "to_bytes"), (array,))?;
+    let bytes = bytes.cast_into::<PyBytes>().map_err(PyErr::from)?;
+    Array::from_bytes(info.dtype, &info.shape, bytes.as_bytes()).or_raise()
+}
+
+/// Elements that are valid and chosen.
+fn both(given: &Array, valid: &Array) -> PyResult<Array> {
+    let n = valid.len();
+    if given.dtype() != DType::Bool || !(given.len() == n || given.len() == 1) {
+        let message = format!(
+            "`where` is to be bool of shape {:?}, got {} of shape {:?}",
+            valid.shape(),
+            given.dtype(),
+            given.shape()
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    let chosen: Vec<bool> = given.scalars().map(|s| s.to_f64() != 0.0).collect();
+    let valid = valid.scalars().map(|s| s.to_f64() != 0.0).enumerate();
+    let bytes: Vec<u8> = valid.map(|(at, v)| u8::from(v && chosen[at % chosen.len()])).collect();
+    Array::from_bytes(DType::Bool, &[n as i64], &bytes).or_raise()
+}
