@@ -1,10 +1,55 @@
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
 __version__: str
 
 class AxisError(ValueError, IndexError):
     """An axis that the array does not have."""
+
+class Reducer:
+    """A reducer of the caller's own, which `reduce` takes in place of a name."""
+
+    @property
+    def name(self) -> str: ...
+
+class Export:
+    """A row-major array of coulis, which other libraries take by DLPack."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 def ops() -> list[tuple[str, int, str]]:
     """Name, number of inputs and summary of each statistic."""
 
 def machine() -> dict[str, object]:
     """Device, threads, C compiler, cache folder, and what was found of CUDA."""
+
+def reduce(
+    x: Any,
+    ops: str | Reducer | Sequence[str | Reducer],
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    where: Any = None,
+    nan: Literal["propagate", "ignore"] = "propagate",
+    ddof: float = 0,
+    init: Any = None,
+    acc_dtype: Any = None,
+    dtype: Any = None,
+    alpha: float | Mapping[str, float] | None = None,
+    beta: float | Mapping[str, float] | None = None,
+    out: Any = None,
+    fast_math: bool = False,
+    reproducible: bool = False,
+    device: str | None = None,
+    stream: Any = None,
+    plan: Any = None,
+) -> Any:
+    """Reduces an array: one read of it, any set of statistics."""

@@ -5,6 +5,7 @@ mod bless;
 mod dist;
 mod docs;
 mod gpu;
+mod python;
 mod setup;
 mod test;
 mod tidy;
@@ -33,6 +34,7 @@ pub const COMMANDS: &[&Command] = &[
     &docs::COMMAND,
     &dist::COMMAND,
     &gpu::COMMAND,
+    &python::COMMAND,
 ];
 
 /// Refuses any word for a command that takes none.

@@ -133,6 +133,7 @@ impl<'py> Given<'py> {
             return Given::of_interface(object, library, &interface, Place::Cuda(0), what);
         }
         let (kind, _): (i32, i32) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+        dlpack::reachable(kind)?;
         let name = intern!(py, "__dlpack__");
         let capsule = if matches!(kind, 2 | 13) {
             // -1: work goes on the library's own stream, so nothing needs to wait. JAX shows none, and waits for the
@@ -186,7 +187,7 @@ impl<'py> Given<'py> {
         let typestr: String = interface.get_item("typestr")?.extract()?;
         let dtype = match interface_dtype(&typestr) {
             Some(dtype) => dtype,
-            None if typestr.contains('V') && object.hasattr("dtype")? => {
+            None if typestr.contains(['V', 'f']) && object.hasattr("dtype")? => {
                 dtype(&object.getattr("dtype")?).map_err(|_| no_elements(what, &typestr))?
             }
             None if typestr.contains('c') => {

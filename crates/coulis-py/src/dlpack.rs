@@ -110,18 +110,24 @@ pub fn describe(capsule: &Bound<'_, PyAny>) -> PyResult<Described> {
     }
 }
 
+fn unreachable_device(kind: i32) -> PyErr {
+    PyRuntimeError::new_err(format!(
+        "the array is on a device of DLPack's kind {kind}, which coulis cannot reach; legal are the CPU and CUDA"
+    ))
+}
+
+/// Refuses devices that are neither the CPU nor CUDA.
+pub fn reachable(kind: i32) -> PyResult<()> {
+    if matches!(kind, 1 | 2 | 3 | 13) { Ok(()) } else { Err(unreachable_device(kind)) }
+}
+
 /// # Safety
 /// The tensor's shape and strides have `ndim` entries.
 unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> {
     let place = match (tensor.device.kind, usize::try_from(tensor.device.id)) {
         (1 | 3, _) => Place::Host,
         (2 | 13, Ok(id)) => Place::Cuda(id),
-        (kind, _) => {
-            let message = format!(
-                "the array is on a device of DLPack's kind {kind}, which coulis cannot reach; legal are the CPU and CUDA"
-            );
-            return Err(PyRuntimeError::new_err(message));
-        }
+        (kind, _) => return Err(unreachable_device(kind)),
     };
     let rank = usize::try_from(tensor.ndim).unwrap_or(0);
     let list = |from: *const i64| {

@@ -3,6 +3,7 @@
 //! The last step runs the suites that reach a run time once more as if no C compiler existed, because the executor
 //! must carry the whole product alone.
 
+use super::python::python;
 use super::setup::{has_nextest, setup, setup_cuda};
 use super::{Command, no_words};
 use crate::step::{Failure, Step};
@@ -11,7 +12,7 @@ use crate::tidy;
 /// The command.
 pub const COMMAND: Command = Command {
     name: "test",
-    about: "set up, then fmt, clippy, tidy, all tests, doc tests, and the run-time suites without a compiler",
+    about: "set up, then fmt, clippy, tidy, all tests, doc tests, the Python package, and the run-time suites without a compiler",
     run: |words| {
         no_words(words)?;
         test()
@@ -33,6 +34,7 @@ fn test() -> Result<(), Failure> {
     tidy::check()?;
     tests(&["--workspace".to_owned()]).run()?;
     Step::cargo(&["test", "--workspace", "--doc"]).run()?;
+    python()?;
     let packages: Vec<String> = RUN_TIME.iter().map(|name| format!("--package={name}")).collect();
     tests(&packages).variable("COULIS_CC", "/nonexistent").run()
 }

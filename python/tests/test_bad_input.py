@@ -1,0 +1,114 @@
+"""Mistakes raise exceptions of the right kinds, with words that say what is legal."""
+
+import numpy as np
+import pytest
+
+import coulis
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+CASES = [
+    (ValueError, "inhomogeneous", lambda: coulis.sum([[1], [1, 2]])),
+    (TypeError, "legal element types", lambda: coulis.sum(np.array([object()]))),
+    (TypeError, "legal element types", lambda: coulis.sum(["a", "b"])),
+    (TypeError, "legal element types", lambda: coulis.sum(np.zeros(3, "datetime64[s]"))),
+    (TypeError, "legal element types", lambda: coulis.sum(np.zeros(3, [("a", "f4")]))),
+    (TypeError, "legal element types", lambda: coulis.sum(X.astype(">f4"))),
+    (TypeError, "legal element types", lambda: coulis.sum(None)),
+    (NotImplementedError, "complex", lambda: coulis.sum(X * 1j)),
+    (NotImplementedError, "fast_math", lambda: coulis.reduce(X, "sum", fast_math=True)),
+    (NotImplementedError, "reproducible", lambda: coulis.reduce(X, "sum", reproducible=True)),
+    (IndexError, "legal axes are -2 to 1", lambda: coulis.sum(X, 2)),
+    (ValueError, "legal axes are -2 to 1", lambda: coulis.sum(X, -3)),
+    (coulis.AxisError, "scalar", lambda: coulis.sum(np.float32(1), 0)),
+    (ValueError, "given twice", lambda: coulis.sum(X, (0, -2))),
+    (TypeError, "integer", lambda: coulis.sum(X, 1.0)),
+    (TypeError, "integer", lambda: coulis.sum(X, True)),
+    (TypeError, "integer", lambda: coulis.sum(X, (0, "1"))),
+    (ValueError, "twice", lambda: coulis.reduce(X, ["sum", "max", "sum"])),
+    (ValueError, "did you mean|legal names", lambda: coulis.reduce(X, "summ")),
+    (ValueError, "no statistic", lambda: coulis.reduce(X, [])),
+    (TypeError, "name of a statistic", lambda: coulis.reduce(X, 3)),
+    (TypeError, "name of a statistic", lambda: coulis.reduce(X, {"sum"})),
+    (ValueError, "empty set", lambda: coulis.max(np.empty((0, 3)))),
+    (ValueError, "empty set", lambda: coulis.argmin(np.full(3, np.nan), nan="ignore")),
+    (ValueError, "empty set", lambda: coulis.max(X, 1, where=[False, False, False])),
+    (ValueError, "broadcast", lambda: coulis.sum(X, where=np.ones(4, bool))),
+    (ValueError, "bool", lambda: coulis.sum(X, where=np.ones(3))),
+    (ValueError, "propagate", lambda: coulis.sum(X, nan="drop")),
+    (TypeError, "legal element types", lambda: coulis.sum(X, dtype="decimal")),
+    (TypeError, "real number", lambda: coulis.sum(X, alpha="two")),
+    (ValueError, "not among", lambda: coulis.reduce(X, ["sum"], dtype={"max": "float32"})),
+    (ValueError, "legal are auto", lambda: coulis.sum(X, device="tpu")),
+    (ValueError, "float32 of shape", lambda: coulis.sum(X, 0, out=np.empty(3))),
+    (ValueError, "float32 of shape", lambda: coulis.sum(X, 0, out=np.empty((1, 3), np.float32))),
+    (TypeError, "array", lambda: coulis.sum(X, 0, out=[1, 2, 3])),
+    (ValueError, "2 statistics", lambda: coulis.reduce(X, ["sum", "max"], out=[np.empty((), np.float32)])),
+    (ValueError, "not asked for", lambda: coulis.reduce(X, ["sum"], out={"max": np.empty((), np.float32)})),
+    (ValueError, "no `out`", lambda: coulis.sum(X, beta=1.0)),
+    (TypeError, "masked array", lambda: coulis.sum(np.ma.array(X))),
+    (TypeError, "unexpected", lambda: coulis.sum(X, axes=1)),
+    (ValueError, "arrays are given", lambda: coulis.reduce((X, X), "sum")),
+    (ValueError, "input", lambda: coulis.reduce(X, "dot")),
+    (ValueError, "broadcast", lambda: coulis.dot(X, X.T)),
+    (ValueError, "trace|line", lambda: coulis.reduce(X, "sum", plan="s[nothing].spl")),
+]
+
+
+@pytest.mark.parametrize("kind, words, call", CASES, ids=range(len(CASES)))
+def test_a_mistake_raises_what_a_caller_expects(kind, words, call):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_out_that_is_not_to_be_written_is_refused():
+    out = np.empty(3, np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="not to be written"):
+        coulis.sum(X, 0, out=out)
+
+
+def test_two_results_in_one_place_are_refused():
+    out = np.empty(3, np.float32)
+    with pytest.raises(ValueError, match="overlaps"):
+        coulis.reduce(X, ["sum", "max"], 0, out=[out, out])
+
+
+def test_an_array_at_an_odd_address_is_refused():
+    odd = np.zeros(9, np.uint8)[1:].view(np.float32)
+    if odd.ctypes.data % 4:
+        with pytest.raises(ValueError, match="aligned"):
+            coulis.sum(odd)
+
+
+def test_a_device_that_is_not_there_is_a_runtime_error():
+    if "cuda:0" in coulis.machine():
+        pytest.skip("a GPU is there")
+    with pytest.raises(RuntimeError, match="CUDA driver"):
+        coulis.sum(X, device="cuda")
+
+
+def test_a_device_that_coulis_cannot_reach_is_a_runtime_error():
+    class Elsewhere:
+        def __dlpack_device__(self):
+            return (8, 0)
+
+        def __dlpack__(self, **options):
+            raise BufferError("not here")
+
+    with pytest.raises(RuntimeError, match="cannot reach"):
+        coulis.sum(Elsewhere())
+
+
+def test_a_capsule_that_is_no_array_is_refused():
+    import datetime
+
+    class Odd:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self, **options):
+            return datetime.datetime_CAPI
+
+    with pytest.raises(TypeError, match="DLPack capsule"):
+        coulis.sum(Odd())

@@ -1,0 +1,213 @@
+"""`coulis.reduce`: what it gives, and what it takes."""
+
+import numpy as np
+import pytest
+
+import coulis
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def test_a_string_gives_one_result_and_a_list_a_named_tuple():
+    assert coulis.reduce(X, "sum") == np.float32(276)
+    both = coulis.reduce(X, ["min", "max"], axis=(0, 2))
+    assert both._fields == ("min", "max")
+    np.testing.assert_array_equal(both.max, [15, 19, 23])
+
+
+def test_a_full_reduction_of_a_numpy_array_gives_scalars_of_numpy():
+    for dtype in ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]:
+        x = np.ones((3, 2), dtype)
+        found = coulis.reduce(x, ["min", "sum", "mean", "any", "argmax"])
+        for value in found:
+            assert isinstance(value, np.generic) and value.shape == ()
+        assert found.min == x.min() and found.min.dtype == dtype
+        assert found.sum == 6 and found.mean == 1
+
+
+def test_positions_come_with_their_values():
+    found = coulis.reduce(X, "maxloc", axis=-1)
+    np.testing.assert_array_equal(found.value, X.max(-1))
+    np.testing.assert_array_equal(found.index, X.argmax(-1))
+    assert coulis.reduce(X, ["sum", "minloc"]).minloc.index == 0
+
+
+def test_two_inputs_are_a_tuple_or_two_arguments():
+    y = X[::-1]
+    np.testing.assert_allclose(coulis.dot(X, y, axis=2), (X * y).sum(2))
+    assert coulis.reduce((X, y), ["dot", "sum"]).sum == X.sum()
+
+
+def test_every_view_is_read_where_it_is():
+    for view in [X.T, X[::-1, ::-1, ::-2], X[:, 1:, ::3], np.broadcast_to(X[0], (5, 3, 4)), X[1, 2], X[..., None]]:
+        for axis in [None, 0, -1]:
+            np.testing.assert_allclose(coulis.sum(view, axis), view.sum(axis, dtype="f8"), rtol=1e-6)
+            np.testing.assert_array_equal(coulis.max(view, axis), view.max(axis))
+
+
+def test_an_array_without_dimensions_and_one_without_elements():
+    assert coulis.sum(np.float32(3)) == 3 and coulis.mean(np.array(2)) == 2
+    assert coulis.sum(np.empty((0, 3)), 0).tolist() == [0, 0, 0]
+    assert coulis.sum(np.empty((0, 3)), 1).shape == (0,)
+    assert np.isnan(coulis.mean(np.empty(0)))
+
+
+def test_lists_and_numbers_are_arrays_of_numpy():
+    assert coulis.sum([1, 2, 3]) == 6 and coulis.mean([[1.0, 2.0], [3.0, 4.0]], 0).tolist() == [2, 3]
+    assert coulis.max(7) == 7
+
+
+def test_masks_leave_elements_out():
+    mask = X % 2 == 0
+    np.testing.assert_allclose(coulis.mean(X, 1, where=mask), [[4, np.nan, 6, np.nan], [16, np.nan, 18, np.nan]])
+    np.testing.assert_allclose(coulis.sum(X, (1, 2), where=mask[0, 0]), X.sum((1, 2), where=mask[0, 0]))
+    assert coulis.count(X, where=mask) == 12 and coulis.sum(X, where=True) == X.sum()
+    assert coulis.sum(X, where=False) == 0
+
+
+def test_nan_propagates_unless_it_is_ignored():
+    x = np.array([[1, np.nan], [3, 4]], np.float32)
+    assert np.isnan(coulis.sum(x)) and coulis.sum(x, nan="ignore") == 8
+    assert coulis.reduce(x, ["count", "max", "argmax"], nan="ignore") == (3, 4, 3)
+
+
+def test_options_by_statistic():
+    found = coulis.reduce(X, ["sum", "mean"], dtype={"sum": "float64"}, alpha={"mean": 2.0})
+    assert found.sum.dtype == np.float64 and found.mean == 2 * X.mean()
+    assert coulis.sum(X, dtype=np.float64).dtype == np.float64
+    assert coulis.sum(X, dtype=np.dtype("f2")).dtype == np.float16
+    assert coulis.max(np.empty(0, np.int32), init=5) == 5
+    assert coulis.min(X, init=-1) == -1
+    np.testing.assert_allclose(coulis.var(X, 0, ddof=1), X.var(0, ddof=1))
+    assert coulis.sum(np.full(4, 100, np.int8), acc_dtype="int8").dtype is not None
+
+
+def test_out_is_written_under_any_strides():
+    out = np.empty((2, 4), np.float32)
+    assert coulis.sum(X, 1, out=out) is out
+    np.testing.assert_array_equal(out, X.sum(1))
+    wide = np.zeros((2, 8), np.float32)
+    assert coulis.sum(X, 1, out=wide[:, ::2]).base is wide
+    np.testing.assert_array_equal(wide[:, ::2], X.sum(1))
+    assert not wide[:, 1::2].any()
+    named = {"max": np.empty(2, np.float32)}
+    found = coulis.reduce(X, ["sum", "max"], (1, 2), out=named)
+    assert found.max is named["max"] and found.max.tolist() == [11, 23]
+
+
+def test_out_may_overlap_the_input():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    wanted = x.sum(0)
+    coulis.sum(x, 0, out=x[1])
+    np.testing.assert_array_equal(x[1], wanted)
+
+
+def test_beta_folds_out_in():
+    out = np.ones(4, np.float32)
+    coulis.sum(X, (0, 1), out=out, alpha=0.5, beta=10)
+    np.testing.assert_allclose(out, 0.5 * X.sum((0, 1)) + 10)
+    strided = np.ones(8, np.float32)[::2]
+    coulis.sum(X, (0, 1), out=strided, beta=1)
+    np.testing.assert_allclose(strided, X.sum((0, 1)) + 1)
+    nan = np.full(4, np.nan, np.float32)
+    coulis.sum(X, (0, 1), out=nan)
+    np.testing.assert_array_equal(nan, X.sum((0, 1)))
+
+
+def test_arrays_that_may_not_be_written_are_read():
+    x = X.copy()
+    x.flags.writeable = False
+    assert coulis.sum(x) == X.sum()
+
+
+def test_narrow_floats_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name in ["bfloat16", "float8_e4m3fn", "float8_e5m2"]:
+        dtype = getattr(ml_dtypes, name)
+        x = np.arange(8).astype(dtype).reshape(2, 4)
+        found = coulis.reduce(x, ["sum", "max", "mean"], axis=1)
+        assert found.max.dtype == dtype
+        np.testing.assert_array_equal(found.max.astype("f4"), x.astype("f4").max(1))
+        assert isinstance(coulis.max(x), dtype)
+        assert coulis.sum(X, dtype=dtype).dtype == dtype
+
+
+def test_arrow_arrays_with_nulls():
+    pa = pytest.importorskip("pyarrow")
+    x = pa.array([1.0, None, 3.0, 5.0, None])
+    found = coulis.reduce(x, ["sum", "mean", "count", "argmax"])
+    assert [value.as_py() for value in found] == [9.0, 3.0, 3, 3]
+    assert coulis.sum(x.slice(1, 3)).as_py() == 8
+    assert coulis.any(pa.array([False, None, True]).slice(0, 2)).as_py() is False
+    assert coulis.sum(x, where=np.array([True, True, True, False, True])).as_py() == 4
+    assert coulis.max(pa.array([3, 1, 2], pa.int16())).as_py() == 3
+    with pytest.raises(TypeError, match="Arrow's type"):
+        coulis.sum(pa.array(["a"]))
+    with pytest.raises(TypeError, match="chunks"):
+        coulis.sum(pa.chunked_array([[1.0], [2.0]]))
+    with pytest.raises(ValueError, match="empty set"):
+        coulis.max(pa.array([None, None], pa.float32()))
+
+
+def test_arrays_of_jax():
+    jnp = pytest.importorskip("jax.numpy")
+    import jax
+
+    x = jnp.asarray(X)
+    found = coulis.reduce(x, ["sum", "max"], axis=1)
+    assert isinstance(found.sum, jax.Array) and found.sum.dtype == jnp.float32
+    np.testing.assert_array_equal(np.asarray(found.max), X.max(1))
+    assert coulis.sum(x.astype(jnp.bfloat16), 0).dtype == jnp.bfloat16
+    with pytest.raises(TypeError, match="cannot be written"):
+        coulis.sum(x, 1, out=x)
+
+
+def test_tensors_of_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(X.copy())
+    found = coulis.reduce(x, ["sum", "max"], axis=1)
+    assert isinstance(found.sum, torch.Tensor)
+    assert torch.equal(found.max, x.amax(1))
+    assert coulis.sum(x.to(torch.bfloat16), 0).dtype == torch.bfloat16
+    assert coulis.sum(x.clone().requires_grad_()).item() == X.sum()
+    out = torch.zeros(2, 3)
+    assert coulis.sum(x, 2, out=out) is out and torch.equal(out, x.sum(2))
+
+
+class Foreign:
+    """An array of a library that speaks one protocol only."""
+
+    def __init__(self, array, *names):
+        self.array = array
+        for name in names:
+            setattr(type(self), name, property(lambda self, name=name: getattr(self.array, name)))
+
+
+def test_any_array_that_speaks_a_protocol_is_read():
+    by_dlpack = type("ByDlpack", (Foreign,), {})(X, "__dlpack__", "__dlpack_device__")
+    by_interface = type("ByInterface", (Foreign,), {})(X, "__array_interface__")
+    for x in [by_dlpack, by_interface]:
+        found = coulis.sum(x, 0)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, X.sum(0))
+
+
+def test_the_conveniences_are_the_catalogue():
+    for name, n_inputs, summary in coulis.ops():
+        function = getattr(coulis, name)
+        assert function.__name__ == name and summary in function.__doc__
+        x = np.array([[1.0, 2.0], [4.0, 3.0]])
+        found = function(x, 1) if n_inputs == 1 else function(x, x, 1)
+        wanted = coulis.reduce(x if n_inputs == 1 else (x, x), name, 1)
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_describe_is_one_named_tuple():
+    found = coulis.describe(X, axis=0)
+    assert found._fields == ("count", "mean", "std", "min", "max")
+    np.testing.assert_allclose(found.std, X.std(0))
+
+
+def test_own_classes_of_numpy_arrays_are_arrays_of_numpy():
+    x = X.view(type("Sub", (np.ndarray,), {}))
+    assert coulis.sum(x) == X.sum()
