@@ -187,7 +187,10 @@ impl<'py> Given<'py> {
         let typestr: String = interface.get_item("typestr")?.extract()?;
         let dtype = match interface_dtype(&typestr) {
             Some(dtype) => dtype,
-            None if typestr.contains(['V', 'f']) && object.hasattr("dtype")? => {
+            None if !typestr.starts_with('>')
+                && typestr.contains(['V', 'f'])
+                && object.hasattr("dtype")? =>
+            {
                 dtype(&object.getattr("dtype")?).map_err(|_| no_elements(what, &typestr))?
             }
             None if typestr.contains('c') => {
