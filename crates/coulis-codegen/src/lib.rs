@@ -108,8 +108,6 @@ pub fn emit(kernel: &Checked, dialect: &dyn Dialect, options: Options) -> Result
 }
 
 /// Emits a kernel of launches in `dialect`, which is one of a GPU. Compile the text of `cuda` with [`CUDA_OPTIONS`].
-///
-/// [`Module::fits_i32`] and [`Module::wide`] are left empty: who narrows indices fills them.
 pub fn emit_module(kernel: &Checked, dialect: &dyn Dialect) -> Result<Module, EmitError> {
     let kernel = kernel.kernel();
     if kernel.form != Form::Flat {

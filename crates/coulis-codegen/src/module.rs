@@ -18,11 +18,6 @@ pub struct Module {
     pub temporaries: Vec<Temporary>,
     /// Bytes by which the data pointer of each buffer parameter is to be aligned, by position; checked before a launch.
     pub alignments: Vec<u32>,
-    /// Integers that the text keeps in 32 bits without a proof that they fit: each is checked before a launch.
-    pub fits_i32: Vec<Expr>,
-    /// The same kernel with 64-bit indices, for launches where one of `fits_i32` does not fit. Without it, such a
-    /// launch is refused.
-    pub wide: Option<Box<Module>>,
 }
 
 /// One launch.

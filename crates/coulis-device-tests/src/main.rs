@@ -32,12 +32,21 @@ pub struct Machine {
     pub effort: Effort,
 }
 
+/// What became of a test that is not wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It ran.
+    Passed,
+    /// The machine lacks what it needs.
+    Skipped(String),
+}
+
 /// A test.
 pub struct DeviceTest {
     /// Its name: a sentence with underscores.
     pub name: &'static str,
     /// Runs it; the error says what was wrong.
-    pub run: fn(&Machine) -> Result<(), String>,
+    pub run: fn(&Machine) -> Result<Verdict, String>,
 }
 
 fn main() -> ExitCode {
@@ -72,7 +81,8 @@ fn main() -> ExitCode {
     for test in chosen {
         let start = Instant::now();
         match (test.run)(&machine) {
-            Ok(()) => println!("ok {} ({:.3} s)", test.name, start.elapsed().as_secs_f64()),
+            Ok(Verdict::Passed) => println!("ok {} ({:.3} s)", test.name, start.elapsed().as_secs_f64()),
+            Ok(Verdict::Skipped(why)) => println!("SKIP {}: {why}", test.name),
             Err(why) => {
                 println!("FAILED {}: {why}", test.name);
                 n_failed += 1;

@@ -3,26 +3,53 @@
 use std::time::Instant;
 
 use coulis_runtime::cuda::{CudaCompiler, probe};
-use coulis_runtime::{CudaOptions, Origin};
+use coulis_runtime::{Cuda, CudaOptions, Origin};
 
-use crate::{DeviceTest, Machine};
+use crate::{DeviceTest, Machine, Verdict};
 
 /// Every test of this file.
 pub const TESTS: &[&DeviceTest] = &[
     &DeviceTest { name: "probes_of_the_run_time_give_the_right_results", run: probes },
+    &DeviceTest { name: "several_gpus_of_one_process_work_at_the_same_time", run: several_gpus },
     &DeviceTest { name: "a_cold_compile_takes_at_most_0_3_seconds", run: cold_compile },
     &DeviceTest { name: "a_cubin_from_the_disk_is_ready_in_5_milliseconds", run: warm_compile },
 ];
 
-fn probes(machine: &Machine) -> Result<(), String> {
+fn probes(machine: &Machine) -> Result<Verdict, String> {
+    run_all(&machine.cuda)?;
+    Ok(Verdict::Passed)
+}
+
+fn run_all(cuda: &Cuda) -> Result<(), String> {
     for probe in probe::PROBES {
-        (probe.run)(&machine.cuda).map_err(|error| format!("{}: {error}", probe.name))?;
+        (probe.run)(cuda).map_err(|error| format!("{}: {error}", probe.name))?;
     }
     Ok(())
 }
 
+/// Every GPU runs every probe, from a thread each.
+fn several_gpus(_: &Machine) -> Result<Verdict, String> {
+    let options = CudaOptions::default();
+    let (_, all) = Cuda::all(&options).map_err(|error| error.to_string())?;
+    if all.len() < 2 {
+        return Ok(Verdict::Skipped(format!("{} GPU, and it takes 2", all.len())));
+    }
+    let on = |ordinal: usize| -> Result<(), String> {
+        let (cuda, _) = Cuda::open(ordinal, &options).map_err(|error| error.to_string())?;
+        run_all(&cuda).map_err(|why| format!("GPU {ordinal}: {why}"))
+    };
+    std::thread::scope(|scope| {
+        let on = &on;
+        let threads: Vec<_> = (0..all.len()).map(|ordinal| scope.spawn(move || on(ordinal))).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| Err("a thread of a GPU panicked".to_owned()))
+        })
+    })?;
+    Ok(Verdict::Passed)
+}
+
 /// The first compilation of a process reads the library, which is not the kernel's; the second one counts.
-fn cold_compile(machine: &Machine) -> Result<(), String> {
+fn cold_compile(machine: &Machine) -> Result<Verdict, String> {
     let (compiler, _) = CudaCompiler::open(&CudaOptions::default().search(), None);
     let arch = &machine.cuda.facts().arch;
     let (name, module) = probe::modules().swap_remove(1);
@@ -40,10 +67,10 @@ fn cold_compile(machine: &Machine) -> Result<(), String> {
             return Err(format!("took {seconds:.3} s"));
         }
     }
-    Ok(())
+    Ok(Verdict::Passed)
 }
 
-fn warm_compile(machine: &Machine) -> Result<(), String> {
+fn warm_compile(machine: &Machine) -> Result<Verdict, String> {
     let (compiler, _) = CudaCompiler::open(&CudaOptions::default().search(), None);
     let arch = &machine.cuda.facts().arch;
     let (name, module) = probe::modules().swap_remove(1);
@@ -58,5 +85,5 @@ fn warm_compile(machine: &Machine) -> Result<(), String> {
     if seconds > 5e-3 && machine.effort == crate::Effort::Full {
         return Err(format!("took {:.2} ms", seconds * 1e3));
     }
-    Ok(())
+    Ok(Verdict::Passed)
 }

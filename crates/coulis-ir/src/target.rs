@@ -58,6 +58,9 @@ const CUDA_ARCHS: &[(&str, u32, u32)] = &[
 ];
 
 impl Target {
+    /// Lanes that a warp has at least, on every machine with threads: a block of so many threads is one warp.
+    pub const LEAST_WARP: u32 = 32;
+
     /// Names of the CUDA architectures that coulis compiles for, oldest first.
     pub fn cuda_archs() -> impl Iterator<Item = &'static str> {
         CUDA_ARCHS.iter().map(|(arch, _, _)| *arch)

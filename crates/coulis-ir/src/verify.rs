@@ -29,7 +29,7 @@
 //! |---|---|---|
 //! | V23 | statements stand in launches, and launches stand outermost | `device.rs` |
 //! | V24 | extents of a grid and of a block are what the machine has | `verify/limits.rs` |
-//! | V25 | shared memory has a constant size that a block may have | `verify/limits.rs` |
+//! | V25 | shared memory has a size that a block may have, a constant one unless it is asked for at launch | `verify/limits.rs` |
 //! | V26 | local memory has a constant size that the registers of a thread hold | `verify/limits.rs` |
 //! | V27 | no thread index leaves a store as it is: all its values would store to one element | `verify/stores.rs` |
 //! | V28 | no two threads store to one element in one execution of a statement | `verify/stores.rs` |

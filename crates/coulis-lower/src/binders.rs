@@ -100,6 +100,15 @@ pub fn redirect_accesses(
             let (buffer, index) = (edit.borrow_mut())(&buffer, &indices[0]);
             Stmt::Store { buffer, indices: vec![index], value }
         }
+        Stmt::Atom(mut call) => {
+            for element in call.dst.iter_mut().chain(&mut call.memory) {
+                if element.buffer.data == *data && element.indices.len() == 1 {
+                    let (buffer, index) = (edit.borrow_mut())(&element.buffer, &element.indices[0]);
+                    (element.buffer, element.indices) = (buffer, vec![index]);
+                }
+            }
+            Stmt::Atom(call)
+        }
         other => other,
     })
 }

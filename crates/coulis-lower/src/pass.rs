@@ -159,7 +159,7 @@ pub enum LowerError {
 /// Order: tile calls become statements first, since no other pass reads them; buffers are flattened next, since every later pass reads one-dimensional indices. Guards leave loops
 /// before loops are partitioned, and partitioning comes before vectorizing, so that the main part of a loop
 /// vectorizes without guards. Allocations move up after vectorizing, which makes some. Prefetches follow, since what
-/// one iteration reads is in sight only after unrolling. Common subexpressions come
+/// one iteration reads is in sight only after unrolling. Indices are narrowed when nothing makes new ones. Common subexpressions come
 /// last of the rewriting passes, since the names that they bind hide sums from the others.
 pub static PASSES: &[&Pass] = &[
     &crate::dispatch_tiles::PASS,
@@ -175,10 +175,12 @@ pub static PASSES: &[&Pass] = &[
     &crate::vectorize_loops::PASS,
     &crate::unroll_loops::PASS,
     &crate::hoist_allocations::PASS,
+    &crate::size_shared_memory::PASS,
     &crate::simplify::PASS_FLAT,
     &crate::insert_prefetches::PASS,
     &crate::remove_noop::PASS,
     &crate::rewrite_unsafe_select::PASS,
+    &crate::narrow_index_types::PASS,
     &crate::eliminate_common_subexpressions::PASS,
     &crate::drop_likely::PASS,
 ];

@@ -7,11 +7,13 @@
 
 use std::collections::HashMap;
 
+use coulis_ir::buffer::BufferId;
+use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::{for_each_expr, map_children};
-use coulis_ir::{BinaryOp, Buffer, BufferId, DType, Expr, Kernel, Node, Param, Stmt, Var};
+use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Kernel, Node, Param, Stmt, Var};
 
-/// The kernel with int64 in place of int32 in its sizes and indices; `None` for a kernel that is written for threads, or
-/// holds vectors already.
+/// The kernel with int64 in place of int32 in its sizes and indices, those of threads too; `None` for a tile program, whose
+/// scope ids are int32.
 pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
     let mut widening = Widening { vars: HashMap::new(), buffers: HashMap::new() };
     for param in &kernel.params {
@@ -74,6 +76,14 @@ impl Widening {
         });
         self.buffers.insert(buffer.id, wide.clone());
         wide
+    }
+
+    /// A tile or a window on one: its shape is that of its layout, which counts threads and no elements of arrays.
+    fn tile(&mut self, buffer: &Buffer) -> Buffer {
+        if buffer.shape.iter().all(|extent| extent.as_int().is_some()) {
+            self.buffers.entry(buffer.id).or_insert_with(|| buffer.clone());
+        }
+        self.buffer(buffer)
     }
 
     /// Whether the value hangs on a variable that was widened.
@@ -184,14 +194,37 @@ impl Widening {
                 value: value.clone(),
                 body: Box::new(self.stmt(body)?),
             },
-            Stmt::LaunchThread { .. }
-            | Stmt::DeviceEntry
-            | Stmt::ScopeIds { .. }
-            | Stmt::AllocBuffer(_)
-            | Stmt::View { .. }
-            | Stmt::Tile(_)
-            | Stmt::Atom(_)
-            | Stmt::Sync(_) => return None,
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let (extent, var) = (self.index(extent), self.var(var));
+                Stmt::LaunchThread { tag: *tag, var, extent, body: Box::new(self.stmt(body)?) }
+            }
+            Stmt::AllocBuffer(buffer) => Stmt::AllocBuffer(self.tile(buffer)),
+            Stmt::View { buffer, source, local } => {
+                Stmt::View { buffer: self.tile(buffer), source: self.tile(source), local: *local }
+            }
+            Stmt::Tile(call) => {
+                let mut call = call.clone();
+                for region in call.dsts.iter_mut().chain(&mut call.srcs) {
+                    region.buffer = self.tile(&region.buffer);
+                }
+                if let TileOp::ReduceBy { reducer, .. } = &mut call.op {
+                    // What is folded keeps its type, also where it is a position.
+                    let combine = &mut reducer.combine;
+                    combine.body = combine.body.iter().map(|e| self.same(e)).collect();
+                }
+                Stmt::Tile(call)
+            }
+            Stmt::Atom(call) => {
+                let mut call = call.clone();
+                for element in call.dst.iter_mut().chain(&mut call.memory) {
+                    let indices = element.indices.iter().map(|i| self.index(i)).collect();
+                    *element = Element { indices, buffer: self.buffer(&element.buffer) };
+                }
+                call.args = call.args.iter().map(|e| self.same(e)).collect();
+                Stmt::Atom(call)
+            }
+            Stmt::Sync(kind) => Stmt::Sync(*kind),
+            Stmt::DeviceEntry | Stmt::ScopeIds { .. } => return None,
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each thread folds the points of the loops that are not bound into a state of its own, under all guards; points
 //! outside the domain change nothing. Then one cooperative call combines the states of the threads that differ only
-//! in bound reduce axes. It stands under no condition, so that every thread arrives. The store follows: by one thread
+//! in bound reduce axes, at the scope of the block or, where the block is one warp, of the warp. It stands under no condition, so that every thread arrives. The store follows: by one thread
 //! where the memory is common, by each where it is a thread's own. A start value is folded in there, once.
 //!
 //! The states of a block are one register tile: element (spatial indices, reduce indices) is in the thread with these
@@ -13,7 +13,9 @@
 use coulis_ir::reducer::Reducer;
 use coulis_ir::stmt::{Region, TileOp};
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Stmt, ThreadTag, TileCall, Var};
+use coulis_ir::{
+    BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Stmt, Target, ThreadTag, TileCall, Var,
+};
 use coulis_layout::tile::{AxisStride, Iter, TileLayout};
 use coulis_tensor::Reduction;
 
@@ -220,7 +222,7 @@ impl Builder<'_> {
         reducer.claims = r.claims;
         let call = TileCall {
             op: TileOp::ReduceBy { reducer: Box::new(reducer), axes: tile.axes(), accum: false },
-            scope: ExecScope::Cta,
+            scope: tile.scope(),
             dsts: total.iter().map(Region::whole).collect(),
             srcs: registers.iter().map(Region::whole).collect(),
             dispatch: None,
@@ -308,6 +310,12 @@ impl Tile {
             tile.groups.push((1, weight));
         }
         tile
+    }
+
+    /// Who folds: the warp where the block is one on every machine, else the block.
+    fn scope(&self) -> ExecScope {
+        let threads: i64 = self.groups.iter().chain(&self.folded).map(|(extent, _)| extent).product();
+        if threads <= i64::from(Target::LEAST_WARP) { ExecScope::Warp } else { ExecScope::Cta }
     }
 
     fn shape(&self) -> Vec<Expr> {

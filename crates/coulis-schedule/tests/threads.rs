@@ -168,7 +168,7 @@ fn te_fault_c1_a_tuple_by_threads_with_and_without_a_serial_part() {
         let (_, inner) = s.split(&b, &k, Split::Factor(factor)).expect("splits");
         s.bind(&b, &inner, ThreadX).expect("bound");
         let text = body(&s);
-        assert!(text.contains("Tx.cta.reduce((total0, total1), (red_buf0, red_buf1), "), "{text}");
+        assert!(text.contains("Tx.warp.reduce((total0, total1), (red_buf0, red_buf1), "), "{text}");
         check(&s, SIZES);
     }
     for finish in GridFinish::ALL {

@@ -64,9 +64,7 @@ fn modules_of_generated_kernels_survive_too() {
 
 #[test]
 fn the_generator_makes_text_worth_reading() {
-    let texts: Vec<String> = (0..2000).map(|seed| print_kernel(&generate::kernel(seed))).collect();
-    let all = texts.concat();
-    for needle in [
+    let mut missing = vec![
         "T.grid(",
         "T.launch_thread(",
         "with T.allocate(",
@@ -87,7 +85,13 @@ fn the_generator_makes_text_worth_reading() {
         "T.float32(\"nan\")",
         "elem_offset=",
         "is_size_var=True",
-    ] {
-        assert!(all.contains(needle), "no kernel has `{needle}`");
+    ];
+    for seed in 0..20_000 {
+        let text = print_kernel(&generate::kernel(seed));
+        missing.retain(|needle| !text.contains(needle));
+        if missing.is_empty() {
+            return;
+        }
     }
+    panic!("no kernel has {missing:?}");
 }

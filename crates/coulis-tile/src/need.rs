@@ -144,7 +144,7 @@ pub const SHUFFLES: Need = Need {
 pub const SHARED_STATES: Need = Need {
     name: "shared memory",
     check: |facts| {
-        let limit = u64::from(facts.target.block.shared_bytes);
+        let limit = u64::from(facts.target.block.shared_dyn_bytes);
         let bytes = State::bytes(facts.reducer) * u64::from(facts.block.n_threads());
         if bytes <= limit {
             return Ok(());

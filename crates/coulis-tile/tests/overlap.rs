@@ -108,9 +108,9 @@ fn one_variant_of_a_priority_accepts_a_call_and_some_variant_always_does() {
 
 #[test]
 fn states_that_do_not_fit_in_shared_memory_are_declined_at_the_limit() {
-    // 1024 states of 48 bytes fit in 48 KiB; one byte more a state does not.
-    let doubles = [DType::F64; 6];
-    for (dtypes, fits) in [(doubles.to_vec(), true), ([&doubles[..], &[DType::Bool]].concat(), false)] {
+    // 1024 states of 227 bytes fit in 227 KiB, which a block may ask for; one byte more a state does not.
+    let fitting = [&[DType::F64; 28][..], &[DType::Bool; 3]].concat();
+    for (dtypes, fits) in [(fitting.clone(), true), ([&fitting[..], &[DType::Bool]].concat(), false)] {
         with_facts([2, 512, 1], [false, true, false], &dtypes, 32, &mut |facts| {
             let rows = coulis_tile::explain::<ReduceOp>(facts, None);
             let chosen = rows.iter().any(|row| row.verdict == Verdict::Chosen);

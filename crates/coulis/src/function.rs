@@ -27,8 +27,8 @@ use self::arguments::{
 use self::memory::{Contents, Memory};
 use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;
-use crate::inside::first_unproven;
-use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, verify_given};
+use crate::inside::{first_unproven, first_unproven_divisor};
+use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, permit_for, verify_given};
 use crate::request::{DeviceChoice, NamedArray};
 
 /// How a function is made.
@@ -188,6 +188,11 @@ impl Function {
             );
             return Err(Error::unsupported("function/scalar", message));
         }
+        let checked = match &place {
+            Place::Device(device, _) => permit_for(checked, device.target())?,
+            // The simulator shows such faults as they happen.
+            Place::Simulator(..) => checked,
+        };
         let parameters = parameters(checked.kernel());
         let (runner, notices) = match place {
             Place::Device(device, mut notices) => {
@@ -375,7 +380,14 @@ impl Place {
         if let DeviceChoice::Sim { warp, orders } = options.device {
             return Ok(Place::Simulator(Target::simulated(warp), sim_options(warp, orders)?));
         }
-        let (device, notices) = device_for(first_unproven(kernel), options)?;
+        let (device, mut notices) = device_for(first_unproven(kernel), options)?;
+        if device.target().has_threads()
+            && let Some(quotient) = first_unproven_divisor(kernel)
+        {
+            notices.push(format!(
+                "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU refuses; `--device sim` accuses"
+            ));
+        }
         Ok(Place::Device(device, notices))
     }
 

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
+use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
 
 /// The first access of a kernel that cannot be shown to stay inside; `None` where all of them do.
 ///
@@ -28,7 +28,24 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     if let Some(second) = kernel.param_buffers().find(|b| !data.insert(b.data.clone())) {
         return Some(format!("`{}`, which shares its memory with another parameter,", second.name));
     }
-    Proof { form: kernel.form, sized }.stmt(&kernel.body, &Analyzer::new()).err()
+    Proof { form: kernel.form, sized, about: About::Accesses }.stmt(&kernel.body, &Analyzer::new()).err()
+}
+
+/// The first division of elements whose divisor cannot be shown to be other than zero; `None` where there is none.
+/// Quotients of indices are not looked at: loops whose extents they come from would run no iteration.
+pub fn first_unproven_divisor(kernel: &Kernel) -> Option<String> {
+    Proof { form: kernel.form, sized: HashSet::new(), about: About::Divisors }
+        .stmt(&kernel.body, &Analyzer::new())
+        .err()
+}
+
+/// What is to be shown.
+#[derive(Clone, Copy, PartialEq)]
+enum About {
+    /// Accesses are inside.
+    Accesses,
+    /// Divisors are not zero.
+    Divisors,
 }
 
 type Shown = Result<(), String>;
@@ -37,6 +54,7 @@ struct Proof {
     form: Form,
     /// Buffers whose shape is that of their memory.
     sized: HashSet<BufferId>,
+    about: About,
 }
 
 impl Proof {
@@ -92,11 +110,30 @@ impl Proof {
                 indices.iter().try_for_each(|i| self.expr(i, known))?;
                 self.access(buffer, indices, known)
             }
+            Node::Binary(op, a, b) if is_division(*op) && b.dtype().is_int() => {
+                self.expr(a, known)?;
+                self.expr(b, known)?;
+                self.divisor(at, b, known)
+            }
             _ => at.children().into_iter().try_for_each(|child| self.expr(child, known)),
         }
     }
 
+    fn divisor(&self, quotient: &Expr, divisor: &Expr, known: &Analyzer) -> Shown {
+        let is_shown = || {
+            let zero = Expr::int_of(0, divisor.dtype()).broadcast_to(divisor.lanes());
+            known.can_prove(&divisor.clone().not_equal(zero))
+        };
+        if self.about == About::Accesses || !reads_memory(quotient) || is_shown() {
+            return Ok(());
+        }
+        Err(format!("`{}`", print_expr(quotient)))
+    }
+
     fn access(&self, buffer: &Buffer, indices: &[Expr], known: &Analyzer) -> Shown {
+        if self.about == About::Divisors {
+            return Ok(());
+        }
         let has_own_size = match self.form {
             Form::Nest => true,
             Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
@@ -122,13 +159,46 @@ impl Proof {
     }
 }
 
+fn is_division(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
+}
+
+fn reads_memory(expr: &Expr) -> bool {
+    let mut reads = false;
+    for_each_expr(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
+    reads
+}
+
 /// What is known where a condition holds. A condition on memory says nothing, since stores may follow.
 fn assuming(known: &Analyzer, cond: &Expr) -> Analyzer {
     let plain = match cond.node() {
         Node::Call(Intrinsic::Likely, args) => &args[0],
         _ => cond,
     };
-    let mut loads = false;
-    for_each_expr(plain, &mut |e| loads |= matches!(e.node(), Node::Load(..)));
-    if loads { known.clone() } else { known.with(plain) }
+    if reads_memory(plain) { known.clone() } else { known.with(plain) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_said_to_divide_by_zero_in_silence_only_where_it_may() {
+        let text = |divisor: &str| {
+            format!(
+                "@T.prim_func
+def divide(A: T.Buffer((64,), \"int32\"), B: T.Buffer((64,), \"int32\")):
+    tx = T.launch_thread(\"threadIdx.x\", 64)
+    B[tx] = 100 // {divisor} + tx // 3
+"
+            )
+        };
+        let divisors = [("A[tx]", true), ("T.max(A[tx], 1)", false), ("(tx + 1)", false)];
+        for (divisor, may_be_zero) in divisors {
+            let kernel = coulis_script::parse_module(&text(divisor)).unwrap().remove(0);
+            assert_eq!(first_unproven_divisor(&kernel).is_some(), may_be_zero, "{divisor}");
+        }
+    }
 }

@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use coulis::te::{
-    Expr, Schedule, Split, Tensor, build, compute, listing, placeholder, reduce_axis, sum, var, var_of,
+    Expr, Schedule, Split, Tensor, build, build_with, compute, listing, placeholder, reduce_axis, sum, var,
+    var_of,
 };
-use coulis::{Arguments, Array, CompileOptions, DType, Function, Owner, Request, Value, reduce, text};
+use coulis::{
+    Arguments, Array, CompileOptions, DType, DeviceChoice, Function, Owner, Request, Value, reduce, text,
+};
 
 struct RowSum {
     args: [Tensor; 2],
@@ -104,6 +107,42 @@ fn a_function_with_int32_sizes_runs_its_twin_where_they_do_not_reach() {
         for dtype in [DType::I64, DType::I32] {
             let found = first_three(dtype).call(&[Value::from(&far)]).unwrap();
             assert_eq!(values(&found[0].array), vec![21.0; extents[0] as usize], "{dtype} {extents:?}");
+        }
+    }
+}
+
+#[test]
+fn a_function_on_threads_with_int32_sizes_runs_its_twin_where_they_do_not_reach() {
+    use coulis_ir::ThreadTag::{BlockX, ThreadX, ThreadY};
+    let (n, m) = (var("n"), var("m"));
+    let a = placeholder(&[n.expr(), m.expr()], DType::I8, "A").unwrap();
+    let k = reduce_axis(Expr::int(3), "k");
+    let b = compute(&[n.expr()], "B", |i| {
+        let last = m.expr() - Expr::int(1) - k.expr();
+        sum(a.at([i[0].expr(), last]), std::slice::from_ref(&k))
+    })
+    .unwrap();
+    let mut schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+    let rows = schedule.stage(&b).unwrap().leaves()[0].clone();
+    let (block, row) = schedule.split(&b, &rows, Split::Factor(2)).unwrap();
+    schedule.bind(&b, &block, BlockX).unwrap();
+    schedule.bind(&b, &row, ThreadY).unwrap();
+    let (_, lane) = schedule.split(&b, &k, Split::Factor(2)).unwrap();
+    schedule.bind(&b, &lane, ThreadX).unwrap();
+    let seven = Array::from_slice(&[1], &[7i8]).unwrap();
+    let mut devices =
+        vec![DeviceChoice::Sim { warp: 32, orders: 1 }, DeviceChoice::Sim { warp: 64, orders: 1 }];
+    match coulis_runtime::Cuda::open(0, &coulis_runtime::CudaOptions::default()) {
+        Ok(_) => devices.push(DeviceChoice::Cuda(0)),
+        Err(error) => println!("SKIP on a GPU: {error}"),
+    }
+    for device in devices {
+        let options = CompileOptions { device, ..CompileOptions::default() };
+        let function = build_with(&schedule, &[a.clone(), b.clone()], "last_three", &options).unwrap();
+        for extents in [[3, 5], [3, 1 << 31], [1, (1 << 40) + 1]] {
+            let far = seven.view(&extents, &[0, 0], 0).unwrap();
+            let found = function.call(&[Value::from(&far)]).unwrap();
+            assert_eq!(values(&found[0].array), vec![21.0; extents[0] as usize], "{extents:?}");
         }
     }
 }

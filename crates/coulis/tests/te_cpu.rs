@@ -1,4 +1,4 @@
-//! Scenarios T-N1 to T-N9: programs that compute, on the devices of a CPU.
+//! Scenarios T-N1 to T-N9: programs that compute, on the devices of a CPU, and with their stages on threads.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,9 +14,14 @@ use coulis::te::{
 };
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, c, f, input, leaf, n, number, realized, reference, run_everywhere, run_everywhere_with,
+    Tolerance, c, f, input, leaf, n, number, realized, reference, run_also_on_threads, run_everywhere,
     schedule, small,
 };
+
+#[track_caller]
+fn run(s: &Schedule, sizes: &[everywhere::Sizes]) {
+    run_also_on_threads(s, sizes, &small, Tolerance::Exact);
+}
 
 #[test]
 fn te_n1_a_sum_that_starts_at_a_constant() {
@@ -24,7 +29,7 @@ fn te_n1_a_sum_that_starts_at_a_constant() {
     let k = reduce_axis(1027, "k");
     let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))?.init(vec![f(10.0)])).unwrap();
     let s = schedule(&[b], &[a]);
-    run_everywhere(&s, &[&[]]);
+    run(&s, &[&[]]);
     let sums = reference(&s, &[], &small);
     let plain: f64 = sums[0].data.iter().map(|v| v.as_f64()).sum();
     assert_eq!(sums[1].data, [Value::Float(plain + 10.0)]);
@@ -32,7 +37,7 @@ fn te_n1_a_sum_that_starts_at_a_constant() {
     let k = leaf(&s, "B", 0);
     let (_, inner) = s.split("B", &k, Split::Factor(16)).unwrap();
     s.rfactor("B", &inner).unwrap();
-    run_everywhere(&s, &[&[]]);
+    run(&s, &[&[]]);
 }
 
 #[test]
@@ -47,11 +52,11 @@ fn te_n2_a_matrix_product_that_starts_at_a_tensor() {
     })
     .unwrap();
     let mut s = schedule(&[t], &[a, b, start]);
-    run_everywhere(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
+    run(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
     let k = leaf(&s, "T", 2);
     let (_, inner) = s.split("T", &k, Split::Factor(4)).unwrap();
     s.rfactor("T", &inner).unwrap();
-    run_everywhere(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
+    run(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
 }
 
 #[test]
@@ -65,6 +70,7 @@ fn te_n3_a_sum_factored_over_parts_that_run_in_parallel() {
         let (outer, _) = s.split("B", &k, Split::Nparts(4)).unwrap();
         s.rfactor_at("B", &outer, position).unwrap();
         assert_eq!(realized(&s, "B.rf"), ["4"]);
+        run(&s, &[&[]]);
         let part = leaf(&s, "B_rf", 0);
         s.parallel("B_rf", &part).unwrap();
         run_everywhere(&s, &[&[]]);
@@ -90,7 +96,7 @@ fn te_n4_the_first_place_of_the_largest_of_each_row() {
             .unwrap();
     let mut s = schedule(&both, &[a]);
     let sizes: &[&[(&str, i64)]] = &[&[("m", 12), ("l", 16)], &[("m", 3), ("l", 1)]];
-    run_everywhere(&s, sizes);
+    run(&s, sizes);
     let values = reference(&s, sizes[0], &small);
     for row in 0..12 {
         let of_row = &values[0].data[row * 16..(row + 1) * 16];
@@ -101,7 +107,7 @@ fn te_n4_the_first_place_of_the_largest_of_each_row() {
     let k = leaf(&s, "T", 1);
     let (_, inner) = s.split("T", &k, Split::Factor(4)).unwrap();
     s.rfactor("T", &inner).unwrap();
-    run_everywhere(&s, sizes);
+    run(&s, sizes);
 }
 
 #[test]
@@ -112,7 +118,7 @@ fn te_n5_a_sum_of_rank_0_and_a_sum_with_it() {
     let t = compute(&[], "C", |_| sum(a.at([&k]) * scale.at(()), from_ref(&k))).unwrap();
     let d = compute(&[], "D", |_| t.at(()) + f(1.0)).unwrap();
     // The executor looks at each access.
-    run_everywhere(&schedule(&[d], &[a, scale]), &[&[]]);
+    run(&schedule(&[d], &[a, scale]), &[&[]]);
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn te_n6_a_sum_that_feeds_other_stages() {
     let b = compute(from_ref(&m), "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
     let d = compute(from_ref(&m), "D", |i| b.at(i) * f(2.0)).unwrap();
     let e = compute(from_ref(&m), "E", |i| d.at(i) + b.at(i)).unwrap();
-    run_everywhere(&schedule(&[e], &[a]), &[&[("m", 5), ("l", 7)], &[("m", 1), ("l", 0)]]);
+    run(&schedule(&[e], &[a]), &[&[("m", 5), ("l", 7)], &[("m", 1), ("l", 0)]]);
 }
 
 /// How elements of a row become a result: the reduction of a catalogue row of the reference's library.
@@ -182,17 +188,17 @@ fn te_n7_the_librarys_reductions_over_any_axes() {
             let dtype = if (row + column).is_multiple_of(2) { DType::F32 } else { DType::F64 };
             let keepdims = row.is_multiple_of(2);
             let s = library(shape, axes, keepdims, dtype, false, *fold);
-            run_everywhere_with(&s, &[&[]], &fill, Tolerance::Exact);
+            run_also_on_threads(&s, &[&[]], &fill, Tolerance::Exact);
             if *name == "sum" {
                 let s = library(shape, axes, keepdims, dtype, true, *fold);
-                run_everywhere_with(&s, &[&[]], &fill, Tolerance::Relative(1e-5));
+                run_also_on_threads(&s, &[&[]], &fill, Tolerance::Relative(1e-5));
             }
         }
         for (odd, fold) in [(false, all as Fold), (true, any as Fold)] {
             let fill =
                 |_: usize, at: usize, dtype: DType| number(i128::from(at.is_multiple_of(3) != odd), dtype);
             let s = library(shape, axes, false, DType::Bool, false, fold);
-            run_everywhere_with(&s, &[&[]], &fill, Tolerance::Exact);
+            run_also_on_threads(&s, &[&[]], &fill, Tolerance::Exact);
         }
     }
 }
@@ -226,7 +232,7 @@ fn place(shape: [i32; 2], largest: bool) -> Schedule {
 fn te_n7_places_of_extrema_have_the_extremum() {
     for largest in [false, true] {
         let s = place([6, 7], largest);
-        run_everywhere(&s, &[&[]]);
+        run(&s, &[&[]]);
         let values = reference(&s, &[], &small);
         let at = values[1].data[0].as_int().unwrap() as usize;
         assert_eq!(values[0].data[at], values[2].data[0]);
@@ -244,7 +250,7 @@ fn te_n8_one_reduction_has_two_consumers() {
     let e = compute(from_ref(&l), "E", |i| d.at(i) + q.at(i)).unwrap();
     let s = schedule(&[e], &[a]);
     assert_eq!(everywhere::count(&everywhere::nest_text(&s), "for k in"), 1);
-    run_everywhere(&s, &[&[("m", 6), ("l", 5)], &[("m", 0), ("l", 2)]]);
+    run(&s, &[&[("m", 6), ("l", 5)], &[("m", 0), ("l", 2)]]);
 }
 
 /// The sums that make a tensor of extents `from` into one that broadcasts to it, of extents `to`.
@@ -288,6 +294,6 @@ fn te_n9_sums_to_shapes_that_broadcast_to_the_input() {
     for to in targets {
         let (s, b) = collapse(&["p", "q", "r"], to);
         assert_eq!(b.shape().len(), to.len());
-        run_everywhere(&s, sizes);
+        run(&s, sizes);
     }
 }

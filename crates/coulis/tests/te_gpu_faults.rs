@@ -201,7 +201,7 @@ fn te_fault_g7_blocks_that_no_machine_has_are_refused_as_the_users() {
     let message = refusal(&s);
     assert!(message.contains("1024") && message.contains("2048"), "{message}");
     // More shared memory than a block may have.
-    let shape = [n("n"), c(20_000)];
+    let shape = [n("n"), c(60_000)];
     let a = input(&shape, DType::F32, "A");
     let b = compute(&shape, "B", |i| a.at(i) + f(1.0)).unwrap();
     let d = compute(&shape, "C", |i| b.at(i) * f(2.0)).unwrap();
@@ -211,7 +211,7 @@ fn te_fault_g7_blocks_that_no_machine_has_are_refused_as_the_users() {
     s.set_scope("B", MemScope::Shared).unwrap();
     s.compute_at("B", "C", &row).unwrap();
     let message = refusal(&s);
-    assert!(message.contains("80000") && message.contains("shared memory"), "{message}");
+    assert!(message.contains("240000") && message.contains("shared memory"), "{message}");
     // A number of threads that only a call knows.
     let mut s = rows(n("m"), false);
     let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
@@ -274,4 +274,76 @@ fn te_fault_g9_one_thread_of_a_group_stores() {
 fn te_fault_u5_work_that_no_thread_does_is_refused_as_the_users() {
     let message = refusal(&rows(n("m"), false));
     assert!(message.contains("stands outside every launch; bind an axis"), "{message}");
+}
+
+/// `C[i, j] = A[i, j] + A[j', i]` of a square tile, whose elements come from shared memory of that many bytes.
+fn tile_in_shared_memory(side: i32) -> Schedule {
+    let a = input(&[c(side), c(side)], DType::F32, "A");
+    let b = compute(&[c(side), c(side)], "B", |i| a.at((&i[0], &i[1])) + a.at((&i[1], &i[0]))).unwrap();
+    let mut s = schedule(from_ref(&b), from_ref(&a));
+    let cache = s.cache_read(&a, MemScope::Shared, &["B".into()]).unwrap();
+    let (i, j) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    let one = s.fuse("B", &[]).unwrap();
+    s.bind("B", &one, BlockX).unwrap();
+    let (_, lane) = s.split("B", &j, Split::Factor(32)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+    let _ = i;
+    s.compute_at(cache, "B", &one).unwrap();
+    let last = s.stage(cache).unwrap().leaves()[1].clone();
+    let (_, lane) = s.split(cache, &last, Split::Factor(32)).unwrap();
+    s.bind(cache, &lane, ThreadX).unwrap();
+    s
+}
+
+#[test]
+fn shared_memory_beyond_what_a_text_declares_is_asked_for_at_launch() {
+    let declared = tile_in_shared_memory(110);
+    assert!(gpu_text(&declared).contains("\"shared\")"), "{}", gpu_text(&declared));
+    run_everywhere(&declared, &[&[]]);
+    // 64 KiB.
+    let asked = tile_in_shared_memory(128);
+    assert!(gpu_text(&asked).contains("\"shared.dyn\")"), "{}", gpu_text(&asked));
+    run_everywhere(&asked, &[&[]]);
+    // 256 KiB are more than there is.
+    let beyond = tile_in_shared_memory(256);
+    let target = Target::cuda("sm_90a").unwrap();
+    let error = coulis::compile_schedule(&beyond, beyond.program().args(), "main", &target).unwrap_err();
+    assert_eq!(error.owner, Owner::User);
+    let text = error.to_string();
+    assert!(text.contains("a block may ask for 232448 bytes of shared memory at launch on sm_90a"), "{text}");
+}
+
+#[test]
+fn states_of_a_block_may_take_more_shared_memory_than_a_text_declares() {
+    // 1024 threads with 8 states of 8 bytes, whose groups lie apart, fold through 64 KiB.
+    let a = input(&[c(16), c(64)], DType::F64, "A");
+    let eight = comm_reducer(
+        |x, y| x.iter().zip(y).map(|(x, y)| x.clone() + y.clone()).collect(),
+        |types| types.iter().map(|t| Expr::constant(0, *t)).collect(),
+        "eight_sums",
+    );
+    let k = reduce_axis(64, "k");
+    let sums = compute_tuple(&[c(16)], "B", |i| {
+        let x = a.at((&i[0], &k));
+        let of = |power: i64| x.clone() * Expr::constant(power.into(), DType::F64);
+        eight.reduce((1..9).map(of).collect(), from_ref(&k))
+    })
+    .unwrap();
+    let mut s = schedule(&sums, from_ref(&a));
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    s.bind("B", &i, ThreadX).unwrap();
+    s.bind("B", &k, ThreadY).unwrap();
+    assert!(gpu_text(&s).contains("\"shared.dyn\")"), "{}", gpu_text(&s));
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
+fn a_block_of_one_warp_folds_at_the_scope_of_the_warp() {
+    for (lanes, scope) in [(8, "warp"), (32, "warp"), (33, "cta")] {
+        let mut s = rows(n("m"), false);
+        on_threads(&mut s, 1, lanes);
+        let nest = everywhere::nest_text(&s);
+        assert!(nest.contains(&format!("Tx.{scope}.reduce(")), "{nest}");
+        run_everywhere(&s, SIZES);
+    }
 }

@@ -1,6 +1,7 @@
 //! `xtask gpu [--bin-dir DIR] [--tools LIST]`: the tests on a GPU, plainly and under each tool of compute-sanitizer.
 //!
-//! Needs neither cargo nor the sources: `dist/xtask gpu --bin-dir dist/` runs `dist/device-tests`. Without a GPU, and
+//! Needs neither cargo nor the sources: `dist/xtask gpu --bin-dir dist/` runs `dist/device-tests` and what is in
+//! `dist/tests`. Without a GPU, and
 //! without the sanitizer, each thing that does not run is named after the word SKIP.
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ const TOOLS: [&str; 4] = ["memcheck", "racecheck", "synccheck", "initcheck"];
 
 /// The binary of the tests.
 const TESTS: &str = "device-tests";
+
+/// The folder of test programs beside it, of which each compares a GPU with the reference.
+const OTHERS: &str = "tests";
 
 /// Exit code of the sanitizer where it has something to say.
 const ACCUSED: &str = "86";
@@ -46,9 +50,14 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
     let tests = folder.join(TESTS);
     println!("== {TESTS}");
     let found = run(&tests, &[])?;
+    let others = test_files(&folder.join(OTHERS));
     if !found {
         tools.iter().for_each(|tool| println!("SKIP {tool}: no GPU"));
         return Ok(());
+    }
+    for file in &others {
+        println!("== {}", file.display());
+        run(file, &[])?;
     }
     let Some(sanitizer) = find_sanitizer() else {
         let looked = "PATH, CUDA_HOME, CUDA_PATH and /usr/local/cuda";
@@ -59,6 +68,10 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
         println!("== {tool}");
         let tests = tests.display().to_string();
         run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &tests, "--small"])?;
+        for file in others.iter().map(|file| file.display().to_string()) {
+            println!("== {tool} {file}");
+            run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &file])?;
+        }
     }
     Ok(())
 }
@@ -77,6 +90,14 @@ fn run(program: &Path, words: &[&str]) -> Result<bool, Failure> {
         return Err(Failure::Program { line: line.collect::<Vec<_>>().join(" ") });
     }
     Ok(text.lines().any(|line| line.starts_with("ok ")))
+}
+
+/// The programs of a folder by name; none where there is no such folder.
+fn test_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
 }
 
 /// The folder of this very program.

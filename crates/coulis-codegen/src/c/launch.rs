@@ -76,7 +76,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
     let alignment =
         |b: &Buffer| walker.alignments.get(&b.data.id()).copied().unwrap_or(1).max(b.dtype.bytes() as u32);
     let alignments = kernel.param_buffers().map(alignment).collect();
-    Ok(Module { text, kernels, temporaries, alignments, fits_i32: Vec::new(), wide: None })
+    Ok(Module { text, kernels, temporaries, alignments })
 }
 
 /// The definitions that the functions refer to, by way of one another or not, in order.

@@ -36,7 +36,7 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
             report.at(link, "V24", text);
         }
     }
-    let mut memory = Memory { target, shared: 0, report };
+    let mut memory = Memory { target, shared: 0, at_launch: 0, report };
     memory.stmt(launched.body, 0);
 }
 
@@ -57,6 +57,8 @@ struct Memory<'r, 'k> {
     target: &'r Target,
     /// Bytes of shared memory of constant size so far: compilers give each array its own place.
     shared: i128,
+    /// Bytes of shared memory of constant size that is asked for at launch.
+    at_launch: i128,
     report: &'r mut Report<'k>,
 }
 
@@ -71,7 +73,10 @@ impl<'k> Memory<'_, 'k> {
         let bytes = elements.and_then(|n| n.checked_mul(buffer.dtype.bytes() as i128));
         let name = &buffer.name;
         let code = match buffer.scope {
-            MemScope::Global | MemScope::SharedDyn => None,
+            MemScope::Global => None,
+            // A size that follows from the arguments is compared when they are known.
+            MemScope::SharedDyn if bytes.is_none() => None,
+            MemScope::SharedDyn => Some("V25"),
             MemScope::Shared => Some("V25"),
             MemScope::Warp | MemScope::Local => Some("V26"),
         };
@@ -88,12 +93,22 @@ impl<'k> Memory<'_, 'k> {
                 self.report.at(stmt, code, text);
             }
             (Some("V25"), Some(bytes)) => {
-                let most = i128::from(self.target.block.shared_bytes);
-                self.shared += bytes;
-                if self.shared > most {
+                let limits = &self.target.block;
+                let declared = buffer.scope == MemScope::Shared;
+                *(if declared { &mut self.shared } else { &mut self.at_launch }) += bytes;
+                let all = self.shared + self.at_launch;
+                let arch = &self.target.arch;
+                let (most, most_at_launch) =
+                    (i128::from(limits.shared_bytes), i128::from(limits.shared_dyn_bytes));
+                if declared && self.shared > most {
                     let text = format!(
-                        "a block has at most {most} bytes of shared memory on {}, and with `{name}` it has {}",
-                        self.target.arch, self.shared
+                        "a block has at most {most} bytes of shared memory on {arch}, and with `{name}` it has {}",
+                        self.shared
+                    );
+                    self.report.at(stmt, "V25", text);
+                } else if self.at_launch > 0 && all > most_at_launch {
+                    let text = format!(
+                        "a block may ask for {most_at_launch} bytes of shared memory at launch on {arch}, and with `{name}` it has {all}"
                     );
                     self.report.at(stmt, "V25", text);
                 }

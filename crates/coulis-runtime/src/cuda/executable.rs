@@ -2,8 +2,8 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use coulis_codegen::Module;
 use coulis_ir::args::Bindings;
@@ -89,9 +89,7 @@ pub struct CudaExecutable {
     shared: Arc<Shared>,
     module: Module,
     parameters: Vec<Parameter>,
-    narrow: Arc<LoadedModule>,
-    /// The text with 64-bit indices, compiled when it is first needed.
-    wide: OnceLock<Arc<LoadedModule>>,
+    loaded: Arc<LoadedModule>,
 }
 
 impl CudaExecutable {
@@ -102,9 +100,9 @@ impl CudaExecutable {
         shared: Arc<Shared>,
         module: Module,
         parameters: Vec<Parameter>,
-        narrow: Arc<LoadedModule>,
+        loaded: Arc<LoadedModule>,
     ) -> CudaExecutable {
-        CudaExecutable { info, shared, module, parameters, narrow, wide: OnceLock::new() }
+        CudaExecutable { info, shared, module, parameters, loaded }
     }
 
     /// The context that its memory and streams belong to.
@@ -121,20 +119,6 @@ impl CudaExecutable {
     /// Memory for the temporaries of a call: needed to launch while a graph is captured.
     pub fn reserve(&self, bindings: &Bindings) -> Result<Workspace, CudaError> {
         Workspace::new(&self.shared.context, self.plan(bindings)?.workspace_bytes)
-    }
-
-    fn loaded(&self, is_wide: bool) -> Result<(&Module, &LoadedModule), CudaError> {
-        let Some(wide) = self.module.wide.as_ref().filter(|_| is_wide) else {
-            return Ok((&self.module, &self.narrow));
-        };
-        let loaded = match self.wide.get() {
-            Some(loaded) => loaded,
-            None => {
-                let (loaded, _) = self.shared.module(&self.info.kernel, wide)?;
-                self.wide.get_or_init(|| loaded)
-            }
-        };
-        Ok((wide, loaded))
     }
 
     /// Puts one call of the kernel on a stream and does not wait. Nothing is allocated where a workspace is given, or
@@ -158,8 +142,7 @@ impl CudaExecutable {
         if plan.launches.is_empty() {
             return Ok(());
         }
-        let (module, loaded) = self.loaded(plan.is_wide)?;
-        self.check_alignment(module, &data).map_err(CudaError::from)?;
+        self.check_alignment(&data).map_err(CudaError::from)?;
         let context = &self.shared.context;
         let entered = context.enter()?;
         let mut owned = None;
@@ -184,7 +167,7 @@ impl CudaExecutable {
         }
         for launch in &plan.launches {
             // SAFETY: the caller's promise, and `new`'s.
-            unsafe { self.put(&entered, loaded, launch, &data, base, stream) }?;
+            unsafe { self.put(&entered, launch, &data, base, stream) }?;
         }
         Ok(())
     }
@@ -197,8 +180,8 @@ impl CudaExecutable {
         Ok(workspace.pointer())
     }
 
-    fn check_alignment(&self, module: &Module, data: &[*mut c_void]) -> Result<(), LaunchError> {
-        for ((parameter, pointer), &bytes) in self.parameters.iter().zip(data).zip(&module.alignments) {
+    fn check_alignment(&self, data: &[*mut c_void]) -> Result<(), LaunchError> {
+        for ((parameter, pointer), &bytes) in self.parameters.iter().zip(data).zip(&self.module.alignments) {
             if bytes != 0 && !pointer.addr().is_multiple_of(bytes as usize) {
                 let (kernel, buffer) = (self.info.kernel.clone(), parameter.name.clone());
                 return Err(LaunchError::Misaligned { kernel, buffer, bytes });
@@ -212,7 +195,6 @@ impl CudaExecutable {
     unsafe fn put(
         &self,
         entered: &Entered,
-        loaded: &LoadedModule,
         launch: &Launch,
         data: &[*mut c_void],
         workspace: DevicePtr,
@@ -220,7 +202,7 @@ impl CudaExecutable {
     ) -> Result<(), CudaError> {
         let no_such = |what, index| LaunchError::NoSuch { kernel: self.info.kernel.clone(), what, index };
         let function =
-            loaded.functions.get(launch.kernel).ok_or_else(|| no_such("function", launch.kernel))?;
+            self.loaded.functions.get(launch.kernel).ok_or_else(|| no_such("function", launch.kernel))?;
         let usual = self.shared.context.facts().limits.shared_bytes;
         function.allow(entered, launch.shared_bytes, usual)?;
         let mut values = Vec::with_capacity(launch.args.len());

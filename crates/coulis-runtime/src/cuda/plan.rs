@@ -81,14 +81,6 @@ pub enum LaunchError {
         /// Its value.
         found: i64,
     },
-    /// An index that 32 bits do not hold, and no text with 64-bit indices.
-    #[error("an index of `{kernel}` reaches {found}, which 32 bits do not hold")]
-    IndexTooLarge {
-        /// Kernel name.
-        kernel: String,
-        /// The value.
-        found: String,
-    },
     /// A pointer with less alignment than the text counts on.
     #[error("argument `{buffer}` of `{kernel}` is to be aligned to {bytes} bytes")]
     Misaligned {
@@ -114,8 +106,6 @@ pub enum LaunchError {
 /// Everything that one call puts on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Whether it is the text with 64-bit indices.
-    pub is_wide: bool,
     /// Bytes of all temporaries; 0 where nothing is launched.
     pub workspace_bytes: u64,
     /// Offsets and lengths in the workspace that are filled with zeros first.
@@ -150,7 +140,7 @@ pub enum Arg {
     Scalar([u8; 8]),
 }
 
-/// Plans a call of `module`, or of its text with 64-bit indices where 32 bits do not do.
+/// Plans a call of `module`.
 pub fn plan(
     name: &str,
     module: &Module,
@@ -158,17 +148,7 @@ pub fn plan(
     bindings: &Bindings,
     limits: &Limits,
 ) -> Result<Plan, LaunchError> {
-    let too_large = module.fits_i32.iter().find_map(|index| match eval_index(index, bindings) {
-        Ok(value) if i32::try_from(value).is_ok() => None,
-        Ok(value) => Some(Ok(value.to_string())),
-        Err(reason) if reason == "overflow" => Some(Ok("more than 64 bits hold".to_owned())),
-        Err(reason) => Some(Err(no_value(name, "an index", reason))),
-    });
-    match (too_large.transpose()?, &module.wide) {
-        (None, _) => Planner { name, module, n_parameters, bindings, limits }.plan(false),
-        (Some(_), Some(wide)) => Planner { name, module: wide, n_parameters, bindings, limits }.plan(true),
-        (Some(found), None) => Err(LaunchError::IndexTooLarge { kernel: name.to_owned(), found }),
-    }
+    Planner { name, module, n_parameters, bindings, limits }.plan()
 }
 
 fn no_value(kernel: &str, what: &'static str, reason: String) -> LaunchError {
@@ -184,19 +164,19 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn plan(&self, is_wide: bool) -> Result<Plan, LaunchError> {
+    fn plan(&self) -> Result<Plan, LaunchError> {
         let (offsets, lengths, workspace_bytes) = self.workspace()?;
         let mut launches = Vec::new();
         for (index, kernel) in self.module.kernels.iter().enumerate() {
             launches.extend(self.launch(index, kernel, &offsets)?);
         }
         if launches.is_empty() {
-            return Ok(Plan { is_wide, workspace_bytes: 0, zeroed: Vec::new(), launches });
+            return Ok(Plan { workspace_bytes: 0, zeroed: Vec::new(), launches });
         }
         let spans = offsets.into_iter().zip(lengths);
         let zeroed = self.module.temporaries.iter().zip(spans);
         let zeroed = zeroed.filter(|(temporary, (_, length))| temporary.zeroed && *length > 0);
-        Ok(Plan { is_wide, workspace_bytes, zeroed: zeroed.map(|(_, span)| span).collect(), launches })
+        Ok(Plan { workspace_bytes, zeroed: zeroed.map(|(_, span)| span).collect(), launches })
     }
 
     fn value(&self, what: &'static str, expr: &Expr) -> Result<i64, LaunchError> {
@@ -340,8 +320,6 @@ mod tests {
             kernels: vec![kernel],
             temporaries: Vec::new(),
             alignments: Vec::new(),
-            fits_i32: Vec::new(),
-            wide: None,
         };
         edit(&mut module, size.expr());
         plan("k", &module, 1, &Bindings::from([(size.id(), n)]), &limits())
@@ -436,24 +414,6 @@ mod tests {
         assert!(at(DType::I64, i64::MAX).is_ok());
         assert!(at(DType::U8, 256).is_err());
         assert!(at(DType::F32, 1).is_err());
-    }
-
-    #[test]
-    fn indices_beyond_32_bits_take_the_wide_text_or_are_refused() {
-        let narrow =
-            |module: &mut Module, size: Expr| module.fits_i32 = vec![size * Expr::int_of(2, DType::I64)];
-        assert!(!plan_of(narrow, (1 << 30) - 1).unwrap().is_wide);
-        assert_eq!(
-            message(plan_of(narrow, 1 << 30)),
-            "an index of `k` reaches 2147483648, which 32 bits do not hold"
-        );
-        let both = |module: &mut Module, size: Expr| {
-            module.wide = Some(Box::new(module.clone()));
-            narrow(module, size);
-        };
-        assert!(!plan_of(both, 5).unwrap().is_wide);
-        assert!(plan_of(both, 1 << 30).unwrap().is_wide);
-        assert!(plan_of(both, i64::MAX).unwrap().is_wide);
     }
 
     #[test]

@@ -56,7 +56,6 @@ pub static PROBES: &[&Probe] = &[
     &Probe { name: "graph_capture", run: graph_capture },
     &Probe { name: "graph_capture_with_workspace", run: graph_capture_with_workspace },
     &Probe { name: "large_shared_memory", run: large_shared_memory },
-    &Probe { name: "wide_indices", run: wide_indices },
     &Probe { name: "empty_grid", run: empty_grid },
     &Probe { name: "events", run: events },
 ];
@@ -125,11 +124,6 @@ const SHARED: &str = r#"extern "C" __global__ void __launch_bounds__(256) turn_k
 }
 "#;
 
-const MARK: &str = r#"extern "C" __global__ void mark_kernel(unsigned int* a, INDEX n) {
-  a[0] = (unsigned int)sizeof(n);
-}
-"#;
-
 /// A module of one kernel of `u32` and `f32` buffers.
 struct Text {
     n: Var,
@@ -158,8 +152,6 @@ fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block: i32, n: V
         kernels: vec![kernel],
         temporaries: Vec::new(),
         alignments: vec![4; dtypes.len()],
-        fits_i32: Vec::new(),
-        wide: None,
     };
     Text { n, module, parameters }
 }
@@ -204,17 +196,6 @@ fn shared_text() -> Text {
     text
 }
 
-fn mark_text() -> Text {
-    let n = Var::size("n", DType::I64);
-    let make =
-        |index: &str| text("mark", &MARK.replace("INDEX", index), &[DType::U32], Expr::int(1), 1, n.clone());
-    let (mut narrow, wide) = (make("int"), make("long long"));
-    narrow.module.kernels[0].args[1] = KernelArg::Scalar { value: n.expr(), dtype: DType::I32 };
-    narrow.module.fits_i32 = vec![n.expr()];
-    narrow.module.wide = Some(Box::new(wide.module));
-    narrow
-}
-
 /// Names and texts of every probe's kernel.
 pub fn modules() -> Vec<(&'static str, Module)> {
     vec![
@@ -222,7 +203,6 @@ pub fn modules() -> Vec<(&'static str, Module)> {
         ("sum", shuffle_text().module),
         ("total", last_block_text().module),
         ("turn", shared_text().module),
-        ("mark", mark_text().module),
     ]
 }
 
@@ -391,16 +371,6 @@ fn large_shared_memory(cuda: &Cuda) -> Result<(), ProbeError> {
         Err(ProbeError::Runtime(RuntimeError::Cuda(CudaError::Launch(super::LaunchError::Shared { .. }))))
     );
     expect("more shared memory than there is is refused", true, refused)
-}
-
-fn wide_indices(cuda: &Cuda) -> Result<(), ProbeError> {
-    let largest = i64::from(i32::MAX);
-    for (n, wanted) in [(largest, 4), (largest + 1, 8)] {
-        let bench = Bench::new(cuda, "mark", mark_text(), n, &[1])?;
-        bench.run()?;
-        expect(format!("bytes of an index for {n}"), vec![wanted], bench.read(0)?)?;
-    }
-    Ok(())
 }
 
 fn empty_grid(cuda: &Cuda) -> Result<(), ProbeError> {

@@ -8,14 +8,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use coulis::te::{Expr, IterVar, Schedule, Tensor, build_nest, placeholder, var};
+use coulis::te::{Expr, IterVar, Schedule, Split, Tensor, build_nest, placeholder, var};
 use coulis_io::AlignedBytes;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args, compact_strides};
 use coulis_ir::eval::Value;
 use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{DType, Kernel, Stmt, Target};
+use coulis_ir::{DType, Kernel, Stmt, Target, ThreadTag};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Window};
+use coulis_schedule::Attach;
 use coulis_sim::{SimArg, SimArray, SimError};
 use coulis_tensor::{Array, OpKind, evaluate};
 use half::{bf16, f16};
@@ -189,6 +190,46 @@ pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance:
             }
         }
     }
+}
+
+/// The schedule with every stage that stands for itself on threads: the first data loop on blocks, 32 of the last one a
+/// block, or 32 parts of a reduction to one element.
+#[track_caller]
+pub fn bound(s: &Schedule) -> Schedule {
+    let mut s = s.clone();
+    let stages: Vec<_> = s.stages().iter().filter(|stage| matches!(stage.attach(), Attach::Root)).collect();
+    let stages: Vec<_> = stages.into_iter().map(|stage| (stage.id(), stage.axes().len())).collect();
+    for (stage, n_data) in stages {
+        let leaves = s.stage(stage).unwrap().leaves().to_vec();
+        match (n_data, leaves.last()) {
+            (0, None) => {
+                let one = s.fuse(stage, &[]).unwrap();
+                s.bind(stage, &one, ThreadTag::ThreadX).unwrap();
+            }
+            (0, Some(last)) => {
+                let (_, inner) = s.split(stage, last, Split::Factor(32)).unwrap();
+                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
+            }
+            (1, _) => {
+                let (outer, inner) = s.split(stage, &leaves[0], Split::Factor(32)).unwrap();
+                s.bind(stage, &outer, ThreadTag::BlockX).unwrap();
+                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
+            }
+            (n, _) => {
+                let (_, inner) = s.split(stage, &leaves[n - 1], Split::Factor(32)).unwrap();
+                s.bind(stage, &leaves[0], ThreadTag::BlockX).unwrap();
+                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
+            }
+        }
+    }
+    s
+}
+
+/// As [`run_everywhere_with`], on the CPU and on threads.
+#[track_caller]
+pub fn run_also_on_threads(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
+    run_everywhere_with(s, sizes, fill, tolerance);
+    run_everywhere_with(&bound(s), sizes, fill, tolerance);
 }
 
 /// Runs a schedule on threads in the simulator, with warps of that many lanes; whether there is a kernel of it, which a
