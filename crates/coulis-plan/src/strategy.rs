@@ -5,7 +5,11 @@
 //! asks for an op's name or for a particular shape: what counts is which dimension is contiguous, how long it is,
 //! and how many bytes a state has.
 
-use coulis_ir::{NanPolicy, Reducer, Target};
+use std::collections::HashSet;
+
+use coulis_ir::expr::Node;
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::program::{Spec, Statement};
@@ -93,6 +97,8 @@ pub struct Sketch {
     pub apart: i64,
     /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
     pub ahead: i64,
+    /// The same in iterations of the loop around those of a row, where rows of one output lie apart; 0 asks for none.
+    pub rows_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
@@ -128,6 +134,8 @@ pub struct Runs {
     pub state_bytes: i64,
     /// Steps of a run; 1 is no runs.
     pub steps: i64,
+    /// Vector operations of a step.
+    pub operations: i64,
 }
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
@@ -160,10 +168,20 @@ impl Facts<'_> {
     }
 
     /// Lanes, bytes of what each keeps while it folds, and steps of a run, at most `longest`. Runs are worth it where
-    /// they keep their state in at most half the width, on targets whose vectors are registers.
+    /// they keep their state in at most half the width, or where their steps are less work, on targets whose vectors are
+    /// registers.
     pub fn runs(&self, longest: i64) -> Runs {
         let reducer = &self.spec.reducer;
-        let none = Runs { lanes: self.lanes(), state_bytes: state_bytes(reducer), steps: 1 };
+        let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
+        let step_work = work(&[&reducer.lift, step]);
+        let operations = |lanes: i64, work: usize| lanes * work as i64 / i64::from(self.target.vector_bytes);
+        let lanes = self.lanes();
+        let none = Runs {
+            lanes,
+            state_bytes: state_bytes(reducer),
+            steps: 1,
+            operations: operations(lanes, step_work),
+        };
         let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
             return none;
         };
@@ -171,10 +189,14 @@ impl Facts<'_> {
         let widest = bytes().max().unwrap_or(1);
         let steps = floor_pow2(longest.min(quick.max_steps.into()));
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
-        if masked || 2 * widest > widest_field(reducer) || steps < 4 {
+        let narrower = 2 * widest <= widest_field(reducer);
+        let run_work = work(&[&quick.lift, &quick.step]);
+        if masked || steps < 4 || !(narrower || run_work < step_work) {
             return none;
         }
-        Runs { lanes: self.lanes_of(widest), state_bytes: bytes().map(|b| b as i64).sum(), steps }
+        let lanes = self.lanes_of(widest);
+        let state_bytes = bytes().map(|b| b as i64).sum();
+        Runs { lanes, state_bytes, steps, operations: operations(lanes, run_work) }
     }
 
     /// Iterations of `bytes` bytes each that make `distance` bytes, at least 1: how far ahead of a loop memory is asked
@@ -185,7 +207,8 @@ impl Facts<'_> {
         if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
     }
 
-    /// Independent vectors that the registers hold beside the operands, at most 4.
+    /// Independent vectors that the registers hold beside the operands, at most 4: those of four leave half of them to
+    /// operands, those of two a quarter.
     pub fn unroll(&self, lanes: i64) -> i64 {
         self.unroll_of(lanes, state_bytes(&self.spec.reducer))
     }
@@ -193,8 +216,8 @@ impl Facts<'_> {
     /// The same of states of so many bytes.
     pub fn unroll_of(&self, lanes: i64, state_bytes: i64) -> i64 {
         let state = lanes * state_bytes;
-        let half = i64::from(self.target.register_bytes) / 2;
-        [4, 2].into_iter().find(|u| u * state <= half).unwrap_or(1)
+        let quarter = i64::from(self.target.register_bytes) / 4;
+        [(4, 2), (2, 3)].into_iter().find(|(u, room)| u * state <= room * quarter).map_or(1, |(u, _)| u)
     }
 
     /// Bytes of input.
@@ -243,6 +266,7 @@ impl Facts<'_> {
             unroll: 1,
             apart: 1,
             ahead: 0,
+            rows_ahead: 0,
             run: 1,
             tile: 1,
             chunks: 1,
@@ -263,6 +287,30 @@ pub fn state_bytes(reducer: &Reducer) -> i64 {
 /// Bytes of the widest component of a state.
 fn widest_field(reducer: &Reducer) -> usize {
     reducer.fields.iter().map(|f| f.dtype.bytes()).max().unwrap_or(1)
+}
+
+/// Operations that a function such as `exp` is written out as.
+const OF_A_FUNCTION: usize = 16;
+
+/// Bytes that the operations of the expressions make, equal ones counted once: how much work they are to vectors.
+fn work(parts: &[&Lambda]) -> usize {
+    let mut seen = HashSet::new();
+    let mut bytes = 0;
+    for expr in parts.iter().flat_map(|part| &part.body) {
+        for_each_expr(expr, &mut |e: &Expr| {
+            let operations = match e.node() {
+                Node::Var(_) | Node::Int(_) | Node::Float(_) => 0,
+                Node::Call(Intrinsic::Exp | Intrinsic::Exp2 | Intrinsic::Log | Intrinsic::Log2, _) => {
+                    OF_A_FUNCTION
+                }
+                _ => 1,
+            };
+            if seen.insert(e.clone()) {
+                bytes += operations * e.dtype().bytes();
+            }
+        });
+    }
+    bytes
 }
 
 /// The largest power of two up to `n`, at least 1.

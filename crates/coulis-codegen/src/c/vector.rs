@@ -398,15 +398,17 @@ impl Walker<'_> {
         self.step(&whole, Step::Convert(to))
     }
 
-    /// A conversion of a load to a wider type reads each part where it is needed: cheaper than cutting vectors.
+    /// A conversion of a load to a wider type reads each part where it is needed: cheaper than cutting vectors, also
+    /// where the whole is read for something else, unless what is read has to be converted twice.
     fn load_and_widen(&mut self, a: &Expr, to: DType) -> Result<Option<Val>, EmitError> {
         let Node::Load(buffer, indices) = a.node() else { return Ok(None) };
         let (source, target) = (CTy::carrier(buffer.dtype), CTy::carrier(to));
+        let n_parts = |ty: CTy| part_lanes(a.lanes(), ty.bytes(), self.options.vector_bytes).len();
+        let cuts = !is_storage_float(buffer.dtype) && n_parts(source) < n_parts(target);
         let wanted = is_plain_widening(source, target)
             && buffer.dtype != DType::Bool
             && !is_storage_float(to)
-            && self.uses(a) <= 1
-            && self.known(a).is_none()
+            && (cuts || self.uses(a) <= 1 && self.known(a).is_none())
             && !self.f.registers.contains_key(&buffer.data.id());
         let [at] = indices.as_slice() else { return Ok(None) };
         let Some((base, stride)) = index::as_ramp(at) else { return Ok(None) };

@@ -3,9 +3,11 @@
 //! Vectors run along the innermost reduced dimension, several side by side so that additions overlap. Few outputs
 //! are split into chunks whose partial states are folded by a second nest.
 
-use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_ir::Attr;
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::{IterKind, IterVar};
 
-use super::steps::{fold_by_vectors, place, site, stage_of};
+use super::steps::{fold_by_vectors, place, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
@@ -21,12 +23,19 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Rows shorter than this are folded one element after another.
 const SHORTEST: i64 = 8;
+/// Steps of so many vector operations keep the machine busy by themselves: one state then does for what stays in the
+/// caches, and none have to be brought together at the end of each row.
+const ENOUGH_OPERATIONS: i64 = 12;
 /// Longest run of a quick step.
-const LONGEST_RUN: i64 = 16;
+const LONGEST_RUN: i64 = 128;
 /// Bytes of a page of memory. Above the caches, reading several pages side by side is a tenth faster than one.
 const PAGE_BYTES: i64 = 4096;
-/// Rows of fewer pages are walked front to back.
-const FEWEST_PAGES: i64 = 16;
+/// Pages of a block, whose parts are read side by side, and how far ahead memory is asked for.
+const BLOCK_PAGES: i64 = 4;
+/// Rows of fewer blocks are walked front to back.
+const FEWEST_BLOCKS: i64 = 4;
+/// How far ahead memory is asked for where rows lie apart and one ends before a block does.
+const ROWS_AHEAD_BYTES: i64 = 2 * PAGE_BYTES;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, stride, true)) = facts.inner() else {
@@ -41,26 +50,30 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
     }
-    let page = PAGE_BYTES / facts.spec.inputs[0].bytes() as i64;
-    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let by_pages = unroll > 1 && stride == 1 && in_memory && lanes < page && extent >= FEWEST_PAGES * page;
-    let apart = if by_pages { page } else { lanes };
-    let run = runs.steps.min(floor_pow2(if by_pages { page / lanes } else { extent / (lanes * unroll) }));
-    // Of pages, those of the next block; of a stream, a page.
     let width = facts.spec.inputs[0].bytes() as i64;
-    let distance = if by_pages { unroll * PAGE_BYTES } else { PAGE_BYTES };
-    let ahead = if stride == 1 {
-        facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width)
-    } else {
-        0
-    };
+    let part = BLOCK_PAGES * PAGE_BYTES / (unroll * width);
+    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
+    let fits = lanes < part && extent >= FEWEST_BLOCKS * unroll * part;
+    let by_pages = unroll > 1 && stride == 1 && in_memory && fits;
+    if !by_pages && runs.operations >= ENOUGH_OPERATIONS {
+        unroll = 1;
+    }
+    let apart = if by_pages { part } else { lanes };
+    let run = runs.steps.min(floor_pow2(if by_pages { part / lanes } else { extent / (lanes * unroll) }));
+    let distance = if by_pages { BLOCK_PAGES * PAGE_BYTES } else { PAGE_BYTES };
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_PAGES * PAGE_BYTES;
+    let (ahead, rows_ahead) = match stride {
+        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, extent * width)),
+        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width), 0),
+        _ => (0, 0),
+    };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * run };
     let len = if n_reduced > 1 { outermost } else { extent / block };
     let chunks = facts.chunks(problem.n_outputs, len);
-    Ok(Sketch { lanes, unroll, apart, ahead, run, chunks, ..facts.plain() })
+    Ok(Sketch { lanes, unroll, apart, ahead, rows_ahead, run, chunks, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -92,20 +105,41 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     };
     if sketch.chunks == 1 {
         let made = fold_by_vectors(s, state, &lane, side.as_ref(), n_kept, sketch)?;
+        ask_rows_ahead(s, &made, &block, sketch)?;
         let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
         for stage in made.into_iter().chain([state]) {
             place(s, stage, site.as_ref())?;
         }
         return Ok(());
     }
-    let whole = if reduce.len() > 1 { reduce[0].clone() } else { block };
+    let whole = if reduce.len() > 1 { reduce[0].clone() } else { block.clone() };
     let (chunk, _) = s.split(state, &whole, Split::Nparts(sketch.chunks))?;
     let partial = s.rfactor(state, &chunk)?;
     let made = fold_by_vectors(s, partial, &lane, side.as_ref(), n_kept + 1, sketch)?;
+    ask_rows_ahead(s, &made, &block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
     for stage in made {
         place(s, stage, at.as_ref())?;
     }
     let kept = site(s, output, n_kept, false, false)?;
     place(s, state, kept.as_ref())
+}
+
+/// Has the loop around `block`, over the rows of one output, ask for the memory of rows to come. Of the stages `made` the
+/// one that reads it is that of vectors side by side, the last, or the first where none are.
+fn ask_rows_ahead(
+    s: &mut Schedule,
+    made: &[StageId],
+    block: &IterVar,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let reads = if sketch.unroll > 1 { made.last() } else { made.first() };
+    let Some(&stage) = reads.filter(|_| sketch.rows_ahead > 0) else { return Ok(()) };
+    let block = same_axis(s, stage, block)?;
+    let leaves = s.stage(stage)?.leaves();
+    let rows = leaves.iter().position(|leaf| *leaf == block).and_then(|at| leaves[..at].last());
+    match rows.filter(|leaf| leaf.kind() == IterKind::Reduce).cloned() {
+        Some(rows) => s.pragma(stage, &rows, "prefetch", Attr::Int(sketch.rows_ahead)),
+        None => Ok(()),
+    }
 }

@@ -6,8 +6,11 @@ use coulis_tensor::{IterKind, IterVar};
 
 use crate::strategy::{Sketch, floor_pow2};
 
-/// Up to this many lanes are folded into one result one after another; more go through shorter vectors first.
-const SCALAR_FOLD: i64 = 16;
+/// Up to this many lanes are folded into one result one after another; more go through shorter vectors first, since
+/// each state waits for the one before it.
+const SCALAR_FOLD: i64 = 8;
+/// Vectors of more lanes are folded by eights, others by fours.
+const LONG_VECTOR: i64 = 64;
 
 /// A loop of a stage, at which other stages are computed.
 #[derive(Clone)]
@@ -65,7 +68,7 @@ pub fn fold_by_vectors(
     let mut made = vec![vector];
     let mut lanes = sketch.lanes;
     while lanes > SCALAR_FOLD {
-        let shorter = (lanes / 8).max(8).min(floor_pow2(lanes / 2));
+        let shorter = floor_pow2(if lanes > LONG_VECTOR { lanes / 8 } else { lanes / 4 });
         let axis = s.stage(stage)?.reduce_axes()[0].clone();
         let (_, inner) = s.split(stage, &axis, Split::Factor(shorter))?;
         let middle = s.rfactor_at(stage, &inner, n_kept as i64)?;

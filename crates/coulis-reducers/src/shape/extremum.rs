@@ -1,7 +1,8 @@
 //! Largest and smallest values.
 //!
 //! NaN by contract N8 costs one comparison and one `or` an element: the extremum itself is folded by a plain
-//! comparison, which passes over NaN, and a flag that min, max and absmax share tells at the end. When NaN is
+//! comparison, which passes over NaN, and a flag that min, max and absmax share tells at the end. Runs keep the sum
+//! of magnitudes instead of the flag, which is NaN when one of them is, as none is negative. When NaN is
 //! ignored the identity is NaN ("nothing yet"), so that a row of NaN gives NaN and a row of -inf gives -inf.
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};

@@ -7,6 +7,9 @@ use coulis_ir::{BinaryOp, DType, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
 
+/// Longest run of a flag; a sum of magnitudes may well overflow to an infinity.
+const LONGEST_RUN: u32 = 1 << 30;
+
 /// The flag type for elements of a compute type.
 pub(crate) const fn flag_dtype(compute: DType) -> DType {
     match compute.bytes() {
@@ -22,13 +25,19 @@ pub(crate) fn mask(cond: Expr, dtype: DType) -> Expr {
     Expr::select(cond, Expr::constant(-1, dtype), Expr::constant(0, dtype))
 }
 
-/// Adds a flag that tells whether any element is NaN.
+/// Adds a flag that tells whether any element is NaN. A run keeps the sum of magnitudes in its place: NaN only with
+/// an element that is, as no magnitude is negative. It takes an addition an element and no mask, and additions are not slow
+/// with subnormal numbers, as products are.
 pub(crate) fn add_nan_seen(builder: &mut Builder) -> Slot {
     let x = builder.element(0);
     let dtype = flag_dtype(x.dtype());
-    let lift = mask(Expr::call1(Intrinsic::IsNan, x), dtype);
-    let seen = builder.field("nan_seen", Expr::constant(0, dtype), lift);
-    builder.combine(&seen, Expr::binary(BinaryOp::BitOr, seen.left.clone(), seen.right.clone()));
+    let flag = |x: &Expr| mask(Expr::call1(Intrinsic::IsNan, x.clone()), dtype);
+    let or = |a: &Expr, b: Expr| Expr::binary(BinaryOp::BitOr, a.clone(), b);
+    let seen = builder.field("nan_seen", Expr::constant(0, dtype), flag(&x));
+    builder.combine(&seen, or(&seen.left, seen.right.clone()));
+    let run = builder.run_field(&seen, Expr::constant(0, x.dtype()), Expr::call1(Intrinsic::Abs, x));
+    builder.quick(&seen, &run.left + &run.right, LONGEST_RUN);
+    builder.close(&seen, or(&seen.left, flag(&run.left)));
     seen
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     let dev = b.field("dev", float(0.0), no_deviation.clone());
     let devsq = b.field("devsq", float(0.0), no_deviation);
     let moments = |count: &Expr, pivot: &Expr, dev: &Expr, devsq: &Expr| Moments {
+        count: count.clone(),
         n: count.clone().cast(DType::F64),
         pivot: pivot.clone().cast(DType::F64),
         dev: dev.clone().cast(DType::F64),
@@ -61,14 +62,14 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
         let d = &p.right - &p.left;
         b.quick(&pivot, p.left, SHORT_RUN);
         b.quick(&dev, &s.left + &d, SHORT_RUN);
-        b.quick(&devsq, Expr::call(Intrinsic::Fma, vec![d.clone(), d, q.left]), SHORT_RUN);
+        b.quick(&devsq, fma(&d, &d, &q.left), SHORT_RUN);
         Closing::AboutTheFirst
     } else {
         let (p, s, q) = (&pivot, &dev, &devsq);
         let d = &p.right - &p.left;
         b.quick(p, p.left.clone(), RUN);
         b.quick(s, &s.left + &d, RUN);
-        b.quick(q, &q.left + &(&d * &d), RUN);
+        b.quick(q, fma(&d, &d, &q.left), RUN);
         Closing::AboutTheCentred
     };
     let run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &b.closed(&devsq));
@@ -100,6 +101,11 @@ fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot) -> [Expr; 3] {
     [p, &dev.left + &d, &devsq.left + &(&d * &d)]
 }
 
+/// `a * b + c`, rounded once.
+fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
+    Expr::call(Intrinsic::Fma, vec![a.clone(), b.clone(), c.clone()])
+}
+
 /// Whose pivot two states are brought to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
@@ -112,6 +118,8 @@ enum Closing {
 
 /// A state, in `float64`.
 struct Moments {
+    /// The number of elements as it is kept.
+    count: Expr,
     n: Expr,
     pivot: Expr,
     dev: Expr,
@@ -121,7 +129,7 @@ struct Moments {
 impl Moments {
     /// Pivot, sum of deviations and sum of squares of both.
     fn merged(&self, other: &Moments, closing: Closing) -> [Expr; 3] {
-        let empty = self.n.clone().equal(Expr::float(0.0, DType::F64));
+        let empty = self.count.clone().equal(Expr::constant(0, self.count.dtype()));
         match closing {
             Closing::AboutTheCentred => {
                 let other_is_centred = (&other.devsq * &self.n).lt(&self.devsq * &other.n);
@@ -140,9 +148,9 @@ impl Moments {
     /// Sums of deviations and their squares about `p`.
     fn about(&self, p: &Expr) -> (Expr, Expr) {
         let d = &self.pivot - p;
-        let shift = &self.n * &d;
-        let cross = &d * &(&(&self.dev + &self.dev) + &shift);
-        (&self.dev + &shift, &self.devsq + &cross)
+        let dev = fma(&self.n, &d, &self.dev);
+        let devsq = fma(&d, &(&self.dev + &dev), &self.devsq);
+        (dev, devsq)
     }
 }
 
