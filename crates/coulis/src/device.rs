@@ -154,6 +154,11 @@ pub fn open_choice(
     }
 }
 
+/// Whether a device is there to run on, else why not.
+pub fn check(choice: &DeviceChoice) -> Result<(), Error> {
+    open_choice(choice, None, CpuKind::Auto).map(drop)
+}
+
 /// Simulators that were opened, by what is simulated.
 type Simulators = Vec<(coulis_sim::Options, Arc<Opened>)>;
 

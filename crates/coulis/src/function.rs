@@ -5,6 +5,7 @@
 //! to stay inside its buffers runs on the executor, which looks at each index, and not as compiled code.
 
 mod arguments;
+mod in_place;
 mod memory;
 mod simulate;
 
@@ -24,6 +25,7 @@ use coulis_tensor::Tensor;
 use self::arguments::{
     argument_info, check_given, check_reach, check_sizes, fits_int32, known_sizes, size_vars,
 };
+pub use self::in_place::InPlace;
 use self::memory::{Contents, Memory};
 use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;

@@ -1,0 +1,443 @@
+//! Functions in Python: of schedules and of texts, compiled where they first run, called with arrays.
+//!
+//! A call takes one argument a parameter and writes its outputs where they are. Arrays of the host are read and written
+//! there; a GPU's are too, and nothing waits for them but what their library makes wait. What does not fit is an
+//! exception before anything runs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use coulis::te::{self, Schedule, Tensor};
+use coulis::{ArrayInfo, CompileOptions, Function as Compiled, InPlace, Parameter, text};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyTuple};
+
+use crate::array::Given;
+use crate::dlpack::Place;
+use crate::error::OrRaise;
+use crate::fork;
+use crate::schedule::{IRModule, Schedule as PySchedule, args_of};
+use crate::target::{Target, check_device};
+
+/// Registers the classes and functions.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Function>()?;
+    m.add_class::<Module>()?;
+    m.add_function(wrap_pyfunction!(build, m)?)?;
+    m.add_function(wrap_pyfunction!(compile_text, m)?)?;
+    m.add_function(wrap_pyfunction!(check_device, m)?)
+}
+
+/// What a function is made from.
+#[derive(Clone)]
+enum Origin {
+    /// A schedule and its parameters.
+    Schedule(Box<(Schedule, Vec<Tensor>)>),
+    /// A text with one kernel.
+    Text(String),
+}
+
+/// A function: called with one array or integer a parameter, in order. Outputs are written in place.
+#[pyclass(frozen, module = "coulis")]
+pub struct Function {
+    name: String,
+    origin: Origin,
+    target: Target,
+    /// Made functions by the number of their device.
+    made: Mutex<BTreeMap<usize, Arc<Compiled>>>,
+    /// The text of the target's code, where there is one.
+    code: Option<String>,
+}
+
+/// The code of a function for its device.
+#[pyclass(frozen, module = "coulis")]
+pub struct Module {
+    kind: &'static str,
+    code: String,
+}
+
+#[pymethods]
+impl Module {
+    /// The text.
+    #[pyo3(signature = (fmt=""))]
+    fn get_source(&self, fmt: &str) -> String {
+        let _ = fmt;
+        self.code.clone()
+    }
+
+    /// The language: `cuda`.
+    #[getter]
+    fn type_key(&self) -> &'static str {
+        self.kind
+    }
+}
+
+impl Function {
+    /// The function, compiled for a device; `ordinal` counts GPUs.
+    fn compiled(&self, ordinal: usize) -> Result<Arc<Compiled>, coulis::Error> {
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = made().get(&ordinal) {
+            return Ok(found.clone());
+        }
+        let options = CompileOptions { device: self.target.device(ordinal), threads: None };
+        let function = match &self.origin {
+            Origin::Schedule(parts) => te::build_with(&parts.0, &parts.1, &self.name, &options)?,
+            Origin::Text(text) => text::compile_one(text, &options)?,
+        };
+        let function = Arc::new(function);
+        Ok(made().entry(ordinal).or_insert(function).clone())
+    }
+
+    fn of(py: Python<'_>, name: &str, origin: Origin, target: Target) -> PyResult<Function> {
+        let made = py.detach(|| {
+            let _work = fork::work();
+            let mut function =
+                Function { name: name.to_owned(), origin, target, made: Mutex::default(), code: None };
+            match (&function.target, &function.origin) {
+                (Target::Cuda(_), Origin::Schedule(parts)) => {
+                    let choice = function.target.choice();
+                    function.code = Some(te::device_source(&parts.0, &parts.1, name, &choice)?);
+                }
+                (Target::Cuda(_), Origin::Text(text)) => {
+                    function.code = Some(text::emit_cuda(text, &function.target.choice())?);
+                }
+                (Target::Cpu | Target::Sim(_), _) => {
+                    function.code = function.compiled(0)?.source().map(str::to_owned);
+                }
+            }
+            Ok::<_, coulis::Error>(function)
+        });
+        made.or_raise()
+    }
+
+    /// The text of the kernel as it runs.
+    fn lowered(&self) -> Result<String, coulis::Error> {
+        match &self.origin {
+            Origin::Schedule(parts) => te::listing_partitioned(&parts.0, &parts.1, &self.name),
+            Origin::Text(text) => text::lower(text, None, &self.target.choice()),
+        }
+    }
+}
+
+/// An argument of a call.
+enum Argument<'py> {
+    Int(i64),
+    Array(Box<Given<'py>>),
+}
+
+/// Where the memory of an argument is, for the time of a call without the interpreter's lock.
+enum Held {
+    Int(i64),
+    Array { info: ArrayInfo, low: usize, high: usize, first: usize, is_written: bool },
+}
+
+impl Held {
+    fn of(argument: &Argument<'_>, facts: &Parameter) -> Held {
+        match argument {
+            Argument::Int(value) => Held::Int(*value),
+            Argument::Array(given) => {
+                let (low, high) = given.range();
+                // Addresses of memory that is there fit.
+                let (low, high) = (low as usize, high as usize);
+                let is_written = facts.is_written && !given.is_readonly;
+                Held::Array { info: given.info.clone(), low, high, first: given.address, is_written }
+            }
+        }
+    }
+}
+
+/// Refuses an output that shares memory with another argument.
+fn check_apart(parameters: &[Parameter], held: &[Held]) -> PyResult<()> {
+    for (at, one) in held.iter().enumerate() {
+        let Held::Array { low, high, .. } = one else { continue };
+        if !parameters[at].is_written || low == high {
+            continue;
+        }
+        for (other_at, other) in held.iter().enumerate() {
+            if let Held::Array { low: from, high: to, .. } = other
+                && other_at != at
+                && from < high
+                && low < to
+            {
+                return Err(PyValueError::new_err(format!(
+                    "the output `{}` shares memory with `{}`; give each array memory of its own",
+                    parameters[at].name, parameters[other_at].name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The array that a call reads, of an object that may be an array of `coulis.nd`.
+fn unwrapped<'py>(object: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Option<usize>)> {
+    match object.getattr_opt("_coulis_array")? {
+        Some(array) => {
+            let device = object.getattr("device")?;
+            let ordinal = device.getattr("index")?.extract()?;
+            let kind: String = device.getattr("kind")?.extract()?;
+            Ok((array, (kind == "cuda").then_some(ordinal)))
+        }
+        None => Ok((object.clone(), None)),
+    }
+}
+
+#[pymethods]
+impl Function {
+    #[pyo3(signature = (*args))]
+    fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let mut arguments = Vec::with_capacity(args.len());
+        let mut ordinal = None;
+        for (at, arg) in args.iter().enumerate() {
+            if arg.is_instance_of::<PyInt>() {
+                arguments.push(Argument::Int(arg.extract()?));
+                continue;
+            }
+            let (array, on) = unwrapped(&arg)?;
+            let given = Given::of(&array, &format!("argument {at}"))?;
+            let on = match given.place {
+                Place::Host => on,
+                Place::Cuda(device) => Some(device),
+            };
+            if let (Some(first), Some(second)) = (ordinal, on)
+                && first != second
+            {
+                return Err(PyValueError::new_err(format!(
+                    "the arrays of a call are on one device, and these are on cuda:{first} and cuda:{second}"
+                )));
+            }
+            ordinal = ordinal.or(on);
+            arguments.push(Argument::Array(Box::new(given)));
+        }
+        if let (Some(device), Target::Cpu | Target::Sim(_)) = (ordinal, &self.target) {
+            return Err(PyValueError::new_err(format!(
+                "`{}` is built for {}, and an array is on cuda:{device}; build it for cuda, or give arrays of the CPU",
+                self.name,
+                self.target.kind()
+            )));
+        }
+        let compiled = py
+            .detach(|| {
+                let _work = fork::work();
+                self.compiled(ordinal.unwrap_or(0))
+            })
+            .or_raise()?;
+        let parameters = compiled.parameters();
+        if parameters.len() != arguments.len() {
+            let names: Vec<&str> = parameters.iter().map(|p| p.name.as_str()).collect();
+            return Err(PyTypeError::new_err(format!(
+                "`{}` takes {} arguments ({}), got {}",
+                self.name,
+                parameters.len(),
+                names.join(", "),
+                arguments.len()
+            )));
+        }
+        let held: Vec<Held> =
+            arguments.iter().zip(parameters).map(|(argument, facts)| Held::of(argument, facts)).collect();
+        check_apart(parameters, &held)?;
+        let is_on_host = arguments.iter().all(|argument| match argument {
+            Argument::Int(_) => true,
+            Argument::Array(given) => given.place == Place::Host,
+        });
+        if !is_on_host {
+            return self.call_on_device(py, &compiled, &arguments);
+        }
+        py.detach(|| {
+            let _work = fork::work();
+            // SAFETY: the arguments keep this memory; outputs share theirs with nothing, which was looked at.
+            let mut places: Vec<InPlace<'_>> = held.iter().map(|held| unsafe { in_place(held) }).collect();
+            compiled.call_in_place(&mut places)
+        })
+        .or_raise()
+    }
+
+    /// The code for the device, where it has code of its own: one module with `get_source()`.
+    #[getter]
+    fn imported_modules(&self) -> Vec<Module> {
+        match (&self.target, &self.code) {
+            (Target::Cuda(_), Some(code)) => vec![Module { kind: "cuda", code: code.clone() }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The code for the target, as text; empty where nothing is compiled.
+    #[pyo3(signature = (fmt=""))]
+    fn get_source(&self, fmt: &str) -> String {
+        let _ = fmt;
+        self.code.clone().unwrap_or_default()
+    }
+
+    /// The code of a kind: `tir` (the kernel as it runs), `c`, `cuda`, `ptx`, `sass` as text, `cubin` as bytes.
+    #[pyo3(signature = (kind=None))]
+    fn source<'py>(&self, py: Python<'py>, kind: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let kind = kind.unwrap_or(match self.target {
+            Target::Cpu => "c",
+            Target::Cuda(_) => "cuda",
+            Target::Sim(_) => "tir",
+        });
+        let binary = match kind {
+            "ptx" => Some(text::CudaBinary::Ptx),
+            "cubin" => Some(text::CudaBinary::Cubin),
+            "sass" => Some(text::CudaBinary::Sass),
+            _ => None,
+        };
+        if let Some(to) = binary {
+            let Origin::Text(text) = &self.origin else {
+                return Err(PyValueError::new_err(format!(
+                    "`{kind}` is made of texts; legal for a schedule are tir, c, cuda"
+                )));
+            };
+            let choice = match &self.target {
+                Target::Cuda(_) => self.target.choice(),
+                Target::Cpu | Target::Sim(_) => coulis::TargetChoice::Cuda { arch: None },
+            };
+            let code = py.detach(|| text::emit_cuda_binary(text, &choice, to)).or_raise()?;
+            return match String::from_utf8(code) {
+                Ok(text) if kind != "cubin" => Ok(text.into_pyobject(py)?.into_any()),
+                Ok(text) => Ok(PyBytes::new(py, text.as_bytes()).into_any()),
+                Err(error) => Ok(PyBytes::new(py, error.as_bytes()).into_any()),
+            };
+        }
+        let made = py.detach(|| match (kind, &self.origin) {
+            ("tir", _) => self.lowered(),
+            ("c", Origin::Text(text)) => text::emit_c(text),
+            ("c", Origin::Schedule(_)) => self.lowered().and_then(|text| text::emit_c(&text)),
+            ("cuda", Origin::Text(text)) => text::emit_cuda(text, &self.cuda_choice()),
+            ("cuda", Origin::Schedule(parts)) => {
+                te::device_source(&parts.0, &parts.1, &self.name, &self.cuda_choice())
+            }
+            (other, _) => Err(coulis::Error::user(
+                "source/kind",
+                format!("there is no source of the kind `{other}`; legal are tir, c, cuda, ptx, cubin, sass"),
+            )),
+        });
+        Ok(made.or_raise()?.into_pyobject(py)?.into_any())
+    }
+
+    /// What was done to the schedule, as code; empty for a function of a text.
+    #[getter]
+    fn trace(&self) -> String {
+        match &self.origin {
+            Origin::Schedule(parts) => parts.0.trace().to_string(),
+            Origin::Text(_) => String::new(),
+        }
+    }
+
+    /// Where the function runs, what it went through on its way there, and what there is to know of it.
+    fn explain(&self, py: Python<'_>) -> PyResult<String> {
+        let mut lines = match &self.origin {
+            Origin::Schedule(parts) => parts.0.explain(),
+            Origin::Text(_) => String::new(),
+        };
+        let compiled = py.detach(|| self.compiled(0)).or_raise()?;
+        lines.push_str(&format!("{} on {}: {}\n", self.name, compiled.device(), compiled.route().join(", ")));
+        for notice in compiled.notices() {
+            lines.push_str(&format!("note: {notice}\n"));
+        }
+        Ok(lines)
+    }
+
+    /// Names of the parameters, in order.
+    #[getter]
+    fn parameters(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        match &self.origin {
+            Origin::Schedule(parts) => Ok(parts.1.iter().map(|tensor| tensor.name().to_owned()).collect()),
+            Origin::Text(_) => {
+                let compiled = py.detach(|| self.compiled(0)).or_raise()?;
+                Ok(compiled.parameters().iter().map(|p| p.name.clone()).collect())
+            }
+        }
+    }
+
+    /// Name of the function.
+    #[getter(__name__)]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The machine that it is built for.
+    #[getter]
+    fn target(&self) -> &'static str {
+        self.target.kind()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<coulis function {} for {}>", self.name, self.target.kind())
+    }
+}
+
+impl Function {
+    fn cuda_choice(&self) -> coulis::TargetChoice {
+        match &self.target {
+            Target::Cuda(_) => self.target.choice(),
+            Target::Cpu | Target::Sim(_) => coulis::TargetChoice::Cuda { arch: None },
+        }
+    }
+}
+
+/// The argument over the memory of a held one.
+///
+/// # Safety
+/// The memory lives as long as the result, and nobody else touches it where it is written.
+unsafe fn in_place<'a>(held: &Held) -> InPlace<'a> {
+    match held {
+        Held::Int(value) => InPlace::Int(*value),
+        Held::Array { info, low, high, .. } if low == high => {
+            InPlace::Read { info: info.clone(), bytes: &[], offset: 0 }
+        }
+        Held::Array { info, high, first, is_written: true, .. } => {
+            let pointer = std::ptr::with_exposed_provenance_mut::<u8>(*first);
+            // SAFETY: the caller's promise; elements before the first one are of strides that outputs may not have.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(pointer, high - first) };
+            InPlace::Write { info: info.clone(), bytes }
+        }
+        Held::Array { info, low, high, first, is_written: false } => {
+            let pointer = std::ptr::with_exposed_provenance::<u8>(*low);
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { std::slice::from_raw_parts(pointer, high - low) };
+            InPlace::Read { info: info.clone(), bytes, offset: first - low }
+        }
+    }
+}
+
+/// The function of a schedule, or of what it was lowered to.
+#[pyfunction]
+#[pyo3(signature = (inputs, args, target, name))]
+fn build(
+    py: Python<'_>,
+    inputs: &Bound<'_, PyAny>,
+    args: Option<&Bound<'_, PyAny>>,
+    target: &str,
+    name: &str,
+) -> PyResult<Function> {
+    let target = Target::named(target, None)?;
+    let parts = match (inputs.cast::<PySchedule>(), inputs.cast::<IRModule>(), args) {
+        (Ok(schedule), _, Some(args)) => (schedule.try_borrow()?.inner.clone(), args_of(args)?),
+        (Ok(_), _, None) => {
+            return Err(PyTypeError::new_err("a schedule is built with its parameters: build(s, [A, B])"));
+        }
+        (_, Ok(module), None) => (module.get().schedule.clone(), module.get().args.clone()),
+        (_, Ok(_), Some(_)) => {
+            return Err(PyTypeError::new_err("what was lowered has its parameters; build(lowered)"));
+        }
+        (Err(_), Err(_), _) => {
+            let found = inputs.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("a schedule is built, or what it was lowered to, got {found}")));
+        }
+    };
+    Function::of(py, name, Origin::Schedule(Box::new(parts)), target)
+}
+
+/// The function of a text with one kernel.
+#[pyfunction]
+#[pyo3(signature = (text, target, arch))]
+fn compile_text(py: Python<'_>, text: String, target: &str, arch: Option<&str>) -> PyResult<Function> {
+    let target = Target::named(target, arch)?;
+    let name = match text::kernels(&text).or_raise()?.as_slice() {
+        [one] => one.name.clone(),
+        _ => "main".to_owned(),
+    };
+    Function::of(py, &name, Origin::Text(text), target)
+}
