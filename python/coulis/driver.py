@@ -1,4 +1,4 @@
-"""From schedules to listings and functions: ``coulis.lower`` and ``coulis.build``."""
+"""From schedules and texts to listings and functions: ``coulis.lower``, ``coulis.build``, ``coulis.compile``."""
 
 from ._coulis import te as _te
 
@@ -11,6 +11,41 @@ def lower(inp, args, name="main", binds=None, simple_mode=False):
 
     Raises ``ValueError`` where the parameters do not fit or the schedule has no meaning.
     """
+    _no_binds(binds)
+    return _te.lower(inp, args, name, simple_mode)
+
+
+def build(inputs, args=None, target=None, target_host=None, runtime=None, name="default_function", binds=None):
+    """The function of a schedule and its parameters, or of what ``lower`` gave.
+
+    ``target``: ``"cpu"`` (the default; ``"llvm"`` and ``"c"`` are the same), ``"cuda"``, ``"cuda -arch=sm_90a"``, or
+    ``"sim"``, which runs the threads of a GPU one after another and refuses results of kernels that it finds at fault.
+    ``target_host`` and ``runtime`` are read and not used.
+
+    The function is called with one array or integer a parameter: arrays of NumPy, of PyTorch, of ``coulis.nd``, or of any
+    library with DLPack. Outputs are written in place. A wrong number of arguments is a ``TypeError``, a wrong dtype, shape
+    or stride a ``ValueError``, and a GPU that is not there a ``RuntimeError``, when it is called.
+    """
+    _no_binds(binds)
+    return _te.build(inputs, args, "cpu" if target is None else str(target), name)
+
+
+def compile(func, target="cpu", arch=None):
+    """The function of a text, or of a Python function under ``@T.prim_func``.
+
+    ``target``: ``"cpu"``, ``"cuda"`` or ``"sim"``; ``arch``: of a GPU, as ``"sm_90a"``. The result is called with arrays;
+    ``.source(kind)`` shows its code (``"tir"``, ``"c"``, ``"cuda"``, ``"ptx"``, ``"sass"``), ``.explain()`` how it runs.
+
+    Raises ``ValueError`` for a text without a meaning, ``NotImplementedError`` for one that the target cannot run.
+    """
+    text = func if isinstance(func, str) else getattr(func, "script", None)
+    if callable(text):
+        text = text()
+    if not isinstance(text, str):
+        raise TypeError(f"a text or a function under @T.prim_func is compiled, got {type(func).__name__}")
+    return _te.compile_text(text, target, arch)
+
+
+def _no_binds(binds):
     if binds is not None:
         raise ValueError("buffers cannot be bound by hand; coulis makes them from the tensors")
-    return _te.lower(inp, args, name, simple_mode)

@@ -384,6 +384,9 @@ impl Function {
 unsafe fn in_place<'a>(held: &Held) -> InPlace<'a> {
     match held {
         Held::Int(value) => InPlace::Int(*value),
+        Held::Array { info, low, high, is_written: true, .. } if low == high => {
+            InPlace::Write { info: info.clone(), bytes: &mut [] }
+        }
         Held::Array { info, low, high, .. } if low == high => {
             InPlace::Read { info: info.clone(), bytes: &[], offset: 0 }
         }

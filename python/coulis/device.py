@@ -1,0 +1,68 @@
+"""Devices by name: ``coulis.cpu()`` and ``coulis.cuda(0)``."""
+
+from ._coulis import te as _te
+
+
+class Device:
+    """A CPU, or a GPU by its number. That it is named does not say that it is there: see ``exist``."""
+
+    __slots__ = ("index", "kind")
+
+    def __init__(self, kind, index=0):
+        if kind in ("llvm", "c"):
+            kind = "cpu"
+        if kind not in ("cpu", "cuda"):
+            raise ValueError(f"there is no device {kind!r}; legal are cpu and cuda")
+        if not isinstance(index, int) or index < 0:
+            raise ValueError(f"devices are counted from 0, got {index!r}")
+        self.kind, self.index = kind, index
+
+    @property
+    def device_type(self):
+        """The number of the kind in DLPack: 1 for a CPU, 2 for a GPU of CUDA."""
+        return 1 if self.kind == "cpu" else 2
+
+    @property
+    def device_id(self):
+        """The number of the device."""
+        return self.index
+
+    @property
+    def exist(self):
+        """Whether the device is there."""
+        try:
+            self.check()
+        except RuntimeError:
+            return False
+        return True
+
+    def check(self):
+        """Raises ``RuntimeError`` where the device is not there, with what is missing."""
+        _te.check_device(self.kind, self.index)
+
+    def sync(self):
+        """Does nothing: calls with arrays of ``coulis.nd`` are done when they return."""
+
+    def __eq__(self, other):
+        return isinstance(other, Device) and (self.kind, self.index) == (other.kind, other.index)
+
+    def __hash__(self):
+        return hash((self.kind, self.index))
+
+    def __repr__(self):
+        return f"{self.kind}({self.index})"
+
+
+def cpu(index=0):
+    """The CPU."""
+    return Device("cpu", index)
+
+
+def cuda(index=0):
+    """The GPU of that number."""
+    return Device("cuda", index)
+
+
+def device(kind, index=0):
+    """The device of that kind and number."""
+    return Device(kind, index)
