@@ -6,9 +6,10 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 """
 
 from . import _conveniences, te, tir
+from ._device import cpu, cuda, device
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
-from .driver import lower
+from .driver import build, compile, lower
 
 _FUNCTIONS = _conveniences.make()
 globals().update(_FUNCTIONS)
@@ -17,7 +18,12 @@ __all__ = [
     "AxisError",
     "Reducer",
     "__version__",
+    "build",
+    "compile",
+    "cpu",
+    "cuda",
     "describe",
+    "device",
     "lower",
     "machine",
     "ops",
@@ -26,3 +32,12 @@ __all__ = [
     "tir",
     *_FUNCTIONS,
 ]
+
+
+def __getattr__(name):
+    # These parts need NumPy, which the rest does without.
+    if name in ("nd", "testing"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

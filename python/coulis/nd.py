@@ -6,7 +6,7 @@ its elements in memory of the host. One that is on a GPU is sent there for each 
 
 import numpy as _np
 
-from .device import Device, cpu
+from ._device import Device, cpu
 
 
 class NDArray:

@@ -268,6 +268,19 @@ impl<'py> Given<'py> {
         unsafe { Array::from_foreign(*dtype, shape, strides, first, None) }.or_raise()
     }
 
+    /// The stream for work on this array of a device, and whether that work is to be waited for: the stream that the
+    /// array came with, the current one of its library, else the default one.
+    pub fn current_stream(&self, py: Python<'_>) -> PyResult<(usize, bool)> {
+        match (self.stream, self.library) {
+            (Some(stream), _) => Ok((stream, true)),
+            (None, library @ Library::Named("torch" | "cupy")) => {
+                let adapter = library.adapter(py)?;
+                Ok((adapter.call_method1(intern!(py, "stream"), (&self.object,))?.extract()?, false))
+            }
+            (None, Library::Named(_) | Library::NumPy) => Ok((0, true)),
+        }
+    }
+
     /// Bytes from the first to the last element, by address.
     pub fn range(&self) -> (i128, i128) {
         if self.info.shape.contains(&0) {

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coulis::te::{self, Schedule, Tensor};
-use coulis::{ArrayInfo, CompileOptions, Function as Compiled, InPlace, Parameter, text};
+use coulis::{
+    ArrayInfo, CompileOptions, DevicePointer, Function as Compiled, InPlace, OnDevice, Parameter,
+    StreamHandle, text,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple};
@@ -369,6 +372,52 @@ impl Function {
 }
 
 impl Function {
+    /// A call with arrays of a GPU, on their library's stream.
+    fn call_on_device(
+        &self,
+        py: Python<'_>,
+        compiled: &Compiled,
+        arguments: &[Argument<'_>],
+    ) -> PyResult<()> {
+        let mut stream = None;
+        let mut places = Vec::with_capacity(arguments.len());
+        for (argument, facts) in arguments.iter().zip(compiled.parameters()) {
+            match argument {
+                Argument::Int(value) => places.push(OnDevice::Int(*value)),
+                Argument::Array(given) if given.place == Place::Host => {
+                    return Err(PyValueError::new_err(format!(
+                        "`{}` is on the CPU, and other arrays of the call are on a GPU; give all of them there",
+                        facts.name
+                    )));
+                }
+                Argument::Array(given) if given.is_readonly && facts.is_written => {
+                    return Err(PyValueError::new_err(format!(
+                        "`{}` is an output, and its array may not be written",
+                        facts.name
+                    )));
+                }
+                Argument::Array(given) => {
+                    if stream.is_none() {
+                        stream = Some(given.current_stream(py)?);
+                    }
+                    // SAFETY: the library keeps the memory, and reuses it in the order of its stream, which this call
+                    // is put on, or is waited for; outputs share theirs with nothing, which was looked at.
+                    let pointer = unsafe { DevicePointer::new(given.address) };
+                    places.push(OnDevice::Array(given.info.clone(), pointer));
+                }
+            }
+        }
+        let (handle, waits) = stream.unwrap_or((0, true));
+        py.detach(|| {
+            let _work = fork::work();
+            // SAFETY: the library says that this stream is alive, or it is the default one.
+            let stream = unsafe { StreamHandle::new(handle) };
+            compiled.call_on_stream(&places, stream)?;
+            if waits { compiled.wait(stream) } else { Ok(()) }
+        })
+        .or_raise()
+    }
+
     fn cuda_choice(&self) -> coulis::TargetChoice {
         match &self.target {
             Target::Cuda(_) => self.target.choice(),
@@ -427,7 +476,9 @@ fn build(
         }
         (Err(_), Err(_), _) => {
             let found = inputs.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("a schedule is built, or what it was lowered to, got {found}")));
+            return Err(PyTypeError::new_err(format!(
+                "a schedule is built, or what it was lowered to, got {found}"
+            )));
         }
     };
     Function::of(py, name, Origin::Schedule(Box::new(parts)), target)

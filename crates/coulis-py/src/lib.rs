@@ -12,6 +12,7 @@ mod error;
 mod expr;
 mod fold;
 mod fork;
+mod function;
 mod library;
 mod machine;
 mod options;
@@ -19,6 +20,7 @@ mod reduce;
 mod reducer;
 mod result;
 mod schedule;
+mod target;
 mod te;
 mod tensor;
 

@@ -234,14 +234,9 @@ impl<'py> Call<'py> {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let first = &self.inputs[0];
-        let (handle, waits) = match (stream, first.stream, first.library) {
-            (Some(stream), _, _) => (handle_of(stream)?, false),
-            (None, Some(stream), _) => (stream, true),
-            (None, None, Library::Named(name @ ("torch" | "cupy"))) => {
-                let adapter = Library::Named(name).adapter(py)?;
-                (adapter.call_method1(intern!(py, "stream"), (&first.object,))?.extract()?, false)
-            }
-            (None, None, Library::Named(_) | Library::NumPy) => (0, true),
+        let (handle, waits) = match stream {
+            Some(stream) => (handle_of(stream)?, false),
+            None => first.current_stream(py)?,
         };
         let read = self.inputs.iter().chain(&self.mask).map(|given| given.address);
         let priors = targets.iter().filter_map(|t| t.prior_address);

@@ -28,7 +28,8 @@ impl Target {
             "sim" => Target::Sim(32),
             "sim64" => Target::Sim(64),
             _ => {
-                let message = format!("there is no target `{name}`; legal are cpu (or llvm, c), cuda, sim, sim64");
+                let message =
+                    format!("there is no target `{name}`; legal are cpu (or llvm, c), cuda, sim, sim64");
                 return Err(PyValueError::new_err(message));
             }
         };

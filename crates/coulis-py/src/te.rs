@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::{axis, expr, fold, schedule, tensor};
+use crate::{axis, expr, fold, function, schedule, tensor};
 
 /// Registers the part.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -12,5 +12,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     tensor::register(&te)?;
     fold::register(&te)?;
     schedule::register(&te)?;
+    function::register(&te)?;
     m.add_submodule(&te)
 }

@@ -46,17 +46,22 @@ pub struct Window<'a> {
 impl<'a> Window<'a> {
     /// Memory to be read; the array's first element is `offset` bytes into it.
     pub fn read(bytes: &'a [u8], offset: usize, info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
-        let first = bytes.as_ptr().wrapping_add(offset).cast_mut();
         let (before, after) = check(bytes, offset, info)?;
+        let first = if after == 0 { nowhere() } else { bytes.as_ptr().wrapping_add(offset).cast_mut() };
         Ok(Window { span: Span { first, before, after, is_written: false }, memory: PhantomData })
     }
 
     /// Memory to be written; the array's first element is its first byte.
     pub fn write(bytes: &'a mut [u8], info: &ArrayInfo) -> Result<Window<'a>, WindowError> {
         let (before, after) = check(bytes, 0, info)?;
-        let first = bytes.as_mut_ptr();
+        let first = if after == 0 { nowhere() } else { bytes.as_mut_ptr() };
         Ok(Window { span: Span { first, before, after, is_written: true }, memory: PhantomData })
     }
+}
+
+/// Where an array without elements is: aligned for every type, and nothing to be read.
+fn nowhere() -> *mut u8 {
+    std::ptr::without_provenance_mut(64)
 }
 
 /// Bytes of the elements before the first one, and from it on.
@@ -165,5 +170,7 @@ mod tests {
         assert!(Window::read(bytes, 0, &info(&[1000], &[0])).is_ok());
         assert!(Window::read(bytes, 0, &info(&[0, 1000], &[1000, 1])).is_ok());
         assert!(Window::read(bytes, 2, &info(&[1], &[1])).is_err());
+        let empty = Window::read(&bytes[1..1], 0, &info(&[0], &[1])).expect("no element is anywhere");
+        assert!(empty.span.first.addr().is_multiple_of(64));
     }
 }

@@ -25,7 +25,7 @@ use coulis_tensor::Tensor;
 use self::arguments::{
     argument_info, check_given, check_reach, check_sizes, fits_int32, known_sizes, size_vars,
 };
-pub use self::in_place::InPlace;
+pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
 use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;

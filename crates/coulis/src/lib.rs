@@ -35,7 +35,7 @@ pub use coulis_runtime::{DevicePointer, StreamHandle};
 pub use coulis_sim::{Accusation, Charge, Counters, SimReport};
 pub use device::forked;
 pub use error::{Error, Owner};
-pub use function::{Arguments, Called, CompileOptions, Function, InPlace, Parameter, Value};
+pub use function::{Arguments, Called, CompileOptions, Function, InPlace, OnDevice, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
 pub use statistic::OwnReducer;

@@ -2,7 +2,7 @@
 
 use coulis_ir::DType;
 use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, bind_args};
-use coulis_runtime::Window;
+use coulis_runtime::{DevicePointer, Executable, StreamHandle, Window};
 use coulis_sim::{SimArg, SimArray};
 
 use super::arguments::{check_reach, fits_int32};
@@ -30,6 +30,14 @@ pub enum InPlace<'a> {
         /// The memory that holds every element.
         bytes: &'a mut [u8],
     },
+}
+
+/// An argument in memory of a device.
+pub enum OnDevice {
+    /// For a scalar.
+    Int(i64),
+    /// For a buffer: its type, shape and strides, and where it is.
+    Array(ArrayInfo, DevicePointer),
 }
 
 impl InPlace<'_> {
@@ -85,6 +93,41 @@ impl Function {
                 let report = coulis_sim::run(&function.checked, &mut args, options)
                     .map_err(|error| Error::user("sim", error))?;
                 if report.is_clean() { Ok(()) } else { Err(accused(&report)) }
+            }
+        }
+    }
+
+    /// Puts one call on a stream of the device and does not wait; one argument a parameter, in memory of that device.
+    pub fn call_on_stream(&self, arguments: &[OnDevice], stream: StreamHandle) -> Result<(), Error> {
+        let info = |argument: &OnDevice| match argument {
+            OnDevice::Int(value) => ArgInfo::Scalar(*value),
+            OnDevice::Array(info, _) => ArgInfo::Array(info.clone()),
+        };
+        let infos: Vec<ArgInfo> = arguments.iter().map(info).collect();
+        let (function, bindings) = self.bound(&infos)?;
+        let pointers: Vec<DevicePointer> = arguments
+            .iter()
+            .filter_map(|argument| match argument {
+                OnDevice::Int(_) => None,
+                OnDevice::Array(_, pointer) => Some(*pointer),
+            })
+            .collect();
+        let executable = function.executable()?;
+        Ok(coulis_runtime::call_on_stream(executable, &bindings, &pointers, stream)?)
+    }
+
+    /// Waits until everything on a stream of the device is done. Faults of kernels show here.
+    pub fn wait(&self, stream: StreamHandle) -> Result<(), Error> {
+        Ok(coulis_runtime::wait_for_stream(self.executable()?, stream)?)
+    }
+
+    fn executable(&self) -> Result<&dyn Executable, Error> {
+        match &self.runner {
+            Runner::Executable(executable) => Ok(&**executable),
+            Runner::Simulator(_) => {
+                let message =
+                    "the simulator has no memory and no streams of its own; give it arrays of the host";
+                Err(Error::user("call/memory", message))
             }
         }
     }

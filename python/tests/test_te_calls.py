@@ -1,0 +1,220 @@
+"""Functions built from tensor expressions: what they compute, on which arrays, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import coulis
+from coulis import te
+
+RNG = np.random.default_rng(7)
+
+
+def row_sum(dtype="float32"):
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), dtype, "A")
+    k = te.reduce_axis((0, m), "k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    return A, B, te.create_schedule(B.op)
+
+
+def ones(*shape):
+    return RNG.integers(-4, 5, shape).astype("float32")
+
+
+def built(target="cpu"):
+    A, B, s = row_sum()
+    return coulis.build(s, [A, B], target)
+
+
+@pytest.mark.parametrize("target", [None, "cpu", "llvm", "c", "sim"])
+@pytest.mark.parametrize("shape", [(128, 128), (100, 77), (1, 1), (3, 0), (0, 3)])
+def test_rows_are_summed_in_place(target, shape):
+    A, B, s = row_sum()
+    ko, ki = s[B].split(B.op.reduce_axis[0], factor=16)
+    s.rfactor(B, ki)
+    f = coulis.build(s, [A, B], target, name="rows")
+    a, b = ones(*shape), np.full(shape[0], 9, "float32")
+    assert f(a, b) is None
+    np.testing.assert_array_equal(b, a.sum(axis=1))
+    assert (f.__name__, f.parameters) == ("rows", ["A", "B"])
+
+
+def test_arrays_of_any_strides_are_read_and_written_where_they_are():
+    f = built()
+    a, b = ones(6, 8), np.zeros(12, "float32")
+    for view in (a.T, a[::-1], a[:, ::-2], a[::2], np.broadcast_to(a[0], (4, 8))):
+        out = b[: 2 * len(view) : 2] if 2 * len(view) <= 12 else np.zeros(len(view), "float32")
+        f(view, out)
+        np.testing.assert_array_equal(out, view.sum(axis=1))
+    frozen = a.copy()
+    frozen.flags.writeable = False
+    f(frozen, b[:6])
+    np.testing.assert_array_equal(b[:6], a.sum(axis=1))
+
+
+def test_arrays_of_coulis_are_taken_beside_those_of_numpy():
+    f, values = built(), ones(4, 5)
+    a = coulis.nd.array(values, coulis.cpu())
+    b = coulis.nd.array(np.zeros(4, "float32"))
+    f(a, b)
+    coulis.testing.assert_allclose(b.numpy(), values.sum(axis=1), rtol=1e-6)
+    assert (a.shape, a.dtype, b.ndim, a.device, str(b.ctx)) == ((4, 5), "float32", 1, coulis.cpu(), "cpu(0)")
+    assert b.asnumpy() is not b.numpy()
+    out = np.zeros(4, "float32")
+    f(values, out)
+    f(a, out)
+    np.testing.assert_array_equal(out, b.numpy())
+
+
+def test_tensors_of_pytorch_are_read_and_written_where_they_are():
+    torch = pytest.importorskip("torch")
+    a, b = torch.arange(12.0).reshape(3, 4), torch.zeros(3)
+    built()(a, b)
+    assert b.tolist() == a.sum(dim=1).tolist()
+
+
+def test_arrays_of_nd_are_copied_filled_and_compared():
+    a = coulis.nd.empty((2, 3), "int32")
+    assert a.numpy().tolist() == [[0, 0, 0]] * 2
+    a[0] = 5
+    b = a.copyto(coulis.cpu())
+    a.copyfrom(np.ones((2, 3)))
+    assert (b[0].tolist(), a.numpy().sum(), len(a), np.asarray(a).dtype) == ([5, 5, 5], 6, 2, np.int32)
+    with pytest.raises(ValueError, match="has the shape"):
+        a.copyfrom(np.ones(3))
+    with pytest.raises(AssertionError, match="the shapes are"):
+        coulis.testing.assert_allclose(a, np.ones(3))
+    with pytest.raises(AssertionError, match="Not equal"):
+        coulis.testing.assert_allclose(a, np.zeros((2, 3)))
+
+
+GOOD = ones(4, 5), np.zeros(4, "float32")
+FROZEN = np.zeros(4, "float32")
+FROZEN.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    "args, kind, words",
+    [
+        ((GOOD[0],), TypeError, r"takes 2 arguments \(A, B\), got 1"),
+        ((*GOOD, GOOD[1]), TypeError, r"takes 2 arguments \(A, B\), got 3"),
+        ((GOOD[0].astype("float64"), GOOD[1]), ValueError, "`A`.*float32.*float64"),
+        ((GOOD[0][0], GOOD[1]), ValueError, "`A`.*2 dimensions"),
+        ((GOOD[0], np.zeros(5, "float32")), ValueError, "`B`.*4.*5|`B`.*5.*4|extent"),
+        ((GOOD[0], np.broadcast_to(GOOD[1][:1], (4,))), ValueError, "are to lie apart"),
+        ((GOOD[0], FROZEN), ValueError, "`B` is an output, and its array may not be written"),
+        ((GOOD[0], np.zeros(4, "float32")[::-1]), ValueError, "positive strides"),
+        ((GOOD[0], 3), ValueError, "`B`.*an array"),
+        ((GOOD[0], "B"), TypeError, None),
+        ((GOOD[0], [1 + 2j] * 4), NotImplementedError, "complex"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(args, kind, words):
+    with pytest.raises(kind, match=words):
+        built()(*args)
+
+
+def test_an_output_that_shares_memory_with_an_input_is_refused():
+    a = ones(4, 4)
+    with pytest.raises(ValueError, match="the output `B` shares memory with `A`"):
+        built()(a, a[0])
+
+
+def test_compact_tensors_take_row_major_arrays_only():
+    A = te.placeholder((4, 4), name="A")
+    B = te.compute((4, 4), lambda i, j: A[i, j] + 1, name="B")
+    f = coulis.build(te.create_schedule(B.op), [A, B])
+    a, b = ones(4, 4), np.zeros((4, 4), "float32")
+    f(a, b)
+    np.testing.assert_array_equal(b, a + 1)
+    with pytest.raises(ValueError, match="`A`"):
+        f(a.T, b)
+
+
+def test_sizes_beyond_int32_are_refused_or_taken_by_the_wider_function():
+    f = built()
+    a = np.broadcast_to(np.ones((1, 1), "float32"), (2, 1 << 20))
+    b = np.zeros(2, "float32")
+    f(a, b)
+    assert b.tolist() == [float(1 << 20)] * 2
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda A, B, s: coulis.build(s, [A, B], "metal"), ValueError, "there is no target `metal`; legal are"),
+        (lambda A, B, s: coulis.build(s, [A, B], "cuda -arch=sm_1"), ValueError, "there is no architecture `sm_1`"),
+        (lambda A, B, s: coulis.build(s), TypeError, "with its parameters"),
+        (lambda A, B, s: coulis.build(s, [A]), ValueError, "output `B` is not among the arguments"),
+        (lambda A, B, s: coulis.build(s, [B]), ValueError, "`A` is read and is not among"),
+        (lambda A, B, s: coulis.build(s, [A, B, B]), ValueError, "`B` is among the arguments twice"),
+        (lambda A, B, s: coulis.build(A, [A, B]), TypeError, "a schedule is built"),
+        (lambda A, B, s: coulis.lower(s, [A, B, 3]), TypeError, "are tensors, got int"),
+        (lambda A, B, s: coulis.lower(s, [A, B], binds={}), ValueError, "cannot be bound by hand"),
+        (lambda A, B, s: coulis.build(coulis.lower(s, [A, B]), [A, B]), TypeError, "has its parameters"),
+    ],
+)
+def test_functions_that_cannot_be_are_refused_when_they_are_built(make, kind, words):
+    with pytest.raises(kind, match=words):
+        make(*row_sum())
+
+
+def test_what_was_lowered_is_built_too():
+    A, B, s = row_sum()
+    f = coulis.build(coulis.lower(s, [A, B]), target="cpu")
+    a, b = ones(3, 3), np.zeros(3, "float32")
+    f(a, b)
+    np.testing.assert_array_equal(b, a.sum(axis=1))
+
+
+def on_threads():
+    A, B, s = row_sum()
+    xo, xi = s[B].split(B.op.axis[0], factor=32)
+    s[B].bind(xo, te.thread_axis("blockIdx.x"))
+    s[B].bind(xi, te.thread_axis("threadIdx.x"))
+    return A, B, s
+
+
+def test_a_schedule_on_threads_runs_in_the_simulator_and_not_on_the_cpu():
+    A, B, s = on_threads()
+    a, b = ones(70, 5), np.zeros(70, "float32")
+    coulis.build(s, [A, B], "sim")(a, b)
+    np.testing.assert_array_equal(b, a.sum(axis=1))
+    with pytest.raises(NotImplementedError, match="is written for blocks of threads"):
+        coulis.build(s, [A, B], "cpu")
+
+
+def test_the_source_for_a_gpu_needs_no_gpu_and_a_call_without_one_is_a_runtime_error():
+    A, B, s = on_threads()
+    f = coulis.build(s, [A, B], "cuda -arch=sm_90a")
+    source = f.imported_modules[0].get_source()
+    assert source == f.source("cuda") and "__global__" in source and f.imported_modules[0].type_key == "cuda"
+    assert s.trace == f.trace and 's[B].bind(i_outer, "blockIdx.x")' in f.trace
+    if coulis.cuda(0).exist:
+        a, b = ones(70, 5), np.zeros(70, "float32")
+        f(a, b)
+        np.testing.assert_array_equal(b, a.sum(axis=1))
+    else:
+        with pytest.raises(RuntimeError, match="device"):
+            f(ones(70, 5), np.zeros(70, "float32"))
+        with pytest.raises(RuntimeError, match="device"):
+            coulis.nd.array(ones(2, 2), coulis.cuda(0))
+
+
+def test_code_and_ways_are_shown():
+    A, B, s = row_sum()
+    s[B].split(B.op.reduce_axis[0], factor=16)
+    f = coulis.build(s, [A, B], name="rows")
+    assert "void" in f.source("c") and "T.prim_func" in f.source("tir")
+    assert "B: a loop nest of its own" in f.explain() and "rows on cpu" in f.explain()
+    assert f.imported_modules == [] and f.trace == "k_outer, k_inner = s[B].split(k, factor=16)\n"
+    with pytest.raises(ValueError, match="no source of the kind `wasm`; legal are"):
+        f.source("wasm")
+
+
+@pytest.mark.parametrize("kind, index", [("tpu", 0), ("cuda", -1)])
+def test_devices_are_known_by_kind_and_number(kind, index):
+    with pytest.raises(ValueError):
+        coulis.device(kind, index)
+    assert coulis.cuda(1) == coulis.device("cuda", 1) != coulis.cuda(0)
+    assert (coulis.cpu().exist, coulis.cpu().device_type, coulis.cuda(3).device_id) == (True, 1, 3)
