@@ -29,6 +29,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Module>()?;
     m.add_function(wrap_pyfunction!(build, m)?)?;
     m.add_function(wrap_pyfunction!(compile_text, m)?)?;
+    m.add_function(wrap_pyfunction!(canonical, m)?)?;
     m.add_function(wrap_pyfunction!(check_device, m)?)
 }
 
@@ -482,6 +483,12 @@ fn build(
         }
     };
     Function::of(py, name, Origin::Schedule(Box::new(parts)), target)
+}
+
+/// A text as coulis prints it.
+#[pyfunction]
+fn canonical(text: &str) -> PyResult<String> {
+    text::canonical(text).or_raise()
 }
 
 /// The function of a text with one kernel.

@@ -56,6 +56,15 @@ pub fn kernels(text: &str) -> Result<Vec<Kernel>, Error> {
     Ok(kernels)
 }
 
+/// The text as coulis prints it: reading that gives the same kernels, and printing them the same text.
+pub fn canonical(text: &str) -> Result<String, Error> {
+    let kernels = kernels(text)?;
+    Ok(match kernels.as_slice() {
+        [one] => coulis_ir::print::print_kernel(one),
+        all => print_module(all),
+    })
+}
+
 /// The passes in order, a line each: name, forms, what it does.
 pub fn passes() -> String {
     let width = PASSES.iter().map(|p| p.name.len()).max().unwrap_or(0);
