@@ -96,7 +96,7 @@ fn more_keys_than_files_are_refused() {
 fn an_array_is_explained_for_given_ops_only() {
     refused(
         &["explain", IRIS],
-        "error[cli/ops]: an array file is explained for given statistics; add --ops LIST, or give a kernel's .py file",
+        "error[cli/ops]: an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file",
     );
 }
 
@@ -104,7 +104,7 @@ fn an_array_is_explained_for_given_ops_only() {
 fn commands_that_are_not_built_yet_say_so() {
     for (words, command) in [
         (&["lower", "a.py", "--target", "hip"][..], "lower --target hip"),
-        (&["explain", "a.py"], "explain FILE.py"),
+        (&["explain", "a.py", "--target", "hip"], "explain --target hip"),
         (&["tune"], "tune"),
     ] {
         refused(words, &format!("error[cli/not-built]: `coulis {command}` is not built yet"));

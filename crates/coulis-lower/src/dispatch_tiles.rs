@@ -1,24 +1,21 @@
 //! Tile calls become the statements of the variants that do them, and distributed tiles the registers of one thread.
 //!
-//! A tile whose layout spreads it over threads becomes a local buffer of what one thread holds; its `.local` windows
-//! are that buffer, and its other windows exist for the calls alone. A call is handed to the dispatcher with the
-//! block of threads around it, and what it declares stands in place: before the stores that fill its sources, as in
-//! listing 6 of seed 003. The kernel is launched by `launch_thread`; scope ids are not read yet. Order: first of all,
-//! since no other pass reads tile calls. Kernels in Nest form pass by.
+//! A call is handed to the dispatcher with the block of threads around it and the threads among them that reach it, and
+//! what it declares stands in place: before the stores that fill its sources, as in listing 6 of seed 003. Accesses
+//! then go to the memory behind their buffers (`tile_memory.rs`), and of barriers that stand side by side one is kept.
+//! Order: after `resolve_scope_ids`, before all others, which read no tile calls. Kernels in Nest form pass by.
 
-use std::collections::HashMap;
-
-use coulis_ir::buffer::BufferId;
-use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::expr::{Expr, Var};
 use coulis_ir::stmt::TileOp;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, map_children, rewrite_stmt};
-use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, MemScope, Stmt, Target, ThreadTag, TileCall};
+use coulis_ir::visit::{for_each_stmt, rewrite_stmt};
+use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, Stmt, SyncKind, Target, ThreadTag, TileCall};
 use coulis_tile::{
-    ActiveSet, Block, Call, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex,
-    TileError, is_row_major,
+    Block, Call, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex, TileError,
 };
 
+use crate::active_threads::Around;
 use crate::pass::{Context, LowerError, Pass};
+use crate::tile_memory::{TileMemory, unsupported};
 use crate::walk::try_map_children;
 
 /// The pass.
@@ -38,10 +35,11 @@ pub const SYNCHRONIZED: &str = "synchronized";
 
 /// Replaces tile calls by statements.
 pub fn dispatch_tiles(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
-    let mut dispatch = Dispatch::new(context.target);
+    let mut dispatch = Dispatch::new(context.target, &kernel.body);
+    let params = dispatch.memory.parameters(&kernel)?;
     let body = dispatch.stmt(kernel.body)?;
-    let body = dispatch.redirect(body)?;
-    Ok(Kernel { body, ..kernel })
+    let body = without_repeated_barriers(dispatch.memory.redirect(body)?);
+    Ok(Kernel { params, body, ..kernel })
 }
 
 /// What becomes of every variant for each tile call of a Tiled kernel, in order of the text.
@@ -49,40 +47,42 @@ pub fn dispatch_tiles(kernel: Kernel, context: &Context) -> Result<Kernel, Lower
 /// # Errors
 /// Where a call is wrong whatever the variant. That no variant accepts is an answer, not an error.
 pub fn explain_tiles(kernel: &Kernel, target: &Target) -> Result<Vec<(TileCall, Vec<Row>)>, LowerError> {
-    let mut dispatch = Dispatch::new(target);
+    let context = Context { target, simple_mode: false };
+    let kernel = crate::resolve_scope_ids::resolve_scope_ids(kernel.clone(), &context)?;
+    let mut dispatch = Dispatch::new(target, &kernel.body);
     dispatch.only_explain = true;
-    dispatch.stmt(kernel.body.clone())?;
+    dispatch.memory.parameters(&kernel)?;
+    dispatch.stmt(kernel.body)?;
     Ok(dispatch.explained)
 }
 
 struct Dispatch<'a> {
     target: &'a Target,
-    /// Launches of threads around the statement.
+    /// Launches around the statement.
     launches: Vec<(ThreadTag, Var, Expr)>,
     /// Every launch of threads in the outermost launch around the statement.
     region: Vec<(ThreadTag, Expr)>,
-    /// What one thread holds of a distributed tile, by data pointer.
-    registers: HashMap<Var, Buffer>,
-    /// Windows that are another buffer from now on.
-    windows: HashMap<BufferId, Buffer>,
-    /// Conditions and loops around the statement that not all threads may share.
-    divergent: Vec<Expr>,
+    memory: TileMemory,
+    /// Conditions, loops and names around the statement.
+    around: Around,
     /// Named barriers that calls may take.
     barriers: NamedBarriers,
+    /// Whether the program orders its accesses to shared memory itself.
+    is_ordered: bool,
     only_explain: bool,
     explained: Vec<(TileCall, Vec<Row>)>,
 }
 
 impl<'a> Dispatch<'a> {
-    fn new(target: &'a Target) -> Dispatch<'a> {
+    fn new(target: &'a Target, body: &Stmt) -> Dispatch<'a> {
         Dispatch {
             target,
             launches: Vec::new(),
             region: Vec::new(),
-            registers: HashMap::new(),
-            windows: HashMap::new(),
-            divergent: Vec::new(),
-            barriers: NamedBarriers::default(),
+            memory: TileMemory::default(),
+            around: Around::default(),
+            barriers: NamedBarriers::beside(named_barriers(body)),
+            is_ordered: false,
             only_explain: false,
             explained: Vec::new(),
         }
@@ -106,21 +106,31 @@ impl<'a> Dispatch<'a> {
                 Ok(Stmt::LaunchThread { tag, var, extent, body: Box::new(body?) })
             }
             Stmt::If { cond, then, otherwise } => {
-                self.divergent.push(cond.clone());
+                self.around.under(&cond, true);
                 let then = self.stmt(*then);
+                self.around.leave();
+                self.around.under(&cond, false);
                 let otherwise = otherwise.map(|s| self.stmt(*s)).transpose();
-                self.divergent.pop();
+                self.around.leave();
                 Ok(Stmt::If { cond, then: Box::new(then?), otherwise: otherwise?.map(Box::new) })
             }
             Stmt::For { var, min, extent, kind, body } => {
-                self.divergent.push(extent.clone());
+                self.around.looped(&extent);
                 let body = self.stmt(*body);
-                self.divergent.pop();
+                self.around.leave();
                 Ok(Stmt::for_(var, min, extent, kind, body?))
             }
-            Stmt::DeviceEntry | Stmt::ScopeIds { .. } => Err(unsupported(
-                "lowering of kernels with scope ids; launch their threads with `T.launch_thread`",
-            )),
+            Stmt::Let { var, value, body } => {
+                self.around.name(&var, &value);
+                Ok(Stmt::let_(var, value, self.stmt(*body)?))
+            }
+            Stmt::Annotate { node, key, value, body } => {
+                let outer = self.is_ordered;
+                self.is_ordered |= key == SYNCHRONIZED;
+                let body = self.stmt(*body);
+                self.is_ordered = outer;
+                Ok(Stmt::Annotate { node, key, value, body: Box::new(body?) })
+            }
             other => try_map_children(other, &mut |s| self.stmt(s)),
         }
     }
@@ -131,17 +141,18 @@ impl<'a> Dispatch<'a> {
         while let Some(stmt) = rest.next() {
             match stmt {
                 Stmt::AllocBuffer(buffer) => {
-                    let own = self.own_memory(&buffer)?;
+                    let own = self.memory.allocated(&buffer)?;
                     let body = self.seq(rest.collect())?;
                     done.push(Stmt::allocate(own, body));
                     break;
                 }
-                Stmt::View { buffer, source, local } => self.window(&buffer, &source, local)?,
+                Stmt::View { buffer, source, local } => self.memory.window(&buffer, &source, local)?,
                 Stmt::Tile(call) => {
                     let Some(emitted) = self.call(&call)? else { continue };
                     let mut inside = self.fillers(&call, &mut done);
                     let Emitted { registers, shared, body } = emitted;
-                    let body = if shared.is_empty() { body } else { remark(SYNCHRONIZED, body) };
+                    let body =
+                        if shared.is_empty() || self.is_ordered { body } else { remark(SYNCHRONIZED, body) };
                     inside.push(body);
                     inside.push(self.seq(rest.collect())?);
                     let body = Stmt::seq(inside);
@@ -158,75 +169,37 @@ impl<'a> Dispatch<'a> {
         Ok(Stmt::seq(done))
     }
 
-    /// The memory of one thread for a tile of the program.
-    fn own_memory(&mut self, buffer: &Buffer) -> Result<Buffer, LowerError> {
-        let Some(layout) = &buffer.layout else { return Ok(buffer.clone()) };
-        if !layout.is_distributed() {
-            if is_row_major(buffer) {
-                let plain = buffer.derive(|b| b.layout = None);
-                self.windows.insert(buffer.id, plain.clone());
-                return Ok(plain);
-            }
-            return Err(unsupported(&format!("lowering of `{}` with the layout `{layout}`", buffer.name)));
-        }
-        if buffer.scope != MemScope::Local {
-            let scope = buffer.scope.name();
-            return Err(unsupported(&format!("a distributed tile, `{}`, in {scope} memory", buffer.name)));
-        }
-        let span = Expr::int_of(i128::from(layout.memory_span()), coulis_ir::DType::I32);
-        let own = buffer.derive(|b| {
-            b.layout = None;
-            b.shape = vec![span.clone()];
-        });
-        self.registers.insert(buffer.data.clone(), own.clone());
-        Ok(own)
-    }
-
-    fn window(&mut self, buffer: &Buffer, source: &Buffer, local: bool) -> Result<(), LowerError> {
-        match self.registers.get(&source.data) {
-            Some(own) if local => {
-                let fits = buffer.rank() == 1 && buffer.shape == own.shape && buffer.dtype == own.dtype;
-                if !fits || (buffer.layout.is_some() && !is_row_major(buffer)) {
-                    let what = format!(
-                        "a window `{}` other than all {:?} elements of a thread",
-                        buffer.name, own.shape[0]
-                    );
-                    return Err(unsupported(&what));
-                }
-                self.windows.insert(buffer.id, own.clone());
-            }
-            // A window on the whole tile is there for tile calls; direct accesses are refused in `redirect`.
-            Some(_) => {}
-            None if local => {
-                let what = format!("`.local` of `{}`, which is not spread over threads", source.name);
-                return Err(unsupported(&what));
-            }
-            None => {
-                let plain = buffer.derive(|b| b.layout = None);
-                self.windows.insert(buffer.id, plain);
-            }
-        }
-        Ok(())
-    }
-
     /// The statements of a call; `None` where calls are only explained.
     fn call(&mut self, call: &TileCall) -> Result<Option<Emitted>, LowerError> {
         let block = self.block(call)?;
-        let active = ActiveSet::all(block.n_threads());
-        let registers = |b: &Buffer| self.registers.get(&b.data).cloned();
+        let active = self.around.active(&block, &self.launches, self.target.warp);
+        let registers = |b: &Buffer| self.memory.registers(b);
         let seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
+        check_regions(call)?;
+        let refused = |error: TileError| LowerError::Call {
+            error,
+            call: call_text(call),
+            arch: self.target.arch.clone(),
+        };
         let rows = match &call.op {
             TileOp::Copy => {
                 let facts = CopyFacts { call: seen };
                 if !self.only_explain {
-                    return Ok(Some(coulis_tile::dispatch::<CopyOp>(call, &facts)?.1));
+                    let emitted = coulis_tile::dispatch::<CopyOp>(call, &facts).map_err(refused)?.1;
+                    return Ok(Some(emitted));
                 }
                 coulis_tile::explain_call::<CopyOp>(call, &facts)?
             }
             TileOp::Reduce { .. } | TileOp::ReduceBy { .. } => {
                 let facts = Facts::of(call, seen)?;
                 if !self.only_explain {
-                    return Ok(Some(coulis_tile::dispatch::<ReduceOp>(call, &facts)?.1));
+                    let mut emitted = coulis_tile::dispatch::<ReduceOp>(call, &facts).map_err(refused)?.1;
+                    // The next iteration writes memory that threads of this one may still read.
+                    if self.is_ordered && !emitted.shared.is_empty() && self.around.is_in_loop() {
+                        let wait = facts.sync().map_err(unsupported)?;
+                        emitted.body = Stmt::seq([wait, emitted.body]);
+                    }
+                    return Ok(Some(emitted));
                 }
                 coulis_tile::explain_call::<ReduceOp>(call, &facts)?
             }
@@ -235,16 +208,12 @@ impl<'a> Dispatch<'a> {
         Ok(None)
     }
 
-    /// The threads around a call, all of which reach it.
+    /// The threads of the block around a call.
     fn block(&self, call: &TileCall) -> Result<Block, LowerError> {
         let is_shared = match call.scope {
             ExecScope::Thread => false,
             ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta | ExecScope::Cluster => true,
         };
-        if is_shared && let Some(cond) = self.divergent.iter().find(|e| self.differs(e)) {
-            let cond = coulis_ir::print::print_expr(cond);
-            return Err(LowerError::DivergentCall { scope: call.scope.name(), cond });
-        }
         for (tag, extent) in &self.region {
             let around = self.launches.iter().any(|(own, ..)| own == tag);
             if is_shared && !around && !extent.is_int(1) {
@@ -268,16 +237,6 @@ impl<'a> Dispatch<'a> {
         Ok(Block::new(indices))
     }
 
-    /// Whether the value may differ between the threads of a block.
-    fn differs(&self, expr: &Expr) -> bool {
-        let mut differs = false;
-        for_each_expr(expr, &mut |e| {
-            let is_index = |v: &Var| self.launches.iter().any(|(tag, own, _)| own == v && is_thread(*tag));
-            differs |= e.as_var().is_some_and(is_index) || matches!(e.node(), Node::Load(..));
-        });
-        differs
-    }
-
     /// Takes the stores that fill the sources' registers from the end of `done`.
     fn fillers(&self, call: &TileCall, done: &mut Vec<Stmt>) -> Vec<Stmt> {
         let fills = |stmt: &Stmt| match stmt {
@@ -287,44 +246,68 @@ impl<'a> Dispatch<'a> {
         let keep = done.iter().rposition(|stmt| !fills(stmt)).map_or(0, |at| at + 1);
         done.split_off(keep)
     }
-
-    /// The statement with accesses to windows going to the memory behind them.
-    fn redirect(&self, body: Stmt) -> Result<Stmt, LowerError> {
-        let body = rewrite_stmt(body, &mut |e| self.expr(e), &mut |stmt| match stmt {
-            Stmt::Store { buffer, indices, value } => {
-                Stmt::Store { buffer: self.behind(&buffer), indices, value }
-            }
-            Stmt::Atom(mut call) => {
-                for element in call.dst.iter_mut().chain(&mut call.memory) {
-                    element.buffer = self.behind(&element.buffer);
-                }
-                Stmt::Atom(call)
-            }
-            other => other,
-        });
-        let own = |b: &Buffer| self.registers.get(&b.data).is_some_and(|own| own != b);
-        let direct = coulis_ir::visit::buffers_of(&body).into_iter().find(own);
-        match direct {
-            Some(buffer) => Err(LowerError::DirectAccess { buffer: buffer.name.clone() }),
-            None => Ok(body),
-        }
-    }
-
-    fn behind(&self, buffer: &Buffer) -> Buffer {
-        self.windows.get(&buffer.id).unwrap_or(buffer).clone()
-    }
-
-    fn expr(&self, expr: &Expr) -> Expr {
-        let new = map_children(expr, &mut |child| self.expr(child));
-        match new.node() {
-            Node::Load(buffer, indices) => Expr::load(self.behind(buffer), indices.clone()),
-            _ => new,
-        }
-    }
 }
 
-fn unsupported(what: &str) -> LowerError {
-    LowerError::Tile(TileError::Unsupported { what: what.to_owned() })
+/// The call as text, with its reducer by name.
+fn call_text(call: &TileCall) -> String {
+    let mut call = call.clone();
+    if let TileOp::ReduceBy { reducer, axes, accum } = &call.op {
+        let (name, axes, accum) = (reducer.name.clone(), axes.clone(), *accum);
+        call.op = TileOp::Reduce { name, axes, accum };
+    }
+    coulis_ir::print::print_stmt(&Stmt::Tile(Box::new(call))).trim().to_owned()
+}
+
+/// Refuses regions that lie outside their buffers, where both are constants.
+fn check_regions(call: &TileCall) -> Result<(), LowerError> {
+    for region in call.dsts.iter().chain(&call.srcs) {
+        for (dim, ((min, extent), whole)) in region.ranges.iter().zip(&region.buffer.shape).enumerate() {
+            let (Some(min), Some(extent), Some(whole)) = (min.as_int(), extent.as_int(), whole.as_int())
+            else {
+                continue;
+            };
+            if min < 0 || extent < 0 || min + extent > whole {
+                let buffer = region.buffer.name.clone();
+                return Err(LowerError::Tile(TileError::Region {
+                    buffer,
+                    dim,
+                    min,
+                    end: min + extent,
+                    whole,
+                }));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The named barriers that a program uses itself.
+fn named_barriers(body: &Stmt) -> Vec<u32> {
+    let mut used = Vec::new();
+    for_each_stmt(body, &mut |stmt| {
+        if let Stmt::Sync(SyncKind::Warpgroup(id) | SyncKind::Named { id, .. }) = stmt {
+            used.push(*id);
+        }
+    });
+    used
+}
+
+/// The statement without barriers that follow another one at least as wide at once.
+fn without_repeated_barriers(body: Stmt) -> Stmt {
+    rewrite_stmt(body, &mut Expr::clone, &mut |stmt| match stmt {
+        Stmt::Seq(stmts) => {
+            let mut kept: Vec<Stmt> = Vec::with_capacity(stmts.len());
+            for stmt in stmts {
+                match (kept.last_mut(), &stmt) {
+                    (Some(Stmt::Sync(a)), Stmt::Sync(b)) if a == b || *a == SyncKind::Cta => {}
+                    (Some(Stmt::Sync(a)), Stmt::Sync(SyncKind::Cta)) => *a = SyncKind::Cta,
+                    _ => kept.push(stmt),
+                }
+            }
+            Stmt::seq(kept)
+        }
+        other => other,
+    })
 }
 
 fn remark(key: &str, body: Stmt) -> Stmt {

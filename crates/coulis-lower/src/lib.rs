@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod active_threads;
 pub mod affine;
 mod binders;
 pub mod dispatch_tiles;
@@ -25,10 +26,12 @@ pub mod pass;
 pub mod place_barriers;
 pub mod remove_noop;
 pub mod resolve_reducers;
+pub mod resolve_scope_ids;
 pub mod rewrite_unsafe_select;
 mod shared_access;
 pub mod simplify;
 pub mod size_shared_memory;
+mod tile_memory;
 pub mod unify_launches;
 pub mod unroll_loops;
 mod vector_expr;

@@ -88,13 +88,21 @@ pub enum LowerError {
     /// A tile call that cannot be replaced by statements.
     #[error(transparent)]
     Tile(#[from] coulis_tile::TileError),
-    /// A tile call that not all of its threads reach.
-    #[error("a tile call at {scope} scope stands under `{cond}`, which may differ between its threads")]
-    DivergentCall {
-        /// Scope of the call.
-        scope: &'static str,
-        /// The condition or loop extent.
-        cond: String,
+    /// Scope ids that make no launch.
+    #[error("{message}")]
+    ScopeIds {
+        /// What is wrong, and what is legal.
+        message: String,
+    },
+    /// A tile call that no variant does, or not the one that it asks for.
+    #[error("{error}\n  call on {arch}: {call}")]
+    Call {
+        /// The table of variants.
+        error: coulis_tile::TileError,
+        /// The call as text.
+        call: String,
+        /// The architecture.
+        arch: String,
     },
     /// A tile call beside a launch whose threads do not reach it.
     #[error(
@@ -156,12 +164,13 @@ pub enum LowerError {
 
 /// Every pass, in the order in which [`lower`] runs them.
 ///
-/// Order: tile calls become statements first, since no other pass reads them; buffers are flattened next, since every later pass reads one-dimensional indices. Guards leave loops
+/// Order: scope ids become launches and tile calls statements first, since no other pass reads them; buffers are flattened next, since every later pass reads one-dimensional indices. Guards leave loops
 /// before loops are partitioned, and partitioning comes before vectorizing, so that the main part of a loop
 /// vectorizes without guards. Allocations move up after vectorizing, which makes some. Prefetches follow, since what
 /// one iteration reads is in sight only after unrolling. Indices are narrowed when nothing makes new ones. Common subexpressions come
 /// last of the rewriting passes, since the names that they bind hide sums from the others.
 pub static PASSES: &[&Pass] = &[
+    &crate::resolve_scope_ids::PASS,
     &crate::dispatch_tiles::PASS,
     &crate::unify_launches::PASS,
     &crate::expand_vthreads::PASS,

@@ -48,10 +48,8 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
         Stmt::LaunchThread { .. } => {
             let mut place = Place::default();
             let mut pending = Vec::new();
-            if !has_shared(&stmt) {
-                return Ok(stmt);
-            }
-            let placed = place.stmt(stmt, &mut pending, &Analyzer::new())?;
+            let placed =
+                if has_shared(&stmt) { place.stmt(stmt, &mut pending, &Analyzer::new())? } else { stmt };
             Ok(rewrite_stmt(placed, &mut Expr::clone, &mut |s| match s {
                 Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED => *body,
                 other => other,

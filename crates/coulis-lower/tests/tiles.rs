@@ -144,7 +144,7 @@ fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
         (
             "    Tx.cta.reduce",
             "    if tx < 20:\n      Tx.cta.reduce",
-            "a tile call at cta scope stands under `tx < 20`, which may differ between its threads",
+            "active threads: wanted all 416 threads, found only those with `tx < 20`",
         ),
         ("Tx.cta", "Tx.warp", "warp scope in a block of 416 threads"),
         ("Tx.cta", "Tx", "thread scope"),

@@ -199,7 +199,7 @@ impl Reader {
         if let Some(layout) = keywords.take("layout") {
             fields.layout = match layout.kind {
                 TermKind::None => None,
-                _ => Some(crate::layout::read(layout)?),
+                _ => self.layout(layout)?,
             };
         }
         if let Some(factor) = keywords.take("offset_factor")
@@ -208,6 +208,26 @@ impl Reader {
             return Err(factor.unexpected("1, the only offset factor"));
         }
         Ok(())
+    }
+
+    /// A layout as it is written, or that of a buffer: `X.layout`, `X.layout.storage()`.
+    fn layout(&self, term: &Term) -> Parsed<Option<coulis_layout::TileLayout>> {
+        if let TermKind::Attribute(base, field) = &term.kind
+            && field == "layout"
+        {
+            return Ok(self.buffer(base)?.layout.clone());
+        }
+        if let TermKind::Call(callee, args, keywords) = &term.kind
+            && let TermKind::Attribute(of, method) = &callee.kind
+            && method == "storage"
+            && args.is_empty()
+            && keywords.is_empty()
+        {
+            let layout =
+                self.layout(of)?.ok_or_else(|| of.unexpected("the layout of a buffer that has one"))?;
+            return Ok(Some(layout.storage()));
+        }
+        crate::layout::read(term).map(Some)
     }
 
     /// The new variables of `n, m = T.int32(), T.int32()`, if that is what the values are.

@@ -5,6 +5,7 @@
 
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node, Ty, Var};
 
+use crate::across::Across;
 use crate::error::{ParseErrorKind, Parsed};
 use crate::func::{Reader, missing};
 use crate::names::Entity;
@@ -61,6 +62,7 @@ impl Reader {
             TermKind::Bool(value) => Ok(Expr::bool(*value)),
             TermKind::Name(_) => match self.lookup(term)? {
                 Entity::Var(var) => Ok(var.expr()),
+                Entity::Meta(value) => Ok(value.clone()),
                 Entity::Buffer(_) => Err(term.unexpected("a value; index the buffer")),
                 Entity::Handle(_) | Entity::Thread(..) => Err(term.unexpected("a value")),
             },
@@ -229,6 +231,9 @@ impl Reader {
             "the functions of `T` that have a value: constants, `T.max`, `T.Cast`, `T.Select`, `T.exp`, ...";
         let unknown = || term.fault(ParseErrorKind::UnknownFunction { name: path.to_owned(), legal: LEGAL });
         let name = path.strip_prefix("T.").ok_or_else(unknown)?;
+        if let Some(call) = name.strip_prefix("cuda.").and_then(Across::from_name) {
+            return self.across(term, path, call, args, keywords);
+        }
         if name == "Let" {
             return self.let_in(term, args, keywords);
         }

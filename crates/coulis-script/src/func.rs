@@ -122,7 +122,9 @@ impl Reader {
     pub(crate) fn buffer(&self, term: &Term) -> Parsed<Buffer> {
         match self.lookup(term)? {
             Entity::Buffer(buffer) => Ok(buffer.clone()),
-            Entity::Var(_) | Entity::Handle(_) | Entity::Thread(..) => Err(term.unexpected("a buffer")),
+            Entity::Var(_) | Entity::Meta(_) | Entity::Handle(_) | Entity::Thread(..) => {
+                Err(term.unexpected("a buffer"))
+            }
         }
     }
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod across;
 mod buffers;
 mod calls;
 mod error;

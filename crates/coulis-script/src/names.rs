@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::{Buffer, ThreadTag, Var};
+use coulis_ir::{Buffer, Expr, ThreadTag, Var};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(crate) enum Entity {
     /// A scalar.
     Var(Var),
+    /// `T.meta_var`: a value that stands wherever its name does.
+    Meta(Expr),
     /// A parameter that is not matched to a buffer yet.
     Handle(Var),
     /// A buffer; for `T.allocate` its memory too.

@@ -163,6 +163,13 @@ impl Reader {
                 return Ok(Piece::Done(Stmt::AllocBuffer(buffer)));
             }
             match path.as_str() {
+                "T.meta_var" => {
+                    Keywords::new(&path, keywords).done()?;
+                    let [meant] = self.exactly(value, &path, args)?;
+                    let meant = self.expr(meant)?;
+                    self.define(&name, target, Entity::Meta(meant))?;
+                    return Ok(Piece::Done(Stmt::NOP));
+                }
                 "T.match_buffer" => {
                     let buffer = self.match_buffer(value, &name, args, keywords)?;
                     self.define(&name, target, Entity::Buffer(buffer))?;
@@ -389,6 +396,7 @@ impl Reader {
                     TermKind::Name(_) => match self.lookup(node)? {
                         Entity::Var(var) | Entity::Thread(_, var) | Entity::Handle(var) => Some(var.clone()),
                         Entity::Buffer(buffer) => Some(buffer.data.clone()),
+                        Entity::Meta(_) => return Err(node.unexpected("a variable or a buffer")),
                     },
                     TermKind::Attribute(_, field) if field == "data" => Some(self.data(node)?),
                     _ => match self.expr(node)?.as_var() {

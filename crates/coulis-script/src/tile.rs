@@ -8,7 +8,7 @@ use crate::func::{Reader, attr_of, missing};
 use crate::tree::{Keyword, Keywords, Term, TermKind};
 
 /// Options that a variant may read.
-const OPTIONS: [&str; 2] = ["ftz", "thread_reduce"];
+const OPTIONS: [&str; 4] = ["ftz", "thread_reduce", "lanes", "warps"];
 
 impl Reader {
     pub(crate) fn tile_call(

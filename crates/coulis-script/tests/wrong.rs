@@ -83,7 +83,7 @@ fn mistakes_are_named_with_their_place() {
     );
     check(
         "Tx.cta.sum(A, A, speed=9)",
-        "line 4, column 22: `Tx.cta.sum` has no argument `speed`; legal: axes, accum, dispatch, ftz, thread_reduce",
+        "line 4, column 22: `Tx.cta.sum` has no argument `speed`; legal: axes, accum, dispatch, ftz, thread_reduce, lanes, warps",
     );
     check("Tx.sum(A)", "line 4, column 5: `Tx.sum` needs a source");
     check("A[0, 0] = (1", "line 5, column 1: not Python syntax: unexpected EOF while parsing");

@@ -40,6 +40,11 @@ impl Block {
         self.n_threads
     }
 
+    /// The indices with their weights in the number of a thread, x first.
+    pub fn indices(&self) -> impl Iterator<Item = (&ThreadIndex, u32)> {
+        self.dims.iter().map(|(index, weight)| (index, *weight))
+    }
+
     /// The number of the calling thread, `int32`, 0 to `n_threads - 1`.
     pub fn linear(&self) -> Expr {
         let terms = self.dims.iter().rev().filter(|(index, _)| index.extent > 1);

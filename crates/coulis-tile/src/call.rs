@@ -87,6 +87,9 @@ pub struct Options {
     pub thread_reduce: Option<bool>,
     /// `lanes=`: the operands are one register a thread, and each `lanes` consecutive threads fold together.
     pub lanes: Option<u32>,
+    /// `warps=`: the operands are one register a thread, and all threads of the block, which has as many warps, fold
+    /// together.
+    pub warps: Option<u32>,
 }
 
 impl Options {
@@ -110,9 +113,13 @@ impl Options {
                     options.lanes = u32::try_from(*value).ok();
                     continue;
                 }
+                ("warps", Attr::Int(value)) if u32::try_from(*value).is_ok_and(|n| n > 0) => {
+                    options.warps = u32::try_from(*value).ok();
+                    continue;
+                }
                 ("ftz" | "thread_reduce", _) => "`True` or `False`",
-                ("lanes", _) => "a number of at least 1",
-                _ => "one of `ftz`, `thread_reduce`, `lanes`",
+                ("lanes" | "warps", _) => "a number of at least 1",
+                _ => "one of `ftz`, `thread_reduce`, `lanes`, `warps`",
             };
             return Err(TileError::Option { name: name.clone(), wanted, found: format!("{value:?}") });
         }

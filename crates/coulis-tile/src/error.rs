@@ -99,6 +99,46 @@ pub enum TileError {
         /// What went wrong.
         message: String,
     },
+    /// A layout of another number of elements than its buffer.
+    #[error("`{buffer}` has {wanted} elements, and its layout `{layout}` has {found}")]
+    LayoutSize {
+        /// The buffer.
+        buffer: String,
+        /// Its elements.
+        wanted: i64,
+        /// The layout.
+        layout: String,
+        /// Elements of the layout.
+        found: i64,
+    },
+    /// A part of a buffer that lies outside of it.
+    #[error(
+        "dimension {dim} of `{buffer}` has {whole} elements, and a tile call names those from {min} to {end}"
+    )]
+    Region {
+        /// The buffer.
+        buffer: String,
+        /// The dimension.
+        dim: usize,
+        /// First element.
+        min: i128,
+        /// Past the last element.
+        end: i128,
+        /// Extent of the dimension.
+        whole: i128,
+    },
+    /// A window that is larger than what it looks at.
+    #[error("the window `{buffer}` reaches over {wanted} elements, and `{memory}` has {found}")]
+    Window {
+        /// The window.
+        buffer: String,
+        /// Elements that it reaches over.
+        wanted: i64,
+        /// What it looks at.
+        memory: String,
+        /// Elements of that.
+        found: i64,
+    },
     /// Something that no variant does yet.
     #[error("{what} is not supported yet")]
     Unsupported {

@@ -67,9 +67,11 @@ impl<'a> Facts<'a> {
             return Err(TileError::Accum { reducer: name() });
         }
         let reduced = reduced_dims(axes, call.srcs.first().map_or(0, |src| src.tile().rank()))?;
-        let groups = match call.options.lanes {
-            Some(n_lanes) => groups_of_lanes(&call, n_lanes),
-            None => groups_of(&call, &reduced),
+        let groups = match (call.options.lanes, call.options.warps) {
+            (Some(n_lanes), None) => groups_of_lanes(&call, n_lanes),
+            (None, Some(n_warps)) => groups_of_warps(&call, n_warps),
+            (None, None) => groups_of(&call, &reduced),
+            (Some(_), Some(_)) => Err("both `lanes=` and `warps=`".to_owned()),
         };
         Ok(Facts { call, reducer, accum, reduced, groups })
     }
@@ -98,6 +100,18 @@ fn reduced_dims(axes: &[i64], rank: usize) -> Result<Vec<usize>, TileError> {
     }
     dims.sort_unstable();
     Ok(dims)
+}
+
+/// The one group of a call whose operands are one register a thread, in a block of so many warps.
+fn groups_of_warps(call: &Call, n_warps: u32) -> Result<Groups, String> {
+    let n_threads = call.block.n_threads();
+    if n_warps.checked_mul(call.target.warp) != Some(n_threads) {
+        return Err(format!(
+            "{n_warps} warps of {} lanes in a block of {n_threads} threads",
+            call.target.warp
+        ));
+    }
+    groups_of_lanes(call, n_threads)
 }
 
 /// The groups of a call whose operands are one register a thread.

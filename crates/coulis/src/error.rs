@@ -87,9 +87,21 @@ from_error!(crate::bench::SuiteError, user, "bench/suite");
 from_error!(coulis_tensor::TensorError, user, "te");
 from_error!(coulis_schedule::ScheduleError, user, "schedule");
 from_error!(coulis_script::ParseError, user, "text");
-from_error!(coulis_lower::LowerError, user, "lower");
 from_error!(coulis_plan::PlanError, user, "plan");
 from_error!(coulis_runtime::WindowError, bug, "run/window");
+
+impl From<coulis_lower::LowerError> for Error {
+    /// A variant that fails on what it accepted is our fault; everything else is about the program.
+    fn from(error: coulis_lower::LowerError) -> Error {
+        use coulis_lower::LowerError;
+        match &error {
+            LowerError::Call { error: coulis_tile::TileError::Bug { .. }, .. } => {
+                Error::bug("lower/tile", error)
+            }
+            _ => Error::user("lower", error),
+        }
+    }
+}
 
 impl From<coulis_plan::ProblemError> for Error {
     /// An axis that is not there has a code of its own.

@@ -20,6 +20,7 @@ mod request;
 mod statistic;
 mod target;
 pub mod text;
+mod tile_reducer;
 mod trace;
 mod verify;
 

@@ -3,9 +3,8 @@
 //! `reduce`, `te` and text come through here; there is no other path to an executor. What a kernel goes through is
 //! written down on the way, as its [`Route`].
 
-use coulis_ir::{Checked, DType, Kernel, Reducer, Target};
+use coulis_ir::{Checked, Kernel, Target};
 use coulis_lower::{Options, Pass};
-use coulis_reducers::Request;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -52,6 +51,11 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     })
 }
 
+/// The kernel with reducers in the place of the names in its tile calls.
+pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
+    Ok(coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?)
+}
+
 /// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result. `observer` sees the kernel after each pass.
 pub fn lower_kernel(
     nest: Kernel,
@@ -59,10 +63,7 @@ pub fn lower_kernel(
     observer: &mut dyn FnMut(&Pass, &Kernel),
 ) -> Result<Lowered, Error> {
     let mut route = Route::new();
-    let catalogue = |name: &str, inputs: &[DType]| -> Option<Reducer> {
-        coulis_reducers::find(name).ok()?.build(&Request::new(inputs)).ok()
-    };
-    let nest = coulis_lower::resolve_reducers(nest, &catalogue)?;
+    let nest = with_reducers(nest)?;
     let flat = coulis_lower::lower(nest, options, &mut |pass, kernel| {
         route.push(format!("lower/{}", pass.name));
         observer(pass, kernel);

@@ -4,17 +4,19 @@
 //! stands.
 
 use coulis_codegen::{Module, dialect_named, emit, emit_module};
-use coulis_ir::print::print_module;
-use coulis_ir::{Checked, Form, Kernel, Target};
+use coulis_ir::print::{print_module, print_stmt};
+use coulis_ir::visit::for_each_stmt;
+use coulis_ir::{Checked, Form, Kernel, Stmt, Target};
 use coulis_lower::{Options, PASSES};
 use coulis_runtime::RuntimeError;
 use coulis_runtime::cuda::{CudaCompiler, disassemble};
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
+pub use coulis_tile::{Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{compile_schedule, lower_kernel, verify_given};
+use crate::pipeline::{compile_schedule, lower_kernel, verify_given, with_reducers};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -96,6 +98,57 @@ pub fn lower(text: &str, after: Option<&str>, target: &TargetChoice) -> Result<S
         }
     }
     Ok(print_module(&lowered))
+}
+
+/// The table of variants of one tile call.
+#[derive(Clone, Debug)]
+pub struct CallTable {
+    /// The kernel.
+    pub kernel: String,
+    /// The call as text.
+    pub call: String,
+    /// The architecture that it is lowered for.
+    pub arch: String,
+    /// A row each variant, highest priority first.
+    pub rows: Vec<Row>,
+}
+
+/// The tables of all tile calls of a text, in its order. That no variant accepts a call is an answer, not an error.
+pub fn explain(text: &str, target: &TargetChoice) -> Result<Vec<CallTable>, Error> {
+    let facts = target.facts()?;
+    let mut tables = Vec::new();
+    for kernel in kernels(text)? {
+        if kernel.form == Form::Tiled {
+            tables.extend(explain_kernel(verify_given(kernel)?.kernel(), &facts)?);
+        }
+    }
+    Ok(tables)
+}
+
+/// The tables of all tile calls of a kernel.
+pub(crate) fn explain_kernel(kernel: &Kernel, target: &Target) -> Result<Vec<CallTable>, Error> {
+    let mut calls = Vec::new();
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        if let Stmt::Tile(_) = stmt {
+            calls.push(print_stmt(stmt).trim().to_owned());
+        }
+    });
+    let explained = coulis_lower::explain_tiles(&with_reducers(kernel.clone())?, target)?;
+    let table = |(call, (_, rows)): (String, (_, Vec<Row>))| CallTable {
+        kernel: kernel.name.clone(),
+        call,
+        arch: target.arch.clone(),
+        rows,
+    };
+    Ok(calls.into_iter().zip(explained).map(table).collect())
+}
+
+impl std::fmt::Display for CallTable {
+    /// The call, then a line each variant.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} on {}: {}", self.kernel, self.arch, self.call)?;
+        writeln!(f, "{}", coulis_tile::variant::table(&self.rows))
+    }
 }
 
 /// The permitted Flat kernel of one that a user gives, in any form.

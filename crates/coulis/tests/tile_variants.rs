@@ -135,7 +135,7 @@ impl Case<'_> {
             Ok(flat) => {
                 Some(coulis_ir::verify::verify(flat).unwrap_or_else(|e| panic!("{e}\n{}", e.listing)))
             }
-            Err(LowerError::Tile(TileError::Forced { .. })) => None,
+            Err(LowerError::Call { error: TileError::Forced { .. }, .. }) => None,
             Err(other) => panic!("{other}\n{text}"),
         }
     }

@@ -2,8 +2,11 @@
 //! chosen, accepted or declined, with every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
 //! picked, the bytes that it has to move, and how long that takes at the stream rate.
 
+use std::path::Path;
+
 use coulis::reduce::{Prediction, array_info, plan, predict};
-use coulis::{ArrayInfo, Error, PlanInfo};
+use coulis::text::{CallTable, Verdict, explain, read};
+use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
 use crate::failure::{Failure, not_built};
 use crate::output::answer;
@@ -48,12 +51,12 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let is_kernel = args.request.files.iter().any(|path| path.extension().is_some_and(|e| e == "py"));
     let Some(ops) = &args.ops else {
-        return Err(if is_kernel {
-            not_built("explain FILE.py")
-        } else {
-            let message = "an array file is explained for given statistics; add --ops LIST, or give a kernel's .py file";
-            Error::user("cli/ops", message).into()
-        });
+        if let ([file], true) = (&args.request.files[..], is_kernel) {
+            return kernel(file, args);
+        }
+        let message =
+            "an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file";
+        return Err(Error::user("cli/ops", message).into());
     };
     let request = args.request.request(ops)?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
@@ -63,6 +66,47 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Format::Text => as_text(&chosen, &predicted),
         Format::Json => as_json(&chosen, &predicted),
     })
+}
+
+/// The tables of a kernel's tile calls.
+fn kernel(file: &Path, args: &Args) -> Result<(), Failure> {
+    let target = match args.target.as_deref() {
+        None | Some("cuda") => TargetChoice::Cuda { arch: args.arch.clone() },
+        Some("cpu") if args.arch.is_none() => TargetChoice::Cpu,
+        Some("cpu") => return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into()),
+        Some("hip") => return Err(not_built("explain --target hip")),
+        Some(other) => {
+            let message = format!("there is no target `{other}`; targets are cpu, cuda, hip");
+            return Err(Error::user("cli/target", message).into());
+        }
+    };
+    let tables = explain(&read(file)?, &target)?;
+    answer(&match args.format {
+        Format::Text if tables.is_empty() => "no tile calls\n".to_owned(),
+        Format::Text => tables.iter().map(CallTable::to_string).collect(),
+        Format::Json => {
+            format!("{}\n", serde_json::Value::from(tables.iter().map(as_value).collect::<Vec<_>>()))
+        }
+    })
+}
+
+fn as_value(table: &CallTable) -> serde_json::Value {
+    let needs = |verdict: &Verdict| match verdict {
+        Verdict::Chosen | Verdict::Accepts => Vec::new(),
+        Verdict::Declined(declines) => declines
+            .iter()
+            .map(|d| serde_json::json!({ "need": d.need, "wanted": d.wanted, "found": d.found }))
+            .collect(),
+    };
+    let variants: Vec<serde_json::Value> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let (verdict, needs) = (row.verdict.name(), needs(&row.verdict));
+            serde_json::json!({ "name": row.name, "priority": row.priority, "verdict": verdict, "needs": needs })
+        })
+        .collect();
+    serde_json::json!({ "kernel": table.kernel, "call": table.call, "arch": table.arch, "variants": variants })
 }
 
 fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
