@@ -155,12 +155,14 @@ impl Held {
 fn check_apart(parameters: &[Parameter], held: &[Held]) -> PyResult<()> {
     for (at, one) in held.iter().enumerate() {
         let Held::Array { low, high, .. } = one else { continue };
-        if !parameters[at].is_written || low == high {
+        // What is no array parameter is refused by its kind.
+        if !parameters[at].is_written || parameters[at].rank.is_none() || low == high {
             continue;
         }
         for (other_at, other) in held.iter().enumerate() {
             if let Held::Array { low: from, high: to, .. } = other
                 && other_at != at
+                && parameters[other_at].rank.is_some()
                 && from < high
                 && low < to
             {

@@ -334,8 +334,9 @@ impl Primitive {
         }
     }
 
+    /// The signature, what it does, and an example: loops before and after.
     #[getter]
-    fn __doc__(&self) -> String {
+    fn about(&self) -> String {
         let PrimitiveEntry { signature, summary, before, call, after, .. } = self.entry;
         format!("{signature}: {summary}.\n\nBefore:\n{before}\n\nAfter `{call}`:\n{after}\n")
     }

@@ -79,7 +79,8 @@ def create_schedule(ops):
     """The schedule of an operation or a list of them: each stage in a loop nest of its own.
 
     ``s[B]`` is the stage of ``B``, and the primitives are its methods: ``s[B].split(k, factor=16)``. Those that make new
-    stages are methods of the schedule: ``s.rfactor(B, ki)``. ``dir(s[B])`` lists them, ``help`` tells what each does.
+    stages are methods of the schedule: ``s.rfactor(B, ki)``. ``dir(s[B])`` lists them, and ``s[B].split.about`` tells what one
+    does, with an example.
     ``s.trace`` is what was done, as code, and ``s.explain()`` what came of it.
     """
     return _te.create_schedule(ops)

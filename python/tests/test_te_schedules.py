@@ -1,0 +1,283 @@
+"""Every primitive of the catalogue from Python: what it makes, that results stay, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import coulis
+from coulis import te
+from coulis._coulis import te as _te
+
+RNG = np.random.default_rng(11)
+
+
+class Program:
+    """C = A + 1 read by the sum of rows of C: two stages, of which one is a reduction."""
+
+    def __init__(self):
+        self.n, self.m = te.var("n"), te.var("m")
+        self.A = te.placeholder((self.n, self.m), name="A")
+        self.C = te.compute((self.n, self.m), lambda i, j: self.A[i, j] + 1, name="C")
+        self.k = te.reduce_axis((0, self.m), "k")
+        self.B = te.compute((self.n,), lambda i: te.sum(self.C[i, self.k], axis=self.k), name="B")
+        self.s = te.create_schedule(self.B.op)
+
+    def check(self, target="cpu"):
+        for rows, cols in [(64, 48), (7, 33), (1, 1)]:
+            a = RNG.integers(-3, 4, (rows, cols)).astype("float32")
+            b = np.zeros(rows, "float32")
+            coulis.build(self.s, [self.A, self.B], target)(a, b)
+            np.testing.assert_array_equal(b, (a + 1).sum(axis=1))
+
+
+def split(p):
+    outer, inner = p.s[p.B].split(p.k, factor=16)
+    assert (outer.name, inner.name, inner.iter_type) == ("k_outer", "k_inner", "CommReduce")
+    p.s[p.B].split(p.B.op.axis[0], nparts=4)
+
+
+def split_by_names_of_the_reference(p):
+    p.s[p.B].split(parent=p.k, factor=p.n)
+
+
+def tile(p):
+    x, y = p.C.op.axis
+    names = [axis.name for axis in p.s[p.C].tile(x_parent=x, y_parent=y, x_factor=8, y_factor=4)]
+    assert names == ["i_outer", "j_outer", "i_inner", "j_inner"]
+
+
+def fuse(p):
+    fused = p.s[p.C].fuse(*p.C.op.axis)
+    assert fused.name == "i_j_fused" and [a.name for a in p.s[p.C].leaf_iter_vars] == ["i_j_fused"]
+
+
+def reorder(p):
+    i, j = p.C.op.axis
+    assert p.s[p.C].reorder(j, i) is None
+    assert [axis.name for axis in p.s[p.C].leaf_iter_vars] == ["j", "i"]
+
+
+def unroll(p):
+    _, inner = p.s[p.B].split(p.k, factor=4)
+    p.s[p.B].unroll(inner)
+
+
+def vectorize(p):
+    _, inner = p.s[p.C].split(p.C.op.axis[1], factor=8)
+    p.s[p.C].vectorize(inner)
+
+
+def parallel(p):
+    p.s[p.B].parallel(p.B.op.axis[0])
+
+
+def compute_at(p):
+    p.s[p.C].compute_at(p.s[p.B], p.B.op.axis[0])
+    p.s[p.C].set_scope("local")
+
+
+def compute_inline(p):
+    p.s[p.C].compute_inline()
+
+
+def compute_root(p):
+    p.s[p.C].compute_at(p.s[p.B], p.B.op.axis[0])
+    p.s[p.C].compute_root()
+
+
+def cache_read(p):
+    cached = p.s.cache_read(p.A, "global", [p.C])
+    assert cached.name == "A.global" and len(p.s.stages) == 3
+    p.s[cached].compute_at(p.s[p.C], p.C.op.axis[0])
+
+
+def cache_write(p):
+    cached = p.s.cache_write(p.B, "global")
+    assert [axis.name for axis in cached.op.reduce_axis] == ["k"]
+    assert p.s[p.B].op.reduce_axis == []
+
+
+def rfactor(p):
+    _, inner = p.s[p.B].split(p.k, factor=16)
+    part = p.s.rfactor(p.B, inner, factor_axis=1)
+    assert ([a.name for a in part.op.axis], str(part.shape)) == (["i", "k_inner"], "[n, 16]")
+    assert part.op.output(0) == part and part.op.num_outputs == 1
+
+
+def pragma(p):
+    _, inner = p.s[p.B].split(p.k, factor=4)
+    p.s[p.B].pragma(inner, "unroll")
+
+
+def set_store_predicate(p):
+    p.s[p.B].set_store_predicate(te.all(p.B.op.axis[0] >= 0, p.k >= 0))
+
+
+def double_buffer(p):
+    p.s[p.C].compute_at(p.s[p.B], p.B.op.axis[0])
+    p.s[p.C].set_scope("local")
+    p.s[p.C].double_buffer()
+
+
+WAYS = [
+    split,
+    split_by_names_of_the_reference,
+    tile,
+    fuse,
+    reorder,
+    unroll,
+    vectorize,
+    parallel,
+    compute_at,
+    compute_inline,
+    compute_root,
+    cache_read,
+    cache_write,
+    rfactor,
+    pragma,
+    set_store_predicate,
+    double_buffer,
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_results_stay_under_every_primitive(way):
+    p = Program()
+    way(p)
+    p.check()
+    assert f"{way.__name__.split('_by_')[0]}(" in p.s.trace
+
+
+def test_loops_on_threads_and_finishes_of_a_grid_run_in_the_simulator():
+    p = Program()
+    p.s[p.C].compute_inline()
+    outer, inner = p.s[p.B].split(p.B.op.axis[0], factor=4)
+    p.s[p.B].bind(ivar=outer, thread_ivar=te.thread_axis("blockIdx.x"))
+    p.s[p.B].bind(inner, te.thread_axis("threadIdx.y"))
+    tx = te.thread_axis((0, 8), "threadIdx.x")
+    _, ki = p.s[p.B].split(p.k, factor=8)
+    p.s[p.B].bind(ki, tx)
+    p.s[p.B].set_store_predicate(tx.var.equal(0))
+    p.check("sim")
+    assert "on threadIdx.x" in p.s.explain() and 's[B].bind(k_inner, "threadIdx.x")' in p.s.trace
+
+    q = Program()
+    q.s[q.C].compute_inline()
+    ko, _ = q.s[q.B].split(q.k, nparts=2)
+    q.s[q.B].bind(ko, te.thread_axis("blockIdx.x"))
+    q.s[q.B].grid_finish("second_kernel")
+    q.check("sim")
+
+
+def test_rows_of_an_intermediate_are_laid_out_apart():
+    A = te.placeholder((6, 8), name="A")
+    C = te.compute((6, 8), lambda i, j: A[i, j] + 1, name="C")
+    B = te.compute((6, 8), lambda i, j: C[i, j] * 2, name="B")
+    s = te.create_schedule(B.op)
+    s[C].storage_align(C.op.axis[0], factor=16, offset=1)
+    a, b = RNG.random((6, 8), "float32"), np.zeros((6, 8), "float32")
+    coulis.build(s, [A, B])(a, b)
+    np.testing.assert_array_equal(b, (a + 1) * 2)
+    assert "T.allocate([102]" in str(coulis.lower(s, [A, B]))
+
+
+def test_a_quick_step_is_asked_for_where_the_reducer_has_one():
+    p = Program()
+    with pytest.raises(ValueError, match="in_runs"):
+        p.s[p.B].in_runs(p.k)
+
+
+def test_every_primitive_of_the_catalogue_is_a_method_and_tells_what_it_does():
+    p = Program()
+    for name, signature, summary in _te.primitives():
+        owner = p.s[p.B] if signature.startswith("s[") else p.s
+        method = getattr(owner, name)
+        assert signature in method.about and summary in method.about and name in dir(owner)
+    seen = {way.__name__.split("_by_")[0] for way in WAYS} | {"bind", "grid_finish", "in_runs", "set_scope", "storage_align"}
+    assert seen == {name for name, _, _ in _te.primitives()}
+
+
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (lambda p: p.s[p.B].split(p.k, factor=0), ValueError, "at least 1, got 0"),
+        (lambda p: p.s[p.B].split(p.k), ValueError, "neither factor nor nparts"),
+        (lambda p: p.s[p.B].split(p.k, factor=2, nparts=2), ValueError, "both factor and nparts"),
+        (lambda p: p.s[p.B].split(p.k, 2, width=3), ValueError, "`width` is no option"),
+        (lambda p: p.s[p.B].split(p.C.op.axis[1], 2), ValueError, "`j` is not an axis of `B`; its axes are `i`, `k`"),
+        (lambda p: p.s[p.C].split(p.B.op.axis[0], 2), ValueError, "`i` is not an axis of `C`"),
+        (lambda p: (p.s[p.B].split(p.k, 2), p.s[p.B].split(p.k, 2)), ValueError, "was split into `k_outer` and `k_inner`"),
+        (lambda p: p.s[p.B].split("k", 2), ValueError, "`axis` is to be an axis"),
+        (lambda p: p.s[p.B].split(p.k, 2.5), ValueError, "`factor` is to be an integer|split"),
+        (lambda p: p.s[p.B].parallel(p.k), ValueError, "reduce axis"),
+        (lambda p: p.s[p.B].vectorize(p.k), ValueError, "reduce axis"),
+        (lambda p: p.s[p.B].compute_inline(), ValueError, "compute_inline"),
+        (lambda p: p.s[p.C].compute_at(p.s[p.C], p.C.op.axis[0]), ValueError, "compute_at|attached"),
+        (lambda p: p.s.rfactor(p.B, p.B.op.axis[0]), ValueError, "rfactor"),
+        (lambda p: p.s.cache_read(p.A, "global", [p.B]), ValueError, "cache_read"),
+        (lambda p: p.s[p.C].set_scope("cache"), ValueError, "cache"),
+        (lambda p: p.s[p.C].tensorize(1), AttributeError, "a stage has no primitive `tensorize`; legal are split, tile"),
+        (lambda p: p.s.create_group(p.C), AttributeError, "a schedule has no primitive `create_group`"),
+        (lambda p: p.s[p.A], ValueError, "there is no stage `A`; the stages are `C`, `B`"),
+        (lambda p: p.s[3], TypeError, "found by a tensor or an operation, got int"),
+        (lambda p: p.s[p.B].fuse(object()), TypeError, "fuse takes axes"),
+        (lambda p: p.s[p.C].op.output(1), IndexError, "has 1 results, and 1 is not one"),
+    ],
+)
+def test_a_call_without_a_meaning_is_refused_and_changes_nothing(call, kind, words):
+    p = Program()
+    before = p.s.explain()
+    with pytest.raises(kind, match=words):
+        call(p)
+    if "split" not in p.s.trace:
+        assert (p.s.explain(), p.s.trace) == (before, "")
+    p.check()
+
+
+def test_a_copy_is_scheduled_on_its_own():
+    p = Program()
+    other = p.s.copy()
+    other[p.B].split(p.k, 4)
+    assert p.s.trace == "" and "split" in other.trace
+    assert [op.name for op in p.s.outputs] == ["B"] and repr(p.s[p.B]) == "Stage(B)"
+
+
+def test_a_tuple_of_results_is_factored_and_cached_together():
+    A = te.placeholder((8, 32), name="A")
+    both = te.comm_reducer(lambda x, y: (x[0] + y[0], te.max(x[1], y[1])), lambda *t: (0, te.min_value(t[1])), "both")
+    k = te.reduce_axis((0, 32), "k")
+    total, top = te.compute((8,), lambda i: both((A[i, k], A[i, k]), axis=k), name="T")
+    s = te.create_schedule(total.op)
+    _, inner = s[total].split(k, factor=4)
+    parts = s.rfactor(total, inner)
+    assert [part.name for part in parts] == ["T.rf.v0", "T.rf.v1"]
+    a = RNG.integers(-9, 9, (8, 32)).astype("float32")
+    out = np.zeros(8, "float32"), np.zeros(8, "float32")
+    coulis.build(s, [A, total, top])(a, *out)
+    np.testing.assert_array_equal(out, (a.sum(axis=1), a.max(axis=1)))
+    cached = te.create_schedule(total.op)
+    copies = cached.cache_write([total, top], "global")
+    assert len(copies) == 2
+
+
+def test_conditions_and_initial_values_take_part():
+    n = te.var("n")
+    A, I = te.placeholder((n, 16), name="A"), te.placeholder((n,), name="I")
+    k = te.reduce_axis((0, 16), "k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k, where=te.all(k % 2 == 0, k < 9), init=I[i]), name="B")
+    a, start, b = RNG.random((5, 16), "float32"), RNG.random(5, "float32"), np.zeros(5, "float32")
+    coulis.build(te.create_schedule(B.op), [A, I, B])(a, start, b)
+    coulis.testing.assert_allclose(b, start + a[:, :9:2].sum(axis=1), rtol=1e-6)
+
+
+def test_a_triangle_is_summed_by_an_extent_of_the_row():
+    n = te.var("n")
+    A = te.placeholder((n, n), name="A")
+
+    def row(i):
+        k = te.reduce_axis((0, i + 1), "k")
+        return te.sum(A[i, k], axis=k)
+
+    B = te.compute((n,), row, name="B")
+    a, b = RNG.integers(0, 9, (12, 12)).astype("float32"), np.zeros(12, "float32")
+    coulis.build(te.create_schedule(B.op), [A, B])(a, b)
+    np.testing.assert_array_equal(b, np.tril(a).sum(axis=1))
