@@ -78,12 +78,14 @@ impl Builder<'_> {
         let along = &at.loops[run_at];
         let one = fold::int(1, along.var.dtype());
         let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
-        let next = HashMap::from([(along.var.clone(), fold::add(&along.var.expr(), &one))]);
         let first = substitute_stmt(inside(&sources)?, &zero);
         let steps = if along.is_unit() {
             Stmt::NOP
         } else {
             let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
+            // A loop of one iteration is not written, and its variable with it.
+            let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
+            let next = HashMap::from([(along.var.clone(), second)]);
             self.one_loop(stage, &rest, substitute_stmt(inside(&sub(&stepped))?, &next))?
         };
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {

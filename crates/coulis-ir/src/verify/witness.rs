@@ -149,13 +149,21 @@ pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
                 Param::Scalar(var) => free(&var.expr(), &mut sample),
                 Param::Buffer { buffer, .. } => {
                     buffer.shape.iter().for_each(|e| free(e, &mut sample));
-                    let mut stride = 1i128;
-                    for (extent, at) in buffer.shape.iter().zip(&buffer.strides).rev() {
+                    // Free strides step over what those that are given reach, the last over the least.
+                    let extents: Vec<i128> = (buffer.shape.iter())
+                        .map(|e| sample.int(e, &mut sample.env()).unwrap_or(1).max(1))
+                        .collect();
+                    let given = buffer.strides.iter().zip(&extents);
+                    let mut reach = given
+                        .filter_map(|(at, extent)| {
+                            Some(at.as_int()?.abs().saturating_mul(*extent))
+                        })
+                        .fold(1, i128::max);
+                    for (at, extent) in buffer.strides.iter().zip(&extents).rev() {
                         if let Some(var) = at.as_var() {
-                            sample.values.entry(var.clone()).or_insert(stride);
+                            let stride = *sample.values.entry(var.clone()).or_insert(reach);
+                            reach = reach.max(stride.saturating_mul(*extent));
                         }
-                        let extent = sample.int(extent, &mut sample.env());
-                        stride = stride.saturating_mul(extent.unwrap_or(1).max(1));
                     }
                     if let Some(var) = buffer.elem_offset.as_var() {
                         sample.values.entry(var.clone()).or_insert(0);

@@ -80,24 +80,28 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    let inner = &reduce[reduce.len() - 1];
+    // Of several reduced dimensions the outermost is cut into chunks, before the innermost is split in their stage: a stage
+    // of partial results keeps the loops of the dimension that it is factored along, and no others.
+    let cut_outermost = sketch.chunks > 1 && reduce.len() > 1;
+    let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)? } else { state };
+    let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
     let by_pages = sketch.apart > sketch.lanes;
     let step = sketch.apart * sketch.unroll;
     let (block, mut rest) =
-        s.split(state, inner, Split::Factor(if by_pages { step } else { step * sketch.run }))?;
+        s.split(fold, inner, Split::Factor(if by_pages { step } else { step * sketch.run }))?;
     if sketch.run > 1 && !by_pages {
-        rest = s.split(state, &rest, Split::Factor(step))?.1;
+        rest = s.split(fold, &rest, Split::Factor(step))?.1;
     }
     let (side, rest) = if sketch.unroll > 1 {
-        let (side, rest) = s.split(state, &rest, Split::Factor(sketch.apart))?;
+        let (side, rest) = s.split(fold, &rest, Split::Factor(sketch.apart))?;
         (Some(side), rest)
     } else {
         (None, rest)
     };
     let lane = if by_pages {
-        let (vector, lane) = s.split(state, &rest, Split::Factor(sketch.lanes))?;
+        let (vector, lane) = s.split(fold, &rest, Split::Factor(sketch.lanes))?;
         if sketch.run > 1 {
-            s.split(state, &vector, Split::Factor(sketch.run))?;
+            s.split(fold, &vector, Split::Factor(sketch.run))?;
         }
         lane
     } else {
@@ -112,9 +116,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         }
         return Ok(());
     }
-    let whole = if reduce.len() > 1 { reduce[0].clone() } else { block.clone() };
-    let (chunk, _) = s.split(state, &whole, Split::Nparts(sketch.chunks))?;
-    let partial = s.rfactor(state, &chunk)?;
+    let partial = if cut_outermost { fold } else { chunked(s, state, &block, sketch)? };
     let made = fold_by_vectors(s, partial, &lane, side.as_ref(), n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
@@ -142,4 +144,15 @@ fn ask_rows_ahead(
         Some(rows) => s.pragma(stage, &rows, "prefetch", Attr::Int(sketch.rows_ahead)),
         None => Ok(()),
     }
+}
+
+/// Cuts a reduce loop into chunks; the stage of their partial states.
+fn chunked(
+    s: &mut Schedule,
+    state: StageId,
+    axis: &IterVar,
+    sketch: &Sketch,
+) -> Result<StageId, ScheduleError> {
+    let (chunk, _) = s.split(state, axis, Split::Nparts(sketch.chunks))?;
+    s.rfactor(state, &chunk)
 }
