@@ -155,9 +155,7 @@ pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
                         .collect();
                     let given = buffer.strides.iter().zip(&extents);
                     let mut reach = given
-                        .filter_map(|(at, extent)| {
-                            Some(at.as_int()?.abs().saturating_mul(*extent))
-                        })
+                        .filter_map(|(at, extent)| Some(at.as_int()?.abs().saturating_mul(*extent)))
                         .fold(1, i128::max);
                     for (at, extent) in buffer.strides.iter().zip(&extents).rev() {
                         if let Some(var) = at.as_var() {
