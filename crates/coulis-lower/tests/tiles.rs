@@ -105,11 +105,18 @@ fn explain_says_what_each_variant_wanted_and_found() {
     };
     assert_eq!(
         rows(&rows_of(26)),
-        "  alone                   20  declined  group: wanted groups of 1 thread, found 26 threads\n  \
+        "  sm100_packed            20  declined  scope: wanted thread, found cta; operands: wanted registers of one thread, \
+           found `red_buf0` in local memory, spread over threads; architecture: wanted sm_100a or sm_103a, found sm_90a\n  \
+           alone                   20  declined  group: wanted groups of 1 thread, found 26 threads\n  \
            warp_shuffle            20  declined  warps: wanted groups within one warp of 32 lanes, found groups of 26 \
            threads in a block of 416\n  \
            warp_shuffle_two_stage  20  declined  warps: wanted groups of 2 to 32 whole warps of 32 lanes, found 26 threads\n  \
+           local                   10  declined  scope: wanted several elements a thread, or lanes of a warp, found one element \
+           in each thread of the block\n  \
+           shared                  10  declined  operands: wanted tiles in shared memory, found `red_buf0` in local memory\n  \
            shared_tree             10  chosen\n  \
+           mixed                    5  declined  operands: wanted tiles that a thread can address, found `red_buf0`, spread \
+           over threads\n  \
            serial                   0  accepts"
     );
     let table = rows(&rows_of(32));
@@ -128,7 +135,7 @@ fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
         (
             "accum=False",
             "accum=False, dispatch=\"warp\"",
-            "names no variant of tile.reduce; there are `alone`, `warp_shuffle`",
+            "names no variant of tile.reduce; there are `sm100_packed`, `alone`",
         ),
         ("accum=False", "accum=False, dispatch=\"warp_shuffle\"", "forces a variant that declines the call"),
         ("axes=(1,)", "axes=(2,)", "axis 2 is reduced, and the source has 2 dimensions"),

@@ -31,10 +31,14 @@ impl Op for ReduceOp {
 
 /// Every variant of reductions, highest priority first.
 pub static REGISTRY: &[&Variant] = &[
+    &reduce::sm100_packed::VARIANT,
     &reduce::alone::VARIANT,
     &reduce::warp_shuffle::VARIANT,
     &reduce::warp_shuffle_two_stage::VARIANT,
+    &reduce::local::VARIANT,
+    &reduce::shared::VARIANT,
     &reduce::shared_tree::VARIANT,
+    &reduce::mixed::VARIANT,
     &reduce::serial::VARIANT,
 ];
 

@@ -134,17 +134,14 @@ fn groups_of(call: &Call, reduced: &[usize]) -> Result<Groups, String> {
     let n_threads = call.block.n_threads();
     match call.scope {
         ExecScope::Cta => {}
+        // In a block of one warp the lane is the thread.
         ExecScope::Warp if n_threads <= call.target.warp => {}
         ExecScope::Warp => return Err(format!("warp scope in a block of {n_threads} threads")),
         ExecScope::Thread | ExecScope::Warpgroup | ExecScope::Cluster => {
             return Err(format!("{} scope", call.scope.name()));
         }
     }
-    // In a block of one warp the lane is the thread.
-    let axis = match call.scope {
-        ExecScope::Warp if call.srcs.iter().any(|src| uses_axis(src.tile(), "laneid")) => "laneid",
-        _ => "tx",
-    };
+    let axis = "tx";
     let mut groups: Option<Groups> = None;
     for src in &call.srcs {
         let layout = distributed(src)?;
@@ -164,10 +161,6 @@ fn groups_of(call: &Call, reduced: &[usize]) -> Result<Groups, String> {
         }
     }
     Ok(groups)
-}
-
-fn uses_axis(buffer: &Buffer, axis: &str) -> bool {
-    buffer.layout.as_ref().is_some_and(|layout| layout.axes().contains(&axis))
 }
 
 fn distributed(operand: &Operand) -> Result<&TileLayout, String> {

@@ -1,7 +1,12 @@
 //! Needs: what a variant asks of a call, each with a name, so that a refusal says what was wanted and what was found.
 
+use coulis_ir::MemScope;
+
+use crate::call::Operand;
 use crate::dispatch::{Op, ReduceOp};
+use crate::reduce::cooperative;
 use crate::reduce::state::State;
+use crate::reduce::walk::Walk;
 
 /// A need that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +155,90 @@ pub const SHARED_STATES: Need = Need {
             return Ok(());
         }
         wanted(format!("states of at most {limit} bytes in all"), format!("{bytes} bytes"))
+    },
+};
+
+/// The operands are no lanes that the call numbers itself.
+pub const NO_LANES: Need = Need {
+    name: "lanes",
+    check: |facts| match facts.options.lanes {
+        Some(n) => wanted("tiles", format!("`lanes={n}`")),
+        None => Ok(()),
+    },
+};
+
+/// The call says nothing of lanes that share a result.
+pub const NO_THREAD_REDUCE: Need = Need {
+    name: "thread_reduce",
+    check: |facts| match facts.options.thread_reduce {
+        Some(_) => wanted("a call without `thread_reduce`", "one with it"),
+        None => Ok(()),
+    },
+};
+
+/// All threads of each instance of the scope that comes do come, and instances are alike.
+pub const ALL_THREADS: Need = Need {
+    name: "active threads",
+    check: |facts| match facts.participants() {
+        Ok(_) => Ok(()),
+        Err(found) => wanted("all threads of the scope", found),
+    },
+};
+
+/// Extents are constants, those of sources the same, and each destination has as many elements as there are results.
+/// Tiles that are spread over threads answer for their sizes by their layouts.
+pub const SIZES: Need = Need {
+    name: "sizes",
+    check: |facts| {
+        if facts.srcs.iter().chain(&facts.dsts).any(|operand| operand.is_spread) {
+            return Ok(());
+        }
+        match Walk::of(facts) {
+            Ok(_) => Ok(()),
+            Err(found) => wanted("constant extents, and an element for each result", found),
+        }
+    },
+};
+
+/// Results in memory that threads share are written by one instance of the scope, or each has results of its own.
+pub const ONE_WRITER: Need = Need {
+    name: "instances",
+    check: |facts| {
+        let Ok(together) = facts.participants() else { return Ok(()) };
+        let fixed = |operand: &&Operand| {
+            let is_seen = !matches!(operand.scope(), MemScope::Local | MemScope::Warp);
+            is_seen && operand.region.ranges.iter().all(|(min, _)| min.as_int().is_some())
+        };
+        match facts.dsts.iter().find(fixed) {
+            Some(dst) if together.instances.len() > 1 => {
+                let (n, scope) = (together.instances.len(), facts.scope.name());
+                let found = format!("{n} {scope}s that all write `{}`", dst.tile().name);
+                wanted(format!("one {scope}, or results of its own for each"), found)
+            }
+            _ => Ok(()),
+        }
+    },
+};
+
+/// The threads of the scope can wait for one another.
+pub const BARRIER: Need = Need {
+    name: "barrier",
+    check: |facts| match (facts.participants(), facts.sync()) {
+        (Ok(_), Err(found)) => wanted("a barrier of the scope", found),
+        _ => Ok(()),
+    },
+};
+
+/// What several warps exchange fits in the shared memory of a block.
+pub const STAGING: Need = Need {
+    name: "shared memory",
+    check: |facts| {
+        let Ok(bytes) = cooperative::shared_bytes(facts) else { return Ok(()) };
+        let limit = u64::from(facts.target.block.shared_bytes);
+        match bytes <= limit {
+            true => Ok(()),
+            false => wanted(format!("states of at most {limit} bytes in all"), format!("{bytes} bytes")),
+        }
     },
 };
 

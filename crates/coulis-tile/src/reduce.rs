@@ -1,9 +1,19 @@
 //! Variants of reductions, one file each.
 
 pub mod alone;
+pub(crate) mod cooperative;
+pub(crate) mod lanes;
+pub mod local;
+pub mod mixed;
+pub(crate) mod partial;
 pub mod serial;
+pub mod shared;
 pub mod shared_tree;
+pub mod sm100_packed;
 pub mod state;
+pub(crate) mod threadwise;
+pub(crate) mod view;
+pub(crate) mod walk;
 pub mod warp_shuffle;
 pub mod warp_shuffle_two_stage;
 

@@ -41,6 +41,7 @@ pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
 pub use statistic::OwnReducer;
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
+pub use tile_reducer::tile_reducer;
 pub use trace::parse as parse_trace;
 pub use verify::{Refutation, Verified, VerifyReport};
 

@@ -5,14 +5,16 @@
 //! what makes `reduce` exact for any length; here the program fixes the order, and with it the error. All other names
 //! are the catalogue's.
 
-use coulis_ir::{BinaryOp, DType, Expr, Field, Lambda, Reducer, Var};
+use coulis_ir::{BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer, Var};
 use coulis_reducers::Request;
 
 /// The reducer of a name for sources of these types, or `None` where there is none.
-pub(crate) fn tile_reducer(name: &str, inputs: &[DType]) -> Option<Reducer> {
+pub fn tile_reducer(name: &str, inputs: &[DType]) -> Option<Reducer> {
     match (name, inputs) {
         ("sum", [input]) => Some(folded("sum", *input, BinaryOp::Add, 0)),
         ("prod", [input]) => Some(folded("prod", *input, BinaryOp::Mul, 1)),
+        ("max", [input]) if input.is_float() => Some(extremum("max", *input, Intrinsic::Max3)),
+        ("min", [input]) if input.is_float() => Some(extremum("min", *input, Intrinsic::Min3)),
         _ => coulis_reducers::find(name).ok()?.build(&Request::new(inputs)).ok(),
     }
 }
@@ -29,10 +31,31 @@ fn accumulator(dtype: DType) -> DType {
 
 fn folded(name: &str, input: DType, op: BinaryOp, identity: i64) -> Reducer {
     let dtype = accumulator(input);
+    let combine = |x: Expr, y: Expr| Expr::binary(op, x, y);
+    one_field(name, input, dtype, &combine, Expr::constant(identity.into(), dtype))
+}
+
+/// The largest or smallest of floats, NaN where one is NaN: one value, which is the result too, so that an old value
+/// can take part.
+fn extremum(name: &str, input: DType, of_three: Intrinsic) -> Reducer {
+    let dtype = accumulator(input);
+    let identity = if of_three == Intrinsic::Max3 { f64::NEG_INFINITY } else { f64::INFINITY };
+    let combine = |x: Expr, y: Expr| Expr::call(of_three, vec![x, y.clone(), y]);
+    let reducer = one_field(name, input, dtype, &combine, Expr::float(identity, dtype));
+    let claims = Claims { idempotent: true, ..reducer.claims };
+    Reducer { claims, error: ErrorBound::Exact, ..reducer }
+}
+
+fn one_field(
+    name: &str,
+    input: DType,
+    dtype: DType,
+    combine: &dyn Fn(Expr, Expr) -> Expr,
+    identity: Expr,
+) -> Reducer {
     let (x, y) = (Var::new("x", dtype), Var::new("y", dtype));
-    let body = vec![Expr::binary(op, x.expr(), y.expr())];
-    let plain =
-        Reducer::plain(Lambda { params: vec![x, y], body }, vec![Expr::constant(identity.into(), dtype)]);
+    let body = vec![combine(x.expr(), y.expr())];
+    let plain = Reducer::plain(Lambda { params: vec![x, y], body }, vec![identity]);
     let element = Var::new("x0", input);
     let lift = Lambda {
         body: vec![element.expr().cast(dtype)],

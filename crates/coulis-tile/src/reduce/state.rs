@@ -123,7 +123,7 @@ impl<'a> State<'a> {
 }
 
 /// Whether an element is its own state, type and all.
-fn lifts_nothing(reducer: &Reducer) -> bool {
+pub(crate) fn lifts_nothing(reducer: &Reducer) -> bool {
     let inputs = reducer.lift.params.len() - 1;
     let params = reducer.lift.params[..inputs].iter().map(Var::expr);
     reducer.nan == NanPolicy::Propagate
@@ -215,7 +215,14 @@ fn decides(reducer: &Reducer) -> bool {
 }
 
 /// `dst = shuffle(mask, value, lane, width, warp)`.
-fn shuffle(atom: Atom, dst: &Buffer, mask: &Expr, value: Expr, lane: Expr, [width, warp]: [u32; 2]) -> Stmt {
+pub(crate) fn shuffle(
+    atom: Atom,
+    dst: &Buffer,
+    mask: &Expr,
+    value: Expr,
+    lane: Expr,
+    [width, warp]: [u32; 2],
+) -> Stmt {
     let args = vec![mask.clone(), value, lane, constant(width), constant(warp)];
     Stmt::Atom(Box::new(AtomCall { atom, dst: Some(at(dst)), memory: None, args }))
 }

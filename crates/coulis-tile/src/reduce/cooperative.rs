@@ -1,0 +1,175 @@
+//! Threads of a scope fold addressable tiles together, results going to memory that they share.
+//!
+//! The threads are `parts * rows * lanes`: `rows` outputs are folded at once, each by `lanes` neighbouring lanes of a
+//! warp in `parts` sets. Lanes fold by shuffles; sets through shared memory, in one step more. Threads that are too many
+//! do nothing. Where neighbouring outputs are neighbours in memory, each lane has an output of its own: then no
+//! shuffles are needed, and lanes that read one row read different banks.
+//!
+//! Source: seed 000, which has one set and up to 32 lanes an output whatever the number of outputs, and threads in
+//! multiples of the lanes.
+
+use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, Stmt};
+
+use crate::block::{constant, scaled};
+use crate::facts::Facts;
+use crate::groups::Digit;
+use crate::reduce::lanes::{Lanes, mask_below};
+use crate::reduce::partial::Partial;
+use crate::reduce::state::{State, received, store_all};
+use crate::reduce::walk::{Walk, affine, repeat};
+use crate::reduce::{element, shared_states, threadwise};
+use crate::variant::{Emitted, Refusal};
+
+/// Fewest elements for which a thread of its own is worth a second step.
+const FEWEST_A_PART: u32 = 4;
+
+/// Who folds what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Neighbouring lanes that fold an output, a power of two of at most a warp.
+    pub lanes: u32,
+    /// Outputs at once.
+    pub rows: u32,
+    /// Sets of lanes an output.
+    pub parts: u32,
+}
+
+impl Plan {
+    /// The plan for a walk by `n_threads` threads in warps of `warp` lanes.
+    pub fn of(walk: &Walk, n_threads: u32, warp: u32) -> Plan {
+        let (n_outputs, n_elements) = (walk.n_outputs().max(1), walk.n_elements().max(1));
+        let most = (1 << n_threads.ilog2()).min(warp);
+        let across = walk.is_last_kept() && n_outputs >= most.div_ceil(2);
+        let lanes = if across { 1 } else { n_elements.next_power_of_two().min(most) };
+        let slots = n_threads / lanes;
+        // Sets begin at whole warps, so that no warp has lanes of two that part ways.
+        let parts =
+            if n_outputs * lanes < warp || (n_outputs * lanes) % warp == 0 { slots / n_outputs } else { 1 };
+        let parts = parts.min(n_elements / (lanes * FEWEST_A_PART)).max(1);
+        match parts {
+            1 => Plan {
+                lanes,
+                rows: slots.min(n_outputs.next_multiple_of(if lanes < warp { warp / lanes } else { 1 })),
+                parts: 1,
+            },
+            parts => Plan { lanes, rows: n_outputs, parts },
+        }
+    }
+
+    /// Threads that take part.
+    pub fn n_threads(&self) -> u32 {
+        self.lanes * self.rows * self.parts
+    }
+}
+
+/// Bytes of shared memory that the plan of a call needs for itself.
+pub(crate) fn shared_bytes(facts: &Facts) -> Result<u64, String> {
+    let (walk, together) = (Walk::of(facts)?, facts.participants()?);
+    let plan = Plan::of(&walk, together.n_threads, facts.target.warp);
+    let slots = if plan.parts == 1 { 0 } else { plan.rows * plan.parts * together.instances.len() as u32 };
+    Ok(State::bytes(facts.reducer) * u64::from(slots))
+}
+
+/// The statements. Every thread of the scope passes one barrier of it after the results are stored.
+pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    if facts.scope == ExecScope::Thread {
+        return threadwise::emit(facts);
+    }
+    let bug = Refusal::Bug;
+    let (walk, together) = (Walk::of(facts).map_err(bug)?, facts.participants().map_err(bug)?);
+    let warp = facts.target.warp;
+    let plan = Plan::of(&walk, together.n_threads, warp);
+    let (rank, sync) = (together.rank(facts.block), facts.sync().map_err(bug)?);
+    let partial = Partial::new(facts.reducer, "state");
+    let received = received(facts.reducer);
+    let Plan { lanes, rows, parts } = plan;
+    let (lane, slot) = (low(&rank, lanes, together.n_threads), high(&rank, lanes));
+    let (row, part) = match parts {
+        1 => (slot.clone(), constant(0)),
+        _ => (slot.clone().floormod(constant(rows)), slot.clone().floordiv(constant(rows))),
+    };
+    let fold = |n_threads: u32| -> Vec<Stmt> {
+        let mask = mask_below(n_threads, &rank, warp);
+        let together = Lanes { mask, lane: rank.clone(), warp, received: &received };
+        together.fold(&partial, Digit { extent: lanes, stride: 1 })
+    };
+    let by_first_lane = |stmt: Stmt| match lanes {
+        1 => stmt,
+        _ => Stmt::if_(lane.clone().equal(constant(0)), stmt),
+    };
+    let below = |index: &Expr, n: u32, is_sure: bool, stmt: Stmt| match is_sure {
+        true => stmt,
+        false => Stmt::if_(index.clone().lt(constant(n)), stmt),
+    };
+
+    let (n_outputs, n_elements) = (walk.n_outputs(), walk.n_elements());
+    let staging = match parts {
+        1 => Vec::new(),
+        _ => shared_states("red_staging", facts.reducer, rows * parts * together.instances.len() as u32),
+    };
+    // Every instance that may come has states of its own.
+    let base = match &together.instances[..] {
+        [_] => constant(0),
+        all => {
+            let number = together.number(facts.block);
+            let place = all.iter().enumerate().rev().map(|(at, instance)| (at as u32, *instance));
+            place.fold(constant(0), |rest, (at, instance)| match at {
+                0 => rest,
+                _ => Expr::select(number.clone().equal(constant(instance)), constant(at), rest),
+            })
+        }
+    };
+    let staged = |slot: &Expr| affine(&base, rows * parts, slot);
+    let at = |index: &Expr| -> Vec<Element> { staging.iter().map(|b: &Buffer| element(b, index)).collect() };
+
+    let first = repeat("step", n_outputs.div_ceil(rows), |step| {
+        let p = affine(step, rows, &row);
+        let gather = repeat("t", n_elements.div_ceil(lanes * parts), |t| {
+            let q = affine(&affine(t, parts, &part), lanes, &lane);
+            let take = partial.take(&walk.elements(facts, &p, &q), q.clone().cast(DType::I64));
+            below(&q, n_elements, n_elements.is_multiple_of(lanes * parts), take)
+        });
+        let is_sure = n_outputs.is_multiple_of(rows);
+        let mut stmts = vec![partial.clear(), below(&p, n_outputs, is_sure, gather)];
+        stmts.extend(fold(plan.n_threads()));
+        stmts.push(by_first_lane(match parts {
+            1 => below(&p, n_outputs, is_sure, partial.finish(&walk.outputs(facts, &p), facts.accum)),
+            _ => store_all(&at(&staged(&slot)), partial.values()),
+        }));
+        Stmt::seq(stmts)
+    });
+    let mut body = vec![below(&rank, plan.n_threads(), plan.n_threads() == together.n_threads, first)];
+    if parts > 1 {
+        body.push(sync.clone());
+        let gather = repeat("t", parts.div_ceil(lanes), |t| {
+            let j = affine(t, lanes, &lane);
+            let from = staged(&affine(&j, rows, &row));
+            let states: Vec<Expr> = staging.iter().map(|b| b.at([from.clone()])).collect();
+            below(&j, parts, parts.is_multiple_of(lanes), partial.merge(&states))
+        });
+        let mut second = vec![partial.clear(), gather];
+        second.extend(fold(rows * lanes));
+        second.push(by_first_lane(partial.finish(&walk.outputs(facts, &row), facts.accum)));
+        body.push(Stmt::if_(rank.clone().lt(constant(rows * lanes)), Stmt::seq(second)));
+    }
+    body.push(sync);
+    let registers = received.iter().filter(|_| lanes > 1).chain(&partial.registers).cloned().collect();
+    Ok(Emitted { registers, shared: staging, body: Stmt::seq(body) })
+}
+
+/// `rank % lanes`.
+fn low(rank: &Expr, lanes: u32, n_threads: u32) -> Expr {
+    match lanes {
+        1 => constant(0),
+        n if n == n_threads => rank.clone(),
+        n => rank.clone().floormod(constant(n)),
+    }
+}
+
+/// `rank // lanes`.
+fn high(rank: &Expr, lanes: u32) -> Expr {
+    match lanes {
+        1 => scaled(rank.clone(), 1),
+        n => rank.clone().floordiv(constant(n)),
+    }
+}

@@ -1,0 +1,159 @@
+//! `local`: a thread folds its own registers; threads of a warp fold further by shuffles where the layout spreads what is
+//! reduced over lanes.
+//!
+//! At thread scope each thread folds every output by itself. At warp and warpgroup scope, and in a block whose tiles have
+//! several elements a thread, registers and lanes are those that the layouts name. Every thread that the destination's
+//! layout names gets the result. There is no barrier, before or after.
+//!
+//! Source: seed 001.
+
+use coulis_ir::{Element, ExecScope, Expr, MemScope, Stmt};
+
+use crate::block::constant;
+use crate::call::Operand;
+use crate::facts::Facts;
+use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, wanted};
+use crate::reduce::lanes::{Lanes, digit_of, mask_below};
+use crate::reduce::partial::Partial;
+use crate::reduce::state::received;
+use crate::reduce::threadwise;
+use crate::reduce::view::View;
+use crate::reduce::walk::{is_private, repeat};
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
+
+/// The variant.
+pub const VARIANT: Variant = Variant {
+    name: "local",
+    aliases: &[],
+    doc: "threads fold their registers, then lanes by shuffles where the layout spreads what is reduced",
+    priority: 10,
+    needs: &[
+        &THREADS,
+        &SCOPE,
+        &REGISTERS,
+        &NO_LANES,
+        &THREAD_REDUCE,
+        &ALL_THREADS,
+        &SIZES,
+        &LAYOUTS,
+        &SHUFFLES,
+    ],
+    numerics: Numerics {
+        flushes_subnormals: false,
+        order: "ascending registers, then lanes at doubling distances",
+    },
+    emit,
+};
+
+/// One thread, a warp, a warpgroup or a block. Tiles with one element in each thread of a block are for the variants that
+/// know groups of threads.
+const SCOPE: Need = Need {
+    name: "scope",
+    check: |facts| match facts.scope {
+        ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta if facts.groups.is_ok() => {
+            wanted("several elements a thread, or lanes of a warp", "one element in each thread of the block")
+        }
+        ExecScope::Thread | ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => Ok(()),
+        ExecScope::Cluster => wanted("one thread, a warp, a warpgroup or a cta", "cluster"),
+    },
+};
+
+/// Operands stand in registers: of one thread at thread scope, spread over threads at others.
+const REGISTERS: Need = Need {
+    name: "operands",
+    check: |facts| {
+        let is_thread = facts.scope == ExecScope::Thread;
+        let fits = |o: &&Operand| o.scope() == MemScope::Local && o.is_spread != is_thread;
+        match facts.srcs.iter().chain(&facts.dsts).find(|o| !fits(o)) {
+            None => Ok(()),
+            Some(other) => {
+                let what = match is_thread {
+                    true => "registers of one thread",
+                    false => "registers with a layout over threads",
+                };
+                let (name, memory) = (&other.tile().name, other.scope().name());
+                let spread = if other.is_spread { ", spread over threads" } else { "" };
+                wanted(what, format!("`{name}` in {memory} memory{spread}"))
+            }
+        }
+    },
+};
+
+/// A thread alone has nobody to fold with.
+const THREAD_REDUCE: Need = Need {
+    name: "thread_reduce",
+    check: |facts| match (facts.scope, facts.options.thread_reduce) {
+        (ExecScope::Thread, Some(true)) => {
+            wanted("a scope of several threads", "`thread_reduce=True` at thread scope")
+        }
+        _ => Ok(()),
+    },
+};
+
+/// The layouts say which registers and lanes fold into which.
+const LAYOUTS: Need = Need {
+    name: "layouts",
+    check: |facts| {
+        let rests = facts.scope == ExecScope::Thread
+            || facts.srcs.iter().chain(&facts.dsts).any(is_private)
+            || facts.participants().is_err();
+        if rests || (REGISTERS.check)(facts).is_err() || (SCOPE.check)(facts).is_err() {
+            return Ok(());
+        }
+        match View::of(facts) {
+            Ok(_) => Ok(()),
+            Err(found) => wanted("results where the layouts put what they are made of", found),
+        }
+    },
+};
+
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    if facts.scope == ExecScope::Thread {
+        return threadwise::emit(facts);
+    }
+    let view = View::of(facts).map_err(Refusal::Bug)?;
+    let together = facts.participants().map_err(Refusal::Bug)?;
+    let rank = together.rank(facts.block);
+    let warp = facts.target.warp;
+    let partial = Partial::new(facts.reducer, "state");
+    let received = received(facts.reducer);
+    let lanes = Lanes {
+        mask: mask_below(view.n_threads, &rank, warp),
+        lane: rank.clone(),
+        warp,
+        received: &received,
+    };
+    let body = repeat("p", view.n_outputs, |p| {
+        let gather = repeat("q", view.n_elements, |q| {
+            let own = facts.srcs.iter().zip(&view.srcs);
+            let elements: Vec<Expr> = own.map(|(src, at)| src.register.at([at.index(p, q)])).collect();
+            partial.take(&elements, view.position(q, &rank))
+        });
+        let mut stmts = vec![partial.clear(), gather];
+        for digit in &view.folds {
+            stmts.extend(lanes.fold(&partial, *digit));
+        }
+        let places: Vec<Element> = facts
+            .dsts
+            .iter()
+            .zip(&view.dsts)
+            .map(|(dst, at)| Element {
+                buffer: dst.register.clone(),
+                indices: vec![at.index(p, &constant(0))],
+            })
+            .collect();
+        let finish = partial.finish(&places, facts.accum);
+        let holds = view.first.iter().map(|d| digit_of(&rank, *d).equal(constant(0))).reduce(Expr::and);
+        stmts.push(match holds {
+            Some(cond) => Stmt::if_(cond, finish),
+            None => finish,
+        });
+        Stmt::seq(stmts)
+    });
+    let body = match view.n_threads == together.n_threads {
+        true => body,
+        false => Stmt::if_(rank.lt(constant(view.n_threads)), body),
+    };
+    let registers = received.iter().filter(|_| !view.folds.is_empty()).chain(&partial.registers);
+    Ok(Emitted { registers: registers.cloned().collect(), shared: Vec::new(), body })
+}

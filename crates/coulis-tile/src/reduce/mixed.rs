@@ -1,0 +1,63 @@
+//! `mixed`: operands in different memories, which no variant for one memory takes.
+//!
+//! The threads of a scope fold tiles of global or shared memory into tiles of either, as `shared` does; one thread
+//! also folds to and from its registers. What is read from global memory is read once, by neighbouring lanes at
+//! neighbouring places where the tile's last axis is reduced. The barrier after the results is that of `shared`.
+
+use coulis_ir::{ExecScope, MemScope};
+
+use crate::facts::Facts;
+use crate::need::{
+    ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
+    wanted,
+};
+use crate::reduce::cooperative;
+use crate::variant::{Emitted, Numerics, Refusal, Variant};
+
+/// The variant.
+pub const VARIANT: Variant = Variant {
+    name: "mixed",
+    aliases: &[],
+    doc: "the threads of a scope fold tiles of global or shared memory, one thread also its registers",
+    priority: 5,
+    needs: &[
+        &THREADS,
+        &OPERANDS,
+        &NO_LANES,
+        &NO_THREAD_REDUCE,
+        &ALL_THREADS,
+        &SIZES,
+        &ONE_WRITER,
+        &BARRIER,
+        &STAGING,
+        &SHUFFLES,
+    ],
+    numerics: Numerics {
+        flushes_subnormals: false,
+        order: "each lane every so many elements ascending, then lanes at doubling distances, then warps",
+    },
+    emit,
+};
+
+/// Every thread that takes part can address every operand.
+const OPERANDS: Need = Need {
+    name: "operands",
+    check: |facts| {
+        for operand in facts.srcs.iter().chain(&facts.dsts) {
+            let (name, memory) = (&operand.tile().name, operand.scope().name());
+            if operand.is_spread {
+                return wanted("tiles that a thread can address", format!("`{name}`, spread over threads"));
+            }
+            let is_own = matches!(operand.scope(), MemScope::Local | MemScope::Warp);
+            if is_own && facts.scope != ExecScope::Thread {
+                let found = format!("`{name}` in {memory} memory at {} scope", facts.scope.name());
+                return wanted("tiles that all threads of the scope share", found);
+            }
+        }
+        Ok(())
+    },
+};
+
+fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    cooperative::emit(facts)
+}

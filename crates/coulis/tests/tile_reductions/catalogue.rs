@@ -1,0 +1,245 @@
+//! Every reducer of the catalogue, and reducers of several sources, by every variant that takes the call.
+
+use std::fmt::Write;
+
+use coulis::CATALOGUE;
+use coulis_ir::eval::{Env, Value, eval_expr};
+use coulis_ir::{DType, Expr, Lambda, Reducer, Target};
+use coulis_reducers::find;
+
+use crate::run::{Arg, Program, Want, check_wins, uniform};
+
+fn evaluated(lambda: &Lambda, args: &[Value]) -> Vec<Value> {
+    let mut env = Env::new();
+    for (param, arg) in lambda.params.iter().zip(args) {
+        env.set(param, *arg);
+    }
+    lambda.body.iter().map(|e| eval_expr(e, &mut env).unwrap()).collect()
+}
+
+/// The results of a fold, one element after the other.
+fn folded(reducer: &Reducer, elements: &[Vec<Value>]) -> Vec<Value> {
+    let constant = |e: &Expr| eval_expr(e, &mut Env::new()).unwrap();
+    let mut state: Vec<Value> = reducer.identity.iter().map(constant).collect();
+    for (at, own) in elements.iter().enumerate() {
+        let lifted = evaluated(&reducer.lift, &[&own[..], &[Value::Int(at as i128)]].concat());
+        state = evaluated(reducer.step.as_ref().unwrap_or(&reducer.combine), &[state, lifted].concat());
+    }
+    evaluated(&reducer.finish, &state)
+}
+
+fn number(value: Value) -> f64 {
+    match value {
+        Value::Int(v) => v as f64,
+        Value::Float(v) => v,
+    }
+}
+
+/// Where tiles live, and who folds.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Shared { n_threads: usize },
+    Registers,
+    Lanes,
+}
+
+fn program(
+    reducer: &Reducer,
+    text_of_reducer: &str,
+    inputs: &[DType],
+    [rows, n]: [usize; 2],
+    place: Place,
+) -> Program {
+    let outputs: Vec<DType> = reducer.results.iter().map(|field| field.dtype).collect();
+    let params: Vec<String> = (0..inputs.len()).map(|i| format!("A{i}_ptr: T.handle")).collect();
+    let results: Vec<String> = (0..outputs.len()).map(|i| format!("B{i}_ptr: T.handle")).collect();
+    let mut text = format!("@T.prim_func\ndef main({}, {}):\n", params.join(", "), results.join(", "));
+    let mut line = |of: String| writeln!(text, "    {of}").unwrap();
+    for (i, d) in inputs.iter().enumerate() {
+        line(format!("A{i} = T.match_buffer(A{i}_ptr, ({rows}, {n}), \"{d}\")"));
+    }
+    for (i, d) in outputs.iter().enumerate() {
+        line(format!("B{i} = T.match_buffer(B{i}_ptr, ({rows},), \"{d}\")"));
+    }
+    line("T.device_entry()".to_owned());
+    line("T.cta_id([1])".to_owned());
+    let threads = match place {
+        Place::Shared { n_threads } => n_threads,
+        Place::Registers => 1,
+        Place::Lanes => 32,
+    };
+    line(format!("tid = T.thread_id([{threads}])"));
+    let scope = match place {
+        Place::Shared { .. } => {
+            for (i, d) in inputs.iter().enumerate() {
+                line(format!("a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"shared\")"));
+                line(format!("Tx.cta.copy(a{i}, A{i})"));
+            }
+            for (i, d) in outputs.iter().enumerate() {
+                line(format!("b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"shared\")"));
+            }
+            line("T.cuda.cta_sync()".to_owned());
+            "cta."
+        }
+        Place::Registers => {
+            for (i, d) in inputs.iter().enumerate() {
+                line(format!("a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"local\")"));
+                line(format!("for i, j in T.grid({rows}, {n}):"));
+                line(format!("    a{i}[i, j] = A{i}[i, j]"));
+            }
+            for (i, d) in outputs.iter().enumerate() {
+                line(format!("b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"local\")"));
+            }
+            ""
+        }
+        Place::Lanes => {
+            // Element j of a row is in lane j % 32, register j // 32.
+            line("lane = T.lane_id([32])".to_owned());
+            let own = rows * (n / 32);
+            for (i, d) in inputs.iter().enumerate() {
+                line(format!(
+                    "a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows}, {}, 32) : ({}, 1, 1 @ laneid)]))",
+                    n / 32,
+                    n / 32
+                ));
+                line(format!("a{i}_own = a{i}.local({own})"));
+                line(format!("for r in T.serial({own}):"));
+                line(format!("    a{i}_own[r] = A{i}[r // {}, r % {} * 32 + lane]", n / 32, n / 32));
+            }
+            for (i, d) in outputs.iter().enumerate() {
+                line(format!(
+                    "b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows},) : (1,)] + R[32 : 1 @ laneid]))"
+                ));
+                line(format!("b{i}_own = b{i}.local({rows})"));
+            }
+            "warp."
+        }
+    };
+    let all = |name: &str, n: usize| match n {
+        1 => format!("{name}0"),
+        n => format!("({})", (0..n).map(|i| format!("{name}{i}")).collect::<Vec<_>>().join(", ")),
+    };
+    let (dsts, srcs) = (all("b", outputs.len()), all("a", inputs.len()));
+    line(format!(
+        "Tx.{scope}reduce({dsts}, {srcs}, reducer={text_of_reducer}, axes=(-1,), accum=False{{dispatch}})"
+    ));
+    for i in 0..outputs.len() {
+        match place {
+            Place::Shared { .. } => line(format!("Tx.cta.copy(B{i}, b{i})")),
+            Place::Registers => {
+                line(format!("for i in T.serial({rows}):"));
+                line(format!("    B{i}[i] = b{i}[i]"));
+            }
+            Place::Lanes => {
+                line("if lane == 7:".to_owned());
+                line(format!("    for i in T.serial({rows}):"));
+                line(format!("        B{i}[i] = b{i}_own[i]"));
+            }
+        }
+    }
+
+    let values: Vec<Vec<f64>> =
+        inputs.iter().enumerate().map(|(i, d)| uniform(rows * n, 20 + i as u64, *d)).collect();
+    let value = |d: DType, v: f64| match d {
+        d if d.is_float() => Value::Float(v),
+        _ => Value::Int(v as i128),
+    };
+    let mut wants: Vec<Vec<Want>> = vec![Vec::new(); outputs.len()];
+    for row in 0..rows {
+        let element =
+            |at: usize| inputs.iter().zip(&values).map(|(d, v)| value(*d, v[row * n + at])).collect();
+        let elements: Vec<Vec<Value>> = (0..n).map(element).collect();
+        for ((found, wants), d) in folded(reducer, &elements).into_iter().zip(&mut wants).zip(&outputs) {
+            let exact = number(found);
+            let tolerance = if d.is_float() { 1e-5 * exact.abs().max(1.0) } else { 0.0 };
+            wants.push(Some((exact, tolerance)));
+        }
+    }
+    let sources = inputs.iter().zip(values);
+    let shape = |extents: &[usize]| extents.iter().map(|n| *n as i64).collect::<Vec<i64>>();
+    let mut args: Vec<Arg> =
+        sources.map(|(d, values)| Arg::In { dtype: *d, shape: shape(&[rows, n]), values }).collect();
+    args.extend(outputs.iter().zip(wants).map(|(d, wants)| Arg::Out {
+        dtype: *d,
+        shape: shape(&[rows]),
+        wants,
+    }));
+    Program { text, args }
+}
+
+fn check_everywhere(reducer: &Reducer, text: &str, inputs: &[DType]) {
+    let target = Target::simulated(32);
+    for (sizes, place, winner) in [
+        ([3, 37], Place::Shared { n_threads: 64 }, "shared"),
+        ([1, 300], Place::Shared { n_threads: 160 }, "shared"),
+        ([2, 21], Place::Registers, "local"),
+        ([2, 96], Place::Lanes, "local"),
+    ] {
+        check_wins(&program(reducer, text, inputs, sizes, place), &target, winner);
+    }
+}
+
+fn check_catalogue(dtype: DType, part: usize) {
+    for entry in CATALOGUE.iter().skip(part).step_by(3) {
+        let inputs = vec![dtype; entry.n_inputs];
+        let Some(reducer) = coulis::tile_reducer(entry.name, &inputs) else {
+            assert!(find(entry.name).unwrap().build(&coulis_reducers::Request::new(&inputs)).is_err());
+            continue;
+        };
+        check_everywhere(&reducer, &format!("\"{}\"", entry.name), &inputs);
+    }
+}
+
+#[test]
+fn tile_every_first_reducer_of_three_folds_everywhere() {
+    check_catalogue(DType::F32, 0);
+}
+
+#[test]
+fn tile_every_second_reducer_of_three_folds_everywhere() {
+    check_catalogue(DType::F32, 1);
+}
+
+#[test]
+fn tile_every_third_reducer_of_three_folds_everywhere() {
+    check_catalogue(DType::F32, 2);
+}
+
+#[test]
+fn tile_reducers_of_integers_fold_everywhere() {
+    for name in ["sum", "max", "prod", "argmin", "any", "mean"] {
+        for dtype in [DType::I32, DType::I8, DType::U64] {
+            let reducer = coulis::tile_reducer(name, &[dtype]).unwrap();
+            // Products of so many numbers wrap; only those that fit in a float are compared.
+            if name != "prod" {
+                check_everywhere(&reducer, &format!("\"{name}\""), &[dtype]);
+            }
+        }
+    }
+}
+
+#[test]
+fn tile_a_reducer_of_two_sources_keeps_its_components_together() {
+    let text = "T.comm_reducer(lambda x, i, y, j: (\
+                T.Select(x > y or (x == y and i < j), x, y), T.Select(x > y or (x == y and i < j), i, j)), \
+                [T.float32(\"-inf\"), T.int64(-1)])";
+    let inputs = [DType::F32, DType::I64];
+    // The text's reducer, read from a kernel that has it.
+    let kernel = format!(
+        "@T.prim_func
+def main(A: T.Buffer((4,), \"float32\"), I: T.Buffer((4,), \"int64\"), B: T.Buffer((1,), \"float32\"), J: T.Buffer((1,), \"int64\")):
+    T.device_entry(); T.cta_id([1]); T.thread_id([1])
+    Tx.reduce((B, J), (A, I), reducer={text}, axes=(0,), accum=False)
+"
+    );
+    let kernel = coulis_script::parse_module(&kernel).unwrap().remove(0);
+    let mut found = None;
+    coulis_ir::visit::for_each_stmt(&kernel.body, &mut |stmt| {
+        if let coulis_ir::Stmt::Tile(call) = stmt
+            && let coulis_ir::stmt::TileOp::ReduceBy { reducer, .. } = &call.op
+        {
+            found = Some((**reducer).clone());
+        }
+    });
+    check_everywhere(&found.unwrap(), text, &inputs);
+}

@@ -1,0 +1,17 @@
+//! Reductions of tiles: every case of the reference's tests and every call that the reference gets wrong, by every
+//! variant that accepts the call.
+//!
+//! Names begin with `tile_` and the row of the table of cases that they stand for.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod build;
+mod catalogue;
+mod packed;
+mod probes;
+mod registers;
+mod replicas;
+mod run;
+mod seeds;
+mod shared;
+mod views;

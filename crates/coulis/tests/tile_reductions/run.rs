@@ -1,0 +1,268 @@
+//! Runs a program with a tile call by every variant that accepts the call: in the simulator under several orders of
+//! warps, and on a GPU where there is one.
+
+use std::sync::{Arc, OnceLock};
+
+use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
+use coulis_ir::{Checked, DType, Kernel, Target};
+use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
+use coulis_runtime::{Cuda, CudaOptions, Device, Window};
+use coulis_script::parse_module;
+use coulis_sim::{SimArg, SimArray};
+use coulis_tile::{REGISTRY, TileError, Verdict};
+use half::{bf16, f16};
+
+/// What is wanted of an element: the exact value, and how far the result may be from it; `None` where anything goes.
+pub type Want = Option<(f64, f64)>;
+
+/// An argument.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    In { dtype: DType, shape: Vec<i64>, values: Vec<f64> },
+    Out { dtype: DType, shape: Vec<i64>, wants: Vec<Want> },
+}
+
+/// A program; `{dispatch}` in its text stands for a forced variant, or nothing.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub text: String,
+    pub args: Vec<Arg>,
+}
+
+/// Orders of warps that the simulator tries.
+const ORDERS: u32 = 4;
+
+fn encode(value: f64, dtype: DType) -> Vec<u8> {
+    match dtype {
+        DType::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
+        DType::BF16 => bf16::from_f64(value).to_le_bytes().to_vec(),
+        DType::F32 => (value as f32).to_le_bytes().to_vec(),
+        DType::F64 => value.to_le_bytes().to_vec(),
+        DType::F8E4M3 | DType::F8E5M2 => panic!("no encoding of {dtype} here"),
+        DType::Bool => vec![u8::from(value != 0.0)],
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            (value as i64).to_le_bytes()[..dtype.bytes()].to_vec()
+        }
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+            (value as u64).to_le_bytes()[..dtype.bytes()].to_vec()
+        }
+    }
+}
+
+fn decode(bytes: &[u8], dtype: DType) -> f64 {
+    let mut wide = [0; 16];
+    wide[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);
+    let bits = u128::from_le_bytes(wide);
+    match dtype {
+        DType::F16 => f16::from_bits(bits as u16).to_f64(),
+        DType::BF16 => bf16::from_bits(bits as u16).to_f64(),
+        DType::F32 => f64::from(f32::from_bits(bits as u32)),
+        DType::F64 => f64::from_bits(bits as u64),
+        _ => dtype.wrap_int(bits as i128) as f64,
+    }
+}
+
+/// The value after it was stored in a type.
+pub fn rounded(value: f64, dtype: DType) -> f64 {
+    decode(&encode(value, dtype), dtype)
+}
+
+/// A relative rounding error of a type.
+pub fn eps(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        DType::F32 => 2f64.powi(-23),
+        DType::F64 => 2f64.powi(-52),
+        _ => 0.0,
+    }
+}
+
+/// Numbers from 0 to 1, the same for the same seed.
+pub fn uniform(n: usize, seed: u64, dtype: DType) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    (0..n)
+        .map(|_| rounded(if dtype.is_float() { next() } else { (next() * 19.0).floor() - 9.0 }, dtype))
+        .collect()
+}
+
+/// Why a program has no kernel.
+#[derive(Debug)]
+pub enum Refused {
+    /// The forced variant declines; the table.
+    Declined(String),
+    /// No variant accepts, or the call is wrong; the message.
+    Error(String),
+}
+
+fn kernel_of(text: &str) -> Result<Kernel, Refused> {
+    let error = |e: String| Refused::Error(format!("{e}\n{text}"));
+    let kernel = parse_module(text).map_err(|e| error(e.to_string()))?.remove(0);
+    resolve_reducers(kernel, &coulis::tile_reducer).map_err(|e| error(e.to_string()))
+}
+
+/// The kernel with `variant` forced, or the best one.
+pub fn lowered(program: &Program, variant: Option<&str>, target: &Target) -> Result<Checked, Refused> {
+    let forced = variant.map_or(String::new(), |name| format!(", dispatch=\"{name}\""));
+    let text = program.text.replace("{dispatch}", &forced);
+    let options = Options { target, simple_mode: false };
+    match lower(kernel_of(&text)?, &options, &mut |_, _| {}) {
+        Ok(flat) => match coulis_ir::verify::verify_for(flat, target) {
+            Ok(checked) => Ok(checked),
+            // Memory of a thread beyond its registers is slow, and no fault of a program that asks for it.
+            Err(faults) if faults.faults.iter().all(|fault| fault.code == "V26") => {
+                Ok(coulis_ir::verify::verify(flat_again(&text, &options)?).unwrap())
+            }
+            Err(faults) => panic!("{faults}\n{}\n{text}", faults.listing),
+        },
+        Err(LowerError::Call { error: error @ TileError::Forced { .. }, .. }) => {
+            Err(Refused::Declined(error.to_string()))
+        }
+        Err(error) => Err(Refused::Error(format!("{error}\n{text}"))),
+    }
+}
+
+fn flat_again(text: &str, options: &Options) -> Result<Kernel, Refused> {
+    lower(kernel_of(text)?, options, &mut |_, _| {}).map_err(|e| Refused::Error(e.to_string()))
+}
+
+/// The variants that the calls of the program get when nothing is forced.
+pub fn chosen(program: &Program, target: &Target) -> Vec<&'static str> {
+    let kernel = kernel_of(&program.text.replace("{dispatch}", "")).unwrap_or_else(|e| panic!("{e:?}"));
+    let calls = explain_tiles(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
+    let names = calls.iter().filter_map(|(_, rows)| rows.iter().find(|row| row.verdict == Verdict::Chosen));
+    names.map(|row| row.name).filter(|name| REGISTRY.iter().any(|v| v.name == *name)).collect()
+}
+
+/// Runs every variant that accepts; their names, best first.
+#[track_caller]
+pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
+    let mut ran = Vec::new();
+    for variant in REGISTRY {
+        match lowered(program, Some(variant.name), target) {
+            Ok(kernel) => {
+                simulate(program, &kernel, target.warp, variant.name);
+                ran.push(variant.name);
+            }
+            Err(Refused::Declined(_)) => {}
+            Err(Refused::Error(message)) => panic!("{message}"),
+        }
+    }
+    match lowered(program, None, target) {
+        Ok(kernel) => simulate(program, &kernel, target.warp, "the chosen variants"),
+        Err(other) => panic!("{other:?}"),
+    }
+    on_gpu(program);
+    ran
+}
+
+/// As [`check`], with the variant that has to win.
+#[track_caller]
+pub fn check_wins(program: &Program, target: &Target, winner: &str) {
+    let ran = check(program, target);
+    assert!(ran.contains(&winner), "{ran:?}\n{}", program.text);
+    let chosen = chosen(program, target);
+    assert!(!chosen.is_empty() && chosen.iter().all(|name| *name == winner), "{chosen:?}\n{}", program.text);
+}
+
+/// That the variant declines, with these words.
+#[track_caller]
+pub fn check_declines(program: &Program, variant: &str, target: &Target, words: &str) {
+    match lowered(program, Some(variant), target) {
+        Err(Refused::Declined(table)) => {
+            let row = table.lines().find(|line| line.trim_start().starts_with(variant)).unwrap_or("");
+            assert!(row.contains(words), "{row}\nwanted: {words}");
+        }
+        other => panic!("{variant} on {}: {other:?}", program.text),
+    }
+}
+
+/// That the program is refused whatever the variant, with these words.
+#[track_caller]
+pub fn check_refused(program: &Program, target: &Target, words: &str) {
+    match lowered(program, None, target) {
+        Err(Refused::Error(message)) => assert!(message.contains(words), "{message}\nwanted: {words}"),
+        other => panic!("{}: {other:?}", program.text),
+    }
+}
+
+fn info(dtype: DType, shape: &[i64]) -> ArrayInfo {
+    ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }
+}
+
+fn memory(arg: &Arg) -> (Vec<u8>, ArrayInfo) {
+    match arg {
+        Arg::In { dtype, shape, values } => {
+            (values.iter().flat_map(|v| encode(*v, *dtype)).collect(), info(*dtype, shape))
+        }
+        Arg::Out { dtype, shape, wants } => (vec![0xa5; wants.len() * dtype.bytes()], info(*dtype, shape)),
+    }
+}
+
+#[track_caller]
+fn compare(program: &Program, memory: &[(Vec<u8>, ArrayInfo)], what: &str) {
+    for (arg, (bytes, _)) in program.args.iter().zip(memory) {
+        let Arg::Out { dtype, wants, .. } = arg else { continue };
+        for (at, want) in wants.iter().enumerate() {
+            let Some((value, tolerance)) = want else { continue };
+            let found = decode(&bytes[at * dtype.bytes()..], *dtype);
+            let fits =
+                (found - value).abs() <= *tolerance || found == *value || (found.is_nan() && value.is_nan());
+            assert!(fits, "{what}: result {at} is {found}, not {value} within {tolerance}\n{}", program.text);
+        }
+    }
+}
+
+#[track_caller]
+fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) {
+    let mut arrays: Vec<(Vec<u8>, ArrayInfo)> = program.args.iter().map(memory).collect();
+    let mut args = Vec::new();
+    for (arg, (bytes, info)) in program.args.iter().zip(&mut arrays) {
+        args.push(SimArg::Array(match arg {
+            Arg::In { .. } => SimArray::read(bytes, info.clone()),
+            Arg::Out { .. } => SimArray::output(bytes, info.clone()),
+        }));
+    }
+    let options = coulis_sim::Options { warp, warp_orders: ORDERS, ..coulis_sim::Options::default() };
+    let listing = || coulis_ir::print::print_kernel(kernel.kernel());
+    let report = coulis_sim::run(kernel, &mut args, &options)
+        .unwrap_or_else(|e| panic!("{variant}: {e}\n{}", listing()));
+    drop(args);
+    assert!(report.accusations.is_empty(), "{variant}: {:?}\n{}", report.accusations, report.listing);
+    compare(program, &arrays, variant);
+}
+
+/// The first GPU, where there is one.
+fn gpu() -> Option<&'static Arc<dyn Device>> {
+    static GPU: OnceLock<Option<Arc<dyn Device>>> = OnceLock::new();
+    let open = || match Cuda::open(0, &CudaOptions::default()) {
+        Ok((device, _)) => Some(device as Arc<dyn Device>),
+        Err(error) => {
+            println!("SKIP on a GPU: {error}");
+            None
+        }
+    };
+    GPU.get_or_init(open).as_ref()
+}
+
+#[track_caller]
+fn on_gpu(program: &Program) {
+    let Some(device) = gpu() else { return };
+    for variant in REGISTRY {
+        let Ok(kernel) = lowered(program, Some(variant.name), &device.target()) else { continue };
+        let executable = device.compile(&kernel).unwrap_or_else(|e| panic!("{}: {e}", variant.name));
+        let mut arrays: Vec<(Vec<u8>, ArrayInfo)> = program.args.iter().map(memory).collect();
+        let infos: Vec<ArgInfo> = arrays.iter().map(|(_, info)| ArgInfo::Array(info.clone())).collect();
+        let bindings = bind_args(kernel.kernel(), &infos).unwrap_or_else(|e| panic!("{e}"));
+        let mut windows: Vec<Window> =
+            arrays.iter_mut().map(|(bytes, info)| Window::write(bytes, info).unwrap()).collect();
+        coulis_runtime::call(&*executable, &bindings, &mut windows)
+            .unwrap_or_else(|e| panic!("{} on a GPU: {e}", variant.name));
+        drop(windows);
+        compare(program, &arrays, &format!("{} on a GPU", variant.name));
+    }
+}
