@@ -3,6 +3,9 @@ from typing import Any, Literal
 
 __version__: str
 
+te: Any
+"""Tensor expressions, schedules and functions, which `coulis.te`, `coulis.driver` and `coulis.script` spell."""
+
 class AxisError(ValueError, IndexError):
     """An axis that the array does not have."""
 

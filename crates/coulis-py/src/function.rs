@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coulis::te::{self, Schedule, Tensor};
 use coulis::{
-    ArrayInfo, CompileOptions, DevicePointer, Function as Compiled, InPlace, OnDevice, Parameter,
+    ArrayInfo, CompileOptions, DevicePointer, Function as Compiled, InPlace, OnDevice, Owner, Parameter,
     StreamHandle, text,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -331,18 +331,34 @@ impl Function {
         }
     }
 
-    /// Where the function runs, what it went through on its way there, and what there is to know of it.
+    /// The stages of a schedule, or the variants of each tile call of a text; then where the function runs, what it went
+    /// through on its way there, and what there is to know of it.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        let mut lines = match &self.origin {
-            Origin::Schedule(parts) => parts.0.explain(),
-            Origin::Text(_) => String::new(),
-        };
-        let compiled = py.detach(|| self.compiled(0)).or_raise()?;
-        lines.push_str(&format!("{} on {}: {}\n", self.name, compiled.device(), compiled.route().join(", ")));
-        for notice in compiled.notices() {
-            lines.push_str(&format!("note: {notice}\n"));
-        }
-        Ok(lines)
+        let explained = py.detach(|| {
+            let mut lines = match (&self.origin, &self.target) {
+                (Origin::Schedule(parts), _) => parts.0.explain(),
+                (Origin::Text(_), Target::Cpu) => String::new(),
+                (Origin::Text(text), Target::Cuda(_) | Target::Sim(_)) => {
+                    text::explain(text, &self.cuda_choice())?.iter().map(ToString::to_string).collect()
+                }
+            };
+            match self.compiled(0) {
+                Ok(made) => {
+                    let (name, device) = (&self.name, made.device());
+                    lines.push_str(&format!("{name} on {device}: {}\n", made.route().join(", ")));
+                    for notice in made.notices() {
+                        lines.push_str(&format!("note: {notice}\n"));
+                    }
+                }
+                // Code is made for devices that are not there, too.
+                Err(error) if error.owner == Owner::Unsupported => {
+                    lines.push_str(&format!("note: {error}\n"))
+                }
+                Err(error) => return Err(error),
+            }
+            Ok(lines)
+        });
+        explained.or_raise()
     }
 
     /// Names of the parameters, in order.
