@@ -221,3 +221,32 @@ def test_the_identity_may_be_a_number():
 
 def test_versions_of_names_are_the_same_functions():
     assert coulis.tir.const is te.const and coulis.tir.if_then_else is te.if_then_else
+
+
+def grown(step, times):
+    expr = x
+    for _ in range(times):
+        expr = step(expr)
+    return expr
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda e: e + 1,
+        lambda e: e + e,
+        lambda e: -e,
+        te.exp,
+        lambda e: te.cast("float64", e).astype("float32"),
+        lambda e: te.if_then_else(e < 1, e, 0.0),
+        lambda e: tensor(4, 4)[0, e.astype("int32")],
+        lambda e: tensor(4, 4)[e.astype("int32")][0],
+        lambda e: te.maximum(e, 1.0),
+    ],
+)
+def test_an_expression_that_outgrows_every_program_is_refused(step):
+    with pytest.raises(ValueError, match="compute a part of it in a tensor of its own"):
+        grown(step, 100_000)
+    wide = grown(lambda e: e + 1, 990)
+    B = te.compute((4,), lambda q: wide * 0, name="B")
+    assert str(wide).startswith("x + T.float32(1)") and B.name == "B"

@@ -16,6 +16,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::axis::Axis;
 use crate::error::OrRaise;
+use crate::measure::Measure;
 use crate::tensor::Element;
 
 /// Registers the classes, and the functions as a part of `te`.
@@ -42,6 +43,8 @@ pub struct ExprOp;
 pub struct PrimExpr {
     /// The expression.
     pub expr: Expr,
+    /// How large it is.
+    pub measure: Measure,
 }
 
 /// A component of a reduction: the whole body of a compute, and no operand.
@@ -62,7 +65,12 @@ impl Reduce {
 
 /// The Python object of an expression.
 pub fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Bound<'_, PrimExpr>> {
-    Bound::new(py, (PrimExpr { expr }, ExprOp))
+    wrap_measured(py, expr, Measure::LEAF)
+}
+
+/// The Python object of an expression of that size.
+pub fn wrap_measured(py: Python<'_>, expr: Expr, measure: Measure) -> PyResult<Bound<'_, PrimExpr>> {
+    Bound::new(py, (PrimExpr { expr, measure }, ExprOp))
 }
 
 /// The element type of that name.
@@ -170,7 +178,10 @@ fn operands(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<(Expr, Expr)
 /// `a op b` as a Python object, or Python's sign that there is no such operation.
 fn operate<'py>(op: BinaryOp, a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match pair(a, b)? {
-        Some((x, y)) => Ok(wrap(a.py(), operators::binary(op, x, y).or_raise()?)?.into_any()),
+        Some((x, y)) => {
+            let made = operators::binary(op, x, y).or_raise()?;
+            Ok(wrap_measured(a.py(), made, Measure::over(&[a, b])?)?.into_any())
+        }
         None => Ok(a.py().NotImplemented().into_bound(a.py())),
     }
 }
@@ -281,15 +292,27 @@ impl ExprOp {
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(slf.py(), operators::negative(expr_of(slf.as_any())?).or_raise()?)
+        wrap_measured(
+            slf.py(),
+            operators::negative(expr_of(slf.as_any())?).or_raise()?,
+            Measure::over(&[slf.as_any()])?,
+        )
     }
 
     fn __invert__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(slf.py(), operators::not(expr_of(slf.as_any())?).or_raise()?)
+        wrap_measured(
+            slf.py(),
+            operators::not(expr_of(slf.as_any())?).or_raise()?,
+            Measure::over(&[slf.as_any()])?,
+        )
     }
 
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(slf.py(), operators::call(Intrinsic::Abs, vec![expr_of(slf.as_any())?]).or_raise()?)
+        wrap_measured(
+            slf.py(),
+            operators::call(Intrinsic::Abs, vec![expr_of(slf.as_any())?]).or_raise()?,
+            Measure::over(&[slf.as_any()])?,
+        )
     }
 
     fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>, op: CompareOp) -> PyResult<Object<'py>> {
@@ -317,7 +340,11 @@ impl ExprOp {
 
     /// The same value in another element type.
     fn astype<'py>(slf: &Bound<'py, Self>, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap(slf.py(), operators::convert(expr_of(slf.as_any())?, dtype_of(dtype)?))
+        wrap_measured(
+            slf.py(),
+            operators::convert(expr_of(slf.as_any())?, dtype_of(dtype)?),
+            Measure::over(&[slf.as_any()])?,
+        )
     }
 
     /// Element type, as a string.
@@ -413,8 +440,10 @@ fn call<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTuple>) -> PyResul
     let Some(intrinsic) = intrinsic else {
         return Err(PyValueError::new_err(format!("there is no function `{name}`")));
     };
-    let args = args.iter().map(|arg| expr_of(&arg)).collect::<PyResult<_>>()?;
-    wrap(py, operators::call(intrinsic, args).or_raise()?)
+    let args: Vec<Object<'py>> = args.iter().collect();
+    let measure = Measure::over(&args.iter().collect::<Vec<_>>())?;
+    let args = args.iter().map(expr_of).collect::<PyResult<_>>()?;
+    wrap_measured(py, operators::call(intrinsic, args).or_raise()?, measure)
 }
 
 /// An operation of two expressions, by name: `+`, `truncdiv`, `max`, ….
@@ -437,8 +466,9 @@ fn binary<'py>(
         "max" => BinaryOp::Max,
         other => return Err(PyValueError::new_err(format!("there is no operation `{other}`"))),
     };
+    let measure = Measure::over(&[a, b])?;
     let (a, b) = operands(a, b)?;
-    wrap(py, operators::binary(op, a, b).or_raise()?)
+    wrap_measured(py, operators::binary(op, a, b).or_raise()?, measure)
 }
 
 /// Whether `all` or `any` of the conditions hold.
@@ -450,7 +480,10 @@ fn joined<'py>(
     conditions: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PrimExpr>> {
     let op = if name == "all" { BinaryOp::And } else { BinaryOp::Or };
-    let mut conditions = conditions.iter();
+    let all: Vec<Object<'py>> = conditions.iter().collect();
+    // They are joined one after another, each join a step deeper.
+    let measure = Measure::over(&all.iter().collect::<Vec<_>>())?.deeper(all.len());
+    let mut conditions = all.into_iter();
     let Some(first) = conditions.next() else {
         return Err(PyTypeError::new_err(format!("te.{name} takes at least one condition")));
     };
@@ -460,7 +493,7 @@ fn joined<'py>(
     for condition in conditions {
         whole = operators::binary(op, whole, expr_of(&condition)?).or_raise()?;
     }
-    wrap(py, whole)
+    wrap_measured(py, whole, measure?)
 }
 
 /// `cond ? a : b`: `select` evaluates both, `if_then_else` the taken one.
@@ -472,19 +505,21 @@ fn choose<'py>(
     a: &Object<'py>,
     b: &Object<'py>,
 ) -> PyResult<Bound<'py, PrimExpr>> {
+    let measure = Measure::over(&[cond, a, b])?;
     let (cond, (a, b)) = (expr_of(cond)?, operands(a, b)?);
     let made = match name {
         "select" => operators::select(cond, a, b),
         "if_then_else" => operators::if_then_else(cond, a, b),
         other => return Err(PyValueError::new_err(format!("there is no choice `{other}`"))),
     };
-    wrap(py, made.or_raise()?)
+    wrap_measured(py, made.or_raise()?, measure)
 }
 
 /// The value in another element type.
 #[pyfunction]
 fn cast<'py>(py: Python<'py>, dtype: &Object<'py>, value: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-    wrap(py, operators::convert(expr_of(value)?, dtype_of(dtype)?))
+    let measure = Measure::over(&[value])?;
+    wrap_measured(py, operators::convert(expr_of(value)?, dtype_of(dtype)?), measure)
 }
 
 /// A constant; of its own type where none is named.

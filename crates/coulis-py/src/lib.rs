@@ -15,6 +15,7 @@ mod fork;
 mod function;
 mod library;
 mod machine;
+mod measure;
 mod options;
 mod reduce;
 mod reducer;

@@ -15,7 +15,8 @@ use pyo3::types::{PyList, PySlice, PyTuple};
 
 use crate::axis::Axis;
 use crate::error::OrRaise;
-use crate::expr::{ExprOp, Reduce, dtype_of, expr_of, exprs_of, items_of, wrap};
+use crate::expr::{ExprOp, Reduce, dtype_of, expr_of, exprs_of, items_of, wrap, wrap_measured};
+use crate::measure::Measure;
 use crate::schedule::Schedule;
 
 /// Registers the classes, and the functions as a part of `te`.
@@ -73,8 +74,9 @@ impl Tensor {
         }
     }
 
-    fn read(slf: &Bound<'_, Self>, indices: Vec<Expr>) -> PyResult<Py<PyAny>> {
+    fn read(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
+        let (indices, measure) = indices_of(key)?;
         let buffer = slf.get().buffer(py)?;
         let wanted = buffer.rank();
         if indices.len() > wanted || (indices.is_empty() && wanted > 0) {
@@ -84,16 +86,16 @@ impl Tensor {
                 indices.len()
             )));
         }
-        let element = Element { buffer, indices };
+        let element = Element { buffer, indices, measure };
         if element.is_whole() {
-            return Ok(wrap(py, element.read()?)?.into_any().unbind());
+            return Ok(wrap_measured(py, element.read()?, measure)?.into_any().unbind());
         }
         Ok(Bound::new(py, (element, ExprOp))?.into_any().unbind())
     }
 }
 
 /// The indices that an object between brackets is.
-fn indices_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
+fn indices_of(key: &Bound<'_, PyAny>) -> PyResult<(Vec<Expr>, Measure)> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => vec![key.clone()],
@@ -107,18 +109,19 @@ fn indices_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
             return Err(PyTypeError::new_err(format!("an index is an integer expression, got {item}")));
         }
     }
-    items.iter().map(expr_of).collect()
+    let measure = Measure::over(&items.iter().collect::<Vec<_>>())?;
+    Ok((items.iter().map(expr_of).collect::<PyResult<_>>()?, measure))
 }
 
 #[pymethods]
 impl Tensor {
     fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Tensor::read(slf, indices_of(key)?)
+        Tensor::read(slf, key)
     }
 
     #[pyo3(signature = (*indices))]
     fn __call__(slf: &Bound<'_, Self>, indices: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        Tensor::read(slf, indices_of(indices.as_any())?)
+        Tensor::read(slf, indices.as_any())
     }
 
     fn __iter__(&self) -> PyResult<()> {
@@ -196,9 +199,15 @@ impl Tensor {
 pub struct Element {
     buffer: Buffer,
     indices: Vec<Expr>,
+    measure: Measure,
 }
 
 impl Element {
+    /// How large it is.
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
     fn is_whole(&self) -> bool {
         self.indices.len() == self.buffer.rank()
     }
@@ -217,12 +226,14 @@ impl Element {
 impl Element {
     fn __getitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let this = slf.get();
-        let indices = this.indices.iter().cloned().chain(indices_of(key)?).collect();
-        let whole = Element { buffer: this.buffer.clone(), indices };
+        let (rest, measure) = indices_of(key)?;
+        let measure = measure.beside(this.measure)?;
+        let indices = this.indices.iter().cloned().chain(rest).collect();
+        let whole = Element { buffer: this.buffer.clone(), indices, measure };
         if whole.indices.len() < this.buffer.rank() {
             return Ok(Bound::new(slf.py(), (whole, ExprOp))?.into_any().unbind());
         }
-        Ok(wrap(slf.py(), whole.read()?)?.into_any().unbind())
+        Ok(wrap_measured(slf.py(), whole.read()?, measure)?.into_any().unbind())
     }
 
     fn __repr__(&self) -> String {
