@@ -6,12 +6,14 @@
 
 use coulis_ir::{ExecScope, MemScope};
 
+use crate::call::Operand;
 use crate::facts::Facts;
 use crate::need::{
     ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
     wanted,
 };
 use crate::reduce::cooperative;
+use crate::reduce::walk::is_private;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -39,10 +41,14 @@ pub const VARIANT: Variant = Variant {
     emit,
 };
 
-/// Every thread that takes part can address every operand.
+/// Every thread that takes part can address every operand, and not all of them are what `local` or `shared` takes.
 const OPERANDS: Need = Need {
     name: "operands",
     check: |facts| {
+        let all = || facts.srcs.iter().chain(&facts.dsts);
+        if all().all(Operand::is_shared) || all().all(is_private) {
+            return wanted("operands in global memory or in different ones", "one memory");
+        }
         for operand in facts.srcs.iter().chain(&facts.dsts) {
             let (name, memory) = (&operand.tile().name, operand.scope().name());
             if operand.is_spread {

@@ -126,6 +126,7 @@ pub fn lowered(program: &Program, variant: Option<&str>, target: &Target) -> Res
     }
 }
 
+/// The Flat kernel, before any check.
 fn flat_again(text: &str, options: &Options) -> Result<Kernel, Refused> {
     lower(kernel_of(text)?, options, &mut |_, _| {}).map_err(|e| Refused::Error(e.to_string()))
 }
