@@ -5,7 +5,9 @@
 //! keeps it. Thread indices around the loop count like loops inside it, so that all threads of a block run the same
 //! loops. Where the guard has no loop variable inside, it surely fails past the cut, so that the second loop loses
 //! what it guards. Guards that state a lower bound are cut off in front. A parallel loop is not cut but gets a branch
-//! on its index, so that its threads start once; vectorized and unrolled loops stay whole.
+//! on its index, so that its threads start once; vectorized and unrolled loops stay whole. But in a part that keeps
+//! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one: such a part runs seldom, and
+//! writing its loops out would take most of the text and of the time that a compiler needs for it.
 //!
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
@@ -94,7 +96,8 @@ impl Partition {
                 let constant = min.as_int().is_some() && extent.as_int().is_some();
                 let may_cut = match kind {
                     LoopKind::Serial | LoopKind::Parallel => depth <= MAX_DEPTH,
-                    LoopKind::Vectorized | LoopKind::Unrolled => false,
+                    LoopKind::Unrolled => self.cut_constant && 0 < depth && depth <= MAX_DEPTH,
+                    LoopKind::Vectorized => false,
                 };
                 let guards = if may_cut && (self.cut_constant || !constant) && !is_cooperative(&body) {
                     guards_of(&body, &var, &self.threads.borrow())
@@ -105,6 +108,7 @@ impl Partition {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::for_(var, min, extent, kind, body);
                 }
+                let kind = if kind == LoopKind::Unrolled { LoopKind::Serial } else { kind };
                 let target = Loop { var, min, extent, kind, body: *body };
                 self.cut(target, guards, known, depth)
             }

@@ -138,9 +138,9 @@ for io in range(io_cut):
     for ii in T.unroll(4):
         B[io * 4 + ii] = T.float32(0)
 for io in range(io_cut_1 - io_cut):
-    for ii in T.unroll(4):
-        if T.likely(io_cut * 4 + io * 4 + ii < n):
-            B[io_cut * 4 + io * 4 + ii] = T.float32(0)
+    ii_cut: T.int32 = T.max(T.min(n - io_cut * 4 - io * 4, 4), 0)
+    for ii in range(ii_cut):
+        B[io_cut * 4 + io * 4 + ii] = T.float32(0)
 ",
     );
 }
@@ -163,9 +163,9 @@ for io in T.parallel((n + 3) // 4):
         for ii in T.unroll(4):
             B[io * 4 + ii] = T.float32(0)
     else:
-        for ii in T.unroll(4):
-            if T.likely(io * 4 + ii < n):
-                B[io * 4 + ii] = T.float32(0)
+        ii_cut: T.int32 = T.min(n - io * 4, 4)
+        for ii in range(ii_cut):
+            B[io * 4 + ii] = T.float32(0)
 ",
     );
 }

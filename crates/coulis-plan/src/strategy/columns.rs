@@ -3,7 +3,7 @@
 //! A tile of outputs is folded at once: its states stay in the nearest cache while the reduced dimensions are walked
 //! in the order of memory. Few tiles are split into chunks of the outermost reduced dimension.
 
-use coulis_ir::MemScope;
+use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -23,53 +23,88 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Narrower rows leave most of a vector empty.
 const NARROWEST: i64 = 8;
-/// Bytes of the states of one tile: half of a first-level cache.
+/// Bytes of the states of one tile of an input in the caches: half of a first-level cache.
 const TILE_BYTES: i64 = 16 << 10;
+/// The same of an input in memory, where what counts is that long pieces of a row are read: they come from the second
+/// cache while the memory is waited for.
+const TILE_BYTES_IN_MEMORY: i64 = 64 << 10;
 /// Fewer rows than this are folded one a visit.
 const FEWEST_ROWS: i64 = 64;
+/// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
+/// cache has ways would push each other out of it where their length is a power of two.
+const ROWS_A_VISIT: i64 = 8;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
-
-/// Longest run of a quick step.
-const LONGEST_RUN: i64 = 16;
-/// How far ahead rows are asked for.
-const AHEAD_BYTES: i64 = 4 << 10;
+/// Bytes of a page of memory. Rows shorter than that are visited a page apart, so that several pages are read side by
+/// side, which is a tenth faster than one.
+const PAGE_BYTES: i64 = 4096;
+/// How far ahead of the walk along the rows memory is asked for.
+const AHEAD_BYTES: i64 = 512;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    let Some((extent, _, false)) = facts.inner() else {
+    let Some((extent, step, false)) = facts.inner() else {
         return Err(Decline::new("a kept innermost dimension", "a reduced one, or none"));
     };
     if extent < NARROWEST {
         return Err(Decline::new("at least 8 outputs side by side", extent));
     }
-    let problem = &facts.spec.problem;
+    let reducer = &facts.spec.reducer;
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
-    let runs = facts.runs(if rows.is_some() { LONGEST_RUN } else { 1 });
+    let runs = facts.runs(if rows.is_some() { ROWS_A_VISIT } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
-    let whole = ceil_div(extent, lanes) * lanes;
-    let threads = 4 * i64::from(facts.target.n_threads);
-    let fits = (TILE_BYTES.max(i64::from(facts.target.vector_bytes))
-        / state_bytes(&facts.spec.reducer).max(1))
-    .max(lanes);
-    let wanted = if facts.parallel() { (extent / threads).max(32 * lanes) } else { whole };
-    let tile = fits.min(wanted).min(whole) / lanes * lanes;
-    let outer = problem.n_outputs / extent.max(1);
-    let n_tiles = outer * ceil_div(extent, tile);
-    let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    let chunks = facts.chunks(n_tiles, outermost);
+    let (tile, chunks) = tiles(facts, extent, lanes, in_memory);
     // Several rows a visit: a state is read and written once for all of them.
     let unroll = match rows {
         Some(_) if runs.steps > 1 => runs.steps,
+        Some(_) if reducer.fields.len() == 1 => ROWS_A_VISIT,
         Some(_) => facts.unroll(lanes),
         None => 1,
     };
-    let ahead = facts.ahead(AHEAD_BYTES, unroll * tile * facts.spec.inputs[0].bytes() as i64);
-    let mut sketch = Sketch { lanes, unroll, ahead, run: runs.steps, tile, chunks, ..facts.plain() };
-    // A tile that holds a whole row has no guard if the kernel knows the row's length.
+    let apart = match rows {
+        Some((rows, row_step, _)) if in_memory && tile >= extent && !reducer.step_needs_ascending => {
+            let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
+            floor_pow2(page.min(rows / (unroll * chunks)))
+        }
+        Some(_) | None => 1,
+    };
+    // Along the vectors of a row, or along the rows where a row has only a few.
+    let along = if tile / lanes > UNROLLED { lanes * step.saturating_abs() } else { tile };
+    let ahead = facts.ahead(AHEAD_BYTES, along.saturating_mul(width));
+    let mut sketch = Sketch { lanes, unroll, apart, ahead, run: runs.steps, tile, chunks, ..facts.plain() };
+    // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
-        *last = extent <= tile;
+        *last = extent <= tile || extent % tile == 0;
     }
     Ok(sketch)
+}
+
+/// Elements of a tile, and the parts that the reduced elements are folded in. Tiles are as wide as fits, but for being
+/// as many as keep all threads busy; where they would get narrow for that, the fold is split instead.
+fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) {
+    let problem = &facts.spec.problem;
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let whole = ceil_div(extent, lanes) * lanes;
+    let budget = if in_memory { TILE_BYTES_IN_MEMORY } else { TILE_BYTES };
+    let budget = budget.max(i64::from(facts.target.vector_bytes));
+    let widest = (budget / state_bytes(&facts.spec.reducer).max(1)).max(lanes).min(whole) / lanes * lanes;
+    if !facts.parallel() {
+        return (widest, 1);
+    }
+    let outer = problem.n_outputs / extent.max(1);
+    let threads = i64::from(facts.target.n_threads);
+    let is_even = |n: i64| outer.saturating_mul(n) % threads == 0 || outer.saturating_mul(n) >= 8 * threads;
+    let least = ceil_div(extent, widest);
+    if let Some(n) = (least..least + threads).find(|n| is_even(*n)) {
+        let tile = ceil_div(ceil_div(extent, n), lanes) * lanes;
+        let narrowest = if in_memory { PAGE_BYTES / width } else { 4 * lanes };
+        if tile >= narrowest.min(widest) && is_even(ceil_div(extent, tile)) {
+            return (tile, 1);
+        }
+    }
+    let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
+    (widest, facts.chunks(outer * least, outermost))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -81,8 +116,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
             spread(s, output, n_kept, &tile)?;
         }
         let at = tile_site(s, output, n_kept)?;
-        fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
-        ask_ahead(s, state, sketch.ahead)?;
+        let vector = fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
+        ask_along(s, state, &vector, sketch)?;
         s.set_scope(state, MemScope::Local)?;
         return s.compute_at(state, output, &at);
     }
@@ -95,8 +130,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         spread(s, partial, n_kept + 1, &tile)?;
     }
     let at = tile_site(s, partial, n_kept + 1)?;
-    fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
-    ask_ahead(s, cached, sketch.ahead)?;
+    let vector = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
+    ask_along(s, cached, &vector, sketch)?;
     s.compute_at(cached, partial, &at)?;
     // The partial states are folded with vectors too.
     tile_loops(s, output, n_kept, sketch)?;
@@ -133,23 +168,44 @@ fn tile_site(s: &Schedule, stage: StageId, n_kept: usize) -> Result<IterVar, Sch
     Ok(leaves[n_outer.min(n_kept) - 1].clone())
 }
 
-/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each.
+/// Has the walk over a tile ask for memory ahead: along the loop over its vectors, or along the rows where that is
+/// written out.
+fn ask_along(
+    s: &mut Schedule,
+    stage: StageId,
+    vector: &IterVar,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    if sketch.ahead > 0 && sketch.tile / sketch.lanes > UNROLLED {
+        s.pragma(stage, vector, "prefetch", Attr::Int(sketch.ahead))
+    } else {
+        ask_ahead(s, stage, sketch.ahead)
+    }
+}
+
+/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each. Result: the
+/// loop over vectors.
 fn fold_tile(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
     sketch: &Sketch,
     rows_a_visit: i64,
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
     let mut few = None;
     if let Some((rows, outer)) = reduce.split_last().filter(|_| rows_a_visit > 1) {
-        let (visit, row) = s.split(stage, rows, Split::Factor(rows_a_visit))?;
+        let (visit, mut row) = s.split(stage, rows, Split::Factor(rows_a_visit * sketch.apart))?;
         order.extend(outer.iter().cloned());
         order.push(visit);
+        if sketch.apart > 1 {
+            let (side, within) = s.split(stage, &row, Split::Factor(sketch.apart))?;
+            order.push(within);
+            row = side;
+        }
         few = Some(row);
     } else {
         order.extend(reduce.iter().cloned());
@@ -169,5 +225,5 @@ fn fold_tile(
     if sketch.tile / sketch.lanes <= UNROLLED {
         s.unroll(stage, &vector)?;
     }
-    Ok(())
+    Ok(vector)
 }

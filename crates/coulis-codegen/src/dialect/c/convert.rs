@@ -212,11 +212,30 @@ pub fn odd(from: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let name = Helper::Odd(from).name();
     let to = if from.ty == CTy::F64 { CTy::F32 } else { CTy::F64 };
     if from.lanes > 0 {
-        let one = needs.helper(Helper::Odd(VTy::scalar(from.ty)))?;
         let (source, target) = (needs.ty(from), needs.ty(VTy { ty: to, ..from }));
+        // Not inlined: outputs are few, and the text is long.
+        let head = format!("static {target} {name}({source} a)");
+        if from.ty != CTy::F64 {
+            let one = needs.helper(Helper::Odd(VTy::scalar(from.ty)))?;
+            let lanes = from.lanes;
+            return Ok(format!(
+                "{head} {{ {target} v; for (int i = 0; i < {lanes}; ++i) v[i] = {one}(a[i]); return v; }}\n"
+            ));
+        }
+        let (long, short) = (needs.ty(VTy { ty: CTy::I64, ..from }), needs.ty(VTy { ty: CTy::I32, ..from }));
+        // Magnitudes compare like their bits; where the nearest is even and not exact, its neighbour on the other side
+        // of the value is odd.
         return Ok(format!(
-            "{FN} {target} {name}({source} a) {{ {target} v; for (int i = 0; i < {}; ++i) v[i] = {one}(a[i]); return v; }}\n",
-            from.lanes
+            "{head}
+{{
+    const {target} n = __builtin_convertvector(a, {target});
+    const {long} x = ({long})a & 0x7fffffffffffffffll;
+    const {long} y = ({long})__builtin_convertvector(n, {source}) & 0x7fffffffffffffffll;
+    const {long} step = ({long})(a == a) & ({long})(x != y) & (({long})(x < y) | 1ll);
+    const {short} even = ({short})((({short})n & 1) == 0);
+    return ({target})(({short})n + (__builtin_convertvector(step, {short}) & even));
+}}
+"
         ));
     }
     Ok(plain::odd(from.ty, needs))

@@ -168,8 +168,15 @@ pub fn store(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, 
         DType::Bool => (needs.ty(VTy::vector(CTy::M8, lanes)), format!("{target} = ({raw})v & 1;")),
         DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => {
             let one = needs.helper(Helper::Store(dtype, 0))?;
-            let lane = format!("for (int i = 0; i < {lanes}; ++i) {one}(p + i, v[i]);");
-            (needs.ty(VTy::vector(carrier, lanes)), lane)
+            let value = needs.ty(VTy::vector(carrier, lanes));
+            let mut body = format!("    for (int i = 0; i < {lanes}; ++i) {one}(p + i, v[i]);\n");
+            if dtype == DType::F16
+                && let Some((guard, fast)) = half_store(lanes, &target, needs)
+            {
+                body = format!("#if {guard}\n{fast}#else\n{body}#endif\n");
+            }
+            // Not inlined: a loop over lanes is long once unrolled.
+            return Ok(format!("static void {name}({element} *p, {value} v)\n{{\n{body}}}\n"));
         }
         DType::I8
         | DType::I16
@@ -183,6 +190,27 @@ pub fn store(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, 
         | DType::F64 => (raw.clone(), format!("{target} = v;")),
     };
     Ok(format!("{FN} void {name}({element} *p, {value} v) {{ {body} }}\n"))
+}
+
+/// The hardware's way of storing binary16: when it is there, and the text. NaN becomes the one of the loop over lanes.
+fn half_store(lanes: u32, target: &str, needs: &mut dyn Needs) -> Option<(&'static str, String)> {
+    let (guard, narrow) = match lanes {
+        16 => ("defined(CX_GCC_AVX512)", "__builtin_ia32_vcvtps2ph512_mask((FLOATS)w, 0, (HALVES){0}, -1)"),
+        8 => ("defined(__F16C__)", "__builtin_ia32_vcvtps2ph256((FLOATS)w, 0)"),
+        _ => return None,
+    };
+    let words = needs.ty(VTy::vector(CTy::U32, lanes));
+    let narrow = narrow
+        .replace("FLOATS", &needs.ty(VTy::vector(CTy::F32, lanes)))
+        .replace("HALVES", &needs.ty(VTy::vector(CTy::I16, lanes)));
+    let memory = needs.ty(VTy::vector(CTy::U16, lanes));
+    let text = format!(
+        "    {words} w = ({words})v;
+    w ^= (w ^ ((w & 0x80000000u) | 0x7fc00000u)) & ({words})(v != v);
+    {target} = ({memory}){narrow};
+"
+    );
+    Some((guard, text))
 }
 
 fn scalar_store(dtype: DType, name: &str) -> String {
