@@ -31,17 +31,24 @@ fn the_cache_lists_and_clears_compiled_kernels_and_nothing_else() {
     let folder = Folder::new("machine-cache");
     let root = folder.path("");
     let root = Path::new(&root);
-    let dir = root.join("cpu");
-    assert_eq!(answer(&["cache", "path"], root), format!("{}\n", dir.display()));
+    let (dir, of_gpus) = (root.join("cpu"), root.join("cuda"));
+    let folders = format!("{}\n{}\n", dir.display(), of_gpus.display());
+    assert_eq!(answer(&["cache", "path"], root), folders);
     assert_eq!(answer(&["cache"], root), "0 files, 0 bytes\n");
     std::fs::create_dir(&dir).unwrap();
     let kernel = dir.join(format!("{}.so", "0a".repeat(32)));
     std::fs::write(&kernel, b"12345").unwrap();
     std::fs::write(dir.join("notes.so"), b"mine").unwrap();
+    std::fs::create_dir(&of_gpus).unwrap();
+    let cubin = of_gpus.join(format!("{}.cubin", "1b".repeat(32)));
+    std::fs::write(&cubin, b"123").unwrap();
     let listed = answer(&["cache", "ls"], root);
-    assert!(listed.contains(kernel.to_str().unwrap()) && listed.ends_with("1 files, 5 bytes\n"), "{listed}");
-    assert_eq!(answer(&["cache", "clear"], root), "removed 1 files, 5 bytes\n");
-    assert!(!kernel.exists() && dir.join("notes.so").exists());
+    for file in [&kernel, &cubin] {
+        assert!(listed.contains(file.to_str().unwrap()), "{listed}");
+    }
+    assert!(listed.ends_with("2 files, 8 bytes\n"), "{listed}");
+    assert_eq!(answer(&["cache", "clear"], root), "removed 2 files, 8 bytes\n");
+    assert!(!kernel.exists() && !cubin.exists() && dir.join("notes.so").exists());
 }
 
 #[test]

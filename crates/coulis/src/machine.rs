@@ -1,6 +1,6 @@
 //! What this machine has: compilers, threads, the cache, and where they were looked for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coulis_runtime::cuda::Facts;
 use coulis_runtime::{Compiler, Cuda, Environment, cache};
@@ -95,27 +95,46 @@ fn about(facts: &Facts) -> String {
     )
 }
 
-/// Folder of compiled kernels, where the environment says one.
+/// Folder of kernels compiled for the CPU, where the environment says one.
 pub fn cache_dir() -> Option<PathBuf> {
-    Environment::of_process().cache_dir().map(|dir| dir.join("cpu"))
+    cache_dirs().into_iter().next()
 }
 
-fn known_dir() -> Result<PathBuf, Error> {
-    cache_dir().ok_or_else(|| {
+/// Kinds of devices that keep compiled kernels, each in a folder of that name.
+const CACHED: [&str; 2] = ["cpu", "cuda"];
+
+/// Folders of compiled kernels, the CPU's first; none where the environment says no cache folder.
+pub fn cache_dirs() -> Vec<PathBuf> {
+    let root = Environment::of_process().cache_dir();
+    root.map(|root| CACHED.map(|kind| root.join(kind)).to_vec()).unwrap_or_default()
+}
+
+/// What `of` finds in each folder of compiled kernels.
+fn in_caches(
+    verb: &str,
+    of: fn(&Path) -> std::io::Result<Vec<CacheEntry>>,
+) -> Result<Vec<CacheEntry>, Error> {
+    let dirs = cache_dirs();
+    if dirs.is_empty() {
         let message =
             "there is no cache folder: none of COULIS_CACHE_DIR, XDG_CACHE_HOME and HOME says where";
-        Error::user("cache", message)
-    })
+        return Err(Error::user("cache", message));
+    }
+    let mut found = Vec::new();
+    for dir in dirs {
+        let entries =
+            of(&dir).map_err(|e| Error::user("cache", format!("cannot {verb} `{}`: {e}", dir.display())))?;
+        found.extend(entries);
+    }
+    Ok(found)
 }
 
 /// The compiled kernels on the disk.
 pub fn cache_entries() -> Result<Vec<CacheEntry>, Error> {
-    let dir = known_dir()?;
-    cache::entries(&dir).map_err(|e| Error::user("cache", format!("cannot list `{}`: {e}", dir.display())))
+    in_caches("list", cache::entries)
 }
 
 /// Removes the compiled kernels on the disk, and says which there were.
 pub fn clear_cache() -> Result<Vec<CacheEntry>, Error> {
-    let dir = known_dir()?;
-    cache::clear(&dir).map_err(|e| Error::user("cache", format!("cannot clear `{}`: {e}", dir.display())))
+    in_caches("clear", cache::clear)
 }

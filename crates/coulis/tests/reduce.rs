@@ -218,3 +218,32 @@ fn runs_of_narrow_sums_stay_within_their_bounds() {
         }
     }
 }
+
+#[test]
+fn sums_of_268_million_elements_stay_within_their_bounds() {
+    // Each of 2^14 values counts 2^14 times, by a dimension of stride 0, so that the exact sum is known.
+    const SIDE: i64 = 1 << 14;
+    let side = SIDE as f64;
+    let cases: [(&str, ValueAt); 3] = [
+        ("equal values", |_| f64::from(0.1_f32)),
+        ("ascending values", |i| i as f64),
+        ("one large value, then ones", |i| if i == 0 { 1e8 } else { 1.0 }),
+    ];
+    for (what, value) in cases {
+        let numbers: Vec<f64> = (0..SIDE as usize).map(value).collect();
+        let exact = side * numbers.iter().sum::<f64>();
+        let bound = 32.0 * f64::from(f32::EPSILON) * exact;
+        let base = array(DType::F32, &[SIDE], &numbers);
+        for strides in [[0, 1], [1, 0]] {
+            let input = base.view(&[SIDE, SIDE], &strides, 0).unwrap();
+            for axes in [&[0, 1][..], &[0], &[1]] {
+                let request = Request::new(&["sum"]).over(axes);
+                let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+                let parts = outcome.results[0].array.scalars().map(Scalar::to_f64);
+                let found: f64 = parts.sum();
+                let error = (found - exact).abs();
+                assert!(error <= bound, "{what} by {strides:?} over {axes:?}: {found}, not {exact}");
+            }
+        }
+    }
+}

@@ -297,3 +297,32 @@ fn te_n9_sums_to_shapes_that_broadcast_to_the_input() {
         run(&s, sizes);
     }
 }
+
+/// Operands whose exact `a * b + c` is next to the middle of two neighbours, by less than `f32` holds.
+fn next_to_a_tie(arg: usize, _: usize, dtype: DType) -> Value {
+    let f16 = [99.0 / 8192.0, 331.0 / 8192.0, 1.0];
+    let bf16 = [9.0 / 16.0, 43.0 / 16.0, -1.0 / f64::from(1 << 30)];
+    Value::Float(if dtype == DType::F16 { f16[arg] } else { bf16[arg] })
+}
+
+#[test]
+fn fused_products_of_narrow_floats_are_rounded_once() {
+    for (dtype, want) in [(DType::F16, 1.0 + 1.0 / 1024.0), (DType::BF16, 1.5078125)] {
+        for by in [1, 16] {
+            let shape = [n("n")];
+            let [x, y, z] = ["X", "Y", "Z"].map(|name| input(&shape, dtype, name));
+            let b = compute(&shape, "B", |i| Expr::call(Intrinsic::Fma, vec![x.at(i), y.at(i), z.at(i)]))
+                .unwrap();
+            let mut s = schedule(&[b], &[x, y, z]);
+            if by > 1 {
+                let i = leaf(&s, "B", 0);
+                let (_, lane) = s.split("B", &i, Split::Factor(by)).unwrap();
+                s.vectorize("B", &lane).unwrap();
+            }
+            let sizes: &[(&str, i64)] = &[("n", 37)];
+            run_everywhere_with(&s, &[sizes], &next_to_a_tie, Tolerance::Exact);
+            let values = reference(&s, sizes, &next_to_a_tie);
+            assert!(values[3].data.iter().all(|v| v.as_f64() == want), "{dtype}: {:?}", values[3].data[0]);
+        }
+    }
+}

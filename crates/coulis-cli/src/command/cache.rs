@@ -1,7 +1,7 @@
-//! `coulis cache [ls|clear|path]`: the folder of compiled kernels.
+//! `coulis cache [ls|clear|path]`: the folders of compiled kernels, one for each kind of device.
 
 use coulis::Error;
-use coulis::machine::{CacheEntry, cache_dir, cache_entries, clear_cache};
+use coulis::machine::{CacheEntry, cache_dirs, cache_entries, clear_cache};
 
 use crate::failure::Failure;
 use crate::output::answer;
@@ -13,7 +13,7 @@ enum Action {
     Ls,
     /// Remove the entries.
     Clear,
-    /// Print the folder.
+    /// Print the folders.
     Path,
 }
 
@@ -29,9 +29,9 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     match args.action {
-        Action::Path => match cache_dir() {
-            Some(dir) => answer(&format!("{}\n", dir.display())),
-            None => Err(Error::user("cache", "there is no cache folder").into()),
+        Action::Path => match cache_dirs().as_slice() {
+            [] => Err(Error::user("cache", "there is no cache folder").into()),
+            dirs => answer(&dirs.iter().map(|dir| format!("{}\n", dir.display())).collect::<String>()),
         },
         Action::Ls => {
             let entries = cache_entries()?;

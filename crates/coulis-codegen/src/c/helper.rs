@@ -105,8 +105,8 @@ pub enum Helper {
     Narrow(DType),
     /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
     Wrap(BinaryOp, CTy),
-    /// `a * b + c` of a type that lives in memory only, rounded once; its operands and its value are `f32`.
-    Fma(DType),
+    /// `a * b + c` of a type that lives in memory only, rounded once; its operands and its value are `f32` of that shape.
+    Fma(VTy, DType),
     /// Sums of two pairs of `f32`.
     AddPair,
     /// An atomic update that the machine has no instruction for.
@@ -167,7 +167,7 @@ impl Helper {
             Helper::Widen(d) => format!("cx_widen_{}", short(d)),
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
-            Helper::Fma(d) => format!("cx_fma_{}", short(d)),
+            Helper::Fma(v, d) => format!("cx_fma_{}{}", short(d), lanes(&v.lanes)),
             Helper::AddPair => "cx_add_f32x2".to_owned(),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
         }

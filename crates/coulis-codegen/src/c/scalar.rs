@@ -215,9 +215,9 @@ impl Walker<'_> {
                 _ => {}
             }
         }
-        if intrinsic == Intrinsic::Fma && is_storage_float(dtype) && self.by_lanes() {
+        if intrinsic == Intrinsic::Fma && is_storage_float(dtype) {
             let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;
-            let name = self.defs.helper(Helper::Fma(dtype))?;
+            let name = self.defs.helper(Helper::Fma(VTy::scalar(CTy::F32), dtype))?;
             return Ok(Code::call(&name, &codes.iter().collect::<Vec<_>>()));
         }
         let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;

@@ -247,14 +247,21 @@ impl Walker<'_> {
         }
         let vals = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>, _>>()?;
         let ty = vals[0].ty;
+        // The helper rounds to the type itself.
+        let is_once = intrinsic == Intrinsic::Fma && is_storage_float(dtype);
         let mut parts = Vec::new();
         for (position, part) in vals[0].parts.iter().enumerate() {
-            let name = self.defs.helper(Helper::Math(intrinsic, vals[0].part_ty(part)))?;
+            let shape = vals[0].part_ty(part);
+            let helper = if is_once { Helper::Fma(shape, dtype) } else { Helper::Math(intrinsic, shape) };
+            let name = self.defs.helper(helper)?;
             let codes: Vec<&Code> = vals.iter().map(|v| &v.parts[position].code).collect();
             parts.push(Part { lanes: part.lanes, code: Code::call(&name, &codes) });
         }
         if intrinsic.is_predicate() {
             return Ok(Val { ty: CTy::mask(ty.bytes()), parts, uniform: None });
+        }
+        if is_once {
+            return Ok(Val { ty, parts, uniform: None });
         }
         self.round_vector(Val { ty, parts, uniform: None }, dtype)
     }

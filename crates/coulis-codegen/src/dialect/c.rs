@@ -182,6 +182,7 @@ impl Dialect for C {
             Helper::Saturate(from, to) => convert::saturate(from, to, needs),
             Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),
             Helper::Odd(from) => convert::odd(from, needs),
+            Helper::Fma(ty, dtype) => convert::fma(ty, dtype, needs),
             Helper::Compare(comparison, ty) => Ok(mask::compare(comparison, ty, needs)),
             Helper::Lane(ty) => Ok(mask::lane(ty, needs)),
             Helper::Select(ty) => Ok(mask::select(ty, needs)),
@@ -192,7 +193,6 @@ impl Dialect for C {
             Helper::Widen(_)
             | Helper::Narrow(_)
             | Helper::Wrap(..)
-            | Helper::Fma(_)
             | Helper::AddPair
             | Helper::Atomic(..) => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })

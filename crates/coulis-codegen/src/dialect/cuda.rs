@@ -272,7 +272,7 @@ impl Dialect for Cuda {
             Helper::Widen(dtype) => memory::widen(dtype),
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
-            Helper::Fma(dtype) => memory::fma(dtype, needs),
+            Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair => Ok(ADD_PAIR.to_owned()),
             Helper::Atomic(atom, dtype) => atomic::loop_of(atom, dtype, needs).ok_or_else(unsupported),
             Helper::Load(..)
@@ -291,6 +291,7 @@ impl Dialect for Cuda {
             | Helper::Saturate(..)
             | Helper::Round(..)
             | Helper::Odd(_)
+            | Helper::Fma(..)
             | Helper::Divide(..)
             | Helper::Math(..)
             | Helper::Alloc

@@ -194,6 +194,11 @@ fn fold_tile(
 ) -> Result<IterVar, ScheduleError> {
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
+    let mut reduce = reduce.to_vec();
+    if sketch.chunks > 1 {
+        // What is left of the dimension that was split into chunks stands last, and is the outermost in memory.
+        reduce.rotate_right(1);
+    }
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
     let mut few = None;

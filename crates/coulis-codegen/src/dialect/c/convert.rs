@@ -240,3 +240,37 @@ pub fn odd(from: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     }
     Ok(plain::odd(from.ty, needs))
 }
+
+/// `a * b + c` of a storage type, rounded once. The product of two such values is exact in `f64`, which has more than twice
+/// their bits; the sum there is rounded to odd by its own error, which Knuth's two-sum gives exactly; and a value that is
+/// rounded to odd with two bits or more to spare rounds on like the exact one.
+pub fn fma(ty: VTy, dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Fma(ty, dtype).name();
+    if ty.lanes > 0 {
+        let one = needs.helper(Helper::Fma(VTy::scalar(CTy::F32), dtype))?;
+        let value = needs.ty(ty);
+        // Not inlined: a loop over lanes is long once unrolled.
+        return Ok(format!(
+            "static {value} {name}({value} a, {value} b, {value} c)
+{{
+    for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], c[i]);
+    return a;
+}}
+",
+            ty.lanes
+        ));
+    }
+    let odd = needs.helper(Helper::Odd(VTy::scalar(CTy::F64)))?;
+    let round = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
+    Ok(format!(
+        "static f32 {name}(f32 a, f32 b, f32 c)
+{{
+    const f64 p = (f64)a * (f64)b, q = (f64)c;
+    union {{ f64 f; u64 u; }} sum = {{ p + q }};
+    const f64 back = sum.f - p, error = (p - (sum.f - back)) + (q - back);
+    if (sum.f - sum.f == 0 && error != 0 && !(sum.u & 1)) sum.u += (error > 0) == (sum.f > 0) ? 1 : -1;
+    return {round}({odd}(sum.f));
+}}
+"
+    ))
+}

@@ -131,7 +131,7 @@ pub fn round(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
 
 /// `a * b + c`, rounded once: the product is exact in `f64`, and the sum is rounded to odd there.
 pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    let name = Helper::Fma(dtype).name();
+    let name = Helper::Fma(VTy::scalar(CTy::F32), dtype).name();
     let odd = needs.helper(Helper::Odd(VTy::scalar(CTy::F64)))?;
     let round = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
     Ok(format!(
