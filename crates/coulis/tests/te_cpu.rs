@@ -320,7 +320,7 @@ fn fused_products_of_narrow_floats_are_rounded_once() {
                 s.vectorize("B", &lane).unwrap();
             }
             let sizes: &[(&str, i64)] = &[("n", 37)];
-            run_everywhere_with(&s, &[sizes], &next_to_a_tie, Tolerance::Exact);
+            run_also_on_threads(&s, &[sizes], &next_to_a_tie, Tolerance::Exact);
             let values = reference(&s, sizes, &next_to_a_tie);
             assert!(values[3].data.iter().all(|v| v.as_f64() == want), "{dtype}: {:?}", values[3].data[0]);
         }
