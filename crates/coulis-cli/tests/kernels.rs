@@ -127,3 +127,43 @@ fn a_reduction_is_explained_with_its_bytes() {
     assert_eq!(bytes, array.n_bytes() + outputs);
     assert!(text.starts_with("plan ") && value["reasons"].as_array().is_some_and(|r| !r.is_empty()));
 }
+
+const TILES: &str = "examples/tile_rows.py";
+
+#[test]
+fn a_tile_program_goes_from_text_to_an_answer_and_to_cuda() {
+    let folder = Folder::new("tiles");
+    let bytes: Vec<u8> = (0..6).flat_map(|v| (v as f32).to_le_bytes()).collect();
+    let given = format!("A={}", folder.file("a.npy", &npy("<f4", "(2, 3)", &bytes)));
+    let words = ["run", TILES, "--device", "sim", "--arg", &given, "--warp-orders", "4"];
+    assert_eq!(answer(&words), "B float32 [2]: 3 12\n");
+    let cuda = answer(&["lower", TILES, "--target", "cuda", "--arch", "sm_100a", "--emit", "cuda"]);
+    assert!(cuda.contains("__shfl_down_sync(") && cuda.contains("__launch_bounds__(64)"), "{cuda}");
+}
+
+#[test]
+fn the_tile_calls_of_a_kernel_are_explained_as_a_table_and_as_json() {
+    let text = answer(&["explain", TILES, "--target", "cuda", "--arch", "sm_100a"]);
+    assert!(text.starts_with("tile_rows on sm_100a: Tx.warp.sum("), "{text}");
+    assert!(text.contains("  warp_shuffle            20  chosen\n"), "{text}");
+    let wanted = "group: wanted groups of 1 thread, found 32 threads";
+    assert!(text.contains(wanted), "{text}");
+    let json = answer(&["explain", TILES, "--format", "json"]);
+    for part in [
+        "\"kernel\":\"tile_rows\"",
+        "\"arch\":\"sm_90a\"",
+        "\"verdict\":\"chosen\"",
+        "\"found\":\"32 threads\"",
+    ] {
+        assert!(json.contains(part), "{part}\n{json}");
+    }
+    assert_eq!(answer(&["explain", "tests/files/parse/seed003_1_default.py"]), "no tile calls\n");
+    refused(
+        &["explain", TILES, "--target", "cpu"],
+        "error[lower]: kernels with scope ids run in blocks of threads, which the cpu has not",
+    );
+    refused(
+        &["explain", TILES, "--target", "gpu"],
+        "error[cli/target]: there is no target `gpu`; targets are cpu, cuda, hip",
+    );
+}

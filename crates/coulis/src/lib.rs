@@ -20,6 +20,7 @@ mod request;
 mod statistic;
 mod target;
 pub mod text;
+pub mod tile;
 mod tile_reducer;
 mod trace;
 mod verify;

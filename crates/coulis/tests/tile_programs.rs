@@ -1,0 +1,391 @@
+//! Programs of tiles from text to an answer in the simulator: scope ids and their extents, guards, layouts and windows,
+//! copies, and reductions of one value a thread.
+//!
+//! Names begin with `tile_` and, where they stand for a row of the table of cases, its number.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use coulis::text::{compile_one, explain, lower};
+use coulis::{Arguments, Array, CompileOptions, DeviceChoice, Scalar, TargetChoice, Value};
+
+const ORDERS: u32 = 4;
+
+/// `B` after a run of the program on `A`, under several orders of warps.
+#[track_caller]
+fn run(text: &str, warp: u32, a: &Array) -> Vec<f64> {
+    let options = CompileOptions { device: DeviceChoice::Sim { warp, orders: ORDERS }, threads: None };
+    let function = compile_one(text, &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let values = BTreeMap::from([("A".to_owned(), Value::from(a))]);
+    let called = function.call_named(&Arguments { values, random: None }).unwrap();
+    let report = called.report.unwrap();
+    assert!(report.is_clean(), "{}{report}", report.listing);
+    let b = called.buffers.iter().find(|b| b.name == "B").unwrap();
+    b.array.scalars().map(Scalar::to_f64).collect()
+}
+
+/// The error of the program.
+#[track_caller]
+fn refusal(text: &str) -> String {
+    let options = CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: 1 }, threads: None };
+    match compile_one(text, &options) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// `start, start + 1, ...` as float32.
+fn counting(shape: &[i64], start: f32) -> Array {
+    let n = shape.iter().product::<i64>();
+    Array::from_slice(shape, &(0..n).map(|v| v as f32 + start).collect::<Vec<_>>()).unwrap()
+}
+
+/// A program of one block: parameters of these shapes, then the lines of the device.
+fn program(a: &str, b: &str, lines: &str) -> String {
+    let lines: String = lines.trim_matches('\n').lines().map(|line| format!("{line}\n")).collect();
+    format!(
+        "@T.prim_func\ndef program(A_ptr: T.handle, B_ptr: T.handle):\n    A = T.match_buffer(A_ptr, ({a}), \"float32\")\n    \
+         B = T.match_buffer(B_ptr, ({b}), \"float32\")\n    T.device_entry()\n{lines}"
+    )
+}
+
+fn folded(op: &str, group: &[f64]) -> f64 {
+    match op {
+        "sum" => group.iter().sum(),
+        "max" => group.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        _ => group.iter().copied().fold(f64::INFINITY, f64::min),
+    }
+}
+
+#[track_caller]
+fn check_groups(text: &str, warp: u32, n: usize, start: f32, op: &str, size: usize) {
+    let found = run(text, warp, &counting(&[n as i64], start));
+    let values: Vec<f64> = (0..n).map(|i| f64::from(i as f32 + start)).collect();
+    let wanted: Vec<f64> = (0..n).map(|i| folded(op, &values[i / size * size..][..size])).collect();
+    assert_eq!(found, wanted, "{text}");
+}
+
+/// Every lane of each `width` neighbours gets their total.
+#[test]
+fn tile_5_10_warp_reduce_gives_every_lane_the_total_of_its_neighbours() {
+    for warp in [32, 64] {
+        let cases = [("sum", 32, 0.0), ("sum", 8, 0.0), ("max", 4, 0.0), ("min", 32, 1.0), ("sum", 2, 1.0)];
+        let widths = [2, 4, 8, 16, 32].map(|width| ("sum", width, 0.0));
+        for (op, width, start) in cases.into_iter().chain(widths) {
+            for call in [
+                format!("warp_{op}(A[tid], {width})"),
+                format!("warp_reduce(A[tid], \"{op}\", width={width})"),
+            ] {
+                let lines =
+                    format!("    T.cta_id([1])\n    tid = T.thread_id([64])\n    B[tid] = T.cuda.{call}");
+                check_groups(&program("64,", "64,", &lines), warp, 64, start, op, width);
+            }
+        }
+    }
+}
+
+/// Every thread of the block gets the total of all.
+#[test]
+fn tile_5_10_cta_reduce_gives_every_thread_the_total_of_the_block() {
+    for warp in [32usize, 64] {
+        let cases = [("sum", 4), ("sum", 8), ("max", 4), ("min", 4), ("sum", 1)];
+        let warps = [1, 2, 4, 8, 16].map(|n_warps| ("sum", n_warps));
+        for (op, n_warps) in cases.into_iter().chain(warps) {
+            let n = n_warps * warp;
+            let lines = format!(
+                "    T.cta_id([1])\n    tid = T.thread_id([{n}])\n    scratch = T.alloc_shared([{n_warps}], \"float32\")\n    \
+                 B[tid] = T.cuda.cta_reduce(A[tid], \"{op}\", {n_warps}, scratch.data)"
+            );
+            check_groups(&program(&format!("{n},"), &format!("{n},"), &lines), warp as u32, n, 1.0, op, n);
+        }
+    }
+}
+
+#[test]
+fn tile_w10_cta_reduce_twice_same_scratch() {
+    let lines = r#"
+    T.cta_id([1])
+    tid = T.thread_id([128])
+    scratch = T.alloc_shared([4], "float32")
+    for i in T.serial(3):
+        first = T.cuda.cta_sum(A[tid], 4, scratch.data)
+        B[i * 128 + tid] = first + T.cuda.cta_max(A[tid], 4, T.address_of(scratch[0]))
+"#;
+    let found = run(&program("128,", "384,", lines), 32, &counting(&[128], 0.0));
+    assert_eq!(found, vec![127.0 * 64.0 + 127.0; 384]);
+}
+
+#[test]
+fn tile_5_10_masks_name_the_lanes_and_text_asks_for_no_active_mask() {
+    let lines = "    T.cta_id([1])\n    tid = T.thread_id([64])\n    B[tid] = T.cuda.warp_sum(A[tid], 8)";
+    let target = TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };
+    let text = coulis::text::emit_cuda(&program("64,", "64,", lines), &target).unwrap();
+    assert!(text.contains("__shfl_down_sync(") && text.contains("255"), "{text}");
+    assert!(!text.contains("activemask"), "{text}");
+}
+
+#[test]
+fn tile_5_10_widths_and_scratch_are_checked() {
+    let with = |call: &str| {
+        let lines = format!(
+            "    T.cta_id([1])\n    tid = T.thread_id([128])\n    scratch = T.alloc_shared([2], \"float32\")\n    B[tid] = {call}"
+        );
+        refusal(&program("128,", "128,", &lines))
+    };
+    for (call, wanted) in [
+        ("T.cuda.warp_sum(A[tid], 3)", "a width: found 3; legal: powers of two from 2 to 64"),
+        ("T.cuda.warp_sum(A[tid], 1)", "a width: found 1"),
+        ("T.cuda.warp_sum(A[tid], 64)", "groups of 64 threads in warp of 32"),
+        ("T.cuda.cta_sum(A[tid], 4, scratch.data)", "found 2 elements; legal: at least 4 elements"),
+        ("T.cuda.cta_sum(A[tid], 2, scratch.data)", "2 warps of 32 lanes in a block of 128 threads"),
+        ("T.cuda.cta_sum(A[tid], 2, A)", "a buffer in shared memory"),
+    ] {
+        let found = with(call);
+        assert!(found.contains(wanted), "{call}\n{found}");
+    }
+}
+
+/// The launches of a program that declares these ids.
+fn launches(ids: &str) -> Result<String, String> {
+    let lines: String = ids.split("; ").map(|id| format!("    {id}\n")).collect();
+    let text = program("1,", "1,", &format!("{lines}    B[0] = A[0]"));
+    let target = TargetChoice::Cuda { arch: None };
+    let text = lower(&text, Some("resolve_scope_ids"), &target).map_err(|e| e.to_string())?;
+    let launch = |line: &str| {
+        let (_, rest) = line.split_once("T.launch_thread(\"")?;
+        let (tag, extent) = rest.trim_end_matches(')').split_once("\", ")?;
+        Some(format!("{tag}={extent}"))
+    };
+    Ok(text.lines().filter_map(launch).collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn tile_extents_of_the_thread_hierarchy_follow_from_each_other() {
+    for (ids, wanted) in [
+        ("T.cta_id([2, 3]); T.thread_id([32])", "blockIdx.x=2 blockIdx.y=3 threadIdx.x=32"),
+        ("T.cta_id([1]); T.thread_id([8, 4, 2])", "blockIdx.x=1 threadIdx.x=8 threadIdx.y=4 threadIdx.z=2"),
+        ("T.cta_id([1]); T.warp_id([4]); T.lane_id([32])", "blockIdx.x=1 threadIdx.x=128"),
+        (
+            "T.cta_id([1]); T.warpgroup_id([2]); T.warp_id_in_wg([4]); T.lane_id([32])",
+            "blockIdx.x=1 threadIdx.x=256",
+        ),
+        (
+            "T.cta_id([1]); T.warpgroup_id([1]); T.warp_id_in_wg([1]); T.lane_id([32])",
+            "blockIdx.x=1 threadIdx.x=32",
+        ),
+        ("T.cta_id([1]); T.warpgroup_id([2]); T.thread_id_in_wg([128])", "blockIdx.x=1 threadIdx.x=256"),
+        ("T.cta_id([1]); T.thread_id([64]); w = T.warp_id(); T.lane_id()", "blockIdx.x=1 threadIdx.x=64"),
+        ("T.cta_id([1]); T.thread_id([16]); T.warp_id([1])", "blockIdx.x=1 threadIdx.x=16"),
+    ] {
+        assert_eq!(launches(ids).as_deref(), Ok(wanted), "{ids}");
+    }
+}
+
+#[test]
+fn tile_extents_that_contradict_each_other_are_refused() {
+    for (ids, wanted) in [
+        (
+            "T.cta_id([1]); T.thread_id([64]); T.warp_id([4])",
+            "inconsistent extents: a block has 64 threads by `T.thread_id`, and 128 by `T.warp_id([4])` of 32 lanes",
+        ),
+        (
+            "T.cta_id([1]); T.thread_id([64]); T.lane_id([16])",
+            "inconsistent extents: `T.lane_id` declares 16, and there are 32",
+        ),
+        (
+            "T.cta_id([1]); T.thread_id([48]); T.lane_id([32])",
+            "non-divisible extents: 48 threads are not whole warps of 32 lanes",
+        ),
+        ("T.cta_id([1])", "declare a thread extent"),
+        ("T.cta_id([1]); T.lane_id([32])", "declare a thread extent"),
+        ("T.thread_id([32])", "declare it by `T.cta_id([...])`"),
+        ("T.cta_id([1]); T.thread_id([32]); T.thread_id([64])", "declared twice, with different extents"),
+        ("T.cta_id([1, 1, 1, 1]); T.thread_id([32])", "at most 3 extents, got 4"),
+    ] {
+        let found = launches(ids).unwrap_err();
+        assert!(found.contains(wanted), "{ids}\n{found}");
+    }
+    let under = program(
+        "1,",
+        "1,",
+        "    T.cta_id([1])\n    T.thread_id([32])\n    if A[0] > 0.0:\n        w = T.warp_id([1])\n        B[0] = 1.0",
+    );
+    assert!(refusal(&under).contains("`T.warp_id` stands under a loop or condition"), "{}", refusal(&under));
+    let late = "@T.prim_func\ndef late(B: T.Buffer((1,), \"float32\")):\n    T.thread_id([1])\n    T.device_entry()\n    T.cta_id([1])\n    B[0] = 1.0\n";
+    assert!(refusal(late).contains("before `T.device_entry()`"), "{}", refusal(late));
+}
+
+#[test]
+fn tile_every_scope_id_counts_what_it_is_named_for() {
+    let lines = r#"
+    bx, by = T.cta_id([2, 3])
+    wg = T.warpgroup_id([2])
+    warp = T.warp_id([8])
+    w = T.warp_id_in_wg([4])
+    t = T.thread_id_in_wg([128])
+    lane = T.lane_id([32])
+    tid = T.thread_id([256])
+    block = T.meta_var(by * 2 + bx)
+    if wg * 128 + t == tid and warp * 32 + lane == tid and wg * 4 + w == warp:
+        B[block, tid] = A[0] + T.Cast("float32", block * 256 + tid)
+    else:
+        B[block, tid] = T.float32(-1)
+"#;
+    let found = run(&program("1,", "6, 256", lines), 32, &counting(&[1], 0.0));
+    assert_eq!(found, (0..6 * 256).map(f64::from).collect::<Vec<_>>());
+}
+
+#[test]
+fn tile_guards_decide_which_threads_come() {
+    let with = |guard: &str, width: u32| {
+        let lines = format!(
+            "    T.cta_id([1])\n    warp = T.warp_id([2])\n    lane = T.lane_id([32])\n    x = T.alloc_local([1], \"float32\")\n    \
+             at = T.meta_var(warp * 32 + lane)\n    x[0] = T.float32(0)\n    {guard}:\n        x[0] = T.cuda.warp_sum(A[at], {width})\n    \
+             B[at] = x[0]"
+        );
+        program("64,", "64,", &lines)
+    };
+    for (guard, width, comes) in [
+        ("if warp == 1", 32, (|t| t >= 32) as fn(usize) -> bool),
+        ("if lane < 8", 8, |t| t % 32 < 8),
+        ("if lane < 8 or lane >= 24", 8, |t| !(8..24).contains(&(t % 32))),
+        ("if lane % 4 < 2", 2, |t| t % 4 < 2),
+        ("if not (warp == 0 and lane < 16)", 16, |t| t >= 16),
+        ("for i in T.serial(warp + 1)", 32, |_| true),
+    ] {
+        let found = run(&with(guard, width), 32, &counting(&[64], 0.0));
+        let width = width as usize;
+        let total = |t: usize| (t / width * width..t / width * width + width).map(|v| v as f64).sum::<f64>();
+        let wanted: Vec<f64> = (0..64).map(|t| if comes(t) { total(t) } else { 0.0 }).collect();
+        assert_eq!(found, wanted, "{guard}");
+    }
+    for (guard, width, wanted) in [
+        ("if lane < 4", 8, "active threads: wanted all threads of a group, found only those with"),
+        ("if lane % 2 == 0", 2, "active threads: wanted all threads of a group"),
+        ("for i in T.serial(lane)", 2, "active threads: wanted all threads of a group"),
+        ("if A[at] > 0.0", 32, "which may differ between them"),
+    ] {
+        let found = refusal(&with(guard, width));
+        assert!(found.contains(wanted), "{guard}\n{found}");
+        assert!(found.contains("call on sim: Tx.warp.sum("), "{found}");
+    }
+}
+
+#[test]
+fn tile_copies_go_through_layouts_swizzles_and_parts() {
+    for warp in [32, 64] {
+        for option in ["", ", dispatch=\"fallback\""] {
+            let lines = format!(
+                r#"
+    T.cta_id([1]); T.thread_id([256]); wg = T.warpgroup_id()
+    s = T.alloc_buffer((16, 32), "float32", scope="shared.dyn", layout=ComposeLayout(2, 3, 3, TileLayout(S[(16, 32)])))
+    t = T.alloc_buffer((16, 32), "float32", scope="shared", layout=TileLayout(S[(16, 32) : (1, 16)]))
+    u = T.alloc_buffer((16, 32), "float32", scope="shared")
+    Tx.cta.copy(s, A{option})
+    T.cuda.cta_sync()
+    Tx.cta.copy(t[3:16, :], s[3:16, :]{option})
+    Tx.cta.copy(t[0:3, :], s[0:3, :]{option})
+    T.cuda.cta_sync()
+    if wg == 0:
+        Tx.wg.copy(u[:, 0:8], t[:, 0:8]{option})
+        Tx.wg.copy(u[:, 8:32], t[:, 8:32]{option})
+    T.cuda.cta_sync()
+    Tx.cta.copy(B[0:8, 1, :], u[0:8, :]{option})
+    Tx.cta.copy(B[0:8, 0, :], u[8:16, :]{option})
+"#
+            );
+            let found = run(&program("16, 32", "8, 2, 32", &lines), warp, &counting(&[16, 32], 0.0));
+            let place = |at: usize| (1 - at / 32 % 2) * 256 + at / 64 * 32 + at % 32;
+            assert_eq!(found, (0..512).map(|at| place(at) as f64).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn tile_copies_of_registers_are_for_one_thread() {
+    let lines = |scope: &str| {
+        format!(
+            "    T.cta_id([1])\n    tid = T.thread_id([4])\n    x = T.alloc_local([2, 3], \"float32\")\n    \
+             Tx{scope}.copy(x, A[tid, :, :])\n    Tx.copy(B[tid, :, :], x)"
+        )
+    };
+    let text = |scope: &str| program("4, 2, 3", "4, 2, 3", &lines(scope));
+    let found = run(&text(""), 32, &counting(&[4, 2, 3], 0.0));
+    assert_eq!(found, (0..24).map(f64::from).collect::<Vec<_>>());
+    let refused = refusal(&text(".cta"));
+    assert!(refused.contains("operands: wanted memory that all threads of the scope share"), "{refused}");
+}
+
+#[test]
+fn tile_copies_that_do_not_fit_are_refused_by_need() {
+    let with = |copy: &str| {
+        let lines = format!(
+            "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([4, 8], \"float32\")\n    h = T.alloc_shared([4, 8], \"float16\")\n    {copy}\n    B[0] = A[0]"
+        );
+        refusal(&program("32,", "1,", &lines))
+    };
+    for (copy, wanted) in [
+        ("Tx.cta.copy(s, A)", "extents: wanted the same extents, found (32) to (4, 8)"),
+        ("Tx.cta.copy(s, h)", "types: wanted one element type, found float16 to float32"),
+        (
+            "Tx.cta.copy(s[0:5, :], s)",
+            "dimension 0 of `s` has 4 elements, and a tile call names those from 0 to 5",
+        ),
+        (
+            "Tx.cta.copy(s, s, dispatch=\"shared\")",
+            "names no variant of tile.copy; there are `vec_auto`, `fallback`",
+        ),
+    ] {
+        let found = with(copy);
+        assert!(found.contains(wanted), "{copy}\n{found}");
+    }
+    let half = "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([32], \"float32\")\n    if tid < 16:\n        Tx.cta.copy(s, A)\n    B[0] = A[0]";
+    let found = refusal(&program("32,", "1,", half));
+    assert!(found.contains("active threads: wanted all threads of the scope, found a cta of 64 threads of which come only those with `tid < 16`"), "{found}");
+}
+
+#[test]
+fn tile_windows_show_the_registers_of_one_thread() {
+    let lines = r#"
+    T.cta_id([1])
+    lane = T.lane_id([32])
+    T.thread_id([32])
+    tile = T.alloc_buffer((32, 2, 2), "float32", scope="local", layout=TileLayout(S[(32, 2, 2) : (1 @ laneid, 2, 4)]))
+    raw = tile.local(7)
+    mine = tile.local(2, 2, layout=tile.layout.storage())
+    for i, j in T.grid(2, 2):
+        mine[i, j] = A[lane, i * 2 + j]
+    B[lane, 0] = raw[0]
+    B[lane, 1] = raw[4]
+    B[lane, 2] = raw[2]
+    B[lane, 3] = raw[6]
+"#;
+    let found = run(&program("32, 4", "32, 4", lines), 32, &counting(&[32, 4], 0.0));
+    assert_eq!(found, (0..128).map(f64::from).collect::<Vec<_>>());
+    for (from, to, wanted) in [
+        (
+            "raw = tile.local(7)",
+            "raw = tile.local(4)",
+            "a window `raw` other than all 7 elements of a thread",
+        ),
+        ("raw[0]", "tile[lane, 0, 0]", "`tile` is spread over threads"),
+        ("(32, 2, 2), \"float32\"", "(32, 2, 4), \"float32\"", "`tile` has 256 elements, and its layout"),
+    ] {
+        let text = program("32, 4", "32, 4", &lines.replace(from, to));
+        let found = refusal(&text);
+        assert!(found.contains(wanted), "{found}");
+    }
+}
+
+#[test]
+fn tile_tables_name_the_call_and_every_variant() {
+    let lines = "    T.cta_id([1])\n    T.thread_id([32])\n    s = T.alloc_shared([32], \"float32\")\n    Tx.cta.copy(s, A[0:32])\n    B[0] = A[0]";
+    let target = TargetChoice::Cuda { arch: Some("sm_100a".to_owned()) };
+    let tables = explain(&program("33,", "1,", lines), &target).unwrap();
+    let texts: Vec<String> = tables.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        ["program on sm_100a: Tx.cta.copy(s, A[0:32])\n  vec_auto  10  chosen\n  fallback   0  accepts\n"]
+    );
+}
