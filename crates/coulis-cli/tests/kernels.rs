@@ -136,7 +136,7 @@ fn a_tile_program_goes_from_text_to_an_answer_and_to_cuda() {
     let bytes: Vec<u8> = (0..6).flat_map(|v| (v as f32).to_le_bytes()).collect();
     let given = format!("A={}", folder.file("a.npy", &npy("<f4", "(2, 3)", &bytes)));
     let words = ["run", TILES, "--device", "sim", "--arg", &given, "--warp-orders", "4"];
-    assert_eq!(answer(&words), "B float32 [2]: 3 12\n");
+    assert_eq!(answer(&words), "B float32 [2]: 3.0 12.0\n");
     let cuda = answer(&["lower", TILES, "--target", "cuda", "--arch", "sm_100a", "--emit", "cuda"]);
     assert!(cuda.contains("__shfl_down_sync(") && cuda.contains("__launch_bounds__(64)"), "{cuda}");
 }

@@ -366,7 +366,7 @@ fn tile_windows_show_the_registers_of_one_thread() {
     for (from, to, wanted) in [
         (
             "raw = tile.local(7)",
-            "raw = tile.local(4)",
+            "raw = tile.local(8)",
             "a window `raw` other than all 7 elements of a thread",
         ),
         ("raw[0]", "tile[lane, 0, 0]", "`tile` is spread over threads"),
