@@ -293,7 +293,7 @@ fn widest_field(reducer: &Reducer) -> usize {
 const OF_A_FUNCTION: usize = 16;
 
 /// Bytes that the operations of the expressions make, equal ones counted once: how much work they are to vectors.
-fn work(parts: &[&Lambda]) -> usize {
+pub fn work(parts: &[&Lambda]) -> usize {
     let mut seen = HashSet::new();
     let mut bytes = 0;
     for expr in parts.iter().flat_map(|part| &part.body) {
@@ -366,6 +366,15 @@ mod tests {
             assert_eq!(asks(trace(&shape, &axes, 1 << 14)), 0, "{shape:?} by the executor");
             let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
             assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
+        }
+    }
+
+    #[test]
+    fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
+        for (extent, folds) in [(8, false), (15, false), (16, true), (20, false), (24, true), (32, true)] {
+            let folded = |vector_bytes| trace(&[1 << 20, extent], &[1], vector_bytes).contains("rfactor");
+            assert_eq!(folded(64), folds, "{extent}");
+            assert!(!folded(1 << 14), "{extent} by the executor");
         }
     }
 }

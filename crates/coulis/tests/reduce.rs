@@ -97,6 +97,14 @@ fn compiled_kernels_give_the_exact_answers_too() {
         (&[300, 16], &[1], &["logsumexp", "any"], DType::F32),
         (&[5, 40, 6], &[1], &["maxloc", "norm2"], DType::I16),
         (&[1000], &[0], &["sum", "prod"], DType::U8),
+        // Rows that fold to a short vector, with rows left over.
+        (&[37, 16], &[1], &["sum"], DType::F32),
+        (&[41, 64], &[1], &["mean", "meansq"], DType::F16),
+        (&[3, 29, 32], &[2], &["sum"], DType::I8),
+        // Runs in blocks of pages, rows that lie apart, exponentials in runs.
+        (&[2, 300_001], &[1], &["sum", "mean", "var", "min", "max"], DType::F32),
+        (&[130, 3, 4096], &[0, 2], &["mean", "var"], DType::F16),
+        (&[7, 1003], &[1], &["logsumexp"], DType::BF16),
     ];
     for (shape, axes, ops, dtype) in cases {
         let n = shape.iter().product::<i64>() as usize;
@@ -194,7 +202,7 @@ fn initial_values_that_no_fold_takes_are_refused_by_name() {
 type ValueAt = fn(usize) -> f64;
 
 #[test]
-fn runs_of_narrow_sums_stay_within_their_bounds() {
+fn runs_stay_within_their_bounds() {
     // Rows by lanes and by pages, columns with whole and cut tiles; no length is a multiple of a run.
     let shapes: [(&[i64], &[i64]); 4] =
         [(&[9_003], &[0]), (&[2, 4099], &[1]), (&[259, 40], &[0]), (&[3, 131, 24], &[0, 1])];
@@ -204,7 +212,7 @@ fn runs_of_narrow_sums_stay_within_their_bounds() {
         ("one large value, then ones", |i| if i == 0 { 6e4 } else { 1.0 }),
         ("runs that begin with an outlier", |i| if i % 512 < 32 { -100.0 } else { (i % 7) as f64 }),
     ];
-    for dtype in [DType::F16, DType::BF16, DType::I8] {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::I8] {
         for (what, value) in values {
             for (shape, axes) in shapes {
                 let n = shape.iter().product::<i64>() as usize;

@@ -1,13 +1,14 @@
 //! `short_rows`: a few neighbouring elements a row, and very many rows.
 //!
 //! Vectors run along the rows, one row a lane, and the few elements of a row are written out one by one. No lane is
-//! ever folded with another.
+//! ever folded with another. Where that is less work, the elements of a row are first folded to a short vector, as they
+//! lie in memory, and the lanes of as many short vectors as there are rows are folded one row a lane.
 
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::steps::{Site, place, stage_of};
-use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy};
+use super::steps::{Site, fold_loops, place, same_axis, stage_of};
+use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -15,11 +16,21 @@ pub static STRATEGY: Strategy = Strategy {
     name: "short_rows",
     machine: Machine::Loops,
     keeps_order: false,
-    summary: "one row a lane; the few elements of a row are written out one by one",
+    summary: "one row a lane; the few elements of a row are written out one by one, or folded to a short vector first",
     propose,
     schedule,
 };
 
+/// Longest row that is folded to a short vector.
+const SHORT_BY_VECTORS: i64 = 64;
+/// Rows of at most so many short vectors are written out one after another, as they are too short for a loop.
+const UNROLLED_VECTORS: i64 = 2;
+/// Operations that bring one element of several rows side by side into lanes, and of elements that are converted as they
+/// are read, which go one by one.
+const OF_A_LANE: i64 = 7;
+const OF_A_CONVERTED_LANE: i64 = 40;
+/// Operations that do the same for a lane of a field of a short vector.
+const OF_A_FIELD: i64 = 6;
 /// How far ahead rows are asked for.
 const AHEAD_BYTES: i64 = 4 << 10;
 
@@ -27,8 +38,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
-    if extent > SHORT {
-        return Err(Decline::new("at most 32 elements in the innermost dimension", extent));
+    let short = short_vector(facts, extent);
+    if extent > SHORT && short == 1 {
+        return Err(Decline::new(
+            "at most 32 elements in the innermost dimension, or 64 that fold to short vectors",
+            extent,
+        ));
     }
     let lanes = facts.lanes();
     match facts.dim_from_end(1) {
@@ -41,11 +56,32 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         }
     }
     let ahead = facts.ahead(AHEAD_BYTES, lanes * extent * facts.spec.inputs[0].bytes() as i64);
-    let mut sketch = Sketch { lanes, ahead, ..facts.plain() };
+    let unroll = if extent <= UNROLLED_VECTORS * short { lanes } else { 1 };
+    let mut sketch = Sketch { lanes, ahead, tile: short, unroll, ..facts.plain() };
     if let Some(last) = sketch.constant.last_mut() {
         *last = true;
     }
     Ok(sketch)
+}
+
+/// Lanes of the vector that a row is folded to before rows are brought side by side, 1 where that is more work or where
+/// vectors are no registers.
+fn short_vector(facts: &Facts, extent: i64) -> i64 {
+    let reducer = &facts.spec.reducer;
+    let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
+    let vector = i64::from(facts.target.vector_bytes);
+    let lanes = vector / widest;
+    let is_dense = matches!(facts.inner(), Some((_, 1, _)));
+    let fits = is_dense && vector <= 256 && lanes >= 4 && extent <= SHORT_BY_VECTORS;
+    if !fits || extent < 2 * lanes || extent % lanes != 0 {
+        return 1;
+    }
+    let input = facts.spec.inputs[0];
+    let is_converted = input.is_float() && input.bytes() <= 2;
+    let apart = extent * if is_converted { OF_A_CONVERTED_LANE } else { OF_A_LANE };
+    let merges = (work(&[&reducer.combine]) as i64) * facts.lanes() / vector;
+    let together = lanes * (merges + OF_A_FIELD * reducer.fields.len() as i64);
+    if together < apart { lanes } else { 1 }
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -61,7 +97,22 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.ahead > 0 {
         s.pragma(output, &block, "prefetch", Attr::Int(sketch.ahead))?;
     }
-    place(s, state, Some(&Site { stage: output, at: block }))?;
+    let at = Site { stage: output, at: block };
+    if sketch.tile > 1 {
+        let elements = s.stage(state)?.reduce_axes().to_vec();
+        let Some(elements) = elements.last() else { return Ok(()) };
+        let (steps, lane) = s.split(state, elements, Split::Factor(sketch.tile))?;
+        let vector = s.rfactor_at(state, &lane, n_kept as i64)?;
+        fold_loops(s, vector, n_kept)?;
+        let steps = same_axis(s, vector, &steps)?;
+        s.unroll(vector, &steps)?;
+        let row = s.stage(vector)?.leaves()[n_kept - 1].clone();
+        if sketch.unroll > 1 {
+            s.unroll(vector, &row)?;
+        }
+        place(s, vector, Some(&at))?;
+    }
+    place(s, state, Some(&at))?;
     let leaves = s.stage(state)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let mut order = kept[..n_kept - 1].to_vec();
