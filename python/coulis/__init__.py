@@ -6,9 +6,10 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 """
 
 from . import _conveniences, te, tir
-from ._device import cpu, cuda, device
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
+from ._device import cpu, cuda, device
+from ._planning import Measured, Plan, bench, plan, reducer
 from .driver import build, compile, lower
 
 _FUNCTIONS = _conveniences.make()
@@ -16,8 +17,11 @@ globals().update(_FUNCTIONS)
 
 __all__ = [
     "AxisError",
+    "Measured",
+    "Plan",
     "Reducer",
     "__version__",
+    "bench",
     "build",
     "compile",
     "cpu",
@@ -27,7 +31,9 @@ __all__ = [
     "lower",
     "machine",
     "ops",
+    "plan",
     "reduce",
+    "reducer",
     "te",
     "tir",
     *_FUNCTIONS,

@@ -10,7 +10,19 @@ class AxisError(ValueError, IndexError):
     """An axis that the array does not have."""
 
 class Reducer:
-    """A reducer of the caller's own, which `reduce` takes in place of a name."""
+    """A reducer of the caller's own, which `reduce` takes in place of a name. `coulis.reducer` makes it."""
+
+    def __init__(
+        self,
+        name: str,
+        combine: Any,
+        identity: Any,
+        lift: Any,
+        lift_takes_position: bool,
+        finish: Any,
+        dtypes: Sequence[Any] | None,
+        commutative: bool,
+    ) -> None: ...
 
     @property
     def name(self) -> str: ...
@@ -56,3 +68,13 @@ def reduce(
     plan: Any = None,
 ) -> Any:
     """Reduces an array: one read of it, any set of statistics."""
+
+def plan_of(
+    x: Any, x_dtype: Any, ops: Any, axis: Any, options: dict[str, Any], wants_source: bool
+) -> dict[str, Any]:
+    """Name, trace, reasons and predictions of a plan; and its source, where that is asked for."""
+
+def bench_of(
+    x: Any, x_dtype: Any, ops: Any, axis: Any, on: str | None, seconds: float, verify: bool
+) -> dict[str, Any]:
+    """Times a reduction of a made-up input."""

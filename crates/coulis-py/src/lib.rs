@@ -17,6 +17,7 @@ mod library;
 mod machine;
 mod measure;
 mod options;
+mod plan;
 mod reduce;
 mod reducer;
 mod result;
@@ -38,5 +39,6 @@ fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fork::register(m)?;
     reduce::register(m)?;
     reducer::register(m)?;
+    plan::register(m)?;
     Ok(())
 }

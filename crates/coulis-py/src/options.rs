@@ -11,18 +11,18 @@ use crate::array::dtype;
 use crate::reducer::Reducer;
 
 /// The statistics that a call names.
-pub struct Ops {
+pub struct Ops<'py> {
     /// Names, none twice.
     pub names: Vec<String>,
     /// Reducers of the caller's own among them.
-    pub reducers: Vec<Reducer>,
+    pub reducers: Vec<Bound<'py, Reducer>>,
     /// Whether one was given, and not a list: then its result stands alone.
     pub is_single: bool,
 }
 
-impl Ops {
+impl<'py> Ops<'py> {
     /// Reads a name, a reducer, or a list of these.
-    pub fn of(given: &Bound<'_, PyAny>) -> PyResult<Ops> {
+    pub fn of(given: &Bound<'py, PyAny>) -> PyResult<Ops<'py>> {
         let mut ops = Ops { names: Vec::new(), reducers: Vec::new(), is_single: false };
         if let Ok(list) = given.cast::<PyList>() {
             list.iter().try_for_each(|op| ops.add(&op))?;
@@ -35,14 +35,19 @@ impl Ops {
         Ok(ops)
     }
 
-    fn add(&mut self, op: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Arrays that the statistics of the catalogue among them read: 1 or 2.
+    pub fn n_inputs(&self) -> usize {
+        let listed =
+            coulis::CATALOGUE.iter().filter(|entry| self.names.iter().any(|name| name == entry.name));
+        listed.map(|entry| entry.n_inputs).max().unwrap_or(1)
+    }
+
+    fn add(&mut self, op: &Bound<'py, PyAny>) -> PyResult<()> {
         let name = if let Ok(name) = op.cast::<PyString>() {
             name.to_str()?.to_owned()
         } else if let Ok(reducer) = op.cast::<Reducer>() {
-            let reducer = reducer.get().clone();
-            let name = reducer.name().to_owned();
-            self.reducers.push(reducer);
-            name
+            self.reducers.push(reducer.clone());
+            reducer.get().name().to_owned()
         } else {
             let message = format!(
                 "`ops` is to be the name of a statistic, a reducer, or a list of these, got an object of type `{}`",
@@ -170,8 +175,8 @@ pub struct Options<'a, 'py> {
 }
 
 impl Options<'_, '_> {
-    /// The request of these statistics, without mask and device.
-    pub fn request(&self, ops: &Ops) -> PyResult<Request> {
+    /// The request of these statistics of inputs of these types, without mask and device.
+    pub fn request(&self, py: Python<'_>, ops: &Ops<'_>, inputs: &[DType]) -> PyResult<Request> {
         for (name, is_asked) in [("fast_math", self.fast_math), ("reproducible", self.reproducible)] {
             if is_asked {
                 return Err(PyNotImplementedError::new_err(format!("`{name}=True` is not supported yet")));
@@ -179,7 +184,7 @@ impl Options<'_, '_> {
         }
         let mut request = Request::new(&[]);
         request.ops.clone_from(&ops.names);
-        request.reducers = ops.reducers.iter().map(|r| r.own().clone()).collect();
+        request.reducers = ops.reducers.iter().map(|r| r.get().own(py, inputs)).collect::<PyResult<_>>()?;
         request.axes = axes(self.axis)?;
         request.keepdims = self.keepdims;
         request.nan = match self.nan {

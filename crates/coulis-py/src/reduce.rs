@@ -114,6 +114,7 @@ fn reduce<'py>(
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let ops = Ops::of(ops)?;
+    let inputs = inputs(x)?;
     let options = Options {
         axis,
         keepdims,
@@ -128,7 +129,8 @@ fn reduce<'py>(
         reproducible,
         plan,
     };
-    let call = Call::new(x, r#where, options.request(&ops)?, device)?;
+    let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
+    let call = Call::new(inputs, r#where, options.request(py, &ops, &dtypes)?, device)?;
     let prepared = call.prepare(py)?;
     let outs = Outs::of(out, &ops, &prepared)?;
     let targets = targets(py, &call.inputs, call.place, &outs, &prepared)?;
@@ -154,14 +156,13 @@ pub struct Call<'py> {
 }
 
 impl<'py> Call<'py> {
-    /// Reads the arrays and completes the request.
+    /// Reads the mask and completes the request.
     pub fn new(
-        x: &Bound<'py, PyAny>,
+        inputs: Vec<Given<'py>>,
         mask: Option<&Bound<'py, PyAny>>,
         mut request: Request,
         on: Option<&str>,
     ) -> PyResult<Call<'py>> {
-        let inputs = inputs(x)?;
         let place = inputs[0].place;
         let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
         let mask = mask.filter(|m| !m.is_none() && !is_all(m)).map(|m| Given::of(m, "where")).transpose()?;

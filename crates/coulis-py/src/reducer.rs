@@ -1,39 +1,161 @@
-//! Reducers of the caller's own, as Python holds them.
+//! Reducers of the caller's own: functions of symbolic values, called once for the element types of an input.
+//!
+//! The functions are called with variables and give expressions; nothing of Python runs when an array is reduced. What a
+//! reducer claims (that the order of combining does not matter) is tried on random values first (contract N16).
 
-use coulis::OwnReducer;
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+
+use coulis::te::{Expr, Var, operators};
+use coulis::{DType, Error, OwnReducer, UserReducer, comm_reducer};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::array::dtype;
+use crate::error::{OrRaise, exception};
+use crate::expr::{expr_of, items_of, wrap};
 
 /// Registers `Reducer`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Reducer>()
 }
 
-/// A reducer of the caller's own, which `coulis.reduce` takes in place of a name.
-#[pyclass(frozen, from_py_object, module = "coulis")]
-#[derive(Clone)]
-pub struct Reducer(OwnReducer);
-
-impl Reducer {
-    /// Of a reducer whose claims were looked at.
-    pub fn new(own: OwnReducer) -> Reducer {
-        Reducer(own)
-    }
-
-    /// As the facade takes it.
-    pub fn own(&self) -> &OwnReducer {
-        &self.0
-    }
+/// A reducer of the caller's own, which `coulis.reduce` takes in place of a name. `coulis.reducer` makes it.
+#[pyclass(frozen, module = "coulis")]
+pub struct Reducer {
+    name: String,
+    combine: Py<PyAny>,
+    identity: Py<PyAny>,
+    lift: Option<Py<PyAny>>,
+    /// Whether `lift` takes the position after the elements.
+    lift_takes_position: bool,
+    finish: Option<Py<PyAny>>,
+    dtypes: Option<Vec<DType>>,
+    commutative: bool,
+    /// Those that were made, by the types of the elements.
+    made: Mutex<Vec<(Vec<DType>, OwnReducer)>>,
 }
 
 #[pymethods]
 impl Reducer {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
+    fn new(
+        name: String,
+        combine: Py<PyAny>,
+        identity: Py<PyAny>,
+        lift: Option<Py<PyAny>>,
+        lift_takes_position: bool,
+        finish: Option<Py<PyAny>>,
+        dtypes: Option<Vec<Bound<'_, PyAny>>>,
+        commutative: bool,
+    ) -> PyResult<Reducer> {
+        let dtypes = dtypes.map(|list| list.iter().map(dtype).collect::<PyResult<Vec<_>>>()).transpose()?;
+        let made = Mutex::default();
+        Ok(Reducer { name, combine, identity, lift, lift_takes_position, finish, dtypes, commutative, made })
+    }
+
     /// Its name.
     #[getter]
     pub fn name(&self) -> &str {
-        self.0.name()
+        &self.name
     }
 
     fn __repr__(&self) -> String {
-        format!("<coulis.Reducer {}>", self.0.name())
+        format!("<coulis.Reducer {}>", self.name)
     }
+}
+
+impl Reducer {
+    /// The reducer for elements of these types; `n_inputs` of them at most, if the caller named types.
+    pub fn own(&self, py: Python<'_>, inputs: &[DType]) -> PyResult<OwnReducer> {
+        let inputs = self.dtypes.as_deref().unwrap_or(inputs);
+        let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, own)) = lock().iter().find(|(dtypes, _)| dtypes == inputs) {
+            return Ok(own.clone());
+        }
+        let own = self.make(py, inputs)?;
+        lock().push((inputs.to_vec(), own.clone()));
+        Ok(own)
+    }
+
+    fn make(&self, py: Python<'_>, inputs: &[DType]) -> PyResult<OwnReducer> {
+        let identity = items_of(self.identity.bind(py))?;
+        let identity: Vec<Expr> = identity.iter().map(expr_of).collect::<PyResult<_>>()?;
+        let is_tuple = self.identity.bind(py).is_instance_of::<PyTuple>();
+        let elements: Vec<Expr> = inputs.iter().map(|d| Var::new("v", *d).expr()).collect();
+        let state = match &self.lift {
+            Some(_) => self.lifted(py, &elements, &Var::new("i", DType::I64).expr())?,
+            None => elements.clone(),
+        };
+        // The state has the types that `lift` gives; those of an identity of Python's numbers follow.
+        let typed = |(at, id): (usize, Expr)| match state.get(at) {
+            Some(field) => operators::convert(id, field.dtype()),
+            None => id,
+        };
+        let identity: Vec<Expr> = identity.into_iter().enumerate().map(typed).collect();
+        let dtypes: Vec<DType> = identity.iter().map(Expr::dtype).collect();
+        let failure: RefCell<Option<PyErr>> = RefCell::new(None);
+        let caught = |given: PyResult<Vec<Expr>>| {
+            given.unwrap_or_else(|error| {
+                *failure.borrow_mut() = Some(error);
+                Vec::new()
+            })
+        };
+        let convert = |exprs: Vec<Expr>| -> Vec<Expr> {
+            let fields = exprs.into_iter().enumerate();
+            fields
+                .map(|(at, e)| dtypes.get(at).map_or(e.clone(), |d| operators::convert(e.clone(), *d)))
+                .collect()
+        };
+        let combine = |a: &[Expr], b: &[Expr]| {
+            let call = || {
+                let states = (symbolic(py, a, is_tuple)?, symbolic(py, b, is_tuple)?);
+                values(&self.combine.bind(py).call1(states)?)
+            };
+            convert(caught(call()))
+        };
+        let lift = |v: &[Expr], at: &Expr| convert(caught(self.lifted(py, v, at)));
+        let finish = |s: &[Expr]| {
+            let call = || match &self.finish {
+                Some(finish) => values(&finish.bind(py).call1((symbolic(py, s, is_tuple)?,))?),
+                None => Ok(s.to_vec()),
+            };
+            caught(call())
+        };
+        let mut user = UserReducer::new(&self.name, inputs, identity, &combine);
+        user.lift = self.lift.as_ref().map(|_| &lift as _);
+        user.finish = self.finish.as_ref().map(|_| &finish as _);
+        user.claims.commutative = self.commutative;
+        let made = comm_reducer(&user);
+        if let Some(error) = failure.take() {
+            return Err(error);
+        }
+        let reducer = made.map_err(|error| exception(Error::user("reduce/reducer", error)))?;
+        OwnReducer::new(reducer).or_raise()
+    }
+
+    /// The state of elements.
+    fn lifted(&self, py: Python<'_>, elements: &[Expr], position: &Expr) -> PyResult<Vec<Expr>> {
+        let Some(lift) = &self.lift else { return Ok(elements.to_vec()) };
+        let extra = self.lift_takes_position.then_some(position);
+        let arguments = elements.iter().chain(extra).map(|e| Ok(wrap(py, e.clone())?.into_any()));
+        let arguments: Vec<Bound<'_, PyAny>> = arguments.collect::<PyResult<_>>()?;
+        values(&lift.bind(py).call1(PyTuple::new(py, arguments)?)?)
+    }
+}
+
+/// A state as the functions see it: a value, or a tuple of values where the identity is one.
+fn symbolic<'py>(py: Python<'py>, state: &[Expr], is_tuple: bool) -> PyResult<Bound<'py, PyAny>> {
+    let fields = state.iter().map(|e| Ok(wrap(py, e.clone())?.into_any()));
+    let mut fields: Vec<Bound<'py, PyAny>> = fields.collect::<PyResult<_>>()?;
+    if !is_tuple && fields.len() == 1 {
+        return Ok(fields.swap_remove(0));
+    }
+    Ok(PyTuple::new(py, fields)?.into_any())
+}
+
+/// The expressions of a value, or of a tuple of values.
+fn values(given: &Bound<'_, PyAny>) -> PyResult<Vec<Expr>> {
+    items_of(given)?.iter().map(expr_of).collect()
 }

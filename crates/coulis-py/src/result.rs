@@ -27,7 +27,7 @@ fn op_of(name: &str) -> &str {
 impl<'py> Outs<'py> {
     /// Reads `out`: an array, a list of arrays in the order of the statistics, or a dict by their names. A statistic with
     /// two results takes a pair.
-    pub fn of(out: Option<&Bound<'py, PyAny>>, ops: &Ops, prepared: &Prepared) -> PyResult<Outs<'py>> {
+    pub fn of(out: Option<&Bound<'py, PyAny>>, ops: &Ops<'_>, prepared: &Prepared) -> PyResult<Outs<'py>> {
         let n_results = prepared.results().count();
         let Some(out) = out.filter(|o| !o.is_none()) else {
             return Ok(Outs(vec![None; n_results]));
@@ -308,7 +308,7 @@ fn made<'py>(
 /// What the caller gets: one result, or a named tuple of the results by statistic.
 pub fn assemble<'py>(
     py: Python<'py>,
-    ops: &Ops,
+    ops: &Ops<'_>,
     targets: Vec<Target<'py>>,
     input: &Given<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {

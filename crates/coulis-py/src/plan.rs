@@ -1,0 +1,139 @@
+//! Plans and measurements of `coulis.reduce`, for the half of the package that is written in Python.
+
+use coulis::bench::{Amount, Init, Verdict, Workload, measure};
+use coulis::reduce::{plan, predict, prepare};
+use coulis::{ArrayInfo, Request};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::{Given, dtype, is_array};
+use crate::dlpack::row_major;
+use crate::error::OrRaise;
+use crate::fork;
+use crate::options::{Ops, Options, axes, device};
+
+/// Registers `plan_of` and `bench_of`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(plan_of, m)?)?;
+    m.add_function(wrap_pyfunction!(bench_of, m)?)
+}
+
+/// What is planned for: that of an array, or of a shape and an element type.
+fn info_of(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<ArrayInfo> {
+    if is_array(x)? {
+        return Ok(Given::of(x, "x")?.info);
+    }
+    let Ok(shape) = x.extract::<Vec<i64>>() else {
+        let message =
+            format!("an array or a shape is wanted, got an object of type `{}`", x.get_type().name()?);
+        return Err(PyTypeError::new_err(message));
+    };
+    let strides = row_major(&shape);
+    Ok(ArrayInfo { dtype: dtype(x_dtype)?, shape, strides })
+}
+
+/// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of a call, by name")]
+fn plan_of<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    x_dtype: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
+    wants_source: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let ops = Ops::of(ops)?;
+    let info = info_of(x, x_dtype)?;
+    let get = |name: &str| options.get_item(name);
+    let text = |name: &str| get(name)?.filter(|v| !v.is_none()).map(|v| v.extract::<String>()).transpose();
+    let (init, acc, out) = (get("init")?, get("acc_dtype")?, get("dtype")?);
+    let (alpha, beta, trace) = (get("alpha")?, get("beta")?, get("plan")?);
+    let nan = text("nan")?.unwrap_or_else(|| "propagate".to_owned());
+    let read = Options {
+        axis,
+        keepdims: get("keepdims")?.map_or(Ok(false), |v| v.extract())?,
+        nan: &nan,
+        ddof: get("ddof")?.map_or(Ok(0.0), |v| v.extract())?,
+        init: init.as_ref(),
+        acc_dtype: acc.as_ref(),
+        dtype: out.as_ref(),
+        alpha: alpha.as_ref(),
+        beta: beta.as_ref(),
+        fast_math: false,
+        reproducible: false,
+        plan: trace.as_ref(),
+    };
+    let mut request: Request = read.request(py, &ops, &vec![info.dtype; ops.n_inputs()])?;
+    request.device = text("device")?.map(|d| device(&d)).transpose()?.unwrap_or_default();
+    let infos = vec![info; ops.n_inputs()];
+    let (plan, prediction, source) = py
+        .detach(|| {
+            let _work = fork::work();
+            let found = plan(&infos, &request)?;
+            let source = match wants_source {
+                true => prepare(&infos, &request)?.source().map(str::to_owned),
+                false => None,
+            };
+            Ok::<_, coulis::Error>((found, predict(&infos, &request)?, source))
+        })
+        .or_raise()?;
+    let answer = PyDict::new(py);
+    answer.set_item("name", plan.name)?;
+    answer.set_item("trace", plan.trace)?;
+    answer.set_item("reasons", plan.reasons)?;
+    answer.set_item("bytes", prediction.bytes)?;
+    answer.set_item("seconds", prediction.seconds)?;
+    answer.set_item("source", source)?;
+    Ok(answer)
+}
+
+/// Times a reduction of a made-up input.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of a measurement, by name")]
+fn bench_of<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    x_dtype: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    on: Option<&str>,
+    seconds: f64,
+    verify: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let info = info_of(x, x_dtype)?;
+    let workload = Workload {
+        id: "bench".to_owned(),
+        dtype: info.dtype,
+        shape: info.shape,
+        axes: axes(axis)?,
+        ops: Ops::of(ops)?.names,
+        out_dtype: None,
+    };
+    let options = coulis::bench::Options {
+        init: Init::Integers,
+        verify,
+        amount: Some(Amount::Seconds(seconds)),
+        threads: None,
+        device: on.map(device).transpose()?.unwrap_or_default(),
+    };
+    let report = py
+        .detach(|| {
+            let _work = fork::work();
+            measure(&workload, &options)
+        })
+        .or_raise()?;
+    let answer = PyDict::new(py);
+    let timing = report.timing;
+    answer.set_item("seconds", timing.map(|t| t.best))?;
+    answer.set_item("median", timing.map(|t| t.median))?;
+    answer.set_item("bytes", report.bytes)?;
+    answer.set_item("gb_per_second", timing.map(|t| report.gb_per_second(t.best)))?;
+    answer.set_item("floor", report.floor)?;
+    answer.set_item("plan", report.plan)?;
+    answer.set_item("device", report.device)?;
+    answer.set_item("verified", report.verdict.map(|v| matches!(v, Verdict::Verified { .. })))?;
+    Ok(answer)
+}

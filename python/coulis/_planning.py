@@ -1,0 +1,167 @@
+"""Plans to look at, edit and reuse; measurements; reducers of one's own."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+
+from ._coulis import Reducer, bench_of, plan_of
+from ._coulis import reduce as _reduce
+
+Measured = namedtuple("Measured", "seconds median bytes gb_per_second floor plan device verified")
+Measured.__doc__ = """What `bench` measured.
+
+`seconds` of the best launch and of the one in the `median`; `bytes` that had to move and the rate that is;
+`floor`, the seconds to read as many bytes; the name of the `plan` and the `device`; whether the results were
+`verified` (None where that was not asked for).
+"""
+
+
+class Plan:
+    """How a reduction is run: a schedule, as text that can be edited.
+
+    `coulis.plan` makes it. Called with an array, it reduces that array by itself; `coulis.reduce` takes it as `plan=`.
+
+    Attributes
+    ----------
+    name : str
+        Name of the strategy.
+    trace : str
+        The schedule, a primitive a line. Setting it to other text edits the plan.
+    """
+
+    def __init__(self, x, x_dtype, ops, axis, options):
+        self._x, self._x_dtype, self._ops, self._axis, self._options = x, x_dtype, ops, axis, options
+        found = self._found(False)
+        self.name, self.trace = found["name"], found["trace"]
+        self._planned = self.trace
+
+    def _found(self, wants_source):
+        options = dict(self._options)
+        if getattr(self, "trace", None) != getattr(self, "_planned", None):
+            options["plan"] = self.trace
+        return plan_of(self._x, self._x_dtype, self._ops, self._axis, options, wants_source)
+
+    @property
+    def source(self):
+        """The source that is compiled; None where nothing is, since there is no compiler."""
+        return self._found(True)["source"]
+
+    def explain(self):
+        """Why this plan: each strategy with what it wanted and found, and the bytes and seconds that are predicted."""
+        found = self._found(False)
+        lines = [*found["reasons"], f"bytes    {found['bytes']}", f"seconds  {found['seconds']:.3g} at the stream rate"]
+        return "\n".join(lines)
+
+    def __call__(self, x, **options):
+        """Reduces an array of the shape that was planned for."""
+        return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self.trace})
+
+    def __repr__(self):
+        return f"<coulis.Plan {self.name} of {self._ops} over {self._axis}>"
+
+
+def plan(x_or_shape, ops, axis=None, *, x_dtype="float32", **options):
+    """How `coulis.reduce` would run a call, without running it.
+
+    Parameters
+    ----------
+    x_or_shape : array or tuple of int
+        An array, or the shape of a row-major one of `x_dtype`.
+    ops, axis
+        Those of `coulis.reduce`.
+    x_dtype : dtype
+        Type of the elements, where a shape is given.
+    **options
+        Those of `coulis.reduce` that a plan depends on: keepdims, nan, ddof, init, acc_dtype, dtype, alpha, beta, device.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> import coulis
+    >>> p = coulis.plan((1000, 1000), "sum", axis=1)
+    >>> p.trace.splitlines()[0].startswith("s")
+    True
+    """
+    legal = {"keepdims", "nan", "ddof", "init", "acc_dtype", "dtype", "alpha", "beta", "device"}
+    if not legal.issuperset(options):
+        unknown = ", ".join(sorted(set(options) - legal))
+        raise TypeError(f"a plan takes no {unknown}; legal are {', '.join(sorted(legal))}")
+    return Plan(x_or_shape, x_dtype, ops, axis, options)
+
+
+def bench(x_or_shape, ops, axis=None, *, x_dtype="float32", device=None, seconds=0.5, verify=True):
+    """Times a reduction of a made-up array, in turn with plain reads of as many bytes.
+
+    Parameters
+    ----------
+    x_or_shape : array or tuple of int
+        The shape (and type) that is measured; elements are made up.
+    ops, axis, device
+        Those of `coulis.reduce`.
+    x_dtype : dtype
+        Type of the elements, where a shape is given.
+    seconds : float
+        About how long to measure.
+    verify : bool
+        Whether results are compared with an exact reference.
+
+    Returns
+    -------
+    Measured
+    """
+    found = bench_of(x_or_shape, x_dtype, ops, axis, device, float(seconds), verify)
+    return Measured(**{field: found[field] for field in Measured._fields})
+
+
+def reducer(*, combine, identity, lift=None, finish=None, dtypes=None, commutative=True, name):
+    """A reducer of one's own, which `coulis.reduce` takes in place of a name, beside others and in the same read.
+
+    The functions are called with symbolic values, once for the element types of an input; `coulis.te` has functions of
+    such values (`te.exp`, `te.maximum`, `te.if_then_else`).
+
+    Parameters
+    ----------
+    combine : function of two states
+        The state of both together. It is to be associative; that is tried on random values, and a counterexample
+        raises ValueError.
+    identity : number, or tuple of numbers
+        The state that changes nothing when it is combined. A tuple has a field each; states are then tuples.
+    lift : function of an element, or of an element and its position
+        The state of one element; by default the element itself. The fields have the types that it gives.
+    finish : function of a state
+        The result, or a tuple of results; by default the state.
+    dtypes : list of dtypes, or None
+        Types of the elements, one an input; by default those of the arrays.
+    commutative : bool
+        Whether states may be combined in any order.
+    name : str
+        Its name in results and messages.
+
+    Returns
+    -------
+    Reducer
+
+    Examples
+    --------
+    >>> import coulis, numpy as np
+    >>> xor = coulis.reducer(combine=lambda a, b: a ^ b, identity=0, name="xor")
+    >>> int(coulis.reduce(np.array([1, 2, 7]), xor))
+    4
+    """
+    for what, function, n in [("combine", combine, (2,)), ("lift", lift, (1, 2, 3)), ("finish", finish, (1,))]:
+        if function is None and what != "combine":
+            continue
+        if not callable(function):
+            raise TypeError(f"`{what}` of reducer `{name}` is to be a function, got {type(function).__name__}")
+        found = len(inspect.signature(function).parameters)
+        if found not in n:
+            raise TypeError(f"`{what}` of reducer `{name}` takes {found} arguments; legal is {n[0]}")
+    if dtypes is not None and not isinstance(dtypes, (list, tuple)):
+        dtypes = [dtypes]
+    n_inputs = 1 if dtypes is None else len(dtypes)
+    takes_position = lift is not None and len(inspect.signature(lift).parameters) == n_inputs + 1
+    return Reducer(name, combine, identity, lift, takes_position, finish, dtypes, commutative)

@@ -1,0 +1,95 @@
+"""Plans, measurements and reducers of one's own."""
+
+import numpy as np
+import pytest
+
+import coulis
+from coulis import te
+
+X = np.arange(4096, dtype=np.float32).reshape(64, 64)
+
+
+def test_a_plan_prints_explains_itself_and_runs():
+    plan = coulis.plan(X, ["sum", "max"], axis=1)
+    assert plan.name in repr(plan) and "chosen" in plan.explain() and "bytes" in plan.explain()
+    found = plan(X)
+    np.testing.assert_array_equal(found.sum, X.sum(1))
+    np.testing.assert_array_equal(coulis.reduce(X, ["sum", "max"], 1, plan=plan).max, X.max(1))
+    assert plan.source is None or "reduce" in plan.source
+
+
+def test_a_plan_of_a_shape_is_that_of_an_array():
+    by_shape = coulis.plan((64, 64), "sum", 0, keepdims=True)
+    assert by_shape.trace == coulis.plan(X, "sum", 0, keepdims=True).trace
+    assert by_shape(X).shape == (1, 64)
+    assert coulis.plan((10, 10), "sum", x_dtype=np.int8).trace
+
+
+def test_an_edited_plan_is_run_and_a_wrong_one_is_refused():
+    plan = coulis.plan(X, "sum", 1)
+    plan.trace = ""
+    np.testing.assert_allclose(plan(X), X.sum(1))
+    plan.trace = "s[nothing].unroll(i)"
+    with pytest.raises(ValueError):
+        plan(X)
+    with pytest.raises(TypeError, match="takes no where"):
+        coulis.plan(X, "sum", where=X > 1)
+    with pytest.raises(TypeError, match="shape"):
+        coulis.plan("abc", "sum")
+
+
+def test_a_measurement_is_verified_and_has_a_rate():
+    found = coulis.bench((256, 256), ["mean", "max"], axis=1, seconds=0.01)
+    assert found.verified is True and found.seconds > 0 and found.gb_per_second > 0
+    assert found.bytes == 256 * 256 * 4 + 2 * 256 * 4
+
+
+def test_a_reducer_of_ones_own_runs_beside_others():
+    xor = coulis.reducer(combine=lambda a, b: a ^ b, identity=0, name="xor")
+    x = np.arange(1000, dtype=np.int32).reshape(10, 100)
+    found = coulis.reduce(x, [xor, "sum"], axis=1)
+    np.testing.assert_array_equal(found.xor, np.bitwise_xor.reduce(x, 1))
+    np.testing.assert_array_equal(found.sum, x.sum(1))
+    assert coulis.reduce(x.astype(np.uint64), xor) == np.bitwise_xor.reduce(x.ravel())
+
+
+def test_a_reducer_has_a_lift_and_a_finish():
+    rms = coulis.reducer(
+        combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        identity=(0.0, 0.0),
+        lift=lambda x: (x * x, te.const(1.0, "float32")),
+        finish=lambda s: te.sqrt(s[0] / s[1]),
+        name="rms",
+    )
+    x = np.arange(1, 9, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_allclose(coulis.reduce(x, rms, 1), np.sqrt((x * x).mean(1)), rtol=1e-6)
+
+
+def test_a_lift_may_take_the_position():
+    last = coulis.reducer(
+        combine=lambda a, b: te.maximum(a, b), identity=-1, lift=lambda x, i: te.if_then_else(x > 0, i, -1), name="last"
+    )
+    assert coulis.reduce(np.array([0.0, 2.0, 0.0, 5.0, 0.0]), last) == 3
+
+
+def test_a_claim_that_does_not_hold_is_refused():
+    minus = coulis.reducer(combine=lambda a, b: a - b, identity=0, name="minus")
+    with pytest.raises(ValueError, match="minus"):
+        coulis.reduce(np.arange(4), minus)
+
+
+def test_mistakes_in_the_functions_are_the_callers_exceptions():
+    def broken(a, b):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        coulis.reduce(X, coulis.reducer(combine=broken, identity=0, name="broken"))
+    with pytest.raises(TypeError, match="takes 1 arguments"):
+        coulis.reducer(combine=lambda a: a, identity=0, name="one")
+    with pytest.raises(TypeError, match="a function"):
+        coulis.reducer(combine=3, identity=0, name="three")
+    with pytest.raises(ValueError, match="catalogue"):
+        coulis.reduce(X, coulis.reducer(combine=lambda a, b: a + b, identity=0, name="sum"))
+    with pytest.raises(ValueError, match="folds"):
+        typed = coulis.reducer(combine=lambda a, b: a + b, identity=0, dtypes="int32", name="typed")
+        coulis.reduce(X, typed)
