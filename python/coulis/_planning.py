@@ -83,7 +83,7 @@ def plan(x_or_shape, ops, axis=None, *, x_dtype="float32", **options):
     --------
     >>> import coulis
     >>> p = coulis.plan((1000, 1000), "sum", axis=1)
-    >>> p.trace.splitlines()[0].startswith("s")
+    >>> "s[" in p.trace
     True
     """
     legal = {"keepdims", "nan", "ddof", "init", "acc_dtype", "dtype", "alpha", "beta", "device"}

@@ -1,0 +1,115 @@
+"""Arrays in the memory of a GPU: of PyTorch, CuPy and JAX, on their own streams. SKIP where there is none."""
+
+import numpy as np
+import pytest
+
+import coulis
+
+if "cuda:0" not in coulis.machine():
+    pytest.skip("no GPU", allow_module_level=True)
+
+X = (np.arange(6 * 5 * 64, dtype=np.float32).reshape(6, 5, 64) * 37) % 101 - 50
+
+
+def host(x):
+    if hasattr(x, "get"):
+        return x.get()
+    if hasattr(x, "cpu"):
+        return x.cpu().numpy()
+    return np.asarray(x)
+
+
+def check(made, library):
+    for axis in [None, 0, 1, -1, (0, 2)]:
+        found = coulis.reduce(made, ["sum", "max", "mean"], axis)
+        for field, result in zip(found._fields, found):
+            assert type(result).__module__.startswith(library), type(result)
+            np.testing.assert_allclose(host(result), getattr(np, field)(X, axis=axis), rtol=1e-4, atol=1e-4)
+    if not isinstance(axis, tuple):
+        found = coulis.reduce(made, "argmax", 2)
+        np.testing.assert_array_equal(host(found), X.argmax(2))
+
+
+def test_tensors_of_torch_stay_on_the_gpu():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(X).cuda()
+    check(x, "torch")
+    assert coulis.sum(x).device == x.device and coulis.sum(x).shape == ()
+    for view in [x.transpose(0, 2), x[:, 1:, ::3], x[1:, :, 1:], x.expand(3, 6, 5, 64), x.flatten()[1:]]:
+        for axis in [None, 0, -1]:
+            wanted = view.double().sum() if axis is None else view.double().sum(axis)
+            assert torch.allclose(coulis.sum(view, axis).double(), wanted, rtol=1e-4, atol=1e-3)
+    half = x.to(torch.bfloat16)
+    assert coulis.sum(half, 2).dtype == torch.bfloat16 and torch.equal(coulis.max(half, 2), half.amax(2))
+    mask = x > 0
+    assert torch.allclose(coulis.sum(x, 2, where=mask), (x * mask).sum(2), rtol=1e-4)
+    found = coulis.reduce(x, ["max", "argmax"], 2, where=mask)
+    assert torch.equal(found.max, x.amax(2))
+    with pytest.raises(ValueError, match="empty set"):
+        coulis.max(x, 2, where=torch.zeros_like(mask))
+
+
+def test_out_beta_and_streams_of_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.from_numpy(X).cuda()
+    out = torch.ones(6, 5, device="cuda")
+    assert coulis.sum(x, 2, out=out) is out and torch.allclose(out, x.sum(2), rtol=1e-4, atol=1e-4)
+    before = out.clone()
+    coulis.sum(x, 2, out=out, beta=2.0)
+    assert torch.allclose(out, x.sum(2) + 2 * before, rtol=1e-4, atol=1e-3)
+    wide = torch.zeros(6, 10, device="cuda")
+    coulis.sum(x, 2, out=wide[:, ::2])
+    assert torch.allclose(wide[:, ::2], x.sum(2), rtol=1e-4, atol=1e-4)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        big = torch.ones(1 << 26, device="cuda")
+        big *= 2
+        total = coulis.sum(big)
+    stream.synchronize()
+    assert total.item() == 2 * (1 << 26)
+    assert coulis.sum(x, stream=stream) is not None
+    torch.cuda.synchronize()
+    with pytest.raises(ValueError, match="one place"):
+        coulis.sum(x, where=np.ones(64, bool))
+    with pytest.raises(ValueError, match="another one"):
+        coulis.sum(x, device="cpu")
+    with pytest.raises(ValueError, match="not where"):
+        coulis.sum(x, out=torch.zeros(()))
+
+
+def test_no_input_is_copied_on_the_gpu():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(1 << 28, device="cuda").view(1 << 14, 1 << 14)
+    coulis.sum(x, 1)
+    torch.cuda.synchronize()
+    free = torch.cuda.mem_get_info()[0]
+    found = coulis.sum(x, 1)
+    torch.cuda.synchronize()
+    assert free - torch.cuda.mem_get_info()[0] < x.nbytes // 16
+    assert found[0].item() == 1 << 14
+
+
+def test_arrays_of_cupy_stay_on_the_gpu():
+    cupy = pytest.importorskip("cupy")
+    x = cupy.asarray(X)
+    check(x, "cupy")
+    np.testing.assert_allclose(coulis.sum(x[::-1, :, ::2], 0).get(), X[::-1, :, ::2].sum(0), rtol=1e-4, atol=1e-4)
+    out = cupy.zeros((6, 5), "f4")
+    assert coulis.max(x, 2, out=out) is out
+    np.testing.assert_array_equal(out.get(), X.max(2))
+
+
+def test_arrays_of_jax_stay_on_the_gpu():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() == "cpu":
+        pytest.skip("jax sees no GPU")
+    x = jax.numpy.asarray(X)
+    check(x, "jax")
+    assert coulis.sum(x, 0).devices() == x.devices()
+    assert coulis.max(x.astype("bfloat16"), 0).dtype == "bfloat16"
+
+
+def test_arrays_of_the_host_are_sent_where_asked():
+    np.testing.assert_allclose(coulis.sum(X, 0, device="cuda"), X.sum(0), rtol=1e-4, atol=1e-4)
+    found = coulis.reduce(X, ["max", "argmax"], 2, device="cuda")
+    np.testing.assert_array_equal(found.argmax, X.argmax(2))
