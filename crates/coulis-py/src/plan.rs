@@ -35,7 +35,6 @@ fn info_of(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<ArrayIn
 
 /// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the options of a call, by name")]
 fn plan_of<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
