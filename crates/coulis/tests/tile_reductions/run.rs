@@ -153,6 +153,11 @@ pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
             Err(Refused::Error(message)) => panic!("{message}"),
         }
     }
+    // Which of two variants of one priority does a call would be chance.
+    let mut priorities: Vec<u32> =
+        REGISTRY.iter().filter(|v| ran.contains(&v.name)).map(|v| v.priority).collect();
+    priorities.dedup();
+    assert_eq!(priorities.len(), ran.len(), "{ran:?}\n{}", program.text);
     match lowered(program, None, target) {
         Ok(kernel) => simulate(program, &kernel, target.warp, "the chosen variants"),
         Err(other) => panic!("{other:?}"),
