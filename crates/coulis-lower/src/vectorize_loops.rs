@@ -6,7 +6,8 @@
 //!
 //! Guards. A branch whose condition does not depend on the lane stays. One that bounds the lane
 //! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
-//! shorter vectors and at last by single elements. In simple mode such a loop becomes serial, as the reference has
+//! shorter vectors and at last by single elements (where threads keep arrays in registers, by one guarded statement
+//! each). In simple mode such a loop becomes serial, as the reference has
 //! it. One that reads memory by the lane becomes a select of new and old value in each store under it; loads under it
 //! are then performed for every lane, which reads elements inside the loop's domain whose value is not used.
 //!
@@ -45,6 +46,9 @@ pub const PASS: Pass = Pass {
 
 /// Most lanes of one vector.
 pub const MAX_LANES: i128 = 1 << 16;
+
+/// Most lanes that are written out one by one.
+const WRITTEN_OUT: u32 = 16;
 
 /// Turns vectorized loops into vector operations.
 pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
@@ -116,7 +120,8 @@ fn vectorized(
     if guarded || !lanes_are_independent(&inner, &lanes.var, count, &known) {
         return Ok(serial(var, min, extent, body));
     }
-    Ok(Vectorizer { known }.stmt(&inner, &lanes, None))
+    let by_lane = context.target.has_threads() && lanes.count <= WRITTEN_OUT;
+    Ok(Vectorizer { known, by_lane }.stmt(&inner, &lanes, None))
 }
 
 /// Puts lets of values that read no memory in the place of their uses, so that indices show what they are.
@@ -236,6 +241,9 @@ fn shorter(lanes: u32) -> Vec<u32> {
 
 struct Vectorizer {
     known: Analyzer,
+    /// Whether passing lanes are covered by one guarded statement each. Where threads keep arrays in registers these have
+    /// no address, so that none of their elements may be chosen by a variable.
+    by_lane: bool,
 }
 
 impl Vectorizer {
@@ -430,7 +438,14 @@ impl Vectorizer {
         let n = Var::size(&format!("{}_n", lanes.var.name()), dtype);
         let mut pieces = Vec::new();
         let mut covered = lanes.count;
-        for length in shorter(lanes.count) {
+        for lane in 0..if self.by_lane { lanes.count } else { 0 } {
+            let map = HashMap::from([(lanes.var.clone(), int(lane))]);
+            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let passes = int(lane).lt(n.expr());
+            let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
+            pieces.push(Stmt::if_(passes, copy_with(body, &map)));
+        }
+        for length in if self.by_lane { Vec::new() } else { shorter(lanes.count) } {
             let (start, left) = if covered == lanes.count {
                 (int(0), n.expr())
             } else {

@@ -46,6 +46,8 @@ pub struct Spec {
 pub struct Statement {
     /// The program: stage `S` folds, stage `O` finishes.
     pub program: Program,
+    /// The inputs, then the mask if there is one.
+    pub inputs: Vec<Tensor>,
     /// Component 0 of the state.
     pub state: Tensor,
     /// Component 0 of the results.
@@ -175,7 +177,8 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
     let args: Vec<Tensor> =
         inputs.iter().chain(&mask).chain(priors.iter().flatten()).chain(&outputs).cloned().collect();
     let program = Program::new(&outputs, &args)?;
-    Ok(Statement { program, state: state[0].clone(), output: outputs[0].clone() })
+    let inputs = inputs.into_iter().chain(mask).collect();
+    Ok(Statement { program, inputs, state: state[0].clone(), output: outputs[0].clone() })
 }
 
 /// `alpha * value + beta * prior`, rounded once to the output's type (contract N1). Integers are scaled in

@@ -12,7 +12,7 @@ use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
-use crate::program::{Spec, Statement};
+use crate::program::{Spec, Statement, fixed_stride};
 
 mod columns;
 mod gpu_columns;
@@ -140,6 +140,8 @@ pub struct Runs {
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
+/// Most parts of a fold on machines with blocks of threads.
+const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
 pub const SHORT: i64 = 32;
 
@@ -249,14 +251,66 @@ impl Facts<'_> {
         if len >= 4 * chunks { chunks } else { 1 }
     }
 
-    /// Parts to split a fold of `len` steps into when there are `n_blocks` blocks without that: a power of two, so
-    /// that every multiprocessor has several blocks.
-    pub fn block_chunks(&self, n_blocks: i64, len: i64) -> i64 {
-        let wanted = i64::from(self.target.n_threads) / 256;
-        if n_blocks.saturating_mul(2) >= wanted {
+    /// Parts to split a fold of `turns` turns into, each of `fewest` at least, when there are `n_blocks` blocks without
+    /// that: enough for every multiprocessor to have its fill of blocks `waves` times over, so that none waits long for
+    /// the last; a power of two where that leaves no part shorter than others.
+    pub fn block_chunks(&self, n_blocks: i64, turns: i64, fewest: i64, waves: i64) -> i64 {
+        let fill = (i64::from(self.target.n_threads) / 256).max(1);
+        if n_blocks.saturating_mul(2) >= fill {
             return 1;
         }
-        floor_pow2(ceil_div(wanted, n_blocks.max(1)).min(len).clamp(1, 1024))
+        let most = (turns / fewest).max(1);
+        let wanted = ceil_div(fill * waves, n_blocks.max(1)).min(most).clamp(1, MOST_CHUNKS);
+        [2 * floor_pow2(wanted), floor_pow2(wanted)]
+            .into_iter()
+            .find(|n| *n <= most && turns % n == 0)
+            .unwrap_or(wanted)
+    }
+
+    /// Every extent: kernels for blocks of threads are written for a shape, so that they have no guard that it does not
+    /// need. The outermost kept one stays a symbol where it does not matter to the kernel, which is `free`.
+    pub fn constant_extents(&self, free: bool) -> Vec<bool> {
+        let dims = &self.spec.problem.dims;
+        (0..dims.len()).map(|d| d > 0 || !free || dims[0].is_reduced()).collect()
+    }
+
+    /// Neighbours along the innermost dimension that one access of every input takes, where the extents that `constant`
+    /// says are written into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
+    /// where such an access may.
+    pub fn word_lanes(&self, constant: &[bool]) -> i64 {
+        let dims = &self.spec.problem.dims;
+        let widest = self.spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
+        let n_arrays = self.spec.inputs.len() + usize::from(self.spec.mask);
+        let Some(inner) = dims.last() else { return 1 };
+        let mut lanes = (i64::from(self.target.vector_bytes) / widest).min(floor_pow2(inner.extent)).max(1);
+        for array in 0..n_arrays {
+            if inner.strides[array] != 1 {
+                return 1;
+            }
+            for d in 0..dims.len() - 1 {
+                let Some(stride) = fixed_stride(dims, constant, array, d) else { return 1 };
+                while stride % lanes != 0 {
+                    lanes /= 2;
+                }
+            }
+        }
+        lanes
+    }
+
+    /// The longest run of the reducer's quick step that is `lanes` elements in each of a power of two of steps, at most
+    /// `steps` of them. 1 is no runs: where there is no such step, or a run keeps as much as a state and is too short to
+    /// pay for its end.
+    pub fn short_run(&self, lanes: i64, steps: i64) -> i64 {
+        /// A run that keeps as much as a state saves a little at each element, and costs a combination.
+        const PAYS: i64 = 16;
+        let reducer = &self.spec.reducer;
+        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
+        let Some(quick) = reducer.quick.as_ref().filter(|_| !masked) else { return 1 };
+        let longest = i64::from(quick.max_steps);
+        let run = lanes * floor_pow2((longest / lanes).clamp(1, steps));
+        let bytes: i64 = quick.identity.iter().map(|e| e.dtype().bytes() as i64).sum();
+        let pays = bytes < state_bytes(reducer) || run >= PAYS;
+        if run <= longest && pays { run } else { 1 }
     }
 
     /// A sketch without vectors, threads or constants.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use coulis_ir::DType;
 use coulis_ir::args::{ArrayInfo, Bindings};
 
-use crate::device::{Executable, Span};
+use crate::device::{DeviceTimes, Executable, Span, TimeAmount};
 use crate::error::RuntimeError;
 
 /// Memory that does not hold the array it is to hold.
@@ -148,6 +148,18 @@ pub fn call_on_stream(
 pub fn wait_for_stream(executable: &dyn Executable, stream: StreamHandle) -> Result<(), RuntimeError> {
     // SAFETY: who made the stream promised it.
     unsafe { executable.wait_for_stream(stream.0) }
+}
+
+/// As [`call`], and times launches by the device's own clock; `None`, and nothing is run, where it has none.
+pub fn time(
+    executable: &dyn Executable,
+    bindings: &Bindings,
+    windows: &mut [Window<'_>],
+    amount: &TimeAmount,
+) -> Result<Option<DeviceTimes>, RuntimeError> {
+    let spans: Vec<Span> = windows.iter().map(|w| w.span).collect();
+    // SAFETY: as for `call`.
+    unsafe { executable.time_on_host(bindings, &spans, amount) }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub mod probe;
 pub mod search;
 pub mod stream;
 mod table;
+mod timing;
 
 pub use compile::CudaCompiler;
 pub use context::{Context, Facts, Limits};

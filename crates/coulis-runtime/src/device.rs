@@ -123,8 +123,51 @@ pub trait Executable: Send + Sync {
         Ok(None)
     }
 
+    /// As [`Executable::launch_on_host`]; then launches over the same arrays, which stay where the device has them, are
+    /// timed by the device's own clock. `None`, and nothing is run, where it has none.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch_on_host`].
+    unsafe fn time_on_host(
+        &self,
+        bindings: &Bindings,
+        spans: &[Span],
+        amount: &TimeAmount,
+    ) -> Result<Option<DeviceTimes>, RuntimeError> {
+        let _ = (bindings, spans, amount);
+        Ok(None)
+    }
+
+    /// Blocks and threads of a block of the first launch, where kernels are launched.
+    fn grid(&self, bindings: &Bindings) -> Option<([u32; 3], [u32; 3])> {
+        let _ = bindings;
+        None
+    }
+
     /// The emitted text, where there is one.
     fn source(&self) -> Option<&str>;
+}
+
+/// How long launches are timed, and what they are measured against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeAmount {
+    /// Launches; else as many as fit into about so many seconds.
+    pub launches: Option<usize>,
+    /// Seconds, where the number of launches is not given.
+    pub seconds: f64,
+    /// Bytes that a copy on the device moves, half of them read and half of them written.
+    pub bytes: u64,
+}
+
+/// Launches timed by the device's clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceTimes {
+    /// Seconds of each launch, in order.
+    pub launches: Vec<f64>,
+    /// Median seconds of the copy.
+    pub copy: f64,
+    /// Bytes of temporaries of a launch.
+    pub workspace_bytes: u64,
 }
 
 /// A buffer parameter, as a launch needs it.

@@ -113,3 +113,11 @@ pub enum Notice {
         reason: String,
     },
 }
+
+impl RuntimeError {
+    /// Whether memory of a caller is not aligned as the kernel wants it, so that nothing was run.
+    pub fn is_of_alignment(&self) -> bool {
+        use crate::cuda::{CudaError, LaunchError};
+        matches!(self, RuntimeError::Cuda(CudaError::Launch(LaunchError::Misaligned { .. })))
+    }
+}

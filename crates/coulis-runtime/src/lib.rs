@@ -19,11 +19,16 @@ mod recipe;
 pub mod stream;
 
 pub use cache::Cache;
-pub use call::{DevicePointer, StreamHandle, Window, WindowError, call, call_on_stream, wait_for_stream};
+pub use call::{
+    DevicePointer, StreamHandle, Window, WindowError, call, call_on_stream, time, wait_for_stream,
+};
 pub use compiler::{Compiler, CompilerError};
 pub use cuda::{Cuda, CudaError, CudaOptions};
 pub use device::sim::{Outputs, Sim, SimOptions};
-pub use device::{Cpu, CpuKind, CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, Span};
+pub use device::{
+    Cpu, CpuKind, CpuOptions, Device, DeviceTimes, Executable, Info, Origin, Parameter, Restored, Span,
+    TimeAmount,
+};
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
 pub use rate::Rates;

@@ -1,7 +1,8 @@
 //! Short runs of a reduction: memory of their own, their start, the loop that folds one, and its end in the total.
 //!
-//! The first element of a run starts it, the others step, so that a step may count on an element before it. Source:
-//! contract N12.
+//! The first element of a run starts it, the others step, so that a step may count on an element before it. Of a run of
+//! one loop the first element is written by itself; of one of several loops a condition on them tells it, which goes
+//! where they are unrolled. Source: contract N12.
 
 use std::collections::HashMap;
 
@@ -68,25 +69,44 @@ impl Builder<'_> {
         let state = buffers.iter().map(|b| b.at(places.clone()));
         let sources = sub(&quick.sources);
         let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());
-        let inside = |values: &[Expr]| -> Result<Stmt, ScheduleError> {
-            let mut store = store_all(&names, &buffers, &places, values);
-            if let Some(condition) = &r.condition {
-                store = Stmt::if_(substitute_expr(condition, &at.absolutes), store);
+        let stored = |values: &[Expr]| -> Stmt {
+            let store = store_all(&names, &buffers, &places, values);
+            match &r.condition {
+                Some(condition) => Stmt::if_(substitute_expr(condition, &at.absolutes), store),
+                None => store,
             }
-            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, store)?)
+        };
+        let inside = |values: &[Expr]| -> Result<Stmt, ScheduleError> {
+            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, stored(values))?)
         };
         let along = &at.loops[run_at];
-        let one = fold::int(1, along.var.dtype());
-        let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
-        let first = substitute_stmt(inside(&sources)?, &zero);
-        let steps = if along.is_unit() {
-            Stmt::NOP
+        let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
+            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
+            .collect();
+        let folds = if reduced.iter().all(|l| l.var == along.var) {
+            let one = fold::int(1, along.var.dtype());
+            let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
+            let first = substitute_stmt(inside(&sources)?, &zero);
+            let steps = if along.is_unit() {
+                Stmt::NOP
+            } else {
+                let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
+                // A loop of one iteration is not written, and its variable with it.
+                let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
+                let next = HashMap::from([(along.var.clone(), second)]);
+                self.one_loop(stage, &rest, substitute_stmt(inside(&sub(&stepped))?, &next))?
+            };
+            Stmt::seq([first, steps])
         } else {
-            let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
-            // A loop of one iteration is not written, and its variable with it.
-            let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
-            let next = HashMap::from([(along.var.clone(), second)]);
-            self.one_loop(stage, &rest, substitute_stmt(inside(&sub(&stepped))?, &next))?
+            let is_zero =
+                |l: &&Loop| fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype()));
+            let is_first = reduced.iter().map(is_zero).reduce(Expr::and);
+            let store = Stmt::If {
+                cond: is_first.unwrap_or_else(|| Expr::bool(true)),
+                then: Box::new(stored(&sources)),
+                otherwise: Some(Box::new(stored(&sub(&stepped)))),
+            };
+            self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, store)?)?
         };
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
             Ok(store_all(&names, &buffers, &place(point.offsets), &quick.identity))
@@ -101,7 +121,7 @@ impl Builder<'_> {
             let store = store_all(&names, &self.buffers(stage), &indices, &closed);
             Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })?;
-        let body = Stmt::seq([start, first, steps, close]);
+        let body = Stmt::seq([start, folds, close]);
         Ok(buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
     }
 }

@@ -456,14 +456,17 @@ fn runs_of_what_has_none_or_of_other_loops() {
     });
     let d = d.expect("a tensor");
     let mut s = Schedule::new(from_ref(&d), &[a, d.clone()]).expect("a schedule");
-    let legal =
-        "the innermost reduce loop, of a constant number of steps up to the longest run of the reducer";
+    let legal = "a reduce loop that with those in it has a constant number of steps, up to the longest run of the reducer";
     let found = refusal(s.in_runs(&d, &k));
-    let why = "64 steps, where the longest run is 16";
+    let why = "512 steps, where the longest run is 16";
     assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got {why}"));
     let (_, ki) = s.split(&d, &k, Split::Factor(4)).expect("k splits");
     let found = refusal(s.in_runs(&d, &ki));
-    assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got the reduce loop `l` in it"));
+    let why = "32 steps, where the longest run is 16";
+    assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got {why}"));
+    let (_, few) = s.split(&d, &ki, Split::Factor(2)).expect("k splits again");
+    s.in_runs(&d, &few).expect("2 times 8 steps are a run");
+    check(&s, &[&[("n", 3)]]);
     let i = d.op().axes()[0].clone();
     assert!(s.in_runs(&d, &i).is_err(), "{i:?} is no reduce axis");
     s.in_runs(&d, &l).expect("8 steps are a run");

@@ -1,7 +1,8 @@
 //! Timing of reductions: made-up inputs, launches, a check of the results, and the floor that memory sets.
 //!
 //! A rate says nothing without the rate at which the machine reads memory in the same minutes, so both are timed in
-//! turn and the report holds both. Sources: seed 004 for the flags and the default problem, interface section 2 for
+//! turn and the report holds both. On a GPU its own clock counts, the input is in its memory, caches are flushed before
+//! each launch, and the floor is a copy that moves as many bytes in all. Sources: seed 004 for the flags and the default problem, interface section 2 for
 //! the suite's form.
 
 mod input;
@@ -13,7 +14,7 @@ use std::time::Instant;
 
 use coulis_exec::Pool;
 use coulis_io::{AlignedBytes, Array};
-use coulis_runtime::stream;
+use coulis_runtime::{TimeAmount, stream};
 
 use crate::error::Error;
 use crate::reduce::{Prepared, array_info, prepare};
@@ -61,6 +62,19 @@ pub struct Timing {
     pub n_launches: usize,
 }
 
+impl Timing {
+    /// Of samples, at least one.
+    fn of(mut samples: Vec<f64>, n_launches: usize) -> Timing {
+        samples.sort_by(f64::total_cmp);
+        Timing {
+            best: samples[0],
+            median: samples[samples.len() / 2],
+            mean: samples.iter().sum::<f64>() / samples.len() as f64,
+            n_launches,
+        }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -71,7 +85,7 @@ pub struct Report {
     /// The input once plus every output once.
     pub bytes: u64,
     /// Best seconds to read the input's bytes with the better of one thread and all threads, timed in turn with the
-    /// launches; `None` where timing was off.
+    /// launches; on a GPU the median of a copy that moves as many bytes in all. `None` where timing was off.
     pub floor: Option<f64>,
     /// Name of the plan.
     pub plan: String,
@@ -81,6 +95,8 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// Threads of the device.
     pub n_threads: usize,
+    /// Blocks, and threads of a block, of the first launch, on devices that have them.
+    pub grid: Option<([u32; 3], [u32; 3])>,
     /// Name of the device.
     pub device: String,
     /// What the caller should know.
@@ -103,13 +119,17 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
     let compile = start.elapsed().as_secs_f64();
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
-    prepared.launch(&[&input], &[], &mut outputs)?;
     let n_threads = prepared.n_threads();
-    let (timing, floor) = match options.amount {
-        None => (None, None),
-        Some(amount) => {
-            let (timing, floor) = time(&prepared, &input, &mut outputs, amount, n_threads)?;
-            (Some(timing), Some(floor))
+    let on_device = match options.amount {
+        Some(amount) => timed_there(&prepared, &input, &mut outputs, amount, input.n_bytes() + out_bytes)?,
+        None => None,
+    };
+    let (timing, floor) = match (on_device, options.amount) {
+        (Some((timing, floor)), _) => (Some(timing), Some(floor)),
+        (None, amount) => {
+            prepared.launch(&[&input], &[], &mut outputs)?;
+            let timed = amount.map(|amount| time(&prepared, &input, &mut outputs, amount, n_threads));
+            timed.transpose()?.unzip()
         }
     };
     let verdict = if options.verify { Some(reference::check(&prepared, &input, outputs)?) } else { None };
@@ -122,9 +142,29 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
         compile,
         verdict,
         n_threads,
+        grid: prepared.grid(),
         device: prepared.device_name().to_owned(),
         notices: prepared.notices(),
     })
+}
+
+/// Times launches by the device's own clock, where it has one.
+fn timed_there(
+    prepared: &Prepared,
+    input: &Array,
+    outputs: &mut [AlignedBytes],
+    amount: Amount,
+    bytes: u64,
+) -> Result<Option<(Timing, f64)>, Error> {
+    let (launches, seconds) = match amount {
+        Amount::Launches(n) => (Some(n), 0.0),
+        Amount::Seconds(seconds) => (None, seconds),
+    };
+    let times = prepared.time(&[input], outputs, &TimeAmount { launches, seconds, bytes })?;
+    Ok(times.map(|times| {
+        let n_launches = times.launches.len();
+        (Timing::of(times.launches, n_launches), times.copy)
+    }))
 }
 
 /// The request of a workload.
@@ -183,12 +223,6 @@ fn time(
             }
         }
     }
-    samples.sort_by(f64::total_cmp);
-    let timing = Timing {
-        best: samples[0],
-        median: samples[samples.len() / 2],
-        mean: samples.iter().sum::<f64>() / samples.len() as f64,
-        n_launches: samples.len() * batch,
-    };
-    Ok((timing, floor))
+    let n_launches = samples.len() * batch;
+    Ok((Timing::of(samples, n_launches), floor))
 }

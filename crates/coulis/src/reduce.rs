@@ -4,7 +4,7 @@ mod compiled;
 mod launch;
 mod memo;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use coulis_io::Array;
@@ -175,6 +175,25 @@ struct Parts {
     bindings: Bindings,
     infos: Vec<ArrayInfo>,
     device: Arc<Opened>,
+    /// The kernel for memory whose first elements are not aligned as `compiled` wants them, once it was needed.
+    by_elements: OnceLock<(Arc<Compiled>, Bindings)>,
+}
+
+impl Parts {
+    fn by_elements(&self) -> Result<&(Arc<Compiled>, Bindings), Error> {
+        if let Some(known) = self.by_elements.get() {
+            return Ok(known);
+        }
+        let compiled = compiled::compile_by_elements(&self.call, &self.request, &self.device)?;
+        let bindings = bound(&compiled, &self.infos)?;
+        Ok(self.by_elements.get_or_init(|| (compiled, bindings)))
+    }
+}
+
+/// The sizes and strides of a kernel for arrays.
+fn bound(compiled: &Compiled, infos: &[ArrayInfo]) -> Result<Bindings, Error> {
+    let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
+    bind_args(&compiled.signature, &args).map_err(|e| Error::bug("reduce/bind", e))
 }
 
 /// What a plan would be, without compiling it.
@@ -224,10 +243,10 @@ fn prepare_anew(inputs: &[ArrayInfo], request: &Request) -> Result<Prepared, Err
         outputs.iter().zip(&call.spec.outputs).filter(|(_, o)| o.beta != 0.0).map(|(i, _)| i.clone());
     infos.extend(priors);
     infos.extend(outputs.iter().cloned());
-    let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
-    let bindings = bind_args(&compiled.signature, &args).map_err(|e| Error::bug("reduce/bind", e))?;
+    let bindings = bound(&compiled, &infos)?;
     let request = request.without_data();
-    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, device })))
+    let by_elements = OnceLock::new();
+    Ok(Prepared(Arc::new(Parts { request, call, compiled, bindings, infos, device, by_elements })))
 }
 
 impl Prepared {

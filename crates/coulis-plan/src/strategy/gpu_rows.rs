@@ -1,15 +1,16 @@
 //! `gpu_rows`: the folded elements lie next to each other, and blocks of threads fold them.
 //!
-//! The threads of a row stand side by side on its elements, so that a warp reads whole sectors; each folds every
-//! `threads`-th element, several loads in flight, and the row's threads fold their partial states together. Short rows
-//! share a block. Few long rows are split into chunks whose partial states a second launch folds.
+//! The threads of a row stand side by side on its elements, each on as many neighbours as one access holds, so that a warp
+//! reads whole sectors; several accesses of a thread are in flight, and where the reducer has a quick step for what they
+//! bring, they are one run of it. The row's threads then fold their partial states together. Short rows share a block.
+//! Few long rows are split into chunks whose partial states a second launch folds. Measured: `bench/results`.
 
 use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_steps::{bind_rows, fold_by_threads, fold_chunks, place_rows, split_fold};
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -24,10 +25,17 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Threads of a block; a power of two, and the most that one row is folded by.
 const BLOCK: i64 = 256;
-/// Loads that each thread has in flight.
-const IN_FLIGHT: i64 = 8;
-/// Fewest elements that a chunk has for each thread.
-const FEWEST: i64 = 4 * IN_FLIGHT;
+/// Accesses that each thread has in flight.
+const IN_FLIGHT: i64 = 4;
+/// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine.
+const THREAD_BYTES: i64 = 256;
+/// See [`THREAD_BYTES`].
+const THREAD_BYTES_OF_FEW: i64 = 64;
+/// Fewest turns of a chunk.
+const FEWEST: i64 = IN_FLIGHT;
+/// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
+/// so much the second launch reads.
+const WAVE_BYTES: i64 = 64;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
@@ -35,26 +43,36 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let problem = &facts.spec.problem;
     let warp = i64::from(facts.target.warp);
-    // A thread of a short row folds a few elements; rows of a warp's length and more have whole warps.
-    let threads = match extent {
-        0..32 => floor_pow2(ceil_div(extent, 4)),
-        _ => floor_pow2(ceil_div(extent, IN_FLIGHT)).clamp(warp.min(extent), BLOCK),
+    let lanes = facts.word_lanes(&facts.constant_extents(true));
+    let words = ceil_div(extent, lanes);
+    let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
+    let are_many =
+        problem.n_outputs.saturating_mul(row_bytes) / THREAD_BYTES >= i64::from(facts.target.n_threads);
+    // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
+    let threads = match words {
+        0..32 => floor_pow2(words),
+        _ if are_many => floor_pow2(row_bytes / THREAD_BYTES).clamp(warp, BLOCK),
+        _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, BLOCK),
     };
-    let unroll = floor_pow2((extent / threads).clamp(1, IN_FLIGHT));
+    let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
+    let turns = outer.saturating_mul(ceil_div(words, threads));
+    let in_flight = if lanes > 1 { IN_FLIGHT } else { 2 * IN_FLIGHT };
+    let unroll = floor_pow2(turns.clamp(1, in_flight));
     let rows = (BLOCK / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
-    let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
-    let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    let len = if n_reduced > 1 { outermost } else { extent / (threads * FEWEST) };
-    let chunks = facts.block_chunks(n_blocks, len);
-    Ok(Sketch { unroll, threads, rows, chunks, ..facts.plain() })
+    let waves = (WAVE_BYTES / state_bytes(&facts.spec.reducer).max(1)).clamp(1, 8);
+    let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
+    // Without a row of its own for each block, kernels that know the number of rows need no guard.
+    let constant = facts.constant_extents(rows == 1);
+    let run = facts.short_run(lanes, unroll);
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let fold = split_fold(s, state, n_kept, n_kept, sketch)?;
-    fold_by_threads(s, &fold, ThreadTag::ThreadX, sketch)?;
+    let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
+    fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
     if sketch.chunks == 1 {
         return place_rows(s, state, output, n_kept, sketch.rows);
     }

@@ -2,7 +2,7 @@
 
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
-use coulis_tensor::IterVar;
+use coulis_tensor::{IterVar, Tensor};
 
 use super::Sketch;
 use super::steps::same_axis;
@@ -16,65 +16,99 @@ pub struct Fold {
     pub stage: StageId,
     /// Its data loops.
     pub n_kept: usize,
-    /// Its reduce loop along the innermost reduced dimension: steps of all threads together, and the threads of a step.
+    /// Its reduce loop over the steps of all threads together, the threads of a step, and the neighbours that one of them
+    /// takes, where these are several.
     pub turn: IterVar,
     /// See `turn`.
     pub thread: IterVar,
+    /// See `turn`.
+    pub lane: Option<IterVar>,
 }
 
-/// Splits the innermost reduce loop of a state among threads, and where several chunks are asked for the outermost one
+/// Splits the innermost reduce loop of a state among threads, each of which takes `lanes` neighbours at a time; what is
+/// left of it is one loop of turns with the reduce loops around it. Where several chunks are asked for the turns are cut
 /// into chunks, whose partial states become a stage with the chunk as dimension `at`.
 pub fn split_fold(
     s: &mut Schedule,
     state: StageId,
     n_kept: usize,
     at: usize,
+    lanes: i64,
     sketch: &Sketch,
 ) -> Result<Fold, ScheduleError> {
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    let innermost = &reduce[reduce.len() - 1];
-    if sketch.chunks == 1 {
-        let (turn, thread) = s.split(state, innermost, Split::Factor(sketch.threads))?;
-        return Ok(Fold { stage: state, n_kept, turn, thread });
-    }
-    if reduce.len() > 1 {
-        let (chunk, _) = s.split(state, &reduce[0], Split::Nparts(sketch.chunks))?;
-        let stage = s.rfactor_at(state, &chunk, at as i64)?;
-        let innermost = same_axis(s, stage, innermost)?;
-        let (turn, thread) = s.split(stage, &innermost, Split::Factor(sketch.threads))?;
-        return Ok(Fold { stage, n_kept: n_kept + 1, turn, thread });
+    let (outer, innermost) = reduce.split_at(reduce.len() - 1);
+    let mut words = innermost[0].clone();
+    let mut lane = None;
+    if lanes > 1 {
+        let (word, within) = s.split(state, &words, Split::Factor(lanes))?;
+        (words, lane) = (word, Some(within));
     }
     // What the threads of a block share stays together, so turns are cut into chunks, not elements.
-    let (turn, thread) = s.split(state, innermost, Split::Factor(sketch.threads))?;
+    let (mut turn, thread) = s.split(state, &words, Split::Factor(sketch.threads))?;
+    if !outer.is_empty() {
+        let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
+        turn = s.fuse(state, &turns)?;
+    }
+    if sketch.chunks == 1 {
+        return Ok(Fold { stage: state, n_kept, turn, thread, lane });
+    }
     let (chunk, turn) = s.split(state, &turn, Split::Nparts(sketch.chunks))?;
     let stage = s.rfactor_at(state, &chunk, at as i64)?;
+    let lane = lane.map(|lane| same_axis(s, stage, &lane)).transpose()?;
     let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
-    Ok(Fold { stage, n_kept: n_kept + 1, turn, thread })
+    Ok(Fold { stage, n_kept: n_kept + 1, turn, thread, lane })
 }
 
-/// Each thread of `tag` folds its steps, several at a time, then the threads fold their states together.
+/// Each thread of `tag` folds its steps, several at a time, then the threads fold their states together. Where a step
+/// takes several neighbours, these are read by one access of each of the `inputs`.
 pub fn fold_by_threads(
     s: &mut Schedule,
     fold: &Fold,
     tag: ThreadTag,
+    inputs: &[Tensor],
     sketch: &Sketch,
-) -> Result<(), ScheduleError> {
+) -> Result<StageId, ScheduleError> {
     let mine = s.rfactor_at(fold.stage, &fold.thread, fold.n_kept as i64)?;
     let turn = same_axis(s, mine, &fold.turn)?;
-    let reduce = s.stage(mine)?.leaves()[fold.n_kept + 1..].to_vec();
-    let mut order: Vec<IterVar> = reduce.into_iter().filter(|leaf| *leaf != turn).collect();
-    order.push(turn.clone());
+    let lane = fold.lane.as_ref().map(|lane| same_axis(s, mine, lane)).transpose()?;
+    let order: Vec<IterVar> = [&turn].into_iter().chain(&lane).cloned().collect();
     s.reorder(mine, &order)?;
+    // A run is some steps of all lanes, or the lanes of one step.
+    let steps = sketch.run / sketch.lanes;
+    let mut step = turn.clone();
     if sketch.unroll > 1 {
-        let (_, few) = s.split(mine, &turn, Split::Factor(sketch.unroll))?;
-        s.unroll(mine, &few)?;
+        step = s.split(mine, &turn, Split::Factor(sketch.unroll))?.1;
+        if 1 < steps && steps < sketch.unroll {
+            let (runs, few) = s.split(mine, &step, Split::Factor(steps))?;
+            s.unroll(mine, &runs)?;
+            step = few;
+        }
+        s.unroll(mine, &step)?;
+    }
+    if let Some(lane) = &lane {
+        s.unroll(mine, lane)?;
+    }
+    if sketch.run > 1 {
+        s.in_runs(mine, lane.as_ref().filter(|_| steps == 1).unwrap_or(&step))?;
     }
     let thread = s.stage(fold.stage)?.reduce_axes()[0].clone();
     if sketch.threads > 1 {
         s.bind(fold.stage, &thread, tag)?;
     }
     s.set_scope(mine, MemScope::Local)?;
-    s.compute_at(mine, fold.stage, &thread)
+    s.compute_at(mine, fold.stage, &thread)?;
+    if lane.is_none() {
+        return Ok(mine);
+    }
+    for input in inputs {
+        let word = s.cache_read(input, MemScope::Local, &[mine.into()])?;
+        s.compute_at(word, mine, &step)?;
+        if let Some(axis) = s.stage(word)?.leaves().last().cloned() {
+            s.vectorize(word, &axis)?;
+        }
+    }
+    Ok(mine)
 }
 
 /// Binds the first `n_kept` loops of a stage, fused, to blocks of `rows` rows; the loop of one row.
@@ -112,7 +146,8 @@ pub fn place_rows(
     s.compute_at(state, output, &row)
 }
 
-/// A launch that folds the partial states of chunks: one thread a chunk, as many outputs a block as fit.
+/// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a
+/// block as fit.
 pub fn fold_chunks(
     s: &mut Schedule,
     state: StageId,
@@ -120,7 +155,61 @@ pub fn fold_chunks(
     n_kept: usize,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    place_rows(s, state, output, n_kept, (BLOCK / sketch.chunks).max(1))?;
-    let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let mut threads = sketch.chunks;
+    if threads > BLOCK {
+        chunk = s.split(state, &chunk, Split::Factor(BLOCK))?.1;
+        threads = BLOCK;
+    }
+    place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
     s.bind(state, &chunk, ThreadTag::ThreadX)
+}
+
+/// The same where neighbouring outputs lie next to each other in each chunk: a few of them side by side, and the threads
+/// above each other on the chunks.
+pub fn fold_chunks_beside(
+    s: &mut Schedule,
+    state: StageId,
+    output: StageId,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    const SIDE_BY_SIDE: i64 = 8;
+    let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
+    let all = match &kept[..] {
+        [only] => only.clone(),
+        loops => s.fuse(output, loops)?,
+    };
+    let (block, beside) = s.split(output, &all, Split::Factor(SIDE_BY_SIDE))?;
+    s.bind(output, &block, ThreadTag::BlockX)?;
+    s.bind(output, &beside, ThreadTag::ThreadX)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &beside)?;
+    let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
+    if sketch.chunks > BLOCK / SIDE_BY_SIDE {
+        chunk = s.split(state, &chunk, Split::Factor(BLOCK / SIDE_BY_SIDE))?.1;
+    }
+    s.bind(state, &chunk, ThreadTag::ThreadY)
+}
+
+/// A launch in which one thread folds the partial states of an output, one after another.
+pub fn fold_chunks_in_turn(
+    s: &mut Schedule,
+    state: StageId,
+    output: StageId,
+    n_kept: usize,
+) -> Result<(), ScheduleError> {
+    let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
+    let all = match &kept[..] {
+        [only] => only.clone(),
+        loops => s.fuse(output, loops)?,
+    };
+    let (block, thread) = s.split(output, &all, Split::Factor(BLOCK / 2))?;
+    s.bind(output, &block, ThreadTag::BlockX)?;
+    s.bind(output, &thread, ThreadTag::ThreadX)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &thread)?;
+    let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let (_, few) = s.split(state, &chunk, Split::Factor(8))?;
+    s.unroll(state, &few)
 }

@@ -14,8 +14,8 @@ use crate::cuda::driver::{DevicePtr, Handle};
 use crate::cuda::error::CudaError;
 use crate::cuda::memory::{DeviceMemory, Temporary, Workspace};
 use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
-use crate::cuda::stream::RawStream;
-use crate::device::{Executable, Info, Parameter, Span};
+use crate::cuda::stream::{RawStream, Stream};
+use crate::device::{DeviceTimes, Executable, Info, Parameter, Span, TimeAmount};
 use crate::error::RuntimeError;
 
 /// `CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES`: shared memory of arrays declared in the text.
@@ -108,6 +108,11 @@ impl CudaExecutable {
     /// The context that its memory and streams belong to.
     pub fn context(&self) -> &Arc<Context> {
         &self.shared.context
+    }
+
+    /// The stream of the device.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.shared.stream
     }
 
     /// What a call launches.
@@ -237,18 +242,24 @@ impl CudaExecutable {
         }
     }
 
-    /// Copies the arrays to the device, launches, and copies back what may be written; does not wait.
+    /// Copies the arrays to the device, launches, and copies back what may be written; does not wait, unless launches
+    /// are then timed.
     ///
     /// # Safety
     /// As for [`Executable::launch_on_host`], until the stream was waited for.
-    unsafe fn round_trip(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
+    unsafe fn round_trip(
+        &self,
+        bindings: &Bindings,
+        spans: &[Span],
+        timed: Option<&TimeAmount>,
+    ) -> Result<Option<DeviceTimes>, RuntimeError> {
         let (context, stream) = (&self.shared.context, &self.shared.stream);
         let entered = context.enter()?;
         let mut copies = Vec::with_capacity(spans.len());
         for span in spans {
             let bytes = span.before + span.after;
-            // Memory from the device is aligned to 256 bytes, and stays so for the element that the host has aligned.
-            let lead = span.first.addr().wrapping_sub(span.before) % 256;
+            // Memory from the device is aligned to 256 bytes, and so is the first element there, wherever the host has it.
+            let lead = span.before.next_multiple_of(256) - span.before;
             // SAFETY: the stream lives as long as the device.
             let copy = unsafe { Temporary::new(context, stream.raw(), (lead + bytes) as u64) }?;
             let begin = copy.pointer().wrapping_add(lead as u64);
@@ -266,6 +277,7 @@ impl CudaExecutable {
             .collect();
         // SAFETY: the copies hold what the caller vouches for, and are freed in the order of the stream.
         let launched = unsafe { self.launch_on(stream.raw(), bindings, &first, None) };
+        let mut times = None;
         if launched.is_ok() {
             for ((_, begin), span) in copies.iter().zip(spans).filter(|(_, span)| span.is_written) {
                 let bytes = span.before + span.after;
@@ -275,8 +287,12 @@ impl CudaExecutable {
                     unsafe { entered.copy_to_host(to.cast(), *begin, bytes, stream.handle()) }?;
                 }
             }
+            if let Some(amount) = timed {
+                // SAFETY: as for the first launch.
+                times = Some(unsafe { self.time_on_device(bindings, &first, amount) }?);
+            }
         }
-        launched
+        launched.map(|()| times)
     }
 }
 
@@ -295,7 +311,7 @@ impl Executable for CudaExecutable {
 
     unsafe fn launch_on_host(&self, bindings: &Bindings, spans: &[Span]) -> Result<(), RuntimeError> {
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.round_trip(bindings, spans) };
+        let outcome = unsafe { self.round_trip(bindings, spans, None) };
         // Also where something failed: copies of the caller's memory may be under way.
         let done = self.shared.stream.synchronize();
         outcome?;
@@ -320,6 +336,24 @@ impl Executable for CudaExecutable {
 
     fn allocate(&self, bytes: usize) -> Result<Option<DeviceMemory>, RuntimeError> {
         Ok(Some(DeviceMemory::new(&self.shared.context, bytes)?))
+    }
+
+    unsafe fn time_on_host(
+        &self,
+        bindings: &Bindings,
+        spans: &[Span],
+        amount: &TimeAmount,
+    ) -> Result<Option<DeviceTimes>, RuntimeError> {
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.round_trip(bindings, spans, Some(amount)) };
+        let done = self.shared.stream.synchronize();
+        let times = outcome?;
+        done?;
+        Ok(times)
+    }
+
+    fn grid(&self, bindings: &Bindings) -> Option<([u32; 3], [u32; 3])> {
+        self.plan(bindings).ok()?.launches.first().map(|launch| (launch.grid, launch.block))
     }
 
     fn source(&self) -> Option<&str> {

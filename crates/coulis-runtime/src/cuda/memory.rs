@@ -29,6 +29,11 @@ impl DeviceMemory {
         self.pointer
     }
 
+    /// The context that it belongs to.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Its size.
     pub fn bytes(&self) -> usize {
         self.bytes

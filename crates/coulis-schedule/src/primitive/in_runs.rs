@@ -17,7 +17,7 @@ use crate::trace::Step;
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "in_runs",
     signature: "s[B].in_runs(axis)",
-    summary: "each execution of the reduce loop folds a short run by the reducer's quick step, closed into the total; under a condition on elements it has no effect",
+    summary: "each execution of the reduce loop, with the reduce loops in it, folds a short run by the reducer's quick step, closed into the total; under a condition on elements it has no effect",
     before: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer, k_inner in T.grid((m + 15) // 16, 16):\n        if T.likely(k_outer * 16 + k_inner < m):\n            B[i] = B[i] + T.Cast(\"float64\", T.Cast(\"float32\", A[i, k_outer * 16 + k_inner]))",
     call: "s[B].in_runs(k_inner)",
     after: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer in range((m + 15) // 16):\n        B_run = T.allocate([1], \"float32\", \"local\")\n        B_run[0] = T.float32(0)\n        if T.likely(k_outer * 16 + 0 < m):\n            B_run[0] = T.Cast(\"float32\", A[i, k_outer * 16 + 0])\n        for k_inner in range(15):\n            if T.likely(k_outer * 16 + (k_inner + 1) < m):\n                B_run[0] = B_run[0] + T.Cast(\"float32\", A[i, k_outer * 16 + (k_inner + 1)])\n        B[i] = B[i] + T.Cast(\"float64\", B_run[0])",
@@ -74,19 +74,27 @@ impl Primitive for InRuns {
             primitive: "in_runs",
             stage: stage.name.clone(),
             what: "axis",
-            wanted: "the innermost reduce loop, of a constant number of steps up to the longest run of the reducer",
+            wanted: "a reduce loop that with those in it has a constant number of steps, up to the longest run of the reducer",
             found,
         };
         let extents = ranges::extents(stage, &ranges::declared(stage), &schedule.analyzer());
         let steps = extents.get(self.axis.var()).and_then(Expr::as_int);
         let steps = steps.ok_or_else(|| bad("no constant".to_owned()))?;
         let longest = i128::from(quick.max_steps);
-        if steps > longest {
-            return Err(bad(format!("{steps} steps, where the longest run is {longest}")));
-        }
         let inner = &stage.leaves[at + 1..];
-        if let Some(reduce) = inner.iter().find(|leaf| stage.origin(leaf).reduce) {
-            return Err(bad(format!("the reduce loop `{}` in it", stage.axis_name(reduce))));
+        let mut all = steps;
+        for leaf in inner.iter().filter(|leaf| stage.origin(leaf).reduce) {
+            let steps = extents.get(leaf.var()).and_then(Expr::as_int).filter(|_| !stage.origin(leaf).data);
+            let Some(steps) = steps else {
+                return Err(bad(format!(
+                    "the reduce loop `{}` in it, of no constant number",
+                    stage.axis_name(leaf)
+                )));
+            };
+            all = all.saturating_mul(steps);
+        }
+        if all > longest {
+            return Err(bad(format!("{all} steps, where the longest run is {longest}")));
         }
         match inner.iter().find(|leaf| stage.kind_of(leaf) == LoopKind::Parallel) {
             Some(parallel) => Err(bad(format!("the parallel loop `{}` in it", stage.axis_name(parallel)))),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use coulis_ir::Kernel;
+use coulis_ir::{Kernel, Target};
 use coulis_plan::{Choice, PlanError, Role};
 use coulis_runtime::{Executable, Restored, signature};
 use coulis_schedule::Schedule;
@@ -46,7 +46,11 @@ impl Planned {
 
 /// The strategy that takes a call.
 pub(super) fn choose(call: &Call, device: &Opened) -> Result<Choice, Error> {
-    coulis_plan::choose(&call.spec, device.target()).map_err(|error| match error {
+    choose_for(call, device.target())
+}
+
+fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {
+    coulis_plan::choose(&call.spec, target).map_err(|error| match error {
         PlanError::Order { .. } => Error::unsupported("reduce/order", error.to_string()),
         _ => Error::bug("plan", error),
     })
@@ -88,7 +92,25 @@ fn table() -> std::sync::MutexGuard<'static, Table> {
 
 /// The kernel of a call.
 pub(super) fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
-    let choice = choose(call, device)?;
+    compile_choice(call, request, device, choose(call, device)?)
+}
+
+/// A kernel of the call that reads and writes element by element, for memory that is aligned to no more than that.
+pub(super) fn compile_by_elements(
+    call: &Call,
+    request: &Request,
+    device: &Opened,
+) -> Result<Arc<Compiled>, Error> {
+    let target = Target { vector_bytes: 1, ..device.target().clone() };
+    compile_choice(call, request, device, choose_for(call, &target)?)
+}
+
+fn compile_choice(
+    call: &Call,
+    request: &Request,
+    device: &Opened,
+    choice: Choice,
+) -> Result<Arc<Compiled>, Error> {
     let key = format!(
         "{}|{}|{:?}|{}|{:?}",
         device.identity(),

@@ -4,7 +4,9 @@ use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::OutputSpec;
 use coulis_runtime::cuda::DeviceMemory;
-use coulis_runtime::{DevicePointer, StreamHandle, Window, call_on_stream, wait_for_stream};
+use coulis_runtime::{
+    DevicePointer, DeviceTimes, StreamHandle, TimeAmount, Window, call_on_stream, wait_for_stream,
+};
 
 use super::Prepared;
 use crate::error::Error;
@@ -57,6 +59,36 @@ impl Prepared {
         if self.0.call.spec.problem.n_outputs == 0 {
             return Ok(());
         }
+        let mut windows = self.windows(inputs, priors, outputs)?;
+        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
+        self.0.device.check_reports()
+    }
+
+    /// As [`Prepared::launch`]; then launches are timed by the device's own clock, the arrays staying in its memory.
+    /// `None`, and nothing is run, where it has none.
+    pub(crate) fn time(
+        &self,
+        inputs: &[&Array],
+        outputs: &mut [AlignedBytes],
+        amount: &TimeAmount,
+    ) -> Result<Option<DeviceTimes>, Error> {
+        let mut slices: Vec<&mut [u8]> = outputs.iter_mut().map(AlignedBytes::as_mut_slice).collect();
+        let mut windows = self.windows(inputs, &[], &mut slices)?;
+        let executable = &*self.0.compiled.executable;
+        Ok(coulis_runtime::time(executable, &self.0.bindings, &mut windows, amount)?)
+    }
+
+    /// Blocks, and threads of a block, of the first launch, on devices that have them.
+    pub fn grid(&self) -> Option<([u32; 3], [u32; 3])> {
+        self.0.compiled.executable.grid(&self.0.bindings)
+    }
+
+    fn windows<'a>(
+        &self,
+        inputs: &[&'a Array],
+        priors: &[&'a Array],
+        outputs: &'a mut [&mut [u8]],
+    ) -> Result<Vec<Window<'a>>, Error> {
         let mut windows = Vec::with_capacity(self.0.infos.len());
         for (array, info) in inputs.iter().chain(priors).zip(&self.0.infos) {
             let (bytes, offset) = array.storage();
@@ -66,8 +98,7 @@ impl Prepared {
         for (bytes, info) in outputs.iter_mut().zip(&self.0.infos[n_read..]) {
             windows.push(Window::write(bytes, info)?);
         }
-        coulis_runtime::call(&*self.0.compiled.executable, &self.0.bindings, &mut windows)?;
-        self.0.device.check_reports()
+        Ok(windows)
     }
 
     /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
@@ -76,7 +107,13 @@ impl Prepared {
         if self.0.call.spec.problem.n_outputs == 0 {
             return Ok(());
         }
-        Ok(call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream)?)
+        match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream) {
+            Err(error) if error.is_of_alignment() => {
+                let (compiled, bindings) = self.0.by_elements()?;
+                Ok(call_on_stream(&*compiled.executable, bindings, pointers, stream)?)
+            }
+            other => Ok(other?),
+        }
     }
 
     /// Waits until everything on a stream of the device is done. Faults of kernels show here.

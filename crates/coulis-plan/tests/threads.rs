@@ -1,0 +1,77 @@
+//! What the planner decides for machines with blocks of threads.
+
+use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::{DType, Target};
+use coulis_plan::{OutputSpec, Problem, Sketch, Spec, choose, schedule};
+
+fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
+    let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
+    let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
+    let request = coulis_reducers::Request::new(&[dtype]);
+    let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+    let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
+    Spec { problem, inputs: vec![dtype], mask: false, reducer, outputs }
+}
+
+/// Name of the strategy, what it decided, and the trace, on a GPU.
+fn planned(spec: &Spec) -> (&'static str, Sketch, String) {
+    let choice = choose(spec, &Target::cuda("sm_90a").unwrap()).unwrap();
+    let trace = schedule(spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string();
+    (choice.strategy.name, choice.sketch, trace)
+}
+
+fn of(op: &str, dtype: DType, shape: &[i64], axes: &[i64]) -> (&'static str, Sketch, String) {
+    planned(&spec(op, dtype, shape, &compact_strides(shape), axes))
+}
+
+#[test]
+fn one_access_takes_as_many_neighbours_as_every_row_allows() {
+    for (dtype, shape, axes, lanes) in [
+        (DType::F32, vec![1 << 14, 1 << 14], vec![1], 4),
+        (DType::BF16, vec![1 << 14, 1 << 14], vec![1], 8),
+        (DType::I8, vec![1 << 30], vec![0], 16),
+        (DType::F64, vec![1 << 27], vec![0], 2),
+        (DType::F32, vec![(1 << 27) + 1], vec![0], 4),
+        (DType::F32, vec![1 << 16, 1238], vec![1], 2),
+        (DType::F32, vec![1 << 16, 1237], vec![1], 1),
+        (DType::F32, vec![1 << 14, 1 << 14], vec![0], 4),
+        (DType::F32, vec![1 << 14, 1237], vec![0], 1),
+    ] {
+        let (_, sketch, trace) = of("sum", dtype, &shape, &axes);
+        assert_eq!(sketch.lanes, lanes, "{dtype} {shape:?} {axes:?}");
+        assert_eq!(trace.contains("vectorize"), lanes > 1, "{trace}");
+    }
+    let with_gaps = planned(&spec("sum", DType::F32, &[4096, 4096], &[1, 8192], &[0]));
+    assert_eq!(with_gaps.1.lanes, 1, "nothing says where rows with gaps begin");
+}
+
+#[test]
+fn narrow_sums_run_in_a_narrow_type_and_others_run_where_that_pays() {
+    for (op, dtype, run) in [
+        ("sum", DType::F32, 1),
+        ("sum", DType::BF16, 16),
+        ("sum", DType::I8, 64),
+        ("var", DType::F32, 16),
+        ("max", DType::F32, 1),
+    ] {
+        let (_, sketch, trace) = of(op, dtype, &[1 << 14, 1 << 14], &[1]);
+        assert_eq!(sketch.run, run, "{op} of {dtype}");
+        assert_eq!(trace.contains("in_runs"), run > 1, "{trace}");
+    }
+}
+
+#[test]
+fn few_outputs_are_split_so_that_every_multiprocessor_has_work() {
+    for (shape, axes, name, least, most) in [
+        (vec![1 << 28], vec![0], "gpu_rows", 1056, 1 << 14),
+        (vec![8, 1 << 25], vec![1], "gpu_rows", 132, 1 << 14),
+        (vec![1 << 23, 32], vec![0], "gpu_columns", 512, 1 << 14),
+        (vec![1 << 14, 1 << 14], vec![1], "gpu_rows", 1, 1),
+        (vec![1 << 14, 1 << 14], vec![0], "gpu_columns", 2, 64),
+        (vec![4096], vec![0], "gpu_rows", 1, 1),
+    ] {
+        let (found, sketch, _) = of("sum", DType::F32, &shape, &axes);
+        assert_eq!(found, name, "{shape:?}");
+        assert!((least..=most).contains(&sketch.chunks), "{shape:?}: {} chunks", sketch.chunks);
+    }
+}

@@ -1,0 +1,89 @@
+//! Timing of launches by the device's own clock, beside a copy of as many bytes.
+//!
+//! Before each launch a block of memory larger than the second-level cache is written, so that no launch finds its
+//! input there; that write also keeps the device busy while the launch is put on the stream, so that the two events
+//! around it see the device's time and not the host's. The copy is timed in turn with the launches.
+
+use coulis_ir::args::Bindings;
+
+use crate::cuda::driver::DevicePtr;
+use crate::cuda::error::CudaError;
+use crate::cuda::executable::CudaExecutable;
+use crate::cuda::memory::{DeviceMemory, Workspace};
+use crate::cuda::stream::Event;
+use crate::device::{DeviceTimes, TimeAmount};
+use crate::error::RuntimeError;
+
+/// Bytes that are written before a launch: more than any second-level cache holds.
+const FLUSH_BYTES: usize = 256 << 20;
+/// Launches before any is timed.
+const WARM_UP: usize = 3;
+/// Fewest launches that are timed, and most.
+const FEWEST: usize = 5;
+const MOST: usize = 1000;
+
+impl CudaExecutable {
+    /// Times launches over arrays that are on the device, and copies that move `bytes` bytes in all.
+    ///
+    /// # Safety
+    /// As for [`CudaExecutable::launch_on`].
+    pub(crate) unsafe fn time_on_device(
+        &self,
+        bindings: &Bindings,
+        buffers: &[DevicePtr],
+        amount: &TimeAmount,
+    ) -> Result<DeviceTimes, RuntimeError> {
+        let (context, stream) = (self.context(), self.stream());
+        let workspace = self.reserve(bindings)?;
+        let mut flush = DeviceMemory::new(context, FLUSH_BYTES)?;
+        let (start, end) = (Event::new(context)?, Event::new(context)?);
+        let half = usize::try_from(amount.bytes / 2).unwrap_or(usize::MAX).max(1);
+        let (mut from, to) = (DeviceMemory::new(context, half)?, DeviceMemory::new(context, half)?);
+        from.fill(stream, 0x5a)?;
+        let mut one = |work: &mut dyn FnMut() -> Result<(), RuntimeError>| -> Result<f64, RuntimeError> {
+            flush.fill(stream, 0)?;
+            // SAFETY: the stream is the device's own and lives as long.
+            unsafe { start.record(stream.raw()) }?;
+            work()?;
+            // SAFETY: as above.
+            unsafe { end.record(stream.raw()) }?;
+            end.synchronize()?;
+            Ok(f64::from(end.milliseconds_since(&start)?) / 1e3)
+        };
+        let mut launch = || -> Result<(), RuntimeError> {
+            // SAFETY: the caller's promise; the workspace is this call's.
+            unsafe { self.launch_on(stream.raw(), bindings, buffers, Some(&workspace)) }
+        };
+        let mut copy = || -> Result<(), RuntimeError> { Ok(copied(stream, &from, &to)?) };
+        for _ in 0..WARM_UP {
+            one(&mut launch)?;
+            one(&mut copy)?;
+        }
+        let once = one(&mut launch)? + one(&mut copy)? + 100e-6;
+        let n = match amount.launches {
+            Some(n) => n.max(1),
+            None => ((amount.seconds / once) as usize).clamp(FEWEST, MOST),
+        };
+        let (mut launches, mut copies) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for _ in 0..n {
+            launches.push(one(&mut launch)?);
+            copies.push(one(&mut copy)?);
+        }
+        copies.sort_by(f64::total_cmp);
+        let workspace: &Workspace = &workspace;
+        Ok(DeviceTimes { launches, copy: copies[copies.len() / 2], workspace_bytes: workspace.bytes() })
+    }
+}
+
+/// Puts a copy on the stream.
+fn copied(
+    stream: &crate::cuda::stream::Stream,
+    from: &DeviceMemory,
+    to: &DeviceMemory,
+) -> Result<(), CudaError> {
+    // SAFETY: both are alive, of one size, and freeing them waits for the device.
+    unsafe {
+        let entered = from.context().enter()?;
+        entered.copy_on_device(to.pointer(), from.pointer(), from.bytes(), stream.handle())
+    }
+}
