@@ -27,7 +27,8 @@ pub static STRATEGY: Strategy = Strategy {
 const BLOCK: i64 = 256;
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
-/// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine.
+/// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine,
+/// and where accesses are of one element.
 const THREAD_BYTES: i64 = 256;
 /// See [`THREAD_BYTES`].
 const THREAD_BYTES_OF_FEW: i64 = 64;
@@ -51,12 +52,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
     let threads = match words {
         0..32 => floor_pow2(words),
-        _ if are_many => floor_pow2(row_bytes / THREAD_BYTES).clamp(warp, BLOCK),
+        _ if are_many && lanes > 1 => floor_pow2(row_bytes / THREAD_BYTES).clamp(warp, BLOCK),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, BLOCK),
     };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let turns = outer.saturating_mul(ceil_div(words, threads));
-    let in_flight = if lanes > 1 { IN_FLIGHT } else { 2 * IN_FLIGHT };
+    let in_flight = if lanes > 1 { IN_FLIGHT } else { 4 * IN_FLIGHT };
     let unroll = floor_pow2(turns.clamp(1, in_flight));
     let rows = (BLOCK / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
