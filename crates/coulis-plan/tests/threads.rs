@@ -6,17 +6,19 @@ use coulis_plan::{OutputSpec, Problem, Sketch, Spec, choose, schedule};
 
 fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
     let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
-    let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
+    let problem =
+        Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).expect("a problem");
     let request = coulis_reducers::Request::new(&[dtype]);
-    let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+    let reducer = coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
     let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
     Spec { problem, inputs: vec![dtype], mask: false, reducer, outputs }
 }
 
 /// Name of the strategy, what it decided, and the trace, on a GPU.
 fn planned(spec: &Spec) -> (&'static str, Sketch, String) {
-    let choice = choose(spec, &Target::cuda("sm_90a").unwrap()).unwrap();
-    let trace = schedule(spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string();
+    let choice = choose(spec, &Target::cuda("sm_90a").expect("a target")).expect("a plan");
+    let planned = schedule(spec, choice.strategy, &choice.sketch).expect("a schedule");
+    let trace = planned.schedule.trace().to_string();
     (choice.strategy.name, choice.sketch, trace)
 }
 
