@@ -49,13 +49,9 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
 
 #[test]
 fn narrow_sums_run_in_a_narrow_type_and_others_run_where_that_pays() {
-    for (op, dtype, run) in [
-        ("sum", DType::F32, 1),
-        ("sum", DType::BF16, 16),
-        ("sum", DType::I8, 64),
-        ("var", DType::F32, 16),
-        ("max", DType::F32, 1),
-    ] {
+    for (op, dtype, run) in
+        [("sum", DType::F32, 1), ("sum", DType::BF16, 16), ("sum", DType::I8, 64), ("var", DType::F32, 16)]
+    {
         let (_, sketch, trace) = of(op, dtype, &[1 << 14, 1 << 14], &[1]);
         assert_eq!(sketch.run, run, "{op} of {dtype}");
         assert_eq!(trace.contains("in_runs"), run > 1, "{trace}");
