@@ -24,12 +24,12 @@ fn mr_t55_inputs_one_element_off_an_aligned_address() {
 fn mr_t56_transposed_stepped_reversed_repeated_and_overlapping_views() {
     let ops = ["sum", "max", "argmin"];
     let lies = [Lie::Dense, Lie::Backward, Lie::Repeated, Lie::Gap(3)];
-    let orders: [[usize; 3]; 3] = [[0, 1, 2], [2, 1, 0], [1, 2, 0]];
+    let orders: [[usize; 3]; 2] = [[0, 1, 2], [1, 2, 0]];
     for (at, lie) in lies.into_iter().enumerate() {
         for (nth, order) in orders.iter().enumerate() {
             let of = [lie, lies[(at + nth) % 4], Lie::Dense];
-            let input = view(DType::F32, &[5, 9, 17], order, &of, |n| numbers(n, Special::Zeros, 7));
-            for axes in [&[2i64][..], &[0], &[0, 2], &[0, 1, 2]] {
+            let input = view(DType::F32, &[7, 13, 17], order, &of, |n| numbers(n, Special::Zeros, 7));
+            for axes in [&[2i64][..], &[0, 2]] {
                 exact_everywhere(std::slice::from_ref(&input), &Request::new(&ops).over(axes), Compiled::No);
             }
         }
