@@ -145,7 +145,11 @@ fn one(args: &Args, shape: &[i64]) -> Result<(), Failure> {
 
 /// What the reference example prints, and the name of the plan.
 fn lines(report: &Report, rep: u32) -> String {
-    let mut text = format!("launch_and_time_kernel: threads {}\n", report.n_threads);
+    let launched = match report.grid {
+        Some(([a, b, c], [x, y, z])) => format!("grid_dim {{{a}, {b}, {c}}}, block_dim {{{x}, {y}, {z}}}"),
+        None => format!("threads {}", report.n_threads),
+    };
+    let mut text = format!("launch_and_time_kernel: {launched}\n");
     if let Some(timing) = report.timing {
         text += &format!("Warm up 1 time\nStart running {rep} times...\n");
         let rate = report.gb_per_second(timing.mean);
