@@ -33,8 +33,9 @@ const FEWEST: i64 = 4 * IN_FLIGHT;
 const LONGEST_RUN: i64 = 8;
 /// How many blocks there are for each that a multiprocessor holds, where rows are split.
 const WAVES: i64 = 1;
-/// Bytes of states that one thread keeps.
-const THREAD_STATE: i64 = 256;
+/// Bytes of states that one thread keeps. It holds them up to five times (the fold, its run, its partial result, and both sides
+/// of the fold with its neighbours), which its 1020 bytes of registers have to take.
+const THREAD_STATE: i64 = 192;
 /// From so many outputs on, one thread folds the chunks of each.
 const MANY_OUTPUTS: i64 = 4096;
 
