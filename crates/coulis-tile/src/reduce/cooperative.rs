@@ -13,12 +13,37 @@ use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, Stmt};
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
 use crate::groups::Digit;
+use crate::need::{
+    ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
+};
 use crate::reduce::lanes::{Lanes, mask_below};
 use crate::reduce::partial::Partial;
 use crate::reduce::state::{State, received, store_all};
 use crate::reduce::walk::{Walk, affine, repeat};
 use crate::reduce::{element, shared_states, threadwise};
-use crate::variant::{Emitted, Refusal};
+use crate::variant::{Emitted, Numerics, Refusal};
+
+/// What a fold by the threads of a scope needs, beside what its variant says of the operands.
+pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 10] {
+    [
+        &THREADS,
+        operands,
+        &NO_LANES,
+        &NO_THREAD_REDUCE,
+        &ALL_THREADS,
+        &SIZES,
+        &ONE_WRITER,
+        &BARRIER,
+        &STAGING,
+        &SHUFFLES,
+    ]
+}
+
+/// How such a fold rounds.
+pub(crate) const NUMERICS: Numerics = Numerics {
+    flushes_subnormals: false,
+    order: "each lane every so many elements ascending, then lanes at doubling distances, then warps",
+};
 
 /// Fewest elements for which a thread of its own is worth a second step.
 const FEWEST_A_PART: u32 = 4;

@@ -8,13 +8,10 @@ use coulis_ir::{ExecScope, MemScope};
 
 use crate::call::Operand;
 use crate::facts::Facts;
-use crate::need::{
-    ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
-    wanted,
-};
+use crate::need::{Need, wanted};
 use crate::reduce::cooperative;
 use crate::reduce::walk::is_private;
-use crate::variant::{Emitted, Numerics, Refusal, Variant};
+use crate::variant::{Emitted, Refusal, Variant};
 
 /// The variant.
 pub const VARIANT: Variant = Variant {
@@ -22,22 +19,8 @@ pub const VARIANT: Variant = Variant {
     aliases: &[],
     doc: "the threads of a scope fold tiles of global or shared memory, one thread also its registers",
     priority: 5,
-    needs: &[
-        &THREADS,
-        &OPERANDS,
-        &NO_LANES,
-        &NO_THREAD_REDUCE,
-        &ALL_THREADS,
-        &SIZES,
-        &ONE_WRITER,
-        &BARRIER,
-        &STAGING,
-        &SHUFFLES,
-    ],
-    numerics: Numerics {
-        flushes_subnormals: false,
-        order: "each lane every so many elements ascending, then lanes at doubling distances, then warps",
-    },
+    needs: &cooperative::needs(&OPERANDS),
+    numerics: cooperative::NUMERICS,
     emit,
 };
 
