@@ -1,5 +1,6 @@
 //! The benchmark beside other libraries: who is timed, how, and the report.
 
+pub mod gpu;
 pub mod latency;
 mod peers;
 pub mod report;

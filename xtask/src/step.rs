@@ -67,10 +67,11 @@ pub enum Failure {
     },
 }
 
-/// The project's root folder.
+/// The project's root folder: the one that this was built in, or the current one on a machine that does not have it.
 pub fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
+    let built = own.parent().unwrap_or(own);
+    if built.is_dir() { built.to_owned() } else { std::env::current_dir().unwrap_or_default() }
 }
 
 /// One program to run.
@@ -139,6 +140,14 @@ impl Step {
         if !output.status.success() {
             return Err(Failure::Program { line: self.line() });
         }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The same of a program whose answer counts whatever its exit code is; what it says beside the answer is shown.
+    pub fn said(&self) -> Result<String, Failure> {
+        let mut command = self.command();
+        command.stderr(std::process::Stdio::inherit());
+        let output = command.output().map_err(|source| self.no_program(source))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
