@@ -1,5 +1,5 @@
 //! Programs of tiles from text to an answer in the simulator: scope ids and their extents, guards, layouts and windows,
-//! copies, and reductions of one value a thread.
+//! copies, and what is refused of reductions of one value a thread.
 //!
 //! Names begin with `tile_` and, where they stand for a row of the table of cases, its number.
 
@@ -48,72 +48,6 @@ fn program(a: &str, b: &str, lines: &str) -> String {
         "@T.prim_func\ndef program(A_ptr: T.handle, B_ptr: T.handle):\n    A = T.match_buffer(A_ptr, ({a}), \"float32\")\n    \
          B = T.match_buffer(B_ptr, ({b}), \"float32\")\n    T.device_entry()\n{lines}"
     )
-}
-
-fn folded(op: &str, group: &[f64]) -> f64 {
-    match op {
-        "sum" => group.iter().sum(),
-        "max" => group.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        _ => group.iter().copied().fold(f64::INFINITY, f64::min),
-    }
-}
-
-#[track_caller]
-fn check_groups(text: &str, warp: u32, n: usize, start: f32, op: &str, size: usize) {
-    let found = run(text, warp, &counting(&[n as i64], start));
-    let values: Vec<f64> = (0..n).map(|i| f64::from(i as f32 + start)).collect();
-    let wanted: Vec<f64> = (0..n).map(|i| folded(op, &values[i / size * size..][..size])).collect();
-    assert_eq!(found, wanted, "{text}");
-}
-
-/// Every lane of each `width` neighbours gets their total.
-#[test]
-fn tile_5_10_warp_reduce_gives_every_lane_the_total_of_its_neighbours() {
-    for warp in [32, 64] {
-        let cases = [("sum", 32, 0.0), ("sum", 8, 0.0), ("max", 4, 0.0), ("min", 32, 1.0), ("sum", 2, 1.0)];
-        let widths = [2, 4, 8, 16, 32].map(|width| ("sum", width, 0.0));
-        for (op, width, start) in cases.into_iter().chain(widths) {
-            for call in [
-                format!("warp_{op}(A[tid], {width})"),
-                format!("warp_reduce(A[tid], \"{op}\", width={width})"),
-            ] {
-                let lines =
-                    format!("    T.cta_id([1])\n    tid = T.thread_id([64])\n    B[tid] = T.cuda.{call}");
-                check_groups(&program("64,", "64,", &lines), warp, 64, start, op, width);
-            }
-        }
-    }
-}
-
-/// Every thread of the block gets the total of all.
-#[test]
-fn tile_5_10_cta_reduce_gives_every_thread_the_total_of_the_block() {
-    for warp in [32usize, 64] {
-        let cases = [("sum", 4), ("sum", 8), ("max", 4), ("min", 4), ("sum", 1)];
-        let warps = [1, 2, 4, 8, 16].map(|n_warps| ("sum", n_warps));
-        for (op, n_warps) in cases.into_iter().chain(warps) {
-            let n = n_warps * warp;
-            let lines = format!(
-                "    T.cta_id([1])\n    tid = T.thread_id([{n}])\n    scratch = T.alloc_shared([{n_warps}], \"float32\")\n    \
-                 B[tid] = T.cuda.cta_reduce(A[tid], \"{op}\", {n_warps}, scratch.data)"
-            );
-            check_groups(&program(&format!("{n},"), &format!("{n},"), &lines), warp as u32, n, 1.0, op, n);
-        }
-    }
-}
-
-#[test]
-fn tile_w10_cta_reduce_twice_same_scratch() {
-    let lines = r#"
-    T.cta_id([1])
-    tid = T.thread_id([128])
-    scratch = T.alloc_shared([4], "float32")
-    for i in T.serial(3):
-        first = T.cuda.cta_sum(A[tid], 4, scratch.data)
-        B[i * 128 + tid] = first + T.cuda.cta_max(A[tid], 4, T.address_of(scratch[0]))
-"#;
-    let found = run(&program("128,", "384,", lines), 32, &counting(&[128], 0.0));
-    assert_eq!(found, vec![127.0 * 64.0 + 127.0; 384]);
 }
 
 #[test]

@@ -6,7 +6,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
+mod cases;
 mod catalogue;
+mod forced;
+mod intrinsics;
 mod packed;
 mod probes;
 mod registers;

@@ -432,22 +432,7 @@ fn tile_w14_shared_first_axis_128() {
 }
 
 #[test]
-fn tile_shared_forms_that_are_refused() {
-    let refused = |options: &'static str, words: &str| {
-        let mut program = Call { options, ..shared(&[4, 8], &[4], &[-1], 32) }.in_shared();
-        program.text = program.text.replace("{dispatch}", "");
-        check_refused(&program, &sim(), words);
-    };
-    refused(", foo=1", "has no argument `foo`");
-    refused(", dispatch=\"no_such\"", "names no variant of tile.reduce");
-    refused(", thread_reduce=1", "`True` or `False`");
-    let program = shared(&[4, 8], &[4], &[-1], 32).in_shared();
-    check_declines(
-        &program,
-        "local",
-        &sim(),
-        "operands: wanted registers with a layout over threads, found `A_smem` in shared memory",
-    );
+fn tile_thread_reduce_is_for_registers() {
     let named = Call { options: ", thread_reduce=True", ..shared(&[4, 8], &[4], &[-1], 32) }.in_shared();
     check_declines(&named, "shared", &sim(), "thread_reduce");
 }

@@ -3,13 +3,17 @@
 
 use std::sync::{Arc, OnceLock};
 
+use coulis::TargetChoice;
+use coulis::text::emit_cuda;
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
-use coulis_ir::{Checked, DType, Kernel, Target};
+use coulis_ir::stmt::TileOp;
+use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::{Checked, DType, Expr, Kernel, Stmt, Target};
 use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
 use coulis_runtime::{Cuda, CudaOptions, Device, Window};
 use coulis_script::parse_module;
-use coulis_sim::{SimArg, SimArray};
-use coulis_tile::{REGISTRY, TileError, Verdict};
+use coulis_sim::{Counters, SimArg, SimArray};
+use coulis_tile::{COPIES, REGISTRY, TileError, Verdict};
 use half::{bf16, f16};
 
 /// What is wanted of an element: the exact value, and how far the result may be from it; `None` where anything goes.
@@ -99,23 +103,43 @@ pub enum Refused {
     Error(String),
 }
 
-fn kernel_of(text: &str) -> Result<Kernel, Refused> {
-    let error = |e: String| Refused::Error(format!("{e}\n{text}"));
-    let kernel = parse_module(text).map_err(|e| error(e.to_string()))?.remove(0);
-    resolve_reducers(kernel, &coulis::tile_reducer).map_err(|e| error(e.to_string()))
+/// Variants that every call of a program is forced to, one for reductions and one for copies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forced<'a> {
+    reductions: Option<&'a str>,
+    copies: Option<&'a str>,
 }
 
-/// The kernel with `variant` forced, or the best one.
+/// The kernel of a program, its calls forced where their text forces nothing.
+fn kernel_of(program: &Program, forced: Forced) -> Result<Kernel, Refused> {
+    let text = program.text.replace("{dispatch}", "");
+    let error = |e: String| Refused::Error(format!("{e}\n{text}"));
+    let kernel = parse_module(&text).map_err(|e| error(e.to_string()))?.remove(0);
+    let kernel = resolve_reducers(kernel, &coulis::tile_reducer).map_err(|e| error(e.to_string()))?;
+    let body = rewrite_stmt(kernel.body, &mut Expr::clone, &mut |stmt| {
+        let Stmt::Tile(mut call) = stmt else { return stmt };
+        let name = if call.op == TileOp::Copy { forced.copies } else { forced.reductions };
+        call.dispatch = call.dispatch.or(name.map(str::to_owned));
+        Stmt::Tile(call)
+    });
+    Ok(Kernel { body, ..kernel })
+}
+
+/// The kernel with `variant` forced for its reductions, or the best one.
 pub fn lowered(program: &Program, variant: Option<&str>, target: &Target) -> Result<Checked, Refused> {
-    let forced = variant.map_or(String::new(), |name| format!(", dispatch=\"{name}\""));
-    let text = program.text.replace("{dispatch}", &forced);
+    lowered_as(program, Forced { reductions: variant, copies: None }, target)
+}
+
+fn lowered_as(program: &Program, forced: Forced, target: &Target) -> Result<Checked, Refused> {
+    let text = &program.text;
     let options = Options { target, simple_mode: false };
-    match lower(kernel_of(&text)?, &options, &mut |_, _| {}) {
-        Ok(flat) => match coulis_ir::verify::verify_for(flat, target) {
+    let flat = || Ok(lower(kernel_of(program, forced)?, &options, &mut |_, _| {}));
+    match flat()? {
+        Ok(kernel) => match coulis_ir::verify::verify_for(kernel, target) {
             Ok(checked) => Ok(checked),
             // Memory of a thread beyond its registers is slow, and no fault of a program that asks for it.
             Err(faults) if faults.faults.iter().all(|fault| fault.code == "V26") => {
-                Ok(coulis_ir::verify::verify(flat_again(&text, &options)?).unwrap())
+                Ok(coulis_ir::verify::verify(flat()?.unwrap()).unwrap())
             }
             Err(faults) => panic!("{faults}\n{}\n{text}", faults.listing),
         },
@@ -126,14 +150,9 @@ pub fn lowered(program: &Program, variant: Option<&str>, target: &Target) -> Res
     }
 }
 
-/// The Flat kernel, before any check.
-fn flat_again(text: &str, options: &Options) -> Result<Kernel, Refused> {
-    lower(kernel_of(text)?, options, &mut |_, _| {}).map_err(|e| Refused::Error(e.to_string()))
-}
-
 /// The variants that the calls of the program get when nothing is forced.
 pub fn chosen(program: &Program, target: &Target) -> Vec<&'static str> {
-    let kernel = kernel_of(&program.text.replace("{dispatch}", "")).unwrap_or_else(|e| panic!("{e:?}"));
+    let kernel = kernel_of(program, Forced::default()).unwrap_or_else(|e| panic!("{e:?}"));
     let calls = explain_tiles(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
     let names = calls.iter().filter_map(|(_, rows)| rows.iter().find(|row| row.verdict == Verdict::Chosen));
     names.map(|row| row.name).filter(|name| REGISTRY.iter().any(|v| v.name == *name)).collect()
@@ -158,12 +177,36 @@ pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
         REGISTRY.iter().filter(|v| ran.contains(&v.name)).map(|v| v.priority).collect();
     priorities.dedup();
     assert_eq!(priorities.len(), ran.len(), "{ran:?}\n{}", program.text);
-    match lowered(program, None, target) {
-        Ok(kernel) => simulate(program, &kernel, target.warp, "the chosen variants"),
-        Err(other) => panic!("{other:?}"),
+    // Copies by each of their variants, beside the best reduction.
+    for copies in std::iter::once(None).chain(COPIES.iter().map(|v| Some(v.name))) {
+        match lowered_as(program, Forced { reductions: None, copies }, target) {
+            Ok(kernel) => {
+                simulate(program, &kernel, target.warp, copies.unwrap_or("the chosen variants"));
+            }
+            Err(Refused::Declined(_)) if copies.is_some() => {}
+            Err(other) => panic!("{other:?}"),
+        }
+        if !program.text.contains(".copy(") {
+            break;
+        }
     }
     on_gpu(program);
     ran
+}
+
+/// What the simulator counts of the program with `variant` for its reductions.
+#[track_caller]
+pub fn counters(program: &Program, variant: &str, target: &Target) -> Counters {
+    match lowered(program, Some(variant), target) {
+        Ok(kernel) => simulate(program, &kernel, target.warp, variant),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// The CUDA text of the program.
+pub fn cuda(program: &Program, arch: &str) -> String {
+    let target = TargetChoice::Cuda { arch: Some(arch.to_owned()) };
+    emit_cuda(&program.text.replace("{dispatch}", ""), &target).unwrap()
 }
 
 /// As [`check`], with the variant that has to win.
@@ -224,7 +267,7 @@ fn compare(program: &Program, memory: &[(Vec<u8>, ArrayInfo)], what: &str) {
 }
 
 #[track_caller]
-fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) {
+fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> Counters {
     let mut arrays: Vec<(Vec<u8>, ArrayInfo)> = program.args.iter().map(memory).collect();
     let mut args = Vec::new();
     for (arg, (bytes, info)) in program.args.iter().zip(&mut arrays) {
@@ -240,6 +283,7 @@ fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) {
     drop(args);
     assert!(report.accusations.is_empty(), "{variant}: {:?}\n{}", report.accusations, report.listing);
     compare(program, &arrays, variant);
+    report.counters
 }
 
 /// The first GPU, where there is one.

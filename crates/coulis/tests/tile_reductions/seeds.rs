@@ -1,11 +1,11 @@
 //! The demonstration programs of seeds 000 to 002: answers, the variants that they get, and what they are compiled to.
 
-use coulis::text::{CudaBinary, emit_cuda, emit_cuda_binary};
+use coulis::text::{CudaBinary, emit_cuda_binary};
 use coulis::{Owner, TargetChoice};
 use coulis_ir::{DType, Target};
 
 use crate::build::{Call, Fold, Tile};
-use crate::run::{Arg, Program, check_declines, check_wins, uniform};
+use crate::run::{Arg, Program, check_declines, check_wins, cuda, uniform};
 
 const SHARED_ROW_SUM: &str = "@T.prim_func
 def test_reduction(A_ptr: T.handle, B_ptr: T.handle):
@@ -46,11 +46,6 @@ fn program(text: &str, shape: &[i64], rows: i64) -> Program {
         Arg::Out { dtype: DType::F32, shape: vec![rows], wants },
     ];
     Program { text: text.to_owned(), args }
-}
-
-fn cuda(program: &Program, arch: &str) -> String {
-    let target = TargetChoice::Cuda { arch: Some(arch.to_owned()) };
-    emit_cuda(&program.text.replace("{dispatch}", ""), &target).unwrap()
 }
 
 #[test]

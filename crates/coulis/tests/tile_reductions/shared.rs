@@ -78,6 +78,8 @@ fn tile_5_2_warp_one_warp_of_a_block() {
 #[test]
 fn tile_5_2_warpgroup_one_warpgroup_of_a_block() {
     check_scope("wg.", "wg_id = T.warpgroup_id([2])\nif wg_id == 0:", 32);
+    // Four warps of 64 lanes are the whole block.
+    check_scope("wg.", "wg_id = T.warpgroup_id([1])\nif wg_id == 0:", 64);
 }
 
 #[test]

@@ -201,11 +201,11 @@ fn accumulator(fold: Fold, [n_warpgroups, n_warps]: [i64; 2], in_two_calls: bool
         line("for g in T.serial(2):");
         line(&format!("    red_own[g] = O[wg * {n_in_wg} + wid, g * 8 + lane // 4, lane % 4]"));
     }
+    let flag = if accum { "True" } else { "False" };
     if in_two_calls {
-        line(&format!("Tx.warp.{op}(red, acc, axes=(-1,), accum=False{{dispatch}})"));
+        line(&format!("Tx.warp.{op}(red, acc, axes=(-1,), accum={flag}{{dispatch}})"));
         line(&format!("Tx.warp.{op}(red, red, axes=(-1,), accum=False, thread_reduce=True{{dispatch}})"));
     } else {
-        let flag = if accum { "True" } else { "False" };
         line(&format!("Tx.warp.{op}(red, acc, axes=(-1,), accum={flag}, thread_reduce=True{{dispatch}})"));
     }
     line("for g in T.serial(2):");
@@ -215,7 +215,15 @@ fn accumulator(fold: Fold, [n_warpgroups, n_warps]: [i64; 2], in_two_calls: bool
     let before: Vec<f64> =
         uniform((n_warps * 64) as usize, 6, d).iter().map(|v| rounded(v * 0.5, d)).collect();
     let want = |at: usize| {
-        let mut want = fold.want(&values[at / 4 * 128..][..128], before[at]);
+        let row = &values[at / 4 * 128..][..128];
+        let mut want = match in_two_calls && accum {
+            // Each lane of the quad takes in the old value of its own copy, then the four meet.
+            true => {
+                let all = [row, &before[at / 4 * 4..][..4]].concat();
+                Fold { accum: false, ..fold }.want(&all, 0.0)
+            }
+            false => fold.want(row, before[at]),
+        };
         if let Some((_, tolerance)) = want.as_mut().filter(|_| in_two_calls && d == DType::F16 && op == "sum")
         {
             // The four partial sums were rounded to the type before they met.
@@ -236,6 +244,15 @@ fn check_accumulator(launch: [i64; 2]) {
     for (in_two_calls, accum) in [(false, false), (false, true), (true, false)] {
         for fold in folds(&["sum", "max", "min"], &[DType::F32, DType::F16], &[accum]) {
             check_wins(&accumulator(fold, launch, in_two_calls), &Target::simulated(32), "local");
+        }
+    }
+}
+
+#[test]
+fn tile_5_5_old_values_of_a_partial_fold_that_the_reference_skips() {
+    for launch in [[1, 1], [1, 4], [2, 8]] {
+        for fold in folds(&["sum", "max", "min"], &[DType::F32, DType::F16], &[true]) {
+            check_wins(&accumulator(fold, launch, true), &Target::simulated(32), "local");
         }
     }
 }
