@@ -110,7 +110,7 @@ impl Report {
     }
 }
 
-/// Makes the input, prepares, launches, times and checks.
+/// Makes the input, prepares, launches, checks, and times what was found right or not to be known.
 pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> {
     let input = input(workload.dtype, &workload.shape, options.init)?;
     let request = request(workload, options);
@@ -120,19 +120,27 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
     let n_threads = prepared.n_threads();
-    let on_device = match options.amount {
-        Some(amount) => timed_there(&prepared, &input, &mut outputs, amount, input.n_bytes() + out_bytes)?,
+    let mut verdict = None;
+    if options.verify || options.amount.is_none() {
+        prepared.launch(&[&input], &[], &mut outputs)?;
+    }
+    if options.verify {
+        verdict = Some(reference::check(&prepared, &input, std::mem::take(&mut outputs))?);
+        outputs = prepared.allocate()?;
+    }
+    // What is wrong has no speed.
+    let is_wrong = matches!(verdict, Some(Verdict::Refuted { .. }));
+    let timed = match options.amount.filter(|_| !is_wrong) {
         None => None,
-    };
-    let (timing, floor) = match (on_device, options.amount) {
-        (Some((timing, floor)), _) => (Some(timing), Some(floor)),
-        (None, amount) => {
-            prepared.launch(&[&input], &[], &mut outputs)?;
-            let timed = amount.map(|amount| time(&prepared, &input, &mut outputs, amount, n_threads));
-            timed.transpose()?.unzip()
+        Some(amount) => {
+            let there = timed_there(&prepared, &input, &mut outputs, amount, input.n_bytes() + out_bytes)?;
+            Some(match there {
+                Some(timed) => timed,
+                None => time(&prepared, &input, &mut outputs, amount, n_threads)?,
+            })
         }
     };
-    let verdict = if options.verify { Some(reference::check(&prepared, &input, outputs)?) } else { None };
+    let (timing, floor) = timed.unzip();
     Ok(Report {
         workload: workload.clone(),
         timing,

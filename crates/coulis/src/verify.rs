@@ -1,24 +1,27 @@
-//! Results against exact ones: what `reduce --verify` says and what tests ask.
+//! Results against exact ones: what `reduce --verify` and benchmarks say and what tests ask.
 //!
 //! The reference reads elements one by one through shape and strides, knows nothing of plans and kernels, and sums
-//! without any rounding ([`coulis_reducers::exact`]). A result is right if it is the rounding to the output type of some
+//! without any rounding ([`coulis_reducers::exact`]), or in 106 bits where a row is long. A result is right if it is the rounding to the output type of some
 //! number within the reducer's bound of the exact one. Source: contract N1, N2, N12.
+
+mod moments;
+mod reference;
 
 use std::time::{Duration, Instant};
 
-use coulis_io::{Array, Scalar};
+use coulis_io::Array;
 use coulis_ir::ErrorBound;
 use coulis_ir::eval::Value;
 use coulis_plan::OutputSpec;
-use coulis_reducers::exact::{Exact, reference_at, tolerance, ulp_distance};
+use coulis_reducers::exact::{Exact, tolerance, ulp_distance};
 
 use crate::error::Error;
 use crate::reduce::{Call, array_info, check};
 use crate::request::{Outcome, Request};
-use crate::statistic::Statistic;
 
-/// Longest row that is checked; exact arithmetic holds a row in memory.
-const MAX_ROW: i64 = 1 << 24;
+use self::reference::Answers;
+pub(crate) use self::reference::{LONG, Reference, broadcast_strides, value};
+
 /// Time after which no further output is checked.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -71,27 +74,18 @@ impl VerifyReport {
 
 /// Compares the outcome of a call with exact results, output by output. Stops with a note after a minute.
 ///
-/// Errors: the request does not fit the arrays or the outcome; a row too long for exact arithmetic.
+/// Errors: the request does not fit the arrays or the outcome; a statistic whose exact result is out of reach.
 pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<VerifyReport, Error> {
     let infos: Vec<_> = inputs.iter().map(array_info).collect();
     let call = check(&infos, request)?;
     let problem = &call.spec.problem;
-    if problem.reduce_len > MAX_ROW {
-        let message =
-            format!("rows of {} elements cannot be verified; the most is {MAX_ROW}", problem.reduce_len);
-        return Err(Error::unsupported("reduce/verify", message));
-    }
     let n_outputs = usize::try_from(problem.n_outputs).unwrap_or(usize::MAX);
     let fits = outcome.results.len() == call.names.len()
         && outcome.results.iter().zip(&call.names).all(|(r, n)| r.name == *n && r.array.len() == n_outputs);
     if !fits {
         return Err(Error::user("reduce/verify", "the outcome is not one of this request"));
     }
-    if let Some(own) = call.statistics.iter().find(|s| matches!(s, Statistic::Own(_))) {
-        let message = format!("`{}` is a reducer of your own, whose exact answer nobody stated", own.name());
-        return Err(Error::unsupported("reduce/verify", message));
-    }
-    let rows = Rows::new(inputs, request.where_.as_ref(), &problem.axes)?;
+    let reference = Reference::new(&call, inputs, request.where_.as_ref());
     let mut columns = Columns::new(&call, request, outcome)?;
     let start = Instant::now();
     let mut notes = Vec::new();
@@ -100,80 +94,12 @@ pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<
             notes.push(format!("{output} of {n_outputs} outputs were compared in {TIME_LIMIT:?}"));
             break;
         }
-        columns.compare(&call, output, rows.row(output)?);
+        match reference.answers(output)? {
+            Ok(answers) => columns.compare(&call, output, &answers),
+            Err(why) => return Err(Error::unsupported("reduce/verify", why)),
+        }
     }
     Ok(VerifyReport { results: columns.done, notes })
-}
-
-/// The arrays as rows of elements.
-struct Rows<'a> {
-    arrays: Vec<(&'a Array, Vec<i64>)>,
-    has_mask: bool,
-    kept: Vec<(usize, i64)>,
-    reduced: Vec<(usize, i64)>,
-}
-
-impl<'a> Rows<'a> {
-    fn new(inputs: &'a [Array], mask: Option<&'a Array>, axes: &[usize]) -> Result<Rows<'a>, Error> {
-        let shape = inputs[0].shape();
-        let of_role =
-            |role: bool| (0..shape.len()).filter(move |a| axes.contains(a) == role).map(|a| (a, shape[a]));
-        let arrays = inputs.iter().chain(mask).map(|array| (array, broadcast_strides(array, shape)));
-        Ok(Rows {
-            arrays: arrays.collect(),
-            has_mask: mask.is_some(),
-            kept: of_role(false).collect(),
-            reduced: of_role(true).collect(),
-        })
-    }
-
-    /// The elements of an output that the mask leaves, with their positions.
-    fn row(&self, output: usize) -> Result<Vec<(i64, Vec<Value>)>, Error> {
-        let lengths: Vec<i64> = self.reduced.iter().map(|r| r.1).collect();
-        if lengths.contains(&0) {
-            return Ok(Vec::new());
-        }
-        let mut index = vec![0i64; self.kept.len()];
-        let mut rest = output as i64;
-        for (at, &(_, length)) in self.kept.iter().enumerate().rev() {
-            index[at] = rest % length;
-            rest /= length;
-        }
-        let mut views = Vec::new();
-        for (array, strides) in &self.arrays {
-            let start = self.kept.iter().zip(&index).map(|(&(axis, _), i)| i * strides[axis]).sum();
-            let own: Vec<i64> = self.reduced.iter().map(|&(axis, _)| strides[axis]).collect();
-            views.push(array.view(&lengths, &own, start)?);
-        }
-        let mut columns: Vec<_> = views.iter().map(Array::scalars).collect();
-        let n = lengths.iter().product::<i64>();
-        let mut row = Vec::new();
-        for position in 0..n {
-            let mut element: Vec<Value> = columns.iter_mut().filter_map(Iterator::next).map(value).collect();
-            let is_in = if self.has_mask { element.pop().is_some_and(Value::is_true) } else { true };
-            if is_in {
-                row.push((position, element));
-            }
-        }
-        Ok(row)
-    }
-}
-
-/// Strides of an array that broadcasts to `shape`.
-pub(crate) fn broadcast_strides(array: &Array, shape: &[i64]) -> Vec<i64> {
-    let missing = shape.len().saturating_sub(array.shape().len());
-    let own = array.shape().iter().zip(array.strides()).zip(&shape[missing..]);
-    let own = own.map(|((length, stride), wanted)| if length == wanted { *stride } else { 0 });
-    std::iter::repeat_n(0, missing).chain(own).collect()
-}
-
-pub(crate) fn value(scalar: Scalar) -> Value {
-    match scalar {
-        Scalar::Bool(v) => Value::Int(i128::from(v)),
-        Scalar::Int(v) => Value::Int(i128::from(v)),
-        Scalar::UInt(v) => Value::Int(i128::from(v)),
-        Scalar::Float(v) => Value::Float(v),
-    }
 }
 
 /// The results, one column each, and what was found so far.
@@ -205,19 +131,8 @@ impl Columns {
     }
 
     /// Compares all results of one output.
-    fn compare(&mut self, call: &Call, output: usize, row: Vec<(i64, Vec<Value>)>) {
-        let parts = call.statistics.iter().zip(&call.product.parts);
-        for ((statistic, part), init) in parts.zip(&call.inits) {
-            let Statistic::Listed(entry) = statistic else { continue };
-            let n = row.len() + usize::from(init.is_some());
-            let own = coulis_reducers::Request {
-                inputs: part.reducer.input_dtypes(),
-                ..call.reducer_request.clone()
-            };
-            let read = |(at, e): &(i64, Vec<Value>)| (*at, e[..entry.n_inputs].to_vec());
-            // An initial value is one more element, which has no position.
-            let elements = row.iter().map(read).chain(init.map(|value| (-1, vec![value]))).collect();
-            let exact = reference_at(entry, &own, elements);
+    fn compare(&mut self, call: &Call, output: usize, answers: &Answers) {
+        for (part, (n, exact)) in call.product.parts.iter().zip(&answers.of) {
             for (slot, result) in part.results.clone().enumerate() {
                 let found = self.found[result][output];
                 let prior = self.priors[result].as_ref().map(|p| p[output]);
@@ -225,7 +140,7 @@ impl Columns {
                 let verified = &mut self.done[result];
                 verified.n_checked += 1;
                 let judged = match &exact {
-                    Ok(exact) => judge(found, &exact[slot], part.reducer.error, n, spec, prior),
+                    Ok(exact) => judge(found, &exact[slot], part.reducer.error, *n, spec, prior),
                     Err(why) => Judged { why: Some((why.to_string(), 0.0)), ulp: 0, part: 0.0 },
                 };
                 verified.max_ulp = verified.max_ulp.max(judged.ulp);
@@ -240,13 +155,14 @@ impl Columns {
 }
 
 /// What a comparison gives: why the result is wrong, its distance, and its error as a part of the allowed one.
-struct Judged {
-    why: Option<(String, f64)>,
+pub(crate) struct Judged {
+    /// The exact result in words, and the largest distance that is allowed.
+    pub(crate) why: Option<(String, f64)>,
     ulp: u64,
     part: f64,
 }
 
-fn judge(
+pub(crate) fn judge(
     found: Value,
     exact: &Exact,
     bound: ErrorBound,
@@ -291,7 +207,7 @@ fn same(a: Value, b: Value) -> bool {
         }
 }
 
-fn in_text(value: Value) -> String {
+pub(crate) fn in_text(value: Value) -> String {
     match value {
         Value::Int(v) => v.to_string(),
         Value::Float(v) => format!("{v:e}"),
