@@ -117,6 +117,8 @@ struct Frame {
     uses: Vec<HashMap<Expr, u32>>,
     /// Above 0 while text is written that must stay inside one expression.
     inline: u32,
+    /// Above 0 while a condition is written whose operands may all be evaluated.
+    eager: u32,
     /// Above 0 while an index, a bound or a condition is written: their arithmetic stays within its type.
     places: u32,
     /// Whether this is the body of a parallel loop.
@@ -325,7 +327,7 @@ impl Walker<'_> {
         self.f.uses.last().and_then(|table| table.get(expr)).copied().unwrap_or(0)
     }
 
-    fn deserves_name(&self, expr: &Expr, val: &Val) -> bool {
+    fn deserves_name(&mut self, expr: &Expr, val: &Val) -> bool {
         let leaf = matches!(expr.node(), Node::Int(_) | Node::Float(_) | Node::Var(_) | Node::Let(..));
         let register = matches!(expr.node(), Node::Load(b, _) if self.f.registers.contains_key(&b.data.id()));
         if leaf || register {
@@ -335,7 +337,9 @@ impl Walker<'_> {
             return true;
         }
         if self.by_lanes() {
-            return false;
+            // What is written twice is read twice by the compiler's front end, and decided twice where it is a choice.
+            let is_long = val.code().text.len() > self.style().repeatable;
+            return is_long && self.uses(expr) > 1 && self.holds_data(expr);
         }
         let cheap = expr.lanes() == 1
             && !expr.dtype().is_float()

@@ -7,7 +7,7 @@ use coulis_ir::visit::{stmt_children, stmt_exprs};
 use coulis_ir::{Atom, BinaryOp, Expr, LoopKind, Node, Stmt, Var, VarId};
 
 use crate::c::index;
-use crate::c::scalar::may_trap;
+use crate::c::scalar::{is_in_registers, may_trap};
 
 /// Variables that an expression uses and memory that it reads, both by identity.
 #[derive(Debug, Default)]
@@ -71,40 +71,45 @@ pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
 }
 
 /// How often each node is an operand, in the expressions of one block. Operands of a node that occurs twice count
-/// once, and so do those that only one arm of a conditional evaluates.
-pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> HashMap<Expr, u32> {
+/// once, and those that only one arm of a conditional evaluates do not count. `eager`: both arms are evaluated where
+/// they lie in registers.
+pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) -> HashMap<Expr, u32> {
     let mut counts = HashMap::new();
     for expr in exprs {
-        count(expr, &mut counts);
+        count(expr, eager, &mut counts);
     }
     counts
 }
 
-fn count(expr: &Expr, counts: &mut HashMap<Expr, u32>) {
+fn count(expr: &Expr, eager: bool, counts: &mut HashMap<Expr, u32>) {
     let seen = counts.entry(expr.clone()).or_insert(0);
     *seen += 1;
     if *seen > 1 {
         return;
     }
     match expr.node() {
-        Node::IfThenElse(cond, _, _) => count(cond, counts),
-        Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) if expr.lanes() == 1 && may_trap(b) => {
-            count(a, counts)
+        Node::IfThenElse(cond, a, b) if !(eager && is_in_registers(a) && is_in_registers(b)) => {
+            count(cond, eager, counts)
+        }
+        Node::Binary(BinaryOp::And | BinaryOp::Or, a, b)
+            if expr.lanes() == 1 && may_trap(b) && !(eager && is_in_registers(b)) =>
+        {
+            count(a, eager, counts)
         }
         Node::Load(_, indices) => {
             for at in indices {
                 match index::as_ramp(at) {
                     Some((base, stride)) => {
-                        count(&base, counts);
-                        count(&stride, counts);
+                        count(&base, eager, counts);
+                        count(&stride, eager, counts);
                     }
-                    None => count(at, counts),
+                    None => count(at, eager, counts),
                 }
             }
         }
         _ => {
             for child in expr.children() {
-                count(child, counts);
+                count(child, eager, counts);
             }
         }
     }

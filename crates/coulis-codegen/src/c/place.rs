@@ -21,12 +21,23 @@ impl Walker<'_> {
         code
     }
 
-    /// The second operand of a comparison, or of an operation that may not evaluate it.
-    pub(super) fn lazily(&mut self, op: BinaryOp, expr: &Expr) -> Result<Code, EmitError> {
-        let lazy = u32::from(self.by_lanes() && matches!(op, BinaryOp::And | BinaryOp::Or));
+    /// The second operand of an operation that may not evaluate it.
+    pub(super) fn lazily(&mut self, expr: &Expr) -> Result<Code, EmitError> {
+        let lazy = u32::from(self.by_lanes());
         self.f.inline += lazy;
         let code = self.place(expr);
         self.f.inline -= lazy;
+        code
+    }
+
+    /// The condition of a value. Threads of a warp that go the same way are worth more than an operand that is not
+    /// evaluated, so there `and` and `or` evaluate what lies in registers; a branch would part them, and end each
+    /// stretch of instructions that the compiler may reorder.
+    pub(super) fn chosen(&mut self, expr: &Expr) -> Result<Code, EmitError> {
+        let eager = u32::from(self.by_lanes());
+        self.f.eager += eager;
+        let code = self.place(expr);
+        self.f.eager -= eager;
         code
     }
 

@@ -1,6 +1,6 @@
 //! Scalar expressions.
 
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, MemScope, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -30,7 +30,7 @@ impl Walker<'_> {
             }
             Node::Cast(a) => self.scalar_cast(a, expr.dtype())?,
             Node::Select(cond, a, b) => {
-                let (cond, a, b) = (self.place(cond)?, self.code(a)?, self.code(b)?);
+                let (cond, a, b) = (self.chosen(cond)?, self.code(a)?, self.code(b)?);
                 self.style().conditional(&cond, &a, &b)
             }
             Node::IfThenElse(cond, a, b) => return self.if_then_else(cond, a, b),
@@ -81,8 +81,11 @@ impl Walker<'_> {
             return Ok(self.if_then_else(a, &then, &otherwise)?.code().clone());
         }
         let divisor = index::constant(b).filter(|c| *c > 0);
-        let (x, y) = if op.is_comparison() || matches!(op, BinaryOp::And | BinaryOp::Or) {
-            (self.place(a)?, self.lazily(op, b)?)
+        let is_eager = self.f.eager > 0 && is_in_registers(b);
+        let (x, y) = if op.is_comparison() || (is_eager && matches!(op, BinaryOp::And | BinaryOp::Or)) {
+            (self.place(a)?, self.place(b)?)
+        } else if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            (self.place(a)?, self.lazily(b)?)
         } else {
             (self.code(a)?, self.code(b)?)
         };
@@ -142,6 +145,8 @@ impl Walker<'_> {
             BinaryOp::Le => infix("<=", Prec::Relation, &x, &y),
             BinaryOp::Gt => infix(">", Prec::Relation, &x, &y),
             BinaryOp::Ge => infix(">=", Prec::Relation, &x, &y),
+            BinaryOp::And if is_eager => infix("&", Prec::BitAnd, &x, &y),
+            BinaryOp::Or if is_eager => infix("|", Prec::BitOr, &x, &y),
             BinaryOp::And => infix("&&", Prec::And, &x, &y),
             BinaryOp::Or => infix("||", Prec::Or, &x, &y),
             BinaryOp::BitAnd => infix("&", Prec::BitAnd, &x, &y),
@@ -278,6 +283,9 @@ impl Walker<'_> {
 
     /// Only the taken arm is evaluated.
     pub(super) fn if_then_else(&mut self, cond: &Expr, a: &Expr, b: &Expr) -> Result<Val, EmitError> {
+        if self.by_lanes() && is_in_registers(a) && is_in_registers(b) {
+            return self.scalar(&Expr::select(cond.clone(), a.clone(), b.clone()));
+        }
         let small = self.by_lanes() || (a.lanes() == 1 && fits_inline(a) && fits_inline(b));
         if small || self.f.inline > 0 {
             if a.lanes() != 1 {
@@ -307,7 +315,7 @@ impl Walker<'_> {
         for (arm, text) in [a, b].into_iter().zip(&mut lines) {
             std::mem::swap(&mut self.f.lines, text);
             self.f.memo.push(Default::default());
-            self.f.uses.push(deps::count_uses([arm]));
+            self.f.uses.push(deps::count_uses([arm], self.by_lanes()));
             let val = self.value(arm);
             self.f.uses.pop();
             self.f.memo.pop();
@@ -363,6 +371,17 @@ pub(super) fn is_whole(intrinsic: Intrinsic) -> bool {
 /// Whether evaluating it where the program does not may fail: it reads memory.
 pub(super) fn may_trap(expr: &Expr) -> bool {
     matches!(expr.node(), Node::Load(..)) || expr.children().into_iter().any(may_trap)
+}
+
+/// Whether the value comes from registers alone, so that it costs no more than an operation to have it in vain.
+pub(super) fn is_in_registers(expr: &Expr) -> bool {
+    let here = match expr.node() {
+        Node::Load(buffer, indices) => {
+            buffer.scope == MemScope::Local && indices.iter().all(|at| index::constant(at).is_some())
+        }
+        _ => true,
+    };
+    here && expr.children().into_iter().all(is_in_registers)
 }
 
 fn fits_inline(expr: &Expr) -> bool {

@@ -22,7 +22,7 @@ impl Walker<'_> {
     pub(super) fn block(&mut self, stmt: &Stmt) -> Result<(), EmitError> {
         let mut exprs = Vec::new();
         direct_exprs(stmt, &mut exprs);
-        self.f.uses.push(deps::count_uses(&exprs));
+        self.f.uses.push(deps::count_uses(&exprs, self.by_lanes()));
         self.f.memo.push(Default::default());
         let n_arrays = self.f.arrays.len();
         let result = self.stmt(stmt);

@@ -13,6 +13,9 @@ pub struct Style {
     pub constant: &'static str,
     /// Texts longer than this get a name of their own.
     pub long: usize,
+    /// Where sharing is left to the compiler: shared texts of values from memory that are longer than this get a name all
+    /// the same.
+    pub repeatable: usize,
     /// What becomes of vectors, of unrolled loops and of arrays with constant places.
     pub vectors: Vectors,
     /// What sums and products of signed integers do beyond their range.

@@ -54,6 +54,7 @@ const STYLE: Style = Style {
     indent: "    ",
     constant: "const ",
     long: 96,
+    repeatable: 40,
     vectors: Vectors::Values,
     overflow: Overflow::Wraps,
 };

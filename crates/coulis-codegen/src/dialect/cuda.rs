@@ -33,6 +33,7 @@ const STYLE: Style = Style {
     indent: "  ",
     constant: "",
     long: 2000,
+    repeatable: 40,
     vectors: Vectors::Lanes,
     overflow: Overflow::Undefined,
 };

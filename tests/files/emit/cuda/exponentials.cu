@@ -6,25 +6,13 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef float f32;
 typedef double f64;
-static __device__ __forceinline__ f32 cx_min_f32(f32 a, f32 b) { return a < b ? a : b; }
-static __device__ __forceinline__ f32 cx_max_f32(f32 a, f32 b) { return a > b ? a : b; }
-static __device__ __forceinline__ f32 cx_fma_f32(f32 a, f32 b, f32 c) { return __fmaf_rn(a, b, c); }
 static __device__ __forceinline__ f32 cx_exp_f32(f32 a)
 {
-    const f32 x = cx_max_f32(-104.0f, cx_min_f32(89.0f, a));
-    const f32 shifted = cx_fma_f32(x, 1.442695f, 12582912.0f);
-    const f32 n = shifted - 12582912.0f;
-    const i32 k = __float_as_int(shifted) - 0x4b400000;
-    const f32 r = cx_fma_f32(n, -0.00027608682f, cx_fma_f32(n, -0.6928711f, x));
-    f32 q = 0.0013926268f;
-    q = cx_fma_f32(r, q, 0.008363247f);
-    q = cx_fma_f32(r, q, 0.041666552f);
-    q = cx_fma_f32(r, q, 0.16666576f);
-    q = cx_fma_f32(r, q, 0.5f);
-    q = cx_fma_f32(r, q, 1.0f);
-    const f32 p = cx_fma_f32(r, q, 1.0f);
-    const i32 half = k >> 1;
-    return p * __int_as_float((half + 127) << 23) * __int_as_float((k - half + 127) << 23);
+    const f32 shifted = fminf(fmaxf(__fmaf_rn(a, 1.442695f, 12583039.0f), 12582913.0f), 12583166.0f);
+    const f32 r = __fmaf_rn(a, 1.925963e-8f, __fmaf_rn(a, 1.442695f, 12583039.0f - shifted));
+    f32 power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(r));
+    return power * __int_as_float(__float_as_int(shifted) << 23);
 }
 static __device__ __forceinline__ f32 cx_log_f32(f32 a)
 {
@@ -71,7 +59,8 @@ static __device__ __forceinline__ i32 cx_floordiv_i32(i32 a, i32 b)
     return (i32)(a / b - (a % b != 0 && (a ^ b) < 0));
 }
 extern "C" __global__ void __launch_bounds__(256) functions_kernel(float* A, double* B, ushort* C) {
-  C[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = cx_narrow_bf16((cx_exp_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))]) + cx_log_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])));
-  B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = (cx_isnan_f32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))]) ? __longlong_as_double(0x7ff0000000000000ll) : (cx_sqrt_f64(cx_exp_f64(B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])) + 1.000000e-01));
-  A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = ((float)cx_floordiv_i32(((int)threadIdx.x), cx_saturate_f32_i32(A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])));
+  float t = A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))];
+  C[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = cx_narrow_bf16((cx_exp_f32(t) + cx_log_f32(t)));
+  B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = (cx_isnan_f32(t) ? __longlong_as_double(0x7ff0000000000000ll) : (cx_sqrt_f64(cx_exp_f64(B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])) + 1.000000e-01));
+  A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = ((float)cx_floordiv_i32(((int)threadIdx.x), cx_saturate_f32_i32(t)));
 }

@@ -13,10 +13,11 @@ extern "C" __global__ void __launch_bounds__(128) argmax_kernel(ushort* __restri
   if (((((int)blockIdx.x) * 128) + ((int)threadIdx.x)) < m) {
     for (int k = 0; k < ((n + 7) >> 3); ++k) {
       if (((k * 8) + ((int)blockIdx.y)) < n) {
-        if (cx_widen_f16(A[(((((k * 8) + ((int)blockIdx.y)) * m) + (((int)blockIdx.x) * 128)) + ((int)threadIdx.x))]) > v[0]) {
+        float t = cx_widen_f16(A[(((((k * 8) + ((int)blockIdx.y)) * m) + (((int)blockIdx.x) * 128)) + ((int)threadIdx.x))]);
+        if (t > v[0]) {
           i[0] = ((int64_t)((k * 8) + ((int)blockIdx.y)));
         }
-        v[0] = cx_max_f32(cx_widen_f16(A[(((((k * 8) + ((int)blockIdx.y)) * m) + (((int)blockIdx.x) * 128)) + ((int)threadIdx.x))]), v[0]);
+        v[0] = cx_max_f32(t, v[0]);
       }
     }
     best[(((((int)blockIdx.y) * m) + (((int)blockIdx.x) * 128)) + ((int)threadIdx.x))] = v[0];

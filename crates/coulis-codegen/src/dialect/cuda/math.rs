@@ -1,7 +1,7 @@
 //! Functions of numbers. exp and log are coulis' own; roots, roundings and fused operations are exact on the machine;
 //! the others are CUDA's functions of `double`, rounded to the type.
 
-use coulis_ir::Intrinsic;
+use coulis_ir::{Intrinsic, math};
 
 use super::FN;
 use crate::EmitError;
@@ -39,6 +39,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
     let exact = |one: &str, two: &str| unary(format!("{}(a)", if single { one } else { two }));
     let by_double = |function: &str| unary(format!("({value}){function}((f64)a)"));
     match intrinsic {
+        Intrinsic::Exp if single => Ok(exp_of_single(&name)),
         Intrinsic::Exp => exp(ty, needs),
         Intrinsic::Log => log(ty, needs),
         Intrinsic::Sigmoid => {
@@ -74,11 +75,34 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::IsNan => predicate("a != a".to_owned()),
         Intrinsic::IsInf => {
             let infinity = super::Cuda.float_literal(f64::INFINITY, ty.ty).text;
-            predicate(format!("a == {infinity} || a == -{infinity}"))
+            predicate(format!("(a == {infinity}) | (a == -{infinity})"))
         }
         Intrinsic::IsFinite => predicate(format!("a - a == {}", if single { "0.0f" } else { "0.0" })),
         Intrinsic::Popcount | Intrinsic::Likely => Err(unsupported()),
     }
+}
+
+/// e to the x by the machine's power of two, as contract N15 allows: `x = (n + r) * ln 2` with a whole `n` that stays within
+/// the exponents of normal numbers, and `2^r * 2^n`, rounded once. `r` has the product with `1 / ln 2` in two parts, so it
+/// errs by less than `2^-24`; the machine's power errs by at most 2 ulp, commonly by 1. Where `n` is cut off `r` is far from 0, and
+/// the product is infinite, subnormal or 0, as it should be; what the power flushes is 0 then. Source: CUDA C++ Programming
+/// Guide, errors of `exp2f`. The magic number's low bits
+/// are the exponent's, so that its sum with `n` is the factor when shifted to its place.
+fn exp_of_single(name: &str) -> String {
+    let magic = math::MAGIC_F32 + 127.0;
+    let (least, most) = (magic - 126.0, magic + 127.0);
+    let (high, low) = (math::INV_LN2_F32, (std::f64::consts::LOG2_E - f64::from(math::INV_LN2_F32)) as f32);
+    format!(
+        "{FN} f32 {name}(f32 a)
+{{
+    const f32 shifted = fminf(fmaxf(__fmaf_rn(a, {high:?}f, {magic:?}f), {least:?}f), {most:?}f);
+    const f32 r = __fmaf_rn(a, {low:?}f, __fmaf_rn(a, {high:?}f, {magic:?}f - shifted));
+    f32 power;
+    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(power) : \"f\"(r));
+    return power * __int_as_float(__float_as_int(shifted) << 23);
+}}
+"
+    )
 }
 
 /// One instruction from `sm_100` on, two before. That machine knows three sources of `f32` only.
