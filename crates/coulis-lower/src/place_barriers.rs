@@ -10,6 +10,8 @@
 //!
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
 
+use std::collections::{HashMap, HashSet};
+
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
@@ -19,7 +21,7 @@ use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 use crate::dispatch_tiles::{SYNCHRONIZED, is_thread};
 use crate::pass::{Context, LowerError, Pass};
 use crate::shared_access::{
-    Access, Loops, Threads, accesses_of, is_shared, loop_of, may_conflict, own_accesses,
+    Access, Known, Loops, Threads, accesses_of, any_meet, first_that_meets, is_shared, loop_of, own_accesses,
 };
 use crate::simplify::{with_let, with_loop};
 use crate::walk::try_map_children;
@@ -47,9 +49,8 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
     match stmt {
         Stmt::LaunchThread { .. } => {
             let mut place = Place::default();
-            let mut pending = Vec::new();
-            let placed =
-                if has_shared(&stmt) { place.stmt(stmt, &mut pending, &Analyzer::new())? } else { stmt };
+            let (mut pending, known) = (Pending::default(), Known::new(Analyzer::new()));
+            let placed = if has_shared(&stmt) { place.stmt(stmt, &mut pending, &known)? } else { stmt };
             Ok(rewrite_stmt(placed, &mut Expr::clone, &mut |s| match s {
                 Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED => *body,
                 other => other,
@@ -70,14 +71,43 @@ struct Place {
     threads: Threads,
     /// Loops around the statement that all threads run alike.
     around: Loops,
+    /// For each loop variable, that of any earlier iteration, and that of the last one.
+    iterations: HashMap<Var, (Var, Var)>,
 }
 
-/// Accesses that no barrier follows yet.
-type Pending = Vec<Access>;
+/// Accesses that no barrier follows yet, each once.
+#[derive(Clone, Default)]
+struct Pending {
+    list: Vec<Access>,
+    seen: HashSet<Access>,
+}
+
+impl Pending {
+    fn extend(&mut self, accesses: impl IntoIterator<Item = Access>) {
+        for access in accesses {
+            if !self.seen.contains(&access) {
+                self.seen.insert(access.clone());
+                self.list.push(access);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        self.seen.clear();
+    }
+
+    /// The accesses where `var` is `other` in them.
+    fn in_iteration(&self, var: &Var, other: &Expr) -> Pending {
+        let mut moved = Pending::default();
+        moved.extend(self.list.iter().map(|access| access.in_iteration(var, other)));
+        moved
+    }
+}
 
 impl Place {
     /// The statement with barriers, where all threads of the block execute it.
-    fn stmt(&mut self, stmt: Stmt, pending: &mut Pending, known: &Analyzer) -> Result<Stmt, LowerError> {
+    fn stmt(&mut self, stmt: Stmt, pending: &mut Pending, known: &Known) -> Result<Stmt, LowerError> {
         if let Some(cond) = self.splits_threads(&stmt) {
             return self.whole(stmt, &cond, pending, known);
         }
@@ -90,7 +120,7 @@ impl Place {
                 Ok(Stmt::seq(out))
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
-                let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
+                let inner = Known::new(with_loop(&known.names, &var, &Expr::int_of(0, var.dtype()), &extent));
                 if is_thread(tag) {
                     // A block of unknown size counts as a large one: more threads meet more often.
                     self.threads.indices.push((var.clone(), extent.as_int().unwrap_or(1 << 16)));
@@ -114,7 +144,7 @@ impl Place {
                 if self.differs(&value) {
                     self.threads.varying.push(var.clone());
                 }
-                let inner = with_let(known, &var, &value);
+                let inner = Known::new(with_let(&known.names, &var, &value));
                 let body = self.stmt(*body, pending, &inner)?;
                 Ok(Stmt::seq(barrier.into_iter().chain([Stmt::let_(var, value, body)])))
             }
@@ -133,11 +163,11 @@ impl Place {
                     Some(s) => Some(Box::new(self.stmt(*s, &mut other, known)?)),
                     None => None,
                 };
-                pending.extend(other);
+                pending.extend(other.list);
                 Ok(Stmt::seq(barrier.into_iter().chain([Stmt::If { cond, then, otherwise }])))
             }
             Stmt::For { var, min, extent, kind, body } => {
-                let inner = with_loop(known, &var, &min, &extent);
+                let inner = Known::new(with_loop(&known.names, &var, &min, &extent));
                 // One barrier before the loop is better than one in it.
                 self.around.push(loop_of(&var, &min, &extent));
                 let mut first = header_accesses(&extent);
@@ -148,7 +178,7 @@ impl Place {
                 self.around.pop();
                 let runs = extent.as_int().is_some_and(|n| n > 0);
                 if !runs {
-                    pending.extend(before);
+                    pending.extend(before.list);
                 }
                 let whole = Stmt::For { var, min, extent, kind, body: Box::new(body) };
                 Ok(Stmt::seq(barrier.into_iter().chain([whole])))
@@ -180,8 +210,9 @@ impl Place {
         var: &Var,
         body: Stmt,
         pending: &mut Pending,
-        known: &Analyzer,
+        known: &Known,
     ) -> Result<Stmt, LowerError> {
+        let (any_earlier, last) = self.iterations_of(var);
         let mut body = self.stmt(body, pending, known)?;
         for _ in 0..MAX_ROUNDS {
             // What stands before the last barrier of an iteration is over; what follows it meets the next iteration.
@@ -189,9 +220,9 @@ impl Place {
             let earlier = if always_syncs(&body) {
                 var.expr() - Expr::int_of(1, var.dtype())
             } else {
-                var.renamed(&format!("{}_earlier", var.name())).expr()
+                any_earlier.expr()
             };
-            let mut again: Pending = pending.iter().map(|a| a.in_iteration(var, &earlier)).collect();
+            let mut again = pending.in_iteration(var, &earlier);
             let next = self.stmt(body.clone(), &mut again, known)?;
             *pending = again;
             if next == body {
@@ -200,9 +231,15 @@ impl Place {
             body = next;
         }
         // After the loop the last iteration is any.
-        let last = var.renamed(&format!("{}_last", var.name())).expr();
-        *pending = pending.iter().map(|access| access.in_iteration(var, &last)).collect();
+        *pending = pending.in_iteration(var, &last.expr());
         Ok(body)
+    }
+
+    /// The variables of any earlier iteration of a loop, and of its last one. A loop has one of each, however often it is
+    /// gone through: accesses that wait are compared with those of the text, which never use them.
+    fn iterations_of(&mut self, var: &Var) -> (Var, Var) {
+        let named = |what: &str| var.renamed(&format!("{}_{what}", var.name()));
+        self.iterations.entry(var.clone()).or_insert_with(|| (named("earlier"), named("last"))).clone()
     }
 
     /// A statement that not all threads execute alike.
@@ -211,15 +248,14 @@ impl Place {
         stmt: Stmt,
         cond: &Expr,
         pending: &mut Pending,
-        known: &Analyzer,
+        known: &Known,
     ) -> Result<Stmt, LowerError> {
         let inside = accesses_of(&stmt, &self.around);
-        for (at, a) in inside.iter().enumerate() {
-            let met = inside[at + 1..].iter().any(|b| may_conflict(a, b, &self.threads, known));
-            if met && !self.is_for_one_thread(cond) {
-                let (buffer, cond) = (a.buffer.name.clone(), print_expr(cond));
-                return Err(LowerError::DivergentSharing { buffer, cond });
-            }
+        if !self.is_for_one_thread(cond)
+            && let Some(met) = first_that_meets(&inside, &self.threads, known)
+        {
+            let (buffer, cond) = (met.buffer.name.clone(), print_expr(cond));
+            return Err(LowerError::DivergentSharing { buffer, cond });
         }
         let barrier = self.barrier_before(&inside, pending, known);
         pending.extend(inside);
@@ -227,7 +263,7 @@ impl Place {
     }
 
     /// The barrier before the statements of a variant, which order themselves.
-    fn synchronized(&self, body: &Stmt, pending: &mut Pending, known: &Analyzer) -> Option<Stmt> {
+    fn synchronized(&self, body: &Stmt, pending: &mut Pending, known: &Known) -> Option<Stmt> {
         let parts = match body {
             Stmt::Seq(stmts) => &stmts[..],
             other => std::slice::from_ref(other),
@@ -246,9 +282,8 @@ impl Place {
     }
 
     /// A barrier, where one of the accesses may meet a pending one.
-    fn barrier_before(&self, next: &[Access], pending: &mut Pending, known: &Analyzer) -> Option<Stmt> {
-        let meets = next.iter().any(|a| pending.iter().any(|b| may_conflict(a, b, &self.threads, known)));
-        if !meets {
+    fn barrier_before(&self, next: &[Access], pending: &mut Pending, known: &Known) -> Option<Stmt> {
+        if !any_meet(next, &pending.list, &self.threads, known) {
             return None;
         }
         pending.clear();

@@ -4,7 +4,9 @@
 //! all threads share. Two accesses of one thread never meet another thread's where the digits of threads tell every
 //! thread apart beside everything that varies below and above them. What is not of this shape counts as meeting.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
@@ -15,7 +17,7 @@ use crate::affine::{difference, for_each_distinct, split, sum, uses};
 use crate::flatten_buffers::flat_index;
 
 /// Kind of access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Reads.
     Read,
@@ -26,7 +28,7 @@ pub enum Kind {
 }
 
 /// One access to shared memory, or to other memory of a block's threads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// The buffer.
     pub buffer: Buffer,
@@ -34,9 +36,9 @@ pub struct Access {
     pub indices: Vec<Expr>,
     /// What is done.
     pub kind: Kind,
-    /// Loops around the access, below the point where it is looked at.
+    /// Loops around the access, below the point where it is looked at, that the indices use.
     pub loops: Loops,
-    /// Loops around the point where it is looked at.
+    /// Loops around the point where it is looked at, that the indices use.
     pub around: Loops,
 }
 
@@ -68,7 +70,8 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
     let mut add = |buffer: &Buffer, indices: &[Expr], kind: Kind| {
         if is_shared(buffer) {
             let (buffer, indices) = (buffer.clone(), indices.to_vec());
-            found.push(Access { buffer, indices, kind, loops: loops.clone(), around: around.clone() });
+            let (loops, around) = (used_by(&indices, loops), used_by(&indices, around));
+            found.push(Access { buffer, indices, kind, loops, around });
         }
     };
     for expr in stmt_exprs(stmt) {
@@ -89,6 +92,14 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
     }
 }
 
+/// The loops whose variable an index uses.
+fn used_by(indices: &[Expr], loops: &Loops) -> Loops {
+    if loops.is_empty() || indices.iter().all(|e| e.as_int().is_some()) {
+        return Loops::new();
+    }
+    loops.iter().filter(|(var, _)| indices.iter().any(|e| uses(e, var))).cloned().collect()
+}
+
 fn collect(stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Access>) {
     own_accesses(stmt, loops, around, found);
     let depth = loops.len();
@@ -104,19 +115,16 @@ fn collect(stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Acces
 impl Access {
     /// The access of another iteration: `var` is `other` in it, a sum of `var` or a variable of its own.
     pub fn in_iteration(&self, var: &Var, other: &Expr) -> Access {
+        if !self.indices.iter().any(|e| uses(e, var)) {
+            return self.clone();
+        }
         let map = HashMap::from([(var.clone(), other.clone())]);
         let indices = self.indices.iter().map(|e| substitute_expr(e, &map)).collect();
         let mut around = self.around.clone();
-        if let Some(new) = other.as_var()
-            && let Some(extent) = around.iter().find(|(v, _)| v == var).map(|(_, extent)| *extent)
-        {
-            around.push((new.clone(), extent));
+        if let Some(new) = other.as_var() {
+            around.iter_mut().filter(|(v, _)| v == var).for_each(|(v, _)| *v = new.clone());
         }
         Access { indices, around, ..self.clone() }
-    }
-
-    fn uses(&self, var: &Var) -> bool {
-        self.indices.iter().any(|e| uses(e, var))
     }
 }
 
@@ -136,8 +144,68 @@ impl Threads {
     }
 }
 
+/// What is known at a statement, and what was found out of accesses by it.
+pub struct Known {
+    /// Of names.
+    pub names: Analyzer,
+    places: RefCell<HashMap<Access, Option<Rc<Place>>>>,
+    /// Whether indices of these parts that are not constant, and that distance, differ.
+    differ: RefCell<HashMap<(Expr, Expr, i128), bool>>,
+}
+
+impl Known {
+    /// Nothing found out yet.
+    pub fn new(names: Analyzer) -> Known {
+        Known { names, places: RefCell::default(), differ: RefCell::default() }
+    }
+
+    fn place(&self, access: &Access, threads: &Threads) -> Option<Rc<Place>> {
+        if let Some(found) = self.places.borrow().get(access) {
+            return found.clone();
+        }
+        let found = Place::of(access, threads, &self.names).map(Rc::new);
+        self.places.borrow_mut().insert(access.clone(), found.clone());
+        found
+    }
+
+    /// Whether the values of two indices of one type differ.
+    fn differ(&self, x: &Expr, y: &Expr) -> bool {
+        let ((a, m), (b, n)) = (constant_part(x), constant_part(y));
+        let key = (a, b, n - m);
+        if let Some(found) = self.differ.borrow().get(&key) {
+            return *found;
+        }
+        let found = differ_modulo(x, y, &self.names) || self.names.can_prove(&x.clone().not_equal(y.clone()));
+        self.differ.borrow_mut().insert(key, found);
+        found
+    }
+}
+
+/// Whether an access of one list may touch one place with one of the other from different threads, one of the two
+/// changing it.
+pub fn any_meet(some: &[Access], others: &[Access], threads: &Threads, known: &Known) -> bool {
+    some.iter().any(|a| others.iter().any(|b| may_conflict(a, b, threads, known)))
+}
+
+/// The first access that may touch one place with a later one of the list, from different threads.
+pub fn first_that_meets<'a>(all: &'a [Access], threads: &Threads, known: &Known) -> Option<&'a Access> {
+    let (mut distinct, mut seen, mut repeated) = (Vec::new(), HashSet::new(), HashSet::new());
+    for access in all {
+        if seen.insert(access) {
+            distinct.push(access);
+        } else {
+            repeated.insert(access);
+        }
+    }
+    distinct.iter().enumerate().find_map(|(at, a)| {
+        let met = (repeated.contains(*a) && may_conflict(a, a, threads, known))
+            || distinct[at + 1..].iter().any(|b| may_conflict(a, b, threads, known));
+        met.then_some(*a)
+    })
+}
+
 /// Whether two accesses may touch one place from different threads, one of them changing it.
-pub fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Analyzer) -> bool {
+fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> bool {
     if a.buffer.data != b.buffer.data {
         return false;
     }
@@ -151,28 +219,24 @@ pub fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Analyzer)
     if !same_window {
         return true;
     }
-    if are_apart(a, b, threads, known) {
+    let same_shape = a.buffer.shape == b.buffer.shape && a.buffer.strides == b.buffer.strides;
+    if same_shape
+        && let (Some(a), Some(b)) = (known.place(a, threads), known.place(b, threads))
+        && a.belongs_to_same_thread(&b, threads)
+    {
         return false;
     }
-    if a.buffer.shape != b.buffer.shape || a.buffer.strides != b.buffer.strides {
-        return true;
-    }
-    match (Place::of(a, threads, known), Place::of(b, threads, known)) {
-        (Some(a), Some(b)) => !a.belongs_to_same_thread(&b, threads),
-        _ => true,
-    }
+    !are_apart(a, b, threads, known)
 }
 
 /// Whether some index differs for any two threads: it uses no thread index and no inner loop, and differs by value.
-fn are_apart(a: &Access, b: &Access, threads: &Threads, known: &Analyzer) -> bool {
+fn are_apart(a: &Access, b: &Access, threads: &Threads, known: &Known) -> bool {
     let common =
         |e: &Expr, access: &Access| !threads.tell_apart(e) && !access.loops.iter().any(|(v, _)| uses(e, v));
-    a.indices.iter().zip(&b.indices).any(|(x, y)| {
-        x.ty() == y.ty()
-            && common(x, a)
-            && common(y, b)
-            && (differ_modulo(x, y, known) || known.can_prove(&x.clone().not_equal(y.clone())))
-    })
+    a.indices
+        .iter()
+        .zip(&b.indices)
+        .any(|(x, y)| x.ty() == y.ty() && x != y && common(x, a) && common(y, b) && known.differ(x, y))
 }
 
 /// Whether both are remainders of one division, of numbers that differ by a constant which it does not divide.
@@ -209,11 +273,9 @@ impl Place {
         }
         let mut loops = Vec::new();
         for (var, extent) in access.loops.iter().chain(&access.around) {
-            if access.uses(var) {
-                let parts = split(&rest, var)?;
-                loops.push((parts.coeff.as_int()?, *extent));
-                rest = parts.rest;
-            }
+            let parts = split(&rest, var)?;
+            loops.push((parts.coeff.as_int()?, *extent));
+            rest = parts.rest;
         }
         let rest = known.simplify(&rest);
         let (rest, constant) = constant_part(&rest);
