@@ -2,7 +2,8 @@
 //!
 //! `for k: if c: s` becomes `if c: for k: s` where the branch is the whole body, has no else, and its condition
 //! neither uses the loop variable nor reads memory. Conditions on block or thread indices stay, as in listing 3 of
-//! seed 003.
+//! seed 003, except where the end of the loop, or of one around it, is read from memory: threads that the condition
+//! excludes must not read there.
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::{Form, Kernel, Stmt};
@@ -23,28 +24,41 @@ pub const PASS: Pass = Pass {
 
 /// Moves branches out of loops that do not decide them.
 pub fn hoist_ifs(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let body = walk(kernel.body, &mut Vec::new());
+    let body = walk(kernel.body, &mut Vec::new(), Ends::Computed);
     Ok(Kernel { body, ..kernel })
 }
 
-fn walk(stmt: Stmt, threads: &mut Vec<Var>) -> Stmt {
+/// Where the ends of the loops around a statement come from.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    /// From sizes and loop variables.
+    Computed,
+    /// One at least from memory.
+    Read,
+}
+
+fn walk(stmt: Stmt, threads: &mut Vec<Var>, ends: Ends) -> Stmt {
     match stmt {
         Stmt::LaunchThread { tag, var, extent, body } => {
             threads.push(var.clone());
-            let body = Box::new(walk(*body, threads));
+            let body = Box::new(walk(*body, threads, ends));
             threads.pop();
             Stmt::LaunchThread { tag, var, extent, body }
         }
-        Stmt::For { var, min, extent, kind, body } => match walk(*body, threads) {
-            Stmt::If { cond, then, otherwise: None } if may_leave(&cond, &var, threads) => {
-                Stmt::if_(cond, Stmt::For { var, min, extent, kind, body: then })
+        Stmt::For { var, min, extent, kind, body } => {
+            let ends = if reads_memory(&min) || reads_memory(&extent) { Ends::Read } else { ends };
+            match walk(*body, threads, ends) {
+                Stmt::If { cond, then, otherwise: None } if may_leave(&cond, &var, threads, ends) => {
+                    Stmt::if_(cond, Stmt::For { var, min, extent, kind, body: then })
+                }
+                body => Stmt::for_(var, min, extent, kind, body),
             }
-            body => Stmt::for_(var, min, extent, kind, body),
-        },
-        other => map_children(other, &mut |s| walk(s, threads)),
+        }
+        other => map_children(other, &mut |s| walk(s, threads, ends)),
     }
 }
 
-fn may_leave(cond: &Expr, var: &Var, threads: &[Var]) -> bool {
-    !reads_memory(cond) && !uses(cond, var) && !threads.iter().any(|t| uses(cond, t))
+fn may_leave(cond: &Expr, var: &Var, threads: &[Var], ends: Ends) -> bool {
+    let by_threads = || threads.iter().any(|t| uses(cond, t));
+    !reads_memory(cond) && !uses(cond, var) && (ends == Ends::Read || !by_threads())
 }

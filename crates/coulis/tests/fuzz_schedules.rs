@@ -14,7 +14,7 @@ mod random_te;
 
 use coulis::te::ScheduleError;
 use coulis_runtime::{Cpu, CpuKind, CpuOptions};
-use everywhere::{Tolerance, run_compiled_together, run_everywhere_with, run_on_threads, small};
+use everywhere::{Tolerance, run_as_scheduled, run_compiled_together, run_on_threads, small};
 use random_te::{Case, Dice, case, case_on_threads};
 
 /// Cases of one test; there are four, so that a test run has 2,000.
@@ -81,7 +81,7 @@ fn run(first: u64, cases: u64, check: fn(u64) -> bool) {
 /// Runs the case of a seed on the executor, and in the simulator as one thread; whether it has a legal schedule.
 fn check(seed: u64) -> bool {
     let Some(case) = legal(seed, case(&mut Dice::new(seed))) else { return false };
-    run_everywhere_with(&case.schedule, &[&case.sizes()], &small, Tolerance::Exact);
+    run_as_scheduled(&case.schedule, &[&case.sizes()], &small, Tolerance::Exact);
     true
 }
 

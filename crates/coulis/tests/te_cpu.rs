@@ -1,4 +1,4 @@
-//! Scenarios T-N1 to T-N9: programs that compute, on the devices of a CPU, and with their stages on threads.
+//! Scenarios T-N1 to T-N10: programs that compute, on the devices of a CPU, and with their stages on threads.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,14 +14,9 @@ use coulis::te::{
 };
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, c, f, input, leaf, n, number, realized, reference, run_also_on_threads, run_everywhere,
+    Tolerance, c, f, input, leaf, n, number, realized, reference, run_everywhere, run_everywhere_with,
     schedule, small,
 };
-
-#[track_caller]
-fn run(s: &Schedule, sizes: &[everywhere::Sizes]) {
-    run_also_on_threads(s, sizes, &small, Tolerance::Exact);
-}
 
 #[test]
 fn te_n1_a_sum_that_starts_at_a_constant() {
@@ -29,7 +24,7 @@ fn te_n1_a_sum_that_starts_at_a_constant() {
     let k = reduce_axis(1027, "k");
     let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))?.init(vec![f(10.0)])).unwrap();
     let s = schedule(&[b], &[a]);
-    run(&s, &[&[]]);
+    run_everywhere(&s, &[&[]]);
     let sums = reference(&s, &[], &small);
     let plain: f64 = sums[0].data.iter().map(|v| v.as_f64()).sum();
     assert_eq!(sums[1].data, [Value::Float(plain + 10.0)]);
@@ -37,7 +32,7 @@ fn te_n1_a_sum_that_starts_at_a_constant() {
     let k = leaf(&s, "B", 0);
     let (_, inner) = s.split("B", &k, Split::Factor(16)).unwrap();
     s.rfactor("B", &inner).unwrap();
-    run(&s, &[&[]]);
+    run_everywhere(&s, &[&[]]);
 }
 
 #[test]
@@ -52,11 +47,11 @@ fn te_n2_a_matrix_product_that_starts_at_a_tensor() {
     })
     .unwrap();
     let mut s = schedule(&[t], &[a, b, start]);
-    run(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
+    run_everywhere(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
     let k = leaf(&s, "T", 2);
     let (_, inner) = s.split("T", &k, Split::Factor(4)).unwrap();
     s.rfactor("T", &inner).unwrap();
-    run(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
+    run_everywhere(&s, &[&[("m", 27)], &[("m", 1)], &[("m", 0)]]);
 }
 
 #[test]
@@ -70,7 +65,7 @@ fn te_n3_a_sum_factored_over_parts_that_run_in_parallel() {
         let (outer, _) = s.split("B", &k, Split::Nparts(4)).unwrap();
         s.rfactor_at("B", &outer, position).unwrap();
         assert_eq!(realized(&s, "B.rf"), ["4"]);
-        run(&s, &[&[]]);
+        run_everywhere(&s, &[&[]]);
         let part = leaf(&s, "B_rf", 0);
         s.parallel("B_rf", &part).unwrap();
         run_everywhere(&s, &[&[]]);
@@ -96,7 +91,7 @@ fn te_n4_the_first_place_of_the_largest_of_each_row() {
             .unwrap();
     let mut s = schedule(&both, &[a]);
     let sizes: &[&[(&str, i64)]] = &[&[("m", 12), ("l", 16)], &[("m", 3), ("l", 1)]];
-    run(&s, sizes);
+    run_everywhere(&s, sizes);
     let values = reference(&s, sizes[0], &small);
     for row in 0..12 {
         let of_row = &values[0].data[row * 16..(row + 1) * 16];
@@ -107,7 +102,7 @@ fn te_n4_the_first_place_of_the_largest_of_each_row() {
     let k = leaf(&s, "T", 1);
     let (_, inner) = s.split("T", &k, Split::Factor(4)).unwrap();
     s.rfactor("T", &inner).unwrap();
-    run(&s, sizes);
+    run_everywhere(&s, sizes);
 }
 
 #[test]
@@ -118,7 +113,7 @@ fn te_n5_a_sum_of_rank_0_and_a_sum_with_it() {
     let t = compute(&[], "C", |_| sum(a.at([&k]) * scale.at(()), from_ref(&k))).unwrap();
     let d = compute(&[], "D", |_| t.at(()) + f(1.0)).unwrap();
     // The executor looks at each access.
-    run(&schedule(&[d], &[a, scale]), &[&[]]);
+    run_everywhere(&schedule(&[d], &[a, scale]), &[&[]]);
 }
 
 #[test]
@@ -129,7 +124,7 @@ fn te_n6_a_sum_that_feeds_other_stages() {
     let b = compute(from_ref(&m), "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
     let d = compute(from_ref(&m), "D", |i| b.at(i) * f(2.0)).unwrap();
     let e = compute(from_ref(&m), "E", |i| d.at(i) + b.at(i)).unwrap();
-    run(&schedule(&[e], &[a]), &[&[("m", 5), ("l", 7)], &[("m", 1), ("l", 0)]]);
+    run_everywhere(&schedule(&[e], &[a]), &[&[("m", 5), ("l", 7)], &[("m", 1), ("l", 0)]]);
 }
 
 /// How elements of a row become a result: the reduction of a catalogue row of the reference's library.
@@ -188,17 +183,17 @@ fn te_n7_the_librarys_reductions_over_any_axes() {
             let dtype = if (row + column).is_multiple_of(2) { DType::F32 } else { DType::F64 };
             let keepdims = row.is_multiple_of(2);
             let s = library(shape, axes, keepdims, dtype, false, *fold);
-            run_also_on_threads(&s, &[&[]], &fill, Tolerance::Exact);
+            run_everywhere_with(&s, &[&[]], &fill, Tolerance::Exact);
             if *name == "sum" {
                 let s = library(shape, axes, keepdims, dtype, true, *fold);
-                run_also_on_threads(&s, &[&[]], &fill, Tolerance::Relative(1e-5));
+                run_everywhere_with(&s, &[&[]], &fill, Tolerance::Relative(1e-5));
             }
         }
         for (odd, fold) in [(false, all as Fold), (true, any as Fold)] {
             let fill =
                 |_: usize, at: usize, dtype: DType| number(i128::from(at.is_multiple_of(3) != odd), dtype);
             let s = library(shape, axes, false, DType::Bool, false, fold);
-            run_also_on_threads(&s, &[&[]], &fill, Tolerance::Exact);
+            run_everywhere_with(&s, &[&[]], &fill, Tolerance::Exact);
         }
     }
 }
@@ -232,7 +227,7 @@ fn place(shape: [i32; 2], largest: bool) -> Schedule {
 fn te_n7_places_of_extrema_have_the_extremum() {
     for largest in [false, true] {
         let s = place([6, 7], largest);
-        run(&s, &[&[]]);
+        run_everywhere(&s, &[&[]]);
         let values = reference(&s, &[], &small);
         let at = values[1].data[0].as_int().unwrap() as usize;
         assert_eq!(values[0].data[at], values[2].data[0]);
@@ -250,7 +245,7 @@ fn te_n8_one_reduction_has_two_consumers() {
     let e = compute(from_ref(&l), "E", |i| d.at(i) + q.at(i)).unwrap();
     let s = schedule(&[e], &[a]);
     assert_eq!(everywhere::count(&everywhere::nest_text(&s), "for k in"), 1);
-    run(&s, &[&[("m", 6), ("l", 5)], &[("m", 0), ("l", 2)]]);
+    run_everywhere(&s, &[&[("m", 6), ("l", 5)], &[("m", 0), ("l", 2)]]);
 }
 
 /// The sums that make a tensor of extents `from` into one that broadcasts to it, of extents `to`.
@@ -294,7 +289,108 @@ fn te_n9_sums_to_shapes_that_broadcast_to_the_input() {
     for to in targets {
         let (s, b) = collapse(&["p", "q", "r"], to);
         assert_eq!(b.shape().len(), to.len());
-        run(&s, sizes);
+        run_everywhere(&s, sizes);
+    }
+}
+
+/// Folds the rows of `A`, and what the weighed sum of its results changes by with each element: the program of the one
+/// and that of the other, both of `A` and the weights `W`.
+type Differentiated = fn(&Tensor, &Tensor) -> (Tensor, Tensor);
+
+const GRADIENT_SHAPE: [i32; 2] = [3, 4];
+
+fn rows_and_columns() -> [Expr; 2] {
+    GRADIENT_SHAPE.map(c)
+}
+
+/// The sum over rows of a weight times what a row folds to.
+fn weighed(rows: &Tensor, w: &Tensor) -> Tensor {
+    let r = reduce_axis(GRADIENT_SHAPE[0], "r");
+    compute(&[], "L", |_| sum(w.at([&r]) * rows.at([&r]), from_ref(&r))).unwrap()
+}
+
+/// The product of the other elements of an element's row.
+fn others(a: &Tensor) -> Tensor {
+    let k = reduce_axis(GRADIENT_SHAPE[1], "o");
+    compute(&rows_and_columns(), "O", |i| {
+        prod(a.at((&i[0], &k)), from_ref(&k))?.where_(k.expr().not_equal(i[1].expr()))
+    })
+    .unwrap()
+}
+
+fn squares(a: &Tensor, w: &Tensor) -> (Tensor, Tensor) {
+    let k = reduce_axis(GRADIENT_SHAPE[1], "k");
+    let rows =
+        compute(&[c(GRADIENT_SHAPE[0])], "B", |i| sum(a.at((&i[0], &k)) * a.at((&i[0], &k)), from_ref(&k)));
+    let two = Expr::constant(2, DType::F64);
+    let gradient = compute(&rows_and_columns(), "G", |i| two.clone() * a.at(i) * w.at([&i[0]]));
+    (weighed(&rows.unwrap(), w), gradient.unwrap())
+}
+
+fn products(a: &Tensor, w: &Tensor) -> (Tensor, Tensor) {
+    let k = reduce_axis(GRADIENT_SHAPE[1], "k");
+    let rows = compute(&[c(GRADIENT_SHAPE[0])], "B", |i| prod(a.at((&i[0], &k)), from_ref(&k)));
+    let o = others(a);
+    let gradient = compute(&rows_and_columns(), "G", |i| o.at(i) * w.at([&i[0]]));
+    (weighed(&rows.unwrap(), w), gradient.unwrap())
+}
+
+fn maxima(a: &Tensor, w: &Tensor) -> (Tensor, Tensor) {
+    let k = reduce_axis(GRADIENT_SHAPE[1], "k");
+    let rows = compute(&[c(GRADIENT_SHAPE[0])], "B", |i| max(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let gradient = compute(&rows_and_columns(), "G", |i| {
+        let is_largest = a.at(i).equal(rows.at([&i[0]]));
+        Expr::select(is_largest, w.at([&i[0]]), Expr::constant(0, DType::F64))
+    });
+    (weighed(&rows, w), gradient.unwrap())
+}
+
+fn sums_and_products(a: &Tensor, w: &Tensor) -> (Tensor, Tensor) {
+    let pair = comm_reducer(
+        |x, y| vec![x[0].clone() + y[0].clone(), x[1].clone() * y[1].clone()],
+        |types| vec![Expr::constant(0, types[0]), Expr::constant(1, types[1])],
+        "sum_prod",
+    );
+    let k = reduce_axis(GRADIENT_SHAPE[1], "k");
+    let both = compute_tuple(&[c(GRADIENT_SHAPE[0])], "T", |i| {
+        let x = a.at((&i[0], &k));
+        pair.reduce(vec![x.clone(), x], from_ref(&k))
+    })
+    .unwrap();
+    let rows = compute(&[c(GRADIENT_SHAPE[0])], "B", |i| both[0].at(i) + both[1].at(i)).unwrap();
+    let (o, one) = (others(a), Expr::constant(1, DType::F64));
+    let gradient = compute(&rows_and_columns(), "G", |i| (o.at(i) + one.clone()) * w.at([&i[0]]));
+    (weighed(&rows, w), gradient.unwrap())
+}
+
+/// Central differences are exact here: each result is a polynomial of degree 2 in each element at most, or a maximum of
+/// numbers that are further apart than the step, and all numbers are multiples of 1/16 that 53 bits hold.
+#[test]
+fn te_n10_gradients_that_are_reductions_are_those_of_small_differences() {
+    const STEP: f64 = 0.25;
+    let n_elements = GRADIENT_SHAPE.iter().product::<i32>() as usize;
+    let plain =
+        |arg: usize, at: usize| if arg == 0 { (at * 5 % n_elements) as f64 - 4.0 } else { at as f64 + 1.0 };
+    let rows: [Differentiated; 4] = [squares, products, maxima, sums_and_products];
+    for differentiated in rows {
+        let a = input(&rows_and_columns(), DType::F64, "A");
+        let w = input(&[c(GRADIENT_SHAPE[0])], DType::F64, "W");
+        let (result, gradient) = differentiated(&a, &w);
+        let (forward, backward) =
+            (schedule(&[result], &[a.clone(), w.clone()]), schedule(&[gradient], &[a, w]));
+        let fill = |arg: usize, at: usize, _: DType| Value::Float(plain(arg, at));
+        run_everywhere_with(&forward, &[&[]], &fill, Tolerance::Exact);
+        run_everywhere_with(&backward, &[&[]], &fill, Tolerance::Exact);
+        let found = &reference(&backward, &[], &fill)[2].data;
+        for (at, found) in found.iter().enumerate() {
+            let moved = |by: f64| {
+                let fill = |arg: usize, other: usize, _: DType| {
+                    Value::Float(plain(arg, other) + if (arg, other) == (0, at) { by } else { 0.0 })
+                };
+                reference(&forward, &[], &fill)[2].data[0].as_f64()
+            };
+            assert_eq!(found.as_f64(), (moved(STEP) - moved(-STEP)) / (2.0 * STEP), "element {at}");
+        }
     }
 }
 
@@ -320,7 +416,7 @@ fn fused_products_of_narrow_floats_are_rounded_once() {
                 s.vectorize("B", &lane).unwrap();
             }
             let sizes: &[(&str, i64)] = &[("n", 37)];
-            run_also_on_threads(&s, &[sizes], &next_to_a_tie, Tolerance::Exact);
+            run_everywhere_with(&s, &[sizes], &next_to_a_tie, Tolerance::Exact);
             let values = reference(&s, sizes, &next_to_a_tie);
             assert!(values[3].data.iter().all(|v| v.as_f64() == want), "{dtype}: {:?}", values[3].data[0]);
         }

@@ -141,7 +141,7 @@ fn te_fault_c14_a_reduction_into_a_cache_of_any_scope_reads_each_lanes_own() {
 }
 
 #[test]
-fn te_fault_g1_and_g2_masks_name_the_lanes_of_the_group_and_nobody_is_asked_who_is_active() {
+fn te_fault_g1_and_te_fault_g2_masks_name_the_lanes_of_the_group_and_nobody_is_asked_who_is_active() {
     for lanes in [2, 8, 16, 32] {
         let mut s = rows(n("m"), false);
         on_threads(&mut s, 8, lanes);
@@ -179,7 +179,7 @@ fn te_fault_g4_no_rows_write_nothing() {
 }
 
 #[test]
-fn te_fault_g5_and_g6_groups_of_any_length_beside_each_other() {
+fn te_fault_g5_and_te_fault_g6_groups_of_any_length_beside_each_other() {
     for (per_block, lanes) in [(2, 96), (3, 64), (4, 11), (5, 33), (7, 3), (1, 1000)] {
         let mut s = rows(n("m"), false);
         on_threads(&mut s, per_block, lanes);

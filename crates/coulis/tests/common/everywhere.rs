@@ -16,7 +16,6 @@ use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{DType, Kernel, Stmt, Target, ThreadTag};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Window};
-use coulis_schedule::Attach;
 use coulis_sim::{SimArg, SimArray, SimError};
 use coulis_tensor::{Array, OpKind, evaluate};
 use half::{bf16, f16};
@@ -164,7 +163,8 @@ pub fn number(value: i128, dtype: DType) -> Value {
     }
 }
 
-/// The schedule gives the reference's answers on every device, for each set of sizes.
+/// The schedule gives the reference's answers on every device, for each set of sizes. Where it is one for the CPU, its
+/// program also runs on threads, as [`on_threads`] schedules it.
 #[track_caller]
 pub fn run_everywhere(s: &Schedule, sizes: &[Sizes]) {
     run_everywhere_with(s, sizes, &small, Tolerance::Exact);
@@ -173,6 +173,15 @@ pub fn run_everywhere(s: &Schedule, sizes: &[Sizes]) {
 /// As [`run_everywhere`], with inputs and tolerance said.
 #[track_caller]
 pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
+    run_as_scheduled(s, sizes, fill, tolerance);
+    if !has_launches(&nest(s)) {
+        run_as_scheduled(&on_threads(s), sizes, fill, tolerance);
+    }
+}
+
+/// The schedule itself on every device that takes it.
+#[track_caller]
+pub fn run_as_scheduled(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
     for sizes in sizes {
         let case = Case::new(s, sizes, fill);
         if has_launches(&nest(s)) {
@@ -192,44 +201,40 @@ pub fn run_everywhere_with(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance:
     }
 }
 
-/// The schedule with every stage that stands for itself on threads: the first data loop on blocks, 32 of the last one a
-/// block, or 32 parts of a reduction to one element.
+/// A schedule of the same program with every stage on threads: the first data loop on blocks, 32 of the last one a block,
+/// or 32 parts of a reduction to one element.
 #[track_caller]
-pub fn bound(s: &Schedule) -> Schedule {
-    let mut s = s.clone();
-    let stages: Vec<_> = s.stages().iter().filter(|stage| matches!(stage.attach(), Attach::Root)).collect();
-    let stages: Vec<_> = stages.into_iter().map(|stage| (stage.id(), stage.axes().len())).collect();
+pub fn on_threads(s: &Schedule) -> Schedule {
+    let mut s = Schedule::of(s.program());
+    let stages: Vec<_> = s.stages().iter().map(|stage| (stage.id(), stage.axes().len())).collect();
     for (stage, n_data) in stages {
         let leaves = s.stage(stage).unwrap().leaves().to_vec();
-        match (n_data, leaves.last()) {
-            (0, None) => {
-                let one = s.fuse(stage, &[]).unwrap();
-                s.bind(stage, &one, ThreadTag::ThreadX).unwrap();
-            }
-            (0, Some(last)) => {
-                let (_, inner) = s.split(stage, last, Split::Factor(32)).unwrap();
-                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
+        let parts = |s: &mut Schedule, at: usize| {
+            let (outer, inner) = s.split(stage, &leaves[at], Split::Factor(32))?;
+            s.bind(stage, &inner, ThreadTag::ThreadX).map(|()| outer)
+        };
+        match (n_data, leaves.len()) {
+            (0, n_leaves) => {
+                // What has no loop, and a reducer without the laws, stay on one thread.
+                let mut folded = s.clone();
+                if n_leaves > 0 && parts(&mut folded, n_leaves - 1).is_ok() {
+                    s = folded;
+                } else {
+                    let one = s.fuse(stage, &[]).unwrap();
+                    s.bind(stage, &one, ThreadTag::ThreadX).unwrap();
+                }
             }
             (1, _) => {
-                let (outer, inner) = s.split(stage, &leaves[0], Split::Factor(32)).unwrap();
+                let outer = parts(&mut s, 0).unwrap();
                 s.bind(stage, &outer, ThreadTag::BlockX).unwrap();
-                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
             }
             (n, _) => {
-                let (_, inner) = s.split(stage, &leaves[n - 1], Split::Factor(32)).unwrap();
+                parts(&mut s, n - 1).unwrap();
                 s.bind(stage, &leaves[0], ThreadTag::BlockX).unwrap();
-                s.bind(stage, &inner, ThreadTag::ThreadX).unwrap();
             }
         }
     }
     s
-}
-
-/// As [`run_everywhere_with`], on the CPU and on threads.
-#[track_caller]
-pub fn run_also_on_threads(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: Tolerance) {
-    run_everywhere_with(s, sizes, fill, tolerance);
-    run_everywhere_with(&bound(s), sizes, fill, tolerance);
 }
 
 /// Runs a schedule on threads in the simulator, with warps of that many lanes; whether there is a kernel of it, which a
