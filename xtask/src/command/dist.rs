@@ -20,13 +20,17 @@ pub const COMMAND: Command = Command {
 const BINARIES: [&str; 4] = ["coulis", "xtask", "device-tests", "examples/reduction_tutorial"];
 
 /// Packages and test files whose tests also run on a GPU, for `dist/tests`.
-const TESTS: [(&str, &str); 6] = [
+const TESTS: [(&str, &str); 10] = [
     ("coulis-runtime", "device_kernels"),
     ("coulis", "fuzz_schedules"),
+    ("coulis", "te_bounds"),
     ("coulis", "te_cpu"),
+    ("coulis", "te_expressions"),
+    ("coulis", "te_faults"),
     ("coulis", "te_gpu"),
     ("coulis", "te_gpu_faults"),
     ("coulis", "te_gpu_schedule"),
+    ("coulis", "te_schedule"),
 ];
 
 /// Bytes of all binaries at most: packed they are a quarter of it, which is easily carried to another machine.
