@@ -6,6 +6,7 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 """
 
 from . import _conveniences, te, tir
+from ._consumers import batch_norm, layer_norm, log_softmax, rms_norm, softmax
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
 from ._device import cpu, cuda, device
@@ -21,6 +22,7 @@ __all__ = [
     "Plan",
     "Reducer",
     "__version__",
+    "batch_norm",
     "bench",
     "build",
     "compile",
@@ -28,12 +30,16 @@ __all__ = [
     "cuda",
     "describe",
     "device",
+    "layer_norm",
+    "log_softmax",
     "lower",
     "machine",
     "ops",
     "plan",
     "reduce",
     "reducer",
+    "rms_norm",
+    "softmax",
     "te",
     "tir",
     *_FUNCTIONS,

@@ -46,6 +46,31 @@ def ops() -> list[tuple[str, int, str]]:
 def machine() -> dict[str, object]:
     """Device, threads, C compiler, cache folder, and what was found of CUDA."""
 
+def consumers() -> list[tuple[str, str]]:
+    """Name and summary of each consumer."""
+
+def consume(
+    x: Any,
+    name: str,
+    axis: int | Sequence[int] | None = None,
+    beside: dict[str, Any] | None = None,
+    parameters: dict[str, float | None] | None = None,
+    *,
+    nan: str = "propagate",
+    ddof: float = 0.0,
+    acc_dtype: Any = None,
+    dtype: Any = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    out: Any = None,
+    fast_math: bool = False,
+    reproducible: bool = False,
+    device: str | None = None,
+    stream: Any = None,
+    plan: Any = None,
+) -> Any:
+    """The result of a consumer; `coulis.softmax` and its relatives call it."""
+
 def reduce(
     x: Any,
     ops: str | Reducer | Sequence[str | Reducer],

@@ -6,6 +6,7 @@ mod completions;
 mod devices;
 mod explain;
 mod lower;
+mod map;
 mod reduce;
 mod run;
 mod tune;
@@ -19,6 +20,8 @@ use crate::failure::Failure;
 pub enum Command {
     /// Compute statistics of an array file.
     Reduce(reduce::Args),
+    /// Map the elements of an array file beside the statistics of their row: softmax and the norms.
+    Map(map::Args),
     /// Print a kernel after its passes, or the text that is made of it.
     Lower(lower::Args),
     /// Say which plan or variant a call takes, and why.
@@ -42,6 +45,7 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Command::Reduce(args) => reduce::run(&args),
+            Command::Map(args) => map::run(&args),
             Command::Lower(args) => lower::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Run(args) => run::run(&args),

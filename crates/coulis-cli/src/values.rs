@@ -43,6 +43,12 @@ pub enum ValueError {
         /// The text.
         text: String,
     },
+    /// A name without a value.
+    #[error("`{text}` is to be a name and a value, as eps=1e-6")]
+    Setting {
+        /// The text.
+        text: String,
+    },
     /// A device.
     #[error("unknown device `{text}`; legal are auto, cpu, cuda and cuda:N")]
     Device {
@@ -108,6 +114,25 @@ pub fn dtypes(text: &str) -> Result<PerOp<DType>, ValueError> {
 /// Reads `0.5` or `sum=2,mean=0.5`.
 pub fn factors(text: &str) -> Result<PerOp<f64>, ValueError> {
     per_op(text, |value| value.parse().map_err(|_| ValueError::Number { text: value.to_owned() }))
+}
+
+/// A name and what is given for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name.
+    pub name: String,
+    /// The text after the first `=`.
+    pub value: String,
+}
+
+/// Reads `eps=1e-6` or `weight=w.npy`.
+pub fn setting(text: &str) -> Result<Setting, ValueError> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.is_empty() => {
+            Ok(Setting { name: name.trim().to_owned(), value: value.to_owned() })
+        }
+        Some(_) | None => Err(ValueError::Setting { text: text.to_owned() }),
+    }
 }
 
 /// Reads a dtype in either spelling.

@@ -9,5 +9,5 @@ pub mod strategy;
 
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
-pub use program::{OutputSpec, Spec, Statement, fixed_stride};
+pub use program::{Map, OutputSpec, Spec, Statement, fixed_stride};
 pub use strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy};

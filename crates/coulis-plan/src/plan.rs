@@ -5,7 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Step};
 use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
-use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy};
+use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy, map_after};
 
 /// A strategy that was taken, with what it decided.
 pub struct Choice {
@@ -65,7 +65,7 @@ pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
     let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
     for strategy in of_machine.filter(|s| s.keeps_order || !in_order) {
         match (strategy.propose)(&facts) {
-            Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
+            Ok(sketch) => return Ok(Choice { strategy, sketch: facts.with_map(sketch), declined }),
             Err(decline) => declined.push((*strategy, decline)),
         }
     }
@@ -95,6 +95,9 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
     let statement = build(spec, &sketch.constant)?;
     let mut schedule = Schedule::of(&statement.program);
     (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
+    if let Some(map) = statement.map.as_ref().filter(|_| !sketch.map.inside) {
+        map_after(&mut schedule, map, spec, sketch, strategy.machine)?;
+    }
     Ok(Planned { statement, schedule })
 }
 
@@ -117,5 +120,6 @@ pub fn choose_named(
         name: name.to_owned(),
         legal: legal().map(|s| s.name).collect::<Vec<_>>().join(", "),
     })?;
-    Ok((strategy.propose)(&Facts { spec, target }).map(|sketch| (*strategy, sketch)))
+    let facts = Facts { spec, target };
+    Ok((strategy.propose)(&facts).map(|sketch| (*strategy, facts.with_map(sketch))))
 }

@@ -5,7 +5,7 @@
 //! strides chain are one. Choosing a schedule before this step would make the choice depend on how the same data
 //! happens to be shaped.
 
-use coulis_ir::args::ArrayInfo;
+use coulis_ir::args::{ArrayInfo, compact_strides};
 
 /// What a dimension is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +27,8 @@ pub enum Role {
 pub struct Dim {
     /// Extent, at least 2 (or 0).
     pub extent: i64,
-    /// Stride in elements of each array that is read: the inputs, then the mask if there is one.
+    /// Stride in elements of each array: the inputs, then the mask if there is one; where a map reads the elements again,
+    /// the arrays that stand beside them and then its result.
     pub strides: Vec<i64>,
     /// What it is for.
     pub role: Role,
@@ -85,7 +86,7 @@ pub enum ProblemError {
     /// An array that does not broadcast against the first input.
     #[error("the {what} of shape {found:?} does not broadcast to the input's shape {wanted:?}")]
     Broadcast {
-        /// `second input` or `mask`.
+        /// `second input`, `mask`, or `array beside the elements`.
         what: &'static str,
         /// Its shape.
         found: Vec<i64>,
@@ -162,59 +163,96 @@ impl Problem {
         positions: bool,
     ) -> Result<Problem, ProblemError> {
         let shape = &inputs[0].shape;
-        let rank = shape.len();
-        let axes = resolve_axes(axes, rank)?;
-        for (axis, &extent) in shape.iter().enumerate() {
-            if extent < 0 {
-                return Err(ProblemError::NegativeExtent { axis, extent });
-            }
-        }
-        let too_large = || ProblemError::TooLarge { shape: shape.clone() };
-        let product = |pick: &dyn Fn(usize) -> bool| {
-            (0..rank).filter(|&a| pick(a)).try_fold(1i64, |n, a| n.checked_mul(shape[a].max(1)))
-        };
-        product(&|_| true).ok_or_else(too_large)?;
-        let mut strides: Vec<Vec<i64>> = Vec::new();
-        for (i, input) in inputs.iter().enumerate() {
-            let what = if i == 0 { "first input" } else { "second input" };
-            strides.push(broadcast_strides(input, shape).ok_or_else(|| ProblemError::Broadcast {
-                what,
-                found: input.shape.clone(),
-                wanted: shape.clone(),
-            })?);
-        }
-        if let Some(mask) = mask {
-            strides.push(broadcast_strides(mask, shape).ok_or_else(|| ProblemError::Broadcast {
-                what: "mask",
-                found: mask.shape.clone(),
-                wanted: shape.clone(),
-            })?);
-        }
-        let mut dims = Vec::with_capacity(rank);
-        let (mut out_stride, mut position_stride) = (1, 1);
-        let mut out_shape = Vec::new();
-        for axis in (0..rank).rev() {
-            let extent = shape[axis];
-            let reduced = axes.binary_search(&axis).is_ok();
-            let role = if reduced { Role::Reduced { position_stride } } else { Role::Kept { out_stride } };
-            if reduced {
-                position_stride *= extent.max(1);
-                if keepdims {
-                    out_shape.push(1);
-                }
-            } else {
-                out_stride *= extent.max(1);
-                out_shape.push(extent);
-            }
-            dims.push(Dim { extent, strides: strides.iter().map(|s| s[axis]).collect(), role });
-        }
-        dims.reverse();
-        out_shape.reverse();
-        let count =
-            |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
-        let (n_outputs, reduce_len) = (count(false), count(true));
-        Ok(Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes })
+        let strides = read_strides(shape, inputs, mask)?;
+        stated(shape, strides, axes, keepdims, positions)
     }
+
+    /// As [`Problem::new`], for a map that reads the elements again: its result has the shape of the input and is
+    /// row-major, and so is `out_shape`. `beside` are arrays that it reads as well, broadcast to that shape.
+    pub fn of_map(
+        inputs: &[ArrayInfo],
+        mask: Option<&ArrayInfo>,
+        beside: &[ArrayInfo],
+        axes: Option<&[i64]>,
+        positions: bool,
+    ) -> Result<Problem, ProblemError> {
+        let shape = &inputs[0].shape;
+        let mut strides = read_strides(shape, inputs, mask)?;
+        for array in beside {
+            let found = broadcast_strides(array, shape);
+            let (what, wanted) = ("array beside the elements", shape.clone());
+            let refused = || ProblemError::Broadcast { what, found: array.shape.clone(), wanted };
+            strides.push(found.ok_or_else(refused)?);
+        }
+        strides.push(compact_strides(shape));
+        let mut problem = stated(shape, strides, axes, false, positions)?;
+        if shape.contains(&0) {
+            // Nothing is to be run, so any kernel does.
+            problem.dims.clear();
+        }
+        Ok(Problem { out_shape: shape.clone(), ..problem })
+    }
+}
+
+/// Strides of the arrays that the fold reads, in the shape of the first.
+fn read_strides(
+    shape: &[i64],
+    inputs: &[ArrayInfo],
+    mask: Option<&ArrayInfo>,
+) -> Result<Vec<Vec<i64>>, ProblemError> {
+    let inputs =
+        inputs.iter().enumerate().map(|(i, a)| (a, if i == 0 { "first input" } else { "second input" }));
+    let arrays = inputs.chain(mask.map(|mask| (mask, "mask")));
+    let strides = |(array, what): (&ArrayInfo, &'static str)| {
+        broadcast_strides(array, shape).ok_or_else(|| ProblemError::Broadcast {
+            what,
+            found: array.shape.clone(),
+            wanted: shape.to_vec(),
+        })
+    };
+    arrays.map(strides).collect()
+}
+
+/// The problem of arrays with these strides.
+fn stated(
+    shape: &[i64],
+    strides: Vec<Vec<i64>>,
+    axes: Option<&[i64]>,
+    keepdims: bool,
+    positions: bool,
+) -> Result<Problem, ProblemError> {
+    let rank = shape.len();
+    let axes = resolve_axes(axes, rank)?;
+    for (axis, &extent) in shape.iter().enumerate() {
+        if extent < 0 {
+            return Err(ProblemError::NegativeExtent { axis, extent });
+        }
+    }
+    let too_large = || ProblemError::TooLarge { shape: shape.to_vec() };
+    (0..rank).try_fold(1i64, |n, a| n.checked_mul(shape[a].max(1))).ok_or_else(too_large)?;
+    let mut dims = Vec::with_capacity(rank);
+    let (mut out_stride, mut position_stride) = (1, 1);
+    let mut out_shape = Vec::new();
+    for axis in (0..rank).rev() {
+        let extent = shape[axis];
+        let reduced = axes.binary_search(&axis).is_ok();
+        let role = if reduced { Role::Reduced { position_stride } } else { Role::Kept { out_stride } };
+        if reduced {
+            position_stride *= extent.max(1);
+            if keepdims {
+                out_shape.push(1);
+            }
+        } else {
+            out_stride *= extent.max(1);
+            out_shape.push(extent);
+        }
+        dims.push(Dim { extent, strides: strides.iter().map(|s| s[axis]).collect(), role });
+    }
+    dims.reverse();
+    out_shape.reverse();
+    let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
+    let (n_outputs, reduce_len) = (count(false), count(true));
+    Ok(Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes })
 }
 
 /// Drops extents of 1, sorts by memory order, and merges neighbours that chain.
@@ -259,7 +297,6 @@ fn merge(outer: &Dim, inner: &Dim, positions: bool) -> Option<Dim> {
 mod tests {
     use super::*;
     use coulis_ir::DType;
-    use coulis_ir::args::compact_strides;
     use proptest::prelude::*;
 
     fn array(shape: &[i64], strides: &[i64]) -> ArrayInfo {

@@ -1,10 +1,11 @@
-//! The tensor expression of a reduction: one fold into a state, one element-wise compute from the state to results.
+//! The tensor expression of a reduction: one fold into a state, one element-wise compute from the state to results; where a
+//! map reads the elements again, a third compute of its result for each of them.
 //!
 //! Extents and strides are symbols, so that one kernel serves every shape of a kind; the planner makes a constant of
 //! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
 use coulis_ir::args::ArrayInfo;
-use coulis_ir::{DType, Expr, Reducer, Var};
+use coulis_ir::{DType, Expr, Lambda, Reducer, Var};
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::problem::{Dim, Problem, Role};
@@ -27,6 +28,16 @@ impl OutputSpec {
     }
 }
 
+/// A map that reads the elements again, beside what the fold gave of their row. Its result is the call's one output.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The result of one element. Parameters: the elements of the inputs, the results of the fold, one element of each
+    /// array beside them.
+    pub lambda: Lambda,
+    /// Types of the arrays beside the elements.
+    pub beside: Vec<DType>,
+}
+
 /// All that a kernel is made from, but for the machine.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -38,20 +49,24 @@ pub struct Spec {
     pub mask: bool,
     /// The fold; a product of reducers where several statistics are asked for.
     pub reducer: Reducer,
-    /// One a result of the reducer's `finish`.
+    /// One a result of the reducer's `finish`; of a map the one result.
     pub outputs: Vec<OutputSpec>,
+    /// What becomes of the elements once their row is folded; `None` where the results of the fold are all that is asked.
+    pub map: Option<Map>,
 }
 
 /// The program and the handles that a schedule needs.
 pub struct Statement {
-    /// The program: stage `S` folds, stage `O` finishes.
+    /// The program: stage `S` folds, stage `O` finishes. Where there is a map, stage `F` finishes and `O` maps.
     pub program: Program,
     /// The inputs, then the mask if there is one.
     pub inputs: Vec<Tensor>,
     /// Component 0 of the state.
     pub state: Tensor,
-    /// Component 0 of the results.
+    /// Component 0 of the finished results.
     pub output: Tensor,
+    /// The result of the map, whose dimensions are the kept ones, then the reduced ones.
+    pub map: Option<Tensor>,
 }
 
 /// Names of the dimensions in text: kept ones `i0`, `i1`, …, reduced ones `k0`, `k1`, …, outermost first.
@@ -140,45 +155,127 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
         }
     })?;
 
-    let out_strides: Vec<Expr> = kept
-        .iter()
-        .map(|&d| match dims[d].role {
+    let shape = Shape { spec, extents: &extents, names: &names, constant: constant_extents, kept, reduced };
+    let (results, beside) = match &spec.map {
+        None => (shape.finish(&state)?, Vec::new()),
+        Some(map) => {
+            let mut beside = Vec::new();
+            for (i, &dtype) in map.beside.iter().enumerate() {
+                beside.push(placeholder(spec.n_read() + i, dtype, &format!("E{i}"))?);
+            }
+            (shape.map(map, &inputs, &state, &beside)?, beside)
+        }
+    };
+    let Results { finished, output, priors } = results;
+    let outputs = output.as_ref().map_or(&finished[..], std::slice::from_ref);
+    let read = inputs.iter().chain(&mask).chain(&beside);
+    let args: Vec<Tensor> = read.chain(&priors).chain(outputs).cloned().collect();
+    let program = Program::new(outputs, &args)?;
+    let inputs = inputs.into_iter().chain(mask).collect();
+    Ok(Statement { program, inputs, state: state[0].clone(), output: finished[0].clone(), map: output })
+}
+
+/// The dimensions of a program in the making.
+struct Shape<'a> {
+    spec: &'a Spec,
+    extents: &'a [Expr],
+    names: &'a [String],
+    constant: &'a [bool],
+    kept: Vec<usize>,
+    reduced: Vec<usize>,
+}
+
+/// What is computed from the state.
+struct Results {
+    /// The results of the fold.
+    finished: Vec<Tensor>,
+    /// The result of the map.
+    output: Option<Tensor>,
+    priors: Vec<Tensor>,
+}
+
+impl Shape<'_> {
+    fn extents(&self, dims: &[usize]) -> Vec<Expr> {
+        dims.iter().map(|&d| self.extents[d].clone()).collect()
+    }
+
+    fn names(&self, dims: &[usize]) -> Vec<&str> {
+        dims.iter().map(|&d| self.names[d].as_str()).collect()
+    }
+
+    /// The prior of each output that reads one.
+    fn priors(&self, dims: &[usize], strides: &[Expr]) -> Result<Vec<Option<Tensor>>, TensorError> {
+        let extents = self.extents(dims);
+        let prior = |(i, output): (usize, &OutputSpec)| {
+            let name = format!("P{i}");
+            let prior = || coulis_tensor::placeholder_strided(&extents, strides, output.dtype, &name);
+            (output.beta != 0.0).then(prior).transpose()
+        };
+        self.spec.outputs.iter().enumerate().map(prior).collect()
+    }
+
+    /// The results of the fold, scaled and rounded.
+    fn finish(&self, state: &[Tensor]) -> Result<Results, TensorError> {
+        let (extents, names) = (self.extents(&self.kept), self.names(&self.kept));
+        let out_stride = |&d: &usize| match self.spec.problem.dims[d].role {
             Role::Kept { out_stride } => stride_expr(matches!(out_stride, 0 | 1).then_some(out_stride)),
             Role::Reduced { .. } => constant(0),
-        })
-        .collect();
-    let mut priors = Vec::new();
-    for (i, output) in spec.outputs.iter().enumerate() {
-        priors.push(match output.beta == 0.0 {
-            true => None,
-            false => Some(coulis_tensor::placeholder_strided(
-                &kept_extents,
-                &out_strides,
-                output.dtype,
-                &format!("P{i}"),
-            )?),
-        });
-    }
-    let outputs =
-        coulis_tensor::compute_tuple_strided(&kept_extents, &kept_names, &out_strides, "O", |vars| {
+        };
+        let strides: Vec<Expr> = self.kept.iter().map(out_stride).collect();
+        let priors = self.priors(&self.kept, &strides)?;
+        let finished = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
             let values: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
-            let finished = spec.reducer.finish(&values);
+            let finished = self.spec.reducer.finish(&values).into_iter().zip(&self.spec.outputs).zip(&priors);
             finished
-                .into_iter()
-                .zip(&spec.outputs)
-                .zip(&priors)
                 .map(|((value, output), prior)| {
                     scale(value, output, prior.as_ref().map(|p| p.at(at.clone())))
                 })
                 .collect::<Vec<Expr>>()
         })?;
+        Ok(Results { finished, output: None, priors: priors.into_iter().flatten().collect() })
+    }
 
-    let args: Vec<Tensor> =
-        inputs.iter().chain(&mask).chain(priors.iter().flatten()).chain(&outputs).cloned().collect();
-    let program = Program::new(&outputs, &args)?;
-    let inputs = inputs.into_iter().chain(mask).collect();
-    Ok(Statement { program, inputs, state: state[0].clone(), output: outputs[0].clone() })
+    /// The results of the fold as they are, and those of the map, scaled and rounded.
+    fn map(
+        &self,
+        map: &Map,
+        inputs: &[Tensor],
+        state: &[Tensor],
+        beside: &[Tensor],
+    ) -> Result<Results, TensorError> {
+        let (kept_extents, kept_names) = (self.extents(&self.kept), self.names(&self.kept));
+        let finished = coulis_tensor::compute_tuple_axes(&kept_extents, &kept_names, "F", |vars| {
+            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let values: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
+            self.spec.reducer.finish(&values)
+        })?;
+        let dims = [&self.kept[..], &self.reduced[..]].concat();
+        let result = self.spec.n_read() + map.beside.len();
+        let stride =
+            |&d: &usize| stride_expr(fixed_stride(&self.spec.problem.dims, self.constant, result, d));
+        let strides: Vec<Expr> = dims.iter().map(stride).collect();
+        let priors = self.priors(&dims, &strides)?;
+        let (extents, names) = (self.extents(&dims), self.names(&dims));
+        let outputs = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
+            let own: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let row = own[..self.kept.len()].to_vec();
+            let mut at = own.clone();
+            dims.iter().zip(&own).for_each(|(&d, index)| at[d] = index.clone());
+            let elements = inputs.iter().map(|t| t.at(at.clone()));
+            let of_row = finished.iter().map(|t| t.at(row.clone()));
+            let beside = beside.iter().map(|t| t.at(at.clone()));
+            let args: Vec<Expr> = elements.chain(of_row).chain(beside).collect();
+            let values = map.lambda.apply(&args).into_iter().zip(&self.spec.outputs).zip(&priors);
+            values
+                .map(|((value, output), prior)| {
+                    scale(value, output, prior.as_ref().map(|p| p.at(own.clone())))
+                })
+                .collect::<Vec<Expr>>()
+        })?;
+        let output = outputs.into_iter().next();
+        Ok(Results { finished, output, priors: priors.into_iter().flatten().collect() })
+    }
 }
 
 /// `alpha * value + beta * prior`, rounded once to the output's type (contract N1). Integers are scaled in
@@ -212,6 +309,21 @@ fn position(dims: &[Dim], reduced: &[usize], axes: &[IterVar]) -> Expr {
 }
 
 impl Spec {
+    /// Number of arrays that the fold reads: the inputs and the mask.
+    pub fn n_read(&self) -> usize {
+        self.inputs.len() + usize::from(self.mask)
+    }
+
+    /// Elements of each output.
+    pub fn n_results(&self) -> i64 {
+        let problem = &self.problem;
+        if self.map.is_some() {
+            problem.n_outputs.saturating_mul(problem.reduce_len)
+        } else {
+            problem.n_outputs
+        }
+    }
+
     /// Number of kept dimensions.
     pub fn n_kept(&self) -> usize {
         self.problem.dims.iter().filter(|d| !d.is_reduced()).count()
@@ -231,10 +343,20 @@ impl Spec {
         strides.is_sorted_by(|outer, inner| outer > inner)
     }
 
-    /// What the arrays of a call look like in canonical dimensions: inputs, then the mask.
+    /// Takes the reducer's step away where it needs ascending positions and the order of memory has others.
+    pub fn keep_legal_step(&mut self) {
+        if self.reducer.step_needs_ascending && !self.positions_ascend() {
+            self.reducer.step = None;
+            self.reducer.step_needs_ascending = false;
+        }
+    }
+
+    /// What the arrays of a call look like in canonical dimensions: inputs, then the mask, then those beside the elements.
     pub fn array_infos(&self) -> Vec<ArrayInfo> {
+        let beside = self.map.iter().flat_map(|map| map.beside.iter().copied());
         let dtypes = self.inputs.iter().copied().chain(self.mask.then_some(DType::Bool));
         dtypes
+            .chain(beside)
             .enumerate()
             .map(|(array, dtype)| ArrayInfo {
                 dtype,
@@ -246,16 +368,20 @@ impl Spec {
 
     /// What the outputs (and priors) of a call look like in canonical dimensions.
     pub fn output_infos(&self) -> Vec<ArrayInfo> {
-        let kept: Vec<(i64, i64)> = self
-            .problem
-            .dims
-            .iter()
-            .filter_map(|d| match d.role {
-                Role::Kept { out_stride } => Some((d.extent, out_stride)),
-                Role::Reduced { .. } => None,
-            })
-            .collect();
-        let (shape, strides): (Vec<i64>, Vec<i64>) = kept.into_iter().unzip();
+        let of_role = |reduced: bool| self.problem.dims.iter().filter(move |d| d.is_reduced() == reduced);
+        let dims: Vec<(i64, i64)> = match &self.map {
+            None => of_role(false)
+                .filter_map(|d| match d.role {
+                    Role::Kept { out_stride } => Some((d.extent, out_stride)),
+                    Role::Reduced { .. } => None,
+                })
+                .collect(),
+            Some(map) => {
+                let result = self.n_read() + map.beside.len();
+                of_role(false).chain(of_role(true)).map(|d| (d.extent, d.strides[result])).collect()
+            }
+        };
+        let (shape, strides): (Vec<i64>, Vec<i64>) = dims.into_iter().unzip();
         self.outputs
             .iter()
             .map(|o| ArrayInfo { dtype: o.dtype, shape: shape.clone(), strides: strides.clone() })

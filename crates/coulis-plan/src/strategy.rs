@@ -20,10 +20,13 @@ mod gpu_outputs;
 mod gpu_rows;
 mod gpu_steps;
 mod interleaved;
+mod map_steps;
 mod rows;
 mod scalar;
 mod short_rows;
 mod steps;
+
+pub use map_steps::{MapSketch, map_after};
 
 /// Every strategy, in order of preference.
 pub static STRATEGIES: &[&Strategy] = &[
@@ -109,6 +112,8 @@ pub struct Sketch {
     pub threads: i64,
     /// Outputs that one block folds, on machines with blocks of threads.
     pub rows: i64,
+    /// How a map that reads the elements again is scheduled.
+    pub map: MapSketch,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -278,9 +283,13 @@ impl Facts<'_> {
     /// says are written into the kernel: a power of two, 1 where some input has none, or has rows that do not all begin
     /// where such an access may.
     pub fn word_lanes(&self, constant: &[bool]) -> i64 {
+        self.word_lanes_of(self.spec.n_read(), constant)
+    }
+
+    /// The same of the first `n_arrays` arrays of the problem.
+    fn word_lanes_of(&self, n_arrays: usize, constant: &[bool]) -> i64 {
         let dims = &self.spec.problem.dims;
         let widest = self.spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
-        let n_arrays = self.spec.inputs.len() + usize::from(self.spec.mask);
         let Some(inner) = dims.last() else { return 1 };
         let mut lanes = (i64::from(self.target.vector_bytes) / widest).min(floor_pow2(inner.extent)).max(1);
         for array in 0..n_arrays {
@@ -326,6 +335,7 @@ impl Facts<'_> {
             chunks: 1,
             threads: 1,
             rows: 1,
+            map: MapSketch::default(),
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],
@@ -402,7 +412,7 @@ mod tests {
         let request = coulis_reducers::Request::new(&[DType::F32]);
         let reducer = coulis_reducers::find("sum").unwrap().build(&request).unwrap();
         let outputs = vec![OutputSpec::plain(DType::F32)];
-        let spec = Spec { problem, inputs: vec![DType::F32], mask: false, reducer, outputs };
+        let spec = Spec { problem, inputs: vec![DType::F32], mask: false, reducer, outputs, map: None };
         let choice = choose(&spec, &target).unwrap();
         schedule(&spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string()
     }

@@ -7,6 +7,7 @@ mod array;
 mod arrow;
 mod axis;
 mod catalogue;
+mod consume;
 mod dlpack;
 mod error;
 mod expr;
@@ -34,6 +35,7 @@ fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(m)?;
     catalogue::register(m)?;
+    consume::register(m)?;
     machine::register(m)?;
     te::register(m)?;
     fork::register(m)?;

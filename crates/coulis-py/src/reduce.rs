@@ -146,7 +146,7 @@ fn reduce<'py>(
 
 /// A call: its arrays and what is asked of them.
 pub struct Call<'py> {
-    /// The inputs, one or two.
+    /// The inputs, and those beside them.
     pub inputs: Vec<Given<'py>>,
     mask: Option<Given<'py>>,
     /// The request, with the mask.
@@ -206,7 +206,13 @@ impl<'py> Call<'py> {
         inputs.chain(self.request.where_.clone().map(Ok)).collect()
     }
 
-    fn launch_on_host(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
+    /// Runs on arrays of the host.
+    pub fn launch_on_host(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        targets: &[Target<'py>],
+    ) -> PyResult<()> {
         let arrays = self.arrays()?;
         let priors: Vec<Array> = targets.iter().filter_map(|t| t.prior.clone()).collect();
         let places: Vec<(usize, usize)> = targets.iter().map(|t| (t.address, t.n_bytes())).collect();
@@ -227,7 +233,8 @@ impl<'py> Call<'py> {
         py.detach(launch).or_raise()
     }
 
-    fn launch_on_stream(
+    /// Puts a run on a stream of the arrays' device.
+    pub fn launch_on_stream(
         &self,
         py: Python<'py>,
         prepared: &Prepared,

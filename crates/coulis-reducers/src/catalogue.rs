@@ -12,7 +12,7 @@ mod argmin_last;
 mod count;
 mod count_nonzero;
 mod dot;
-mod logsumexp;
+pub(crate) mod logsumexp;
 mod max;
 mod maxloc;
 mod mean;

@@ -2,13 +2,16 @@
 //!
 //! [`CATALOGUE`] is a slice of [`Entry`]s; tests, documentation and every door read it. [`product`] fuses reducers
 //! into one and keeps shared state once. [`comm_reducer`] makes a reducer of a user's functions and
-//! [`spot_check`] looks for a counterexample of what it claims. [`exact`] holds answers that owe nothing to the
+//! [`spot_check`] looks for a counterexample of what it claims. [`CONSUMERS`] are maps that read
+//! a row again beside its statistics. [`exact`] holds answers that owe nothing to the
 //! reducers' own lambdas. Sources: contracts N1 to N16, seeds 003 and 004.
 
 #![forbid(unsafe_code)]
 
 mod builder;
 mod catalogue;
+mod consumer;
+mod consumers;
 mod docs;
 mod entry;
 pub mod exact;
@@ -19,6 +22,11 @@ mod shape;
 mod user;
 
 pub use catalogue::{CATALOGUE, find};
+pub use consumer::{
+    Along, Consumer, ConsumerEntry, ConsumerError, ConsumerRequest, Extra, ExtraEntry, MapBound, MapFn,
+    Parameter, UserConsumer,
+};
+pub use consumers::{CONSUMERS, find_consumer};
 pub use docs::{docs_index, docs_page};
 pub use entry::{Empty, Entry, ReducerError, Request, UnknownReducer, compute_dtype};
 pub use laws::{ClaimError, Law, Refuted, spot_check};

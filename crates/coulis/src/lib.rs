@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod consumer;
 mod device;
 mod empty;
 mod error;
@@ -25,13 +26,14 @@ mod tile_reducer;
 mod trace;
 mod verify;
 
+pub use consumer::Consume;
 pub use coulis_io::{
     AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
     WriteError, keys, read, read_all, write_npy, write_npz,
 };
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
-pub use coulis_reducers::{CATALOGUE, UserReducer, comm_reducer};
+pub use coulis_reducers::{Along, CATALOGUE, CONSUMERS, MapFn, UserConsumer, UserReducer, comm_reducer};
 pub use coulis_runtime::cuda::DeviceMemory;
 pub use coulis_runtime::{DevicePointer, StreamHandle};
 pub use coulis_sim::{Accusation, Charge, Counters, SimReport};

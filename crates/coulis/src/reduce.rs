@@ -12,10 +12,11 @@ use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
 use coulis_ir::{Claims, DType, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
-use coulis_reducers::Product;
+use coulis_reducers::{Consumer, Product};
 use coulis_runtime::Rates;
 
 use self::compiled::Compiled;
+use crate::consumer;
 use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
@@ -34,12 +35,17 @@ pub struct Call {
     pub(crate) inits: Vec<Option<Value>>,
     /// Result names, one an output.
     pub(crate) names: Vec<String>,
+    /// What is asked for instead of statistics; there are none then.
+    pub(crate) consumer: Option<Consumer>,
 }
 
 /// Checks a request against the inputs' types, shapes and strides; reads no data.
 pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if inputs.is_empty() {
         return Err(Error::user("reduce/input", "reduce takes at least one array, got none"));
+    }
+    if let Some(consume) = &request.consume {
+        return consumer::check(inputs, request, consume);
     }
     if request.ops.is_empty() {
         return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
@@ -93,13 +99,10 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     let outputs = outputs(request, &statistics, &product)?;
     let reducer = with_inits(&product, &inits, dtypes[0]);
-    let mut spec = Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer, outputs };
-    if spec.reducer.step_needs_ascending && !spec.positions_ascend() {
-        spec.reducer.step = None;
-        spec.reducer.step_needs_ascending = false;
-    }
+    let mut spec = Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer, outputs, map: None };
+    spec.keep_legal_step();
     refuse_untold_positions(&statistics, &product, &spec)?;
-    Ok(Call { statistics, product, spec, reducer_request, inits, names })
+    Ok(Call { statistics, product, spec, reducer_request, inits, names, consumer: None })
 }
 
 /// Outputs without elements are known by a position of -1, which the type must tell from positions.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
 
+use crate::consumer::Consume;
 use crate::statistic::OwnReducer;
 
 /// Where a call runs.
@@ -30,13 +31,15 @@ pub enum DeviceChoice {
     },
 }
 
-/// A reduction of one array (or of two of one shape, for `dot` and `wmean`).
+/// A reduction of one array (or of two of one shape, for `dot` and `wmean`), or a map that reads it again beside its statistics.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Statistics by name, of the catalogue or of `reducers`; none twice.
     pub ops: Vec<String>,
     /// Reducers of the caller's own that `ops` may name.
     pub reducers: Vec<OwnReducer>,
+    /// What is asked for instead of statistics: a map over the elements, of which there are then no `ops`.
+    pub consume: Option<Consume>,
     /// Reduced axes, negative ones from the end; `None` is all of them.
     pub axes: Option<Vec<i64>>,
     /// Whether reduced axes stay with extent 1.
@@ -73,6 +76,7 @@ impl Request {
         Request {
             ops: ops.iter().map(|op| (*op).to_owned()).collect(),
             reducers: Vec::new(),
+            consume: None,
             axes: None,
             keepdims: false,
             where_: None,
@@ -100,6 +104,7 @@ impl Request {
         let Request {
             ops,
             reducers,
+            consume,
             axes,
             keepdims,
             where_: _,
@@ -117,6 +122,7 @@ impl Request {
         } = self;
         *ops == other.ops
             && *reducers == other.reducers
+            && *consume == other.consume
             && *axes == other.axes
             && *keepdims == other.keepdims
             && *nan == other.nan

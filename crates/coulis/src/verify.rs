@@ -78,6 +78,10 @@ impl VerifyReport {
 pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<VerifyReport, Error> {
     let infos: Vec<_> = inputs.iter().map(array_info).collect();
     let call = check(&infos, request)?;
+    if let Some(consumer) = &call.consumer {
+        let message = format!("results of `{}` are not verified", consumer.name);
+        return Err(Error::unsupported("map/verify", message));
+    }
     let problem = &call.spec.problem;
     let n_outputs = usize::try_from(problem.n_outputs).unwrap_or(usize::MAX);
     let fits = outcome.results.len() == call.names.len()

@@ -99,7 +99,7 @@ fn verified(report: &VerifyReport) -> String {
 }
 
 /// What the presentation needs of the first input.
-fn input_of(inputs: &[Array]) -> Input {
+pub(super) fn input_of(inputs: &[Array]) -> Input {
     let first = inputs.first();
     Input {
         shape: first.map(|array| array.shape().to_vec()).unwrap_or_default(),
@@ -108,13 +108,13 @@ fn input_of(inputs: &[Array]) -> Input {
 }
 
 /// A file for results; its extension is checked before anything runs.
-enum OutFile<'a> {
+pub(super) enum OutFile<'a> {
     Npy(&'a Path),
     Npz(&'a Path),
 }
 
 impl OutFile<'_> {
-    fn of(path: &Path) -> Result<OutFile<'_>, Failure> {
+    pub(super) fn of(path: &Path) -> Result<OutFile<'_>, Failure> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("npy") => Ok(OutFile::Npy(path)),
             Some("npz") => Ok(OutFile::Npz(path)),
@@ -122,7 +122,7 @@ impl OutFile<'_> {
         }
     }
 
-    fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
+    pub(super) fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
         match self {
             OutFile::Npz(path) => {
                 let members: Vec<(String, Array)> = outcome

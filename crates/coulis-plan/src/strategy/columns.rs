@@ -7,6 +7,7 @@ use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::map_steps::root;
 use super::steps::{ask_ahead, place, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -28,6 +29,10 @@ const TILE_BYTES: i64 = 16 << 10;
 /// The same of an input in memory, where what counts is that long pieces of a row are read: they come from the second
 /// cache while the memory is waited for.
 const TILE_BYTES_IN_MEMORY: i64 = 64 << 10;
+/// Bytes of a tile that a map reads again: half of a second cache.
+const MAPPED_BYTES: i64 = 512 << 10;
+/// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
+const NARROWEST_MAPPED: i64 = 256;
 /// Fewer rows than this are folded one a visit.
 const FEWEST_ROWS: i64 = 64;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
@@ -54,7 +59,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let runs = facts.runs(if rows.is_some() { ROWS_A_VISIT } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
-    let (tile, chunks) = tiles(facts, extent, lanes, in_memory);
+    let mapped = mapped_tile(facts, extent, lanes);
+    let (tile, chunks) = mapped.map_or_else(|| tiles(facts, extent, lanes, in_memory), |tile| (tile, 1));
     // Several rows a visit: a state is read and written once for all of them.
     let unroll = match rows {
         Some(_) if runs.steps > 1 => runs.steps,
@@ -73,11 +79,25 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let along = if tile / lanes > UNROLLED { lanes * step.saturating_abs() } else { tile };
     let ahead = facts.ahead(AHEAD_BYTES, along.saturating_mul(width));
     let mut sketch = Sketch { lanes, unroll, apart, ahead, run: runs.steps, tile, chunks, ..facts.plain() };
+    sketch = sketch.with_map_inside(mapped.is_some());
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile || extent % tile == 0;
     }
     Ok(sketch)
+}
+
+/// Elements of a tile whose rows stay in the second cache until a map reads them again; `None` where there is no map, and where
+/// such tiles are too narrow or too few.
+fn mapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64> {
+    facts.spec.map.as_ref().filter(|_| facts.has_rows())?;
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let column = facts.spec.problem.reduce_len.saturating_mul(width).max(1);
+    let whole = ceil_div(extent, lanes) * lanes;
+    let tile = (MAPPED_BYTES / column / lanes * lanes).min(whole);
+    let n_tiles = facts.spec.problem.n_outputs / extent.max(1) * ceil_div(extent, tile.max(1));
+    let are_many = !facts.parallel() || n_tiles >= i64::from(facts.target.n_threads);
+    (tile >= lanes && tile * width >= NARROWEST_MAPPED.min(whole * width) && are_many).then_some(tile)
 }
 
 /// Elements of a tile, and the parts that the reduced elements are folded in. Tiles are as wide as fits, but for being
@@ -111,36 +131,41 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     if sketch.chunks == 1 {
-        let tile = tile_loops(s, output, n_kept, sketch)?;
+        let root = root(s, stmt, sketch)?;
+        let mut at = tile_loops(s, root, n_kept, sketch)?;
         if sketch.parallel {
-            spread(s, output, n_kept, &tile)?;
+            at = spread(s, root, n_kept, &at)?;
         }
-        let at = tile_site(s, output, n_kept)?;
         let vector = fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
         ask_along(s, state, &vector, sketch)?;
         s.set_scope(state, MemScope::Local)?;
-        return s.compute_at(state, output, &at);
+        s.compute_at(state, root, &at)?;
+        if root == output {
+            return Ok(());
+        }
+        let last = s.stage(output)?.leaves()[n_kept - 1].clone();
+        let (_, lane) = s.split(output, &last, Split::Factor(sketch.lanes))?;
+        s.vectorize(output, &lane)?;
+        return place(s, output, Some(&super::steps::Site { stage: root, at }));
     }
     let outermost = s.stage(state)?.reduce_axes()[0].clone();
     let (chunk, _) = s.split(state, &outermost, Split::Nparts(sketch.chunks))?;
     let partial = s.rfactor(state, &chunk)?;
     let cached = s.cache_write(partial, MemScope::Local)?;
-    let tile = tile_loops(s, partial, n_kept + 1, sketch)?;
+    let mut at = tile_loops(s, partial, n_kept + 1, sketch)?;
     if sketch.parallel {
-        spread(s, partial, n_kept + 1, &tile)?;
+        at = spread(s, partial, n_kept + 1, &at)?;
     }
-    let at = tile_site(s, partial, n_kept + 1)?;
     let vector = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
     ask_along(s, cached, &vector, sketch)?;
     s.compute_at(cached, partial, &at)?;
     // The partial states are folded with vectors too.
-    tile_loops(s, output, n_kept, sketch)?;
-    let at = tile_site(s, output, n_kept)?;
+    let at = tile_loops(s, output, n_kept, sketch)?;
     fold_tile(s, state, n_kept, sketch, 1)?;
     place(s, state, Some(&super::steps::Site { stage: output, at }))
 }
 
-/// Splits the last kept loop of an element-wise stage into tiles and vectors; the tile loop.
+/// Splits the last kept loop of an element-wise stage into tiles and vectors, which go inside all other loops; the tile loop.
 fn tile_loops(
     s: &mut Schedule,
     stage: StageId,
@@ -149,23 +174,23 @@ fn tile_loops(
 ) -> Result<IterVar, ScheduleError> {
     let last = s.stage(stage)?.leaves()[n_kept - 1].clone();
     let (tile, within) = s.split(stage, &last, Split::Factor(sketch.tile))?;
-    let (_, lane) = s.split(stage, &within, Split::Factor(sketch.lanes))?;
+    let (vector, lane) = s.split(stage, &within, Split::Factor(sketch.lanes))?;
+    // A map's loops over the elements of a column stand behind those over columns.
+    let mut order = s.stage(stage)?.leaves()[n_kept + 2..].to_vec();
+    if !order.is_empty() {
+        order.extend([vector, lane.clone()]);
+        s.reorder(stage, &order)?;
+    }
     s.vectorize(stage, &lane)?;
     Ok(tile)
 }
 
-/// Spreads all loops down to the tile loop over threads.
-fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Result<(), ScheduleError> {
+/// Spreads all loops down to the tile loop over threads; the loop that they are one of.
+fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Result<IterVar, ScheduleError> {
     let loops = s.stage(stage)?.leaves()[..n_kept].to_vec();
     let fused = if loops.len() > 1 { s.fuse(stage, &loops)? } else { tile.clone() };
-    s.parallel(stage, &fused)
-}
-
-/// The loop over tiles, or over all outer loops fused: the first loop before the vector loops.
-fn tile_site(s: &Schedule, stage: StageId, n_kept: usize) -> Result<IterVar, ScheduleError> {
-    let leaves = s.stage(stage)?.leaves();
-    let n_outer = leaves.len() - 2;
-    Ok(leaves[n_outer.min(n_kept) - 1].clone())
+    s.parallel(stage, &fused)?;
+    Ok(fused)
 }
 
 /// Has the walk over a tile ask for memory ahead: along the loop over its vectors, or along the rows where that is

@@ -9,6 +9,7 @@ use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_steps::{bind_rows, fold_by_threads, fold_chunks, place_rows, split_fold};
+use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -66,7 +67,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Without a row of its own for each block, kernels that know the number of rows need no guard.
     let constant = facts.constant_extents(rows == 1);
     let run = facts.short_run(lanes, unroll);
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..facts.plain() })
+    let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..plain })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -74,8 +76,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
     fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
+    if sketch.map.inside {
+        let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
+        return map_row_by_threads(s, stmt, &row, sketch);
+    }
     if sketch.chunks == 1 {
-        return place_rows(s, state, output, n_kept, sketch.rows);
+        return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
     }
     bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     fold_chunks(s, state, output, n_kept, sketch)

@@ -133,17 +133,18 @@ pub fn bind_rows(
     Ok(row)
 }
 
-/// Binds the rows of `output` and computes `state` inside each, in registers.
+/// Binds the rows of `output` and computes `state` inside each, in registers; the loop of one row.
 pub fn place_rows(
     s: &mut Schedule,
     state: StageId,
     output: StageId,
     n_kept: usize,
     rows: i64,
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     let row = bind_rows(s, output, n_kept, rows)?;
     s.set_scope(state, MemScope::Local)?;
-    s.compute_at(state, output, &row)
+    s.compute_at(state, output, &row)?;
+    Ok(row)
 }
 
 /// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a

@@ -7,6 +7,7 @@ use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
+use super::map_steps::{map_row, root};
 use super::steps::{fold_by_vectors, place, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
@@ -73,7 +74,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let block = if by_pages { apart * unroll } else { apart * unroll * run };
     let len = if n_reduced > 1 { outermost } else { extent / block };
     let chunks = facts.chunks(problem.n_outputs, len);
-    Ok(Sketch { lanes, unroll, apart, ahead, rows_ahead, run, chunks, ..facts.plain() })
+    let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
+    Ok(Sketch { lanes, unroll, apart, ahead, rows_ahead, run, chunks, ..plain })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -110,11 +112,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.chunks == 1 {
         let made = fold_by_vectors(s, state, &lane, side.as_ref(), n_kept, sketch)?;
         ask_rows_ahead(s, &made, &block, sketch)?;
-        let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
+        let root = root(s, stmt, sketch)?;
+        let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
         for stage in made.into_iter().chain([state]) {
             place(s, stage, site.as_ref())?;
         }
-        return Ok(());
+        return map_row(s, stmt, site.as_ref(), sketch);
     }
     let partial = if cut_outermost { fold } else { chunked(s, state, &block, sketch)? };
     let made = fold_by_vectors(s, partial, &lane, side.as_ref(), n_kept + 1, sketch)?;

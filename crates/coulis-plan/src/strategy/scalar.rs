@@ -2,6 +2,7 @@
 
 use coulis_schedule::{Schedule, ScheduleError};
 
+use super::map_steps::{map_row, root};
 use super::steps::{place, site, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy};
 use crate::program::{Spec, Statement};
@@ -17,12 +18,13 @@ pub static STRATEGY: Strategy = Strategy {
 };
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    Ok(facts.plain())
+    Ok(facts.plain().with_map_inside(facts.has_rows()))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
-    let output = stage_of(s, &stmt.output)?;
-    let site = site(s, output, spec.n_kept(), sketch.parallel, sketch.outer_is_long)?;
+    let root = root(s, stmt, sketch)?;
+    let site = site(s, root, spec.n_kept(), sketch.parallel, sketch.outer_is_long)?;
     let state = stage_of(s, &stmt.state)?;
-    place(s, state, site.as_ref())
+    place(s, state, site.as_ref())?;
+    map_row(s, stmt, site.as_ref(), sketch)
 }

@@ -1,6 +1,6 @@
 //! Logarithm of the sum of exponentials.
 
-use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
+use coulis_ir::{DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer};
 
 use crate::builder::{Builder, Slot};
 use crate::entry::{Empty, Entry, ReducerError, Request};
@@ -36,6 +36,16 @@ const SLACK: i128 = 8;
 const RUN: u32 = 16;
 
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
+    let (reducer, shift, total) = shift_and_sum(request)?;
+    let result = &shift.cast(DType::F64) + &Expr::call1(Intrinsic::Log, total);
+    let finish = Lambda { body: vec![result], ..reducer.finish };
+    let results = vec![Field { name: "value".to_owned(), dtype: statistic_result(request) }];
+    Ok(Reducer { finish, results, ..reducer })
+}
+
+/// The fold without its end: a shift in the type of the exponentials, which no element exceeds by more than [`SLACK`], and
+/// `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives just these.
+pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
     let dtype = request.promoted();
@@ -68,8 +78,9 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
         b.step(&low, &low_left + &lost);
         (&sum.left + &low.left, ErrorBound::Relative { factor: 16.0, eps: f64::EPSILON })
     };
-    let result = &shift.left.cast(DType::F64) + &Expr::call1(Intrinsic::Log, total);
-    Ok(b.finish(error, vec![("value", statistic_result(request), result)]))
+    let shift = shift.left;
+    let results = vec![("shift", compute, shift.clone()), ("expsum", DType::F64, total.clone())];
+    Ok((b.finish(error, results), shift, total))
 }
 
 /// Two shifts brought together. One side keeps its scale.

@@ -184,5 +184,8 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
         spec.reducer.nan,
         spec.reducer.step.is_some()
     );
+    if let Some(consumer) = &call.consumer {
+        let _ = write!(key, "|{}", crate::consumer::key(consumer));
+    }
     key
 }

@@ -32,7 +32,7 @@ impl Prepared {
 
     /// Memory for the results, zeroed.
     pub fn allocate(&self) -> Result<Vec<AlignedBytes>, Error> {
-        let n = usize::try_from(self.0.call.spec.problem.n_outputs).unwrap_or(usize::MAX);
+        let n = usize::try_from(self.0.call.spec.n_results()).unwrap_or(usize::MAX);
         let bytes = |o: &OutputSpec| n.saturating_mul(o.dtype.bytes());
         let sizes = self.0.call.spec.outputs.iter().map(bytes);
         sizes.map(|n| AlignedBytes::zeroed(n).map_err(Error::from)).collect()
@@ -56,7 +56,7 @@ impl Prepared {
         priors: &[&Array],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Error> {
-        if self.0.call.spec.problem.n_outputs == 0 {
+        if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
         let mut windows = self.windows(inputs, priors, outputs)?;
@@ -104,7 +104,7 @@ impl Prepared {
     /// Puts one run on a stream of the device and does not wait. `pointers` are those of the inputs, the mask, the priors
     /// and the outputs, in this order; outputs are row-major.
     pub fn launch_on_stream(&self, pointers: &[DevicePointer], stream: StreamHandle) -> Result<(), Error> {
-        if self.0.call.spec.problem.n_outputs == 0 {
+        if self.0.call.spec.n_results() == 0 {
             return Ok(());
         }
         match call_on_stream(&*self.0.compiled.executable, &self.0.bindings, pointers, stream) {

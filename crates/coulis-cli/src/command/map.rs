@@ -1,0 +1,94 @@
+//! `coulis map FILE --op NAME [--axis LIST] [...]`: maps that read each element beside the statistics of its row, as
+//! softmax and the norms do.
+//!
+//! The result has the shape of the input. It goes to standard output as a table, JSON or CSV; with `--out` it goes to a
+//! .npy file, and to standard output only when `--format` asks for it.
+
+use std::path::PathBuf;
+
+use coulis::reduce::{array_info, plan, run as reduce};
+use coulis::{Array, ArrayInfo, Consume, Error, Outcome, Request};
+
+use crate::command::reduce::{OutFile, input_of};
+use crate::failure::Failure;
+use crate::output::{answer, note};
+use crate::present::{Format, present};
+use crate::progress::with_progress;
+use crate::request::RequestArgs;
+use crate::values::{Setting, setting};
+
+const EXAMPLES: &str = "\
+Examples:
+  coulis map x.npy --op softmax --axis -1 --out y.npy
+  coulis map x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy --beside bias=b.npy
+  coulis map images.npy --op batch_norm --axis 0,2,3 --format json
+  coulis map x.npy --op rms_norm --axis -1 --plan         the schedule, to be edited";
+
+/// Arguments of `map`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    request: RequestArgs,
+    /// What becomes of the elements: softmax, log_softmax, layer_norm, rms_norm, batch_norm
+    #[arg(long, value_name = "NAME")]
+    op: String,
+    /// A number that the op takes, as eps=1e-6
+    #[arg(long, value_name = "NAME=X", value_parser = setting)]
+    set: Vec<Setting>,
+    /// An array that the op takes, as weight=w.npy; of the reduced axes for layer_norm and rms_norm, of the others for
+    /// batch_norm
+    #[arg(long, value_name = "NAME=FILE", value_parser = setting)]
+    beside: Vec<Setting>,
+    /// How the result is written: table unless --out is given
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Write the result to a file
+    #[arg(long, value_name = "FILE.npy|.npz")]
+    out: Option<PathBuf>,
+    /// Print the schedule trace and run nothing
+    #[arg(long, conflicts_with_all = ["out", "format"])]
+    plan: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let target = args.out.as_deref().map(OutFile::of).transpose()?;
+    let names: Vec<&str> = args.beside.iter().map(|s| s.name.as_str()).collect();
+    let mut consume = Consume::named(&args.op)?.beside(&names);
+    for Setting { name, value } in &args.set {
+        let number: f64 = value.parse().map_err(|_| {
+            Error::user("map/parameter", format!("`{name}` is to be a number, got `{value}`"))
+        })?;
+        consume = consume.with(name, number);
+    }
+    let request =
+        Request { consume: Some(consume), ..args.request.request(&crate::values::Names(Vec::new()))? };
+    let mut inputs = args.request.inputs()?;
+    for Setting { value, .. } in &args.beside {
+        inputs.push(coulis::read(value, &coulis::ReadOptions::default())?);
+    }
+    if args.plan {
+        let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
+        return answer(&plan(&infos, &request)?.trace);
+    }
+    let outcome = with_progress("mapping", || reduce(&inputs, &request))?;
+    outcome.notices.iter().for_each(|notice| note(notice));
+    let format = match target {
+        Some(target) => {
+            target.write(&outcome)?;
+            args.format
+        }
+        None => Some(args.format.unwrap_or(Format::Table)),
+    };
+    format.map_or(Ok(()), |format| show(format, &inputs, outcome))
+}
+
+/// Writes the result to standard output. The rows of tables and CSV are the elements: no axis is gone.
+fn show(format: Format, inputs: &[Array], outcome: Outcome) -> Result<(), Failure> {
+    let shown = match format {
+        Format::Json => outcome,
+        Format::Table | Format::Csv => Outcome { axes: Vec::new(), ..outcome },
+    };
+    answer(&present(format, &input_of(inputs), &shown))
+}

@@ -1,0 +1,188 @@
+//! Steps for maps that read the elements again once their row is folded.
+//!
+//! Where a strategy folds a row at a time, the map of a row is the tail of the row's loop, and reads it from the nearest
+//! cache (`inside`). Otherwise the finished results of all rows lie in memory and the map is a nest, or a launch, of its own.
+
+use coulis_ir::{MemScope, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::{IterVar, Tensor};
+
+use super::steps::{Site, place, stage_of};
+use super::{Facts, Machine, Sketch, floor_pow2};
+use crate::program::{Spec, Statement};
+
+/// How a map is scheduled; all of it is without meaning where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct MapSketch {
+    /// Whether the map of a row follows its fold at once.
+    pub inside: bool,
+    /// Elements of one vector operation.
+    pub lanes: i64,
+    /// Outer loops of a nest of its own that are spread over threads as one.
+    pub fused: usize,
+    /// Parts of the last of them, where they are too few by themselves; 1 is no split.
+    pub parts: i64,
+}
+
+/// Threads of a block that maps elements.
+const BLOCK: i64 = 256;
+/// Pieces of work that a nest of its own is spread over threads in, at least.
+const PIECES: i64 = 64;
+
+impl Facts<'_> {
+    /// Whether a map can follow each row: where there are loops over rows, and in a row.
+    pub fn has_rows(&self) -> bool {
+        let n_kept = self.spec.n_kept();
+        0 < n_kept && n_kept < self.spec.problem.dims.len()
+    }
+
+    /// The sketch with what a nest of the map's own is to be.
+    pub fn with_map(&self, sketch: Sketch) -> Sketch {
+        let Some(map) = &self.spec.map else { return sketch };
+        let dims = &self.spec.problem.dims;
+        let Some((last, outer)) = dims.split_last() else { return sketch };
+        let n_arrays = self.spec.n_read() + map.beside.len() + 1;
+        let lanes = match Machine::of(self.target) {
+            Machine::Loops => self.map_lanes().min(floor_pow2(last.extent)),
+            Machine::Threads => self.word_lanes_of(n_arrays, &sketch.constant),
+        };
+        let mut pieces = 1i64;
+        let fused = outer.iter().take_while(|dim| {
+            let more = pieces < PIECES;
+            pieces = pieces.saturating_mul(dim.extent);
+            more
+        });
+        let fused = fused.count();
+        let parts = if fused == outer.len() && pieces < PIECES { PIECES } else { 1 };
+        let parts = if last.extent >= parts * lanes { parts } else { 1 };
+        Sketch { map: MapSketch { lanes, fused, parts, ..sketch.map }, ..sketch }
+    }
+
+    /// Lanes that fill a vector with values of the type in which the map computes.
+    fn map_lanes(&self) -> i64 {
+        let computed = self.spec.map.iter().flat_map(|map| &map.lambda.body).map(|e| e.dtype().bytes());
+        i64::from(self.target.vector_bytes) / computed.max().unwrap_or(1) as i64
+    }
+}
+
+impl Sketch {
+    /// The same with a map, if there is one, that follows each row at once or not.
+    pub fn with_map_inside(self, inside: bool) -> Sketch {
+        Sketch { map: MapSketch { inside, ..self.map }, ..self }
+    }
+}
+
+/// The stage whose loops over kept dimensions run the rows: that of the map where it follows each row, else that of the
+/// finished results.
+pub fn root(s: &Schedule, stmt: &Statement, sketch: &Sketch) -> Result<StageId, ScheduleError> {
+    match &stmt.map {
+        Some(map) if sketch.map.inside => stage_of(s, map),
+        Some(_) | None => stage_of(s, &stmt.output),
+    }
+}
+
+/// Finishes a row at `site`, a loop of the map's stage, and maps it by vectors; nothing where the map is not inside.
+pub fn map_row(
+    s: &mut Schedule,
+    stmt: &Statement,
+    site: Option<&Site>,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let (Some(map), true) = (&stmt.map, sketch.map.inside) else { return Ok(()) };
+    let (map, finished) = (stage_of(s, map)?, stage_of(s, &stmt.output)?);
+    place(s, finished, site)?;
+    let Some(inner) = s.stage(map)?.leaves().last().cloned() else { return Ok(()) };
+    if sketch.map.lanes > 1 {
+        let (_, lane) = s.split(map, &inner, Split::Factor(sketch.map.lanes))?;
+        s.vectorize(map, &lane)?;
+    }
+    Ok(())
+}
+
+/// A nest of its own for the map, after all rows.
+pub fn map_after(
+    s: &mut Schedule,
+    map: &Tensor,
+    spec: &Spec,
+    sketch: &Sketch,
+    machine: Machine,
+) -> Result<(), ScheduleError> {
+    let stage = stage_of(s, map)?;
+    let mut loops = in_memory_order(s, stage, spec)?;
+    let Some(inner) = loops.pop() else {
+        return match machine {
+            Machine::Loops => Ok(()),
+            Machine::Threads => {
+                let one = s.fuse(stage, &[])?;
+                s.bind(stage, &one, ThreadTag::BlockX)
+            }
+        };
+    };
+    loops.push(inner.clone());
+    s.reorder(stage, &loops)?;
+    loops.pop();
+    let MapSketch { lanes, fused, parts, .. } = sketch.map;
+    let mut word = inner;
+    if lanes > 1 {
+        let (words, lane) = s.split(stage, &word, Split::Factor(lanes))?;
+        s.vectorize(stage, &lane)?;
+        word = words;
+    }
+    match machine {
+        Machine::Loops => {
+            let mut spread = loops[..fused].to_vec();
+            if parts > 1 {
+                spread.push(s.split(stage, &word, Split::Nparts(parts))?.0);
+            }
+            match &spread[..] {
+                [] => Ok(()),
+                _ if !sketch.parallel => Ok(()),
+                [only] => s.parallel(stage, only),
+                several => {
+                    let all = s.fuse(stage, several)?;
+                    s.parallel(stage, &all)
+                }
+            }
+        }
+        Machine::Threads => {
+            loops.push(word.clone());
+            let all = if loops.len() > 1 { s.fuse(stage, &loops)? } else { word };
+            let (block, thread) = s.split(stage, &all, Split::Factor(BLOCK))?;
+            s.bind(stage, &block, ThreadTag::BlockX)?;
+            s.bind(stage, &thread, ThreadTag::ThreadX)
+        }
+    }
+}
+
+/// The loops of the map's stage, which stand kept ones first, as their dimensions lie in memory.
+fn in_memory_order(s: &Schedule, stage: StageId, spec: &Spec) -> Result<Vec<IterVar>, ScheduleError> {
+    let leaves = s.stage(stage)?.leaves();
+    let (kept, reduced) = leaves.split_at(spec.n_kept());
+    let (mut kept, mut reduced) = (kept.iter(), reduced.iter());
+    let dims = spec.problem.dims.iter();
+    Ok(dims.filter_map(|d| if d.is_reduced() { reduced.next() } else { kept.next() }).cloned().collect())
+}
+
+/// Threads side by side along a row map it as they folded it, each a word of neighbours at a time.
+pub fn map_row_by_threads(
+    s: &mut Schedule,
+    stmt: &Statement,
+    row: &IterVar,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let Some(map) = &stmt.map else { return Ok(()) };
+    let (map, finished) = (stage_of(s, map)?, stage_of(s, &stmt.output)?);
+    s.set_scope(finished, MemScope::Local)?;
+    s.compute_at(finished, map, row)?;
+    let Some(mut word) = s.stage(map)?.leaves().last().cloned() else { return Ok(()) };
+    if sketch.map.lanes > 1 {
+        let (words, lane) = s.split(map, &word, Split::Factor(sketch.map.lanes))?;
+        s.vectorize(map, &lane)?;
+        word = words;
+    }
+    if sketch.threads > 1 {
+        let (_, thread) = s.split(map, &word, Split::Factor(sketch.threads))?;
+        s.bind(map, &thread, ThreadTag::ThreadX)?;
+    }
+    Ok(())
+}

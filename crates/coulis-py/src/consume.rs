@@ -1,0 +1,94 @@
+//! `coulis._coulis.consume`: maps over the elements beside the statistics of their row, for the functions of
+//! `python/coulis/_consumers.py`.
+
+use coulis::{Consume, DType};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::Given;
+use crate::dlpack::Place;
+use crate::error::OrRaise;
+use crate::options::{Ops, Options};
+use crate::reduce::Call;
+use crate::result::{Outs, assemble, targets};
+
+/// Registers `consume` and `consumers`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(consume, m)?)?;
+    m.add_function(wrap_pyfunction!(consumers, m)?)
+}
+
+/// Name and summary of each consumer.
+#[pyfunction]
+fn consumers() -> Vec<(&'static str, &'static str)> {
+    coulis::CONSUMERS.iter().map(|e| (e.name, e.summary)).collect()
+}
+
+/// The result of a consumer for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
+/// those of `coulis.reduce`.
+#[pyfunction]
+#[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan="propagate", ddof=0.0, acc_dtype=None,
+    dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,
+    plan=None))]
+#[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
+fn consume<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    beside: Option<&Bound<'py, PyDict>>,
+    parameters: Option<&Bound<'py, PyDict>>,
+    nan: &str,
+    ddof: f64,
+    acc_dtype: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    alpha: Option<&Bound<'py, PyAny>>,
+    beta: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    fast_math: bool,
+    reproducible: bool,
+    device: Option<&str>,
+    stream: Option<&Bound<'py, PyAny>>,
+    plan: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ops = Ops::of(name)?;
+    let mut inputs = vec![Given::of(x, "x")?];
+    let mut names: Vec<String> = Vec::new();
+    for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
+        let name: String = name.extract()?;
+        inputs.push(Given::of(&array, &name)?);
+        names.push(name);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut consume = Consume::named(&ops.names[0]).or_raise()?.beside(&names);
+    for (name, value) in parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none()) {
+        consume = consume.with(&name.extract::<String>()?, value.extract()?);
+    }
+    let options = Options {
+        axis,
+        keepdims: false,
+        nan,
+        ddof,
+        init: None,
+        acc_dtype,
+        dtype,
+        alpha,
+        beta,
+        fast_math,
+        reproducible,
+        plan,
+    };
+    let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
+    let mut request = options.request(py, &ops, &dtypes)?;
+    request.ops.clear();
+    request.consume = Some(consume);
+    let call = Call::new(inputs, None, request, device)?;
+    let prepared = call.prepare(py)?;
+    let outs = Outs::of(out, &ops, &prepared)?;
+    let targets = targets(py, &call.inputs, call.place, &outs, &prepared)?;
+    match call.place {
+        Place::Host => call.launch_on_host(py, &prepared, &targets)?,
+        Place::Cuda(_) => call.launch_on_stream(py, &prepared, &targets, stream)?,
+    }
+    assemble(py, &ops, targets, &call.inputs[0])
+}

@@ -1,0 +1,387 @@
+//! Consumers: maps that read the elements of a row again, beside the finished statistics of the row.
+//!
+//! A consumer is data, as a reducer is: the fold whose results it reads, arrays that stand beside the elements, and the
+//! expression of one element's result. Plans read a row a second time while it is in a cache or in registers where that
+//! is possible, and after all rows where it is not; nothing depends on which consumer it is. Sources: contract N1; J. L. Ba,
+//! J. R. Kiros and G. E. Hinton, "Layer normalization", 2016; M. Milakov and N. Gimelshein, "Online normalizer calculation
+//! for softmax", 2018.
+
+use std::sync::Arc;
+
+use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
+
+use crate::catalogue::find;
+use crate::entry::{ReducerError, Request, UnknownReducer};
+use crate::product::{ProductError, product};
+use crate::shape::total::{EPS32, statistic_result};
+
+/// The axes that an array beside the elements has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Along {
+    /// The reduced axes, in their order: one value a position in a row, as the weights of a layer norm.
+    Reduced,
+    /// The kept axes, in their order: one value a row, as the weights of a batch norm.
+    Kept,
+    /// All axes; it broadcasts to the shape of the elements.
+    All,
+}
+
+/// An array that is read beside the elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extra {
+    /// Name, unique in the consumer.
+    pub name: String,
+    /// The axes that it has.
+    pub along: Along,
+    /// Type of its elements.
+    pub dtype: DType,
+}
+
+/// How far a result may be from the exact one: `|computed - exact| <= factor * eps * scale`, plus the rounding to the
+/// output type. `scale` has the parameters of the map.
+#[derive(Clone, Debug)]
+pub struct MapBound {
+    /// The factor.
+    pub factor: f64,
+    /// Distance from 1 to the next value of the type in which the map computes.
+    pub eps: f64,
+    /// What the error is proportional to.
+    pub scale: Lambda,
+}
+
+/// A consumer for elements of given types.
+#[derive(Clone, Debug)]
+pub struct Consumer {
+    /// Name, as in the catalogue or as the caller gave it.
+    pub name: String,
+    /// The fold of a row. What its `finish` gives is what the map reads of the row.
+    pub reducer: Reducer,
+    /// Arrays that are read beside the elements.
+    pub extras: Vec<Extra>,
+    /// The result of one element. Parameters: the elements of the inputs, what the fold gives, the extras.
+    pub map: Lambda,
+    /// Name and default output type of the result, which `map` gives in the type it computes in.
+    pub result: Field,
+    /// Bound of the result's error, where one is stated.
+    pub bound: Option<MapBound>,
+}
+
+/// A number that a consumer takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Name.
+    pub name: &'static str,
+    /// Its value where none is given; `None` is the distance from 1 to the next value of the input's type.
+    pub default: Option<f64>,
+    /// What it is for, as a phrase.
+    pub meaning: &'static str,
+}
+
+/// An array that a consumer of the catalogue takes; none has to be given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExtraEntry {
+    /// Name.
+    pub name: &'static str,
+    /// The axes that it has.
+    pub along: Along,
+    /// What it is for, as a phrase.
+    pub meaning: &'static str,
+}
+
+/// What a call asks of a consumer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConsumerRequest {
+    /// What it asks of the fold.
+    pub fold: Request,
+    /// Parameters that are given, by name.
+    pub parameters: Vec<(String, f64)>,
+    /// Arrays that are given, by name, and their types.
+    pub extras: Vec<(String, DType)>,
+}
+
+/// One consumer of the catalogue.
+pub struct ConsumerEntry {
+    /// Name in every door.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Special values and the error bound, as sentences for the documentation.
+    pub details: &'static str,
+    /// Numbers that it takes.
+    pub parameters: &'static [Parameter],
+    /// Arrays that it takes.
+    pub extras: &'static [ExtraEntry],
+    pub(crate) make: fn(&Parts) -> Result<Draft, ConsumerError>,
+}
+
+impl std::fmt::Debug for ConsumerEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ConsumerEntry({})", self.name)
+    }
+}
+
+/// A request that a consumer does not take.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConsumerError {
+    /// No consumer of that name.
+    #[error("unknown consumer `{name}`; legal ones are {legal}")]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The catalogue's names.
+        legal: String,
+    },
+    /// A number or an array that the consumer does not have.
+    #[error("`{consumer}` takes no {what} `{name}`; it takes {legal}")]
+    NoSuch {
+        /// The consumer.
+        consumer: String,
+        /// `parameter` or `array`.
+        what: &'static str,
+        /// The name that was given.
+        name: String,
+        /// Those that it has.
+        legal: String,
+    },
+    /// A parameter that is no finite number of at least 0.
+    #[error("`{parameter}` of `{consumer}` is to be a finite number of at least 0, got {value}")]
+    Parameter {
+        /// The consumer.
+        consumer: String,
+        /// The parameter.
+        parameter: String,
+        /// The value that was given.
+        value: f64,
+    },
+    /// The expression of an element's result is no number that can be rounded to the output type.
+    #[error("the map of `{consumer}` is to give a float scalar, got {found}")]
+    Result {
+        /// The consumer.
+        consumer: String,
+        /// The type of the expression.
+        found: String,
+    },
+    /// A statistic that the catalogue does not have.
+    #[error(transparent)]
+    Statistic(#[from] UnknownReducer),
+    /// A statistic that does not take the request.
+    #[error(transparent)]
+    Reducer(#[from] ReducerError),
+    /// Statistics that cannot be folded together.
+    #[error(transparent)]
+    Product(#[from] ProductError),
+}
+
+impl ConsumerEntry {
+    /// The consumer for a request.
+    pub fn build(&self, request: &ConsumerRequest) -> Result<Consumer, ConsumerError> {
+        let legal = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let no_such = |what, name: &str, names| ConsumerError::NoSuch {
+            consumer: self.name.to_owned(),
+            what,
+            name: name.to_owned(),
+            legal: legal(names),
+        };
+        for (name, value) in &request.parameters {
+            if !self.parameters.iter().any(|p| p.name == name) {
+                let names = self.parameters.iter().map(|p| p.name).collect();
+                return Err(no_such("parameter", name, names));
+            }
+            if !(value.is_finite() && *value >= 0.0) {
+                let (consumer, parameter) = (self.name.to_owned(), name.clone());
+                return Err(ConsumerError::Parameter { consumer, parameter, value: *value });
+            }
+        }
+        let known = |name: &str| self.extras.iter().find(|e| e.name == name);
+        if let Some((name, _)) = request.extras.iter().find(|(name, _)| known(name).is_none()) {
+            return Err(no_such("array", name, self.extras.iter().map(|e| e.name).collect()));
+        }
+        let along = |name: &str| known(name).map_or(Along::All, |e| e.along);
+        let extras: Vec<Extra> = request
+            .extras
+            .iter()
+            .map(|(name, dtype)| Extra { name: name.clone(), along: along(name), dtype: *dtype })
+            .collect();
+        let parts = Parts::new(self.name, request, extras, self.parameters);
+        let draft = (self.make)(&parts)?;
+        parts.finish(draft)
+    }
+}
+
+/// What a consumer is made from: the variables of its map, and the numbers that were given.
+pub(crate) struct Parts<'a> {
+    name: String,
+    pub(crate) request: &'a ConsumerRequest,
+    declared: &'static [Parameter],
+    elements: Vec<Var>,
+    extras: Vec<(Extra, Var)>,
+}
+
+/// A consumer in the making.
+pub(crate) struct Draft {
+    /// The fold; what its `finish` gives is put through `rows`.
+    pub(crate) reducer: Reducer,
+    /// What the map reads of a row, made from the results of the fold.
+    pub(crate) rows: Vec<Expr>,
+    /// The variables that stand for `rows` in the map.
+    pub(crate) row_vars: Vec<Var>,
+    /// The result of one element.
+    pub(crate) value: Expr,
+    /// Factor and scale of the error.
+    pub(crate) bound: Option<(f64, Expr)>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(
+        name: &str,
+        request: &'a ConsumerRequest,
+        extras: Vec<Extra>,
+        declared: &'static [Parameter],
+    ) -> Parts<'a> {
+        let inputs = &request.fold.inputs;
+        let element = |(i, dtype): (usize, &DType)| Var::new(&format!("x{i}"), *dtype);
+        let elements = inputs.iter().enumerate().map(element).collect();
+        let extras = extras.into_iter().map(|e| (e.clone(), Var::new(&e.name, e.dtype))).collect();
+        Parts { name: name.to_owned(), request, declared, elements, extras }
+    }
+
+    /// The type in which the map computes: `float32` for floats of at most 32 bits unless `float64` is asked for as
+    /// accumulator, else `float64`.
+    pub(crate) fn compute(&self) -> DType {
+        let promoted = self.request.fold.promoted();
+        let narrow =
+            promoted.is_float() && promoted != DType::F64 && self.request.fold.acc != Some(DType::F64);
+        if narrow { DType::F32 } else { DType::F64 }
+    }
+
+    /// The element of an input in the compute type.
+    pub(crate) fn element(&self, input: usize) -> Expr {
+        self.elements[input].expr().cast(self.compute())
+    }
+
+    /// An array beside the elements, in the compute type, where it is given.
+    pub(crate) fn extra(&self, name: &str) -> Option<Expr> {
+        let found = self.extras.iter().find(|(e, _)| e.name == name);
+        found.map(|(_, var)| var.expr().cast(self.compute()))
+    }
+
+    /// The number that was given, or the default.
+    pub(crate) fn parameter(&self, name: &str) -> f64 {
+        let given = self.request.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        let declared = || self.declared.iter().find(|p| p.name == name).and_then(|p| p.default);
+        given.or_else(declared).unwrap_or_else(|| epsilon(statistic_result(&self.request.fold)))
+    }
+
+    /// The statistics of the catalogue, folded together, and one expression a result, in the precision of the state.
+    pub(crate) fn statistics(&self, names: &[&str]) -> Result<(Reducer, Vec<Expr>), ConsumerError> {
+        let mut parts = Vec::new();
+        for name in names {
+            let entry = find(name)?;
+            let read = self.request.fold.inputs.iter().copied().take(entry.n_inputs).collect();
+            let own = Request { inputs: read, ..self.request.fold.clone() };
+            parts.push((*name, entry.build(&own)?));
+        }
+        let reducer = product(&parts)?.reducer;
+        let results = reducer.finish.body.clone();
+        Ok((reducer, results))
+    }
+
+    /// A variable of the map that stands for a value of the row in the compute type, and the value.
+    pub(crate) fn row(&self, name: &str, value: Expr) -> (Var, Expr) {
+        (Var::new(name, self.compute()), value.cast(self.compute()))
+    }
+
+    fn finish(self, draft: Draft) -> Result<Consumer, ConsumerError> {
+        let Draft { reducer, rows, row_vars, value, bound } = draft;
+        if !value.dtype().is_float() || value.lanes() != 1 {
+            let found = value.ty().to_string();
+            return Err(ConsumerError::Result { consumer: self.name, found });
+        }
+        let extra_vars = self.extras.iter().map(|(_, var)| var);
+        let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(extra_vars).cloned().collect();
+        let results = row_vars.iter().zip(&rows);
+        let results =
+            results.map(|(var, e)| Field { name: var.name().to_owned(), dtype: e.dtype() }).collect();
+        let finish = Lambda { params: reducer.finish.params.clone(), body: rows };
+        let eps = if self.compute() == DType::F32 { EPS32 } else { f64::EPSILON };
+        Ok(Consumer {
+            result: Field { name: self.name.clone(), dtype: statistic_result(&self.request.fold) },
+            reducer: Reducer { name: self.name.clone(), finish, results, ..reducer },
+            extras: self.extras.into_iter().map(|(extra, _)| extra).collect(),
+            bound: bound.map(|(factor, scale)| MapBound {
+                factor,
+                eps,
+                scale: Lambda { params: params.clone(), body: vec![scale] },
+            }),
+            map: Lambda { params, body: vec![value] },
+            name: self.name,
+        })
+    }
+}
+
+/// Distance from 1 to the next value of a float type.
+fn epsilon(dtype: DType) -> f64 {
+    match dtype {
+        DType::F8E5M2 => 0.25,
+        DType::F8E4M3 => 0.125,
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        DType::F32 => EPS32,
+        DType::F64
+        | DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => f64::EPSILON,
+    }
+}
+
+/// The expression of an element's result: of the elements (one an input), the results of the statistics, and the arrays
+/// beside them, all in the type in which the map computes.
+pub type MapFn = dyn Fn(&[Expr], &[Expr], &[Expr]) -> Expr + Send + Sync;
+
+/// A consumer of the caller's own: an expression over the element, finished statistics of its row, and further arrays.
+#[derive(Clone)]
+pub struct UserConsumer {
+    /// Name of the result.
+    pub name: String,
+    /// Statistics of the catalogue that the map reads, in the order in which it gets their results.
+    pub statistics: Vec<String>,
+    /// Arrays beside the elements and the axes that they have; all are to be given.
+    pub extras: Vec<(String, Along)>,
+    /// The result of one element.
+    pub map: Arc<MapFn>,
+}
+
+impl std::fmt::Debug for UserConsumer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "UserConsumer({} of {})", self.name, self.statistics.join(", "))
+    }
+}
+
+impl UserConsumer {
+    /// The consumer for elements of these types; `extras` are the types of the arrays beside them, in order.
+    pub fn build(&self, fold: &Request, extras: &[DType]) -> Result<Consumer, ConsumerError> {
+        let declared = self.extras.iter().zip(extras);
+        let extras: Vec<Extra> = declared
+            .map(|((name, along), dtype)| Extra { name: name.clone(), along: *along, dtype: *dtype })
+            .collect();
+        let given = extras.iter().map(|e| (e.name.clone(), e.dtype)).collect();
+        let request = ConsumerRequest { fold: fold.clone(), parameters: Vec::new(), extras: given };
+        let parts = Parts::new(&self.name, &request, extras, &[]);
+        let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
+        let (reducer, results) = parts.statistics(&names)?;
+        let rows: Vec<(Var, Expr)> =
+            results.into_iter().enumerate().map(|(i, e)| parts.row(&format!("s{i}"), e)).collect();
+        let (row_vars, rows): (Vec<Var>, Vec<Expr>) = rows.into_iter().unzip();
+        let elements: Vec<Expr> = (0..fold.inputs.len()).map(|i| parts.element(i)).collect();
+        let statistics: Vec<Expr> = row_vars.iter().map(Var::expr).collect();
+        let beside: Vec<Expr> = self.extras.iter().filter_map(|(name, _)| parts.extra(name)).collect();
+        let value = (self.map)(&elements, &statistics, &beside);
+        parts.finish(Draft { reducer, rows, row_vars, value, bound: None })
+    }
+}

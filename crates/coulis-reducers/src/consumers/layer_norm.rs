@@ -1,0 +1,21 @@
+//! Layer norm.
+
+use super::normalized::{about_mean, eps};
+use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the row.
+pub static ENTRY: ConsumerEntry = ConsumerEntry {
+    name: "layer_norm",
+    summary: "Elements less the row's mean over its standard deviation, with a weight and a bias for each position of a row.",
+    details: "Computed as `(x - mean) * (1 / sqrt(var + eps)) * weight + bias`; `ddof` is that of the variance. A row that \
+              holds NaN or an infinity gives NaN. The error is at most `factor * eps * (((|x| + |mean|) / sqrt(var + eps) + \
+              1) * |weight| + |bias|)`, with `eps` of `float32` and a factor of 56 for `float32`, 296 for narrower floats, \
+              where variances err more, and with `eps` of `float64` and `2^24 + 40` at the very worst for others, commonly a \
+              few units.",
+    parameters: &[eps(Some(1e-5))],
+    extras: &[
+        ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalised elements" },
+        ExtraEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
+    ],
+    make: about_mean,
+};

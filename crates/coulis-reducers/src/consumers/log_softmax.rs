@@ -1,0 +1,40 @@
+//! Logarithm of softmax.
+
+use coulis_ir::{Expr, Intrinsic};
+
+use super::softmax::FACTOR;
+use crate::catalogue::logsumexp;
+use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
+
+/// `x - log(sum(exp(x)))` without overflow.
+pub static ENTRY: ConsumerEntry = ConsumerEntry {
+    name: "log_softmax",
+    summary: "Elements less the logarithm of the sum of the row's exponentials.",
+    details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
+              holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. The error is at \
+              most `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 \
+              bits, else of `float64`.",
+    parameters: &[],
+    extras: &[],
+    make,
+};
+
+fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
+    let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
+    let nan = Expr::float(f64::NAN, total.dtype());
+    let log = Expr::call1(Intrinsic::Log, total);
+    let log = Expr::select(Expr::call1(Intrinsic::IsInf, shift.clone()), nan, log);
+    let (shift, of_row) = parts.row("shift", shift);
+    let (log, log_of_row) = parts.row("log", log);
+    let d = &parts.element(0) - &shift.expr();
+    let value = &d - &log.expr();
+    let float = |v: f64| Expr::float(v, parts.compute());
+    let scale = Expr::call1(Intrinsic::Abs, d) * float(1.0 / 16.0) + (log.expr() + float(1.0));
+    Ok(Draft {
+        reducer,
+        rows: vec![of_row, log_of_row],
+        row_vars: vec![shift, log],
+        value,
+        bound: Some((FACTOR, scale)),
+    })
+}

@@ -1,0 +1,21 @@
+//! Root-mean-square norm.
+
+use super::normalized::{about_zero, eps};
+use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
+
+/// `x / sqrt(mean(x^2) + eps) * weight`.
+pub static ENTRY: ConsumerEntry = ConsumerEntry {
+    name: "rms_norm",
+    summary: "Elements over the root of the row's mean square, with a weight for each position of a row.",
+    details: "Computed as `x * (1 / sqrt(meansq + eps)) * weight`; `eps` is the distance from 1 to the next value of the \
+              input's type unless it is given. A row that holds NaN gives NaN, and so do infinities of a row, whose other \
+              elements are 0. The error is at most `56 * eps * (|x| / sqrt(meansq + eps) + 1) * |weight|`, with `eps` of \
+              `float32` for elements of at most 32 bits, else of `float64`.",
+    parameters: &[eps(None)],
+    extras: &[ExtraEntry {
+        name: "weight",
+        along: Along::Reduced,
+        meaning: "factors of the normalised elements",
+    }],
+    make: about_zero,
+};

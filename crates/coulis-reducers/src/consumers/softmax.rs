@@ -1,0 +1,44 @@
+//! Softmax.
+
+use coulis_ir::{Expr, Intrinsic};
+
+use crate::catalogue::logsumexp;
+use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
+
+/// `exp(x) / sum(exp(x))` without overflow.
+pub static ENTRY: ConsumerEntry = ConsumerEntry {
+    name: "softmax",
+    summary: "Exponentials of the elements over the sum of the row's exponentials.",
+    details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
+              that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. The \
+              error is at most `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of \
+              at most 32 bits, else of `float64`.",
+    parameters: &[],
+    extras: &[],
+    make,
+};
+
+/// Bound of the relative error where `x` is the shift: of the sum 26 units, of the exponential 2, of the inverse, of the
+/// product and of what is brought together at the end less than 12.
+pub(super) const FACTOR: f64 = 40.0;
+
+fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
+    let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
+    let one = Expr::constant(1, total.dtype());
+    let nan = Expr::float(f64::NAN, total.dtype());
+    // Where the shift is an infinity there is no quotient: infinity over infinity, or 0 over 0.
+    let scale = Expr::select(Expr::call1(Intrinsic::IsInf, shift.clone()), nan, &one / &total);
+    let (shift, of_row) = parts.row("shift", shift);
+    let (scale, scale_of_row) = parts.row("scale", scale);
+    let d = &parts.element(0) - &shift.expr();
+    let value = &Expr::call1(Intrinsic::Exp, d.clone()) * &scale.expr();
+    let more = Expr::call1(Intrinsic::Abs, d) * Expr::float(0.05, parts.compute());
+    let bound = &value * &(&Expr::constant(1, parts.compute()) + &more);
+    Ok(Draft {
+        reducer,
+        rows: vec![of_row, scale_of_row],
+        row_vars: vec![shift, scale],
+        value,
+        bound: Some((FACTOR, bound)),
+    })
+}

@@ -1,0 +1,336 @@
+//! Consumers in requests: results that read each element again beside the statistics of its row, as softmax does.
+//!
+//! A request holds either statistics or a consumer. Both take one way through planning, compiling and running.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use coulis_io::Array;
+use coulis_ir::DType;
+use coulis_ir::args::ArrayInfo;
+use coulis_ir::print::{print_expr, print_reducer};
+use coulis_plan::{Map, OutputSpec, Problem, Spec};
+use coulis_reducers::{
+    Along, Consumer, ConsumerEntry, ConsumerRequest, Product, UserConsumer, find_consumer,
+};
+
+use crate::error::Error;
+use crate::reduce::{Call, run};
+use crate::request::Request;
+use crate::statistic::ignores_position;
+
+/// What a request asks for instead of statistics: a map over the elements, with its numbers and the arrays beside them.
+#[derive(Clone, Debug)]
+pub struct Consume {
+    which: Which,
+    parameters: BTreeMap<String, f64>,
+    beside: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Which {
+    Listed(&'static ConsumerEntry),
+    Own(Arc<UserConsumer>),
+}
+
+impl PartialEq for Consume {
+    /// Equal in everything that a kernel depends on; the caller's own are equal where they are one.
+    fn eq(&self, other: &Consume) -> bool {
+        let same = match (&self.which, &other.which) {
+            (Which::Listed(a), Which::Listed(b)) => a.name == b.name,
+            (Which::Own(a), Which::Own(b)) => Arc::ptr_eq(a, b),
+            (Which::Listed(_), Which::Own(_)) | (Which::Own(_), Which::Listed(_)) => false,
+        };
+        same && self.parameters == other.parameters && self.beside == other.beside
+    }
+}
+
+impl Consume {
+    /// The consumer of the catalogue, its numbers at their defaults, no arrays beside the elements.
+    pub fn named(name: &str) -> Result<Consume, Error> {
+        let which = Which::Listed(find_consumer(name)?);
+        Ok(Consume { which, parameters: BTreeMap::new(), beside: Vec::new() })
+    }
+
+    /// A consumer of the caller's own, whose arrays are all to be given.
+    pub fn own(consumer: UserConsumer) -> Consume {
+        let beside = consumer.extras.iter().map(|(name, _)| name.clone()).collect();
+        Consume { which: Which::Own(Arc::new(consumer)), parameters: BTreeMap::new(), beside }
+    }
+
+    /// The same with a number.
+    pub fn with(mut self, name: &str, value: f64) -> Consume {
+        self.parameters.insert(name.to_owned(), value);
+        self
+    }
+
+    /// The same with arrays of these names, which the call gives behind the inputs, in this order.
+    pub fn beside(mut self, names: &[&str]) -> Consume {
+        self.beside = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
+    /// Its name, which is that of the result.
+    pub fn name(&self) -> &str {
+        match &self.which {
+            Which::Listed(entry) => entry.name,
+            Which::Own(own) => &own.name,
+        }
+    }
+
+    /// Number of arrays whose elements are folded; those beside them follow.
+    fn n_inputs(&self) -> Result<usize, Error> {
+        match &self.which {
+            Which::Listed(_) => Ok(1),
+            Which::Own(own) => {
+                let mut widest = 1;
+                for name in &own.statistics {
+                    widest = widest.max(coulis_reducers::find(name)?.n_inputs);
+                }
+                Ok(widest)
+            }
+        }
+    }
+
+    fn build(&self, fold: &coulis_reducers::Request, beside: &[DType]) -> Result<Consumer, Error> {
+        match &self.which {
+            Which::Listed(entry) => {
+                let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
+                let extras = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
+                Ok(entry.build(&ConsumerRequest { fold: fold.clone(), parameters, extras })?)
+            }
+            Which::Own(own) => {
+                if let Some(name) = self.parameters.keys().next() {
+                    let message = format!("`{}` is your own and takes no parameter `{name}`", own.name);
+                    return Err(Error::user("map/parameter", message));
+                }
+                Ok(own.build(fold, beside)?)
+            }
+        }
+    }
+}
+
+impl Request {
+    /// A consumer over all axes, everything else by default.
+    pub fn consuming(consume: Consume) -> Request {
+        Request { consume: Some(consume), ..Request::new(&[]) }
+    }
+}
+
+/// Checks a request for a consumer against the types, shapes and strides of the inputs and the arrays beside them.
+pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) -> Result<Call, Error> {
+    let refused = |message: String| Err(Error::user("map/option", message));
+    let name = consume.name();
+    if let Some(op) = request.ops.first() {
+        return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
+    }
+    if request.keepdims {
+        return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));
+    }
+    if let Some(op) = request.init.keys().next() {
+        return refused(format!("`{name}` takes no initial value, and one is given for `{op}`"));
+    }
+    if request.where_.is_some() {
+        let message =
+            format!("`{name}` of masked elements is not there; its result has a value for every element");
+        return Err(Error::unsupported("map/where", message));
+    }
+    let n_inputs = consume.n_inputs()?;
+    let wanted = n_inputs + consume.beside.len();
+    if inputs.len() != wanted {
+        let beside = consume.beside.join(", ");
+        let message = format!(
+            "`{name}` is to be given {wanted} array(s), {n_inputs} to fold and those beside them ({}), got {}",
+            if beside.is_empty() { "none" } else { &beside },
+            inputs.len()
+        );
+        return Err(Error::user("map/input", message));
+    }
+    let (folded, beside) = inputs.split_at(n_inputs);
+    let dtypes: Vec<DType> = folded.iter().map(|a| a.dtype).collect();
+    let reducer_request = coulis_reducers::Request {
+        inputs: dtypes.clone(),
+        acc: request.acc_dtype,
+        ddof: request.ddof,
+        nan: request.nan,
+    };
+    let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
+    let consumer = consume.build(&reducer_request, &beside_dtypes)?;
+    let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), inputs[0].shape.len())?;
+    let placed = beside.iter().zip(&consumer.extras);
+    let placed: Vec<ArrayInfo> = placed
+        .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
+        .collect::<Result<_, _>>()?;
+    let reducer = consumer.reducer.clone();
+    let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
+    let problem = Problem::of_map(folded, None, &placed, request.axes.as_deref(), !any_order)?;
+    let outputs = vec![output(request, &consumer)?];
+    let map = Some(Map { lambda: consumer.map.clone(), beside: beside_dtypes });
+    let mut spec = Spec { problem, inputs: dtypes, mask: false, reducer: reducer.clone(), outputs, map };
+    spec.keep_legal_step();
+    Ok(Call {
+        statistics: Vec::new(),
+        product: Product { reducer, parts: Vec::new() },
+        spec,
+        reducer_request,
+        inits: Vec::new(),
+        names: vec![name.to_owned()],
+        consumer: Some(consumer),
+    })
+}
+
+/// The type and the factors of the result.
+fn output(request: &Request, consumer: &Consumer) -> Result<OutputSpec, Error> {
+    let name = &consumer.name;
+    let given = request.out_dtypes.keys().chain(request.alpha.keys()).chain(request.beta.keys());
+    if let Some(unknown) = given.into_iter().find(|n| !n.is_empty() && *n != name) {
+        let message = format!("`{unknown}` is not the result of this request, which is `{name}`");
+        return Err(Error::user("map/option", message));
+    }
+    fn of<V: Copy>(map: &BTreeMap<String, V>, name: &str) -> Option<V> {
+        map.get(name).or_else(|| map.get("")).copied()
+    }
+    let dtype = of(&request.out_dtypes, name).unwrap_or(consumer.result.dtype);
+    if !dtype.is_float() {
+        let message = format!("`{name}` gives a float; {dtype} cannot hold it, the float types can");
+        return Err(Error::user("map/dtype", message));
+    }
+    let alpha = of(&request.alpha, name).unwrap_or(1.0);
+    let beta = of(&request.beta, name).unwrap_or(0.0);
+    Ok(OutputSpec { dtype, alpha, beta })
+}
+
+/// The array as one of all axes, with extent 1 along those that it does not have.
+fn place(
+    array: &ArrayInfo,
+    extra: &str,
+    along: Along,
+    consumer: &str,
+    shape: &[i64],
+    axes: &[usize],
+) -> Result<ArrayInfo, Error> {
+    let own: Vec<usize> = match along {
+        Along::All => (0..shape.len()).collect(),
+        Along::Reduced => axes.to_vec(),
+        Along::Kept => (0..shape.len()).filter(|a| !axes.contains(a)).collect(),
+    };
+    let wanted: Vec<i64> = own.iter().map(|&a| shape[a]).collect();
+    let mut placed =
+        ArrayInfo { dtype: array.dtype, shape: vec![1; shape.len()], strides: vec![0; shape.len()] };
+    let missing = own.len().checked_sub(array.shape.len());
+    let fits = missing.is_some_and(|missing| {
+        let pairs = own[missing..].iter().zip(array.shape.iter().zip(&array.strides));
+        pairs.fold(true, |fits, (&axis, (&extent, &stride))| {
+            placed.shape[axis] = extent;
+            placed.strides[axis] = if extent == 1 { 0 } else { stride };
+            fits && (extent == 1 || extent == shape[axis])
+        })
+    });
+    if fits {
+        return Ok(placed);
+    }
+    let what = match along {
+        Along::All => "all axes",
+        Along::Reduced => "the reduced axes",
+        Along::Kept => "the kept axes",
+    };
+    let message = format!(
+        "`{extra}` of `{consumer}` is to have a shape that broadcasts to that of {what}, {wanted:?}, got {:?}",
+        array.shape
+    );
+    Err(Error::user("map/shape", message))
+}
+
+/// What tells the kernels of a consumer from others.
+pub(crate) fn key(consumer: &Consumer) -> String {
+    let params: Vec<String> =
+        consumer.map.params.iter().map(|p| format!("{}:{}", p.name(), p.dtype())).collect();
+    let body: Vec<String> = consumer.map.body.iter().map(print_expr).collect();
+    format!("{}|{}|{}", print_reducer(&consumer.reducer), params.join(","), body.join(","))
+}
+
+/// The consumer's result for an array, with further arrays beside it as `consume` names them.
+///
+/// Errors: as those of [`crate::reduce::run`].
+pub fn map(consume: Consume, inputs: &[Array], axes: &[i64]) -> Result<Array, Error> {
+    let outcome = run(inputs, &Request::consuming(consume).over(axes))?;
+    outcome
+        .results
+        .into_iter()
+        .next()
+        .map(|result| result.array)
+        .ok_or_else(|| Error::bug("map/result", "a consumer gave no result"))
+}
+
+/// `exp(x) / sum(exp(x))` over `axes`, without overflow; of the input's type, `float64` for integers.
+///
+/// ```
+/// use coulis::{Array, consumer::softmax};
+/// let x = Array::from_slice(&[1, 3], &[0f32, 0.0, f32::NEG_INFINITY])?;
+/// let y: Vec<f64> = softmax(&x, &[-1])?.scalars().map(|v| v.to_f64()).collect();
+/// assert_eq!(y, [0.5, 0.5, 0.0]);
+/// # Ok::<(), coulis::Error>(())
+/// ```
+pub fn softmax(x: &Array, axes: &[i64]) -> Result<Array, Error> {
+    map(Consume::named("softmax")?, std::slice::from_ref(x), axes)
+}
+
+/// Logarithm of [`softmax`].
+pub fn log_softmax(x: &Array, axes: &[i64]) -> Result<Array, Error> {
+    map(Consume::named("log_softmax")?, std::slice::from_ref(x), axes)
+}
+
+/// `(x - mean) / sqrt(var + eps) * weight + bias` over `axes`, along which weight and bias lie.
+///
+/// ```
+/// use coulis::{Array, consumer::layer_norm};
+/// let x = Array::from_slice(&[1, 2], &[1f64, 3.0])?;
+/// let weight = Array::from_slice(&[2], &[10f64, 100.0])?;
+/// let y = layer_norm(&x, &[-1], Some(&weight), None, 0.0)?;
+/// let y: Vec<f64> = y.scalars().map(|v| v.to_f64()).collect();
+/// assert_eq!(y, [-10.0, 100.0]);
+/// # Ok::<(), coulis::Error>(())
+/// ```
+pub fn layer_norm(
+    x: &Array,
+    axes: &[i64],
+    weight: Option<&Array>,
+    bias: Option<&Array>,
+    eps: f64,
+) -> Result<Array, Error> {
+    norm("layer_norm", x, axes, [("weight", weight), ("bias", bias)], Some(eps))
+}
+
+/// As [`layer_norm`], with a weight and a bias for each channel: they lie along the axes that are not reduced.
+pub fn batch_norm(
+    x: &Array,
+    axes: &[i64],
+    weight: Option<&Array>,
+    bias: Option<&Array>,
+    eps: f64,
+) -> Result<Array, Error> {
+    norm("batch_norm", x, axes, [("weight", weight), ("bias", bias)], Some(eps))
+}
+
+/// `x / sqrt(mean(x^2) + eps) * weight` over `axes`, along which the weight lies. `eps` is that of the input's type unless it
+/// is given.
+pub fn rms_norm(x: &Array, axes: &[i64], weight: Option<&Array>, eps: Option<f64>) -> Result<Array, Error> {
+    norm("rms_norm", x, axes, [("weight", weight)], eps)
+}
+
+fn norm<const N: usize>(
+    name: &str,
+    x: &Array,
+    axes: &[i64],
+    beside: [(&str, Option<&Array>); N],
+    eps: Option<f64>,
+) -> Result<Array, Error> {
+    let mut consume = Consume::named(name)?;
+    if let Some(eps) = eps {
+        consume = consume.with("eps", eps);
+    }
+    let given: Vec<(&str, &Array)> = beside.into_iter().filter_map(|(n, a)| Some((n, a?))).collect();
+    let names: Vec<&str> = given.iter().map(|(n, _)| *n).collect();
+    let inputs: Vec<Array> = [x].into_iter().chain(given.into_iter().map(|(_, a)| a)).cloned().collect();
+    map(consume.beside(&names), &inputs, axes)
+}

@@ -1,0 +1,292 @@
+//! Consumers (softmax, the norms, and callers' own) against references in `float64`: shapes, views, axes, dtypes, special
+//! values and options, on every way to run.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+#[path = "common/consumers.rs"]
+mod meaning;
+
+use std::sync::Arc;
+
+use common::{DTYPES, Lie, Special, array, numbers, view};
+use coulis::te::{Expr, Intrinsic};
+use coulis::{Along, Array, Consume, DType, DeviceChoice, NanPolicy, Request, UserConsumer};
+use meaning::{Case, values};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const NAMES: [&str; 5] = ["softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm"];
+const EXECUTED: DeviceChoice = DeviceChoice::CpuExecuted;
+const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 2 };
+
+#[derive(Clone, Debug)]
+struct Random {
+    name: &'static str,
+    dtype: DType,
+    axes: Vec<(i64, Lie, bool)>,
+    order_seed: u64,
+    special: Special,
+    nan: NanPolicy,
+    weight: Option<DType>,
+    bias: bool,
+    eps: Option<f64>,
+    scaled: bool,
+    prior: bool,
+    out: Option<DType>,
+    seed: u64,
+}
+
+fn random(most: i64) -> impl Strategy<Value = Random> {
+    let length = prop_oneof![1 => Just(0i64), 2 => Just(1), 8 => 2i64..8, 4 => 8i64..40, 2 => 60i64..140];
+    let lie = prop_oneof![
+        6 => Just(Lie::Dense),
+        1 => Just(Lie::Backward),
+        1 => Just(Lie::Repeated),
+        1 => (1i64..4).prop_map(Lie::Gap)
+    ];
+    let special = vec![Special::Zeros, Special::Nan, Special::All, Special::MostlyNan];
+    let weight = vec![DType::F32, DType::F16, DType::F64, DType::I8];
+    let out = vec![DType::F32, DType::F64, DType::F16];
+    (
+        prop::sample::select(NAMES.to_vec()),
+        prop_oneof![Just(DType::F32), prop::sample::select(DTYPES.to_vec())],
+        prop::collection::vec((length, lie, any::<bool>()), 1..5),
+        any::<u64>(),
+        (prop::sample::select(special), prop::bool::weighted(0.2)),
+        (prop::option::of(prop::sample::select(weight)), any::<bool>()),
+        prop::option::of(prop::sample::select(vec![0.01, 1.0])),
+        (prop::bool::weighted(0.2), prop::bool::weighted(0.2)),
+        prop::option::weighted(0.2, prop::sample::select(out)),
+        any::<u64>(),
+    )
+        .prop_map(move |(name, dtype, mut axes, order_seed, values, beside, eps, scaled, out, seed)| {
+            while axes.iter().map(|a| a.0.max(1)).product::<i64>() > most {
+                axes.iter_mut().for_each(|a| a.0 = if a.0 > 3 { a.0 / 2 + 1 } else { a.0 });
+            }
+            let nan = if values.1 { NanPolicy::Ignore } else { NanPolicy::Propagate };
+            Random {
+                name,
+                dtype,
+                axes,
+                order_seed,
+                special: values.0,
+                nan,
+                weight: beside.0,
+                bias: beside.1,
+                eps,
+                scaled: scaled.0,
+                prior: scaled.1,
+                out,
+                seed,
+            }
+        })
+}
+
+impl Random {
+    fn check(&self, device: &DeviceChoice) -> Result<(), String> {
+        let shape: Vec<i64> = self.axes.iter().map(|a| a.0).collect();
+        let lies: Vec<Lie> = self.axes.iter().map(|a| a.1).collect();
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        if self.order_seed % 2 == 1 {
+            order.rotate_left((self.order_seed >> 8) as usize % shape.len());
+        }
+        let x = view(self.dtype, &shape, &order, &lies, |n| numbers(n, self.special, self.seed));
+        let axes: Vec<usize> = (0..shape.len()).filter(|&a| self.axes[a].2).collect();
+        let mut case = Case { nan: self.nan, out: self.out, ..Case::new(self.name, &axes) };
+        let own = |a: &usize| axes.contains(a) == (self.name != "batch_norm");
+        let beside: Vec<i64> = (0..shape.len()).filter(own).map(|a| shape[a]).collect();
+        let n = beside.iter().product::<i64>() as usize;
+        let is_norm = self.name.ends_with("norm");
+        if is_norm {
+            case.eps = self.eps;
+            case.weight =
+                self.weight.map(|dtype| array(dtype, &beside, &numbers(n, Special::Zeros, self.seed ^ 1)));
+            if self.bias && self.name != "rms_norm" {
+                case.bias = Some(array(DType::F32, &beside, &numbers(n, Special::Zeros, self.seed ^ 2)));
+            }
+        }
+        if self.scaled {
+            case.alpha = -1.5;
+        }
+        if self.prior {
+            let float = if self.dtype.is_float() { self.dtype } else { DType::F64 };
+            let out = self.out.unwrap_or(float);
+            case.prior = Some(array(out, &shape, &numbers(x.len(), Special::Zeros, self.seed ^ 3)));
+        }
+        case.check(&x, device)
+    }
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(54),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+    #[test]
+    fn random_calls_executed_are_within_their_bounds(case in random(4000)) {
+        prop_assert_eq!(case.check(&EXECUTED), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(8))]
+    #[test]
+    fn random_calls_compiled_are_within_their_bounds(case in random(4000)) {
+        prop_assert_eq!(case.check(&DeviceChoice::Cpu), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(30))]
+    #[test]
+    fn random_calls_simulated_are_within_their_bounds(case in random(500)) {
+        prop_assert_eq!(case.check(&SIMULATED), Ok(()));
+    }
+}
+
+fn rows(dtype: DType, shape: &[i64]) -> Array {
+    let n = shape.iter().product::<i64>() as usize;
+    array(dtype, shape, &numbers(n, Special::Zeros, 7))
+}
+
+#[test]
+fn every_axis_of_a_shape_is_normalised() {
+    let x = rows(DType::F32, &[3, 34, 9]);
+    for axes in [&[0usize][..], &[1], &[2], &[0, 1], &[1, 2], &[0, 2], &[0, 1, 2], &[]] {
+        for name in NAMES {
+            assert_eq!(Case::new(name, axes).check(&x, &EXECUTED), Ok(()), "{axes:?}");
+        }
+        assert_eq!(Case::new("layer_norm", axes).check(&x, &SIMULATED), Ok(()), "{axes:?}");
+    }
+}
+
+#[test]
+fn long_rows_and_few_of_them_are_right() {
+    for (shape, axes) in [([1, 60_000], [1usize]), ([3, 30_000], [1]), ([30_000, 3], [0]), ([900, 40], [0])] {
+        let x = rows(DType::F32, &shape);
+        assert_eq!(Case::new("softmax", &axes).check(&x, &EXECUTED), Ok(()), "{shape:?}");
+        assert_eq!(Case::new("softmax", &axes).check(&x, &DeviceChoice::Cpu), Ok(()), "{shape:?}");
+    }
+}
+
+#[test]
+fn infinities_and_nan_are_as_in_the_composed_form() {
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    let x =
+        Array::from_slice(&[5, 2], &[inf, 1.0, -inf, -inf, nan, 1.0, -inf, 1.0, 1000.0, -1000.0]).unwrap();
+    let run = |name| {
+        let request = Request::consuming(Consume::named(name).unwrap()).over(&[1]);
+        let request = Request { device: EXECUTED, ..request };
+        values(&coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap().results[0].array)
+    };
+    let softmax = run("softmax");
+    assert!(softmax[..6].iter().all(|v| v.is_nan()), "{softmax:?}");
+    assert_eq!(softmax[6..], [0.0, 1.0, 1.0, 0.0]);
+    let log = run("log_softmax");
+    assert!(log[..6].iter().all(|v| v.is_nan()), "{log:?}");
+    assert_eq!(log[6..], [f64::NEG_INFINITY, 0.0, 0.0, -2000.0]);
+}
+
+#[test]
+fn an_array_without_elements_gives_one_without_elements() {
+    for shape in [[0, 3], [3, 0], [0, 0]] {
+        for axis in [0, 1] {
+            let x = Array::from_slice::<f32>(&shape, &[]).unwrap();
+            let y = coulis::consumer::softmax(&x, &[axis]).unwrap();
+            assert_eq!((y.shape(), y.len()), (&shape[..], 0));
+        }
+    }
+}
+
+/// A consumer of one's own: the distance from the smallest element in parts of the range, times a gain.
+fn in_range() -> UserConsumer {
+    UserConsumer {
+        name: "in_range".to_owned(),
+        statistics: vec!["min".to_owned(), "max".to_owned()],
+        extras: vec![("gain".to_owned(), Along::All)],
+        map: Arc::new(|x, s, extra| (&x[0] - &s[0]) / (&s[1] - &s[0]) * extra[0].clone()),
+    }
+}
+
+#[test]
+fn a_consumer_of_ones_own_reads_statistics_and_arrays() {
+    let x = Array::from_slice(&[2, 3], &[1f32, 2.0, 5.0, 0.0, 10.0, 5.0]).unwrap();
+    let gain = Array::from_slice(&[2, 1], &[1f64, 100.0]).unwrap();
+    for device in [EXECUTED, SIMULATED] {
+        let request = Request { device, ..Request::consuming(Consume::own(in_range())).over(&[1]) };
+        let outcome = coulis::reduce::run(&[x.clone(), gain.clone()], &request).unwrap();
+        assert_eq!(outcome.results[0].name, "in_range");
+        assert_eq!(values(&outcome.results[0].array), [0.0, 0.25, 1.0, 0.0, 100.0, 50.0]);
+    }
+}
+
+#[test]
+fn a_consumer_of_two_inputs_folds_both() {
+    let projected = UserConsumer {
+        name: "projected".to_owned(),
+        statistics: vec!["dot".to_owned()],
+        extras: Vec::new(),
+        map: Arc::new(|x, s, _| &x[0] - &(&s[0] * &x[1])),
+    };
+    let x = Array::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap();
+    let y = Array::from_slice(&[3], &[0f32, 1.0, 0.0]).unwrap();
+    let request = Request { device: EXECUTED, ..Request::consuming(Consume::own(projected)) };
+    let outcome = coulis::reduce::run(&[x, y], &request).unwrap();
+    assert_eq!(values(&outcome.results[0].array), [1.0, 0.0, 3.0]);
+}
+
+#[test]
+fn wrong_requests_say_what_is_legal() {
+    let x = rows(DType::F32, &[4, 6]);
+    let refused = |inputs: &[Array], request: Request| {
+        let request = Request { device: EXECUTED, ..request };
+        coulis::reduce::run(inputs, &request).map(|_| ()).unwrap_err().to_string()
+    };
+    let softmax = || Request::consuming(Consume::named("softmax").unwrap()).over(&[1]);
+    let one = std::slice::from_ref(&x);
+    assert_eq!(
+        Consume::named("softmin").unwrap_err().to_string(),
+        "error[map/consumer]: unknown consumer `softmin`; legal ones are softmax, log_softmax, layer_norm, rms_norm, batch_norm"
+    );
+    assert_eq!(
+        refused(one, Request { ops: vec!["sum".to_owned()], ..softmax() }),
+        "error[map/option]: a request gives statistics or `softmax`, not both; `sum` is asked for too"
+    );
+    assert_eq!(
+        refused(one, softmax().over(&[2])),
+        "error[reduce/axis]: axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1"
+    );
+    assert_eq!(
+        refused(&[x.clone(), x.clone()], softmax()),
+        "error[map/input]: `softmax` is to be given 1 array(s), 1 to fold and those beside them (none), got 2"
+    );
+    let layer = Consume::named("layer_norm").unwrap().beside(&["weight"]);
+    assert_eq!(
+        refused(&[x.clone(), rows(DType::F32, &[4])], Request::consuming(layer).over(&[1])),
+        "error[map/shape]: `weight` of `layer_norm` is to have a shape that broadcasts to that of the reduced axes, [6], got [4]"
+    );
+    let mut ints = softmax();
+    ints.out_dtypes.insert(String::new(), DType::I32);
+    assert_eq!(
+        refused(one, ints),
+        "error[map/dtype]: `softmax` gives a float; int32 cannot hold it, the float types can"
+    );
+    let mask = array(DType::Bool, &[4, 6], &[1.0; 24]);
+    assert!(refused(one, Request { where_: Some(mask), ..softmax() }).starts_with("error[map/where]"));
+    let condition = UserConsumer {
+        map: Arc::new(|x, _, _| Expr::call1(Intrinsic::IsNan, x[0].clone())),
+        extras: Vec::new(),
+        ..in_range()
+    };
+    assert_eq!(
+        refused(one, Request::consuming(Consume::own(condition))),
+        "error[map/consumer]: the map of `in_range` is to give a float scalar, got bool"
+    );
+}
