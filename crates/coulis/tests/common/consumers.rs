@@ -89,7 +89,8 @@ impl Case {
             let [low, middle, high] = ends.map(|v| Value::Float(v).cast(wanted).as_f64());
             let f = found[at];
             let same = f == middle || (f.is_nan() && middle.is_nan());
-            if !same && !(low <= f && f <= high) {
+            let is_right = same || (low <= f && f <= high);
+            if !is_right {
                 return Err(format!(
                     "{} at {at}: {f:e}, wanted {want:e} +- {allowed:e}, on {} by {}:\n{}",
                     self.name, outcome.device, outcome.plan.name, outcome.plan.trace
