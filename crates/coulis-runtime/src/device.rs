@@ -258,7 +258,7 @@ pub struct Info {
 /// Which way the CPU runs kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuKind {
-    /// Compiled where there is a compiler, else executed.
+    /// Compiled where there is a compiler that takes the kernel, else executed.
     #[default]
     Auto,
     /// Compiled, or an error.

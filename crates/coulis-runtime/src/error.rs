@@ -104,6 +104,9 @@ pub enum Notice {
     /// No compiler: kernels run on the executor.
     #[error("kernels are not compiled but executed, which is slower: {0}")]
     NoCompiler(CompilerError),
+    /// The compiler refused a kernel, which runs on the executor.
+    #[error("a kernel is not compiled but executed, which is slower: {0}")]
+    NotCompiled(String),
     /// The cache cannot be used: kernels are compiled anew in each process.
     #[error("compiled kernels are not kept, since {} cannot be used: {reason}", dir.display())]
     CacheUnusable {

@@ -375,25 +375,37 @@ fn script(dir: &Path, text: &str) -> PathBuf {
 }
 
 #[test]
-fn a_failing_compiler_is_quoted() {
+fn a_kernel_that_the_compiler_refuses_is_executed_or_an_error_as_was_asked() {
     let dir = tempfile::tempdir().unwrap();
     let fake = script(
         dir.path(),
         "[ \"$1\" = --version ] && { echo fake 1; exit 0; }; echo 'line 7: no such luck' >&2; exit 3",
     );
-    let options = CpuOptions {
-        compiler: Some(fake.into_os_string()),
+    let options = |kind| CpuOptions {
+        kind,
+        compiler: Some(fake.clone().into_os_string()),
         cache_dir: Some(dir.path().join("c")),
         environment: Some(support::with_compiler()),
         ..CpuOptions::default()
     };
-    let (device, notice) = Cpu::open(&options).unwrap();
+    let (device, notice) = Cpu::open(&options(CpuKind::Compiled)).unwrap();
     assert_eq!((device.name(), notice), ("cpu_c", None));
     let error = device.compile(&tagged(4001)).err().unwrap();
     let RuntimeError::CompileFailed { kernel, status, stderr, .. } = &error else { panic!("{error}") };
     assert_eq!((kernel.as_str(), status.as_str()), ("tagged", "exit status: 3"));
     assert_eq!(stderr, "line 7: no such luck");
     assert!(device.take_notices().is_empty());
+
+    let (device, notice) = Cpu::open(&options(CpuKind::Auto)).unwrap();
+    assert_eq!((device.name(), notice), ("cpu_c", None));
+    let executed = device.compile(&tagged(4001)).unwrap();
+    assert_eq!(executed.info().device, "cpu_exec");
+    assert_eq!(device.take_notices(), [Notice::NotCompiled(error.to_string())]);
+    assert!(device.take_notices().is_empty(), "a notice is given once");
+    assert!(device.restore("plan").is_none());
+    let again = device.compile_as(&tagged(4001), "plan", "note").unwrap();
+    assert_eq!(again.info().device, "cpu_exec");
+    assert!(device.restore("plan").is_none(), "what was not compiled is not kept");
 }
 
 fn with_environment(environment: Environment) -> CpuOptions {

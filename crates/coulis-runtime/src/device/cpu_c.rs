@@ -1,4 +1,6 @@
-//! Kernels as C text, compiled by the C compiler that is found and kept in the disk cache.
+//! Kernels as C text, compiled by the C compiler that is found and kept in the disk cache. A kernel that the compiler
+//! refuses (compilers have bugs, and folders fill up) is executed instead, with a notice, unless the caller asked for
+//! compiled code and nothing else.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +14,8 @@ use coulis_ir::{Checked, Kernel, Target};
 
 use crate::cache::{Cache, Key};
 use crate::compiler::Compiler;
-use crate::device::{CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, n_threads};
+use crate::device::cpu_exec::CpuExec;
+use crate::device::{CpuKind, CpuOptions, Device, Executable, Info, Origin, Parameter, Restored, n_threads};
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
 use crate::features;
@@ -31,6 +34,9 @@ pub struct CpuC {
     cache: Cache,
     target: Target,
     pool: &'static Pool,
+    /// What runs kernels that the compiler refuses; `None` where that is an error.
+    second: Option<CpuExec>,
+    notices: Mutex<Vec<Notice>>,
 }
 
 impl CpuC {
@@ -51,8 +57,14 @@ impl CpuC {
             cache.store_words(&identity_key(stamp), compiler.identity().as_bytes());
         }
         let n_threads = n_threads(options);
-        let device =
-            CpuC { compiler, cache, target: features::target(n_threads), pool: Pool::global(n_threads) };
+        let device = CpuC {
+            compiler,
+            cache,
+            target: features::target(n_threads),
+            pool: Pool::global(n_threads),
+            second: (options.kind == CpuKind::Auto).then(|| CpuExec::open(options)),
+            notices: Mutex::default(),
+        };
         Ok((device, notice))
     }
 
@@ -119,6 +131,21 @@ impl CpuC {
         Ok((executable, source, key))
     }
 
+    /// The kernel on the executor, if `error` is the compiler's and this device has that second way.
+    fn execute(
+        &self,
+        kernel: &Checked,
+        error: RuntimeError,
+    ) -> Result<Arc<dyn Executable>, RuntimeError> {
+        let (Some(second), RuntimeError::CompileFailed { .. }) = (&self.second, &error) else {
+            return Err(error);
+        };
+        let executable = second.compile(kernel)?;
+        let notice = Notice::NotCompiled(error.to_string());
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        Ok(executable)
+    }
+
     /// The file of a recipe, if it is there and loads.
     fn find(&self, recipe: &Recipe) -> Option<(Loaded, Origin)> {
         let (name, entry) = (&recipe.signature.name, &recipe.source.entry);
@@ -160,7 +187,10 @@ impl Device for CpuC {
     }
 
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
-        self.make(kernel).map(|(executable, _, _)| executable)
+        match self.make(kernel) {
+            Ok((executable, _, _)) => Ok(executable),
+            Err(error) => self.execute(kernel, error),
+        }
     }
 
     fn compile_as(
@@ -169,7 +199,10 @@ impl Device for CpuC {
         plan: &str,
         note: &str,
     ) -> Result<Arc<dyn Executable>, RuntimeError> {
-        let (executable, source, file) = self.make(kernel)?;
+        let (executable, source, file) = match self.make(kernel) {
+            Ok(made) => made,
+            Err(error) => return self.execute(kernel, error),
+        };
         let signature = recipe::signature(kernel.kernel());
         let recipe = Recipe { signature, source, file, note: note.to_owned() };
         if let (Some(key), Some(bytes)) = (self.plan_key(plan), recipe.write()) {
@@ -189,7 +222,9 @@ impl Device for CpuC {
     }
 
     fn take_notices(&self) -> Vec<Notice> {
-        self.cache.take_notices()
+        let mut notices = self.cache.take_notices();
+        notices.append(&mut self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        notices
     }
 }
 
