@@ -8,12 +8,13 @@ mod arguments;
 mod in_place;
 mod memory;
 mod simulate;
+mod within_int32;
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_io::Array;
-use coulis_ir::args::{ArgInfo, BindError, bind_args};
+use coulis_ir::args::{ArgInfo, BindError, Bindings, bind_args};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
@@ -23,10 +24,11 @@ use coulis_sim::SimReport;
 use coulis_tensor::Tensor;
 
 use self::arguments::{
-    argument_info, check_given, check_reach, check_sizes, fits_int32, known_sizes, size_vars,
+    argument_info, check_given, check_reach, check_sizes, known_sizes, reaches_with_int32, size_vars,
 };
 pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
+use self::within_int32::stays_within_int32;
 use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;
 use crate::inside::{first_unproven, first_unproven_divisor};
@@ -102,6 +104,8 @@ struct Narrow {
     nest: Kernel,
     options: CompileOptions,
     twin: OnceLock<Box<Function>>,
+    /// The sizes of the last call that was looked at, and whether int32 is enough for them.
+    last: Mutex<Option<(Bindings, bool)>>,
 }
 
 /// A buffer after a call, behind whether the kernel stores to it.
@@ -139,7 +143,8 @@ pub fn build_with(
     let nest = build_nest(schedule, args, name)?;
     let mut function = Function::of_nest(nest.clone(), options)?;
     function.route.insert(0, "schedule/build_nest".to_owned());
-    function.narrow = Some(Narrow { nest, options: options.clone(), twin: OnceLock::new() });
+    let (options, twin, last) = (options.clone(), OnceLock::new(), Mutex::default());
+    function.narrow = Some(Narrow { nest, options, twin, last });
     Ok(function)
 }
 
@@ -301,6 +306,27 @@ impl Function {
         Ok(Called { buffers: all.into_iter().map(|(_, array)| array).collect(), report })
     }
 
+    /// Whether int32 is enough for the arrays, and for all that the kernel computes of their sizes. Said of functions that
+    /// have a twin: what a text computes in int32 is its writer's affair.
+    fn fits_int32(&self, infos: &[ArgInfo], bindings: &Bindings) -> bool {
+        let Some(narrow) = &self.narrow else { return true };
+        if size_vars(self.kernel()).iter().all(|var| var.dtype() != DType::I32) {
+            return true;
+        }
+        if !reaches_with_int32(self.kernel(), infos, bindings) {
+            return false;
+        }
+        let mut last = narrow.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((sizes, fits)) if sizes == bindings => *fits,
+            _ => {
+                let fits = stays_within_int32(self.kernel(), bindings);
+                *last = Some((bindings.clone(), fits));
+                fits
+            }
+        }
+    }
+
     /// The function with int64 sizes; made when it is first needed. `None` where there is none to make.
     fn twin(&self) -> Result<Option<&Function>, Error> {
         let Some(narrow) = &self.narrow else { return Ok(None) };
@@ -328,7 +354,7 @@ impl Function {
         }
         let bindings = bind_args(kernel, &infos);
         let is_beyond = match &bindings {
-            Ok(bindings) => !fits_int32(kernel, &infos, bindings),
+            Ok(bindings) => !self.fits_int32(&infos, bindings),
             Err(error) => matches!(error, BindError::Range { dtype: DType::I32, .. }),
         };
         if is_beyond && let Some(twin) = self.twin()? {

@@ -112,6 +112,27 @@ fn a_function_with_int32_sizes_runs_its_twin_where_they_do_not_reach() {
 }
 
 #[test]
+fn a_schedule_whose_arithmetic_leaves_int32_runs_the_twin_though_the_sizes_are_small() {
+    let (n, m) = (var("n"), var("m"));
+    let a = placeholder(&[n.expr(), m.expr()], DType::F32, "A").unwrap();
+    for factor in [7, (1 << 30) + 1, (1 << 31) - 4, (1 << 31) - 1] {
+        let k = reduce_axis(m.expr(), "k");
+        let b = compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).unwrap();
+        let mut schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
+        let rows = schedule.stage(&b).unwrap().leaves()[0].clone();
+        schedule.split(&b, &rows, Split::Factor(factor)).unwrap();
+        schedule.split(&b, &k, Split::Factor(factor)).unwrap();
+        for device in [DeviceChoice::Auto, DeviceChoice::CpuExecuted] {
+            let options = CompileOptions { device, ..CompileOptions::default() };
+            let function = build_with(&schedule, &[a.clone(), b.clone()], "rows", &options).unwrap();
+            let ones = Array::from_slice(&[5, 3], &[1f32; 15]).unwrap();
+            let found = function.call(&[Value::from(&ones)]).unwrap();
+            assert_eq!(values(&found[0].array), vec![3.0; 5], "{factor}");
+        }
+    }
+}
+
+#[test]
 fn a_function_on_threads_with_int32_sizes_runs_its_twin_where_they_do_not_reach() {
     use coulis_ir::ThreadTag::{BlockX, ThreadX, ThreadY};
     let (n, m) = (var("n"), var("m"));

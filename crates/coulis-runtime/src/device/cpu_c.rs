@@ -132,16 +132,12 @@ impl CpuC {
     }
 
     /// The kernel on the executor, if `error` is the compiler's and this device has that second way.
-    fn execute(
-        &self,
-        kernel: &Checked,
-        error: RuntimeError,
-    ) -> Result<Arc<dyn Executable>, RuntimeError> {
+    fn execute(&self, kernel: &Checked, error: RuntimeError) -> Result<Arc<dyn Executable>, RuntimeError> {
         let (Some(second), RuntimeError::CompileFailed { .. }) = (&self.second, &error) else {
             return Err(error);
         };
         let executable = second.compile(kernel)?;
-        let notice = Notice::NotCompiled(error.to_string());
+        let notice = Notice::NotCompiled(first_lines(&error.to_string()));
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         Ok(executable)
     }
@@ -226,6 +222,18 @@ impl Device for CpuC {
         notices.append(&mut self.notices.lock().unwrap_or_else(PoisonError::into_inner));
         notices
     }
+}
+
+/// A compiler's words up to and including its first error.
+fn first_lines(words: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in words.lines() {
+        lines.push(line);
+        if line.contains("error:") {
+            break;
+        }
+    }
+    lines.join("\n")
 }
 
 struct Compiled {

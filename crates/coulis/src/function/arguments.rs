@@ -146,12 +146,8 @@ pub(super) fn check_sizes(
     Ok(())
 }
 
-/// Whether indices of 32 bits reach every element of the arrays and of the kernel's own memory; always, where its sizes
-/// are not int32.
-pub(super) fn fits_int32(kernel: &Kernel, infos: &[ArgInfo], bindings: &Bindings) -> bool {
-    if size_vars(kernel).iter().all(|var| var.dtype() != DType::I32) {
-        return true;
-    }
+/// Whether indices of 32 bits reach every element of the arrays and of the kernel's own memory.
+pub(super) fn reaches_with_int32(kernel: &Kernel, infos: &[ArgInfo], bindings: &Bindings) -> bool {
     let arrays = infos.iter().all(|info| match info {
         ArgInfo::Array(info) => reach(info) < MAX_ELEMENTS_INT32,
         ArgInfo::Scalar(_) => true,

@@ -5,7 +5,7 @@ use coulis_ir::args::{ArgInfo, ArrayInfo, BindError, Bindings, bind_args};
 use coulis_runtime::{DevicePointer, Executable, StreamHandle, Window};
 use coulis_sim::{SimArg, SimArray};
 
-use super::arguments::{check_reach, fits_int32};
+use super::arguments::check_reach;
 use super::{Function, Runner};
 use crate::device::accused;
 use crate::error::Error;
@@ -136,7 +136,7 @@ impl Function {
     fn bound(&self, infos: &[ArgInfo]) -> Result<(&Function, Bindings), Error> {
         let bindings = bind_args(self.kernel(), infos);
         let is_beyond = match &bindings {
-            Ok(bindings) => !fits_int32(self.kernel(), infos, bindings),
+            Ok(bindings) => !self.fits_int32(infos, bindings),
             Err(error) => matches!(error, BindError::Range { dtype: DType::I32, .. }),
         };
         if is_beyond && let Some(twin) = self.twin()? {

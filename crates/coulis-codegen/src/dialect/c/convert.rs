@@ -95,6 +95,16 @@ fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Opti
     if to.bytes() <= from.ty.bytes() {
         return None;
     }
+    if wide && (from.ty.bytes(), to.bytes()) == (1, 8) {
+        // gcc 12 dies on vpmovzxbq and vpmovsxbq under a mask ("could not split insn"), which it makes of this
+        // builtin and a select; in two steps it cannot.
+        let half = if from.ty.is_signed() { CTy::I16 } else { CTy::U16 };
+        let (short, half) = (needs.ty(VTy { ty: CTy::I16, ..from }), needs.ty(VTy { ty: half, ..from }));
+        let long = needs.ty(VTy { ty: CTy::I64, ..from });
+        let extension = if from.ty.is_signed() { "sx" } else { "zx" };
+        let value = format!("({short})__builtin_convertvector(a, {half}), ({long}){{0}}, -1");
+        return Some((guard, format!("return ({target})__builtin_ia32_pmov{extension}wq512_mask({value});")));
+    }
     let (stem, argument, result) = match (from.ty, to) {
         (CTy::F32, CTy::F64) => ("cvtps2pd".to_owned(), CTy::F32, CTy::F64),
         (CTy::I32, CTy::F64) => ("cvtdq2pd".to_owned(), CTy::I32, CTy::F64),

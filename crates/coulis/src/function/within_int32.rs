@@ -1,0 +1,185 @@
+//! Whether the int32 arithmetic of a kernel stays within int32 for the sizes of a call.
+//!
+//! Sizes of tensor expressions are int32, and a schedule computes with them: a split by `f` gives `(n + (f - 1)) // f` turns
+//! and the place `outer * f + inner`, either of which may be too large though `n` is small. The simplifier takes indices
+//! as mathematical integers (contract N6: a check at launch vouches for that), and this is the check. It walks the kernel with
+//! the sizes as numbers and every loop variable as a range. Guards are not taken into account, so the answer may be
+//! no where all goes well; the 64-bit twin that runs then is right in either case.
+
+use std::collections::HashMap;
+
+use coulis_ir::args::{Bindings, floor_div};
+use coulis_ir::expr::VarId;
+use coulis_ir::visit::{stmt_children, stmt_exprs};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Kernel, Node, Stmt, Var};
+
+/// A value's least and greatest.
+type Range = (i128, i128);
+
+/// Whether no int32 expression of sizes, constants and loop variables leaves int32.
+pub(super) fn stays_within_int32(kernel: &Kernel, bindings: &Bindings) -> bool {
+    let known =
+        bindings.iter().map(|(var, value)| (*var, (i128::from(*value), i128::from(*value)))).collect();
+    let mut walk = Walk { known, within: true };
+    walk.stmt(&kernel.body);
+    walk.within
+}
+
+struct Walk {
+    known: HashMap<VarId, Range>,
+    within: bool,
+}
+
+impl Walk {
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::For { var, min, extent, body, .. } => {
+                let (min, extent) = (self.expr(min), self.expr(extent));
+                self.turns(var, min, extent, body);
+            }
+            Stmt::LaunchThread { var, extent, body, .. } => {
+                let extent = self.expr(extent);
+                self.turns(var, Some((0, 0)), extent, body);
+            }
+            Stmt::Let { var, value, body } => {
+                let value = self.expr(value);
+                self.bind(var, value);
+                self.stmt(body);
+            }
+            _ => {
+                for expr in stmt_exprs(stmt) {
+                    self.expr(expr);
+                }
+                for child in stmt_children(stmt) {
+                    self.stmt(child);
+                }
+            }
+        }
+    }
+
+    /// The body of a loop, unless it has no turns.
+    fn turns(&mut self, var: &Var, min: Option<Range>, extent: Option<Range>, body: &Stmt) {
+        if matches!(extent, Some((_, most)) if most <= 0) {
+            return;
+        }
+        let range = min.zip(extent).and_then(|(min, extent)| Some((min.0, min.1.checked_add(extent.1 - 1)?)));
+        let range = self.checked(range, var.dtype());
+        self.bind(var, range);
+        self.stmt(body);
+    }
+
+    fn bind(&mut self, var: &Var, value: Option<Range>) {
+        match value {
+            Some(range) => self.known.insert(var.id(), range),
+            None => self.known.remove(&var.id()),
+        };
+    }
+
+    fn checked(&mut self, range: Option<Range>, dtype: DType) -> Option<Range> {
+        let int32 = i128::from(i32::MIN)..=i128::from(i32::MAX);
+        if let Some((least, most)) = range
+            && dtype == DType::I32
+        {
+            self.within &= int32.contains(&least) && int32.contains(&most);
+        }
+        range
+    }
+
+    /// The range of an integer that hangs on sizes and loop variables only.
+    fn expr(&mut self, expr: &Expr) -> Option<Range> {
+        let range = match expr.node() {
+            Node::Int(value) => Some((*value, *value)),
+            Node::Var(var) => self.known.get(&var.id()).copied(),
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                a.zip(b).and_then(|(a, b)| binary(*op, a, b))
+            }
+            Node::Cast(a) => self.expr(a).filter(|_| expr.dtype().is_int()),
+            Node::Select(cond, a, b) | Node::IfThenElse(cond, a, b) => {
+                self.expr(cond);
+                let (a, b) = (self.expr(a), self.expr(b));
+                a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))
+            }
+            Node::Ramp(base, stride) => {
+                let (base, stride) = (self.expr(base), self.expr(stride));
+                let last = i128::from(expr.lanes()) - 1;
+                let span = stride.and_then(|stride| binary(BinaryOp::Mul, stride, (0, last)));
+                base.zip(span).and_then(|(base, span)| binary(BinaryOp::Add, base, span))
+            }
+            Node::Broadcast(a) => self.expr(a),
+            Node::Let(var, value, body) => {
+                let value = self.expr(value);
+                self.bind(var, value);
+                self.expr(body)
+            }
+            Node::Call(Intrinsic::Likely, args) => self.expr(&args[0]),
+            Node::Not(_) | Node::Call(..) | Node::Load(..) | Node::Float(_) => {
+                for child in expr.children() {
+                    self.expr(child);
+                }
+                None
+            }
+        };
+        self.checked(range, expr.dtype())
+    }
+}
+
+/// What an operation makes of ranges; `None` for operations that indices do not use, for divisors that may be 0, and for
+/// what does not fit into 64 bits.
+fn binary(op: BinaryOp, a: Range, b: Range) -> Option<Range> {
+    let corners = |of: &dyn Fn(i128, i128) -> i128| {
+        let all = [of(a.0, b.0), of(a.0, b.1), of(a.1, b.0), of(a.1, b.1)];
+        all.iter().fold((all[0], all[0]), |(least, most), &v| (least.min(v), most.max(v)))
+    };
+    let divides = b.0 > 0 || b.1 < 0;
+    let size = b.0.abs().max(b.1.abs()) - 1;
+    match op {
+        BinaryOp::Add => Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)),
+        BinaryOp::Sub => Some((a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?)),
+        BinaryOp::Mul => {
+            let end = |x: i128| i128::from(i64::MIN) <= x && x <= i128::from(i64::MAX);
+            [a.0, a.1, b.0, b.1].into_iter().all(end).then(|| corners(&|x, y| x * y))
+        }
+        BinaryOp::Div if divides => Some(corners(&|x, y| x / y)),
+        BinaryOp::FloorDiv if divides => Some(corners(&floor_div)),
+        BinaryOp::TruncMod if divides => {
+            Some((if a.0 < 0 { (-size).max(a.0) } else { 0 }, if a.1 > 0 { size.min(a.1) } else { 0 }))
+        }
+        BinaryOp::FloorMod if b.0 > 0 => Some((0, if a.0 >= 0 { size.min(a.1) } else { size })),
+        BinaryOp::Min => Some((a.0.min(b.0), a.1.min(b.1))),
+        BinaryOp::Max => Some((a.0.max(b.0), a.1.max(b.1))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_every_value_and_are_no_wider_for_single_ones() {
+        use BinaryOp::{Add, Div, FloorDiv, FloorMod, Max, Min, Mul, Sub, TruncMod};
+        let exact = |op, x: i128, y: i128| match op {
+            Add => x + y,
+            Sub => x - y,
+            Mul => x * y,
+            Div => x / y,
+            TruncMod => x % y,
+            FloorDiv => floor_div(x, y),
+            FloorMod => x - y * floor_div(x, y),
+            Min => x.min(y),
+            _ => x.max(y),
+        };
+        for op in [Add, Sub, Mul, Div, TruncMod, FloorDiv, FloorMod, Min, Max] {
+            for (a0, a1) in (-5..=5).flat_map(|lo| (lo..=5).map(move |hi| (lo, hi))) {
+                for (b0, b1) in (-4..=4).flat_map(|lo| (lo..=4).map(move |hi| (lo, hi))) {
+                    let Some((least, most)) = binary(op, (a0, a1), (b0, b1)) else { continue };
+                    for (x, y) in (a0..=a1).flat_map(|x| (b0..=b1).map(move |y| (x, y))) {
+                        let value = exact(op, x, y);
+                        assert!(least <= value && value <= most, "{op:?} {x} {y} {least} {most}");
+                    }
+                }
+            }
+        }
+    }
+}
