@@ -39,6 +39,16 @@ def test_rows_are_summed_in_place(target, shape):
     assert (f.__name__, f.parameters) == ("rows", ["A", "B"])
 
 
+def test_a_factored_stage_may_be_factored_again():
+    A, B, s = row_sum()
+    ko, ki = s[B].split(B.op.reduce_axis[0], factor=16)
+    BF = s.rfactor(B, ki)
+    s.rfactor(BF, s[BF].op.reduce_axis[0])
+    a, b = ones(6, 40), np.zeros(6, "float32")
+    coulis.build(s, [A, B], "cpu")(a, b)
+    np.testing.assert_array_equal(b, a.sum(axis=1))
+
+
 def test_arrays_of_any_strides_are_read_and_written_where_they_are():
     f = built()
     a, b = ones(6, 8), np.zeros(12, "float32")

@@ -1,6 +1,6 @@
 //! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
 //!
-//! The first line is a header when one of its fields is not a number. Fields may stand in double quotes and may have
+//! The first line is a header when none of its fields is a number. Fields may stand in double quotes and may have
 //! blanks around them; blank lines, a byte order mark and carriage returns are skipped. `nan` and `inf` are numbers.
 
 use std::path::Path;
@@ -51,7 +51,7 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
             return Err(CsvFault::Ragged { line, wanted: columns, found });
         }
         match bad {
-            Some(_) if is_first => values.truncate(row_start),
+            Some(_) if is_first && values.len() == row_start => {}
             Some((field, plain)) => {
                 return Err(CsvFault::Number { line, field, text: plain.chars().take(40).collect() });
             }
@@ -85,7 +85,7 @@ mod tests {
     fn a_header_row_is_optional() {
         check("a,b\n1,2\n3,4\n", 2, &[1.0, 2.0, 3.0, 4.0]);
         check("1,2\n3,4", 2, &[1.0, 2.0, 3.0, 4.0]);
-        check("a,1\n", 2, &[]);
+        check("a,\n", 2, &[]);
     }
 
     #[test]
@@ -108,6 +108,12 @@ mod tests {
     fn a_word_or_an_empty_field_below_the_first_line_is_refused() {
         check_fault(b"a,b\n1,x\n", "line 2, field 2 is `x`, which is not a number");
         check_fault(b"1,2\n3,\n", "line 2, field 2 is ``, which is not a number");
+    }
+
+    #[test]
+    fn a_first_line_of_numbers_and_others_is_no_header() {
+        check_fault(b"1,,3\n4,5,6\n", "line 1, field 2 is ``, which is not a number");
+        check_fault(b"a,2019\n3,4\n", "line 1, field 1 is `a`, which is not a number");
     }
 
     #[test]

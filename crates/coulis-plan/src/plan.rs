@@ -31,6 +31,14 @@ pub enum PlanError {
     /// The program is not well formed.
     #[error(transparent)]
     Program(#[from] TensorError),
+    /// A trace that leaves results unwritten.
+    #[error(
+        "the trace stores only some results of `{stage}`; `set_store_predicate` is legal in no plan"
+    )]
+    Predicate {
+        /// The stage.
+        stage: String,
+    },
     /// A primitive refused.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -106,6 +114,9 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
 pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
     let statement = build(spec, &sketch.constant)?;
     let schedule = Schedule::replay(&statement.program, steps)?;
+    if let Some(stage) = schedule.stages().iter().find(|stage| stage.stores_some()) {
+        return Err(PlanError::Predicate { stage: stage.name().to_owned() });
+    }
     Ok(Planned { statement, schedule })
 }
 

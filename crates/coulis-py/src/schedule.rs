@@ -301,8 +301,9 @@ impl Primitive {
         args: &Bound<'py, PyTuple>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut schedule = self.schedule.bind(py).try_borrow_mut()?;
-        let inner = &schedule.inner;
+        // Arguments that are tensors of this schedule look into it too, so it is held to be changed only after them.
+        let before = self.schedule.bind(py).try_borrow()?;
+        let inner = &before.inner;
         let mut given: Vec<Arg> = args.iter().map(|arg| self.arg(inner, &arg)).collect::<PyResult<_>>()?;
         // The components of a tuple are cached together, and one of them names them all.
         if self.entry.name == "cache_write"
@@ -321,6 +322,8 @@ impl Primitive {
         }
         let object = self.stage.map(|stage| inner.stage_name(stage));
         let step = Step::new(Vec::new(), object, self.entry.name, given, named);
+        drop(before);
+        let mut schedule = self.schedule.bind(py).try_borrow_mut()?;
         let values = schedule.inner.apply(step).or_raise()?;
         let inner = &schedule.inner;
         let mut objects = values

@@ -194,6 +194,11 @@ impl Stage {
         self.id
     }
 
+    /// Whether results are stored under a condition (`set_store_predicate`).
+    pub fn stores_some(&self) -> bool {
+        self.store_predicate.is_some()
+    }
+
     /// Name: the tensor's, `B.rf` for the factored part of `B`.
     pub fn name(&self) -> &str {
         &self.name

@@ -188,14 +188,19 @@ pub fn sim_options(warp: u32, orders: u32) -> Result<coulis_sim::Options, Error>
     Err(Error::user("sim/options", message))
 }
 
+/// Most threads that may be asked for, where the machine has fewer cores.
+const MAX_THREADS: usize = 1024;
+
 /// The CPU; opened once a process for each kind and number of threads.
 pub fn open_cpu(threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Error> {
-    if threads == Some(0) {
-        return Err(Error::user("reduce/threads", "the number of threads is to be at least 1, got 0"));
-    }
     static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(cores);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.unwrap_or(cores);
+    let most = cores.max(MAX_THREADS);
+    if !(1..=most).contains(&threads) {
+        let message = format!("the number of threads is to be 1 to {most}, got {threads}");
+        return Err(Error::user("reduce/threads", message));
+    }
     let mut table = TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let key = (kind, threads, compiler());
     if let Some((_, found)) = table.iter().find(|(k, _)| *k == key) {

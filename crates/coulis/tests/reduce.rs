@@ -55,6 +55,19 @@ fn every_statistic_is_exact_on_every_kind_of_shape_when_executed() {
 }
 
 #[test]
+fn any_byte_but_zero_is_true() {
+    let bytes = [0u8, 1, 2, 255].repeat(40);
+    let input = Array::from_bytes(DType::Bool, &[160], &bytes).unwrap();
+    let ops = ["sum", "argmax", "absmax", "count_nonzero", "mean"];
+    for device in [DeviceChoice::CpuExecuted, DeviceChoice::Auto] {
+        let request = Request { device, ..Request::new(&ops) };
+        let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+        let found: Vec<f64> = outcome.results.iter().map(|r| r.array.scalars().next().unwrap().to_f64()).collect();
+        assert_eq!(found, [120.0, 1.0, 1.0, 120.0, 0.75]);
+    }
+}
+
+#[test]
 fn a_mask_that_leaves_nothing_is_refused_by_extrema_alone() {
     let input = array(DType::F32, &[3, 4], &numbers(12, Special::Zeros, 3));
     let mask = Array::from_bools(&[3, 1], &[true, false, true]).unwrap();

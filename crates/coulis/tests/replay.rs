@@ -79,3 +79,15 @@ fn an_edited_plan_gives_right_results() {
         }
     }
 }
+
+#[test]
+fn a_trace_that_stores_only_some_results_is_refused() {
+    let input = array(DType::F32, &[9, 5000], &numbers(45_000, Special::Zeros, 17));
+    let request = executed(&["max"], &[1]);
+    let trace = plan(&[array_info(&input)], &request).unwrap().trace;
+    let output = trace.split("s[").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let restricted = format!("{}\ns[{output}].set_store_predicate(ax0 == 0)\n", trace.trim_end());
+    let replayed = Request { plan: Some(restricted), ..request };
+    let error = run(&[input], &replayed).unwrap_err().to_string();
+    assert!(error.contains("the trace stores only some results of"), "{error}");
+}

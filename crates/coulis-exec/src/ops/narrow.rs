@@ -7,7 +7,7 @@ use coulis_ir::DType;
 use coulis_ir::float8::{f64_to_e4m3, f64_to_e5m2};
 use coulis_ir::math::{f64_to_f32_odd, fma_odd, i128_to_f64_odd};
 
-use super::{Fns, Lane, fns};
+use super::{Fns, Lane, Reg, fns};
 use crate::level::Level;
 
 /// The value of binary16 bits.
@@ -153,8 +153,11 @@ macro_rules! by_narrow {
     };
 }
 
-/// Memory to register; `None` for types whose memory form is the register form.
+/// Memory to register; `None` for types whose memory form is the register form. Any byte but 0 is true.
 pub(crate) fn widen(dtype: DType, level: Level) -> Option<Fns> {
+    if dtype == DType::Bool {
+        return super::cast(Reg::U8, Reg::Bool, level);
+    }
     by_narrow!(dtype, level; WidenF16, WidenBf16, WidenE5m2, WidenE4m3)
 }
 

@@ -154,7 +154,31 @@ fn binary(op: BinaryOp, a: Range, b: Range) -> Option<Range> {
 
 #[cfg(test)]
 mod tests {
+    use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args};
+    use coulis_schedule::{Schedule, build_nest};
+    use coulis_tensor::{compute, placeholder, reduce_axis, sum, var};
+
     use super::*;
+
+    #[test]
+    fn turns_of_a_fused_loop_count_though_the_memory_behind_them_is_small() {
+        let (n, m) = (var("n"), var("m"));
+        let a = placeholder(&[n.expr(), m.expr()], DType::F32, "A").unwrap();
+        let (i, k) = (reduce_axis(n.expr(), "i"), reduce_axis(m.expr(), "k"));
+        let b = compute(&[Expr::int(1)], "B", |_| sum(a.at((&i, &k)), &[i.clone(), k.clone()])).unwrap();
+        let args = [a, b.clone()];
+        let mut schedule = Schedule::new(&args[1..], &args).unwrap();
+        schedule.fuse(&b, &[i, k]).unwrap();
+        let kernel = build_nest(&schedule, &args, "fused").unwrap();
+        let array = |shape: &[i64]| {
+            let strides = vec![0; shape.len()];
+            ArgInfo::Array(ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides })
+        };
+        for (extent, within) in [(40_000, true), (46_340, true), (46_341, false), (50_000, false)] {
+            let bindings = bind_args(&kernel, &[array(&[extent, extent]), array(&[1])]).unwrap();
+            assert_eq!(stays_within_int32(&kernel, &bindings), within, "{extent}");
+        }
+    }
 
     #[test]
     fn ranges_hold_every_value_and_are_no_wider_for_single_ones() {
