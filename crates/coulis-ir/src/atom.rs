@@ -1,7 +1,7 @@
 //! Atoms: machine instructions with an effect, or whose result depends on other threads.
 //!
 //! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between the lanes of a
-//! warp, votes, atomic updates of memory, the fence that publishes writes to the whole device, and the hint that memory
+//! warp, votes, folds of a warp in one instruction, atomic updates of memory, the fence that publishes writes to the whole device, and the hint that memory
 //! will be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
 //! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences.
 
@@ -28,6 +28,12 @@ pub enum Atom {
     VoteAny,
     /// Whether the predicate holds for all named lanes.
     VoteAll,
+    /// The sum of the named lanes' values.
+    ReduxAdd,
+    /// The smallest of the named lanes' values; of floats NaN where one is NaN.
+    ReduxMin,
+    /// The largest of the named lanes' values; of floats NaN where one is NaN.
+    ReduxMax,
     /// Adds to memory; gives the old value.
     AtomicAdd,
     /// Keeps the smaller value in memory; gives the old value.
@@ -46,7 +52,7 @@ pub enum Atom {
 
 impl Atom {
     /// Every atom.
-    pub const ALL: [Atom; 15] = [
+    pub const ALL: [Atom; 18] = [
         Atom::ShuffleDown,
         Atom::ShuffleUp,
         Atom::ShuffleXor,
@@ -55,6 +61,9 @@ impl Atom {
         Atom::Ballot,
         Atom::VoteAny,
         Atom::VoteAll,
+        Atom::ReduxAdd,
+        Atom::ReduxMin,
+        Atom::ReduxMax,
         Atom::AtomicAdd,
         Atom::AtomicMin,
         Atom::AtomicMax,
@@ -75,6 +84,9 @@ impl Atom {
             Atom::Ballot => "cuda.ballot_sync",
             Atom::VoteAny => "cuda.any_sync",
             Atom::VoteAll => "cuda.all_sync",
+            Atom::ReduxAdd => "cuda.redux_add_sync",
+            Atom::ReduxMin => "cuda.redux_min_sync",
+            Atom::ReduxMax => "cuda.redux_max_sync",
             Atom::AtomicAdd => "cuda.atomic_add",
             Atom::AtomicMin => "cuda.atomic_min",
             Atom::AtomicMax => "cuda.atomic_max",
@@ -97,6 +109,7 @@ impl Atom {
             Atom::ActiveMask => Signature::Mask,
             Atom::Ballot => Signature::Ballot,
             Atom::VoteAny | Atom::VoteAll => Signature::Vote,
+            Atom::ReduxAdd | Atom::ReduxMin | Atom::ReduxMax => Signature::Redux,
             Atom::AtomicAdd | Atom::AtomicMin | Atom::AtomicMax | Atom::AtomicExchange => Signature::Update,
             Atom::AtomicCompareSwap => Signature::Exchange,
             Atom::ThreadFence => Signature::Fence,
@@ -117,6 +130,8 @@ pub enum Signature {
     Ballot,
     /// `(mask, predicate)`; gives a bool.
     Vote,
+    /// `(mask, value)`; gives the type of the value: int32 or uint32, and float32 for extrema.
+    Redux,
     /// `(memory, value)`; gives the type of the memory, whose old value it is.
     Update,
     /// `(memory, expected, value)`; as `Update`.
@@ -133,7 +148,7 @@ impl Signature {
         match self {
             Signature::Shuffle => 5,
             Signature::Mask | Signature::Fence | Signature::Hint => 0,
-            Signature::Ballot | Signature::Vote | Signature::Exchange => 2,
+            Signature::Ballot | Signature::Vote | Signature::Redux | Signature::Exchange => 2,
             Signature::Update => 1,
         }
     }
@@ -146,7 +161,7 @@ impl Signature {
     /// The type of its result for arguments of these types, where it has one.
     pub fn result(self, args: &[DType], memory: Option<DType>, mask: DType) -> Option<DType> {
         match self {
-            Signature::Shuffle => args.get(1).copied(),
+            Signature::Shuffle | Signature::Redux => args.get(1).copied(),
             Signature::Mask => Some(mask),
             Signature::Ballot => args.first().copied(),
             Signature::Vote => Some(DType::Bool),

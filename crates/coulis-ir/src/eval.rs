@@ -365,6 +365,13 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
         Intrinsic::Cos => float(f64::cos),
         Intrinsic::Pow => float2(f64::powf),
         Intrinsic::Fmod => float2(|x, y| x % y),
+        Intrinsic::AddFtz => match (args[0], args[1]) {
+            (Value::Float(x), Value::Float(y)) => {
+                let sum = dtype.round_float(flushed(x, dtype) + flushed(y, dtype));
+                Ok(Value::Float(flushed(sum, dtype)))
+            }
+            _ => Err(EvalError::WrongType { operation: intrinsic.name().to_owned(), dtype }),
+        },
         Intrinsic::Fma => match (args[0], args[1], args[2]) {
             (Value::Float(x), Value::Float(y), Value::Float(z)) => Ok(Value::Float(fma(x, y, z, dtype))),
             (x, y, z) => {
@@ -400,6 +407,12 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
         },
         Intrinsic::Likely => Ok(args[0]),
     }
+}
+
+/// The value, or the zero of its sign where it is subnormal, of the types that have the exponents of `float32`.
+fn flushed(x: f64, dtype: DType) -> f64 {
+    let has_exponents = matches!(dtype, DType::F32 | DType::BF16);
+    if has_exponents && x.abs() < f64::from(f32::MIN_POSITIVE) { 0f64.copysign(x) } else { x }
 }
 
 /// The larger of two numbers, of which 0.0 is larger than -0.0; NaN where one is NaN.

@@ -88,6 +88,9 @@ pub enum Intrinsic {
     Pow,
     /// C's `fmod(x, y)`.
     Fmod,
+    /// `x + y` of floats, in which subnormal operands and a subnormal sum count as zeros of their signs; of the types that
+    /// have float32's exponents, float32 and bfloat16. Only calls that allow it get it (contract N10).
+    AddFtz,
     /// `x * y + z`, rounded once.
     Fma,
     /// The largest of three floats; NaN where one of them is NaN. 0.0 counts as larger than -0.0.
@@ -120,7 +123,7 @@ pub enum Intrinsic {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Intrinsic; 27] = [
+    pub const ALL: [Intrinsic; 28] = [
         Intrinsic::Exp,
         Intrinsic::Exp2,
         Intrinsic::Log,
@@ -134,6 +137,7 @@ impl Intrinsic {
         Intrinsic::Cos,
         Intrinsic::Pow,
         Intrinsic::Fmod,
+        Intrinsic::AddFtz,
         Intrinsic::Fma,
         Intrinsic::Max3,
         Intrinsic::Min3,
@@ -166,6 +170,7 @@ impl Intrinsic {
             Intrinsic::Cos => "cos",
             Intrinsic::Pow => "pow",
             Intrinsic::Fmod => "fmod",
+            Intrinsic::AddFtz => "add_ftz",
             Intrinsic::Fma => "fma",
             Intrinsic::Max3 => "max3",
             Intrinsic::Min3 => "min3",
@@ -186,7 +191,7 @@ impl Intrinsic {
     /// Number of arguments: 1, 2 or 3.
     pub const fn arity(self) -> usize {
         match self {
-            Intrinsic::Pow | Intrinsic::Fmod => 2,
+            Intrinsic::Pow | Intrinsic::Fmod | Intrinsic::AddFtz => 2,
             Intrinsic::Fma | Intrinsic::Max3 | Intrinsic::Min3 => 3,
             _ => 1,
         }

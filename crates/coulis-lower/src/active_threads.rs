@@ -7,7 +7,7 @@ use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, substitute_expr};
+use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
 use coulis_tile::{ActiveSet, Block};
 
 use crate::dispatch_tiles::is_thread;
@@ -58,6 +58,18 @@ impl Around {
         } else {
             self.names.insert(var.clone(), value);
         }
+    }
+
+    /// Whether nothing tells the values of an index apart: no condition around looks at it, and none of these values.
+    pub(crate) fn is_unseen(&self, index: &Var, values: &[&Expr]) -> bool {
+        let sees = |expr: &Expr| {
+            let value = substitute_expr(expr, &self.names);
+            self.is_loaded(&value) || uses_any(&value, std::slice::from_ref(index))
+        };
+        let guards = self.guards.iter().map(|guard| match guard {
+            Guard::Cond(expr, _) | Guard::Extent(expr) => expr,
+        });
+        !guards.chain(values.iter().copied()).any(sees)
     }
 
     fn is_loaded(&self, expr: &Expr) -> bool {

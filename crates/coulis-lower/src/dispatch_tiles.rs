@@ -174,7 +174,8 @@ impl<'a> Dispatch<'a> {
         let block = self.block(call)?;
         let active = self.around.active(&block, &self.launches, self.target.warp);
         let registers = |b: &Buffer| self.memory.registers(b);
-        let seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
+        let mut seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
+        seen.repeated_along = self.repeated_along(call);
         check_regions(call)?;
         let refused = |error: TileError| LowerError::Call {
             error,
@@ -206,6 +207,16 @@ impl<'a> Dispatch<'a> {
         };
         self.explained.push((call.clone(), rows));
         Ok(None)
+    }
+
+    /// The index of blocks that all do the call with the same destinations, where there is one.
+    fn repeated_along(&self, call: &TileCall) -> Option<ThreadTag> {
+        let mins: Vec<&Expr> = call.dsts.iter().flat_map(|dst| &dst.ranges).map(|(min, _)| min).collect();
+        let repeats = |(tag, var, extent): &&(ThreadTag, Var, Expr)| {
+            let is_block = matches!(tag, ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ);
+            is_block && !extent.is_int(1) && self.around.is_unseen(var, &mins)
+        };
+        self.launches.iter().find(repeats).map(|(tag, ..)| *tag)
     }
 
     /// The threads of the block around a call.

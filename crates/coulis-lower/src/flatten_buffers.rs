@@ -73,8 +73,24 @@ pub fn flat_index(buffer: &Buffer, indices: &[Expr]) -> Expr {
     total.unwrap_or_else(|| Expr::int(0))
 }
 
-/// The widest type among indices, extents and strides.
+/// Whether constants alone say that 32-bit indices do not reach the last element (contract N6).
+fn is_wide(buffer: &Buffer) -> bool {
+    let constants = |of: &[Expr]| of.iter().map(Expr::as_int).collect::<Option<Vec<i128>>>();
+    let (Some(shape), Some(strides)) = (constants(&buffer.shape), constants(&buffer.strides)) else {
+        return false;
+    };
+    let reach = match strides.is_empty() {
+        true => shape.iter().product(),
+        false => shape.iter().zip(&strides).map(|(n, s)| (n - 1).max(0) * s.abs()).sum::<i128>(),
+    };
+    reach > i128::from(i32::MAX)
+}
+
+/// The widest type among indices, extents and strides, and wide enough for what constants say.
 fn index_dtype(buffer: &Buffer, indices: &[Expr]) -> DType {
+    if is_wide(buffer) {
+        return DType::I64;
+    }
     let symbolic = buffer.shape.iter().chain(&buffer.strides).filter(|e| e.as_int().is_none());
     indices
         .iter()
@@ -92,6 +108,11 @@ fn flat_extent(buffer: &Buffer) -> Expr {
             product(stride, extent)
         }
         (_, None) => Expr::int(1),
+        (None, Some(first)) if is_wide(buffer) => {
+            let sizes = buffer.shape[1..].iter().filter_map(Expr::as_int);
+            let all = first.as_int().unwrap_or(1) * sizes.product::<i128>();
+            Expr::int_of(all, DType::I64)
+        }
         (None, Some(first)) => buffer.shape[1..].iter().fold(first.clone(), |total, extent| {
             let (total, extent) = Expr::promoted(total, extent.clone());
             product(total, extent)

@@ -63,6 +63,7 @@ impl Reader {
             TermKind::Name(_) => match self.lookup(term)? {
                 Entity::Var(var) => Ok(var.expr()),
                 Entity::Meta(value) => Ok(value.clone()),
+                Entity::Scalar(register) => Ok(register.at([Expr::int(0)])),
                 Entity::Buffer(_) => Err(term.unexpected("a value; index the buffer")),
                 Entity::Handle(_) | Entity::Thread(..) => Err(term.unexpected("a value")),
             },

@@ -1,6 +1,6 @@
 //! Functions: signature, attributes, body.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use coulis_ir::buffer::BufferData;
@@ -8,7 +8,7 @@ use coulis_ir::{Attr, Buffer, DType, Expr, Form, Kernel, MemScope, Param, Stmt, 
 
 use crate::error::{Fault, ParseErrorKind, Parsed};
 use crate::names::{Entity, Scope};
-use crate::tree::{Function, Keywords, Parameter, Term, TermKind};
+use crate::tree::{Function, Keywords, Line, LineKind, Parameter, Term, TermKind};
 
 /// What is known while one function is read.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(crate) struct Reader {
     pub(crate) pending: Vec<Stmt>,
     /// Variables that annotations name and nothing binds.
     pub(crate) annotated: BTreeMap<String, Var>,
+    /// Scalars that are assigned again after their annotation.
+    pub(crate) reassigned: BTreeSet<String>,
     /// Blocks and flat scopes around the statement being read.
     pub(crate) depth: usize,
 }
@@ -37,6 +39,7 @@ impl Reader {
         for param in &function.params {
             self.parameter(param)?;
         }
+        self.reassigned = reassigned(&function.body);
         let body = self.block(&function.body)?;
         let mut params = Vec::new();
         for (slot, range) in self.params {
@@ -122,7 +125,7 @@ impl Reader {
     pub(crate) fn buffer(&self, term: &Term) -> Parsed<Buffer> {
         match self.lookup(term)? {
             Entity::Buffer(buffer) => Ok(buffer.clone()),
-            Entity::Var(_) | Entity::Meta(_) | Entity::Handle(_) | Entity::Thread(..) => {
+            Entity::Var(_) | Entity::Meta(_) | Entity::Scalar(_) | Entity::Handle(_) | Entity::Thread(..) => {
                 Err(term.unexpected("a buffer"))
             }
         }
@@ -216,4 +219,33 @@ pub(crate) fn attr_of(term: &Term) -> Parsed<Attr> {
             _ => Err(term.unexpected(LEGAL)),
         },
     }
+}
+
+/// Names that an annotation introduces and a later line assigns.
+fn reassigned(lines: &[Line]) -> BTreeSet<String> {
+    fn walk(lines: &[Line], annotated: &mut BTreeSet<String>, assigned: &mut BTreeSet<String>) {
+        for line in lines {
+            match &line.kind {
+                LineKind::Annotated(target, ..) => annotated.extend(target.name().ok().map(str::to_owned)),
+                LineKind::Assign(targets, _) => {
+                    if let [target] = &targets[..] {
+                        assigned.extend(target.name().ok().map(str::to_owned));
+                    }
+                }
+                LineKind::Update(target, ..) => assigned.extend(target.name().ok().map(str::to_owned)),
+                LineKind::For(_, _, body) | LineKind::With(_, body) | LineKind::Class(_, body) => {
+                    walk(body, annotated, assigned);
+                }
+                LineKind::If(_, then, otherwise) => {
+                    walk(then, annotated, assigned);
+                    walk(otherwise.as_deref().unwrap_or_default(), annotated, assigned);
+                }
+                LineKind::Function(function) => walk(&function.body, annotated, assigned),
+                LineKind::Term(_) | LineKind::Pass | LineKind::Import => {}
+            }
+        }
+    }
+    let (mut annotated, mut assigned) = (BTreeSet::new(), BTreeSet::new());
+    walk(lines, &mut annotated, &mut assigned);
+    annotated.intersection(&assigned).cloned().collect()
 }

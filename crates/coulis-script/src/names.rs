@@ -11,6 +11,8 @@ pub(crate) enum Entity {
     Var(Var),
     /// `T.meta_var`: a value that stands wherever its name does.
     Meta(Expr),
+    /// `name: T.float32 = value` of a name that is assigned again: one register of the thread.
+    Scalar(Buffer),
     /// A parameter that is not matched to a buffer yet.
     Handle(Var),
     /// A buffer; for `T.allocate` its memory too.

@@ -93,6 +93,13 @@ impl Reader {
                 if value_expr.ty() != Ty::scalar(var.dtype()) {
                     return Err(type_fault(value, "a bound value", value_expr.ty(), var.dtype().name()));
                 }
+                if self.reassigned.contains(name) {
+                    let one = vec![Expr::int(1)];
+                    let register = Buffer::new(name, var.dtype(), one, MemScope::Local);
+                    self.define(name, target, Entity::Scalar(register.clone()))?;
+                    let set = Stmt::store(&register, [Expr::int(0)], value_expr);
+                    return done(Stmt::seq([Stmt::AllocBuffer(register), set]));
+                }
                 self.define(name, target, Entity::Var(var.clone()))?;
                 Ok(Piece::Open(Head::Let(var, value_expr)))
             }
@@ -124,6 +131,11 @@ impl Reader {
     fn assign(&mut self, line: &Line, targets: &[Term], value: &Term) -> Parsed<Piece> {
         if let [target @ Term { kind: TermKind::Subscript(base, indices), .. }] = targets {
             return self.store(target, base, indices, value).map(Piece::Done);
+        }
+        if let [target] = targets
+            && let Some(register) = self.scalar(target)
+        {
+            return self.store_at(register, vec![Expr::int(0)], value).map(Piece::Done);
         }
         let values = match &value.kind {
             TermKind::Tuple(items) => items,
@@ -223,6 +235,18 @@ impl Reader {
     fn store(&mut self, target: &Term, base: &Term, indices: &[Term], value: &Term) -> Parsed<Stmt> {
         let buffer = self.buffer_or_view(base)?;
         let indices = self.indices(target, &buffer, indices)?;
+        self.store_at(buffer, indices, value)
+    }
+
+    /// The register of a scalar that is assigned again, where the target names one.
+    fn scalar(&self, target: &Term) -> Option<Buffer> {
+        match self.scope.get(target.name().ok()?)? {
+            Entity::Scalar(register) => Some(register.clone()),
+            _ => None,
+        }
+    }
+
+    fn store_at(&mut self, buffer: Buffer, indices: Vec<Expr>, value: &Term) -> Parsed<Stmt> {
         if let Some((path, args, keywords)) = value.call()
             && let Some(atom) = path.strip_prefix("T.").and_then(Atom::from_name)
         {
@@ -279,6 +303,13 @@ impl Reader {
 
     /// `A[i] += x`, which is read as `A[i] = A[i] + x`.
     fn update(&mut self, target: &Term, sign: Sign, value: &Term) -> Parsed<Piece> {
+        if let Some(register) = self.scalar(target) {
+            let whole = Term {
+                range: value.range.clone(),
+                kind: TermKind::Binary(sign, Box::new(target.clone()), Box::new(value.clone())),
+            };
+            return self.store_at(register, vec![Expr::int(0)], &whole).map(Piece::Done);
+        }
         let TermKind::Subscript(base, indices) = &target.kind else {
             return Err(target.unexpected("an element of a buffer"));
         };
@@ -396,7 +427,9 @@ impl Reader {
                     TermKind::Name(_) => match self.lookup(node)? {
                         Entity::Var(var) | Entity::Thread(_, var) | Entity::Handle(var) => Some(var.clone()),
                         Entity::Buffer(buffer) => Some(buffer.data.clone()),
-                        Entity::Meta(_) => return Err(node.unexpected("a variable or a buffer")),
+                        Entity::Meta(_) | Entity::Scalar(_) => {
+                            return Err(node.unexpected("a variable or a buffer"));
+                        }
                     },
                     TermKind::Attribute(_, field) if field == "data" => Some(self.data(node)?),
                     _ => match self.expr(node)?.as_var() {

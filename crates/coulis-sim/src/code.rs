@@ -185,6 +185,13 @@ pub(crate) enum Instr<const W: usize> {
         pred: Operand,
         active: bool,
     },
+    Redux {
+        fold: F2<W>,
+        d: u32,
+        mask: Operand,
+        value: Operand,
+        active: bool,
+    },
     ActiveMask {
         d: u32,
     },

@@ -235,6 +235,9 @@ impl<'p, const W: usize> Machine<'p, W> {
                 Instr::Vote { atom, d, mask, pred, active } => {
                     self.vote(code, warp, atom, d, (mask, active), pred)
                 }
+                Instr::Redux { fold, d, mask, value, active } => {
+                    self.redux(code, warp, fold, d, (mask, active), value);
+                }
                 Instr::ActiveMask { d } => {
                     warp.asked_diverged = warp.active != warp.full;
                     warp.registers[d as usize] = [warp.active; W];

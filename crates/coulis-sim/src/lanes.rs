@@ -12,7 +12,7 @@ mod int;
 
 use coulis_ir::{BinaryOp, DType};
 
-pub(crate) use call::{Call, call};
+pub(crate) use call::{Call, call, extremum};
 pub(crate) use cast::{cast, decode, encode};
 
 /// Values of all lanes of a warp.

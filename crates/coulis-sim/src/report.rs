@@ -51,6 +51,8 @@ pub struct Counters {
     pub warp_barriers: u64,
     /// Shuffles times the warps that executed them.
     pub shuffles: u64,
+    /// Folds of a warp in one instruction, times the warps that executed them.
+    pub reduxes: u64,
     /// Votes times the warps that executed them.
     pub votes: u64,
     /// Atomic updates times the threads that executed them.
@@ -85,6 +87,7 @@ impl Counters {
             ("barriers", self.barriers.to_string()),
             ("warp barriers", self.warp_barriers.to_string()),
             ("shuffles", self.shuffles.to_string()),
+            ("reduxes", self.reduxes.to_string()),
             ("votes", self.votes.to_string()),
             ("atomics", self.atomics.to_string()),
             ("fences", self.fences.to_string()),

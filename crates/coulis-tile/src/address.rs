@@ -26,6 +26,14 @@ pub enum AddressError {
         /// What does not fit.
         error: LayoutError,
     },
+    /// A layout that 32-bit positions do not reach.
+    #[error("`{buffer}` has a layout of {span} elements, and layouts have at most {}", i32::MAX)]
+    Wide {
+        /// The buffer.
+        buffer: String,
+        /// Elements from the first to past the last.
+        span: i64,
+    },
     /// An axis that is no memory of the calling thread.
     #[error("`{buffer}` is laid out along `{axis}`, which is not memory that a thread can address")]
     Axis {
@@ -51,6 +59,10 @@ pub fn physical_index(buffer: &Buffer, coords: &[Expr]) -> Result<Option<Expr>, 
     // A layout along `m` alone; tensor memory is not addressed by threads.
     if let Some(axis) = layout.axes().into_iter().find(|axis| !is_memory_axis(axis) || *axis != "m") {
         return Err(AddressError::Axis { buffer: name(), axis: axis.to_owned() });
+    }
+    let span = physical_size(layout);
+    if span > i64::from(i32::MAX) {
+        return Err(AddressError::Wide { buffer: name(), span });
     }
     let coords: Vec<Expr> = coords.iter().map(|c| c.clone().cast(DType::I32)).collect();
     let terms = match layout.group(&shape) {

@@ -1,12 +1,16 @@
 //! A tile call as every variant sees it: machine, scope, threads, operands, options.
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::stmt::Region;
-use coulis_ir::{Attr, Buffer, Element, ExecScope, Expr, MemScope, Stmt, SyncKind, Target, TileCall};
+use coulis_ir::{
+    Attr, Buffer, Element, ExecScope, Expr, MemScope, Stmt, SyncKind, Target, ThreadTag, TileCall,
+};
 
 use crate::active::ActiveSet;
 use crate::barriers::NamedBarriers;
 use crate::block::{Block, constant};
 use crate::error::TileError;
+use crate::facts::is_row_major;
 
 /// One operand of a call.
 #[derive(Clone, Debug)]
@@ -50,6 +54,28 @@ impl Operand {
     /// Whether the region is the whole buffer.
     pub fn is_whole(&self) -> bool {
         self.region == Region::whole(&self.region.buffer)
+    }
+
+    /// Whether the rows of the region lie one element after another and begin at multiples of `lanes` elements, so that
+    /// as many are one vector.
+    pub fn is_aligned(&self, lanes: i64) -> bool {
+        let tile = self.tile();
+        let multiple = |expr: &Expr| {
+            let rest = expr.clone().floormod(Expr::int_of(i128::from(lanes), expr.dtype()));
+            Analyzer::new().can_prove(&rest.equal(Expr::int_of(0, expr.dtype())))
+        };
+        let (Some((first, extent)), Some(whole)) = (self.region.ranges.last(), tile.shape.last()) else {
+            return false;
+        };
+        // Where the last dimension has one element the elements of the next one lie apart.
+        let is_contiguous = !extent.is_int(1) || whole.is_int(1);
+        tile.strides.is_empty()
+            && is_row_major(tile)
+            && is_contiguous
+            && multiple(first)
+            && multiple(whole)
+            && multiple(&tile.elem_offset)
+            && i64::from(tile.align) % (lanes * tile.dtype.bytes() as i64) == 0
     }
 
     /// The element at coordinates that count from the region's first element. Only for buffers that are not spread.
@@ -146,6 +172,8 @@ pub struct Call<'a> {
     pub srcs: Vec<Operand>,
     /// Options.
     pub options: Options,
+    /// The index of the blocks that all do this with the same destinations, where nothing tells them apart.
+    pub repeated_along: Option<ThreadTag>,
 }
 
 /// The threads of the call's scope that reach it together.
@@ -206,6 +234,7 @@ impl<'a> Call<'a> {
             dsts: call.dsts.iter().map(operand).collect(),
             srcs: call.srcs.iter().map(operand).collect(),
             options: Options::of(call)?,
+            repeated_along: None,
         })
     }
 

@@ -103,6 +103,7 @@ fn digits(expr: &Expr, extents: &[Expr]) -> Vec<Expr> {
 /// Source and destination have one element type.
 const SAME_TYPE: Need<CopyOp> = Need {
     name: "types",
+    doc: "Source and destination have one element type.",
     check: |facts| {
         let [to, from] = [facts.dst().tile().dtype, facts.src().tile().dtype];
         if to == from {
@@ -115,6 +116,7 @@ const SAME_TYPE: Need<CopyOp> = Need {
 /// Source and destination run over the same extents, those of 1 aside.
 const SAME_EXTENTS: Need<CopyOp> = Need {
     name: "extents",
+    doc: "Source and destination run over the same extents, those of 1 aside.",
     check: |facts| {
         let extents =
             |operand: &Operand| counted(operand).map(|(_, extent)| extent.clone()).collect::<Vec<_>>();
@@ -135,7 +137,11 @@ const SAME_EXTENTS: Need<CopyOp> = Need {
 };
 
 /// Every thread that takes part can address both operands.
-const ADDRESSABLE: Need<CopyOp> = Need { name: "operands", check: |facts| addressable(facts) };
+const ADDRESSABLE: Need<CopyOp> = Need {
+    name: "operands",
+    doc: "Every thread that takes part can address both operands.",
+    check: |facts| addressable(facts),
+};
 
 fn addressable(facts: &CopyFacts) -> Answer {
     use coulis_ir::{ExecScope, MemScope};
@@ -160,6 +166,7 @@ fn addressable(facts: &CopyFacts) -> Answer {
 /// The threads of the scope come together.
 const TOGETHER: Need<CopyOp> = Need {
     name: "active threads",
+    doc: "The threads of the scope come together.",
     check: |facts| match facts.participants() {
         Ok(_) => Ok(()),
         Err(found) => wanted("all threads of the scope", found),

@@ -31,6 +31,7 @@ impl Op for ReduceOp {
 
 /// Every variant of reductions, highest priority first.
 pub static REGISTRY: &[&Variant] = &[
+    &reduce::redux_sync::VARIANT,
     &reduce::sm100_packed::VARIANT,
     &reduce::alone::VARIANT,
     &reduce::warp_shuffle::VARIANT,

@@ -26,6 +26,8 @@ pub type Check<O> = fn(&<O as Op>::Facts<'_>) -> Answer;
 pub struct Need<O: Op = ReduceOp> {
     /// Name, as in tables.
     pub name: &'static str,
+    /// What has to hold, in one sentence.
+    pub doc: &'static str,
     /// `Err((wanted, found))` where the call has it not. A need that rests on another one that failed holds.
     pub check: Check<O>,
 }
@@ -41,6 +43,7 @@ pub fn wanted(wanted: impl Into<String>, found: impl Into<String>) -> Answer {
 /// The machine runs blocks of threads.
 pub const THREADS: Need = Need {
     name: "machine",
+    doc: "The machine runs blocks of threads.",
     check: |facts| match facts.target.has_threads() {
         true => Ok(()),
         false => wanted("a machine with blocks of threads", "the cpu"),
@@ -50,6 +53,7 @@ pub const THREADS: Need = Need {
 /// Every thread of the scope holds one element of every operand in a register, and gets its group's total there.
 pub const SPREAD: Need = Need {
     name: "operands",
+    doc: "Every thread of the scope holds one element of every operand in a register, and gets its group's total there.",
     check: |facts| match &facts.groups {
         Ok(_) => Ok(()),
         Err(found) => wanted("one element a thread, in registers", found.clone()),
@@ -59,6 +63,7 @@ pub const SPREAD: Need = Need {
 /// A group is one thread.
 pub const ALONE: Need = Need {
     name: "group",
+    doc: "A group is one thread.",
     check: |facts| match &facts.groups {
         Ok(groups) if groups.size() != 1 => wanted("groups of 1 thread", threads(groups.size())),
         _ => Ok(()),
@@ -68,6 +73,7 @@ pub const ALONE: Need = Need {
 /// Groups have more than one thread.
 pub const SEVERAL: Need = Need {
     name: "group",
+    doc: "Groups have more than one thread.",
     check: |facts| match &facts.groups {
         Ok(groups) if groups.size() == 1 => wanted("groups of at least 2 threads", "1 thread"),
         _ => Ok(()),
@@ -77,6 +83,7 @@ pub const SEVERAL: Need = Need {
 /// The threads of a group are consecutive.
 pub const CONSECUTIVE: Need = Need {
     name: "order",
+    doc: "The threads of a group are consecutive.",
     check: |facts| match &facts.groups {
         Ok(groups) if !groups.is_consecutive() => {
             wanted("consecutive threads in a group", "a group whose threads lie apart")
@@ -88,6 +95,7 @@ pub const CONSECUTIVE: Need = Need {
 /// Every group lies within one warp.
 pub const WITHIN_WARPS: Need = Need {
     name: "warps",
+    doc: "Every group lies within one warp.",
     check: |facts| match &facts.groups {
         Ok(groups) if !groups.is_within_warps(facts.target.warp, facts.block.n_threads()) => wanted(
             format!("groups within one warp of {} lanes", facts.target.warp),
@@ -100,6 +108,7 @@ pub const WITHIN_WARPS: Need = Need {
 /// A group is several whole warps, at most as many as a warp has lanes.
 pub const WHOLE_WARPS: Need = Need {
     name: "warps",
+    doc: "A group is several whole warps, at most as many as a warp has lanes.",
     check: |facts| {
         let warp = facts.target.warp;
         match &facts.groups {
@@ -118,6 +127,7 @@ pub const WHOLE_WARPS: Need = Need {
 /// Every group comes whole or not at all.
 pub const WHOLE_GROUPS: Need = Need {
     name: "active threads",
+    doc: "Every group comes whole or not at all.",
     check: |facts| match &facts.groups {
         Ok(groups) => match facts.active.split_by(|thread| groups.first_of(thread)) {
             Some(found) => wanted("all threads of a group", found),
@@ -130,6 +140,7 @@ pub const WHOLE_GROUPS: Need = Need {
 /// All threads of the block come.
 pub const WHOLE_BLOCK: Need = Need {
     name: "active threads",
+    doc: "All threads of the block come.",
     check: |facts| match facts.active.split_by(|_| 0) {
         Some(found) => wanted(format!("all {}", threads(facts.block.n_threads())), found),
         None => Ok(()),
@@ -139,6 +150,7 @@ pub const WHOLE_BLOCK: Need = Need {
 /// The state of a group's member fits in a shuffle: every field has at most 8 bytes.
 pub const SHUFFLES: Need = Need {
     name: "types",
+    doc: "The state of a group's member fits in a shuffle: every field has at most 8 bytes.",
     check: |facts| match facts.reducer.fields.iter().find(|f| f.dtype.bytes() > 8) {
         Some(field) => wanted("state fields of at most 8 bytes", field.dtype.name()),
         None => Ok(()),
@@ -148,6 +160,7 @@ pub const SHUFFLES: Need = Need {
 /// The states of all threads fit in the shared memory of a block.
 pub const SHARED_STATES: Need = Need {
     name: "shared memory",
+    doc: "The states of all threads fit in the shared memory of a block.",
     check: |facts| {
         let limit = u64::from(facts.target.block.shared_dyn_bytes);
         let bytes = State::bytes(facts.reducer) * u64::from(facts.block.n_threads());
@@ -161,6 +174,7 @@ pub const SHARED_STATES: Need = Need {
 /// The operands are no lanes that the call numbers itself.
 pub const NO_LANES: Need = Need {
     name: "lanes",
+    doc: "The operands are no lanes that the call numbers itself.",
     check: |facts| match facts.options.lanes {
         Some(n) => wanted("tiles", format!("`lanes={n}`")),
         None => Ok(()),
@@ -170,6 +184,7 @@ pub const NO_LANES: Need = Need {
 /// The call says nothing of lanes that share a result.
 pub const NO_THREAD_REDUCE: Need = Need {
     name: "thread_reduce",
+    doc: "The call says nothing of lanes that share a result.",
     check: |facts| match facts.options.thread_reduce {
         Some(_) => wanted("a call without `thread_reduce`", "one with it"),
         None => Ok(()),
@@ -179,6 +194,7 @@ pub const NO_THREAD_REDUCE: Need = Need {
 /// All threads of each instance of the scope that comes do come, and instances are alike.
 pub const ALL_THREADS: Need = Need {
     name: "active threads",
+    doc: "All threads of each instance of the scope that comes do come, and instances are alike.",
     check: |facts| match facts.participants() {
         Ok(_) => Ok(()),
         Err(found) => wanted("all threads of the scope", found),
@@ -189,6 +205,7 @@ pub const ALL_THREADS: Need = Need {
 /// Tiles that are spread over threads answer for their sizes by their layouts.
 pub const SIZES: Need = Need {
     name: "sizes",
+    doc: "Extents are constants, those of sources the same, and each destination has as many elements as there are results. Tiles that are spread over threads answer for their sizes by their layouts.",
     check: |facts| {
         if facts.srcs.iter().chain(&facts.dsts).any(|operand| operand.is_spread) {
             return Ok(());
@@ -200,15 +217,22 @@ pub const SIZES: Need = Need {
     },
 };
 
-/// Results in memory that threads share are written by one instance of the scope, or each has results of its own.
+/// Results in memory that threads share are written by one instance of the scope, or each has results of its own; those
+/// in global memory by one block.
 pub const ONE_WRITER: Need = Need {
     name: "instances",
+    doc: "Results in memory that threads share are written by one instance of the scope, or each has results of its own; those in global memory by one block.",
     check: |facts| {
         let Ok(together) = facts.participants() else { return Ok(()) };
         let fixed = |operand: &&Operand| {
             let is_seen = !matches!(operand.scope(), MemScope::Local | MemScope::Warp);
             is_seen && operand.region.ranges.iter().all(|(min, _)| min.as_int().is_some())
         };
+        let is_global = |operand: &&Operand| operand.scope() == MemScope::Global;
+        if let (Some(tag), Some(dst)) = (facts.repeated_along, facts.dsts.iter().find(is_global)) {
+            let found = format!("blocks along `{}` that all write `{}`", tag.name(), dst.tile().name);
+            return wanted("one block, or results of its own for each", found);
+        }
         match facts.dsts.iter().find(fixed) {
             Some(dst) if together.instances.len() > 1 => {
                 let (n, scope) = (together.instances.len(), facts.scope.name());
@@ -223,6 +247,7 @@ pub const ONE_WRITER: Need = Need {
 /// The threads of the scope can wait for one another.
 pub const BARRIER: Need = Need {
     name: "barrier",
+    doc: "The threads of the scope can wait for one another.",
     check: |facts| match (facts.participants(), facts.sync()) {
         (Ok(_), Err(found)) => wanted("a barrier of the scope", found),
         _ => Ok(()),
@@ -232,6 +257,7 @@ pub const BARRIER: Need = Need {
 /// What several warps exchange fits in the shared memory of a block.
 pub const STAGING: Need = Need {
     name: "shared memory",
+    doc: "What several warps exchange fits in the shared memory of a block.",
     check: |facts| {
         let Ok(bytes) = cooperative::shared_bytes(facts) else { return Ok(()) };
         let limit = u64::from(facts.target.block.shared_bytes);

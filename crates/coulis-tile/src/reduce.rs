@@ -6,6 +6,7 @@ pub(crate) mod lanes;
 pub mod local;
 pub mod mixed;
 pub(crate) mod partial;
+pub mod redux_sync;
 pub mod serial;
 pub mod shared;
 pub mod shared_tree;

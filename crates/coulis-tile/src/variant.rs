@@ -8,8 +8,8 @@ use crate::need::{Decline, Need};
 /// What a variant promises of its numbers beyond the reducer's own terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numerics {
-    /// Whether subnormal numbers may become 0.
-    pub flushes_subnormals: bool,
+    /// Whether subnormal numbers become 0 where the call allows it by `ftz=True`. Nobody flushes unasked (contract N10).
+    pub flushes_where_allowed: bool,
     /// In which order the members of a group are combined.
     pub order: &'static str,
 }
@@ -48,6 +48,8 @@ pub struct Variant<O: Op = ReduceOp> {
     pub needs: &'static [&'static Need<O>],
     /// What it promises.
     pub numerics: Numerics,
+    /// How inputs change what it does: an input of the call, and its effect.
+    pub inputs: &'static [(&'static str, &'static str)],
     /// Its statements, for a call that has all it needs.
     pub emit: fn(&O::Facts<'_>) -> Result<Emitted, Refusal>,
 }

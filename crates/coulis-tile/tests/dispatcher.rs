@@ -6,7 +6,7 @@ use coulis_tile::{
     Decline, Emitted, Need, Numerics, Op, Refusal, TileError, Variant, dispatch, explain_call,
 };
 
-const NUMERICS: Numerics = Numerics { flushes_subnormals: false, order: "none" };
+const NUMERICS: Numerics = Numerics { flushes_where_allowed: false, order: "none" };
 
 /// An operation with a variant for each outcome; what they look at is the number that the call is about.
 struct Outcomes;
@@ -22,11 +22,13 @@ impl Op for Outcomes {
 
 const NEGATIVE: Need<Outcomes> = Need {
     name: "sign",
+    doc: "The number is negative.",
     check: |n| if *n < 0 { Ok(()) } else { Err(("a negative number".to_owned(), n.to_string())) },
 };
 
 const SMALL: Need<Outcomes> = Need {
     name: "size",
+    doc: "The number is small.",
     check: |n| if *n < 100 { Ok(()) } else { Err(("less than 100".to_owned(), n.to_string())) },
 };
 
@@ -38,6 +40,7 @@ const FAILS: Variant<Outcomes> = Variant {
     priority: 20,
     needs: &[&NEGATIVE, &SMALL],
     numerics: NUMERICS,
+    inputs: &[],
     emit: |n| Err(Refusal::Bug(format!("no idea what to do with {n}"))),
 };
 
@@ -49,6 +52,7 @@ const LATE: Variant<Outcomes> = Variant {
     priority: 10,
     needs: &[&SMALL],
     numerics: NUMERICS,
+    inputs: &[],
     emit: |n| match n {
         7 => Err(Refusal::Decline(Decline {
             need: "luck",
@@ -66,6 +70,7 @@ const LAST: Variant<Outcomes> = Variant {
     priority: 0,
     needs: &[&SMALL],
     numerics: NUMERICS,
+    inputs: &[],
     emit: |_| Ok(nothing()),
 };
 

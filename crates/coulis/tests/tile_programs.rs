@@ -323,3 +323,38 @@ fn tile_tables_name_the_call_and_every_variant() {
         ["program on sm_100a: Tx.cta.copy(s, A[0:32])\n  vec_auto  10  chosen\n  fallback   0  accepts\n"]
     );
 }
+
+#[test]
+fn tile_scalars_that_are_assigned_again_are_registers() {
+    let lines = r#"
+    T.cta_id([1])
+    tid = T.thread_id([8])
+    total: T.float32 = T.float32(0)
+    steps: T.int32 = 0
+    twice: T.float32 = A[tid] * T.float32(2)
+    for i in T.serial(4):
+        if i <= tid:
+            total += A[i] + twice
+            steps = steps + 1
+    B[tid] = total + T.Cast("float32", steps)
+"#;
+    let found = run(&program("8,", "8,", lines), 32, &counting(&[8], 1.0));
+    let want = |t: usize| {
+        let n = (t + 1).min(4);
+        (0..n).map(|i| (i + 1) as f64 + 2.0 * (t + 1) as f64).sum::<f64>() + n as f64
+    };
+    assert_eq!(found, (0..8).map(want).collect::<Vec<_>>());
+    // What is printed reads back, with the register written out.
+    let text = program("8,", "8,", lines);
+    let printed = coulis::text::canonical(&text).unwrap();
+    assert!(printed.contains("total = T.alloc_buffer((1,), \"float32\", scope=\"local\")"), "{printed}");
+    assert_eq!(coulis::text::canonical(&printed).unwrap(), printed);
+    let wrong = text.replace("steps = steps + 1", "steps = steps + T.float32(1)");
+    assert!(refusal(&wrong).contains("float32"), "{}", refusal(&wrong));
+    let while_ = text.replace("for i in T.serial(4):", "while steps < 4:");
+    assert!(
+        refusal(&while_).contains("legal here: an assignment, a call, `for`, `if`"),
+        "{}",
+        refusal(&while_)
+    );
+}

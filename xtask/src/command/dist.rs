@@ -20,7 +20,7 @@ pub const COMMAND: Command = Command {
 const BINARIES: [&str; 4] = ["coulis", "xtask", "device-tests", "examples/reduction_tutorial"];
 
 /// Packages and test files whose tests also run on a GPU, for `dist/tests`.
-const TESTS: [(&str, &str); 10] = [
+const TESTS: [(&str, &str); 11] = [
     ("coulis-runtime", "device_kernels"),
     ("coulis", "fuzz_schedules"),
     ("coulis", "te_bounds"),
@@ -31,6 +31,7 @@ const TESTS: [(&str, &str); 10] = [
     ("coulis", "te_gpu_faults"),
     ("coulis", "te_gpu_schedule"),
     ("coulis", "te_schedule"),
+    ("coulis", "tile_reductions"),
 ];
 
 /// Bytes of all binaries at most: packed they are a quarter of it, which is easily carried to another machine.

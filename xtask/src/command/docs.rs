@@ -2,11 +2,12 @@
 //!
 //! A catalogue is a folder with one entry a file; where other files lie beside them, a mark tells the entries. Its page holds the module comment of each file under the entry's
 //! name (of a reducer, its own summary and details), so that an entry without a comment cannot be documented and a stale page is a fault that tidy reports.
+//! The pages of variants of tile calls, one a variant, are written and compared by the test `variant_pages`.
 
 use std::fs;
 
 use super::{Command, no_words};
-use crate::step::{Failure, root};
+use crate::step::{Failure, Step, root};
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -18,7 +19,8 @@ pub const COMMAND: Command = Command {
             let path = root().join(path);
             fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
         }
-        Ok(())
+        // Pages of variants hold what their programs are lowered to, which a test knows.
+        Step::cargo(&["test", "-q", "-p", "coulis", "--test", "variant_pages"]).variable("BLESS", "1").run()
     },
 };
 

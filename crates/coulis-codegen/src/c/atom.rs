@@ -47,7 +47,7 @@ impl Walker<'_> {
     /// Masks have one bit a lane of the machine's warps.
     fn check_mask(&self, gpu: &dyn GpuDialect, call: &AtomCall) -> Result<(), EmitError> {
         let mask = match call.atom.signature() {
-            Signature::Shuffle | Signature::Ballot | Signature::Vote => {
+            Signature::Shuffle | Signature::Ballot | Signature::Vote | Signature::Redux => {
                 call.args.first().map(|mask| mask.dtype())
             }
             Signature::Mask => call.dst.as_ref().map(|dst| dst.buffer.dtype),

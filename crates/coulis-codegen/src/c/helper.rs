@@ -107,8 +107,11 @@ pub enum Helper {
     Wrap(BinaryOp, CTy),
     /// `a * b + c` of a type that lives in memory only, rounded once; its operands and its value are `f32` of that shape.
     Fma(VTy, DType),
-    /// Sums of two pairs of `f32`.
-    AddPair,
+    /// Sums of two pairs of `f32`, which may flush subnormal numbers.
+    AddPair {
+        /// Whether they do.
+        ftz: bool,
+    },
     /// An atomic update that the machine has no instruction for.
     Atomic(Atom, DType),
 }
@@ -168,7 +171,7 @@ impl Helper {
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
             Helper::Fma(v, d) => format!("cx_fma_{}{}", short(d), lanes(&v.lanes)),
-            Helper::AddPair => "cx_add_f32x2".to_owned(),
+            Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
         }
     }

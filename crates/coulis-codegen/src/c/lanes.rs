@@ -5,7 +5,7 @@
 //! read before the statement, and its elements are known under the scalar loads of the lanes. Sums of pairs of
 //! `f32` are written as pairs, for machines that add two at once.
 
-use coulis_ir::{BinaryOp, Buffer, DType, Expr, MemScope, Node, Var};
+use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -289,15 +289,14 @@ impl Walker<'_> {
     fn add_pairs(&mut self, value: &Expr) -> Result<(), EmitError> {
         let mut sums = Vec::new();
         unconditional(value, &mut |e| {
-            let is_sum = matches!(e.node(), Node::Binary(BinaryOp::Add, ..));
-            if is_sum && e.dtype() == DType::F32 && e.lanes() % 2 == 0 && !sums.contains(e) {
+            if sum_of(e).is_some() && e.dtype() == DType::F32 && e.lanes() % 2 == 0 && !sums.contains(e) {
                 sums.push(e.clone());
             }
         });
         // Operands first.
         for sum in sums.into_iter().rev() {
-            let Node::Binary(_, a, b) = sum.node() else { continue };
-            let name = self.defs.helper(Helper::AddPair)?;
+            let Some((ftz, a, b)) = sum_of(&sum) else { continue };
+            let name = self.defs.helper(Helper::AddPair { ftz })?;
             for lane in (0..sum.lanes()).step_by(2) {
                 let pair = |walker: &mut Self, of: &Expr| -> Result<String, EmitError> {
                     let (x, y) = (walker.lane(of, lane), walker.lane(of, lane + 1));
@@ -313,6 +312,15 @@ impl Walker<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The operands of a sum, and whether it may flush subnormal numbers.
+fn sum_of(expr: &Expr) -> Option<(bool, &Expr, &Expr)> {
+    match expr.node() {
+        Node::Binary(BinaryOp::Add, a, b) => Some((false, a, b)),
+        Node::Call(Intrinsic::AddFtz, args) => Some((true, args.first()?, args.get(1)?)),
+        _ => None,
     }
 }
 

@@ -194,7 +194,7 @@ impl Dialect for C {
             Helper::Widen(_)
             | Helper::Narrow(_)
             | Helper::Wrap(..)
-            | Helper::AddPair
+            | Helper::AddPair { .. }
             | Helper::Atomic(..) => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })
             }

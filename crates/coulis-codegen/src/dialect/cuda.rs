@@ -11,7 +11,7 @@ mod memory;
 
 use std::fmt::Write as _;
 
-use coulis_ir::{Atom, BinaryOp, DType, SyncKind, ThreadTag};
+use coulis_ir::{Atom, BinaryOp, DType, Intrinsic, SyncKind, ThreadTag};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -274,8 +274,8 @@ impl Dialect for Cuda {
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
-            Helper::AddPair => Ok(ADD_PAIR.to_owned()),
-            Helper::Atomic(atom, dtype) => atomic::loop_of(atom, dtype, needs).ok_or_else(unsupported),
+            Helper::AddPair { ftz } => add_pair(ftz, needs),
+            Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
             Helper::Load(..)
             | Helper::Store(..)
             | Helper::Splat(_)
@@ -450,21 +450,35 @@ fn wrap(op: BinaryOp, ty: CTy) -> Option<String> {
 }
 
 /// One instruction from `sm_100` on; the rounding is that of two sums.
-const ADD_PAIR: &str = "\
-static __device__ __forceinline__ float2 cx_add_f32x2(float2 a, float2 b)
-{
+fn add_pair(ftz: bool, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::AddPair { ftz }.name();
+    let sum = match ftz {
+        true => needs.helper(Helper::Math(Intrinsic::AddFtz, VTy::scalar(CTy::F32)))?,
+        false => String::new(),
+    };
+    let one = |field: &str| match ftz {
+        true => format!("{sum}(a.{field}, b.{field})"),
+        false => format!("a.{field} + b.{field}"),
+    };
+    let (flush, x, y) = (if ftz { ".ftz" } else { "" }, one("x"), one("y"));
+    Ok(format!(
+        "\
+static __device__ __forceinline__ float2 {name}(float2 a, float2 b)
+{{
 #if __CUDA_ARCH__ >= 1000
     unsigned long long x, y;
-    asm(\"mov.b64 %0, {%1, %2};\" : \"=l\"(x) : \"f\"(a.x), \"f\"(a.y));
-    asm(\"mov.b64 %0, {%1, %2};\" : \"=l\"(y) : \"f\"(b.x), \"f\"(b.y));
-    asm(\"add.rn.f32x2 %0, %0, %1;\" : \"+l\"(x) : \"l\"(y));
-    asm(\"mov.b64 {%0, %1}, %2;\" : \"=f\"(a.x), \"=f\"(a.y) : \"l\"(x));
+    asm(\"mov.b64 %0, {{%1, %2}};\" : \"=l\"(x) : \"f\"(a.x), \"f\"(a.y));
+    asm(\"mov.b64 %0, {{%1, %2}};\" : \"=l\"(y) : \"f\"(b.x), \"f\"(b.y));
+    asm(\"add.rn{flush}.f32x2 %0, %0, %1;\" : \"+l\"(x) : \"l\"(y));
+    asm(\"mov.b64 {{%0, %1}}, %2;\" : \"=f\"(a.x), \"=f\"(a.y) : \"l\"(x));
     return a;
 #else
-    return make_float2(a.x + b.x, a.y + b.y);
+    return make_float2({x}, {y});
 #endif
+}}
+"
+    ))
 }
-";
 
 #[cfg(test)]
 mod tests {

@@ -13,8 +13,8 @@ macro_rules! declare {
 }
 
 declare!(
-    Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, Fma, Max3, Min3, Abs, Floor,
-    Ceil, Round, Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
+    Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, AddFtz, Fma, Max3, Min3, Abs,
+    Floor, Ceil, Round, Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
 );
 
 lane1!(Exp, same, |a| exp_f32(a); f32);
@@ -48,6 +48,13 @@ lane1!(Always, bool, |_a| 1; u8, u16, u32, u64);
 lane1!(Not, same, |a| a ^ 1; u8);
 lane2!(Pow, same, |a, b| a.powf(b); f32, f64);
 lane2!(Fmod, same, |a, b| a % b; f32, f64);
+lane2!(AddFtz, same, |a, b| flushed(flushed(a) + flushed(b)); f32);
+lane2!(AddFtz, same, |a, b| a + b; f64);
+
+/// The value, or the zero of its sign where it is subnormal.
+fn flushed(x: f32) -> f32 {
+    if x.is_subnormal() { 0f32.copysign(x) } else { x }
+}
 
 /// The larger of two floats, of which 0.0 is larger than -0.0; NaN where one is NaN.
 macro_rules! larger {
@@ -131,6 +138,7 @@ pub(crate) fn call(intrinsic: Intrinsic, reg: Reg, level: Level) -> Option<Call>
         Intrinsic::Cos => float!(Cos, level, reg),
         Intrinsic::Pow => float!(Pow, level, reg),
         Intrinsic::Fmod => float!(Fmod, level, reg),
+        Intrinsic::AddFtz => float!(AddFtz, level, reg),
         Intrinsic::Fma => float!(Fma, level, reg),
         Intrinsic::Max3 => float!(Max3, level, reg),
         Intrinsic::Min3 => float!(Min3, level, reg),

@@ -208,6 +208,14 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
         Intrinsic::Pow if narrow => (x as f32).powf(y as f32).into(),
         Intrinsic::Pow => x.powf(y),
         Intrinsic::Fmod => x % y,
+        Intrinsic::AddFtz => {
+            let has_exponents = matches!(dtype, DType::F32 | DType::BF16);
+            let flushed = |v: f64| match has_exponents && (v as f32).is_subnormal() {
+                true => 0f64.copysign(v),
+                false => v,
+            };
+            flushed(flushed(x) + flushed(y))
+        }
         Intrinsic::Fma if dtype == DType::F32 => (x as f32).mul_add(y as f32, z as f32).into(),
         Intrinsic::Fma => x.mul_add(y, z),
         Intrinsic::Max3 | Intrinsic::Min3 if x.is_nan() || y.is_nan() || z.is_nan() => f64::NAN,

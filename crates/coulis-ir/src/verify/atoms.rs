@@ -77,6 +77,9 @@ fn update_fault(call: &AtomCall) -> Option<String> {
         | Atom::Ballot
         | Atom::VoteAny
         | Atom::VoteAll
+        | Atom::ReduxAdd
+        | Atom::ReduxMin
+        | Atom::ReduxMax
         | Atom::ThreadFence
         | Atom::Prefetch => true,
     };

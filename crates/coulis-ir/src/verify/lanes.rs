@@ -70,7 +70,7 @@ pub(super) fn check_lanes<'k>(
 
 fn takes_mask(atom: Atom) -> bool {
     match atom.signature() {
-        Signature::Shuffle | Signature::Ballot | Signature::Vote => true,
+        Signature::Shuffle | Signature::Ballot | Signature::Vote | Signature::Redux => true,
         Signature::Mask | Signature::Update | Signature::Exchange | Signature::Fence | Signature::Hint => {
             false
         }

@@ -124,7 +124,12 @@ impl<'k> Walk<'_, 'k> {
         let has_lanes = self.levels.iter().any(|(_, level)| *level != Level::Warpgroup);
         match call.atom {
             // All lanes that are named get the same; the mask says which these are.
-            Atom::Ballot | Atom::VoteAny | Atom::VoteAll => {
+            Atom::Ballot
+            | Atom::VoteAny
+            | Atom::VoteAll
+            | Atom::ReduxAdd
+            | Atom::ReduxMin
+            | Atom::ReduxMax => {
                 if of_args().is_empty() {
                     Vec::new()
                 } else {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Report;
 use super::forms::each_stmt;
-use crate::atom::{AtomCall, Signature};
+use crate::atom::{Atom, AtomCall, Signature};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, VarKind};
@@ -160,6 +160,11 @@ impl Checker {
         let wrong = match signature {
             Signature::Shuffle => !is_mask(types[0]) || types[2..].iter().any(|d| *d != DType::I32),
             Signature::Ballot | Signature::Vote => !is_mask(types[0]) || types[1] != DType::Bool,
+            Signature::Redux => {
+                let is_word = matches!(types[1], DType::I32 | DType::U32);
+                let is_extremum = call.atom != Atom::ReduxAdd && types[1] == DType::F32;
+                !is_mask(types[0]) || !(is_word || is_extremum)
+            }
             Signature::Update | Signature::Exchange => types.iter().any(|d| Some(*d) != memory),
             Signature::Mask | Signature::Fence | Signature::Hint => false,
         };

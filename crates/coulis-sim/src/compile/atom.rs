@@ -5,7 +5,7 @@ use coulis_ir::{Atom, AtomCall, BinaryOp, DType, Signature};
 use super::{Compiler, depends_on};
 use crate::code::{Instr, Operand, Update};
 use crate::error::SimError;
-use crate::lanes::binary;
+use crate::lanes::{F2, binary, extremum};
 
 impl<'k, const W: usize> Compiler<'k, '_, W> {
     pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), SimError> {
@@ -29,9 +29,18 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             (Signature::Ballot | Signature::Vote, &[mask, pred]) => {
                 self.emit(Instr::Vote { atom: call.atom, d, mask, pred, active });
             }
+            (Signature::Redux, &[mask, value]) => {
+                let fold = redux(call)?;
+                self.emit(Instr::Redux { fold, d, mask, value, active });
+            }
             (Signature::Update | Signature::Exchange, _) => self.update(call, &args, d)?,
             (
-                Signature::Fence | Signature::Hint | Signature::Shuffle | Signature::Ballot | Signature::Vote,
+                Signature::Fence
+                | Signature::Hint
+                | Signature::Shuffle
+                | Signature::Ballot
+                | Signature::Vote
+                | Signature::Redux,
                 _,
             ) => {
                 self.emit(Instr::Fence);
@@ -67,6 +76,9 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             | Atom::Ballot
             | Atom::VoteAny
             | Atom::VoteAll
+            | Atom::ReduxAdd
+            | Atom::ReduxMin
+            | Atom::ReduxMax
             | Atom::ThreadFence
             | Atom::Prefetch => return Err(unsupported(dtype)),
         };
@@ -76,4 +88,21 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         self.emit(Instr::Atomic { update, d, region, at, a, b });
         Ok(())
     }
+}
+
+/// What folds the lanes of a warp.
+fn redux<const W: usize>(call: &AtomCall) -> Result<F2<W>, SimError> {
+    let dtype = call.args.get(1).map_or(DType::I32, coulis_ir::Expr::dtype);
+    let fold = match (call.atom, dtype.is_float()) {
+        (Atom::ReduxAdd, false) => binary(BinaryOp::Add, dtype),
+        (Atom::ReduxMin, false) => binary(BinaryOp::Min, dtype),
+        (Atom::ReduxMax, false) => binary(BinaryOp::Max, dtype),
+        (Atom::ReduxMin, true) => extremum(false, dtype),
+        (Atom::ReduxMax, true) => extremum(true, dtype),
+        _ => None,
+    };
+    fold.ok_or_else(|| SimError::UnsupportedOp {
+        op: call.atom.name().to_owned(),
+        ty: coulis_ir::Ty::scalar(dtype),
+    })
 }

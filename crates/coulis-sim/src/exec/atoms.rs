@@ -5,7 +5,7 @@ use coulis_ir::Atom;
 use super::Machine;
 use crate::accusation::Charge;
 use crate::code::{Code, Operand, Update};
-use crate::lanes::one;
+use crate::lanes::{F2, one};
 use crate::order::each;
 use crate::shadow::{Finding, Who};
 use crate::warp::Warp;
@@ -163,6 +163,31 @@ impl<const W: usize> Machine<'_, W> {
         }
         warp.registers[d as usize] = result;
         warp.undefined[d as usize] = 0;
+    }
+
+    /// The fold of the values of all lanes that the mask names, lowest first.
+    pub(super) fn redux(
+        &mut self,
+        code: &Code<W>,
+        warp: &mut Warp<W>,
+        fold: F2<W>,
+        d: u32,
+        mask: (Operand, bool),
+        value: Operand,
+    ) {
+        self.counters.reduxes += 1;
+        let partners = self.partners(code, warp, mask);
+        let values = *warp.value(code, value);
+        let undefined_value = warp.undefined_in(value);
+        let (mut result, mut undefined) = ([u64::MAX; W], 0u64);
+        for lane in each(warp.active) {
+            let named = partners[lane as usize];
+            let total = each(named).map(|l| values[l as usize]).reduce(|a, b| one(fold, a, b));
+            result[lane as usize] = total.unwrap_or(values[lane as usize]);
+            undefined |= u64::from(undefined_value & named != 0) << lane;
+        }
+        warp.registers[d as usize] = result;
+        warp.undefined[d as usize] = undefined;
     }
 
     pub(super) fn atomic(

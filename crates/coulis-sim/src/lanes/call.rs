@@ -69,6 +69,7 @@ fn on_int<T: Int, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
         | Intrinsic::Cos
         | Intrinsic::Pow
         | Intrinsic::Fmod
+        | Intrinsic::AddFtz
         | Intrinsic::Max3
         | Intrinsic::Min3 => return None,
     })
@@ -83,6 +84,23 @@ fn apply<T: Float>(x: T, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f6
     } else {
         T::round(f64::from(single(x.wide() as f32)))
     }
+}
+
+/// The larger or the smaller of two floats of 4 bytes, NaN where one is NaN; `None` of other types.
+pub(crate) fn extremum<const W: usize>(is_max: bool, dtype: DType) -> Option<F2<W>> {
+    match (dtype, is_max) {
+        (DType::F32, true) => Some(|a, b| map2(a, b, |x: f32, y: f32| larger(x, y))),
+        (DType::F32, false) => Some(|a, b| map2(a, b, |x: f32, y: f32| smaller(x, y))),
+        _ => None,
+    }
+}
+
+/// The value, or the zero of its sign where it is subnormal, of the types that have the exponents of `float32`.
+#[inline(always)]
+fn without_subnormal<T: Float>(x: T) -> T {
+    let least = f64::from(f32::MIN_POSITIVE);
+    let is_single = T::round(least).wide() == least && T::round(least * least).wide() == 0.0;
+    if is_single && x.wide().abs() < least { T::round(0f64.copysign(x.wide())) } else { x }
 }
 
 /// The larger of two, by signs where they are equal; a NaN of either.
@@ -118,6 +136,9 @@ fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
             map2(a, b, |x: T, y: T| apply(x, |v| v.powf(y.wide() as f32), |v| v.powf(y.wide())))
         }),
         Intrinsic::Fmod => Call::Two(|a, b| map2(a, b, |x: T, y: T| T::round(x.wide() % y.wide()))),
+        Intrinsic::AddFtz => Call::Two(|a, b| {
+            map2(a, b, |x: T, y: T| without_subnormal(without_subnormal(x).add(without_subnormal(y))))
+        }),
         Intrinsic::Fma => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| x.fma(y, z))),
         Intrinsic::Max3 => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| larger(larger(x, y), z))),
         Intrinsic::Min3 => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| smaller(smaller(x, y), z))),

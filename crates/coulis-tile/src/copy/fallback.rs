@@ -16,7 +16,12 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     doc: "one element a thread, round after round",
     priority: 0,
     needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER],
-    numerics: Numerics { flushes_subnormals: false, order: "no arithmetic" },
+    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic" },
+    inputs: &[
+        ("extents", "any, constant or not; the last round is guarded where they do not divide"),
+        ("layouts", "any that a thread can address, swizzles too"),
+        ("scope", "no barrier inside"),
+    ],
     emit,
 };
 

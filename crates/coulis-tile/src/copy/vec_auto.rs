@@ -3,13 +3,10 @@
 //! A vector is the widest of 16, 8, 4, 2 bytes or one element that the alignment of both operands, their layouts and the
 //! number of elements allow, such that every thread copies as many. No barrier stands inside. Source: the reference's variant of this name.
 
-use coulis_ir::simplify::Analyzer;
 use coulis_ir::{DType, Expr, LoopKind, Stmt, Var};
 
 use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits};
 use crate::block::constant;
-use crate::call::Operand;
-use crate::facts::is_row_major;
 use crate::need::{Need, wanted};
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -20,13 +17,19 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     doc: "vectors of up to 16 bytes, side by side over the threads",
     priority: 10,
     needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER, &DIVIDES],
-    numerics: Numerics { flushes_subnormals: false, order: "no arithmetic" },
+    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic" },
+    inputs: &[
+        ("alignment", "the widest vector of 16, 8, 4 or 2 bytes, or one element, that both operands allow"),
+        ("threads", "neighbouring threads copy neighbouring vectors, round after round"),
+        ("scope", "no barrier inside"),
+    ],
     emit,
 };
 
 /// The number of elements is a constant multiple of the number of threads.
 const DIVIDES: Need<CopyOp> = Need {
     name: "elements",
+    doc: "The number of elements is a constant multiple of the number of threads.",
     check: |facts| {
         let Ok(together) = facts.participants() else { return Ok(()) };
         let n_threads = i64::from(together.n_threads);
@@ -75,31 +78,10 @@ fn n_lanes(facts: &CopyFacts, share: i64) -> i64 {
     let mut lanes = (16 / bytes).max(1);
     while lanes > 1 {
         let fits = share % lanes == 0 && innermost % i128::from(lanes) == 0;
-        if fits && is_aligned(facts.src(), lanes) && is_aligned(facts.dst(), lanes) {
+        if fits && facts.src().is_aligned(lanes) && facts.dst().is_aligned(lanes) {
             break;
         }
         lanes /= 2;
     }
     lanes
-}
-
-/// Whether the rows of a region lie one element after another and begin at multiples of `lanes` elements.
-fn is_aligned(operand: &Operand, lanes: i64) -> bool {
-    let tile = operand.tile();
-    let multiple = |expr: &Expr| {
-        let rest = expr.clone().floormod(Expr::int_of(i128::from(lanes), expr.dtype()));
-        Analyzer::new().can_prove(&rest.equal(Expr::int_of(0, expr.dtype())))
-    };
-    let (Some((first, extent)), Some(whole)) = (operand.region.ranges.last(), tile.shape.last()) else {
-        return false;
-    };
-    // Where the last dimension has one element the elements of the next one lie apart.
-    let is_contiguous = !extent.is_int(1) || whole.is_int(1);
-    tile.strides.is_empty()
-        && is_row_major(tile)
-        && is_contiguous
-        && multiple(first)
-        && multiple(whole)
-        && multiple(&tile.elem_offset)
-        && i64::from(tile.align) % (lanes * tile.dtype.bytes() as i64) == 0
 }

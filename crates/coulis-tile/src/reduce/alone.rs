@@ -17,7 +17,11 @@ pub const VARIANT: Variant = Variant {
     doc: "a group of one thread has its total already",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &ALONE],
-    numerics: Numerics { flushes_subnormals: false, order: "one element" },
+    numerics: Numerics { flushes_where_allowed: false, order: "one element" },
+    inputs: &[
+        ("reducer", "an element is lifted and finished; nothing is combined"),
+        ("`accum=True`", "the old value is combined with the one element"),
+    ],
     emit,
 };
 

@@ -8,7 +8,7 @@
 //! Source: seed 000, which has one set and up to 32 lanes an output whatever the number of outputs, and threads in
 //! multiples of the lanes.
 
-use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, Stmt};
+use coulis_ir::{Buffer, DType, Element, ExecScope, Expr, LoopKind, MemScope, Stmt, Var};
 
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
@@ -18,6 +18,7 @@ use crate::need::{
 };
 use crate::reduce::lanes::{Lanes, mask_below};
 use crate::reduce::partial::Partial;
+use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::{State, received, store_all};
 use crate::reduce::walk::{Walk, affine, repeat};
 use crate::reduce::{element, shared_states, threadwise};
@@ -41,9 +42,12 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 10] {
 
 /// How such a fold rounds.
 pub(crate) const NUMERICS: Numerics = Numerics {
-    flushes_subnormals: false,
-    order: "each lane every so many elements ascending, then lanes at doubling distances, then warps",
+    flushes_where_allowed: false,
+    order: "each lane every so many elements or vectors ascending, then lanes at doubling distances, then warps",
 };
+
+/// Bytes of the widest vector.
+const VECTOR_BYTES: u32 = 16;
 
 /// Fewest elements for which a thread of its own is worth a second step.
 const FEWEST_A_PART: u32 = 4;
@@ -57,11 +61,32 @@ pub(crate) struct Plan {
     pub rows: u32,
     /// Sets of lanes an output.
     pub parts: u32,
+    /// Neighbouring elements that a lane reads at once.
+    pub vector: u32,
 }
 
 impl Plan {
-    /// The plan for a walk by `n_threads` threads in warps of `warp` lanes.
-    pub fn of(walk: &Walk, n_threads: u32, warp: u32) -> Plan {
+    /// The plan of a call for several threads, or what was found instead.
+    pub fn of(facts: &Facts) -> Result<Plan, String> {
+        let (walk, together) = (Walk::of(facts)?, facts.participants()?);
+        let plan = Plan::of_walk(&walk, together.n_threads, facts.target.warp);
+        let widest = facts.srcs.iter().map(|src| src.tile().dtype.bytes() as u32).max().unwrap_or(1);
+        let mut vector = (VECTOR_BYTES / widest).max(1);
+        // Every lane of a warp has as many whole vectors, all of one row.
+        let fits = |n: u32| {
+            plan.lanes == facts.target.warp
+                && walk.n_elements().is_multiple_of(plan.lanes * plan.parts * n)
+                && walk.has_runs_of(n)
+                && facts.srcs.iter().all(|src| src.is_aligned(i64::from(n)))
+        };
+        while vector > 1 && !fits(vector) {
+            vector /= 2;
+        }
+        Ok(Plan { vector, ..plan })
+    }
+
+    /// The plan for a walk by `n_threads` threads in warps of `warp` lanes, reading element by element.
+    fn of_walk(walk: &Walk, n_threads: u32, warp: u32) -> Plan {
         let (n_outputs, n_elements) = (walk.n_outputs().max(1), walk.n_elements().max(1));
         let most = (1 << n_threads.ilog2()).min(warp);
         let across = walk.is_last_kept() && n_outputs >= most.div_ceil(2);
@@ -76,8 +101,9 @@ impl Plan {
                 lanes,
                 rows: slots.min(n_outputs.next_multiple_of(if lanes < warp { warp / lanes } else { 1 })),
                 parts: 1,
+                vector: 1,
             },
-            parts => Plan { lanes, rows: n_outputs, parts },
+            parts => Plan { lanes, rows: n_outputs, parts, vector: 1 },
         }
     }
 
@@ -89,25 +115,29 @@ impl Plan {
 
 /// Bytes of shared memory that the plan of a call needs for itself.
 pub(crate) fn shared_bytes(facts: &Facts) -> Result<u64, String> {
-    let (walk, together) = (Walk::of(facts)?, facts.participants()?);
-    let plan = Plan::of(&walk, together.n_threads, facts.target.warp);
+    let (plan, together) = (Plan::of(facts)?, facts.participants()?);
     let slots = if plan.parts == 1 { 0 } else { plan.rows * plan.parts * together.instances.len() as u32 };
     Ok(State::bytes(facts.reducer) * u64::from(slots))
 }
 
 /// The statements. Every thread of the scope passes one barrier of it after the results are stored.
 pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
-    if facts.scope == ExecScope::Thread {
-        return threadwise::emit(facts);
+    match facts.scope {
+        ExecScope::Thread => threadwise::emit(facts),
+        _ => emit_by(facts, None),
     }
+}
+
+/// The statements for several threads, whole warps by the instruction where there is one.
+pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
     let bug = Refusal::Bug;
     let (walk, together) = (Walk::of(facts).map_err(bug)?, facts.participants().map_err(bug)?);
     let warp = facts.target.warp;
-    let plan = Plan::of(&walk, together.n_threads, warp);
+    let plan = Plan::of(facts).map_err(bug)?;
     let (rank, sync) = (together.rank(facts.block), facts.sync().map_err(bug)?);
     let partial = Partial::new(facts.reducer, "state");
-    let received = received(facts.reducer);
-    let Plan { lanes, rows, parts } = plan;
+    let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
+    let Plan { lanes, rows, parts, vector } = plan;
     let (lane, slot) = (low(&rank, lanes, together.n_threads), high(&rank, lanes));
     let (row, part) = match parts {
         1 => (slot.clone(), constant(0)),
@@ -115,7 +145,7 @@ pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     };
     let fold = |n_threads: u32| -> Vec<Stmt> {
         let mask = mask_below(n_threads, &rank, warp);
-        let together = Lanes { mask, lane: rank.clone(), warp, received: &received };
+        let together = Lanes { mask, lane: rank.clone(), warp, received: &received, redux };
         together.fold(&partial, Digit { extent: lanes, stride: 1 })
     };
     let by_first_lane = |stmt: Stmt| match lanes {
@@ -128,6 +158,14 @@ pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     };
 
     let (n_outputs, n_elements) = (walk.n_outputs(), walk.n_elements());
+    let vectors: Vec<Buffer> = match vector {
+        1 => Vec::new(),
+        n => facts
+            .srcs
+            .iter()
+            .map(|src| Buffer::new("vector", src.tile().dtype, vec![constant(n)], MemScope::Local))
+            .collect(),
+    };
     let staging = match parts {
         1 => Vec::new(),
         _ => shared_states("red_staging", facts.reducer, rows * parts * together.instances.len() as u32),
@@ -149,7 +187,11 @@ pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 
     let first = repeat("step", n_outputs.div_ceil(rows), |step| {
         let p = affine(step, rows, &row);
-        let gather = repeat("t", n_elements.div_ceil(lanes * parts), |t| {
+        let gather = repeat("t", n_elements.div_ceil(lanes * parts * vector), |t| {
+            if vector > 1 {
+                let q = affine(&affine(&affine(t, parts, &part), lanes, &lane), vector, &constant(0));
+                return take_vector(facts, &walk, &partial, &vectors, [&p, &q]);
+            }
             let q = affine(&affine(t, parts, &part), lanes, &lane);
             let take = partial.take(&walk.elements(facts, &p, &q), q.clone().cast(DType::I64));
             below(&q, n_elements, n_elements.is_multiple_of(lanes * parts), take)
@@ -178,8 +220,39 @@ pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
         body.push(Stmt::if_(rank.clone().lt(constant(rows * lanes)), Stmt::seq(second)));
     }
     body.push(sync);
-    let registers = received.iter().filter(|_| lanes > 1).chain(&partial.registers).cloned().collect();
+    let registers =
+        received.iter().filter(|_| lanes > 1).chain(&partial.registers).chain(&vectors).cloned().collect();
     Ok(Emitted { registers, shared: staging, body: Stmt::seq(body) })
+}
+
+/// Reads elements `q` and on of output `p`, one vector of each source, and takes them in one after another.
+fn take_vector(
+    facts: &Facts,
+    walk: &Walk,
+    partial: &Partial,
+    vectors: &[Buffer],
+    [p, q]: [&Expr; 2],
+) -> Stmt {
+    let Some(n) = vectors.first().and_then(|v| v.shape[0].as_int()).and_then(|n| u32::try_from(n).ok())
+    else {
+        return Stmt::NOP;
+    };
+    let coords = walk.coords(p, q);
+    let mut stmts = Vec::new();
+    for (src, to) in facts.srcs.iter().zip(vectors) {
+        let v = Var::size("v", DType::I32);
+        let mut at = coords.clone();
+        if let Some(last) = at.last_mut() {
+            *last = last.clone() + v.expr();
+        }
+        let store = Stmt::store(to, [v.expr()], src.value(&at));
+        stmts.push(Stmt::for_(v, constant(0), constant(n), LoopKind::Vectorized, store));
+    }
+    for at in 0..n {
+        let elements: Vec<Expr> = vectors.iter().map(|v| v.at([constant(at)])).collect();
+        stmts.push(partial.take(&elements, affine(q, 1, &constant(at)).cast(DType::I64)));
+    }
+    Stmt::seq(stmts)
 }
 
 /// `rank % lanes`.

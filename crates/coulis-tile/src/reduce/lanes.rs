@@ -10,6 +10,7 @@ use coulis_ir::{Atom, Buffer, Expr, Stmt};
 use crate::block::constant;
 use crate::groups::Digit;
 use crate::reduce::partial::Partial;
+use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::{mask_dtype, mask_of, set, shuffle, value};
 
 /// Lanes that execute folds together.
@@ -22,6 +23,8 @@ pub(crate) struct Lanes<'a> {
     pub warp: u32,
     /// Registers for what comes from other lanes, one a field.
     pub received: &'a [Buffer],
+    /// The instruction that folds a whole warp at once, where there is one.
+    pub redux: Option<Redux>,
 }
 
 /// The mask of the calling thread's warp, where the first `n_threads` threads of the scope execute together and `rank`
@@ -40,6 +43,9 @@ pub(crate) fn mask_below(n_threads: u32, rank: &Expr, warp: u32) -> Expr {
 impl Lanes<'_> {
     /// The fold over the members that differ in one digit; afterwards each has the total.
     pub fn fold(&self, partial: &Partial, digit: Digit) -> Vec<Stmt> {
+        if let Some(redux) = self.redux.filter(|_| digit == Digit { extent: self.warp, stride: 1 }) {
+            return redux.fold(&self.mask, &partial.registers, self.received);
+        }
         if digit.extent.is_power_of_two() && digit.stride.is_power_of_two() {
             return self.by_exclusive_or(partial, digit);
         }

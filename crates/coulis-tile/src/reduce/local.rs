@@ -15,6 +15,7 @@ use crate::facts::Facts;
 use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, wanted};
 use crate::reduce::lanes::{Lanes, digit_of, mask_below};
 use crate::reduce::partial::Partial;
+use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::received;
 use crate::reduce::threadwise;
 use crate::reduce::view::View;
@@ -39,9 +40,32 @@ pub const VARIANT: Variant = Variant {
         &SHUFFLES,
     ],
     numerics: Numerics {
-        flushes_subnormals: false,
+        flushes_where_allowed: false,
         order: "ascending registers, then lanes at doubling distances",
     },
+    inputs: &[
+        (
+            "scope",
+            "thread: every output by the thread itself; warp, warpgroup and cta: registers first, then lanes by the layouts",
+        ),
+        (
+            "layout",
+            "strides and extents of thread axes give the shuffles: exclusive or for powers of two, halving distances otherwise",
+        ),
+        (
+            "destination's replica",
+            "who gets the result: all threads that folded, the first of them, or an element for each",
+        ),
+        (
+            "`thread_reduce=`",
+            "`False` keeps a partial result for each lane of the destination, `True` folds those too",
+        ),
+        (
+            "axes, slices",
+            "any axes, negative ones too; parts of registers, and of threads where they are whole",
+        ),
+        ("`accum=True`", "the old value is combined once, after the fold"),
+    ],
     emit,
 };
 
@@ -49,6 +73,7 @@ pub const VARIANT: Variant = Variant {
 /// know groups of threads.
 const SCOPE: Need = Need {
     name: "scope",
+    doc: "One thread, a warp, a warpgroup or a block. Tiles with one element in each thread of a block are for the variants that know groups of threads.",
     check: |facts| match facts.scope {
         ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta if facts.groups.is_ok() => {
             wanted("several elements a thread, or lanes of a warp", "one element in each thread of the block")
@@ -61,6 +86,7 @@ const SCOPE: Need = Need {
 /// Operands stand in registers: of one thread at thread scope, spread over threads at others.
 const REGISTERS: Need = Need {
     name: "operands",
+    doc: "Operands stand in registers: of one thread at thread scope, spread over threads at others.",
     check: |facts| {
         let is_thread = facts.scope == ExecScope::Thread;
         let fits = |o: &&Operand| o.scope() == MemScope::Local && o.is_spread != is_thread;
@@ -82,6 +108,7 @@ const REGISTERS: Need = Need {
 /// A thread alone has nobody to fold with.
 const THREAD_REDUCE: Need = Need {
     name: "thread_reduce",
+    doc: "A thread alone has nobody to fold with.",
     check: |facts| match (facts.scope, facts.options.thread_reduce) {
         (ExecScope::Thread, Some(true)) => {
             wanted("a scope of several threads", "`thread_reduce=True` at thread scope")
@@ -93,6 +120,7 @@ const THREAD_REDUCE: Need = Need {
 /// The layouts say which registers and lanes fold into which.
 const LAYOUTS: Need = Need {
     name: "layouts",
+    doc: "The layouts say which registers and lanes fold into which.",
     check: |facts| {
         let rests = facts.scope == ExecScope::Thread
             || facts.srcs.iter().chain(&facts.dsts).any(is_private)
@@ -108,20 +136,26 @@ const LAYOUTS: Need = Need {
 };
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
-    if facts.scope == ExecScope::Thread {
-        return threadwise::emit(facts);
+    match facts.scope {
+        ExecScope::Thread => threadwise::emit(facts),
+        _ => emit_by(facts, None),
     }
+}
+
+/// The statements for several threads, whole warps by the instruction where there is one.
+pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
     let view = View::of(facts).map_err(Refusal::Bug)?;
     let together = facts.participants().map_err(Refusal::Bug)?;
     let rank = together.rank(facts.block);
     let warp = facts.target.warp;
     let partial = Partial::new(facts.reducer, "state");
-    let received = received(facts.reducer);
+    let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let lanes = Lanes {
         mask: mask_below(view.n_threads, &rank, warp),
         lane: rank.clone(),
         warp,
         received: &received,
+        redux,
     };
     let body = repeat("p", view.n_outputs, |p| {
         let gather = repeat("q", view.n_elements, |q| {

@@ -21,12 +21,21 @@ pub const VARIANT: Variant = Variant {
     priority: 5,
     needs: &cooperative::needs(&OPERANDS),
     numerics: cooperative::NUMERICS,
+    inputs: &[
+        (
+            "memory",
+            "global or shared to global or shared at any scope; registers of one thread at thread scope",
+        ),
+        ("length, outputs, axes, threads", "as for `shared`"),
+        ("`accum=True`", "the old value is combined once, when the total is stored"),
+    ],
     emit,
 };
 
 /// Every thread that takes part can address every operand, and not all of them are what `local` or `shared` takes.
 const OPERANDS: Need = Need {
     name: "operands",
+    doc: "Every thread that takes part can address every operand, and not all of them are what `local` or `shared` takes.",
     check: |facts| {
         let all = || facts.srcs.iter().chain(&facts.dsts);
         if all().all(Operand::is_shared) || all().all(is_private) {

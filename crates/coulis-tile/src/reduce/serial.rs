@@ -18,7 +18,11 @@ pub const VARIANT: Variant = Variant {
     doc: "one thread of each group folds what all wrote to shared memory",
     priority: 0,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SHARED_STATES],
-    numerics: Numerics { flushes_subnormals: false, order: "ascending positions" },
+    numerics: Numerics { flushes_where_allowed: false, order: "ascending positions" },
+    inputs: &[
+        ("group size", "the first thread of a group makes as many steps"),
+        ("`accum=True`", "old values are combined last"),
+    ],
     emit,
 };
 

@@ -21,12 +21,31 @@ pub const VARIANT: Variant = Variant {
     priority: 10,
     needs: &cooperative::needs(&OPERANDS),
     numerics: cooperative::NUMERICS,
+    inputs: &[
+        ("length", "`min(next power of two, warp)` lanes fold an output, hence `log2(lanes)` shuffles"),
+        (
+            "number of outputs",
+            "fewer than the threads have room for: several warps share an output and meet in shared memory",
+        ),
+        (
+            "axes",
+            "where the last axis is kept, each lane has outputs of its own: no shuffles, no bank conflicts",
+        ),
+        (
+            "scope",
+            "cta, warpgroup and warp: a barrier of that scope after the results; thread: one thread, no barrier",
+        ),
+        ("threads", "any number; those beyond the largest whole set of lanes only pass the barrier"),
+        ("alignment", "rows of at least 16 bytes a lane, aligned, are read as vectors of up to 16 bytes"),
+        ("`accum=True`", "the old value is combined once, when the total is stored"),
+    ],
     emit,
 };
 
 /// Sources and destinations stand in shared memory.
 const OPERANDS: Need = Need {
     name: "operands",
+    doc: "Sources and destinations stand in shared memory.",
     check: |facts| match facts.srcs.iter().chain(&facts.dsts).find(|o: &&Operand| !o.is_shared()) {
         None => Ok(()),
         Some(other) => wanted(

@@ -22,7 +22,12 @@ pub const VARIANT: Variant = Variant {
     doc: "groups of any size fold in shared memory, halving at each step",
     priority: 10,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &SHARED_STATES],
-    numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances" },
+    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances" },
+    inputs: &[
+        ("group size", "`ceil(log2(size))` steps, each between barriers"),
+        ("place of a group", "groups within warps wait at warp barriers only"),
+        ("`accum=True`", "old values are combined last"),
+    ],
     emit,
 };
 

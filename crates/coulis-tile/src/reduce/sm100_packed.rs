@@ -3,7 +3,7 @@
 //! Sums keep eight partial sums, chunk by chunk of eight elements, and add pairs at once; what is left over is added to
 //! the first; three additions of pairs and one of two numbers end it. Extrema keep four, each of which takes in two
 //! elements at once. `sm_100a` and `sm_103a` have both instructions; other machines split them, and `local` does as well there.
-//! The packed sum does not flush subnormal numbers, whatever `ftz=` allows; extrema keep NaN.
+//! Packed sums flush subnormal numbers exactly where the call says `ftz=True`; extrema keep NaN.
 //!
 //! Source: seed 002; the association of a sum is the seed's: element `i` goes to lane `i % 8`, then ((0+2)+(4+6)) +
 //! ((1+3)+(5+7)), the destination's old value and leftovers to lane 0.
@@ -37,9 +37,23 @@ pub const VARIANT: Variant = Variant {
         &LENGTH,
     ],
     numerics: Numerics {
-        flushes_subnormals: false,
+        flushes_where_allowed: true,
         order: "eight sums or four extrema, chunk by chunk, then a tree",
     },
+    inputs: &[
+        (
+            "reducer",
+            "`sum`: pairs of sums by `add.rn.f32x2`; `max`, `min`: three sources an instruction, NaN kept",
+        ),
+        (
+            "length",
+            "whole chunks of eight are folded in a loop, what is left over is added to the first partial; below 8 the call is for `local`",
+        ),
+        ("`ftz=True`", "the packed additions are `add.rn.ftz.f32x2`; without it nothing is flushed"),
+        ("`accum=True`", "the old value joins the first partial"),
+        ("shape", "one scalar an output; rows of a row-major tile are folded one after another"),
+        ("architecture", "`sm_100a` and `sm_103a`; others split both instructions, and `local` does as well"),
+    ],
     emit,
 };
 
@@ -48,6 +62,7 @@ const CHUNK: u32 = 8;
 
 const SCOPE: Need = Need {
     name: "scope",
+    doc: "One thread folds.",
     check: |facts| match facts.scope {
         ExecScope::Thread => Ok(()),
         other => wanted("thread", other.name()),
@@ -56,6 +71,7 @@ const SCOPE: Need = Need {
 
 const REGISTERS: Need = Need {
     name: "operands",
+    doc: "Operands stand in registers of the thread.",
     check: |facts| match facts.srcs.iter().chain(&facts.dsts).find(|o| !is_private(o)) {
         Some(other) => {
             let (name, memory) = (&other.tile().name, other.scope().name());
@@ -68,6 +84,7 @@ const REGISTERS: Need = Need {
 
 const ARCHITECTURE: Need = Need {
     name: "architecture",
+    doc: "The machine has both instructions.",
     check: |facts| {
         let arch = facts.target.arch.as_str();
         match facts.target.kind == TargetKind::Cuda && ["sm_100a", "sm_103a"].contains(&arch) {
@@ -79,6 +96,7 @@ const ARCHITECTURE: Need = Need {
 
 const REDUCER: Need = Need {
     name: "reducer",
+    doc: "The reducer is a sum, max or min of `float32`.",
     check: |facts| match Fold::of(facts.reducer) {
         Some(_) => Ok(()),
         None => {
@@ -94,6 +112,7 @@ const REDUCER: Need = Need {
 /// Elements of an output follow one another.
 const ORDER: Need = Need {
     name: "order",
+    doc: "Elements of an output follow one another.",
     check: |facts| {
         let rank = facts.srcs.first().map_or(0, |src| src.tile().rank());
         let is_plain = facts.srcs.iter().all(|src| crate::facts::is_row_major(src.tile()));
@@ -109,6 +128,7 @@ const ORDER: Need = Need {
 
 const LENGTH: Need = Need {
     name: "length",
+    doc: "There is at least one chunk of eight elements.",
     check: |facts| match Walk::of(facts) {
         Ok(walk) if walk.n_elements() < CHUNK => {
             wanted(format!("at least {CHUNK} elements"), walk.n_elements().to_string())
@@ -188,7 +208,12 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 fn sum(partials: &Buffer, source: &Source, old: Option<Expr>, n: u32) -> (Vec<Stmt>, Expr) {
     let pair = |at: u32| vec![ramp(&constant(at), 2)];
     let one = |at: u32| partials.at([constant(at)]);
-    let add = |to: u32, what: Expr| Stmt::store(partials, pair(to), partials.at(pair(to)) + what);
+    let ftz = source.facts.options.ftz;
+    let add = |to: u32, what: Expr| {
+        let (own, what) = (partials.at(pair(to)), what);
+        let sum = if ftz { Expr::call(Intrinsic::AddFtz, vec![own, what]) } else { own + what };
+        Stmt::store(partials, pair(to), sum)
+    };
     let mut stmts: Vec<Stmt> = (0..CHUNK)
         .step_by(2)
         .map(|at| Stmt::store(partials, pair(at), source.at(&constant(at), 2)))

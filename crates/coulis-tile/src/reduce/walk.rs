@@ -60,6 +60,12 @@ impl Walk {
         last.is_some_and(|d| !self.reduced.contains(&d))
     }
 
+    /// Whether the elements of an output come in runs of `n` neighbours along the last dimension.
+    pub fn has_runs_of(&self, n: u32) -> bool {
+        let is_last = self.extents.len().checked_sub(1).is_some_and(|last| self.reduced.contains(&last));
+        is_last && self.extents.last().is_some_and(|extent| extent % i64::from(n) == 0)
+    }
+
     /// Coordinates of element `q` of output `p` in a source.
     pub fn coords(&self, p: &Expr, q: &Expr) -> Vec<Expr> {
         let part = |reduced: bool| -> Vec<i64> {

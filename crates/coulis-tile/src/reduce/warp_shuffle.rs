@@ -11,6 +11,7 @@ use coulis_ir::Stmt;
 use crate::facts::Facts;
 use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS, WITHIN_WARPS};
 use crate::reduce::groups_of;
+use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::{ShuffleTree, State, mask_dtype, mask_of, received, register, set, value};
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -21,15 +22,29 @@ pub const VARIANT: Variant = Variant {
     doc: "groups within one warp fold by shuffles",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &WHOLE_GROUPS, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
-    numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances" },
+    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances" },
+    inputs: &[
+        (
+            "group size",
+            "one shuffle a halving, `ceil(log2(size))` in all; where the size is no power of two, lanes past the end do not combine",
+        ),
+        ("width of a state", "one shuffle a field and step; types of 1 and 2 bytes travel in 4"),
+        ("place in the warp", "the mask names the lanes of the own group only"),
+        ("`accum=True`", "old values are read before the fold and combined after it"),
+    ],
     emit,
 };
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
+    emit_by(facts, None)
+}
+
+/// The statements, those of groups of a whole warp by the instruction where there is one.
+pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
     let warp = facts.target.warp;
     let state = State::new(facts, groups);
-    let received = received(facts.reducer);
+    let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let mask = register("mask", mask_dtype(warp));
     let first = groups.first_thread(facts.block);
     let first_lane = match facts.block.n_threads() <= warp {
@@ -47,8 +62,13 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     };
     let mut body = state.begin();
     body.push(set(&mask, bits));
-    body.extend(tree.fold(&state));
-    body.extend(tree.broadcast(&state, &if whole_warp { crate::block::constant(0) } else { first }));
+    match redux {
+        Some(redux) => body.extend(redux.fold(&value(&mask), &state.registers, &received)),
+        None => {
+            body.extend(tree.fold(&state));
+            body.extend(tree.broadcast(&state, &if whole_warp { crate::block::constant(0) } else { first }));
+        }
+    }
     body.extend(state.end());
     let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
     Ok(Emitted { registers: registers.collect(), shared: Vec::new(), body: Stmt::seq(body) })

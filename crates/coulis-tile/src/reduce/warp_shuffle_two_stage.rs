@@ -24,7 +24,15 @@ pub const VARIANT: Variant = Variant {
     doc: "groups of several whole warps fold by shuffles in each warp, then over the warps",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &CONSECUTIVE, &WHOLE_WARPS, &SHUFFLES],
-    numerics: Numerics { flushes_subnormals: false, order: "a tree of halving distances, warps first" },
+    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances, warps first" },
+    inputs: &[
+        (
+            "group size",
+            "as many staged states as the group has warps; the second tree has `ceil(log2(warps))` steps",
+        ),
+        ("number of groups", "each has slots of its own, and all share the two barriers"),
+        ("`accum=True`", "old values are combined last"),
+    ],
     emit,
 };
 

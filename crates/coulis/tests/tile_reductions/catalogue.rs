@@ -38,7 +38,15 @@ fn number(value: Value) -> f64 {
 /// Where tiles live, and who folds.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Shared { n_threads: usize },
+    /// Shared memory, and the threads of a scope, under a condition.
+    Shared {
+        n_threads: usize,
+        scope: &'static str,
+        guard: &'static str,
+    },
+    Global {
+        n_threads: usize,
+    },
     Registers,
     Lanes,
 }
@@ -64,13 +72,14 @@ fn program(
     line("T.device_entry()".to_owned());
     line("T.cta_id([1])".to_owned());
     let threads = match place {
-        Place::Shared { n_threads } => n_threads,
+        Place::Shared { n_threads, .. } | Place::Global { n_threads } => n_threads,
         Place::Registers => 1,
         Place::Lanes => 32,
     };
     line(format!("tid = T.thread_id([{threads}])"));
     let scope = match place {
-        Place::Shared { .. } => {
+        Place::Global { .. } => "cta.",
+        Place::Shared { scope, .. } => {
             for (i, d) in inputs.iter().enumerate() {
                 line(format!("a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"shared\")"));
                 line(format!("Tx.cta.copy(a{i}, A{i})"));
@@ -79,7 +88,7 @@ fn program(
                 line(format!("b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"shared\")"));
             }
             line("T.cuda.cta_sync()".to_owned());
-            "cta."
+            scope
         }
         Place::Registers => {
             for (i, d) in inputs.iter().enumerate() {
@@ -119,12 +128,22 @@ fn program(
         1 => format!("{name}0"),
         n => format!("({})", (0..n).map(|i| format!("{name}{i}")).collect::<Vec<_>>().join(", ")),
     };
-    let (dsts, srcs) = (all("b", outputs.len()), all("a", inputs.len()));
+    let (to, from) = if matches!(place, Place::Global { .. }) { ("B", "A") } else { ("b", "a") };
+    let (dsts, srcs) = (all(to, outputs.len()), all(from, inputs.len()));
+    let mut indent = "";
+    if let Place::Shared { guard, .. } = place {
+        guard.lines().for_each(|own| line(own.to_owned()));
+        indent = if guard.is_empty() { "" } else { "    " };
+    }
     line(format!(
-        "Tx.{scope}reduce({dsts}, {srcs}, reducer={text_of_reducer}, axes=(-1,), accum=False{{dispatch}})"
+        "{indent}Tx.{scope}reduce({dsts}, {srcs}, reducer={text_of_reducer}, axes=(-1,), accum=False{{dispatch}})"
     ));
+    if !indent.is_empty() {
+        line("T.cuda.cta_sync()".to_owned());
+    }
     for i in 0..outputs.len() {
         match place {
+            Place::Global { .. } => {}
             Place::Shared { .. } => line(format!("Tx.cta.copy(B{i}, b{i})")),
             Place::Registers => {
                 line(format!("for i in T.serial({rows}):"));
@@ -167,11 +186,21 @@ fn program(
     Program { text, args }
 }
 
+/// A name, or names joined by `+`: all of them at once, with shared parts kept once.
+pub fn named(name: &str, inputs: &[DType]) -> Option<Reducer> {
+    if !name.contains('+') {
+        return coulis::tile_reducer(name, inputs);
+    }
+    let part = |one| Some((one, find(one).ok()?.build(&coulis_reducers::Request::new(inputs)).ok()?));
+    let parts = name.split('+').map(part).collect::<Option<Vec<(&str, Reducer)>>>()?;
+    Some(coulis_reducers::product(&parts).unwrap().reducer)
+}
+
 fn check_everywhere(reducer: &Reducer, text: &str, inputs: &[DType]) {
     let target = Target::simulated(32);
     for (sizes, place, winner) in [
-        ([3, 37], Place::Shared { n_threads: 64 }, "shared"),
-        ([1, 300], Place::Shared { n_threads: 160 }, "shared"),
+        ([3, 37], Place::Shared { n_threads: 64, scope: "cta.", guard: "" }, "shared"),
+        ([1, 300], Place::Shared { n_threads: 160, scope: "cta.", guard: "" }, "shared"),
         ([2, 21], Place::Registers, "local"),
         ([2, 96], Place::Lanes, "local"),
     ] {
@@ -187,6 +216,48 @@ fn check_catalogue(dtype: DType, part: usize) {
             continue;
         };
         check_everywhere(&reducer, &format!("\"{}\"", entry.name), &inputs);
+    }
+}
+
+/// The same in the narrower scopes, and from global memory to global memory.
+fn check_in_every_scope(reducer: &Reducer, text: &str, inputs: &[DType]) {
+    let place = |n_threads, scope, guard| Place::Shared { n_threads, scope, guard };
+    for (sizes, place, winner) in [
+        ([3, 70], place(256, "wg.", "wg_id = T.warpgroup_id([2])\nif wg_id == 1:"), "shared"),
+        ([3, 37], place(96, "warp.", "warp_id = T.warp_id([3])\nif warp_id == 2:"), "shared"),
+        ([2, 9], place(40, "", "if tid == 3:"), "shared"),
+        ([2, 100], Place::Global { n_threads: 96 }, "mixed"),
+    ] {
+        let program = program(reducer, text, inputs, sizes, place);
+        for warp in [32, 64] {
+            // The ids of the texts are those of warps of 32 lanes.
+            if warp == 32 || matches!(place, Place::Global { .. }) {
+                check_wins(&program, &Target::simulated(warp), winner);
+            }
+        }
+    }
+}
+
+#[test]
+fn tile_products_of_reducers_fold_everywhere() {
+    for name in ["mean+var+max", "sum+mean", "argmax+min+logsumexp", "maxloc+count_nonzero"] {
+        let inputs = [DType::F32];
+        let reducer = named(name, &inputs).unwrap();
+        assert!(reducer.results.len() > 1);
+        check_everywhere(&reducer, &format!("\"{name}\""), &inputs);
+        check_in_every_scope(&reducer, &format!("\"{name}\""), &inputs);
+    }
+}
+
+#[test]
+fn tile_tuples_fold_in_every_scope() {
+    for name in ["var", "minloc", "argmax_last", "sum"] {
+        let reducer = named(name, &[DType::F32]).unwrap();
+        check_in_every_scope(&reducer, &format!("\"{name}\""), &[DType::F32]);
+    }
+    for name in ["dot", "wmean"] {
+        let reducer = named(name, &[DType::F32; 2]).unwrap();
+        check_in_every_scope(&reducer, &format!("\"{name}\""), &[DType::F32; 2]);
     }
 }
 

@@ -4,7 +4,7 @@ use coulis_ir::{DType, Target};
 
 use crate::build::{Call, Fold, Tile, folds};
 use crate::replicas::Lanes;
-use crate::run::{check, check_declines, check_refused, check_wins, chosen, counters, cuda};
+use crate::run::{Arg, Program, check, check_declines, check_refused, check_wins, chosen, counters, cuda};
 
 fn sim() -> Target {
     Target::simulated(32)
@@ -24,7 +24,7 @@ fn tile_shared_forced_unknown() {
     check_refused(
         &program,
         &sim(),
-        "`dispatch=\"sm100\"` names no variant of tile.reduce; there are `sm100_packed`",
+        "`dispatch=\"sm100\"` names no variant of tile.reduce; there are `redux_sync`, `sm100_packed`",
     );
 }
 
@@ -97,6 +97,42 @@ fn tile_view_nonpow2_stride() {
 }
 
 #[test]
+fn tile_w8_blocks_that_write_the_same_results_are_told_apart() {
+    let text = |dst: &str, guard: &str| {
+        let indent = if guard.is_empty() { "" } else { "    " };
+        format!(
+            "@T.prim_func
+def main(A_ptr: T.handle, B_ptr: T.handle):
+    A = T.match_buffer(A_ptr, (3, 4, 40), \"float32\")
+    B = T.match_buffer(B_ptr, (3, 4), \"float32\")
+    T.device_entry()
+    bx = T.cta_id([3])
+    row = T.meta_var(bx)
+    T.thread_id([64])
+{guard}    {indent}Tx.cta.sum({dst}, A[row, :, :], axes=(-1,), accum=False{{dispatch}})
+"
+        )
+    };
+    let values = crate::run::uniform(480, 3, DType::F32);
+    let fold = Fold { op: "sum", dtype: DType::F32, accum: false };
+    let args = |n: usize| {
+        let want = |at: usize| fold.want(&values[at * 40..][..40], 0.0).filter(|_| at < n);
+        vec![
+            Arg::In { dtype: DType::F32, shape: vec![3, 4, 40], values: values.clone() },
+            Arg::Out { dtype: DType::F32, shape: vec![3, 4], wants: (0..12).map(want).collect() },
+        ]
+    };
+    check_wins(&Program { text: text("B[row, :]", ""), args: args(12) }, &sim(), "mixed");
+    check_wins(&Program { text: text("B[0, :]", "    if bx == 0:\n"), args: args(4) }, &sim(), "mixed");
+    check_declines(
+        &Program { text: text("B[0, :]", ""), args: args(0) },
+        "mixed",
+        &sim(),
+        "instances: wanted one block, or results of its own for each, found blocks along `blockIdx.x` that all write `B`",
+    );
+}
+
+#[test]
 fn tile_w1_masks_are_made_from_the_active_set() {
     for (n_threads, mask) in [(32, "(uint)4294967295"), (8, "(uint)255")] {
         let text = cuda(&sum(&[40, 8], &[40], &[-1], n_threads).in_shared(), "sm_90a");
@@ -118,6 +154,34 @@ fn tile_w14_lanes_that_read_one_row_read_different_banks() {
     let program = sum(&[32, 32], &[32], &[0], 128).in_shared();
     let counted = counters(&program, "shared", &sim());
     assert_eq!((counted.bank_conflicts, counted.shuffles), (0, 0), "{counted:?}");
+}
+
+#[test]
+fn tile_w14_long_rows_are_read_by_vectors_of_16_bytes() {
+    for (dtype, wide) in [(DType::F32, 4), (DType::F16, 8), (DType::F64, 2)] {
+        for fold in [Fold { op: "sum", dtype, accum: true }, Fold { op: "max", dtype, accum: false }] {
+            let whole = Call { fold, ..sum(&[3, 32 * wide * 2], &[3], &[-1], 96) };
+            check_wins(&whole.in_shared(), &sim(), "shared");
+            // Rows that begin at an odd place, and of a length that vectors do not divide.
+            for part in [[(1, 2), (1, 32 * wide)], [(1, 2), (wide, 32 * wide)], [(0, 3), (0, 32 * wide + 1)]]
+            {
+                let rows = part[0].1;
+                let call = Call {
+                    src: Tile::part(&[3, 32 * wide * 2], &part),
+                    dst: Tile::part(&[3], &[(0, rows)]),
+                    ..Call { fold, ..sum(&[1], &[1], &[-1], 96) }
+                };
+                check_wins(&call.in_shared(), &sim(), "shared");
+            }
+        }
+        let fold = Fold { op: "sum", dtype, accum: false };
+        let requests = |extent: i64| {
+            let call = Call { fold, ..sum(&[1, extent], &[1], &[-1], 32) };
+            counters(&call.in_shared(), "shared", &sim()).shared_requests
+        };
+        // Twice the length by vectors costs no more accesses of the fold than one element more by elements.
+        assert!(requests(32 * wide * 2) < requests(32 * wide * 2 - 1), "{dtype}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod forced;
 mod intrinsics;
 mod packed;
 mod probes;
+mod redux;
 mod registers;
 mod replicas;
 mod run;

@@ -96,7 +96,7 @@ fn tile_seed_002_thirty_two_registers_are_summed_in_pairs() {
 }
 
 /// The machine code of a program, where the compiler and the disassembler are here.
-fn sass(test: &str, program: &Program, arch: &str) -> Option<String> {
+pub fn sass(test: &str, program: &Program, arch: &str) -> Option<String> {
     let target = TargetChoice::Cuda { arch: Some(arch.to_owned()) };
     let text = program.text.replace("{dispatch}", "");
     match emit_cuda_binary(&text, &target, CudaBinary::Sass) {
@@ -131,5 +131,31 @@ fn tile_5_6_extrema_of_three_are_one_instruction() {
         };
         let found = sass.matches("FMNMX3.NAN").count();
         assert!(if least == 0 { found == 0 } else { found >= least }, "{arch}: {found}\n{sass}");
+    }
+}
+
+#[test]
+fn tile_seed_002_packed_sums_flush_exactly_where_the_call_allows_it() {
+    let blackwell = Target::cuda("sm_100a").unwrap();
+    for (option, flushes) in [("", false), (", ftz=False", false), (", ftz=True", true)] {
+        let text = local_sum(32).replace("{dispatch}", &format!("{option}{{dispatch}}"));
+        let mut program = program(&text, &[32], 1);
+        let cuda = cuda(&program, "sm_100a");
+        assert_eq!(cuda.contains("add.rn.ftz.f32x2"), flushes, "{cuda}");
+        assert_eq!(cuda.contains(".ftz"), flushes, "{cuda}");
+        // Subnormal numbers whose sum is subnormal, too.
+        for arg in &mut program.args {
+            match arg {
+                Arg::In { values, .. } => values.fill(1e-40),
+                Arg::Out { wants, .. } => wants.fill(Some((if flushes { 0.0 } else { 32e-40 }, 1e-43))),
+            }
+        }
+        crate::run::counters(&program, "sm100_packed", &blackwell);
+        if !flushes {
+            check_wins(&program, &blackwell, "sm100_packed");
+        }
+        if let Some(sass) = sass("tile_seed_002_packed_sums_flush", &program, "sm_100a") {
+            assert_eq!(sass.contains("FADD2.FTZ"), flushes, "{sass}");
+        }
     }
 }

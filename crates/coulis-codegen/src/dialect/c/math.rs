@@ -48,7 +48,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         | Intrinsic::Trunc
         | Intrinsic::Nearbyint
         | Intrinsic::Likely => unary(intrinsic, ty, needs),
-        Intrinsic::Pow | Intrinsic::Fmod => binary(intrinsic, ty, needs),
+        Intrinsic::Pow | Intrinsic::Fmod | Intrinsic::AddFtz => binary(intrinsic, ty, needs),
         Intrinsic::Popcount => Err(unsupported(intrinsic, ty)),
     }
 }
@@ -90,6 +90,7 @@ fn integer(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<Strin
         | Intrinsic::Cos
         | Intrinsic::Pow
         | Intrinsic::Fmod
+        | Intrinsic::AddFtz
         | Intrinsic::Max3
         | Intrinsic::Min3
         | Intrinsic::Floor
@@ -218,6 +219,7 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
         | Intrinsic::Sigmoid
         | Intrinsic::Pow
         | Intrinsic::Fmod
+        | Intrinsic::AddFtz
         | Intrinsic::Fma
         | Intrinsic::Max3
         | Intrinsic::Min3
@@ -230,11 +232,30 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
     Ok(one_line(intrinsic, ty, &body))
 }
 
+/// A product with zero is a zero of the factor's sign.
+fn add_ftz(ty: CTy, name: &str) -> String {
+    let value = ty.name();
+    if ty != CTy::F32 {
+        return format!("{FN} {value} {name}({value} a, {value} b) {{ return a + b; }}\n");
+    }
+    let flush =
+        |x: &str| format!("    {x} = {x} < 1.17549435e-38f && {x} > -1.17549435e-38f ? {x} * 0.0f : {x};\n");
+    format!(
+        "{FN} {value} {name}({value} a, {value} b)\n{{\n    {value} sum;\n{}{}    sum = a + b;\n{}    return sum;\n}}\n",
+        flush("a"),
+        flush("b"),
+        flush("sum")
+    )
+}
+
 fn binary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     if ty.lanes > 0 {
         return lanes(intrinsic, ty, needs);
     }
     let (name, value) = (Helper::Math(intrinsic, ty).name(), ty.name());
+    if intrinsic == Intrinsic::AddFtz {
+        return Ok(add_ftz(ty.ty, &name));
+    }
     let builtin = if intrinsic == Intrinsic::Pow { "pow" } else { "fmod" };
     Ok(format!(
         "{FN} {value} {name}({value} a, {value} b) {{ return ({value})__builtin_{builtin}((f64)a, (f64)b); }}\n"

@@ -38,6 +38,15 @@ pub fn spell(
         Atom::Ballot => Ok(call("__ballot_sync", args)),
         Atom::VoteAny => vote("__any_sync"),
         Atom::VoteAll => vote("__all_sync"),
+        Atom::ReduxAdd | Atom::ReduxMin | Atom::ReduxMax => match (atom, dtype) {
+            (Atom::ReduxAdd, DType::I32 | DType::U32) => Ok(call("__reduce_add_sync", args)),
+            (Atom::ReduxMin, DType::I32 | DType::U32) => Ok(call("__reduce_min_sync", args)),
+            (Atom::ReduxMax, DType::I32 | DType::U32) => Ok(call("__reduce_max_sync", args)),
+            (Atom::ReduxMin | Atom::ReduxMax, DType::F32) => {
+                Ok(call(&needs.helper(Helper::Atomic(atom, dtype))?, args))
+            }
+            _ => Err(unsupported()),
+        },
         Atom::ThreadFence => Ok(Code::primary("__threadfence()")),
         Atom::AtomicAdd
         | Atom::AtomicMin
@@ -104,9 +113,26 @@ fn update(
     }
 }
 
-/// An update of a float as a loop of compare-and-swap on its bits.
-pub fn loop_of(atom: Atom, dtype: DType, needs: &mut dyn Needs) -> Option<String> {
+/// An update of a float as a loop of compare-and-swap on its bits, or the fold of floats over a warp, which only
+/// `sm_100a` and `sm_103a` have.
+pub fn define(atom: Atom, dtype: DType, needs: &mut dyn Needs) -> Option<String> {
     let name = Helper::Atomic(atom, dtype).name();
+    let redux = |op: &str| {
+        format!(
+            "{FN} f32 {name}(unsigned int mask, f32 a)
+{{
+    f32 d;
+    asm volatile(\"redux.sync.{op}.NaN.f32 %0, %1, %2;\" : \"=f\"(d) : \"f\"(a), \"r\"(mask));
+    return d;
+}}
+"
+        )
+    };
+    match (atom, dtype) {
+        (Atom::ReduxMin, DType::F32) => return Some(redux("min")),
+        (Atom::ReduxMax, DType::F32) => return Some(redux("max")),
+        _ => {}
+    }
     let ty = CTy::carrier(dtype);
     let (value, bits, to_bits, from_bits) = match dtype {
         DType::F32 => ("f32", "u32", "__float_as_uint", "__uint_as_float"),

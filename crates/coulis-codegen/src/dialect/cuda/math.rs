@@ -66,6 +66,15 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
             "{FN} {value} {name}({value} a, {value} b) {{ return ({value}){}((f64)a, (f64)b); }}\n",
             intrinsic.name()
         )),
+        Intrinsic::AddFtz if single => Ok(format!(
+            "{FN} f32 {name}(f32 a, f32 b)
+{{
+    asm(\"add.rn.ftz.f32 %0, %0, %1;\" : \"+f\"(a) : \"f\"(b));
+    return a;
+}}
+"
+        )),
+        Intrinsic::AddFtz => Ok(format!("{FN} {value} {name}({value} a, {value} b) {{ return a + b; }}\n")),
         Intrinsic::Fma => Ok(format!(
             "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return {}(a, b, c); }}\n",
             if single { "__fmaf_rn" } else { "__fma_rn" }
