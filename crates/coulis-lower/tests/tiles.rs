@@ -105,7 +105,11 @@ fn explain_says_what_each_variant_wanted_and_found() {
     };
     assert_eq!(
         rows(&rows_of(26)),
-        "  sm100_packed            20  declined  scope: wanted thread, found cta; operands: wanted registers of one thread, \
+        "  redux_sync              25  declined  architecture: wanted sm_100a or sm_103a for floats, found sm_90a; reducer: \
+           wanted a sum of integers that is stored in at most 32 bits, or an extremum of at most 32 bits, found \
+           `comm_reducer` with a state of float32; lanes: wanted whole warps of 32 lanes that fold, found a call that none \
+           of `warp_shuffle`, `local`, `shared` and `mixed` takes\n  \
+           sm100_packed            20  declined  scope: wanted thread, found cta; operands: wanted registers of one thread, \
            found `red_buf0` in local memory, spread over threads; architecture: wanted sm_100a or sm_103a, found sm_90a\n  \
            alone                   20  declined  group: wanted groups of 1 thread, found 26 threads\n  \
            warp_shuffle            20  declined  warps: wanted groups within one warp of 32 lanes, found groups of 26 \
@@ -135,7 +139,7 @@ fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
         (
             "accum=False",
             "accum=False, dispatch=\"warp\"",
-            "names no variant of tile.reduce; there are `sm100_packed`, `alone`",
+            "names no variant of tile.reduce; there are `redux_sync`, `sm100_packed`, `alone`",
         ),
         ("accum=False", "accum=False, dispatch=\"warp_shuffle\"", "forces a variant that declines the call"),
         ("axes=(1,)", "axes=(2,)", "axis 2 is reduced, and the source has 2 dimensions"),

@@ -1,6 +1,6 @@
 //! Functions: signature, attributes, body.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use coulis_ir::buffer::BufferData;
@@ -21,8 +21,8 @@ pub(crate) struct Reader {
     pub(crate) pending: Vec<Stmt>,
     /// Variables that annotations name and nothing binds.
     pub(crate) annotated: BTreeMap<String, Var>,
-    /// Scalars that are assigned again after their annotation.
-    pub(crate) reassigned: BTreeSet<String>,
+    /// Whether the rest of the block assigns the scalar again that the line being read annotates.
+    pub(crate) is_reassigned: bool,
     /// Blocks and flat scopes around the statement being read.
     pub(crate) depth: usize,
 }
@@ -39,7 +39,6 @@ impl Reader {
         for param in &function.params {
             self.parameter(param)?;
         }
-        self.reassigned = reassigned(&function.body);
         let body = self.block(&function.body)?;
         let mut params = Vec::new();
         for (slot, range) in self.params {
@@ -221,31 +220,17 @@ pub(crate) fn attr_of(term: &Term) -> Parsed<Attr> {
     }
 }
 
-/// Names that an annotation introduces and a later line assigns.
-fn reassigned(lines: &[Line]) -> BTreeSet<String> {
-    fn walk(lines: &[Line], annotated: &mut BTreeSet<String>, assigned: &mut BTreeSet<String>) {
-        for line in lines {
-            match &line.kind {
-                LineKind::Annotated(target, ..) => annotated.extend(target.name().ok().map(str::to_owned)),
-                LineKind::Assign(targets, _) => {
-                    if let [target] = &targets[..] {
-                        assigned.extend(target.name().ok().map(str::to_owned));
-                    }
-                }
-                LineKind::Update(target, ..) => assigned.extend(target.name().ok().map(str::to_owned)),
-                LineKind::For(_, _, body) | LineKind::With(_, body) | LineKind::Class(_, body) => {
-                    walk(body, annotated, assigned);
-                }
-                LineKind::If(_, then, otherwise) => {
-                    walk(then, annotated, assigned);
-                    walk(otherwise.as_deref().unwrap_or_default(), annotated, assigned);
-                }
-                LineKind::Function(function) => walk(&function.body, annotated, assigned),
-                LineKind::Term(_) | LineKind::Pass | LineKind::Import => {}
-            }
+/// Whether a line, or one in the blocks of a line, assigns the name.
+pub(crate) fn assigns(lines: &[Line], name: &str) -> bool {
+    let is_named = |target: &Term| target.name().is_ok_and(|own| own == name);
+    lines.iter().any(|line| match &line.kind {
+        LineKind::Assign(targets, _) => matches!(&targets[..], [one] if is_named(one)),
+        LineKind::Update(target, ..) => is_named(target),
+        LineKind::For(_, _, body) | LineKind::With(_, body) | LineKind::Class(_, body) => assigns(body, name),
+        LineKind::If(_, then, otherwise) => {
+            assigns(then, name) || assigns(otherwise.as_deref().unwrap_or_default(), name)
         }
-    }
-    let (mut annotated, mut assigned) = (BTreeSet::new(), BTreeSet::new());
-    walk(lines, &mut annotated, &mut assigned);
-    annotated.intersection(&assigned).cloned().collect()
+        LineKind::Function(function) => assigns(&function.body, name),
+        LineKind::Annotated(..) | LineKind::Term(_) | LineKind::Pass | LineKind::Import => false,
+    })
 }

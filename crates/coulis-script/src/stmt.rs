@@ -7,7 +7,7 @@ use coulis_ir::{
 
 use crate::error::{Fault, ParseErrorKind, Parsed};
 use crate::expr::{same_lanes, type_fault};
-use crate::func::{Reader, attr_of, missing};
+use crate::func::{Reader, assigns, attr_of, missing};
 use crate::names::Entity;
 use crate::tree::{Keywords, Line, LineKind, Sign, Term, TermKind};
 
@@ -47,7 +47,13 @@ impl Reader {
         let mut open: Vec<(Head, Vec<Stmt>)> = Vec::new();
         let mut stmts: Vec<Stmt> = Vec::new();
         self.deeper(lines.first())?;
-        for line in lines {
+        for (at, line) in lines.iter().enumerate() {
+            self.is_reassigned = match &line.kind {
+                LineKind::Annotated(target, ..) => {
+                    target.name().is_ok_and(|name| assigns(&lines[at + 1..], name))
+                }
+                _ => false,
+            };
             let piece = self.line(line)?;
             stmts.append(&mut self.pending);
             match piece {
@@ -93,7 +99,7 @@ impl Reader {
                 if value_expr.ty() != Ty::scalar(var.dtype()) {
                     return Err(type_fault(value, "a bound value", value_expr.ty(), var.dtype().name()));
                 }
-                if self.reassigned.contains(name) {
+                if self.is_reassigned {
                     let one = vec![Expr::int(1)];
                     let register = Buffer::new(name, var.dtype(), one, MemScope::Local);
                     self.define(name, target, Entity::Scalar(register.clone()))?;
