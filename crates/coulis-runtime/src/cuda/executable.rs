@@ -2,8 +2,8 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use coulis_codegen::Module;
 use coulis_ir::args::Bindings;
@@ -90,7 +90,12 @@ pub struct CudaExecutable {
     module: Module,
     parameters: Vec<Parameter>,
     loaded: Arc<LoadedModule>,
+    /// Plans of the sizes that were launched last.
+    recent: Mutex<Vec<(Bindings, Arc<Plan>)>>,
 }
+
+/// Sizes whose plans an executable keeps.
+const RECENT: usize = 8;
 
 impl CudaExecutable {
     /// # Safety
@@ -102,7 +107,7 @@ impl CudaExecutable {
         parameters: Vec<Parameter>,
         loaded: Arc<LoadedModule>,
     ) -> CudaExecutable {
-        CudaExecutable { info, shared, module, parameters, loaded }
+        CudaExecutable { info, shared, module, parameters, loaded, recent: Mutex::default() }
     }
 
     /// The context that its memory and streams belong to.
@@ -119,6 +124,20 @@ impl CudaExecutable {
     pub fn plan(&self, bindings: &Bindings) -> Result<Plan, LaunchError> {
         let limits = &self.shared.context.facts().limits;
         plan(&self.info.kernel, &self.module, self.parameters.len(), bindings, limits)
+    }
+
+    /// The same, planned once for the sizes that come again and again.
+    fn recent_plan(&self, bindings: &Bindings) -> Result<Arc<Plan>, LaunchError> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        match recent.iter().position(|(known, _)| known == bindings) {
+            Some(at) => recent[..=at].rotate_right(1),
+            None => {
+                let plan = Arc::new(self.plan(bindings)?);
+                recent.truncate(RECENT - 1);
+                recent.insert(0, (bindings.clone(), plan));
+            }
+        }
+        Ok(recent[0].1.clone())
     }
 
     /// Memory for the temporaries of a call: needed to launch while a graph is captured.
@@ -143,7 +162,7 @@ impl CudaExecutable {
         let first: Vec<*mut u8> =
             buffers.iter().map(|&address| ptr::without_provenance_mut(address as usize)).collect();
         let data = Parameter::data_pointers(&self.info.kernel, &self.parameters, bindings, &first)?;
-        let plan = self.plan(bindings).map_err(CudaError::from)?;
+        let plan = self.recent_plan(bindings).map_err(CudaError::from)?;
         if plan.launches.is_empty() {
             return Ok(());
         }
