@@ -103,3 +103,11 @@ def bench_of(
     x: Any, x_dtype: Any, ops: Any, axis: Any, on: str | None, seconds: float, verify: bool
 ) -> dict[str, Any]:
     """Times a reduction of a made-up input."""
+
+def results_of(x_dtype: Any, ops: str | Reducer | Sequence[str | Reducer]) -> list[tuple[str, str]]:
+    """Names and types of the results of statistics of elements of a type."""
+
+def steps_of(
+    x_dtype: Any, ops: str | Reducer | Sequence[str | Reducer], nan: str, ddof: float, acc_dtype: Any
+) -> dict[str, Any]:
+    """The reducers of a reduction by parts, and what their states and results are."""

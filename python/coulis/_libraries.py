@@ -2,8 +2,7 @@
 
 An adapter has ``view(x)`` (the array as DLPack exports it), and then, where arrays of the library can be written,
 ``empty(like, shape, dtype)`` (an unwritten row-major array and its address), ``row_major(x)``, ``assign(out, value)``,
-``stream(x)`` (the handle of the current stream of its device) and ``to_bytes(x)`` (the elements on the host); else
-``adopt(export)`` (an array over memory of coulis) and ``settle(like, array)``.
+``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and ``settle(like, array)``.
 """
 
 from __future__ import annotations
@@ -45,10 +44,6 @@ class Torch:
     def stream(x):
         return sys.modules["torch"].cuda.current_stream(x.device).cuda_stream
 
-    @staticmethod
-    def to_bytes(x):
-        torch = sys.modules["torch"]
-        return x.detach().contiguous().reshape(-1).view(torch.uint8).cpu().numpy().tobytes()
 
 
 class CuPy:
@@ -79,9 +74,6 @@ class CuPy:
         with x.device:
             return cupy.cuda.get_current_stream().ptr
 
-    @staticmethod
-    def to_bytes(x):
-        return x.get().tobytes()
 
 
 class Jax:
@@ -101,9 +93,6 @@ class Jax:
     def settle(like, array):
         return array
 
-    @staticmethod
-    def to_bytes(x):
-        import numpy
 
         return numpy.asarray(x).tobytes()
 
@@ -144,9 +133,6 @@ class Other:
     def assign(out, value):
         out[...] = value
 
-    @staticmethod
-    def to_bytes(x):
-        raise NotImplementedError("results on a device of this library are not looked at; give no `where`, and nan=\"propagate\"")
 
 
 ADAPTERS = {"numpy": NumPy, "torch": Torch, "cupy": CuPy, "jax": Jax, "pyarrow": Arrow, "other": Other}

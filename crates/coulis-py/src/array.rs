@@ -14,7 +14,8 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::arrow;
 use crate::dlpack::{self, Described, Place, legal_dtypes, row_major};
 use crate::error::OrRaise;
-use crate::library::{Library, numpy};
+use crate::exchange::Exchange;
+use crate::library::{Library, TypeFacts, numpy};
 
 /// An array of a caller, whose memory stays as long as this lives.
 pub struct Given<'py> {
@@ -32,6 +33,8 @@ pub struct Given<'py> {
     pub is_readonly: bool,
     /// The stream that the array came with, where it names one.
     pub stream: Option<usize>,
+    /// How its library makes arrays and tells its stream, where it says so by DLPack.
+    pub exchange: Option<&'static Exchange>,
     /// Which elements are valid, of Arrow arrays with nulls.
     pub valid: Option<Array>,
     /// What keeps the memory.
@@ -69,10 +72,18 @@ impl<'py> Given<'py> {
     /// The array of an object; `what` names the argument in errors.
     pub fn of(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
         let py = object.py();
-        match Library::of(object)? {
-            Some(Library::NumPy) if object.is_instance(numpy(py)?.ndarray.bind(py))? => {
-                Given::of_numpy(object, what)
-            }
+        let facts = TypeFacts::of(object)?;
+        if facts.is_masked {
+            let message = format!("`{what}` is a masked array; give its `data`, and `where=~x.mask`");
+            return Err(PyTypeError::new_err(message));
+        }
+        if let Some(exchange) = facts.exchange
+            && let Some(given) = Given::of_exchange(object, facts.library, exchange)?
+        {
+            return Ok(given);
+        }
+        match facts.library {
+            Some(Library::NumPy) if facts.is_ndarray => Given::of_numpy(object, what),
             Some(library @ Library::Named("pyarrow")) => Given::of_arrow(object, library),
             Some(library @ Library::Named(_)) => {
                 let seen = library.adapter(py)?.call_method1(intern!(py, "view"), (object,))?;
@@ -95,17 +106,31 @@ impl<'py> Given<'py> {
     /// Lists, numbers, and what speaks NumPy's protocols only.
     fn of_numbers(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
         let array = numpy(object.py())?.asarray.bind(object.py()).call1((object,))?;
-        Given::of_numpy(&array, what)
+        Given::of(&array, what)
+    }
+
+    /// The array as the functions of its type say; `None` where they do not say it, or not all of it.
+    fn of_exchange(
+        object: &Bound<'py, PyAny>,
+        library: Option<Library>,
+        exchange: &'static Exchange,
+    ) -> PyResult<Option<Given<'py>>> {
+        // Tensors of PyTorch may be read as negated, of which DLPack knows nothing.
+        if library == Some(Library::Named("torch"))
+            && object.call_method0(intern!(object.py(), "is_neg"))?.is_truthy()?
+        {
+            return Ok(None);
+        }
+        // What it refuses, the slow way refuses with its own words, or takes.
+        let Ok(found) = exchange.describe(object) else { return Ok(None) };
+        let library = library.unwrap_or(Library::Named("other"));
+        let given = Given::described(object, library, found, None)?;
+        Ok(Some(Given { exchange: Some(exchange), ..given }))
     }
 
     fn of_numpy(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Given<'py>> {
         let py = object.py();
         let library = Library::NumPy;
-        let masked: bool = object.get_type().hasattr(intern!(py, "harden_mask"))?;
-        if masked {
-            let message = format!("`{what}` is a masked array; give its `data`, and `where=~x.mask`");
-            return Err(PyTypeError::new_err(message));
-        }
         static VERSIONED: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
         let words = VERSIONED.get_or_try_init(py, || {
             let words = PyDict::new(py);
@@ -170,6 +195,7 @@ impl<'py> Given<'py> {
             place,
             is_readonly,
             stream: None,
+            exchange: None,
             valid: None,
             _keep: keep,
         })
@@ -231,6 +257,7 @@ impl<'py> Given<'py> {
             place,
             is_readonly,
             stream,
+            exchange: None,
             valid: None,
             _keep: Keep::Object { _object: None },
         })
@@ -251,6 +278,7 @@ impl<'py> Given<'py> {
             place: Place::Host,
             is_readonly: true,
             stream: None,
+            exchange: None,
             valid: found.valid,
             _keep: keep,
         })
@@ -271,6 +299,9 @@ impl<'py> Given<'py> {
     /// The stream for work on this array of a device, and whether that work is to be waited for: the stream that the
     /// array came with, the current one of its library, else the default one.
     pub fn current_stream(&self, py: Python<'_>) -> PyResult<(usize, bool)> {
+        if let (Some(exchange), Place::Cuda(id)) = (self.exchange, self.place) {
+            return Ok((exchange.current_stream(py, id)?, false));
+        }
         match (self.stream, self.library) {
             (Some(stream), _) => Ok((stream, true)),
             (None, library @ Library::Named("torch" | "cupy")) => {

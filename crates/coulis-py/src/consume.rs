@@ -6,11 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Given;
-use crate::dlpack::Place;
 use crate::error::OrRaise;
 use crate::options::{Ops, Options};
+use crate::recent::Known;
 use crate::reduce::Call;
-use crate::result::{Outs, assemble, targets};
 
 /// Registers `consume` and `consumers`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -82,13 +81,7 @@ fn consume<'py>(
     let mut request = options.request(py, &ops, &dtypes)?;
     request.ops.clear();
     request.consume = Some(consume);
-    let call = Call::new(inputs, None, request, device)?;
-    let prepared = call.prepare(py)?;
-    let outs = Outs::of(out, &ops, &prepared)?;
-    let targets = targets(py, &call.inputs, call.place, &outs, &prepared)?;
-    match call.place {
-        Place::Host => call.launch_on_host(py, &prepared, &targets)?,
-        Place::Cuda(_) => call.launch_on_stream(py, &prepared, &targets, stream)?,
-    }
-    assemble(py, &ops, targets, &call.inputs[0])
+    let call = Call::new(inputs, None, &mut request, device)?;
+    let prepared = call.prepare(py, &request)?;
+    call.run(py, &Known { ops, request, prepared }, out, stream)
 }

@@ -16,32 +16,61 @@ const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const READ_ONLY: u64 = 1;
 /// The version that is written; any of the same first number is read.
-const VERSION: [u32; 2] = [1, 0];
+pub const VERSION: [u32; 2] = [1, 0];
 
+/// A device: DLPack's number of its kind, and its own.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct DlDevice {
-    kind: i32,
-    id: i32,
+pub struct DlDevice {
+    /// 1 is the CPU, 2 CUDA.
+    pub kind: i32,
+    /// Its number among its kind.
+    pub id: i32,
 }
 
+/// An element type.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct DlDataType {
+pub struct DlDataType {
     code: u8,
     bits: u8,
     lanes: u16,
 }
 
+/// An array: where it is, and what.
 #[repr(C)]
-struct DlTensor {
+pub struct DlTensor {
     data: *mut c_void,
-    device: DlDevice,
-    ndim: i32,
-    dtype: DlDataType,
-    shape: *mut i64,
+    /// Where it is.
+    pub device: DlDevice,
+    /// Number of axes.
+    pub ndim: i32,
+    /// Element type.
+    pub dtype: DlDataType,
+    /// Extents.
+    pub shape: *mut i64,
     strides: *mut i64,
     byte_offset: u64,
+}
+
+impl DlTensor {
+    /// Nothing, to be written.
+    pub fn empty() -> DlTensor {
+        DlTensor {
+            data: std::ptr::null_mut(),
+            device: DlDevice { kind: 1, id: 0 },
+            ndim: 0,
+            dtype: DlDataType { code: 0, bits: 0, lanes: 0 },
+            shape: std::ptr::null_mut(),
+            strides: std::ptr::null_mut(),
+            byte_offset: 0,
+        }
+    }
+
+    /// Address of element `[0, ..., 0]`.
+    pub fn address(&self) -> usize {
+        self.data.addr().wrapping_add(self.byte_offset as usize)
+    }
 }
 
 #[repr(C)]
@@ -51,13 +80,15 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
+/// An array with what frees it.
 #[repr(C)]
-struct ManagedVersioned {
+pub struct ManagedVersioned {
     version: [u32; 2],
     context: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
     flags: u64,
-    tensor: DlTensor,
+    /// The array.
+    pub tensor: DlTensor,
 }
 
 /// Where an array's elements are.
@@ -67,6 +98,14 @@ pub enum Place {
     Host,
     /// Memory of a CUDA device of that number.
     Cuda(usize),
+}
+
+/// A place by DLPack's numbers.
+pub fn device_of(place: Place) -> DlDevice {
+    match place {
+        Place::Host => DlDevice { kind: 1, id: 0 },
+        Place::Cuda(id) => DlDevice { kind: 2, id: i32::try_from(id).unwrap_or(0) },
+    }
 }
 
 /// What a capsule says of its array.
@@ -121,9 +160,11 @@ pub fn reachable(kind: i32) -> PyResult<()> {
     if matches!(kind, 1 | 2 | 3 | 13) { Ok(()) } else { Err(unreachable_device(kind)) }
 }
 
+/// What a struct says of its array.
+///
 /// # Safety
 /// The tensor's shape and strides have `ndim` entries.
-unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> {
+pub unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> {
     let place = match (tensor.device.kind, usize::try_from(tensor.device.id)) {
         (1 | 3, _) => Place::Host,
         (2 | 13, Ok(id)) => Place::Cuda(id),
@@ -140,8 +181,7 @@ unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> {
     let shape = list(tensor.shape);
     let strides = if tensor.strides.is_null() { row_major(&shape) } else { list(tensor.strides) };
     let dtype = dtype_of(tensor.dtype)?;
-    let address = tensor.data.addr().wrapping_add(tensor.byte_offset as usize);
-    Ok(Described { info: ArrayInfo { dtype, shape, strides }, address, place, is_readonly })
+    Ok(Described { info: ArrayInfo { dtype, shape, strides }, address: tensor.address(), place, is_readonly })
 }
 
 /// Strides of a row-major array, in elements.
@@ -191,7 +231,8 @@ pub fn legal_dtypes() -> String {
     format!("legal element types are {}", names.join(", "))
 }
 
-fn code_of(dtype: DType) -> DlDataType {
+/// DLPack's number of an element type.
+pub fn code_of(dtype: DType) -> DlDataType {
     let code = match dtype {
         DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0,
         DType::U8 | DType::U16 | DType::U32 | DType::U64 => 1,
@@ -229,10 +270,10 @@ impl Export {
     }
 
     fn device(&self) -> DlDevice {
-        match &self.0.memory {
-            Memory::Host(_) => DlDevice { kind: 1, id: 0 },
-            Memory::Device(_, id) => DlDevice { kind: 2, id: i32::try_from(*id).unwrap_or(0) },
-        }
+        device_of(match &self.0.memory {
+            Memory::Host(_) => Place::Host,
+            Memory::Device(_, id) => Place::Cuda(*id),
+        })
     }
 }
 

@@ -10,6 +10,7 @@ mod catalogue;
 mod consume;
 mod dlpack;
 mod error;
+mod exchange;
 mod expr;
 mod fold;
 mod fork;
@@ -18,7 +19,9 @@ mod library;
 mod machine;
 mod measure;
 mod options;
+mod partial;
 mod plan;
+mod recent;
 mod reduce;
 mod reducer;
 mod result;
@@ -41,6 +44,7 @@ fn _coulis(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fork::register(m)?;
     reduce::register(m)?;
     reducer::register(m)?;
+    partial::register(m)?;
     plan::register(m)?;
     Ok(())
 }

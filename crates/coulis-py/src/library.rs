@@ -13,6 +13,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
+use crate::exchange::Exchange;
+
 mod half_bits;
 
 /// The library of an array.
@@ -27,22 +29,45 @@ pub enum Library {
 /// Libraries with an adapter of their own. Others that follow the Array API standard go by `other`.
 const NAMED: [&str; 4] = ["torch", "cupy", "jax", "pyarrow"];
 
-impl Library {
-    /// The library of an object's type; `None` where it is of none that is known by name.
-    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Library>> {
-        type Known = HashMap<usize, (Py<PyType>, Option<Library>)>;
+/// What is known of a type of arrays.
+#[derive(Clone, Copy)]
+pub struct TypeFacts {
+    /// Its library; `None` where it is none that is known by name.
+    pub library: Option<Library>,
+    /// Whether it is NumPy's array, or one derived from it.
+    pub is_ndarray: bool,
+    /// Whether it is an array of NumPy with a mask beside it.
+    pub is_masked: bool,
+    /// Its functions for the exchange of arrays, where it has them.
+    pub exchange: Option<&'static Exchange>,
+}
+
+impl TypeFacts {
+    /// The facts of an object's type, which are found out once.
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<TypeFacts> {
+        type Known = HashMap<usize, (Py<PyType>, TypeFacts)>;
         static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
         let ty = object.get_type();
         let key = ty.as_ptr().addr();
         let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, library)) = lock().get_or_insert_default().get(&key) {
-            return Ok(*library);
+        if let Some((_, facts)) = lock().get_or_insert_default().get(&key) {
+            return Ok(*facts);
         }
+        let py = object.py();
         let library = Library::of_type(&ty)?;
-        lock().get_or_insert_default().insert(key, (ty.unbind(), library));
-        Ok(library)
+        let is_ndarray = library == Some(Library::NumPy) && ty.is_subclass(numpy(py)?.ndarray.bind(py))?;
+        let facts = TypeFacts {
+            library,
+            is_ndarray,
+            is_masked: is_ndarray && ty.hasattr(intern!(py, "harden_mask"))?,
+            exchange: Exchange::of_type(&ty),
+        };
+        lock().get_or_insert_default().insert(key, (ty.unbind(), facts));
+        Ok(facts)
     }
+}
 
+impl Library {
     fn of_type(ty: &Bound<'_, PyType>) -> PyResult<Option<Library>> {
         for class in ty.mro() {
             let module: String = match class.getattr(intern!(ty.py(), "__module__"))?.extract() {

@@ -11,18 +11,18 @@ use crate::array::dtype;
 use crate::reducer::Reducer;
 
 /// The statistics that a call names.
-pub struct Ops<'py> {
+pub struct Ops {
     /// Names, none twice.
     pub names: Vec<String>,
     /// Reducers of the caller's own among them.
-    pub reducers: Vec<Bound<'py, Reducer>>,
+    pub reducers: Vec<Py<Reducer>>,
     /// Whether one was given, and not a list: then its result stands alone.
     pub is_single: bool,
 }
 
-impl<'py> Ops<'py> {
+impl Ops {
     /// Reads a name, a reducer, or a list of these.
-    pub fn of(given: &Bound<'py, PyAny>) -> PyResult<Ops<'py>> {
+    pub fn of(given: &Bound<'_, PyAny>) -> PyResult<Ops> {
         let mut ops = Ops { names: Vec::new(), reducers: Vec::new(), is_single: false };
         if let Ok(list) = given.cast::<PyList>() {
             list.iter().try_for_each(|op| ops.add(&op))?;
@@ -42,11 +42,11 @@ impl<'py> Ops<'py> {
         listed.map(|entry| entry.n_inputs).max().unwrap_or(1)
     }
 
-    fn add(&mut self, op: &Bound<'py, PyAny>) -> PyResult<()> {
+    fn add(&mut self, op: &Bound<'_, PyAny>) -> PyResult<()> {
         let name = if let Ok(name) = op.cast::<PyString>() {
             name.to_str()?.to_owned()
         } else if let Ok(reducer) = op.cast::<Reducer>() {
-            self.reducers.push(reducer.clone());
+            self.reducers.push(reducer.clone().unbind());
             reducer.get().name().to_owned()
         } else {
             let message = format!(
@@ -175,8 +175,18 @@ pub struct Options<'a, 'py> {
 }
 
 impl Options<'_, '_> {
+    /// Whether nothing is asked for but axes, and that these stay.
+    pub fn are_plain(&self) -> bool {
+        let given = [self.init, self.acc_dtype, self.dtype, self.alpha, self.beta, self.plan];
+        given.into_iter().flatten().all(|option| option.is_none())
+            && self.nan == "propagate"
+            && self.ddof == 0.0
+            && !self.fast_math
+            && !self.reproducible
+    }
+
     /// The request of these statistics of inputs of these types, without mask and device.
-    pub fn request(&self, py: Python<'_>, ops: &Ops<'_>, inputs: &[DType]) -> PyResult<Request> {
+    pub fn request(&self, py: Python<'_>, ops: &Ops, inputs: &[DType]) -> PyResult<Request> {
         for (name, is_asked) in [("fast_math", self.fast_math), ("reproducible", self.reproducible)] {
             if is_asked {
                 return Err(PyNotImplementedError::new_err(format!("`{name}=True` is not supported yet")));

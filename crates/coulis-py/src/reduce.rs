@@ -4,19 +4,21 @@
 //! memory to be written to, into memory of coulis that the library adopts by DLPack. The interpreter's lock is given up
 //! while a kernel is made and while it runs.
 
-use coulis::reduce::{Prepared, prepare};
+use std::rc::Rc;
+
+use coulis::reduce::{Doubt, Prepared, prepare};
 use coulis::{Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, Request, StreamHandle};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyTuple};
 
 use crate::array::{Given, is_array};
 use crate::dlpack::Place;
-use crate::error::OrRaise;
+use crate::error::{OrRaise, exception};
 use crate::fork;
-use crate::library::Library;
 use crate::options::{Ops, Options, device};
+use crate::recent::{self, Known};
 use crate::result::{Outs, Target, assemble, targets};
 
 /// Registers `reduce`.
@@ -113,7 +115,6 @@ fn reduce<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let ops = Ops::of(ops)?;
     let inputs = inputs(x)?;
     let options = Options {
         axis,
@@ -129,30 +130,37 @@ fn reduce<'py>(
         reproducible,
         plan,
     };
+    let is_given = |option: Option<&Bound<'_, PyAny>>| option.is_some_and(|option| !option.is_none());
+    let is_plain = options.are_plain()
+        && inputs.len() == 1
+        && inputs[0].valid.is_none()
+        && device.is_none()
+        && !is_given(r#where);
+    if is_plain && let Some(known) = recent::find(ops, axis, keepdims, &inputs[0]) {
+        let place = inputs[0].place;
+        return Call { inputs, mask: None, chosen: None, place }.run(py, &known, out, stream);
+    }
+    let ops = Ops::of(ops)?;
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
-    let call = Call::new(inputs, r#where, options.request(py, &ops, &dtypes)?, device)?;
-    let prepared = call.prepare(py)?;
-    let outs = Outs::of(out, &ops, &prepared)?;
-    let targets = targets(py, &call.inputs, call.place, &outs, &prepared)?;
-    match call.place {
-        Place::Host => call.launch_on_host(py, &prepared, &targets)?,
-        Place::Cuda(_) => call.launch_on_stream(py, &prepared, &targets, stream)?,
+    let mut request = options.request(py, &ops, &dtypes)?;
+    let call = Call::new(inputs, r#where, &mut request, device)?;
+    let prepared = call.prepare(py, &request)?;
+    let known = Rc::new(Known { ops, request, prepared });
+    if is_plain {
+        recent::keep(&known, &call.inputs[0]);
     }
-    if prepared.may_be_empty() {
-        call.check_results(py, &prepared, &targets)?;
-    }
-    assemble(py, &ops, targets, &call.inputs[0])
+    call.run(py, &known, out, stream)
 }
 
-/// A call: its arrays and what is asked of them.
+/// The arrays of a call.
 pub struct Call<'py> {
     /// The inputs, and those beside them.
-    pub inputs: Vec<Given<'py>>,
+    inputs: Vec<Given<'py>>,
     mask: Option<Given<'py>>,
-    /// The request, with the mask.
-    pub request: Request,
+    /// The mask as it is read: `mask`, and what is valid of the first input.
+    chosen: Option<Array>,
     /// Where all arrays are.
-    pub place: Place,
+    place: Place,
 }
 
 impl<'py> Call<'py> {
@@ -160,7 +168,7 @@ impl<'py> Call<'py> {
     pub fn new(
         inputs: Vec<Given<'py>>,
         mask: Option<&Bound<'py, PyAny>>,
-        mut request: Request,
+        request: &mut Request,
         on: Option<&str>,
     ) -> PyResult<Call<'py>> {
         let place = inputs[0].place;
@@ -185,13 +193,12 @@ impl<'py> Call<'py> {
             (Some(given), Some(valid)) => Some(both(&given, &valid)?),
             (given, valid) => given.or(valid),
         };
-        Ok(Call { inputs, mask, request, place })
+        Ok(Call { inputs, mask, chosen: request.where_.clone(), place })
     }
 
     /// The kernel, bound to these arrays.
-    pub fn prepare(&self, py: Python<'_>) -> PyResult<Prepared> {
+    pub fn prepare(&self, py: Python<'_>, request: &Request) -> PyResult<Prepared> {
         let infos: Vec<ArrayInfo> = self.inputs.iter().map(|i| i.info.clone()).collect();
-        let request = &self.request;
         py.detach(|| {
             let _work = fork::work();
             prepare(&infos, request)
@@ -199,20 +206,39 @@ impl<'py> Call<'py> {
         .or_raise()
     }
 
+    /// Runs it, and gives what the caller gets.
+    pub fn run(
+        &self,
+        py: Python<'py>,
+        known: &Known,
+        out: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Known { ops, request, prepared, .. } = known;
+        let outs = Outs::of(out, ops, prepared)?;
+        let targets = targets(py, &self.inputs, self.place, &outs, prepared)?;
+        match self.place {
+            Place::Host => self.launch_on_host(py, prepared, &targets)?,
+            Place::Cuda(_) => self.launch_on_stream(py, prepared, &targets, stream)?,
+        }
+        if prepared.may_be_empty() {
+            match self.place {
+                Place::Host => self.check_results(py, prepared, request, &targets)?,
+                Place::Cuda(_) => self.check_results_there(py, prepared, request, &targets)?,
+            }
+        }
+        assemble(py, ops, targets, &self.inputs[0])
+    }
+
     /// Arrays that are read: the inputs, and the mask.
     fn arrays(&self) -> PyResult<Vec<Array>> {
         // SAFETY: the call outlives the launch.
         let inputs = self.inputs.iter().map(|input| unsafe { input.array() });
-        inputs.chain(self.request.where_.clone().map(Ok)).collect()
+        inputs.chain(self.chosen.clone().map(Ok)).collect()
     }
 
     /// Runs on arrays of the host.
-    pub fn launch_on_host(
-        &self,
-        py: Python<'py>,
-        prepared: &Prepared,
-        targets: &[Target<'py>],
-    ) -> PyResult<()> {
+    fn launch_on_host(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
         let arrays = self.arrays()?;
         let priors: Vec<Array> = targets.iter().filter_map(|t| t.prior.clone()).collect();
         let places: Vec<(usize, usize)> = targets.iter().map(|t| (t.address, t.n_bytes())).collect();
@@ -234,7 +260,7 @@ impl<'py> Call<'py> {
     }
 
     /// Puts a run on a stream of the arrays' device.
-    pub fn launch_on_stream(
+    fn launch_on_stream(
         &self,
         py: Python<'py>,
         prepared: &Prepared,
@@ -264,46 +290,96 @@ impl<'py> Call<'py> {
     }
 
     /// Refuses positions and extrema of nothing, which show in the results.
-    fn check_results(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
+    fn check_results(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        request: &Request,
+        targets: &[Target<'py>],
+    ) -> PyResult<()> {
         let mut results = Vec::with_capacity(targets.len());
-        let mut request = self.request.clone();
         for target in targets {
-            let array = match self.place {
-                Place::Host => {
-                    let first = std::ptr::with_exposed_provenance::<u8>(target.address);
-                    // SAFETY: the target keeps its memory, which was written.
-                    let bytes = if target.n_bytes() == 0 {
-                        &[][..]
-                    } else {
-                        unsafe { std::slice::from_raw_parts(first, target.n_bytes()) }
-                    };
-                    Array::from_bytes(target.info.dtype, &target.info.shape, bytes).or_raise()?
-                }
-                Place::Cuda(_) => downloaded(py, target.library, target.array(py)?, &target.info)?,
+            let first = std::ptr::with_exposed_provenance::<u8>(target.address);
+            let bytes = match target.n_bytes() {
+                0 => &[][..],
+                // SAFETY: the target keeps its memory, which was written.
+                n => unsafe { std::slice::from_raw_parts(first, n) },
             };
+            let array = Array::from_bytes(target.info.dtype, &target.info.shape, bytes).or_raise()?;
             results.push(NamedArray { name: target.name.clone(), array });
-        }
-        if let (Place::Cuda(_), Some(mask)) = (self.place, &self.mask) {
-            request.where_ = Some(downloaded(py, mask.library, mask.object.clone(), &mask.info)?);
-            request.device = DeviceChoice::Cpu;
         }
         let shape = &self.inputs[0].info.shape;
         py.detach(|| {
             let _work = fork::work();
-            prepared.check_results(&request, shape, &results)
+            prepared.check_results(request, shape, &results)
         })
         .or_raise()
     }
+
+    /// The same for results on a device. They stay there: what comes back is whether one is in doubt, and whether
+    /// elements took part in every output.
+    fn check_results_there(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        request: &Request,
+        targets: &[Target<'py>],
+    ) -> PyResult<()> {
+        let reduce = py.import(intern!(py, "coulis._coulis"))?.getattr(intern!(py, "reduce"))?;
+        let smallest = |array: &Bound<'py, PyAny>| -> PyResult<i64> {
+            reduce.call1((array, intern!(py, "min")))?.call_method0(intern!(py, "__int__"))?.extract()
+        };
+        let refused = |array: &Bound<'py, PyAny>, doubt: &Doubt| -> PyResult<()> {
+            let output: usize = reduce
+                .call1((array, intern!(py, "argmin")))?
+                .call_method0(intern!(py, "__int__"))?
+                .extract()?;
+            Err(exception(doubt.refusal(output)))
+        };
+        for doubt in prepared.doubts().or_raise()? {
+            let target = &targets[doubt.result];
+            if target.n_bytes() == 0 {
+                continue;
+            }
+            let results = target.array(py)?;
+            if doubt.is_position() {
+                if smallest(&results)? < 0 {
+                    return refused(&results, &doubt);
+                }
+                continue;
+            }
+            let (Some(mask), Some(x)) = (&self.mask, self.inputs.first()) else { continue };
+            let ends = [intern!(py, "min"), intern!(py, "max")].map(|op| -> PyResult<f64> {
+                reduce.call1((&results, op))?.call_method0(intern!(py, "__float__"))?.extract()
+            });
+            let [lo, hi] = ends;
+            if !doubt.may_lie_between(lo?, hi?) {
+                continue;
+            }
+            let words = PyDict::new(py);
+            words.set_item(intern!(py, "where"), &mask.object)?;
+            let axes = request.axes.as_deref().map(|axes| PyTuple::new(py, axes)).transpose()?;
+            let counts = reduce.call((&x.object, intern!(py, "count"), axes), Some(&words))?;
+            if smallest(&counts)? == 0 {
+                return refused(&counts, &doubt);
+            }
+        }
+        Ok(())
+    }
 }
 
-/// One array, or a tuple of two.
+/// One array, or a tuple of several.
 fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
-    if let Ok(pair) = x.cast::<PyTuple>()
-        && pair.len() == 2
-        && is_array(&pair.get_item(0)?)?
-        && is_array(&pair.get_item(1)?)?
+    if let Ok(several) = x.cast::<PyTuple>()
+        && several.len() > 1
     {
-        return pair.iter().map(|one| Given::of(&one, "x")).collect();
+        let mut are_arrays = true;
+        for one in several.iter() {
+            are_arrays &= is_array(&one)?;
+        }
+        if are_arrays {
+            return several.iter().map(|one| Given::of(&one, "x")).collect();
+        }
     }
     Ok(vec![Given::of(x, "x")?])
 }
@@ -349,18 +425,6 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
         stream.get_type().name()?
     );
     Err(PyTypeError::new_err(message))
-}
-
-/// A copy on the host of an array of a device.
-fn downloaded(
-    py: Python<'_>,
-    library: Library,
-    array: Bound<'_, PyAny>,
-    info: &ArrayInfo,
-) -> PyResult<Array> {
-    let bytes = library.adapter(py)?.call_method1(intern!(py, "to_bytes"), (array,))?;
-    let bytes = bytes.cast_into::<PyBytes>().map_err(PyErr::from)?;
-    Array::from_bytes(info.dtype, &info.shape, bytes.as_bytes()).or_raise()
 }
 
 /// Elements that are valid and chosen.

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use coulis::te::{Expr, Var, operators};
 use coulis::{DType, Error, OwnReducer, UserReducer, comm_reducer};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -24,6 +25,14 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "coulis")]
 pub struct Reducer {
     name: String,
+    /// `None` of one that coulis made itself, for one list of types.
+    functions: Option<Functions>,
+    /// Those that were made, by the types of the elements.
+    made: Mutex<Vec<(Vec<DType>, OwnReducer)>>,
+}
+
+/// What a reducer is made from.
+struct Functions {
     combine: Py<PyAny>,
     identity: Py<PyAny>,
     lift: Option<Py<PyAny>>,
@@ -32,8 +41,6 @@ pub struct Reducer {
     finish: Option<Py<PyAny>>,
     dtypes: Option<Vec<DType>>,
     commutative: bool,
-    /// Those that were made, by the types of the elements.
-    made: Mutex<Vec<(Vec<DType>, OwnReducer)>>,
 }
 
 #[pymethods]
@@ -51,8 +58,9 @@ impl Reducer {
         commutative: bool,
     ) -> PyResult<Reducer> {
         let dtypes = dtypes.map(|list| list.iter().map(dtype).collect::<PyResult<Vec<_>>>()).transpose()?;
-        let made = Mutex::default();
-        Ok(Reducer { name, combine, identity, lift, lift_takes_position, finish, dtypes, commutative, made })
+        let functions =
+            Some(Functions { combine, identity, lift, lift_takes_position, finish, dtypes, commutative });
+        Ok(Reducer { name, functions, made: Mutex::default() })
     }
 
     /// Its name.
@@ -67,19 +75,33 @@ impl Reducer {
 }
 
 impl Reducer {
+    /// One that is made already.
+    pub fn of(own: OwnReducer) -> Reducer {
+        let inputs = own.reducer().input_dtypes();
+        Reducer { name: own.name().to_owned(), functions: None, made: Mutex::new(vec![(inputs, own)]) }
+    }
+
     /// The reducer for elements of these types; `n_inputs` of them at most, if the caller named types.
     pub fn own(&self, py: Python<'_>, inputs: &[DType]) -> PyResult<OwnReducer> {
-        let inputs = self.dtypes.as_deref().unwrap_or(inputs);
+        let named = self.functions.as_ref().and_then(|functions| functions.dtypes.as_deref());
+        let inputs = named.unwrap_or(inputs);
         let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, own)) = lock().iter().find(|(dtypes, _)| dtypes == inputs) {
             return Ok(own.clone());
         }
-        let own = self.make(py, inputs)?;
+        let Some(functions) = &self.functions else {
+            let made: Vec<String> = lock().iter().map(|(dtypes, _)| format!("{dtypes:?}")).collect();
+            let message = format!("`{}` folds elements of {}, got {inputs:?}", self.name, made.join(", "));
+            return Err(PyTypeError::new_err(message));
+        };
+        let own = functions.make(py, &self.name, inputs)?;
         lock().push((inputs.to_vec(), own.clone()));
         Ok(own)
     }
+}
 
-    fn make(&self, py: Python<'_>, inputs: &[DType]) -> PyResult<OwnReducer> {
+impl Functions {
+    fn make(&self, py: Python<'_>, name: &str, inputs: &[DType]) -> PyResult<OwnReducer> {
         let identity = items_of(self.identity.bind(py))?;
         let identity: Vec<Expr> = identity.iter().map(expr_of).collect::<PyResult<_>>()?;
         let is_tuple = self.identity.bind(py).is_instance_of::<PyTuple>();
@@ -123,7 +145,7 @@ impl Reducer {
             };
             caught(call())
         };
-        let mut user = UserReducer::new(&self.name, inputs, identity, &combine);
+        let mut user = UserReducer::new(name, inputs, identity, &combine);
         user.lift = self.lift.as_ref().map(|_| &lift as _);
         user.finish = self.finish.as_ref().map(|_| &finish as _);
         user.claims.commutative = self.commutative;

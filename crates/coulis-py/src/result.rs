@@ -27,7 +27,7 @@ fn op_of(name: &str) -> &str {
 impl<'py> Outs<'py> {
     /// Reads `out`: an array, a list of arrays in the order of the statistics, or a dict by their names. A statistic with
     /// two results takes a pair.
-    pub fn of(out: Option<&Bound<'py, PyAny>>, ops: &Ops<'_>, prepared: &Prepared) -> PyResult<Outs<'py>> {
+    pub fn of(out: Option<&Bound<'py, PyAny>>, ops: &Ops, prepared: &Prepared) -> PyResult<Outs<'py>> {
         let n_results = prepared.results().count();
         let Some(out) = out.filter(|o| !o.is_none()) else {
             return Ok(Outs(vec![None; n_results]));
@@ -272,6 +272,12 @@ fn made<'py>(
     let library = input.library;
     let n_bytes = info.shape.iter().product::<i64>() as usize * info.dtype.bytes();
     let (address, kind) = match library {
+        _ if let Some(exchange) = input.exchange
+            && library != Library::NumPy =>
+        {
+            let (array, address) = exchange.empty(py, &info, place)?;
+            (address, Kind::Array(array))
+        }
         Library::NumPy | Library::Named("pyarrow") if info.shape.is_empty() => {
             let mut bytes = AlignedBytes::zeroed(size_of::<u64>()).or_raise()?;
             (bytes.as_mut_slice().as_mut_ptr().expose_provenance(), Kind::Scalar(bytes))
@@ -308,7 +314,7 @@ fn made<'py>(
 /// What the caller gets: one result, or a named tuple of the results by statistic.
 pub fn assemble<'py>(
     py: Python<'py>,
-    ops: &Ops<'_>,
+    ops: &Ops,
     targets: Vec<Target<'py>>,
     input: &Given<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -4,6 +4,7 @@
 //! without elements too; positions and extrema have no value then (contract N11), except that extrema of nothing but
 //! NaN are NaN.
 
+use coulis_io::Array;
 use coulis_ir::eval::{Value, eval_lambda};
 use coulis_ir::{DType, NanPolicy};
 
@@ -12,29 +13,78 @@ use crate::reduce::{Call, run};
 use crate::request::{NamedArray, Request};
 use crate::verify::{broadcast_strides, value};
 
-fn refused(op: &str, what: &str, output: usize) -> Error {
-    let message = format!("`{op}` of an empty set has no {what}: no element takes part in output {output}");
-    Error::user("reduce/empty", message)
+/// A result of a call that shows when no element took part in one of its outputs.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// Which of the call's results.
+    pub result: usize,
+    statistic: String,
+    shows: Shows,
 }
 
-/// A position of -1 says that no element took part.
-pub(crate) fn refuse_positions(call: &Call, results: &[NamedArray]) -> Result<(), Error> {
-    let may_be_empty = call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore;
-    if !may_be_empty {
-        return Ok(());
+/// How a result shows that no element took part.
+#[derive(Clone, Debug)]
+enum Shows {
+    /// By a position of -1.
+    Position,
+    /// By this value, if at all: real elements may give it too, and the mask tells. `None`: any value may be one.
+    Value(Option<Value>),
+}
+
+impl Doubt {
+    /// Whether the result holds positions, of which a negative one says that no element took part.
+    pub fn is_position(&self) -> bool {
+        matches!(self.shows, Shows::Position)
     }
-    for (statistic, part) in call.statistics.iter().zip(&call.product.parts) {
-        if !statistic.empty_index_is_error() {
-            continue;
-        }
-        // The position is the last result, and the only one that is `int64` by itself where there is one alone.
-        let at = part.results.end - 1;
-        let nowhere = Value::Int(-1).cast(results[at].array.dtype());
-        if let Some(output) = results[at].array.scalars().map(value).position(|v| v == nowhere) {
-            return Err(refused(statistic.name(), "position", output));
+
+    /// Whether results from `lo` to `hi` (or NaN) leave it open whether an output is without elements.
+    pub fn may_lie_between(&self, lo: f64, hi: f64) -> bool {
+        match &self.shows {
+            Shows::Position => lo < 0.0,
+            Shows::Value(None) => true,
+            Shows::Value(Some(nothing)) => {
+                let nothing = nothing.as_f64();
+                [lo, hi, nothing].into_iter().any(f64::is_nan) || lo <= nothing && nothing <= hi
+            }
         }
     }
-    Ok(())
+
+    /// The error of an output without elements.
+    pub fn refusal(&self, output: usize) -> Error {
+        let what = if self.is_position() { "position" } else { "value" };
+        let op = &self.statistic;
+        let message =
+            format!("`{op}` of an empty set has no {what}: no element takes part in output {output}");
+        Error::user("reduce/empty", message)
+    }
+}
+
+/// The results that are to be looked at after a run in which elements may be left out.
+pub(crate) fn doubts(call: &Call) -> Result<Vec<Doubt>, Error> {
+    let mut doubts = Vec::new();
+    if !(call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore) {
+        return Ok(doubts);
+    }
+    for ((statistic, part), init) in call.statistics.iter().zip(&call.product.parts).zip(&call.inits) {
+        let name = statistic.name().to_owned();
+        if statistic.empty_index_is_error() {
+            // The position is the last result, and the only one that is `int64` by itself where there is one alone.
+            doubts.push(Doubt { result: part.results.end - 1, statistic: name, shows: Shows::Position });
+        } else if call.spec.mask && statistic.refuses_empty() && init.is_none() {
+            let result = part.results.start;
+            let spec = &call.spec.outputs[result];
+            let params = Vec::new();
+            let identity =
+                eval_lambda(&coulis_ir::Lambda { params, body: part.reducer.identity.clone() }, &[]);
+            let nothing = identity.and_then(|state| eval_lambda(&part.reducer.finish, &state));
+            let nothing = nothing.map_err(|e| Error::bug("reduce/empty", e))?[0];
+            let scaled =
+                if spec.alpha == 1.0 { nothing } else { Value::Float(spec.alpha * nothing.as_f64()) };
+            let value = (spec.beta == 0.0).then(|| scaled.cast(spec.dtype));
+            doubts.push(Doubt { result, statistic: name, shows: Shows::Value(value) });
+        }
+    }
+    Ok(doubts)
 }
 
 /// The types that tell a position from -1, when the positions are below `reduce_len`.
@@ -45,41 +95,45 @@ pub(crate) fn tells_positions(dtype: DType, reduce_len: i64) -> bool {
     }
 }
 
-/// Whether a result is what an output without elements gives; then the mask tells, as real elements may give it too.
-pub(crate) fn refuse_extrema(
+/// Refuses results of outputs without elements. `shape` is the first input's; the request holds the mask.
+pub(crate) fn refuse(
     shape: &[i64],
     request: &Request,
     call: &Call,
     results: &[NamedArray],
 ) -> Result<(), Error> {
-    let Some(mask) = &request.where_ else { return Ok(()) };
-    let parts = call.statistics.iter().zip(&call.product.parts).zip(&call.inits);
-    let from_nothing = parts.filter(|(_, init)| init.is_none()).map(|(part, _)| part);
-    for (statistic, part) in from_nothing.filter(|(s, _)| s.refuses_empty() && !s.empty_index_is_error()) {
-        let at = part.results.start;
-        let spec = &call.spec.outputs[at];
-        let identity =
-            eval_lambda(&coulis_ir::Lambda { params: Vec::new(), body: part.reducer.identity.clone() }, &[]);
-        let nothing = identity.and_then(|state| eval_lambda(&part.reducer.finish, &state));
-        let nothing = nothing.map_err(|e| Error::bug("reduce/empty", e))?[0];
-        let is_suspect = |v: Value| {
-            let scaled =
-                if spec.alpha == 1.0 { nothing } else { Value::Float(spec.alpha * nothing.as_f64()) };
-            spec.beta != 0.0 || v.same(scaled.cast(spec.dtype)) || v.is_nan()
+    for doubt in doubts(call)? {
+        let array = &results[doubt.result].array;
+        let empty = match (&doubt.shows, &request.where_) {
+            (Shows::Position, _) => {
+                let nowhere = Value::Int(-1).cast(array.dtype());
+                array.scalars().map(value).position(|v| v == nowhere)
+            }
+            (Shows::Value(_), None) => None,
+            (Shows::Value(nothing), Some(mask)) => {
+                let is_suspect = |v: Value| nothing.is_none_or(|nothing| v.same(nothing)) || v.is_nan();
+                match array.scalars().map(value).any(is_suspect) {
+                    true => first_without_elements(shape, request, mask)?,
+                    false => None,
+                }
+            }
         };
-        if !results[at].array.scalars().map(value).any(is_suspect) {
-            continue;
+        if let Some(output) = empty {
+            return Err(doubt.refusal(output));
         }
-        let whole = mask.view(shape, &broadcast_strides(mask, shape), 0)?;
-        let any = Request {
-            axes: request.axes.clone(),
-            threads: request.threads,
-            device: request.device.clone(),
-            ..Request::new(&["any"])
-        };
-        let outcome = run(&[whole], &any)?;
-        let empty = outcome.results[0].array.scalars().position(|v| !value(v).is_true());
-        return empty.map_or(Ok(()), |output| Err(refused(statistic.name(), "value", output)));
     }
     Ok(())
+}
+
+/// The first output in which the mask lets no element take part.
+fn first_without_elements(shape: &[i64], request: &Request, mask: &Array) -> Result<Option<usize>, Error> {
+    let whole = mask.view(shape, &broadcast_strides(mask, shape), 0)?;
+    let any = Request {
+        axes: request.axes.clone(),
+        threads: request.threads,
+        device: request.device.clone(),
+        ..Request::new(&["any"])
+    };
+    let outcome = run(&[whole], &any)?;
+    Ok(outcome.results[0].array.scalars().position(|v| !value(v).is_true()))
 }

@@ -15,6 +15,7 @@ mod function;
 mod init;
 mod inside;
 pub mod machine;
+pub mod partial;
 mod pipeline;
 pub mod reduce;
 mod request;

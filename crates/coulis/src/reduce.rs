@@ -23,6 +23,7 @@ use crate::init::{inits, with_inits};
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 use crate::statistic::{Statistic, ignores_position};
 
+pub use crate::empty::Doubt;
 pub use crate::verify::verify;
 
 /// A checked request: what is folded, and what becomes of it.
@@ -160,6 +161,13 @@ fn outputs(request: &Request, statistics: &[Statistic], product: &Product) -> Re
         }
     }
     Ok(specs)
+}
+
+impl Call {
+    /// Names and types of the results.
+    pub fn results(&self) -> impl Iterator<Item = (&str, DType)> {
+        self.names.iter().map(String::as_str).zip(self.spec.outputs.iter().map(|output| output.dtype))
+    }
 }
 
 /// What is known of an array without its data.

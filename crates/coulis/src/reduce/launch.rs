@@ -9,6 +9,7 @@ use coulis_runtime::{
 };
 
 use super::Prepared;
+use crate::empty::Doubt;
 use crate::error::Error;
 use crate::request::{NamedArray, Request};
 
@@ -128,7 +129,8 @@ impl Prepared {
 
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.
     pub fn may_be_empty(&self) -> bool {
-        self.0.call.spec.mask || self.0.call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore
+        let call = &self.0.call;
+        call.consumer.is_none() && (call.spec.mask || call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore)
     }
 
     /// Refuses positions and extrema of nothing, which only show after the run. `shape` is the first input's; the
@@ -139,10 +141,11 @@ impl Prepared {
         shape: &[i64],
         results: &[NamedArray],
     ) -> Result<(), Error> {
-        if !self.may_be_empty() {
-            return Ok(());
-        }
-        crate::empty::refuse_positions(&self.0.call, results)?;
-        crate::empty::refuse_extrema(shape, request, &self.0.call, results)
+        crate::empty::refuse(shape, request, &self.0.call, results)
+    }
+
+    /// The results that tell after a run whether no element took part in an output.
+    pub fn doubts(&self) -> Result<Vec<Doubt>, Error> {
+        crate::empty::doubts(&self.0.call)
     }
 }

@@ -1,0 +1,86 @@
+//! What the Python half of the package asks before anything runs: types of results, and the steps of a reduction by parts.
+
+use coulis::partial::partial;
+use coulis::reduce::check;
+use coulis::{ArrayInfo, DType, Request};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::dtype;
+use crate::error::OrRaise;
+use crate::options::{Ops, Options};
+use crate::reducer::Reducer;
+
+/// Registers `results_of` and `steps_of`.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(results_of, m)?)?;
+    m.add_function(wrap_pyfunction!(steps_of, m)?)
+}
+
+/// The request of these statistics of elements of one type.
+fn request_of(
+    py: Python<'_>,
+    dtype: DType,
+    ops: &Bound<'_, PyAny>,
+    nan: &str,
+    ddof: f64,
+    acc_dtype: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<DType>, Request)> {
+    let ops = Ops::of(ops)?;
+    let options = Options {
+        axis: None,
+        keepdims: false,
+        nan,
+        ddof,
+        init: None,
+        acc_dtype,
+        dtype: None,
+        alpha: None,
+        beta: None,
+        fast_math: false,
+        reproducible: false,
+        plan: None,
+    };
+    let dtypes = vec![dtype; ops.n_inputs()];
+    let request = options.request(py, &ops, &dtypes)?;
+    Ok((dtypes, request))
+}
+
+/// Names and types of the results of statistics of elements of a type.
+#[pyfunction]
+fn results_of(
+    py: Python<'_>,
+    x_dtype: &Bound<'_, PyAny>,
+    ops: &Bound<'_, PyAny>,
+) -> PyResult<Vec<(String, &'static str)>> {
+    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, "propagate", 0.0, None)?;
+    let one = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1], strides: vec![1] };
+    let infos: Vec<ArrayInfo> = dtypes.iter().map(one).collect();
+    let call = check(&infos, &request).or_raise()?;
+    Ok(call.results().map(|(name, dtype)| (name.to_owned(), dtype.name())).collect())
+}
+
+/// The reducers of a reduction by parts: from elements to states (`part`), from states to a state (`merge`) and to results
+/// (`finish`); type of each field of a state, and whether it holds a position; names and types of the results.
+#[pyfunction]
+fn steps_of<'py>(
+    py: Python<'py>,
+    x_dtype: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    nan: &str,
+    ddof: f64,
+    acc_dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, nan, ddof, acc_dtype)?;
+    let steps = py.detach(|| partial(&dtypes, &request)).or_raise()?;
+    let answer = PyDict::new(py);
+    let results: Vec<(&str, &str)> =
+        (steps.results.iter()).map(|result| (result.name.as_str(), result.dtype.name())).collect();
+    answer.set_item("results", results)?;
+    let fields: Vec<(&str, bool)> = steps.fields.iter().map(|f| (f.dtype.name(), f.is_position)).collect();
+    answer.set_item("fields", fields)?;
+    for (name, own) in [("part", steps.part), ("merge", steps.merge), ("finish", steps.finish)] {
+        answer.set_item(name, Bound::new(py, Reducer::of(own))?)?;
+    }
+    Ok(answer)
+}

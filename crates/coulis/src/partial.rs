@@ -1,0 +1,219 @@
+//! Partial states: a reduction of parts of an array, whose states are merged later, as often as needed.
+//!
+//! The state of any set of statistics is one state, that of their product. So a partial reduction is a reduction by a
+//! reducer whose results are the fields of that state, and a merge is one whose elements are such states, with the same
+//! combine; the last one has the statistics' own finish. Nothing else is new: both are planned and compiled like every
+//! other reducer, on every device.
+//!
+//! Positions are counted within a part. Who knows where the part lies adds that to the fields that hold positions; -1
+//! says that there is none.
+
+use coulis_ir::args::ArrayInfo;
+use coulis_ir::{DType, Field, Lambda, NanPolicy, Reducer, Var};
+
+use crate::error::Error;
+use crate::reduce::check;
+use crate::request::Request;
+use crate::statistic::OwnReducer;
+
+/// The steps of a reduction by parts.
+#[derive(Clone, Debug)]
+pub struct Partial {
+    /// From elements to a state, a result a field. To be used with the request's treatment of NaN.
+    pub part: OwnReducer,
+    /// From states to a state: an input a field, and a result a field.
+    pub merge: OwnReducer,
+    /// From states to the results of the statistics.
+    pub finish: OwnReducer,
+    /// Names and types of the results as `reduce` gives them.
+    pub results: Vec<Field>,
+    /// The fields of a state.
+    pub fields: Vec<StateField>,
+}
+
+/// A field of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateField {
+    /// Its type.
+    pub dtype: DType,
+    /// Whether it holds a position, row-major over the reduced axes of the part, or -1.
+    pub is_position: bool,
+}
+
+/// The reduction by parts of elements of these types.
+///
+/// Of a request, the statistics, the treatment of NaN, `ddof` and the type of accumulators count. Errors: what `reduce`
+/// refuses for elements of these types; a reducer of one's own whose state depends on positions otherwise than by
+/// holding one.
+pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
+    let one = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1], strides: vec![1] };
+    let infos: Vec<ArrayInfo> = inputs.iter().map(one).collect();
+    let asked = Request {
+        ops: request.ops.clone(),
+        reducers: request.reducers.clone(),
+        nan: request.nan,
+        ddof: request.ddof,
+        acc_dtype: request.acc_dtype,
+        ..Request::new(&[])
+    };
+    let whole = check(&infos, &asked)?.product.reducer;
+    let fields = fields(&whole)?;
+    let state: Vec<Field> = (fields.iter().enumerate())
+        .map(|(at, field)| Field { name: format!("field{at}"), dtype: field.dtype })
+        .collect();
+    let params: Vec<Var> = state.iter().map(|f| Var::new(&f.name, f.dtype)).collect();
+    let as_is = Lambda { body: params.iter().map(Var::expr).collect(), params: params.clone() };
+    let part =
+        Reducer { name: "part".to_owned(), results: state.clone(), finish: as_is.clone(), ..whole.clone() };
+    let position = Var::new("position", DType::I64);
+    let lift = Lambda { params: params.into_iter().chain([position]).collect(), body: as_is.body.clone() };
+    let states = Reducer {
+        lift,
+        step: None,
+        step_needs_ascending: false,
+        quick: None,
+        nan: NanPolicy::Propagate,
+        ..whole
+    };
+    let merge = Reducer { name: "merge".to_owned(), results: state, finish: as_is, ..states.clone() };
+    // Names within a reducer have no dots, as those of a statistic with two results have.
+    let numbered = |(at, result): (usize, &Field)| Field { name: format!("result{at}"), dtype: result.dtype };
+    let named = states.results.clone();
+    let results = named.iter().enumerate().map(numbered).collect();
+    let finish = Reducer { name: "finish".to_owned(), results, ..states };
+    Ok(Partial {
+        part: OwnReducer::derived(part),
+        merge: OwnReducer::derived(merge),
+        finish: OwnReducer::derived(finish),
+        results: named,
+        fields,
+    })
+}
+
+/// The fields of a reducer's state, if those that look at positions hold them.
+fn fields(reducer: &Reducer) -> Result<Vec<StateField>, Error> {
+    let Some(position) = reducer.lift.params.last() else {
+        return Err(Error::bug("reduce/partial", "a lift without a position"));
+    };
+    let states = reducer.fields.iter().zip(&reducer.lift.body);
+    states
+        .map(|(field, lifted)| {
+            let is_position = lifted.as_var() == Some(position);
+            if !is_position && coulis_ir::visit::uses_any(lifted, std::slice::from_ref(position)) {
+                let message = format!(
+                    "field `{}` depends on positions, and does not hold one: it cannot be reduced by parts",
+                    field.name
+                );
+                return Err(Error::unsupported("reduce/partial", message));
+            }
+            Ok(StateField { dtype: field.dtype, is_position })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_io::Array;
+
+    use super::*;
+    use crate::reduce::run;
+
+    /// Results of `ops` over the whole of `values`, and over parts of these lengths that are merged in two rounds.
+    fn both(values: &[f64], lengths: &[usize], ops: &[&str], nan: NanPolicy) -> (Vec<f64>, Vec<f64>) {
+        let array = |values: &[f64]| Array::from_slice(&[values.len() as i64], values).expect("it fits");
+        let request = Request { nan, ..Request::new(ops) };
+        let numbers = |outcome: crate::request::Outcome| -> Vec<f64> {
+            let scalars = outcome.results.iter().flat_map(|r| r.array.scalars().collect::<Vec<_>>());
+            scalars.map(|s| s.to_f64()).collect()
+        };
+        let whole = numbers(run(&[array(values)], &request).expect("it runs"));
+
+        let steps = partial(&[DType::F64], &request).expect("there are parts");
+        let own = |own: &OwnReducer, nan| Request {
+            reducers: vec![own.clone()],
+            nan,
+            axes: Some(vec![0]),
+            ..Request::new(&[own.name()])
+        };
+        let merged = |states: &[Vec<Array>], step: &OwnReducer| {
+            let stacked: Vec<Array> = (0..steps.fields.len())
+                .map(|field| {
+                    let bytes: Vec<u8> = states
+                        .iter()
+                        .flat_map(|s| s[field].storage().0.iter().copied().take(s[field].dtype().bytes()))
+                        .collect();
+                    let dtype = steps.fields[field].dtype;
+                    Array::from_bytes(dtype, &[states.len() as i64], &bytes).expect("it fits")
+                })
+                .collect();
+            run(&stacked, &own(step, NanPolicy::Propagate)).expect("states merge")
+        };
+        let arrays = |o: crate::request::Outcome| o.results.into_iter().map(|r| r.array).collect::<Vec<_>>();
+        let (mut states, mut begin) = (Vec::new(), 0);
+        for &length in lengths {
+            let part = &values[begin..begin + length];
+            let mut state = arrays(run(&[array(part)], &own(&steps.part, nan)).expect("a part runs"));
+            for (field, of) in state.iter_mut().zip(&steps.fields) {
+                if of.is_position && field.scalars().next().expect("one").to_f64() >= 0.0 {
+                    let at = field.scalars().next().expect("one").to_f64() as i64 + begin as i64;
+                    *field = Array::from_slice(&[], &[at]).expect("it fits");
+                }
+            }
+            states.push(state);
+            begin += length;
+        }
+        assert_eq!(begin, values.len());
+        let half = states.len().div_ceil(2);
+        let rounds = [&states[..half], &states[half..]].map(|half| arrays(merged(half, &steps.merge)));
+        (whole, numbers(merged(&rounds, &steps.finish)))
+    }
+
+    const OPS: [&str; 13] = [
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "min",
+        "max",
+        "argmax",
+        "argmin",
+        "argmax_last",
+        "count",
+        "logsumexp",
+        "prod",
+        "maxloc",
+    ];
+
+    #[test]
+    fn parts_merge_to_what_the_whole_gives() {
+        let values: Vec<f64> = (0..23).map(|i| f64::from((i * 37) % 19) / 8.0 - 1.0).collect();
+        for lengths in [&[1, 1, 21][..], &[10, 13], &[5, 5, 5, 5, 3]] {
+            let (whole, merged) = both(&values, lengths, &OPS, NanPolicy::Propagate);
+            for (a, b) in whole.iter().zip(&merged) {
+                assert!((a - b).abs() <= 1e-12 * a.abs().max(1.0), "{whole:?} {merged:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nan_is_treated_by_the_parts() {
+        let values = [1.0, f64::NAN, 3.0, f64::NAN, 2.0];
+        let (whole, merged) = both(&values, &[2, 2, 1], &OPS, NanPolicy::Ignore);
+        assert_eq!(whole, merged);
+        let (whole, merged) = both(&values, &[2, 3], &["max", "argmax", "count"], NanPolicy::Propagate);
+        assert!(whole[0].is_nan() && merged[0].is_nan());
+        assert_eq!((&whole[1..], &merged[1..]), (&[1.0, 5.0][..], &[1.0, 5.0][..]));
+    }
+
+    #[test]
+    fn a_state_says_which_of_its_fields_hold_positions() {
+        let positions = |ops: &[&str]| {
+            let steps = partial(&[DType::F32], &Request::new(ops)).expect("there are parts");
+            steps.fields.iter().filter(|f| f.is_position).count()
+        };
+        assert_eq!(
+            (positions(&["sum", "max"]), positions(&["argmax"]), positions(&["argmax", "argmin"])),
+            (0, 1, 2)
+        );
+    }
+}

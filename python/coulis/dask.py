@@ -1,0 +1,179 @@
+"""Reductions of Dask arrays: one pass over the chunks, any set of statistics.
+
+Each chunk is reduced to a state where it is; states are merged as a tree and finished at its root. All statistics of a
+call share one state, so an array that is larger than one machine is read once, variance and positions included.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from ._coulis import reduce as _reduce
+from ._coulis import steps_of as _steps_of
+
+
+def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dtype=None, split_every=8):
+    """Reduces a Dask array; nothing is computed before the result is.
+
+    Parameters
+    ----------
+    x : dask.array.Array
+        Its chunks are arrays of NumPy, or of another library that NumPy can read.
+    ops : str, Reducer, or list of these
+        Statistics, as in `coulis.reduce`.
+    axis : int, tuple of int, or None
+        Axes to reduce; all of them by default.
+    keepdims : bool
+        Whether reduced axes stay, with length 1.
+    nan, ddof, acc_dtype
+        Those of `coulis.reduce`.
+    split_every : int
+        States that are merged at a time, at least 2.
+
+    Returns
+    -------
+    dask.array.Array, or named tuple of these
+        Chunked as `x` along the axes that are left. Compute the results of one call together (`dask.compute(*found)`):
+        then the chunks are read once for all of them.
+
+    Raises
+    ------
+    TypeError
+        An `x` that is no Dask array, elements that are no numbers.
+    ValueError
+        Unknown or repeated statistics, an axis that is not there, chunks of unknown size.
+
+    Examples
+    --------
+    >>> import coulis.dask, dask.array
+    >>> x = dask.array.arange(12, chunks=5).reshape(3, 4)
+    >>> found = coulis.dask.reduce(x, ["mean", "argmax"])
+    >>> float(found.mean), int(found.argmax)
+    (5.5, 11)
+    """
+    import dask
+    import dask.array as da
+
+    if not isinstance(x, da.Array):
+        raise TypeError(f"`x` is to be a Dask array, got an object of type `{type(x).__name__}`")
+    if any(math.isnan(length) for lengths in x.chunks for length in lengths):
+        raise ValueError("the chunks of `x` have unknown sizes; call its `compute_chunk_sizes()` first")
+    if not isinstance(split_every, int) or split_every < 2:
+        raise ValueError(f"`split_every` is to be an integer of at least 2, got {split_every!r}")
+    axes = _axes(axis, x.ndim)
+    steps = _steps_of(str(x.dtype), ops, nan, float(ddof), acc_dtype)
+    _refuse_empty(x, ops, axes)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    begins = [np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(int) for lengths in x.chunks]
+    blocks = x.to_delayed()
+    part, merge = (dask.delayed(function, pure=True) for function in (_part, _merge))
+
+    def state(place):
+        begin = [int(begins[d][place[d]]) for d in axes]
+        whole = [x.shape[d] for d in axes]
+        return part(blocks[place], steps["part"], steps["fields"], axes, nan, begin, whole)
+
+    def results(place):
+        over = itertools.product(*[range(x.numblocks[d]) if d in axes else [place[kept.index(d)]] for d in range(x.ndim)])
+        states = [state(block) for block in over]
+        while len(states) > split_every:
+            groups = [states[at : at + split_every] for at in range(0, len(states), split_every)]
+            states = [merge(group, steps["merge"]) if len(group) > 1 else group[0] for group in groups]
+        return merge(states, steps["finish"], [name for name, _ in steps["results"]])
+
+    n_blocks = [x.numblocks[d] for d in kept]
+    grid = np.empty(n_blocks, dtype=object)
+    for place in itertools.product(*map(range, n_blocks)):
+        grid[place] = results(place)
+    arrays = {}
+    for at, (name, dtype) in enumerate(steps["results"]):
+        pieces = np.empty(n_blocks, dtype=object)
+        for place in itertools.product(*map(range, n_blocks)):
+            shape = tuple(x.chunks[d][p] for d, p in zip(kept, place))
+            pieces[place] = da.from_delayed(grid[place][at], shape, dtype=_numpy_dtype(dtype))
+        array = da.block(pieces.tolist()) if kept else pieces[()]
+        if keepdims:
+            array = array[tuple(None if d in axes else slice(None) for d in range(x.ndim))]
+        arrays[name] = array
+    return _assembled(ops, arrays)
+
+
+def _axes(axis, ndim):
+    """The reduced axes, ascending."""
+    from ._coulis import AxisError
+
+    given = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
+    axes = []
+    for one in given:
+        if isinstance(one, bool) or not hasattr(one, "__index__"):
+            raise TypeError(f"`axis` is to be an integer, a tuple of integers or None, got {axis!r}")
+        one = one.__index__()
+        if not -ndim <= one < ndim:
+            raise AxisError(f"axis {one} is out of range: the array has {ndim} dimensions")
+        axes.append(one % ndim)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"an axis is given twice: {axis!r}")
+    return sorted(axes)
+
+
+def _refuse_empty(x, ops, axes):
+    """Lets `coulis.reduce` judge the shape, where the reduced axes hold nothing."""
+    if math.prod(x.shape[d] for d in axes) == 0:
+        _reduce(np.empty([min(n, 1) for n in x.shape], x.dtype), ops, tuple(axes))
+
+
+def _numpy_dtype(name):
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, {"float8_e4m3": "float8_e4m3fn"}.get(name, name)))
+
+
+def _part(block, reducer, fields, axes, nan, begin, whole):
+    """The state of a chunk: a list of arrays, one a field, whose positions are those of the whole array."""
+    found = _reduce(block, reducer, tuple(axes), nan=nan)
+    state = [np.asarray(field) for field in (found if len(fields) > 1 else [found])]
+    lengths = [np.shape(block)[d] for d in axes]
+    return [
+        _shifted(field, lengths, begin, whole) if is_position else field
+        for field, (_, is_position) in zip(state, fields)
+    ]
+
+
+def _shifted(positions, lengths, begin, whole):
+    """Positions within a chunk as positions within the whole; -1, which is none, stays."""
+    if 0 in lengths or not lengths:
+        return positions
+    inside = np.unravel_index(np.maximum(positions, 0), lengths)
+    outside = np.zeros_like(positions)
+    for at, first, length in zip(inside, begin, whole):
+        outside = outside * length + (at + first)
+    return np.where(positions < 0, positions, outside)
+
+
+def _merge(states, reducer, names=()):
+    """The state of several states, or the results by these names: a list of arrays."""
+    stacked = tuple(np.stack(field) for field in zip(*states))
+    found = _reduce(stacked if len(stacked) > 1 else stacked[0], reducer, 0)
+    results = [np.asarray(result) for result in (found if isinstance(found, tuple) else [found])]
+    for name, result in zip(names, results):
+        if (name.startswith("arg") or name.endswith(".index")) and (result < 0).any():
+            raise ValueError(f"`{name.partition('.')[0]}` of an empty set has no position")
+    return results
+
+
+def _assembled(ops, arrays):
+    """One array, or named tuples: of the statistics, and of those that have several results."""
+    is_single = not isinstance(ops, (list, tuple))
+    values = []
+    names = [op if isinstance(op, str) else op.name for op in ([ops] if is_single else ops)]
+    for name in names:
+        own = {key.partition(".")[2] or "value": array for key, array in arrays.items() if key.partition(".")[0] == name}
+        values.append(next(iter(own.values())) if len(own) == 1 else namedtuple(name, own)(**own))
+    return values[0] if is_single else namedtuple("Reduced", names)(*values)

@@ -1,0 +1,80 @@
+"""`coulis.dask`: one pass over chunks. SKIP where Dask is not there."""
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array")
+
+import dask  # noqa: E402
+
+import coulis  # noqa: E402
+import coulis.dask  # noqa: E402
+
+OPS = ["sum", "var", "argmax", "logsumexp", "maxloc"]
+X = (np.arange(7 * 9 * 4).reshape(7, 9, 4) * 37 % 101 / 8 - 3).astype(np.float64)
+
+
+def close(ours, wanted):
+    for field, value in zip(ours._fields, ours):
+        if isinstance(value, tuple):
+            close(value, getattr(wanted, field))
+        else:
+            assert value.dtype == np.asarray(getattr(wanted, field)).dtype, field
+            np.testing.assert_allclose(value, getattr(wanted, field), rtol=1e-12, err_msg=field)
+
+
+@pytest.mark.parametrize("axis, chunks", [(None, (3, 4, 2)), (0, (3, 9, 4)), (-1, (7, 9, 4)), ((2, 0), (4, 5, 3))])
+def test_any_set_of_statistics_is_what_the_whole_array_gives(axis, chunks):
+    x = da.from_array(X, chunks=chunks)
+    for keepdims in [False, True]:
+        found = coulis.dask.reduce(x, OPS, axis, keepdims=keepdims, split_every=2)
+        computed = dask.compute(*found[:-1], *found.maxloc)
+        wanted = coulis.reduce(X, OPS, axis, keepdims=keepdims)
+        close(type(found)(*computed[:-2], type(found.maxloc)(*computed[-2:])), wanted)
+        assert found.sum.shape == np.shape(wanted.sum)
+
+
+def test_nan_and_integers_and_reducers_of_ones_own():
+    holes = np.where(X > 5, np.nan, X)
+    found = coulis.dask.reduce(da.from_array(holes, chunks=3), ["mean", "argmax", "count"], 0, nan="ignore")
+    close(type(found)(*dask.compute(*found)), coulis.reduce(holes, ["mean", "argmax", "count"], 0, nan="ignore"))
+    whole = (X * 8).astype(np.int32)
+    assert coulis.dask.reduce(da.from_array(whole, chunks=4), "sum").compute() == whole.sum()
+    xor = coulis.reducer(combine=lambda a, b: a ^ b, identity=0, name="xor")
+    words = da.from_array(whole.ravel(), chunks=50)
+    assert coulis.dask.reduce(words, xor).compute() == np.bitwise_xor.reduce(whole.ravel())
+
+
+def test_the_chunks_are_read_once_for_all_statistics():
+    n_read = []
+    x = da.from_array(X, chunks=(3, 9, 4)).map_blocks(lambda block: n_read.append(1) or block, dtype=X.dtype, meta=X)
+    n_read.clear()
+    dask.compute(*coulis.dask.reduce(x, ["var", "argmax", "logsumexp"]), scheduler="synchronous")
+    assert len(n_read) == 3
+
+
+def test_nothing_runs_before_it_is_asked_for():
+    def never(block):
+        raise AssertionError("a chunk was computed")
+
+    x = da.from_array(X, chunks=4).map_blocks(never, dtype=X.dtype, meta=X)
+    assert coulis.dask.reduce(x, ["sum"], 1).sum.shape == (7, 4)
+
+
+def test_mistakes_are_exceptions():
+    x = da.from_array(X, chunks=4)
+    with pytest.raises(TypeError, match="Dask array"):
+        coulis.dask.reduce(X, "sum")
+    with pytest.raises(coulis.AxisError, match="out of range"):
+        coulis.dask.reduce(x, "sum", 3)
+    with pytest.raises(ValueError, match="legal names|did you mean"):
+        coulis.dask.reduce(x, "summ")
+    with pytest.raises(ValueError, match="at least 2"):
+        coulis.dask.reduce(x, "sum", split_every=1)
+    with pytest.raises(ValueError, match="unknown sizes"):
+        coulis.dask.reduce(x[x > 0], "sum")
+    with pytest.raises(ValueError, match="empty set"):
+        coulis.dask.reduce(x[:0], "max")
+    empty = coulis.dask.reduce(da.full((4,), np.nan, chunks=2), "argmax", nan="ignore")
+    with pytest.raises(ValueError, match="empty set"):
+        empty.compute()
