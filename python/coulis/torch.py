@@ -1,0 +1,220 @@
+"""Reductions for PyTorch: a registered operator, which `torch.compile` keeps in its graph, with gradients.
+
+`coulis.sum(tensor)` reads tensors too, but knows nothing of graphs. The functions here are PyTorch's own in that respect:
+one operator, `coulis::reduce`, gives any set of statistics in one read, is traced by shapes alone, and has gradients for
+`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `prod` and `logsumexp`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Optional, Sequence
+
+import torch
+from torch import Tensor
+
+from . import _coulis
+
+__all__ = ["logsumexp", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"]
+
+
+def _axes(axis, ndim):
+    """The reduced axes, ascending; what is wrong with them, `coulis.reduce` says."""
+    axes = range(ndim) if axis is None else axis
+    return sorted({a + ndim if a < 0 else a for a in axes})
+
+
+@torch.library.custom_op("coulis::reduce", mutates_args=())
+def _op(x: Tensor, ops: str, axis: Optional[Sequence[int]], keepdims: bool, ddof: float) -> list[Tensor]:
+    # Names are joined by commas: schemas of operators know no lists of strings.
+    found = _coulis.reduce(x, ops.split(","), None if axis is None else tuple(axis), keepdims=keepdims, ddof=ddof)
+    results = []
+    for one in found:
+        results.extend(one if isinstance(one, tuple) else [one])
+    return results
+
+
+@_op.register_fake
+def _(x, ops, axis, keepdims, ddof):
+    axes = _axes(axis, x.ndim)
+    if any(not 0 <= a < x.ndim for a in axes):
+        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
+    shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes]
+    name = str(x.dtype).removeprefix("torch.")
+    narrow = {"float8_e4m3": "float8_e4m3fn"}
+    dtypes = [narrow.get(dtype, dtype) for _, dtype in _coulis.results_of(name, ops.split(","))]
+    return [x.new_empty(shape, dtype=getattr(torch, dtype)) for dtype in dtypes]
+
+
+def _setup_context(ctx, inputs, output):
+    x, ops, axis, keepdims, ddof = inputs
+    ctx.axes, ctx.keepdims, ctx.ddof = _axes(axis, x.ndim), keepdims, ddof
+    ctx.names = [name for name, _ in _coulis.results_of(str(x.dtype).removeprefix("torch."), ops.split(","))]
+    ctx.mark_non_differentiable(*[found for found in output if not found.is_floating_point()])
+    ctx.save_for_backward(x, *output)
+
+
+def _backward(ctx, grads):
+    x, *found = ctx.saved_tensors
+    total = None
+    for name, grad, result in zip(ctx.names, grads, found):
+        if grad is None or not result.is_floating_point():
+            continue
+        rule = _GRADIENTS.get(name)
+        if rule is None:
+            legal = ", ".join(_GRADIENTS)
+            raise NotImplementedError(f"`{name}` has no gradient; those of coulis.torch are {legal}")
+        if not ctx.keepdims:
+            for a in ctx.axes:
+                grad, result = grad.unsqueeze(a), result.unsqueeze(a)
+        part = rule(ctx, x, grad, result)
+        total = part if total is None else total + part
+    return (None if total is None else total.to(x.dtype)), None, None, None, None
+
+
+def _length(ctx, x):
+    return math.prod(x.shape[a] for a in ctx.axes)
+
+
+def _sum(ctx, x, grad, result):
+    return grad.expand(x.shape)
+
+
+def _mean(ctx, x, grad, result):
+    return (grad / _length(ctx, x)).expand(x.shape)
+
+
+def _var(ctx, x, grad, result):
+    mean = x.mean(ctx.axes, keepdim=True) if ctx.axes else x
+    return grad * (2.0 / (_length(ctx, x) - ctx.ddof)) * (x - mean)
+
+
+def _std(ctx, x, grad, result):
+    # Where nothing varies the slope is not defined; 0 is the one in the middle.
+    half = (grad / (2 * result)).masked_fill(result == 0, 0)
+    return _var(ctx, x, half, result)
+
+
+def _extremum(ctx, x, grad, result):
+    """Equal extrema share the gradient, as in `torch.amax`."""
+    chosen = (x == result) | (x.isnan() & result.isnan())
+    share = grad / chosen.sum(ctx.axes, keepdim=True) if ctx.axes else grad
+    return share * chosen
+
+
+def _prod(ctx, x, grad, result):
+    """Where one factor is 0, only that one has a gradient: the product of the others."""
+    zero = x == 0
+    others = x.masked_fill(zero, 1)
+    for a in ctx.axes:
+        others, zero = others.prod(a, keepdim=True), zero.sum(a, keepdim=True)
+    plain = grad * others / x.masked_fill(x == 0, 1)
+    return torch.where(zero == 0, plain, torch.where((zero == 1) & (x == 0), grad * others, torch.zeros_like(x)))
+
+
+def _logsumexp(ctx, x, grad, result):
+    """All of the gradient, shared out by the softmax; nothing where every element is minus infinity."""
+    finite = result.masked_fill(result.isinf(), 0)
+    return grad * (x - finite).exp().masked_fill(result == -math.inf, 0)
+
+
+_GRADIENTS = {
+    "sum": _sum,
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "max": _extremum,
+    "min": _extremum,
+    "maxloc.value": _extremum,
+    "minloc.value": _extremum,
+    "prod": _prod,
+    "logsumexp": _logsumexp,
+}
+
+_op.register_autograd(_backward, setup_context=_setup_context)
+
+
+def reduce(x, ops, axis=None, *, keepdims=False, ddof=0.0):
+    """Reduces a tensor: one read, any set of statistics, in the graph of PyTorch.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        On the CPU or a CUDA device, under any strides.
+    ops : str, or list of str
+        Statistics of the catalogue by name, as in `coulis.reduce`.
+    axis : int, tuple of int, or None
+        Axes to reduce; all of them by default.
+    keepdims : bool
+        Whether reduced axes stay, with length 1.
+    ddof : float
+        Taken off the count in `var` and `std`.
+
+    Returns
+    -------
+    torch.Tensor, or named tuple of tensors
+        On the device of `x`. A statistic with two results gives a named tuple of its own.
+
+    Raises
+    ------
+    TypeError
+        An `x` that is no tensor, statistics that are no names.
+    ValueError
+        Unknown or repeated statistics, an axis that is not there.
+    NotImplementedError
+        In the backward pass: a statistic without a gradient.
+
+    Examples
+    --------
+    >>> import torch, coulis.torch
+    >>> x = torch.arange(4.0, requires_grad=True)
+    >>> found = coulis.torch.reduce(x, ["sum", "max"])
+    >>> (found.sum + 2 * found.max).backward()
+    >>> x.grad
+    tensor([1., 1., 1., 3.])
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
+    is_single = isinstance(ops, str)
+    names = [ops] if is_single else list(ops)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("`ops` is to be the name of a statistic, or a list of names")
+    axes = axis if axis is None else [int(a) for a in axis] if isinstance(axis, (tuple, list)) else [int(axis)]
+    found = iter(_op(x, ",".join(names), axes, keepdims, float(ddof)))
+    results = []
+    for name in names:
+        if name in ("maxloc", "minloc"):
+            results.append(_Located(next(found), next(found)))
+        else:
+            results.append(next(found))
+    return results[0] if is_single else namedtuple("Reduced", names)(*results)
+
+
+_Located = namedtuple("_Located", "value index")
+
+
+def _of_one(name):
+    def function(x, axis=None, *, keepdims=False, **options):
+        return reduce(x, name, axis, keepdims=keepdims, **options)
+
+    function.__name__ = function.__qualname__ = name
+    ddof = "\n    ddof : float\n        Taken off the count." if name in ("var", "std") else ""
+    function.__doc__ = f"""`{name}` of a tensor, with its gradient.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        Axes to reduce; all of them by default.
+    keepdims : bool
+        Whether reduced axes stay, with length 1.{ddof}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return function
+
+
+globals().update({name: _of_one(name) for name in _GRADIENTS if name in __all__})

@@ -1,0 +1,110 @@
+"""`coulis.torch`: an operator that PyTorch compiles around and differentiates. SKIP where PyTorch is not there."""
+
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.4")
+
+import coulis  # noqa: E402
+import coulis.torch  # noqa: E402
+
+DEVICES = ["cpu"] + (["cuda"] if "cuda:0" in coulis.machine() and torch.cuda.is_available() else [])
+pytestmark = pytest.mark.parametrize("device", DEVICES)
+
+THEIRS = {
+    "sum": lambda x, a, k: x.sum(a, k),
+    "mean": lambda x, a, k: x.mean(a, k),
+    "var": lambda x, a, k: x.var(a, correction=0, keepdim=k),
+    "std": lambda x, a, k: x.std(a, correction=0, keepdim=k),
+    "max": lambda x, a, k: x.amax(a, k),
+    "min": lambda x, a, k: x.amin(a, k),
+    "prod": lambda x, a, k: x.flatten(a[0]).prod(-1) if len(a) > 1 else x.prod(a[0], k),
+    "logsumexp": lambda x, a, k: x.logsumexp(a, k),
+}
+
+
+def values(device, *shape):
+    made = torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(5)) * 2 - 0.7
+    return made.to(device).requires_grad_()
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_a_statistic_and_its_gradient_are_those_of_torch(device, name):
+    for axis, keepdims in [((1,), False), ((0,), True), ((1, 2), False)]:
+        x, y = values(device, 3, 4, 5), values(device, 3, 4, 5)
+        ours, theirs = getattr(coulis.torch, name)(x, axis, keepdims=keepdims), THEIRS[name](y, axis, keepdims)
+        torch.testing.assert_close(ours, theirs)
+        weights = torch.linspace(-1, 2, ours.numel(), dtype=ours.dtype, device=device).reshape(ours.shape)
+        (ours * weights).sum().backward()
+        (theirs * weights).sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_gradients_agree_with_differences_to_second_order(device):
+    x = values(device, 3, 4)
+    several = lambda x: tuple(coulis.torch.reduce(x, list(THEIRS), 1))  # noqa: E731
+    assert torch.autograd.gradcheck(several, x)
+    assert torch.autograd.gradgradcheck(lambda x: coulis.torch.var(x, 1, ddof=1), x)
+    assert torch.autograd.gradgradcheck(lambda x: coulis.torch.logsumexp(x, 0), x)
+
+
+def test_equal_extrema_share_a_gradient_and_zeros_of_a_product_get_their_own(device):
+    x = torch.tensor([[1.0, 3.0, 3.0], [0.0, 2.0, 4.0], [0.0, 0.0, 5.0]], device=device, requires_grad=True)
+    coulis.torch.max(x, 1).sum().backward()
+    assert x.grad.tolist() == [[0, 0.5, 0.5], [0, 0, 1], [0, 0, 1]]
+    x.grad = None
+    coulis.torch.prod(x, 1).sum().backward()
+    assert x.grad.tolist() == [[9, 3, 3], [8, 0, 0], [0, 0, 0]]
+
+
+def test_a_graph_is_compiled_in_one_piece(device):
+    def normalise(x):
+        found = coulis.torch.reduce(x, ["mean", "std", "argmax"], -1, keepdims=True)
+        return (x - found.mean) / found.std + found.argmax
+
+    x = values(device, 6, 7)
+    whole = torch.compile(normalise, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(whole(x), normalise(x))
+    (whole(x) ** 2)[:, 0].sum().backward()
+    compiled = x.grad.clone()
+    x.grad = None
+    (normalise(x) ** 2)[:, 0].sum().backward()
+    torch.testing.assert_close(compiled, x.grad)
+    explained = torch._dynamo.explain(normalise)(x)
+    assert explained.graph_break_count == 0
+
+
+def test_the_operator_is_what_torch_asks_of_one(device):
+    for ops, axis, keepdims in [("sum,max", [0], False), ("maxloc,any", None, True), ("var", [-1, 0], False)]:
+        torch.library.opcheck(torch.ops.coulis.reduce.default, (values(device, 3, 4), ops, axis, keepdims, 0.0))
+
+
+def test_shapes_and_types_are_known_without_elements(device):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.empty(3, 4, dtype=torch.float16, device=device)
+        found = coulis.torch.reduce(x, ["sum", "argmax", "all", "count"], 1)
+    assert [tuple(f.shape) for f in found] == [(3,)] * 4
+    assert [f.dtype for f in found] == [torch.float16, torch.int64, torch.bool, torch.int64]
+
+
+def test_mistakes_are_exceptions(device):
+    x = values(device, 3, 4)
+    with pytest.raises(ValueError, match="legal axes"):
+        coulis.torch.sum(x, 2)
+    with pytest.raises(ValueError, match="twice"):
+        coulis.torch.reduce(x, ["sum", "sum"])
+    with pytest.raises(TypeError, match="tensor of PyTorch"):
+        coulis.torch.sum([1.0])
+    with pytest.raises(TypeError, match="name of a statistic"):
+        coulis.torch.reduce(x, [3])
+    with pytest.raises(NotImplementedError, match="has no gradient"):
+        coulis.torch.reduce(x, "norm2").backward()
+
+
+def test_what_torch_keeps_lazy_is_read_as_it_stands(device):
+    negated = torch.complex(torch.ones(3), torch.arange(3.0)).to(device).conj().imag
+    assert negated.is_neg() and coulis.sum(negated).item() == -3
+    assert coulis.sum(values(device, 2, 3).detach()[:, ::2].T, 0).shape == (2,)
+    with pytest.raises(NotImplementedError, match="complex"):
+        coulis.sum(torch.ones(3, device=device) * 1j)
