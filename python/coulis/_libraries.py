@@ -2,7 +2,8 @@
 
 An adapter has ``view(x)`` (the array as DLPack exports it), and then, where arrays of the library can be written,
 ``empty(like, shape, dtype)`` (an unwritten row-major array and its address), ``row_major(x)``, ``assign(out, value)``,
-``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and ``settle(like, array)``.
+``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and
+``settle(like, array)``. ``broadcast(x, shape)`` is asked for arrays of a device.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Torch:
         out.detach().copy_(value)
 
     @staticmethod
+    def broadcast(x, shape):
+        return x.detach().expand(shape)
+
+    @staticmethod
     def stream(x):
         return sys.modules["torch"].cuda.current_stream(x.device).cuda_stream
 
@@ -69,6 +74,10 @@ class CuPy:
         out[...] = value
 
     @staticmethod
+    def broadcast(x, shape):
+        return sys.modules["cupy"].broadcast_to(x, shape)
+
+    @staticmethod
     def stream(x):
         cupy = sys.modules["cupy"]
         with x.device:
@@ -92,6 +101,10 @@ class Jax:
     @staticmethod
     def settle(like, array):
         return array
+
+    @staticmethod
+    def broadcast(x, shape):
+        return sys.modules["jax"].numpy.broadcast_to(x, shape)
 
 
         return numpy.asarray(x).tobytes()
@@ -128,6 +141,13 @@ class Other:
         import numpy
 
         return numpy.from_dlpack(export)
+
+    @staticmethod
+    def broadcast(x, shape):
+        namespace = getattr(x, "__array_namespace__", None)
+        if namespace is None:
+            raise NotImplementedError("masks of this library are not broadcast on a device; give `where` in the shape of `x`")
+        return namespace().broadcast_to(x, shape)
 
     @staticmethod
     def assign(out, value):

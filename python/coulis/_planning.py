@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import namedtuple
+from typing import Any
 
 from ._coulis import Reducer, bench_of, plan_of
 from ._coulis import reduce as _reduce
@@ -61,7 +62,7 @@ class Plan:
         return f"<coulis.Plan {self.name} of {self._ops} over {self._axis}>"
 
 
-def plan(x_or_shape, ops, axis=None, *, x_dtype="float32", **options):
+def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32", **options: Any) -> Plan:
     """How `coulis.reduce` would run a call, without running it.
 
     Parameters
@@ -93,7 +94,16 @@ def plan(x_or_shape, ops, axis=None, *, x_dtype="float32", **options):
     return Plan(x_or_shape, x_dtype, ops, axis, options)
 
 
-def bench(x_or_shape, ops, axis=None, *, x_dtype="float32", device=None, seconds=0.5, verify=True):
+def bench(
+    x_or_shape: Any,
+    ops: Any,
+    axis: Any = None,
+    *,
+    x_dtype: Any = "float32",
+    device: str | None = None,
+    seconds: float = 0.5,
+    verify: bool = True,
+) -> Measured:
     """Times a reduction of a made-up array, in turn with plain reads of as many bytes.
 
     Parameters
@@ -117,7 +127,16 @@ def bench(x_or_shape, ops, axis=None, *, x_dtype="float32", device=None, seconds
     return Measured(**{field: found[field] for field in Measured._fields})
 
 
-def reducer(*, combine, identity, lift=None, finish=None, dtypes=None, commutative=True, name):
+def reducer(
+    *,
+    combine: Any,
+    identity: Any,
+    lift: Any = None,
+    finish: Any = None,
+    dtypes: Any = None,
+    commutative: bool = True,
+    name: str,
+) -> Reducer:
     """A reducer of one's own, which `coulis.reduce` takes in place of a name, beside others and in the same read.
 
     The functions are called with symbolic values, once for the element types of an input; `coulis.te` has functions of

@@ -1,9 +1,13 @@
 """From schedules and texts to listings and functions: ``coulis.lower``, ``coulis.build``, ``coulis.compile``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ._coulis import te as _te
 
 
-def lower(inp, args, name="main", binds=None, simple_mode=False):
+def lower(inp: Any, args: Any, name: str = "main", binds: None = None, simple_mode: bool = False) -> Any:
     """What a schedule makes of its program, for those parameters; ``print`` shows it as text that coulis reads back.
 
     ``args``: the tensors that are the parameters, in order: every input, every output, and any computed tensor that the
@@ -15,7 +19,15 @@ def lower(inp, args, name="main", binds=None, simple_mode=False):
     return _te.lower(inp, args, name, simple_mode)
 
 
-def build(inputs, args=None, target=None, target_host=None, runtime=None, name="default_function", binds=None):
+def build(
+    inputs: Any,
+    args: Any = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: Any = None,
+    name: str = "default_function",
+    binds: None = None,
+) -> Any:
     """The function of a schedule and its parameters, or of what ``lower`` gave.
 
     ``target``: ``"cpu"`` (the default; ``"llvm"`` and ``"c"`` are the same), ``"cuda"``, ``"cuda -arch=sm_90a"``, or
@@ -30,7 +42,7 @@ def build(inputs, args=None, target=None, target_host=None, runtime=None, name="
     return _te.build(inputs, args, "cpu" if target is None else str(target), name)
 
 
-def compile(func, target="cpu", arch=None):
+def compile(func: Any, target: str = "cpu", arch: str | None = None) -> Any:
     """The function of a text, or of a Python function under ``@T.prim_func``.
 
     ``target``: ``"cpu"``, ``"cuda"`` or ``"sim"``; ``arch``: of a GPU, as ``"sm_90a"``. The result is called with arrays;
@@ -46,6 +58,6 @@ def compile(func, target="cpu", arch=None):
     return _te.compile_text(text, target, arch)
 
 
-def _no_binds(binds):
+def _no_binds(binds: Any) -> None:
     if binds is not None:
         raise ValueError("buffers cannot be bound by hand; coulis makes them from the tensors")

@@ -1,9 +1,12 @@
 """The guide, the docstrings and the scripts of `examples/python` run as they stand."""
 
+import ast
 import doctest
+import importlib.util
 import inspect
 import pathlib
 import runpy
+import sys
 
 import pytest
 
@@ -32,7 +35,34 @@ def test_a_script_runs(script):
     runpy.run_path(str(script), run_name="__main__")
 
 
-def test_every_public_function_says_what_it_does():
-    for name in coulis.__all__:
-        if not name.startswith("__"):
-            assert inspect.getdoc(getattr(coulis, name)), name
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "python" / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_public_name_has_a_docstring_and_a_signature_and_the_reference_is_built_from_them():
+    made = reference()
+    page, problems = made.build()
+    assert not problems
+    if sys.version_info[:2] == (3, 11):  # Other versions print some signatures otherwise.
+        assert page == made.PAGE.read_text(), "run `python python/reference.py`"
+
+
+def test_the_stubs_name_what_is_there():
+    made = reference()
+    for name in made.STUBS:
+        found = ast.parse(made.stub_path(name).read_text())
+        module = importlib.import_module(name)
+        named = lambda node: getattr(node, "name", None) or node.target.id  # noqa: E731
+        stubs = {named(node): node for node in found.body if not isinstance(node, ast.ImportFrom)}
+        assert set(stubs) == set(made.public(module))
+        for own, node in stubs.items():
+            if isinstance(node, ast.FunctionDef):
+                assert list(inspect.signature(getattr(module, own)).parameters) == [
+                    *[arg.arg for arg in node.args.posonlyargs + node.args.args],
+                    *([node.args.vararg.arg] if node.args.vararg else []),
+                    *[arg.arg for arg in node.args.kwonlyargs],
+                    *([node.args.kwarg.arg] if node.args.kwarg else []),
+                ]

@@ -36,39 +36,23 @@ def vector_sum(length, is_accumulated=False):
 def row_fold(rows, cols, op, threads):
     tile, row = TileLayout(S[(rows, cols)]), TileLayout(S[(rows,)])
 
-    if op == "sum":
-
-        @T.prim_func
-        def kernel(A_ptr: T.handle, B_ptr: T.handle):
-            A = T.match_buffer(A_ptr, (rows, cols), "float32", layout=tile)
-            B = T.match_buffer(B_ptr, (rows,), "float32", layout=row)
-            T.device_entry()
-            T.cta_id([1])
-            T.thread_id([threads])
-            A_smem = T.alloc_buffer((rows, cols), "float32", scope="shared", layout=tile)
-            B_smem = T.alloc_buffer((rows,), "float32", scope="shared", layout=row)
-            Tx.cta.copy(A_smem, A)
-            T.cuda.cta_sync()
+    @T.prim_func
+    def kernel(A_ptr: T.handle, B_ptr: T.handle):
+        A = T.match_buffer(A_ptr, (rows, cols), "float32", layout=tile)
+        B = T.match_buffer(B_ptr, (rows,), "float32", layout=row)
+        T.device_entry()
+        T.cta_id([1])
+        T.thread_id([threads])
+        A_smem = T.alloc_buffer((rows, cols), "float32", scope="shared", layout=tile)
+        B_smem = T.alloc_buffer((rows,), "float32", scope="shared", layout=row)
+        Tx.cta.copy(A_smem, A)
+        T.cuda.cta_sync()
+        if op == "sum":
             Tx.cta.sum(B_smem, A_smem, axes=(-1,), accum=False)
-            T.cuda.cta_sync()
-            Tx.cta.copy(B, B_smem)
-
-    else:
-
-        @T.prim_func
-        def kernel(A_ptr: T.handle, B_ptr: T.handle):
-            A = T.match_buffer(A_ptr, (rows, cols), "float32", layout=tile)
-            B = T.match_buffer(B_ptr, (rows,), "float32", layout=row)
-            T.device_entry()
-            T.cta_id([1])
-            T.thread_id([threads])
-            A_smem = T.alloc_buffer((rows, cols), "float32", scope="shared", layout=tile)
-            B_smem = T.alloc_buffer((rows,), "float32", scope="shared", layout=row)
-            Tx.cta.copy(A_smem, A)
-            T.cuda.cta_sync()
+        else:
             Tx.cta.max(B_smem, A_smem, axes=(-1,), accum=False)
-            T.cuda.cta_sync()
-            Tx.cta.copy(B, B_smem)
+        T.cuda.cta_sync()
+        Tx.cta.copy(B, B_smem)
 
     return kernel
 

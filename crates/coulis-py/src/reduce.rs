@@ -11,7 +11,7 @@ use coulis::{Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, R
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::types::{PyBool, PyTuple};
 
 use crate::array::{Given, is_array};
 use crate::dlpack::Place;
@@ -356,12 +356,13 @@ impl<'py> Call<'py> {
             if !doubt.may_lie_between(lo?, hi?) {
                 continue;
             }
-            let words = PyDict::new(py);
-            words.set_item(intern!(py, "where"), &mask.object)?;
+            let shape = PyTuple::new(py, &x.info.shape)?;
+            let whole =
+                mask.library.adapter(py)?.call_method1(intern!(py, "broadcast"), (&mask.object, shape))?;
             let axes = request.axes.as_deref().map(|axes| PyTuple::new(py, axes)).transpose()?;
-            let counts = reduce.call((&x.object, intern!(py, "count"), axes), Some(&words))?;
-            if smallest(&counts)? == 0 {
-                return refused(&counts, &doubt);
+            let taken = reduce.call1((whole, intern!(py, "any"), axes))?;
+            if smallest(&taken)? == 0 {
+                return refused(&taken, &doubt);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 """Inputs, computed tensors, axes and schedules."""
 
-import inspect
+import inspect as _inspect
 
 from .._coulis import te as _te
 
@@ -36,8 +36,8 @@ def _extents(shape):
 
 
 def _axis_names(fcompute, rank, name, varargs_names):
-    spec = inspect.getfullargspec(fcompute)
-    params = spec.args[1:] if inspect.ismethod(fcompute) else spec.args
+    spec = _inspect.getfullargspec(fcompute)
+    params = spec.args[1:] if _inspect.ismethod(fcompute) else spec.args
     if spec.varkw is not None or spec.defaults is not None or spec.kwonlyargs:
         raise TypeError(f"the body of `{name}` takes one index a dimension: no defaults, no keywords")
     if spec.varargs is not None:
