@@ -2,7 +2,8 @@
 
 `coulis.sum(tensor)` reads tensors too, but knows nothing of graphs. The functions here are PyTorch's own in that respect:
 one operator, `coulis::reduce`, gives any set of statistics in one read, is traced by shapes alone, and has gradients for
-`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `prod` and `logsumexp`.
+`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `prod` and `logsumexp`. A second one, `coulis::consume`, is
+softmax and the norms, with gradients of the weights too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,21 @@ from torch import Tensor
 
 from . import _coulis
 
-__all__ = ["logsumexp", "max", "mean", "min", "prod", "reduce", "std", "sum", "var"]
+__all__ = [
+    "layer_norm",
+    "log_softmax",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "reduce",
+    "rms_norm",
+    "softmax",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _axes(axis, ndim):
@@ -218,3 +233,137 @@ def _of_one(name):
 
 
 globals().update({name: _of_one(name) for name in _GRADIENTS if name in __all__})
+
+
+@torch.library.custom_op("coulis::consume", mutates_args=())
+def _consume(
+    x: Tensor, name: str, axis: Sequence[int], weight: Optional[Tensor], bias: Optional[Tensor], eps: float
+) -> Tensor:
+    is_norm = name.endswith("_norm")
+    beside = {key: array for key, array in [("weight", weight), ("bias", bias)] if array is not None}
+    return _coulis.consume(x, name, tuple(axis), beside, {"eps": eps} if is_norm else {})
+
+
+@_consume.register_fake
+def _(x, name, axis, weight, bias, eps):
+    if any(not -x.ndim <= a < x.ndim for a in axis):
+        raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
+    return x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() else torch.float64)
+
+
+def _setup_consume(ctx, inputs, output):
+    x, ctx.name, axis, weight, bias, ctx.eps = inputs
+    ctx.axes, ctx.has_bias = _axes(axis, x.ndim), bias is not None
+    ctx.save_for_backward(x, output, weight)
+
+
+def _backward_consume(ctx, grad):
+    x, y, weight = ctx.saved_tensors
+    mean = lambda values: values.mean(ctx.axes, keepdim=True)  # noqa: E731
+    total = lambda values: values.sum(ctx.axes, keepdim=True)  # noqa: E731
+    if ctx.name == "softmax":
+        return y * (grad - total(grad * y)), None, None, None, None, None
+    if ctx.name == "log_softmax":
+        return grad - y.exp() * total(grad), None, None, None, None, None
+    is_centred = ctx.name == "layer_norm"
+    centred = x - mean(x) if is_centred else x
+    scale = (mean(centred * centred) + ctx.eps).rsqrt()
+    unit = centred * scale
+    others = [a for a in range(x.ndim) if a not in ctx.axes]
+    of_weight = lambda values: values.sum(others) if others else values  # noqa: E731
+    row = [x.shape[a] if a in ctx.axes else 1 for a in range(x.ndim)]
+    inner = grad if weight is None else grad * weight.reshape(row)
+    of_x = inner - unit * mean(inner * unit)
+    if is_centred:
+        of_x = of_x - mean(inner)
+    grad_weight = None if weight is None else of_weight(grad * unit).to(weight.dtype)
+    grad_bias = of_weight(grad) if ctx.has_bias else None
+    return (of_x * scale).to(x.dtype), None, None, grad_weight, grad_bias, None
+
+
+_consume.register_autograd(_backward_consume, setup_context=_setup_consume)
+
+
+def _mapped(x, name, axis, weight=None, bias=None, eps=0.0):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
+    return _consume(x, name, [int(a) for a in axes], weight, bias, float(eps))
+
+
+def softmax(x, axis=-1):
+    """Exponentials of the elements over the sum of the row's exponentials, without overflow; with its gradient.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        The axes of a row; None is all of them.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the shape and type of `x`.
+    """
+    return _mapped(x, "softmax", axis)
+
+
+def log_softmax(x, axis=-1):
+    """Elements less the logarithm of the sum of the row's exponentials, without overflow; with its gradient.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        The axes of a row; None is all of them.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the shape and type of `x`.
+    """
+    return _mapped(x, "log_softmax", axis)
+
+
+def layer_norm(x, axis=-1, weight=None, bias=None, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each row; with gradients of all three.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        The axes of a row; None is all of them.
+    weight, bias : torch.Tensor, or None
+        Of the shape of a row.
+    eps : float
+        Added under the root.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the shape and type of `x`.
+    """
+    return _mapped(x, "layer_norm", axis, weight, bias, eps)
+
+
+def rms_norm(x, axis=-1, weight=None, eps=None):
+    """``x / sqrt(mean(x ** 2) + eps) * weight`` of each row; with gradients of both.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        The axes of a row; None is all of them.
+    weight : torch.Tensor, or None
+        Of the shape of a row.
+    eps : float, or None
+        Added under the root; by default the distance from 1 to the next number of the type of `x`.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the shape and type of `x`.
+    """
+    if eps is None:
+        eps = torch.finfo(x.dtype).eps if isinstance(x, Tensor) and x.is_floating_point() else 0.0
+    return _mapped(x, "rms_norm", axis, weight, None, eps)

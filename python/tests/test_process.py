@@ -1,6 +1,8 @@
 """Memory, threads and forks."""
 
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 
@@ -27,6 +29,30 @@ def test_no_input_is_copied():
         tracemalloc.stop()
         assert found.sum[0] == view.shape[0]
         assert peak < x.nbytes // 16 and grown < x.nbytes // 4
+
+
+BIG = """
+import resource
+import numpy as np
+import coulis
+
+x = np.zeros((1 << 13, 1 << 15), np.float32)
+coulis.reduce(x[:2], ["sum", "max", "var"], 1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = coulis.reduce(x, ["sum", "max", "var"], 1)
+assert found.max.shape == (1 << 13,) and not found.sum.any()
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 - x.nbytes * {is_resident}
+assert grown < 64 << 20, grown
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="the system does not say what is resident")
+def test_an_array_of_a_gigabyte_takes_no_more_memory_than_its_results():
+    # Pages that were never written are read from one page of zeros, or from large ones where the system is set so.
+    with open("/sys/kernel/mm/transparent_hugepage/enabled") as file:
+        is_resident = int("[always]" in file.read())
+    done = subprocess.run([sys.executable, "-c", BIG.format(is_resident=is_resident)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_threads_reduce_side_by_side():

@@ -211,3 +211,40 @@ def test_describe_is_one_named_tuple():
 def test_own_classes_of_numpy_arrays_are_arrays_of_numpy():
     x = X.view(type("Sub", (np.ndarray,), {}))
     assert coulis.sum(x) == X.sum()
+
+
+def test_calls_that_come_again_are_told_apart():
+    """A thread keeps its last calls: whatever differs between two of them shows in the results."""
+    arrays = [X, X[::-1], X.T, X.astype("int16"), X.astype("float64"), X[:1], X[:, :, 0], np.asfortranarray(X)]
+    options = [{}, {"keepdims": True}, {"nan": "ignore"}, {"ddof": 1}, {"where": True}, {"init": 100}]
+    every = [
+        (x, op, axis, words)
+        for x in arrays
+        for op in ["max", "min", ["max"], ["max", "min"], ("min", "max")]
+        for axis in [None, 0, -1, (0,), (0, 1), [1]]
+        for words in options
+    ]
+    order = np.random.default_rng(11).permutation(len(every) * 2) % len(every)
+    for at in order[:900]:
+        x, op, axis, words = every[at]
+        found = coulis.reduce(x, op, axis, **words)
+        for name, value in [(op, found)] if isinstance(op, str) else zip(op, found):
+            own = tuple(axis) if isinstance(axis, list) else axis
+            wanted = getattr(x, name)(own, keepdims=words.get("keepdims", False))
+            if "init" in words:
+                wanted = getattr(np, f"{name}imum")(wanted, x.dtype.type(100))
+            assert value.dtype == wanted.dtype, (x.shape, op, axis, words)
+            np.testing.assert_array_equal(value, wanted, err_msg=f"{x.shape} {op} {axis} {words}")
+    assert coulis.reduce(X, ["max"])._fields == ("max",) and coulis.reduce(X, "max").shape == ()
+
+
+def test_a_subclass_of_a_name_or_of_an_integer_is_read_as_what_it_is():
+    class Name(str):
+        pass
+
+    assert coulis.reduce(X, Name("sum"), np.int64(0)).shape == (3, 4)
+    with pytest.raises(TypeError, match="integer"):
+        coulis.reduce(X, "sum", False)
+    assert coulis.reduce(X, "sum", 0).shape == (3, 4)
+    with pytest.raises(TypeError, match="integer"):
+        coulis.reduce(X, "sum", False)

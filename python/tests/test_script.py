@@ -256,3 +256,34 @@ def test_texts_are_compiled_as_they_are_and_take_integers():
 def test_texts_without_a_meaning_are_refused(text, options, kind, words):
     with pytest.raises(kind, match=words):
         coulis.compile(text, **options)
+
+
+def test_a_class_of_kernels_is_a_module():
+    from coulis.script import ir as I
+
+    n = 8
+
+    @I.ir_module
+    class Pair:
+        @T.prim_func
+        def double(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
+            for i in T.serial(n):
+                B[i] = A[i] * T.float32(2)
+
+        @T.prim_func
+        def negate(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
+            for i in T.serial(n):
+                B[i] = T.float32(0) - A[i]
+
+    a, b = np.arange(n, dtype="float32"), np.zeros(n, "float32")
+    coulis.compile(Pair["negate"])(a, b)
+    np.testing.assert_array_equal(b, -a)
+    assert list(Pair) == ["double", "negate"]
+    with pytest.raises(ValueError, match="name one of double, negate"):
+        coulis.compile(Pair)
+    with pytest.raises(KeyError, match="legal are double, negate"):
+        Pair["triple"]
+    coulis.compile(I.ir_module(type("One", (), {"double": Pair["double"]})))(a, b)
+    np.testing.assert_array_equal(b, 2 * a)
+    with pytest.raises(TypeError, match="no kernel"):
+        I.ir_module(type("Odd", (), {"f": lambda self: 0}))

@@ -228,3 +228,19 @@ def test_devices_are_known_by_kind_and_number(kind, index):
         coulis.device(kind, index)
     assert coulis.cuda(1) == coulis.device("cuda", 1) != coulis.cuda(0)
     assert (coulis.cpu().exist, coulis.cpu().device_type, coulis.cuda(3).device_id) == (True, 1, 3)
+
+
+def test_calls_are_timed_as_tvm_times_them():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1, name="B")
+    fn = coulis.build(te.create_schedule(B.op), [A, B], "llvm", name="more")
+    a, b = coulis.nd.array(ones(64)), coulis.nd.empty(64)
+    found = fn.time_evaluator(fn.entry_name, coulis.cpu(), number=3, repeat=4)(a, b)
+    assert len(found.results) == 4 and 0 < found.min <= found.median <= found.max
+    assert found.min <= found.mean <= found.max and found.std >= 0
+    assert fn.time_evaluator("more", coulis.cpu(), min_repeat_ms=1)(a, b).mean > 0
+    with pytest.raises(ValueError, match="legal is more"):
+        fn.time_evaluator("main", coulis.cpu())
+    with pytest.raises(ValueError, match="at least 1"):
+        fn.time_evaluator("more", coulis.cpu(), number=0)

@@ -102,6 +102,40 @@ def test_mistakes_are_exceptions(device):
         coulis.torch.reduce(x, "norm2").backward()
 
 
+MAPS = {
+    "softmax": (lambda x, w, b: coulis.torch.softmax(x), lambda x, w, b: x.softmax(-1)),
+    "log_softmax": (lambda x, w, b: coulis.torch.log_softmax(x), lambda x, w, b: x.log_softmax(-1)),
+    "layer_norm": (
+        lambda x, w, b: coulis.torch.layer_norm(x, -1, w, b),
+        lambda x, w, b: torch.nn.functional.layer_norm(x, x.shape[-1:], w, b),
+    ),
+    "rms_norm": (
+        lambda x, w, b: coulis.torch.rms_norm(x, -1, w),
+        lambda x, w, b: torch.nn.functional.rms_norm(x, x.shape[-1:], w),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_softmax_and_the_norms_and_their_gradients_are_those_of_torch(device, name):
+    results = []
+    for function in MAPS[name]:
+        x, w, b = values(device, 3, 4, 7), values(device, 7), values(device, 7)
+        y = torch.compile(function, backend="aot_eager", fullgraph=True)(x, w, b)
+        (y * torch.linspace(-1, 2, y.numel(), dtype=y.dtype, device=device).reshape(y.shape)).sum().backward()
+        results.append([y.detach(), *[t.grad for t in (x, w, b) if t.grad is not None]])
+    assert len(results[0]) == len(results[1])
+    for ours, theirs in zip(*results):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_rows_of_several_axes_are_normalised_with_gradients(device):
+    x, w, b = values(device, 3, 4, 2), values(device, 4, 2), values(device, 4, 2)
+    assert torch.autograd.gradcheck(lambda *t: coulis.torch.layer_norm(t[0], (1, 2), *t[1:]), (x, w, b))
+    assert torch.autograd.gradcheck(lambda x: coulis.torch.softmax(x, (0, 2)), x)
+    torch.library.opcheck(torch.ops.coulis.consume.default, (x, "layer_norm", [1, 2], w, b, 1e-5))
+
+
 def test_what_torch_keeps_lazy_is_read_as_it_stands(device):
     negated = torch.complex(torch.ones(3), torch.arange(3.0)).to(device).conj().imag
     assert negated.is_neg() and coulis.sum(negated).item() == -3

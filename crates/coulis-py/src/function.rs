@@ -379,6 +379,26 @@ impl Function {
         &self.name
     }
 
+    /// The same, as `time_evaluator` is given it.
+    #[getter]
+    fn entry_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Times calls: `f.time_evaluator(f.entry_name, device, number=10)(*arguments).mean` is the seconds of one.
+    #[pyo3(signature = (func_name, dev, number=10, repeat=1, min_repeat_ms=0))]
+    fn time_evaluator<'py>(
+        slf: &Bound<'py, Self>,
+        func_name: &str,
+        dev: &Bound<'py, PyAny>,
+        number: usize,
+        repeat: usize,
+        min_repeat_ms: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let evaluator = slf.py().import("coulis._timing")?.getattr("Evaluator")?;
+        evaluator.call1((slf, func_name, dev, number, repeat, min_repeat_ms))
+    }
+
     /// The machine that it is built for.
     #[getter]
     fn target(&self) -> &'static str {

@@ -18,18 +18,22 @@
 from . import _words
 from ._function import PrimFunc
 from ._layout import ComposeLayout, R, S, TileLayout, axis, laneid, m, tid_in_wg, tx, warpid, wgid, wid_in_wg
+from ._module import IRModule, ModuleWords
 
 tirx = _words.Vocabulary("T")
 tir = tirx
 tile = _words.Vocabulary("Tx")
+ir = ModuleWords()
 
 __all__ = [
     "ComposeLayout",
+    "IRModule",
     "PrimFunc",
     "R",
     "S",
     "TileLayout",
     "axis",
+    "ir",
     "laneid",
     "m",
     "tid_in_wg",

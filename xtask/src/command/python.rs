@@ -25,8 +25,16 @@ const PYTHONS: [&str; 6] = ["python3.14", "python3.13", "python3.12", "python3.1
 const IS_USABLE: &str = "import sys, venv, ensurepip; assert sys.version_info >= (3, 10)";
 
 /// What the tests need. Libraries that are large are not among them; their tests print SKIP where they are not there.
-const PACKAGES: [&str; 7] =
-    ["maturin>=1.16,<2", "numpy", "pytest", "hypothesis", "array-api-strict", "ml_dtypes", "pyarrow"];
+const PACKAGES: [&str; 8] = [
+    "maturin>=1.16,<2",
+    "numpy",
+    "pytest",
+    "hypothesis",
+    "array-api-strict",
+    "ml_dtypes",
+    "pyarrow",
+    "dask[array]",
+];
 
 /// Builds, installs and tests.
 pub fn python() -> Result<(), Failure> {
