@@ -228,6 +228,20 @@ impl Reducer {
         self.lift.apply(&args)
     }
 
+    /// The fold of what `map` gives of each element, in place of the elements. Its parameters are the elements as they are
+    /// read, its results of the types that this reducer folds.
+    pub fn of_mapped(self, map: &Lambda) -> Reducer {
+        let lift = |lift: &Lambda| -> Lambda {
+            let n = lift.params.len() - 1;
+            let position = lift.params[n].clone();
+            let args: Vec<Expr> = map.body[..n].iter().cloned().chain([position.expr()]).collect();
+            let params = map.params.iter().cloned().chain([position]).collect();
+            Lambda { params, body: lift.apply(&args) }
+        };
+        let quick = self.quick.map(|quick| QuickStep { lift: lift(&quick.lift), ..quick });
+        Reducer { lift: lift(&self.lift), quick, ..self }
+    }
+
     /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's
     /// element is NaN; `None` where every element does. Plans mask with it as with `where` (contract N2).
     pub fn takes_part(&self, elements: &[Expr]) -> Option<Expr> {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coulis_io::Array;
-use coulis_ir::DType;
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::print::{print_expr, print_reducer};
+use coulis_ir::{DType, Lambda};
 use coulis_plan::{Map, OutputSpec, Problem, Spec};
 use coulis_reducers::{
     Along, Consumer, ConsumerEntry, ConsumerRequest, Product, UserConsumer, find_consumer,
@@ -124,6 +124,9 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     if let Some(op) = request.ops.first() {
         return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
     }
+    if request.prologue.is_some() {
+        return Err(Error::unsupported("map/prologue", format!("`{name}` of a prologue is not there")));
+    }
     if request.keepdims {
         return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));
     }
@@ -175,6 +178,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         reducer_request,
         inits: Vec::new(),
         names: vec![name.to_owned()],
+        prologue: None,
         consumer: Some(consumer),
     })
 }
@@ -243,10 +247,14 @@ fn place(
 
 /// What tells the kernels of a consumer from others.
 pub(crate) fn key(consumer: &Consumer) -> String {
-    let params: Vec<String> =
-        consumer.map.params.iter().map(|p| format!("{}:{}", p.name(), p.dtype())).collect();
-    let body: Vec<String> = consumer.map.body.iter().map(print_expr).collect();
-    format!("{}|{}|{}", print_reducer(&consumer.reducer), params.join(","), body.join(","))
+    format!("{}|{}", print_reducer(&consumer.reducer), lambda_key(&consumer.map))
+}
+
+/// What tells a lambda from others.
+pub(crate) fn lambda_key(lambda: &Lambda) -> String {
+    let params: Vec<String> = lambda.params.iter().map(|p| format!("{}:{}", p.name(), p.dtype())).collect();
+    let body: Vec<String> = lambda.body.iter().map(print_expr).collect();
+    format!("{}|{}", params.join(","), body.join(","))
 }
 
 /// The consumer's result for an array, with further arrays beside it as `consume` names them.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
-use coulis_ir::{Claims, DType, NanPolicy, Reducer};
+use coulis_ir::{Claims, DType, Expr, Lambda, NanPolicy, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Consumer, Product};
 use coulis_runtime::Rates;
@@ -36,6 +36,8 @@ pub struct Call {
     pub(crate) inits: Vec<Option<Value>>,
     /// Result names, one an output.
     pub(crate) names: Vec<String>,
+    /// What is folded in place of the inputs' elements.
+    pub(crate) prologue: Option<Lambda>,
     /// What is asked for instead of statistics; there are none then.
     pub(crate) consumer: Option<Consumer>,
 }
@@ -55,11 +57,17 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     for op in &request.ops {
         statistics.push(Statistic::find(op, &request.reducers)?);
     }
-    let dtypes: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
+    let read: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
+    let prologue = request.prologue.as_ref().map(|prologue| prologue.build(&read)).transpose()?;
+    // What is folded is the elements, or what the prologue makes of them.
+    let dtypes = match &prologue {
+        Some(map) => map.body.iter().map(Expr::dtype).collect(),
+        None => read.clone(),
+    };
     let widest = statistics.iter().map(Statistic::n_inputs).max().unwrap_or(1);
-    if inputs.len() > widest {
-        let message =
-            format!("{} arrays are given, and the statistics asked for read {widest}", inputs.len());
+    if dtypes.len() > widest {
+        let given = if prologue.is_some() { "values are made" } else { "arrays are given" };
+        let message = format!("{} {given}, and the statistics asked for read {widest}", dtypes.len());
         return Err(Error::user("reduce/input", message));
     }
     let reducer_request = coulis_reducers::Request {
@@ -99,11 +107,14 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     }
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     let outputs = outputs(request, &statistics, &product)?;
-    let reducer = with_inits(&product, &inits, dtypes[0]);
-    let mut spec = Spec { problem, inputs: dtypes, mask: mask.is_some(), reducer, outputs, map: None };
+    let mut reducer = with_inits(&product, &inits, dtypes[0]);
+    if let Some(map) = &prologue {
+        reducer = reducer.of_mapped(map);
+    }
+    let mut spec = Spec { problem, inputs: read, mask: mask.is_some(), reducer, outputs, map: None };
     spec.keep_legal_step();
     refuse_untold_positions(&statistics, &product, &spec)?;
-    Ok(Call { statistics, product, spec, reducer_request, inits, names, consumer: None })
+    Ok(Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None })
 }
 
 /// Outputs without elements are known by a position of -1, which the type must tell from positions.

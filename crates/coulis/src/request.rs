@@ -6,6 +6,7 @@ use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
 
 use crate::consumer::Consume;
+use crate::prologue::Prologue;
 use crate::statistic::OwnReducer;
 
 /// Where a call runs.
@@ -40,6 +41,8 @@ pub struct Request {
     pub reducers: Vec<OwnReducer>,
     /// What is asked for instead of statistics: a map over the elements, of which there are then no `ops`.
     pub consume: Option<Consume>,
+    /// What is folded in place of the inputs' elements.
+    pub prologue: Option<Prologue>,
     /// Reduced axes, negative ones from the end; `None` is all of them.
     pub axes: Option<Vec<i64>>,
     /// Whether reduced axes stay with extent 1.
@@ -77,6 +80,7 @@ impl Request {
             ops: ops.iter().map(|op| (*op).to_owned()).collect(),
             reducers: Vec::new(),
             consume: None,
+            prologue: None,
             axes: None,
             keepdims: false,
             where_: None,
@@ -105,6 +109,7 @@ impl Request {
             ops,
             reducers,
             consume,
+            prologue,
             axes,
             keepdims,
             where_: _,
@@ -123,6 +128,7 @@ impl Request {
         *ops == other.ops
             && *reducers == other.reducers
             && *consume == other.consume
+            && *prologue == other.prologue
             && *axes == other.axes
             && *keepdims == other.keepdims
             && *nan == other.nan

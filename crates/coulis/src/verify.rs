@@ -78,6 +78,9 @@ impl VerifyReport {
 pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<VerifyReport, Error> {
     let infos: Vec<_> = inputs.iter().map(array_info).collect();
     let call = check(&infos, request)?;
+    if call.prologue.is_some() {
+        return Err(Error::unsupported("reduce/verify", "statistics of a prologue are not verified"));
+    }
     if let Some(consumer) = &call.consumer {
         let message = format!("results of `{}` are not verified", consumer.name);
         return Err(Error::unsupported("map/verify", message));

@@ -33,7 +33,7 @@ struct Catalogue {
     title: &'static str,
 }
 
-const CATALOGUES: [Catalogue; 4] = [
+const CATALOGUES: [Catalogue; 5] = [
     Catalogue {
         folder: "crates/coulis-cli/src/command",
         mark: "",
@@ -45,6 +45,12 @@ const CATALOGUES: [Catalogue; 4] = [
         mark: "",
         page: "docs/reducers.md",
         title: "Reducers",
+    },
+    Catalogue {
+        folder: "crates/coulis-reducers/src/consumers",
+        mark: "pub static ENTRY",
+        page: "docs/consumers.md",
+        title: "Consumers",
     },
     Catalogue {
         folder: "crates/coulis-schedule/src/primitive",

@@ -184,6 +184,9 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
         spec.reducer.nan,
         spec.reducer.step.is_some()
     );
+    if let Some(map) = &call.prologue {
+        let _ = write!(key, "|{}", crate::consumer::lambda_key(map));
+    }
     if let Some(consumer) = &call.consumer {
         let _ = write!(key, "|{}", crate::consumer::key(consumer));
     }

@@ -1,0 +1,84 @@
+//! Prologues: statistics of an expression over the inputs' elements, computed as they are read.
+//!
+//! A prologue becomes part of the reducers' lift, so it runs in the one read of the inputs: a sum of squared differences
+//! reads both arrays once and writes nothing in between (contract N1).
+
+use std::sync::Arc;
+
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{DType, Expr, Lambda, Var};
+
+use crate::error::Error;
+
+/// The expressions of the elements of all inputs.
+pub type PrologueFn = dyn Fn(&[Expr]) -> Vec<Expr> + Send + Sync;
+
+/// What statistics fold in place of the elements of the inputs: one expression an input of theirs.
+///
+/// ```
+/// use coulis::te::Expr;
+/// use coulis::{Array, Prologue, Request, reduce};
+/// let (x, y) = (Array::from_slice(&[3], &[1f32, 2.0, 3.0])?, Array::from_slice(&[3], &[0f32, 4.0, 3.0])?);
+/// let difference = Prologue::new(2, |v: &[Expr]| vec![&v[0] - &v[1]]);
+/// let request = Request { prologue: Some(difference), ..Request::new(&["sumsq", "absmax"]) };
+/// let outcome = reduce::run(&[x, y], &request)?;
+/// assert_eq!(outcome.results[0].array.scalars().next().map(|v| v.to_f64()), Some(5.0));
+/// # Ok::<(), coulis::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Prologue {
+    n_inputs: usize,
+    map: Arc<PrologueFn>,
+}
+
+impl std::fmt::Debug for Prologue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Prologue(of {} inputs)", self.n_inputs)
+    }
+}
+
+impl PartialEq for Prologue {
+    /// Equal where they are one.
+    fn eq(&self, other: &Prologue) -> bool {
+        Arc::ptr_eq(&self.map, &other.map)
+    }
+}
+
+impl Prologue {
+    /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come in their own types.
+    pub fn new(n_inputs: usize, map: impl Fn(&[Expr]) -> Vec<Expr> + Send + Sync + 'static) -> Prologue {
+        Prologue { n_inputs, map: Arc::new(map) }
+    }
+
+    /// The map of inputs of these types.
+    pub(crate) fn build(&self, inputs: &[DType]) -> Result<Lambda, Error> {
+        let refused = |message: String| Err(Error::user("reduce/prologue", message));
+        if inputs.len() != self.n_inputs {
+            return refused(format!("the prologue reads {} array(s), got {}", self.n_inputs, inputs.len()));
+        }
+        let params: Vec<Var> =
+            inputs.iter().enumerate().map(|(i, dtype)| Var::new(&format!("x{i}"), *dtype)).collect();
+        let elements: Vec<Expr> = params.iter().map(Var::expr).collect();
+        let body = (self.map)(&elements);
+        if !(1..=2).contains(&body.len()) {
+            return refused(format!("a prologue gives one or two values, got {}", body.len()));
+        }
+        for value in &body {
+            if value.lanes() != 1 {
+                return refused(format!("a prologue gives scalars, got {}", value.ty()));
+            }
+            let mut stranger = None;
+            for_each_expr(value, &mut |e| {
+                if let Some(var) = e.as_var()
+                    && !params.contains(var)
+                {
+                    stranger = Some(var.name().to_owned());
+                }
+            });
+            if let Some(name) = stranger {
+                return refused(format!("the prologue uses `{name}`, which is none of its elements"));
+            }
+        }
+        Ok(Lambda { params, body })
+    }
+}

@@ -1,0 +1,92 @@
+//! Statistics of expressions over the inputs' elements: the same as those of arrays that hold the expressions' values.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Special, array, numbers};
+use coulis::te::{Expr, Intrinsic};
+use coulis::{Array, DType, DeviceChoice, NanPolicy, Prologue, Request};
+
+const DEVICES: [DeviceChoice; 3] =
+    [DeviceChoice::CpuExecuted, DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }];
+
+fn run(inputs: &[Array], request: &Request) -> Vec<f64> {
+    let outcome = coulis::reduce::run(inputs, request).unwrap();
+    outcome.results.iter().flat_map(|r| r.array.scalars().map(|v| v.to_f64())).collect()
+}
+
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()))
+}
+
+/// Integers in floats, so that every order of a sum gives the same.
+fn whole(shape: &[i64], seed: u64) -> Array {
+    let n = shape.iter().product::<i64>() as usize;
+    let values: Vec<f64> = numbers(n, Special::Nan, seed).iter().map(|v| v.round()).collect();
+    array(DType::F32, shape, &values)
+}
+
+fn made(shape: &[i64], arrays: &[&Array], f: impl Fn(&[f64]) -> f64) -> Array {
+    let columns: Vec<Vec<f64>> = arrays.iter().map(|a| a.scalars().map(|v| v.to_f64()).collect()).collect();
+    let row = |i: usize| columns.iter().map(|c| c[i]).collect::<Vec<f64>>();
+    let values: Vec<f64> = (0..columns[0].len()).map(|i| f(&row(i))).collect();
+    array(DType::F32, shape, &values)
+}
+
+#[test]
+fn statistics_of_an_expression_are_those_of_its_values() {
+    let shape = [6, 37];
+    let (x, y, z) = (whole(&shape, 1), whole(&shape, 2), whole(&shape, 3));
+    let difference = Prologue::new(2, |v: &[Expr]| vec![&v[0] - &v[1]]);
+    let product = Prologue::new(3, |v: &[Expr]| vec![&(&v[0] * &v[1]) * &v[2]]);
+    let differences = made(&shape, &[&x, &y], |v| v[0] - v[1]);
+    let products = made(&shape, &[&x, &y, &z], |v| v[0] * v[1] * v[2]);
+    let mask = array(DType::Bool, &[37], &numbers(37, Special::Zeros, 9));
+    for device in DEVICES {
+        for axes in [&[1i64][..], &[0], &[0, 1]] {
+            for (nan, where_) in [(NanPolicy::Propagate, None), (NanPolicy::Ignore, Some(mask.clone()))] {
+                let request = Request {
+                    nan,
+                    where_,
+                    device: device.clone(),
+                    ..Request::new(&["sumsq", "norm1", "count"])
+                };
+                let mut request = request.over(axes);
+                request.alpha.insert("sumsq".to_owned(), 0.5);
+                let of = |p: &Prologue| Request { prologue: Some(p.clone()), ..request.clone() };
+                let want = run(std::slice::from_ref(&differences), &request);
+                let got = run(&[x.clone(), y.clone()], &of(&difference));
+                assert!(same(&got, &want), "{got:?} {want:?} {axes:?} {device:?}");
+                let want = run(std::slice::from_ref(&products), &request);
+                let got = run(&[x.clone(), y.clone(), z.clone()], &of(&product));
+                assert!(same(&got, &want), "{got:?} {want:?} {axes:?} {device:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prologue_may_make_both_values_of_a_statistic_of_two_inputs() {
+    let x = Array::from_slice(&[4], &[1f32, 2.0, 3.0, 4.0]).unwrap();
+    let weighted = Prologue::new(1, |v: &[Expr]| vec![v[0].clone(), &v[0] * &v[0]]);
+    let request = Request { prologue: Some(weighted), ..Request::new(&["wmean"]) };
+    assert_eq!(run(&[x], &request), [100.0 / 30.0f32 as f64].map(|v| f64::from(v as f32)));
+}
+
+#[test]
+fn wrong_prologues_say_what_is_legal() {
+    let x = Array::from_slice(&[2], &[1f32, 2.0]).unwrap();
+    let refused = |n: usize, f: fn(&[Expr]) -> Vec<Expr>| {
+        let request = Request { prologue: Some(Prologue::new(n, f)), ..Request::new(&["sum"]) };
+        coulis::reduce::run(std::slice::from_ref(&x), &request).map(|_| ()).unwrap_err().message
+    };
+    assert_eq!(refused(2, |v| v.to_vec()), "the prologue reads 2 array(s), got 1");
+    assert_eq!(refused(1, |_| Vec::new()), "a prologue gives one or two values, got 0");
+    assert_eq!(
+        refused(1, |v| vec![v[0].clone(), Expr::call1(Intrinsic::Abs, v[0].clone())]),
+        "2 values are made, and the statistics asked for read 1"
+    );
+    let stranger = |_: &[Expr]| vec![coulis::te::Var::new("n", DType::F32).expr()];
+    assert_eq!(refused(1, stranger), "the prologue uses `n`, which is none of its elements");
+}
