@@ -82,16 +82,19 @@ fn cold_compile(machine: &Machine) -> Result<Verdict, String> {
     Ok(Verdict::Passed)
 }
 
-/// A device that knows no kernel yet finds one on the disk, loads it, launches it, and has the results. The first call of
-/// a process also makes the context, so the second new device counts.
+/// A device that has run another kernel, and so has its compiler at hand, finds one on the disk, loads it, launches it,
+/// and has the results. The first new device of a process also makes the context; the second one counts.
 fn warm_call(machine: &Machine) -> Result<Verdict, String> {
-    let probe = probe::PROBES[0];
+    let [probe, before, ..] = probe::PROBES else { return Err("two probes are needed".to_owned()) };
     for round in 0..2 {
         let (cuda, _) = Cuda::open(0, &CudaOptions::default()).map_err(|error| error.to_string())?;
-        let start = Instant::now();
-        (probe.run)(&cuda).map_err(|error| error.to_string())?;
-        let seconds = start.elapsed().as_secs_f64();
-        println!("  {}: called in {:.2} ms", probe.name, seconds * 1e3);
+        let call = |probe: &probe::Probe| -> Result<f64, String> {
+            let start = Instant::now();
+            (probe.run)(&cuda).map_err(|error| error.to_string())?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        let (first, seconds) = (call(before)?, call(probe)?);
+        println!("  {}: {:.2} ms, then {}: {:.2} ms", before.name, first * 1e3, probe.name, seconds * 1e3);
         if round == 1 && seconds > 5e-3 && machine.effort == crate::Effort::Full {
             return Err(format!("took {:.2} ms", seconds * 1e3));
         }

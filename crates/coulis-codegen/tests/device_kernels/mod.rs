@@ -79,6 +79,7 @@ pub fn kernels() -> Vec<DeviceKernel> {
             all.push(arithmetic(dtype));
             all.push(functions(dtype));
             if dtype.is_float() {
+                all.push(exponentials(dtype));
                 all.push(libraries(dtype));
             }
         }
@@ -153,9 +154,7 @@ fn functions(dtype: DType) -> DeviceKernel {
         let whole = ["floor", "ceil", "round", "trunc", "nearbyint"];
         outputs.extend(whole.iter().map(|f| (dtype, format!("T.{f}({A})"))));
         outputs.extend(["isnan", "isinf", "isfinite"].iter().map(|f| (DType::Bool, format!("T.{f}({A})"))));
-        outputs.extend(
-            ["exp", "log", "sqrt", "rsqrt", "sigmoid"].iter().map(|f| (dtype, format!("T.{f}({A})"))),
-        );
+        outputs.extend(["log", "sqrt", "rsqrt"].iter().map(|f| (dtype, format!("T.{f}({A})"))));
         outputs.push((dtype, format!("T.fmod({A}, {B})")));
         outputs.push((dtype, format!("T.fma({A}, {B}, {A})")));
         let third = "A[255 - bx * 64 - tx]";
@@ -164,6 +163,13 @@ fn functions(dtype: DType) -> DeviceKernel {
         outputs.push((dtype, format!("T.popcount({A})")));
     }
     elementwise(&format!("functions_{}", dtype.short_name()), &[("A", dtype), ("A1", dtype)], &outputs, 0)
+}
+
+/// Functions by a power of two, which may be the machine's: two that err by 2 ulp at most.
+fn exponentials(dtype: DType) -> DeviceKernel {
+    let outputs: Vec<(DType, String)> =
+        ["exp", "sigmoid"].iter().map(|f| (dtype, format!("T.{f}({A})"))).collect();
+    elementwise(&format!("exponentials_{}", dtype.short_name()), &[("A", dtype), ("A1", dtype)], &outputs, 4)
 }
 
 /// Functions that come from the machine's library.
