@@ -32,9 +32,7 @@ pub enum PlanError {
     #[error(transparent)]
     Program(#[from] TensorError),
     /// A trace that leaves results unwritten.
-    #[error(
-        "the trace stores only some results of `{stage}`; `set_store_predicate` is legal in no plan"
-    )]
+    #[error("the trace stores only some results of `{stage}`; `set_store_predicate` is legal in no plan")]
     Predicate {
         /// The stage.
         stage: String,

@@ -62,7 +62,8 @@ fn any_byte_but_zero_is_true() {
     for device in [DeviceChoice::CpuExecuted, DeviceChoice::Auto] {
         let request = Request { device, ..Request::new(&ops) };
         let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
-        let found: Vec<f64> = outcome.results.iter().map(|r| r.array.scalars().next().unwrap().to_f64()).collect();
+        let found: Vec<f64> =
+            outcome.results.iter().map(|r| r.array.scalars().next().unwrap().to_f64()).collect();
         assert_eq!(found, [120.0, 1.0, 1.0, 120.0, 0.75]);
     }
 }

@@ -358,3 +358,16 @@ fn tile_scalars_that_are_assigned_again_are_registers() {
         refusal(&while_)
     );
 }
+
+#[test]
+fn tile_tiles_that_32_bits_do_not_reach_are_indexed_by_64() {
+    let lines = "    bx = T.cta_id([70000])\n    T.thread_id([256])\n    Tx.cta.sum(B[bx], A[bx, :], axes=(-1,), accum=False)";
+    let target = TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };
+    let of = |columns: i64| {
+        coulis::text::emit_cuda(&program(&format!("70000, {columns}"), "70000,", lines), &target).unwrap()
+    };
+    // 70000 * 30679 elements are more than 2^31 - 1, and 70000 * 30678 are not.
+    let (wide, narrow) = (of(30_679), of(30_678));
+    assert!(wide.contains("((int64_t)((int)blockIdx.x)) * (int64_t)30679"), "{wide}");
+    assert!(narrow.contains("((int)blockIdx.x) * 30678") && !narrow.contains("int64_t"), "{narrow}");
+}
