@@ -152,7 +152,12 @@ mod tests {
         let named = |(name, array): (&str, Array)| NamedArray { name: name.to_owned(), array };
         Outcome {
             results: results.into_iter().map(named).collect(),
-            plan: PlanInfo { name: "rows".to_owned(), trace: String::new(), reasons: Vec::new() },
+            plan: PlanInfo {
+                name: "rows".to_owned(),
+                trace: String::new(),
+                reasons: Vec::new(),
+                tuned: None,
+            },
             seconds: 0.5,
             bytes: 40,
             device: "cpu".to_owned(),

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use coulis::{Array, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request, read, read_all};
+use coulis::{
+    Array, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request, Tuned, read, read_all,
+};
 
 use crate::failure::Failure;
 use crate::values::{Integers, Names, PerOp, device, dtype, dtypes, factors, integers, threads};
@@ -71,6 +73,9 @@ pub struct RequestArgs {
     /// Run the trace in this file instead of the planner's choice
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
+    /// Plan as if `coulis tune` had found nothing
+    #[arg(long)]
+    untuned: bool,
 }
 
 impl RequestArgs {
@@ -116,6 +121,7 @@ impl RequestArgs {
             threads: self.threads,
             device: self.device.clone(),
             plan: plan.transpose()?,
+            tuned: if self.untuned { Tuned::Ignored } else { Tuned::Recorded },
             ..Request::new(&[])
         })
     }

@@ -31,8 +31,8 @@ fn the_cache_lists_and_clears_compiled_kernels_and_nothing_else() {
     let folder = Folder::new("machine-cache");
     let root = folder.path("");
     let root = Path::new(&root);
-    let (dir, of_gpus) = (root.join("cpu"), root.join("cuda"));
-    let folders = format!("{}\n{}\n", dir.display(), of_gpus.display());
+    let (dir, of_gpus, tuned) = (root.join("cpu"), root.join("cuda"), root.join("tuned"));
+    let folders = format!("{}\n{}\n{}\n", dir.display(), of_gpus.display(), tuned.display());
     assert_eq!(answer(&["cache", "path"], root), folders);
     assert_eq!(answer(&["cache"], root), "0 files, 0 bytes\n");
     std::fs::create_dir(&dir).unwrap();

@@ -105,7 +105,6 @@ fn commands_that_are_not_built_yet_say_so() {
     for (words, command) in [
         (&["lower", "a.py", "--target", "hip"][..], "lower --target hip"),
         (&["explain", "a.py", "--target", "hip"], "explain --target hip"),
-        (&["tune"], "tune"),
     ] {
         refused(words, &format!("error[cli/not-built]: `coulis {command}` is not built yet"));
     }

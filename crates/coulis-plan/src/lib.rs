@@ -6,6 +6,7 @@ pub mod plan;
 pub mod problem;
 pub mod program;
 pub mod strategy;
+pub mod tuned;
 
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};

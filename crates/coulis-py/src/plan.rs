@@ -117,6 +117,7 @@ fn bench_of<'py>(
         amount: Some(Amount::Seconds(seconds)),
         threads: None,
         device: on.map(device).transpose()?.unwrap_or_default(),
+        tuned: coulis::Tuned::default(),
     };
     let report = py
         .detach(|| {

@@ -18,7 +18,7 @@ use coulis_runtime::{TimeAmount, stream};
 
 use crate::error::Error;
 use crate::reduce::{Prepared, array_info, prepare};
-use crate::request::{DeviceChoice, Request};
+use crate::request::{DeviceChoice, Request, Tuned};
 
 pub use input::{Init, input};
 pub use latency::{Latency, latency};
@@ -47,6 +47,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Where to run.
     pub device: DeviceChoice,
+    /// Which parameters the plan has.
+    pub tuned: Tuned,
 }
 
 /// Seconds of a launch over all that were timed.
@@ -112,20 +114,24 @@ impl Report {
 
 /// Makes the input, prepares, launches, checks, and times what was found right or not to be known.
 pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> {
-    let input = input(workload.dtype, &workload.shape, options.init)?;
+    measure_on(&input(workload.dtype, &workload.shape, options.init)?, workload, options)
+}
+
+/// The same on an input that is made already.
+pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) -> Result<Report, Error> {
     let request = request(workload, options);
     let start = Instant::now();
-    let prepared = prepare(&[array_info(&input)], &request)?;
+    let prepared = prepare(&[array_info(input)], &request)?;
     let compile = start.elapsed().as_secs_f64();
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
     let n_threads = prepared.n_threads();
     let mut verdict = None;
     if options.verify || options.amount.is_none() {
-        prepared.launch(&[&input], &[], &mut outputs)?;
+        prepared.launch(&[input], &[], &mut outputs)?;
     }
     if options.verify {
-        verdict = Some(reference::check(&prepared, &input, std::mem::take(&mut outputs))?);
+        verdict = Some(reference::check(&prepared, input, std::mem::take(&mut outputs))?);
         outputs = prepared.allocate()?;
     }
     // What is wrong has no speed.
@@ -133,10 +139,10 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
     let timed = match options.amount.filter(|_| !is_wrong) {
         None => None,
         Some(amount) => {
-            let there = timed_there(&prepared, &input, &mut outputs, amount, input.n_bytes() + out_bytes)?;
+            let there = timed_there(&prepared, input, &mut outputs, amount, input.n_bytes() + out_bytes)?;
             Some(match there {
                 Some(timed) => timed,
-                None => time(&prepared, &input, &mut outputs, amount, n_threads)?,
+                None => time(&prepared, input, &mut outputs, amount, n_threads)?,
             })
         }
     };
@@ -177,15 +183,12 @@ fn timed_there(
 
 /// The request of a workload.
 fn request(workload: &Workload, options: &Options) -> Request {
-    let ops: Vec<&str> = workload.ops.iter().map(String::as_str).collect();
-    let mut request = Request::new(&ops);
-    request.axes = workload.axes.clone();
-    request.threads = options.threads;
-    request.device = options.device.clone();
-    if let Some(dtype) = workload.out_dtype {
-        request.out_dtypes.insert(String::new(), dtype);
+    Request {
+        threads: options.threads,
+        device: options.device.clone(),
+        tuned: options.tuned.clone(),
+        ..workload.request()
     }
-    request
 }
 
 /// Turns in which launches and reads of memory alternate, so that a slow moment of the machine meets both.

@@ -26,6 +26,7 @@ pub mod text;
 pub mod tile;
 mod tile_reducer;
 mod trace;
+pub mod tune;
 mod verify;
 
 pub use consumer::Consume;
@@ -35,6 +36,7 @@ pub use coulis_io::{
 };
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};
+pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{Along, CATALOGUE, CONSUMERS, MapFn, UserConsumer, UserReducer, comm_reducer};
 pub use coulis_runtime::cuda::DeviceMemory;
 pub use coulis_runtime::{DevicePointer, StreamHandle};
@@ -44,7 +46,7 @@ pub use error::{Error, Owner};
 pub use function::{Arguments, Called, CompileOptions, Function, InPlace, OnDevice, Parameter, Value};
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use prologue::{Prologue, PrologueFn};
-pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request};
+pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request, Tuned};
 pub use statistic::OwnReducer;
 pub use target::{DEFAULT_CUDA_ARCH, TargetChoice};
 pub use tile_reducer::tile_reducer;

@@ -100,10 +100,17 @@ pub fn cache_dir() -> Option<PathBuf> {
     cache_dirs().into_iter().next()
 }
 
-/// Kinds of devices that keep compiled kernels, each in a folder of that name.
-const CACHED: [&str; 2] = ["cpu", "cuda"];
+/// The folder of what searches found.
+const TUNED: &str = "tuned";
+/// Kinds of devices that keep compiled kernels, each in a folder of that name, and what searches found.
+const CACHED: [&str; 3] = ["cpu", "cuda", TUNED];
 
-/// Folders of compiled kernels, the CPU's first; none where the environment says no cache folder.
+/// Folder of what searches for plans found, where the environment says one.
+pub(crate) fn tuned_dir() -> Option<PathBuf> {
+    Environment::of_process().cache_dir().map(|root| root.join(TUNED))
+}
+
+/// Folders of compiled kernels, the CPU's first, and of what searches for plans found; none where the environment says no cache folder.
 pub fn cache_dirs() -> Vec<PathBuf> {
     let root = Environment::of_process().cache_dir();
     root.map(|root| CACHED.map(|kind| root.join(kind)).to_vec()).unwrap_or_default()

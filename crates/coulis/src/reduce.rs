@@ -15,6 +15,9 @@ use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Consumer, Product};
 use coulis_runtime::Rates;
 
+pub(crate) use self::compiled::choose;
+pub(crate) use self::memo::forget as forget_prepared;
+
 use self::compiled::Compiled;
 use crate::consumer;
 use crate::device::{self, Opened};
@@ -222,7 +225,10 @@ fn bound(compiled: &Compiled, infos: &[ArrayInfo]) -> Result<Bindings, Error> {
 pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> {
     let call = check(inputs, request)?;
     let device = device::open(request)?;
-    Ok(compiled::schedule(&call, request, compiled::choose(&call, &device)?)?.info)
+    compiled::recorded_or_own(request, |request| {
+        let chosen = choose(&call, request, &device)?;
+        Ok(compiled::schedule(&call, request, chosen)?.info)
+    })
 }
 
 /// What a call has to move, and how long that takes at least.
@@ -285,8 +291,10 @@ impl Prepared {
     /// The kernel that runs. It is planned and lowered again, since a kernel from the disk comes without it.
     pub fn kernel(&self) -> Result<coulis_ir::Kernel, Error> {
         let (call, device) = (&self.0.call, &self.0.device);
-        let planned = compiled::schedule(call, &self.0.request, compiled::choose(call, device)?)?;
-        Ok(planned.lower(device)?.checked.kernel().clone())
+        compiled::recorded_or_own(&self.0.request, |request| {
+            let planned = compiled::schedule(call, request, choose(call, request, device)?)?;
+            Ok(planned.lower(device)?.checked.kernel().clone())
+        })
     }
 
     /// How the kernel came to be, and how long it took.

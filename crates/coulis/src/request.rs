@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
+use coulis_plan::tuned::Knob;
 
 use crate::consumer::Consume;
 use crate::prologue::Prologue;
@@ -29,6 +30,23 @@ pub enum DeviceChoice {
         warp: u32,
         /// Orders of blocks, warps and branches that are tried; at least 1.
         orders: u32,
+    },
+}
+
+/// Which parameters a plan has.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Tuned {
+    /// What [`crate::tune::tune`] found for the shape class on this device; the planner's where nothing is known.
+    #[default]
+    Recorded,
+    /// The planner's own.
+    Ignored,
+    /// The planner's with these changes, where it takes that strategy; else the call is refused.
+    As {
+        /// Name of the strategy.
+        strategy: String,
+        /// What is changed.
+        changes: Vec<(Knob, i64)>,
     },
 }
 
@@ -71,6 +89,8 @@ pub struct Request {
     pub device: DeviceChoice,
     /// Trace text to run instead of the planner's choice.
     pub plan: Option<String>,
+    /// Which parameters the plan has; a given trace has its own.
+    pub tuned: Tuned,
 }
 
 impl Request {
@@ -95,6 +115,7 @@ impl Request {
             threads: None,
             device: DeviceChoice::Auto,
             plan: None,
+            tuned: Tuned::Recorded,
         }
     }
 
@@ -124,6 +145,7 @@ impl Request {
             threads,
             device,
             plan,
+            tuned,
         } = self;
         *ops == other.ops
             && *reducers == other.reducers
@@ -142,6 +164,7 @@ impl Request {
             && *threads == other.threads
             && *device == other.device
             && *plan == other.plan
+            && *tuned == other.tuned
     }
 
     /// The same over these axes.
@@ -168,6 +191,8 @@ pub struct PlanInfo {
     pub trace: String,
     /// Why each strategy was taken or passed over, a line each.
     pub reasons: Vec<String>,
+    /// What is not the planner's choice, as `chunks=264 unroll=8`.
+    pub tuned: Option<String>,
 }
 
 /// What a call gives.

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use coulis::bench::{Amount, Init, Options, Report, Verdict, Workload, latency, measure, parse_suite};
-use coulis::{DType, DeviceChoice, Error};
+use coulis::{DType, DeviceChoice, Error, Tuned};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -78,6 +78,9 @@ pub struct Args {
     /// Time the parts of a first call on an array of 16 numbers
     #[arg(long, conflicts_with_all = ["shape", "suite", "axis", "ops", "dtype"])]
     latency: bool,
+    /// Plan as if `coulis tune` had found nothing
+    #[arg(long)]
+    untuned: bool,
     /// How the report is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -91,6 +94,7 @@ impl Args {
             amount,
             threads: self.threads,
             device: self.device.clone(),
+            tuned: if self.untuned { Tuned::Ignored } else { Tuned::Recorded },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `coulis cache [ls|clear|path]`: the folders of compiled kernels, one for each kind of device.
+//! `coulis cache [ls|clear|path]`: the folders of compiled kernels, one for each kind of device, and of what `tune` found.
 
 use coulis::Error;
 use coulis::machine::{CacheEntry, cache_dirs, cache_entries, clear_cache};

@@ -2,7 +2,8 @@
 //!
 //! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file, and to
 //! standard output only when `--format` asks for it. `--verify` compares each output with the exact one. `--plan` prints the schedule trace and runs
-//! nothing; an edited trace runs by `--replay`.
+//! nothing; an edited trace runs by `--replay`. Parameters that `coulis tune` found are used and named by `--plan`; `--untuned`
+//! ignores them.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +57,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let inputs = args.request.inputs()?;
     if args.plan {
         let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
-        return answer(&plan(&infos, &request)?.trace);
+        let plan = plan(&infos, &request)?;
+        let tuned = plan.tuned.map(|words| format!("# tuned: {words} (--untuned ignores it)\n"));
+        return answer(&(tuned.unwrap_or_default() + &plan.trace));
     }
     let outcome = with_progress("reducing", || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));

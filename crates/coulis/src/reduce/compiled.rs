@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Kernel, Target};
+use coulis_plan::tuned::changed;
 use coulis_plan::{Choice, PlanError, Role};
 use coulis_runtime::{Executable, Restored, signature};
 use coulis_schedule::Schedule;
@@ -18,8 +19,9 @@ use super::Call;
 use crate::device::Opened;
 use crate::error::Error;
 use crate::pipeline::{Lowered, Route, compile_schedule};
-use crate::request::{PlanInfo, Request};
+use crate::request::{PlanInfo, Request, Tuned};
 use crate::statistic::Statistic;
+use crate::tune::record;
 
 /// A kernel in memory, shared by all calls that it fits.
 pub(crate) struct Compiled {
@@ -44,9 +46,56 @@ impl Planned {
     }
 }
 
-/// The strategy that takes a call.
-pub(super) fn choose(call: &Call, device: &Opened) -> Result<Choice, Error> {
-    choose_for(call, device.target())
+/// A strategy with its decisions, and what of them is not the planner's.
+pub(crate) struct Chosen {
+    pub(crate) choice: Choice,
+    tuned: Option<String>,
+}
+
+/// The strategy that takes a call, with the parameters that the request asks for.
+pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<Chosen, Error> {
+    let target = device.target();
+    let mut choice = choose_for(call, target)?;
+    let name = choice.strategy.name;
+    let changes = match &request.tuned {
+        _ if request.plan.is_some() => Vec::new(),
+        Tuned::Ignored => Vec::new(),
+        Tuned::Recorded => {
+            let known = record::load(&record::class(call, device)).filter(|known| known.strategy == name);
+            known.map(|known| known.chosen).unwrap_or_default()
+        }
+        Tuned::As { strategy, .. } if strategy != name => {
+            let message = format!("parameters of `{strategy}` are given, and the planner takes `{name}`");
+            return Err(Error::user("plan/tuned", message));
+        }
+        Tuned::As { changes, .. } => changes.clone(),
+    };
+    if changes.is_empty() {
+        return Ok(Chosen { choice, tuned: None });
+    }
+    let words = record::in_words(&changes);
+    match changed(target, &choice.sketch, &changes) {
+        Some(sketch) => choice.sketch = sketch,
+        None if request.tuned == Tuned::Recorded => return Ok(Chosen { choice, tuned: None }),
+        None => {
+            let message = format!("`{name}` with {words} is no plan of this call");
+            return Err(Error::user("plan/tuned", message));
+        }
+    }
+    Ok(Chosen { choice, tuned: Some(words) })
+}
+
+/// What `make` gives; where that fails with recorded parameters, as those of another version of the planner may, what it gives
+/// with the planner's own.
+pub(super) fn recorded_or_own<T>(
+    request: &Request,
+    make: impl Fn(&Request) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let own = || Request { tuned: Tuned::Ignored, ..request.clone() };
+    match make(request) {
+        Err(_) if request.tuned == Tuned::Recorded => make(&own()),
+        other => other,
+    }
 }
 
 fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {
@@ -57,19 +106,21 @@ fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {
 }
 
 /// Why each strategy was taken or passed over, a line each.
-fn reasons(choice: &Choice) -> Vec<String> {
+fn reasons(chosen: &Chosen) -> Vec<String> {
+    let Chosen { choice, tuned } = chosen;
     let declined = choice
         .declined
         .iter()
         .map(|(s, d)| format!("{:<12} declined  wanted {}, found {}", s.name, d.wanted, d.found));
     let chosen = format!("{:<12} chosen    {}", choice.strategy.name, choice.strategy.summary);
-    declined.chain([chosen]).collect()
+    let tuned = tuned.iter().map(|words| format!("{:<12} tuned     {words}", choice.strategy.name));
+    declined.chain([chosen]).chain(tuned).collect()
 }
 
 /// The plan of a choice, or the trace that the request asks for instead.
-pub(super) fn schedule(call: &Call, request: &Request, choice: Choice) -> Result<Planned, Error> {
-    let reasons = reasons(&choice);
-    let Choice { strategy, sketch, .. } = choice;
+pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result<Planned, Error> {
+    let reasons = reasons(&chosen);
+    let Chosen { choice: Choice { strategy, sketch, .. }, tuned } = chosen;
     let planned = match &request.plan {
         None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|e| Error::bug("plan", e))?,
         Some(text) => {
@@ -78,7 +129,8 @@ pub(super) fn schedule(call: &Call, request: &Request, choice: Choice) -> Result
         }
     };
     let name = if request.plan.is_some() { "replayed" } else { strategy.name };
-    let info = PlanInfo { name: name.to_owned(), trace: planned.schedule.trace().to_string(), reasons };
+    let trace = planned.schedule.trace().to_string();
+    let info = PlanInfo { name: name.to_owned(), trace, reasons, tuned };
     let args = planned.statement.program.args().to_vec();
     Ok(Planned { info, schedule: planned.schedule, args })
 }
@@ -92,7 +144,7 @@ fn table() -> std::sync::MutexGuard<'static, Table> {
 
 /// The kernel of a call.
 pub(super) fn compile(call: &Call, request: &Request, device: &Opened) -> Result<Arc<Compiled>, Error> {
-    compile_choice(call, request, device, choose(call, device)?)
+    recorded_or_own(request, |request| compile_choice(call, request, device, choose(call, request, device)?))
 }
 
 /// A kernel of the call that reads and writes element by element, for memory that is aligned to no more than that.
@@ -102,15 +154,17 @@ pub(super) fn compile_by_elements(
     device: &Opened,
 ) -> Result<Arc<Compiled>, Error> {
     let target = Target { vector_bytes: 1, ..device.target().clone() };
-    compile_choice(call, request, device, choose_for(call, &target)?)
+    let chosen = Chosen { choice: choose_for(call, &target)?, tuned: None };
+    compile_choice(call, request, device, chosen)
 }
 
 fn compile_choice(
     call: &Call,
     request: &Request,
     device: &Opened,
-    choice: Choice,
+    chosen: Chosen,
 ) -> Result<Arc<Compiled>, Error> {
+    let choice = &chosen.choice;
     let key = format!(
         "{}|{}|{:?}|{}|{:?}",
         device.identity(),
@@ -123,9 +177,9 @@ fn compile_choice(
     if let Some(found) = found {
         return Ok(found);
     }
-    let compiled = match device.restore(&key).and_then(|found| restored(found, &choice)) {
+    let compiled = match device.restore(&key).and_then(|found| restored(found, &chosen)) {
         Some(found) => found,
-        None => make(call, request, device, choice, &key)?,
+        None => make(call, request, device, chosen, &key)?,
     };
     let compiled = Arc::new(compiled);
     table().insert(key, compiled.clone());
@@ -136,10 +190,10 @@ fn make(
     call: &Call,
     request: &Request,
     device: &Opened,
-    choice: Choice,
+    chosen: Chosen,
     key: &str,
 ) -> Result<Compiled, Error> {
-    let planned = schedule(call, request, choice)?;
+    let planned = schedule(call, request, chosen)?;
     let Lowered { checked, mut route } = planned.lower(device)?;
     route.push(format!("runtime/{}", device.name()));
     let note = serde_json::json!({ "name": planned.info.name, "trace": planned.info.trace, "route": route });
@@ -148,11 +202,12 @@ fn make(
 }
 
 /// A kernel from the disk. Why strategies declined is a matter of the call, and so not in the note.
-fn restored(found: Restored, choice: &Choice) -> Option<Compiled> {
+fn restored(found: Restored, chosen: &Chosen) -> Option<Compiled> {
     let note: serde_json::Value = serde_json::from_str(&found.note).ok()?;
     let text = |key: &str| Some(note.get(key)?.as_str()?.to_owned());
     let route = note.get("route")?.as_array()?.iter().map(|step| Some(step.as_str()?.to_owned()));
-    let info = PlanInfo { name: text("name")?, trace: text("trace")?, reasons: reasons(choice) };
+    let (reasons, tuned) = (reasons(chosen), chosen.tuned.clone());
+    let info = PlanInfo { name: text("name")?, trace: text("trace")?, reasons, tuned };
     let route = route.collect::<Option<Route>>()?;
     Some(Compiled { info, signature: found.signature, executable: found.executable, route })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::args::ArrayInfo;
 
@@ -24,14 +24,22 @@ struct Known {
 
 type Table = HashMap<u64, Known>;
 
+fn table() -> MutexGuard<'static, Table> {
+    static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
+    TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets all calls, where what they were planned with has changed.
+pub(crate) fn forget() {
+    table().clear();
+}
+
 /// The prepared call, or a new one.
 pub(super) fn prepared(
     inputs: &[ArrayInfo],
     request: &Request,
     prepare: impl FnOnce() -> Result<Prepared, Error>,
 ) -> Result<Prepared, Error> {
-    static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
-    let table = || TABLE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
     for ArrayInfo { dtype, shape, strides } in inputs {
         (dtype, shape, strides).hash(&mut hasher);

@@ -1,0 +1,217 @@
+//! Plans beside the planner's: which decisions of a strategy a search may change, and to what.
+//!
+//! A search changes what the planner decided and leaves what it derived from the problem: which accesses are aligned, which extents
+//! are written into the kernel. So a change that was found for one shape is a plan of every shape that the same
+//! strategy takes, or is refused here; that it computes the same is the schedule primitives' matter.
+
+use coulis_ir::Target;
+
+use crate::strategy::{Machine, Sketch};
+
+/// A decision that may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Knob {
+    /// Steps of the runs of a quick step; 1 is no runs.
+    Run,
+    /// Vectors or accesses side by side.
+    Unroll,
+    /// Parts that the reduced elements are folded in.
+    Chunks,
+    /// Threads that fold one output together.
+    Threads,
+    /// Outputs that one block folds.
+    Rows,
+    /// Kept elements that are folded together.
+    Tile,
+    /// Iterations by which memory is asked for ahead.
+    Ahead,
+    /// The same of the loop around the rows of an output.
+    RowsAhead,
+}
+
+/// Decisions that are not the planner's, by knob, ascending; each knob at most once.
+pub type Changes = Vec<(Knob, i64)>;
+
+impl Knob {
+    /// Every knob, in the order in which a search turns them.
+    pub const ALL: [Knob; 8] = [
+        Knob::Chunks,
+        Knob::Unroll,
+        Knob::Threads,
+        Knob::Rows,
+        Knob::Tile,
+        Knob::Run,
+        Knob::Ahead,
+        Knob::RowsAhead,
+    ];
+
+    /// The field of a sketch.
+    pub fn name(self) -> &'static str {
+        match self {
+            Knob::Run => "run",
+            Knob::Unroll => "unroll",
+            Knob::Chunks => "chunks",
+            Knob::Threads => "threads",
+            Knob::Rows => "rows",
+            Knob::Tile => "tile",
+            Knob::Ahead => "ahead",
+            Knob::RowsAhead => "rows_ahead",
+        }
+    }
+
+    /// The knob of that name.
+    pub fn named(name: &str) -> Option<Knob> {
+        Knob::ALL.into_iter().find(|knob| knob.name() == name)
+    }
+
+    fn field(self, sketch: &mut Sketch) -> &mut i64 {
+        match self {
+            Knob::Run => &mut sketch.run,
+            Knob::Unroll => &mut sketch.unroll,
+            Knob::Chunks => &mut sketch.chunks,
+            Knob::Threads => &mut sketch.threads,
+            Knob::Rows => &mut sketch.rows,
+            Knob::Tile => &mut sketch.tile,
+            Knob::Ahead => &mut sketch.ahead,
+            Knob::RowsAhead => &mut sketch.rows_ahead,
+        }
+    }
+
+    /// Values worth a try beside the one that a sketch has, the nearest first. Some are no plans: [`changed`] says so.
+    pub fn values(self, sketch: &Sketch) -> Vec<i64> {
+        let now = *self.field(&mut sketch.clone());
+        let around = |values: &[i64]| values.iter().copied().filter(|v| *v != now).collect::<Vec<i64>>();
+        match self {
+            // Longer runs would be no runs of the reducer's step.
+            Knob::Run if now > 1 => vec![1],
+            Knob::Run => Vec::new(),
+            Knob::Unroll => around(&[2 * now, now / 2, 4 * now]),
+            Knob::Chunks if now > 1 => around(&[2 * now, now / 2, 4 * now, now / 4, 1]),
+            Knob::Chunks => vec![2, 4, 8, 16],
+            Knob::Threads | Knob::Tile if now > 1 => around(&[2 * now, now / 2, 4 * now]),
+            Knob::Threads | Knob::Tile => Vec::new(),
+            Knob::Rows => around(&[2 * now, now / 2, 4 * now]),
+            Knob::Ahead | Knob::RowsAhead if now > 0 => around(&[0, 2 * now, now / 2, 4 * now]),
+            Knob::Ahead | Knob::RowsAhead => Vec::new(),
+        }
+    }
+}
+
+/// Most parts of a fold.
+const MOST_CHUNKS: i64 = 1 << 14;
+/// Most copies of a loop's body.
+const MOST_COPIES: i64 = 64;
+
+/// The planner's decisions with changes; `None` where that is no plan for the target.
+pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> Option<Sketch> {
+    let mut sketch = proposed.clone();
+    for &(knob, value) in changes {
+        *knob.field(&mut sketch) = value;
+    }
+    let Sketch {
+        lanes,
+        unroll,
+        apart: _,
+        ahead,
+        rows_ahead,
+        run,
+        tile,
+        chunks,
+        threads,
+        rows,
+        parallel: _,
+        outer_is_long: _,
+        constant: _,
+    } = &sketch;
+    let positive = [*unroll, *run, *tile, *chunks, *threads, *rows].iter().all(|value| *value >= 1);
+    let at_most = *unroll <= MOST_COPIES && *chunks <= MOST_CHUNKS;
+    // A run is as long as the planner found right, or none; steps that are unrolled are whole runs.
+    let of_runs = *run == 1 || (*run == proposed.run && *unroll == proposed.unroll);
+    let of_tiles = *tile == proposed.tile || tile % lanes == 0;
+    let in_block = match Machine::of(target) {
+        Machine::Loops => *threads == proposed.threads && *rows == proposed.rows,
+        Machine::Threads => {
+            let side_by_side = (tile / lanes).max(1).saturating_mul(*rows);
+            side_by_side.saturating_mul(*threads) <= i64::from(target.block.threads)
+        }
+    };
+    let is_plan = positive && at_most && of_runs && of_tiles && in_block && *ahead >= 0 && *rows_ahead >= 0;
+    is_plan.then_some(sketch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_ir::{BlockLimits, TargetKind};
+
+    fn target(kind: TargetKind) -> Target {
+        let threads = if kind == TargetKind::Cpu { 0 } else { 1024 };
+        Target {
+            kind,
+            arch: "x".to_owned(),
+            warp: if kind == TargetKind::Cpu { 1 } else { 32 },
+            vector_bytes: 16,
+            register_bytes: 1024,
+            n_threads: 1 << 16,
+            cache_bytes: 1 << 20,
+            block: BlockLimits { threads, ..BlockLimits::default() },
+        }
+    }
+
+    fn sketch() -> Sketch {
+        Sketch {
+            lanes: 4,
+            unroll: 4,
+            apart: 4,
+            ahead: 0,
+            rows_ahead: 0,
+            run: 1,
+            tile: 1,
+            chunks: 1,
+            threads: 256,
+            rows: 1,
+            parallel: true,
+            outer_is_long: false,
+            constant: vec![true],
+        }
+    }
+
+    #[test]
+    fn every_knob_has_a_name_of_its_own_that_finds_it() {
+        for knob in Knob::ALL {
+            assert_eq!(Knob::named(knob.name()), Some(knob));
+        }
+        assert_eq!(Knob::named("lanes"), None, "which accesses are aligned is no decision");
+    }
+
+    #[test]
+    fn a_knob_offers_other_values_than_it_has() {
+        for run in [1, 16] {
+            let sketch = Sketch { run, chunks: 8, tile: 128, ahead: 2, ..sketch() };
+            for knob in Knob::ALL {
+                let now = *knob.field(&mut sketch.clone());
+                assert!(knob.values(&sketch).iter().all(|value| *value != now), "{knob:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused() {
+        let gpu = target(TargetKind::Cuda);
+        let with = |sketch: &Sketch, changes: &[(Knob, i64)]| changed(&gpu, sketch, changes).is_some();
+        assert!(with(&sketch(), &[(Knob::Unroll, 8), (Knob::Threads, 512)]));
+        assert!(with(&sketch(), &[(Knob::Rows, 4)]));
+        assert!(!with(&sketch(), &[(Knob::Rows, 8)]), "2048 threads");
+        assert!(!with(&sketch(), &[(Knob::Unroll, 0)]));
+        assert!(!with(&sketch(), &[(Knob::Chunks, MOST_CHUNKS + 1)]));
+        let in_runs = Sketch { run: 16, ..sketch() };
+        assert!(!with(&in_runs, &[(Knob::Unroll, 8)]));
+        assert!(!with(&in_runs, &[(Knob::Run, 8)]));
+        assert!(with(&in_runs, &[(Knob::Run, 1), (Knob::Unroll, 8)]));
+        let tiled = Sketch { tile: 128, threads: 8, ..sketch() };
+        assert!(with(&tiled, &[(Knob::Tile, 256)]) && !with(&tiled, &[(Knob::Tile, 130)]));
+        let cpu = target(TargetKind::Cpu);
+        assert!(changed(&cpu, &sketch(), &[(Knob::Unroll, 2)]).is_some());
+        assert!(changed(&cpu, &sketch(), &[(Knob::Threads, 2)]).is_none());
+    }
+}

@@ -1,0 +1,368 @@
+//! `tune`: a search for plan parameters that are faster on this machine than the planner's.
+//!
+//! From the planner's decisions one knob after the other is turned; what is faster is kept, until no turn helps. Each candidate
+//! first has to give right results on a small proof shape; what is timed afterwards is the workload itself. In the end the
+//! winner and the planner's own plan are timed in turn, and only a clear winner is taken. Everything that was tried is on the disk at
+//! once, so a search that was cut off goes on where it was, and calls use the best that is known ([`crate::Tuned`]).
+
+pub(crate) mod record;
+
+use coulis_plan::tuned::{Changes, Knob, changed};
+
+use crate::bench::{Amount, Init, Options, Verdict, Workload, input, measure_on};
+use crate::device;
+use crate::error::Error;
+use crate::reduce::{check, choose, plan};
+use crate::request::{DeviceChoice, Request, Tuned};
+
+use self::record::{Record, Trial};
+
+/// How a search is made.
+#[derive(Clone, Debug)]
+pub struct TuneOptions {
+    /// Where to run.
+    pub device: DeviceChoice,
+    /// CPU threads; `None` is all.
+    pub threads: Option<usize>,
+    /// Seconds to time each candidate, about.
+    pub seconds: f64,
+    /// Whether a search that was finished is made again.
+    pub again: bool,
+    /// New candidates after which the search stops, to be gone on with later.
+    pub most: Option<usize>,
+}
+
+/// Where a search is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneProgress {
+    /// Candidates that were tried, now or in an earlier search that was cut off.
+    pub tried: usize,
+    /// About how many there will be.
+    pub expected: usize,
+    /// What is tried.
+    pub candidate: String,
+    /// Milliseconds of the planner's plan and of the best one, once known.
+    pub ms: Option<(f64, f64)>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneOutcome {
+    /// Name of the workload.
+    pub id: String,
+    /// The strategy whose parameters were changed.
+    pub strategy: String,
+    /// Parameters that calls of this shape class are planned with from now on: names and values; none where the planner's are the
+    /// best.
+    pub changes: Vec<(&'static str, i64)>,
+    /// Milliseconds of the planner's plan.
+    pub untuned_ms: f64,
+    /// Milliseconds of the plan that is used from now on.
+    pub ms: f64,
+    /// Candidates that this call tried; the others were known.
+    pub n_new: usize,
+    /// Whether the search came to its end.
+    pub is_done: bool,
+    /// Candidates that ran.
+    pub n_timed: usize,
+    /// Candidates that were passed over: no plans, or wrong on the proof shape.
+    pub n_refused: usize,
+    /// Whether there is a cache folder that keeps the choice.
+    pub is_kept: bool,
+}
+
+/// Elements of a proof shape.
+const PROOF: i64 = 1 << 16;
+/// The part of the best time that a better plan takes at most.
+const BETTER: f64 = 0.98;
+/// The part of the planner's time that the winner takes at most to be taken in the end.
+const CLEARLY: f64 = 0.99;
+/// Turns of the last comparison.
+const TURNS: usize = 3;
+/// Rounds through all knobs.
+const ROUNDS: usize = 2;
+
+/// Searches for one workload; `progress` hears of each candidate.
+///
+/// Errors: the workload is refused, or the planner's own plan is wrong on the proof shape.
+pub fn tune(
+    workload: &Workload,
+    options: &TuneOptions,
+    progress: &mut dyn FnMut(&TuneProgress),
+) -> Result<TuneOutcome, Error> {
+    let mut search = Search::new(workload, options, progress)?;
+    if !search.record.done {
+        search.run()?;
+    }
+    Ok(search.outcome())
+}
+
+struct Search<'a> {
+    workload: &'a Workload,
+    options: &'a TuneOptions,
+    progress: &'a mut dyn FnMut(&TuneProgress),
+    strategy: String,
+    proposed: coulis_plan::Sketch,
+    target: coulis_ir::Target,
+    class: String,
+    record: Record,
+    is_kept: bool,
+    n_new: usize,
+    stopped: bool,
+    input: Option<coulis_io::Array>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        workload: &'a Workload,
+        options: &'a TuneOptions,
+        progress: &'a mut dyn FnMut(&TuneProgress),
+    ) -> Result<Search<'a>, Error> {
+        let request = request(workload, options, Tuned::Ignored);
+        let info = workload.array_info();
+        let call = check(std::slice::from_ref(&info), &request)?;
+        let opened = device::open(&request)?;
+        let chosen = choose(&call, &request, &opened)?;
+        let class = record::class(&call, &opened);
+        let strategy = chosen.choice.strategy.name.to_owned();
+        let known = record::load(&class).filter(|known| known.strategy == strategy && !options.again);
+        let record = known.unwrap_or_else(|| Record::new(&strategy));
+        Ok(Search {
+            workload,
+            options,
+            progress,
+            strategy,
+            proposed: chosen.choice.sketch,
+            target: opened.target().clone(),
+            class,
+            record,
+            is_kept: false,
+            n_new: 0,
+            stopped: false,
+            input: None,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        let Some(mut best) = self.seconds(&Vec::new())? else {
+            let message =
+                format!("the planner's plan of `{}` is not verified on the proof shape", self.workload.id);
+            return if self.stopped { Ok(()) } else { Err(Error::unsupported("tune/proof", message)) };
+        };
+        let mut changes: Changes = Vec::new();
+        for _ in 0..ROUNDS {
+            let before = changes.clone();
+            for knob in Knob::ALL {
+                let Some(now) = changed(&self.target, &self.proposed, &changes) else { break };
+                for value in knob.values(&now) {
+                    let mut candidate: Changes =
+                        changes.iter().copied().filter(|(other, _)| *other != knob).collect();
+                    candidate.push((knob, value));
+                    candidate.sort_unstable();
+                    if let Some(seconds) = self.seconds(&candidate)?.filter(|s| *s < BETTER * best) {
+                        (best, changes) = (seconds, candidate);
+                    }
+                }
+            }
+            if changes == before {
+                break;
+            }
+        }
+        if self.stopped { Ok(()) } else { self.decide(changes) }
+    }
+
+    /// Times the winner and the planner's plan in turn, and writes down which is taken.
+    fn decide(&mut self, winner: Changes) -> Result<(), Error> {
+        self.record.chosen = Vec::new();
+        if !winner.is_empty() {
+            let mut best = [f64::INFINITY; 2];
+            for _ in 0..TURNS {
+                for (slot, changes) in [(0, &Vec::new()), (1, &winner)] {
+                    if let Some(seconds) = self.time(changes)? {
+                        best[slot] = best[slot].min(seconds);
+                    }
+                }
+            }
+            self.record.seconds = Some((best[0], best[1]));
+            if best[1] < CLEARLY * best[0] {
+                self.record.chosen = winner;
+            }
+        }
+        self.record.done = true;
+        self.store();
+        Ok(())
+    }
+
+    /// Seconds of a candidate, from the record or measured; `None` where it is no plan, or wrong.
+    fn seconds(&mut self, changes: &Changes) -> Result<Option<f64>, Error> {
+        if let Some(known) = self.record.tried.iter().find(|trial| trial.changes == *changes) {
+            return Ok(known.seconds);
+        }
+        if self.options.most.is_some_and(|most| self.n_new >= most) {
+            self.stopped = true;
+            return Ok(None);
+        }
+        self.tell(changes);
+        let (seconds, trace) = match self.trace(changes) {
+            None => (None, None),
+            // Another way to write a plan that is known.
+            Some(trace) if self.record.tried.iter().any(|t| t.trace.as_ref() == Some(&trace)) => {
+                return Ok(None);
+            }
+            Some(trace) if !self.proves(changes) => (None, Some(trace)),
+            Some(trace) => (self.time(changes)?, Some(trace)),
+        };
+        self.n_new += 1;
+        self.record.tried.push(Trial { changes: changes.clone(), seconds, trace });
+        if let Some(fastest) = self.record.fastest() {
+            self.record.chosen = fastest;
+        }
+        self.store();
+        Ok(seconds)
+    }
+
+    fn store(&mut self) {
+        self.is_kept = record::store(&self.class, &self.record);
+    }
+
+    fn tell(&mut self, changes: &Changes) {
+        let tried = self.record.tried.len();
+        let n_values: usize = Knob::ALL.iter().map(|knob| knob.values(&self.proposed).len()).sum();
+        let seconds = |changes: &[(Knob, i64)]| {
+            self.record.tried.iter().find(|trial| trial.changes == changes).and_then(|trial| trial.seconds)
+        };
+        let fastest = self.record.fastest().unwrap_or_default();
+        let ms = seconds(&[]).zip(seconds(&fastest)).map(|(a, b)| (a * 1e3, b * 1e3));
+        let candidate = record::in_words(changes);
+        (self.progress)(&TuneProgress { tried, expected: (n_values + 1).max(tried + 1), candidate, ms });
+    }
+
+    fn request(&self, workload: &Workload, changes: &Changes) -> Request {
+        let strategy = self.strategy.clone();
+        request(workload, self.options, Tuned::As { strategy, changes: changes.clone() })
+    }
+
+    /// A short name of the candidate's trace; `None` where the planner or a primitive refuses it.
+    fn trace(&self, changes: &Changes) -> Option<String> {
+        let planned = plan(&[self.workload.array_info()], &self.request(self.workload, changes)).ok()?;
+        Some(record::digest(&planned.trace))
+    }
+
+    /// Whether the candidate's results are right on the proof shape.
+    fn proves(&self, changes: &Changes) -> bool {
+        let small = proof(self.workload);
+        let options = self.options(changes, true, None);
+        let measured = input(small.dtype, &small.shape, Init::Uniform)
+            .and_then(|input| measure_on(&input, &small, &options));
+        measured.is_ok_and(|report| report.verdict.as_ref().is_some_and(Verdict::is_verified))
+    }
+
+    /// Median seconds of the workload; `None` where the candidate does not run, as for want of registers.
+    fn time(&mut self, changes: &Changes) -> Result<Option<f64>, Error> {
+        if self.input.is_none() {
+            self.input = Some(input(self.workload.dtype, &self.workload.shape, Init::Uniform)?);
+        }
+        let options = self.options(changes, false, Some(Amount::Seconds(self.options.seconds)));
+        let Some(input) = &self.input else { return Ok(None) };
+        match measure_on(input, self.workload, &options) {
+            Ok(report) => Ok(report.timing.map(|timing| timing.median)),
+            Err(error) if changes.is_empty() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn options(&self, changes: &Changes, verify: bool, amount: Option<Amount>) -> Options {
+        let tuned = Tuned::As { strategy: self.strategy.clone(), changes: changes.clone() };
+        let TuneOptions { device, threads, .. } = self.options.clone();
+        Options { init: Init::Uniform, verify, amount, threads, device, tuned }
+    }
+
+    fn outcome(&self) -> TuneOutcome {
+        let of = |changes: &Changes| self.record.tried.iter().find(|t| t.changes == *changes)?.seconds;
+        let untuned = of(&Vec::new()).unwrap_or(f64::NAN);
+        let chosen = &self.record.chosen;
+        let (untuned, tuned) = match self.record.seconds {
+            Some((untuned, winner)) if !chosen.is_empty() => (untuned, winner),
+            Some((untuned, _)) => (untuned, untuned),
+            None => (untuned, of(chosen).unwrap_or(untuned)),
+        };
+        let n_timed = self.record.tried.iter().filter(|trial| trial.seconds.is_some()).count();
+        TuneOutcome {
+            id: self.workload.id.clone(),
+            strategy: self.strategy.clone(),
+            changes: chosen.iter().map(|(knob, value)| (knob.name(), *value)).collect(),
+            untuned_ms: untuned * 1e3,
+            ms: tuned * 1e3,
+            n_new: self.n_new,
+            is_done: self.record.done,
+            n_timed,
+            n_refused: self.record.tried.len() - n_timed,
+            is_kept: self.is_kept || record::load(&self.class).is_some(),
+        }
+    }
+}
+
+fn request(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Request {
+    let TuneOptions { device, threads, .. } = options.clone();
+    Request { device, threads, tuned, ..workload.request() }
+}
+
+/// The workload with its longest axes halved until its elements are few.
+fn proof(workload: &Workload) -> Workload {
+    let mut small = workload.clone();
+    while small.shape.iter().product::<i64>() > PROOF {
+        let Some(longest) = small.shape.iter_mut().max_by_key(|extent| **extent) else { break };
+        *longest /= 2;
+    }
+    small
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_io::Array;
+    use coulis_ir::DType;
+
+    #[test]
+    fn parameters_that_are_given_are_planned_and_right_or_refused() {
+        let values: Vec<i32> = (0..3 * 5000).collect();
+        let array = [Array::from_slice(&[3, 5000], &values).unwrap()];
+        let run = |strategy: &str, changes: &[(Knob, i64)]| {
+            let tuned = Tuned::As { strategy: strategy.to_owned(), changes: changes.to_vec() };
+            let device = DeviceChoice::CpuExecuted;
+            let request = Request { tuned, device, ..Request::new(&["sum", "argmax"]).over(&[1]) };
+            crate::reduce::run(&array, &request)
+        };
+        let own = run("rows", &[]).unwrap();
+        let tuned = run("rows", &[(Knob::Chunks, 4)]).unwrap();
+        assert_eq!((own.plan.tuned, tuned.plan.tuned.as_deref()), (None, Some("chunks=4")));
+        assert_ne!(own.plan.trace, tuned.plan.trace);
+        for (a, b) in own.results.iter().zip(&tuned.results) {
+            assert!(a.array.scalars().eq(b.array.scalars()), "{}", a.name);
+        }
+        for (strategy, changes, want) in [
+            (
+                "columns",
+                (Knob::Chunks, 4),
+                "error[plan/tuned]: parameters of `columns` are given, and the planner takes `rows`",
+            ),
+            ("rows", (Knob::Threads, 4), "error[plan/tuned]: `rows` with threads=4 is no plan of this call"),
+        ] {
+            assert_eq!(run(strategy, &[changes]).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_proof_shape_is_small_and_keeps_the_order_of_the_axes() {
+        let of = |shape: &[i64]| {
+            let ops = vec!["sum".to_owned()];
+            let id = "w".to_owned();
+            let shape = shape.to_vec();
+            proof(&Workload { id, dtype: DType::F32, shape, axes: None, ops, out_dtype: None }).shape
+        };
+        assert_eq!(of(&[100, 7]), [100, 7]);
+        assert_eq!(of(&[16384, 16384]), [256, 256]);
+        assert_eq!(of(&[1 << 24, 16]), [4096, 16]);
+        assert_eq!(of(&[0, 1 << 30]), [0, 1 << 30]);
+    }
+}
