@@ -64,7 +64,7 @@ pub struct RequestArgs {
     /// The priors, by op name
     #[arg(long, value_name = "FILE.npz")]
     prior: Option<PathBuf>,
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all of them without it

@@ -13,7 +13,9 @@ use crate::statistic::OwnReducer;
 /// Where a call runs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum DeviceChoice {
-    /// The best there is.
+    /// Where the data lies, which for arrays in the host's memory is the CPU: to move them to a GPU takes as long as to
+    /// read them there, or longer, since the link between the two is slower than the host's memory. Memory of a GPU that a
+    /// caller of the Python package or of [`crate::reduce::Prepared::launch_on_stream`] holds is reduced there.
     #[default]
     Auto,
     /// The CPU, by compiled kernels where there is a compiler.

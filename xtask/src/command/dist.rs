@@ -22,6 +22,7 @@ const BINARIES: [&str; 4] = ["coulis", "xtask", "device-tests", "examples/reduct
 /// Packages and test files whose tests also run on a GPU, for `dist/tests`.
 const TESTS: [(&str, &str); 11] = [
     ("coulis-runtime", "device_kernels"),
+    ("coulis", "device_memory"),
     ("coulis", "fuzz_schedules"),
     ("coulis", "te_bounds"),
     ("coulis", "te_cpu"),

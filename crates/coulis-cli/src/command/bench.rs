@@ -57,7 +57,7 @@ pub struct Args {
     /// Dtype of the input [default: float16]
     #[arg(long, value_name = "T", value_parser = dtype)]
     dtype: Option<DType>,
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default

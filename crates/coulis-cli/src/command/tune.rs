@@ -57,7 +57,7 @@ pub struct Args {
     /// Largest input of a suite, in bytes; first axes are halved until it fits
     #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..))]
     max_bytes: u64,
-    /// Where to run: auto, cpu, cuda or cuda:N
+    /// Where to run: auto (where the data lies, which for files is the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default
