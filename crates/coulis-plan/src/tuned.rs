@@ -119,6 +119,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         chunks,
         threads,
         rows,
+        map: _,
         parallel: _,
         outer_is_long: _,
         constant: _,
@@ -142,6 +143,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::MapSketch;
     use coulis_ir::{BlockLimits, TargetKind};
 
     fn target(kind: TargetKind) -> Target {
@@ -170,6 +172,7 @@ mod tests {
             chunks: 1,
             threads: 256,
             rows: 1,
+            map: MapSketch::default(),
             parallel: true,
             outer_is_long: false,
             constant: vec![true],

@@ -20,7 +20,7 @@ pub const COMMAND: Command = Command {
 const BINARIES: [&str; 4] = ["coulis", "xtask", "device-tests", "examples/reduction_tutorial"];
 
 /// Packages and test files whose tests also run on a GPU, for `dist/tests`.
-const TESTS: [(&str, &str); 11] = [
+const TESTS: [(&str, &str); 12] = [
     ("coulis-runtime", "device_kernels"),
     ("coulis", "device_memory"),
     ("coulis", "fuzz_schedules"),
