@@ -58,8 +58,8 @@ pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<
     let mut choice = choose_for(call, target)?;
     let name = choice.strategy.name;
     let changes = match &request.tuned {
-        // A trace has its own parameters, and those of a map hang together with the statistics' below it.
-        _ if request.plan.is_some() || call.consumer.is_some() => Vec::new(),
+        // A trace has its own parameters; maps before and after the statistics are of no class.
+        _ if request.plan.is_some() || call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
         Tuned::Ignored => Vec::new(),
         Tuned::Recorded => {
             let known = record::load(&record::class(call, device)).filter(|known| known.strategy == name);
