@@ -35,7 +35,7 @@ pub use expr::{Expr, Node};
 pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic};
-pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
+pub use reducer::{Again, Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
 pub use stmt::{ExecScope, LoopKind, ScopeId, Stmt, SyncKind, ThreadTag, TileCall};
 pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

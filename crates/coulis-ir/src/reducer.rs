@@ -101,6 +101,20 @@ pub struct QuickStep {
     pub close: Lambda,
     /// Elements of the longest run, at least 1.
     pub max_steps: u32,
+    /// What a second walk over the elements of a run adds before it is closed, where one does.
+    pub again: Option<Again>,
+}
+
+/// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to
+/// be scaled by. It is for elements that are still in registers. A walk that is not needed does no harm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Again {
+    /// Whether the run needs it: one bool. Parameters: the fields of the state, then those of the run.
+    pub needed: Lambda,
+    /// State of the run before its first element comes again. Parameters: as those of `needed`.
+    pub start: Lambda,
+    /// State of the run after an element came again. Parameters: the fields of the run, then those of its `lift`.
+    pub step: Lambda,
 }
 
 /// A fold of elements into results. All lambdas are over scalars; vectors apply them lane by lane.

@@ -3,7 +3,9 @@
 //! A field's expressions are written over three sets of variables: the elements and the position (for the lift),
 //! the state (`left`) and another state or a lifted element (`right`).
 
-use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var};
+use coulis_ir::{
+    Again, Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var,
+};
 
 use crate::entry::{Request, compute_dtype};
 
@@ -15,6 +17,8 @@ pub(crate) struct Builder<'r> {
     position: Var,
     fields: Vec<Draft>,
     quick_max: Option<u32>,
+    /// Whether a run is to be walked again, over its fields and those of the state.
+    again: Option<Expr>,
     claims: Claims,
     ties: Ties,
     ascending: bool,
@@ -32,6 +36,8 @@ struct Draft {
     run: Option<Kept>,
     quick: Option<Expr>,
     close: Option<Expr>,
+    /// The field of a run as the second walk starts, and after an element came again.
+    again: Option<(Expr, Expr)>,
 }
 
 /// How a run keeps a field.
@@ -64,6 +70,7 @@ impl<'r> Builder<'r> {
             position: Var::new("i", DType::I64),
             fields: Vec::new(),
             quick_max: None,
+            again: None,
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
             ascending: false,
@@ -104,6 +111,7 @@ impl<'r> Builder<'r> {
             run: None,
             quick: None,
             close: None,
+            again: None,
         });
         slot
     }
@@ -149,6 +157,13 @@ impl<'r> Builder<'r> {
         self.quick_max = Some(self.quick_max.map_or(max_steps, |m| m.min(max_steps)));
     }
 
+    /// Says how a second walk over a run changes a field of it: what it starts from, and how an element that comes again
+    /// changes it. `needed`: whether there is to be one. Other fields stay as they are.
+    pub(crate) fn again(&mut self, slot: &Slot, needed: Expr, start: Expr, step: Expr) {
+        self.fields[slot.index].again = Some((start, step));
+        self.again = Some(needed);
+    }
+
     /// Says that folding an element twice does no harm.
     pub(crate) fn idempotent(&mut self) {
         self.claims.idempotent = true;
@@ -192,6 +207,22 @@ impl<'r> Builder<'r> {
         let run_lift: Vec<Expr> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.lift, |r| &r.lift).clone()).collect();
         let lambda = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
+        let again = self.again.clone().map(|needed| {
+            let pairs = || self.fields.iter().zip(&closed);
+            let start = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.0.clone()));
+            let step = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.1.clone()));
+            // A run that is kept as states are stands at the right where it is closed, at the left where it is folded.
+            let as_folded = closed.iter().cloned().zip(run_left.iter().map(Var::expr)).collect();
+            let kept = |(f, e): (&Draft, Expr)| {
+                if f.again.is_none() { coulis_ir::visit::substitute_expr(&e, &as_folded) } else { e }
+            };
+            let step = self.fields.iter().zip(step).map(kept).collect();
+            Again {
+                needed: lambda(&with_run, vec![needed]),
+                start: lambda(&with_run, start.collect()),
+                step: lambda(&run_both, step),
+            }
+        });
         let has_step = self.fields.iter().any(|f| f.step.is_some());
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
         Reducer {
@@ -207,6 +238,7 @@ impl<'r> Builder<'r> {
                 step: lambda(&run_both, quick),
                 close: lambda(&with_run, close),
                 max_steps,
+                again,
             }),
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
             results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),

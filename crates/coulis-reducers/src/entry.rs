@@ -16,12 +16,24 @@ pub struct Request {
     pub ddof: f64,
     /// What becomes of NaN elements.
     pub nan: NanPolicy,
+    /// Type in which states keep positions: `int32` where all positions are known to fit, which halves what they cost.
+    /// Results have `int64` all the same.
+    pub position: DType,
+    /// Whether runs may walk over their elements twice, as pays where these stay in registers.
+    pub twice: bool,
 }
 
 impl Request {
     /// A request with the defaults: accumulators by contract N4, ddof 0, NaN propagated.
     pub fn new(inputs: &[DType]) -> Request {
-        Request { inputs: inputs.to_vec(), acc: None, ddof: 0.0, nan: NanPolicy::Propagate }
+        Request {
+            inputs: inputs.to_vec(),
+            acc: None,
+            ddof: 0.0,
+            nan: NanPolicy::Propagate,
+            position: DType::I64,
+            twice: false,
+        }
     }
 
     /// The same with the accumulator type.
@@ -37,6 +49,17 @@ impl Request {
     /// The same with the NaN policy.
     pub fn with_nan(self, nan: NanPolicy) -> Request {
         Request { nan, ..self }
+    }
+
+    /// The same for at most so many elements a result.
+    pub fn with_length(self, n_elements: i64) -> Request {
+        let position = if i32::try_from(n_elements).is_ok() { DType::I32 } else { DType::I64 };
+        Request { position, ..self }
+    }
+
+    /// The same with runs that may walk over their elements twice.
+    pub fn with_two_walks(self) -> Request {
+        Request { twice: true, ..self }
     }
 
     /// Whether any input is a float.

@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var};
+use coulis_ir::{
+    Again, Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var,
+};
 
 /// One reducer within a product.
 #[derive(Clone, Debug)]
@@ -180,6 +182,8 @@ struct Folds {
     step: Expr,
     quick: Expr,
     close: Expr,
+    /// The field of a run as a second walk starts, and after an element came again.
+    again: (Expr, Expr),
 }
 
 struct Fusion {
@@ -188,6 +192,8 @@ struct Fusion {
     fields: Vec<Merged>,
     /// Fields of each part.
     slots: Vec<Vec<usize>>,
+    /// Whether some part needs a second walk over a run, where one may.
+    needed: Option<Expr>,
 }
 
 impl Fusion {
@@ -199,6 +205,7 @@ impl Fusion {
             position: Var::new("i", DType::I64),
             fields: Vec::new(),
             slots: Vec::new(),
+            needed: None,
         }
     }
 
@@ -245,6 +252,19 @@ impl Fusion {
                 None => break folds,
             }
         };
+        if let Some(again) = reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()) {
+            let pick = |of: fn(&Merged) -> &Var, own: fn(&Fresh) -> &Var| -> Vec<Expr> {
+                let pairs = matched.iter().zip(&fresh);
+                pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| of(&self.fields[m]).expr())).collect()
+            };
+            let state = pick(|m| &m.left, |f| &f.left).into_iter();
+            let both: Vec<Expr> = state.chain(pick(|m| &m.run.0, |f| &f.run.0)).collect();
+            let needed = again.needed.apply(&both).remove(0);
+            self.needed = Some(match self.needed.take() {
+                Some(others) => others.or(needed),
+                None => needed,
+            });
+        }
         let mut slots = Vec::new();
         for (at, (Fresh { left, right, run }, folds)) in fresh.into_iter().zip(folds).enumerate() {
             slots.push(matched[at].unwrap_or(self.fields.len()));
@@ -283,7 +303,7 @@ impl Fusion {
         let (left, right) = (side(|m| &m.left, |f| &f.left), side(|m| &m.right, |f| &f.right));
         let run = side(|m| &m.run.0, |f| &f.run.0);
         let run_both: Vec<Expr> = run.iter().cloned().chain(side(|m| &m.run.1, |f| &f.run.1)).collect();
-        let with_run: Vec<Expr> = left.iter().cloned().chain(run).collect();
+        let with_run: Vec<Expr> = left.iter().cloned().chain(run.iter().cloned()).collect();
         let both: Vec<Expr> = left.into_iter().chain(right).collect();
         let combine = reducer.combine.apply(&both);
         let step = reducer.step.as_ref().map_or_else(|| combine.clone(), |s| s.apply(&both));
@@ -294,8 +314,14 @@ impl Fusion {
                 (step.apply(&run_both), reducer.combine.apply(&with_run))
             }
         };
-        let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close));
-        all.map(|((combine, step), (quick, close))| Folds { combine, step, quick, close }).collect()
+        let (start, came) = match reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()) {
+            Some(again) => (again.start.apply(&with_run), again.step.apply(&run_both)),
+            None => (run.clone(), run),
+        };
+        let again = start.into_iter().zip(came);
+        let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close)).zip(again);
+        all.map(|(((combine, step), (quick, close)), again)| Folds { combine, step, quick, close, again })
+            .collect()
     }
 
     fn finish(self, parts: &[(&str, Reducer)]) -> Product {
@@ -343,6 +369,11 @@ impl Fusion {
                     step: over(&run_both, folded(|f| &f.quick)),
                     close: over(&with_run, folded(|f| &f.close)),
                     max_steps,
+                    again: self.needed.clone().map(|needed| Again {
+                        needed: over(&with_run, vec![needed]),
+                        start: over(&with_run, folded(|f| &f.again.0)),
+                        step: over(&run_both, folded(|f| &f.again.1)),
+                    }),
                 }
             }),
             finish: over(&left, finished),

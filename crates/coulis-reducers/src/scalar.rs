@@ -26,6 +26,15 @@ struct Quick<'r> {
     lift: Tape<'r>,
     step: Tape<'r>,
     close: Tape<'r>,
+    again: Option<Walk<'r>>,
+}
+
+/// The lambdas of a second walk over a run.
+#[derive(Clone, Debug)]
+struct Walk<'r> {
+    needed: Tape<'r>,
+    start: Tape<'r>,
+    step: Tape<'r>,
 }
 
 impl<'r> Scalar<'r> {
@@ -42,6 +51,11 @@ impl<'r> Scalar<'r> {
                 lift: Tape::new(&q.lift),
                 step: Tape::new(&q.step),
                 close: Tape::new(&q.close),
+                again: q.again.as_ref().map(|again| Walk {
+                    needed: Tape::new(&again.needed),
+                    start: Tape::new(&again.start),
+                    step: Tape::new(&again.step),
+                }),
             }),
             finish: Tape::new(&reducer.finish),
         }
@@ -83,16 +97,25 @@ impl<'r> Scalar<'r> {
             })?;
             return self.combine(state, &run);
         };
-        let mut run: Option<State> = None;
-        for (element, position) in elements {
-            let lifted = quick.lift.run(&[element, &[Value::Int(i128::from(*position))][..]].concat())?;
-            run = Some(match run {
-                Some(run) => quick.step.run(&[run, lifted].concat())?,
-                None => lifted,
-            });
+        let lift = |(element, position): &(&[Value], i64)| {
+            quick.lift.run(&[element, &[Value::Int(i128::from(*position))][..]].concat())
+        };
+        let lifted: Vec<State> = elements.iter().map(lift).collect::<Result<_, _>>()?;
+        let mut run: State = match lifted.first() {
+            Some(first) => first.clone(),
+            None => quick.identity.iter().map(|e| eval_expr(e, &mut Env::new())).collect::<Result<_, _>>()?,
+        };
+        for lifted in lifted.iter().skip(1) {
+            run = quick.step.run(&[&run[..], lifted].concat())?;
         }
-        let empty = || quick.identity.iter().map(|e| eval_expr(e, &mut Env::new())).collect();
-        let run = run.map_or_else(empty, Ok)?;
+        if let Some(again) = &quick.again
+            && again.needed.run(&[state, &run[..]].concat())?[0].is_true()
+        {
+            run = again.start.run(&[state, &run[..]].concat())?;
+            for lifted in &lifted {
+                run = again.step.run(&[&run[..], lifted].concat())?;
+            }
+        }
         quick.close.run(&[state, &run[..]].concat())
     }
 

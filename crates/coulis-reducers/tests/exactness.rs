@@ -184,6 +184,13 @@ fn float32_results_are_within_their_bounds() {
 }
 
 #[test]
+fn runs_that_are_walked_twice_are_within_their_bounds() {
+    let twice = |r: Request| r.with_length(1 << 20).with_two_walks();
+    check(&[DType::F32, DType::F16, DType::BF16, DType::F64], twice);
+    check(&[DType::I8, DType::I32, DType::U64], twice);
+}
+
+#[test]
 fn float64_results_are_within_their_bounds() {
     check(&[DType::F64], |r| r.with_ddof(1.0));
 }

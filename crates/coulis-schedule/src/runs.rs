@@ -108,6 +108,30 @@ impl Builder<'_> {
             };
             self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, store)?)?
         };
+        let folds = match &quick.again {
+            None => folds,
+            Some(again) => {
+                let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
+                let runs = buffers.iter().map(|b| b.at(places.clone()));
+                let both: Vec<Expr> = totals.chain(runs.clone()).collect();
+                let needed = sub(&again.needed.apply(&both)).remove(0);
+                let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
+                    let totals = self.buffers(stage).into_iter();
+                    let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
+                    let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
+                    let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
+                    Ok(store_all(&names, &buffers, &place(point.offsets), &started))
+                })?;
+                let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
+                let walk = Stmt::seq([
+                    start,
+                    self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, stored(&sub(&came)))?)?,
+                ]);
+                // Each of several totals may need it or not; a walk in vain does no harm.
+                let walk = if lanes.is_empty() { Stmt::if_(needed, walk) } else { walk };
+                Stmt::seq([folds, walk])
+            }
+        };
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
             Ok(store_all(&names, &buffers, &place(point.offsets), &quick.identity))
         })?;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use coulis_ir::{BinaryOp, Claims, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
+use coulis_ir::{Again, BinaryOp, Claims, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
 
 use crate::axis::{IterKind, IterVar};
 use crate::error::TensorError;
@@ -24,6 +24,8 @@ pub struct QuickFold {
     pub close: Lambda,
     /// Longest run.
     pub max_steps: u32,
+    /// What a second walk over the sources of a run adds.
+    pub again: Option<Again>,
 }
 
 /// A fold of sources over axes.
@@ -451,6 +453,7 @@ pub fn reduce_at(
         step: quick.step.clone(),
         close: quick.close.clone(),
         max_steps: quick.max_steps,
+        again: quick.again.clone(),
     });
     Ok(reduction)
 }

@@ -78,6 +78,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
+        ..threaded_request(&inputs[0], request)
     };
     let mut parts: Vec<(&str, Reducer)> = Vec::new();
     for statistic in &statistics {
@@ -118,6 +119,21 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     spec.keep_legal_step();
     refuse_untold_positions(&statistics, &product, &spec)?;
     Ok(Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None })
+}
+
+/// What machines with threads in blocks ask of reducers: positions as narrow as they fit, and runs that walk twice over
+/// what is in registers.
+fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
+    let plain = coulis_reducers::Request::new(&[]);
+    let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
+    let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
+    match axes {
+        Ok(axes) if has_threads => {
+            let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
+            plain.with_length(length.unwrap_or(i64::MAX)).with_two_walks()
+        }
+        _ => plain,
+    }
 }
 
 /// Outputs without elements are known by a position of -1, which the type must tell from positions.

@@ -95,6 +95,8 @@ pub enum Helper {
     Math(Intrinsic, VTy),
     /// Memory for that many elements of so many bytes, 64-byte aligned; null where there is none.
     Alloc,
+    /// The larger or smaller of two `f32`, NaN where either is: `max3` or `min3` of two.
+    OfTwo(Intrinsic),
     /// Gives memory back.
     Free,
     /// Writes the status of the launch, which several threads may do.
@@ -153,6 +155,7 @@ impl Helper {
             Helper::Convert(v, to) => format!("cx_convert_{}_{}", v.name(), to.name()),
             Helper::Saturate(v, to) => format!("cx_saturate_{}_{}", v.name(), to.name()),
             Helper::Round(v, d) => format!("cx_round_{}_{}", v.name(), short(d)),
+            Helper::OfTwo(intrinsic) => format!("cx_{}_of_two", intrinsic.name()),
             Helper::Odd(v) => format!("cx_odd_{}", v.name()),
             Helper::Divide(division, v) => {
                 let kind = match division {

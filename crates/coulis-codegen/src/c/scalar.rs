@@ -227,6 +227,15 @@ impl Walker<'_> {
         }
         let codes = args.iter().map(|a| self.code(a)).collect::<Result<Vec<_>, _>>()?;
         let ty = VTy::scalar(CTy::carrier(dtype));
+        if let ([_, second, third], Intrinsic::Max3 | Intrinsic::Min3) = (args, intrinsic)
+            && second == third
+            && self.by_lanes()
+            && ty.ty == CTy::F32
+        {
+            let name = self.defs.helper(Helper::OfTwo(intrinsic))?;
+            let call = Code::call(&name, &[&codes[0], &codes[1]]);
+            return self.rounded(call, dtype);
+        }
         let name = self.defs.helper(Helper::Math(intrinsic, ty))?;
         let call = Code::call(&name, &codes.iter().collect::<Vec<_>>());
         if intrinsic.is_predicate() { Ok(call) } else { self.rounded(call, dtype) }

@@ -195,6 +195,7 @@ impl Dialect for C {
             | Helper::Narrow(_)
             | Helper::Wrap(..)
             | Helper::AddPair { .. }
+            | Helper::OfTwo(_)
             | Helper::Atomic(..) => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })
             }

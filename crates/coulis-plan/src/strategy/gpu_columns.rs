@@ -36,6 +36,12 @@ const WAVES: i64 = 1;
 /// Bytes of states that one thread keeps. It holds them up to five times (the fold, its run, its partial result, and both sides
 /// of the fold with its neighbours), which its 1020 bytes of registers have to take.
 const THREAD_STATE: i64 = 192;
+/// Up to so many strips, blocks are cut to as many as run at once.
+const FEW_STRIPS: i64 = 8;
+/// Registers of a multiprocessor.
+const REGISTERS: i64 = 1 << 16;
+/// Registers of a thread beside those of its states.
+const OTHER_REGISTERS: i64 = 16;
 /// From so many outputs on, one thread folds the chunks of each.
 const MANY_OUTPUTS: i64 = 4096;
 
@@ -63,8 +69,21 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
     let n_blocks = problem.n_outputs / extent.max(1) * ceil_div(extent, tile);
-    let chunks = facts.block_chunks(n_blocks, turns, FEWEST.max(run), WAVES);
+    let fewest = FEWEST.max(run);
+    let chunks = if n_blocks > FEW_STRIPS {
+        facts.block_chunks(n_blocks, turns, fewest, WAVES)
+    } else {
+        // One block for each that runs at once: they are alike, and the second launch has the less to read.
+        let at_once =
+            i64::from(facts.target.n_threads) / 2048 * resident(lanes * state_bytes(&facts.spec.reducer));
+        (at_once / n_blocks.max(1)).clamp(1, (turns / fewest).max(1))
+    };
     Ok(Sketch { tile, lanes, unroll, run, threads, chunks, constant, ..facts.plain() })
+}
+
+/// Blocks that a multiprocessor holds, by the registers that their threads keep states in.
+fn resident(states: i64) -> i64 {
+    (REGISTERS / (BLOCK * (OTHER_REGISTERS + states / 4))).clamp(1, 8)
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -37,7 +37,7 @@ const THREAD_BYTES_OF_FEW: i64 = 64;
 const FEWEST: i64 = IN_FLIGHT;
 /// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
 /// so much the second launch reads.
-const WAVE_BYTES: i64 = 64;
+const WAVE_BYTES: i64 = 24;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {

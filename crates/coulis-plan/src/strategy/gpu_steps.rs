@@ -4,8 +4,8 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
-use super::Sketch;
 use super::steps::same_axis;
+use super::{Sketch, ceil_div, floor_pow2};
 
 /// Threads of a block that has nothing to fold together.
 const BLOCK: i64 = 256;
@@ -147,6 +147,11 @@ pub fn place_rows(
     Ok(row)
 }
 
+/// Threads of a block that folds what all others found, which wait for it.
+const LARGEST_BLOCK: i64 = 1024;
+/// Partial states that a thread reads at once.
+const AT_ONCE: i64 = 4;
+
 /// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a
 /// block as fit.
 pub fn fold_chunks(
@@ -158,9 +163,9 @@ pub fn fold_chunks(
 ) -> Result<(), ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
     let mut threads = sketch.chunks;
-    if threads > BLOCK {
-        chunk = s.split(state, &chunk, Split::Factor(BLOCK))?.1;
-        threads = BLOCK;
+    if threads > LARGEST_BLOCK {
+        chunk = s.split(state, &chunk, Split::Factor(LARGEST_BLOCK))?.1;
+        threads = LARGEST_BLOCK;
     }
     place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
     s.bind(state, &chunk, ThreadTag::ThreadX)
@@ -175,7 +180,8 @@ pub fn fold_chunks_beside(
     n_kept: usize,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    const SIDE_BY_SIDE: i64 = 8;
+    /// As many as the least access of memory holds of 8-byte components.
+    const SIDE_BY_SIDE: i64 = 4;
     let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
     let all = match &kept[..] {
         [only] => only.clone(),
@@ -188,7 +194,13 @@ pub fn fold_chunks_beside(
     s.compute_at(state, output, &beside)?;
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
     if sketch.chunks > BLOCK / SIDE_BY_SIDE {
-        chunk = s.split(state, &chunk, Split::Factor(BLOCK / SIDE_BY_SIDE))?.1;
+        let (turn, thread) = s.split(state, &chunk, Split::Factor(BLOCK / SIDE_BY_SIDE))?;
+        let turns = floor_pow2(ceil_div(sketch.chunks, BLOCK / SIDE_BY_SIDE)).min(AT_ONCE);
+        if turns > 1 {
+            let (_, few) = s.split(state, &turn, Split::Factor(turns))?;
+            s.unroll(state, &few)?;
+        }
+        chunk = thread;
     }
     s.bind(state, &chunk, ThreadTag::ThreadY)
 }

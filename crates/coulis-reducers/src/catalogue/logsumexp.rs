@@ -7,6 +7,7 @@ use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
 use crate::exact::ExactSum;
 use crate::exact::answer::{Answer, relative};
+use crate::shape::extremum::End;
 use crate::shape::total::{EPS32, statistic, statistic_result, two_sum};
 
 /// `log(sum(exp(x)))` without overflow.
@@ -65,7 +66,11 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
     let (total, error) = if narrow {
         b.combine(&sum, &scaled_left + &scaled_right);
         b.step(&sum, &scaled_left + &lifted);
-        run_in_single(&mut b, &shift, &sum);
+        if request.twice {
+            run_twice(&mut b, &shift, &sum)
+        } else {
+            run_in_single(&mut b, &shift, &sum)
+        }
         (sum.left, ErrorBound::Relative { factor: 32.0, eps: EPS32 })
     } else {
         let low = b.field("expsum_low", float(0), float(0));
@@ -121,6 +126,33 @@ fn run_in_single(b: &mut Builder, shift: &Slot, sum: &Slot) {
     b.close(shift, Expr::select(moves, run_shift.left.clone(), shift.left.clone()));
     let [of_left, of_right, of_run] = [of_left, of_right, run_sum.left].map(|e| e.cast(DType::F64));
     b.close(sum, &(&sum.left * &of_left) + &(&of_run * &of_right));
+}
+
+/// How far elements of a run that is walked twice may exceed the shift.
+const SLACK_OF_RUNS: i128 = 2;
+
+/// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the state's, or
+/// the greatest where that exceeds it. What a move scales down counts less than a seventh, so that roundings of moves do
+/// not pile up. The shift of a run is finite: exponentials of infinities are right about any number.
+fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
+    let (x, one) = (b.element(0).cast(DType::F32), Expr::constant(1, DType::F32));
+    let of_run = b.run_field(shift, Expr::float(f64::NEG_INFINITY, DType::F32), x);
+    let run_sum = b.run_field(sum, Expr::constant(0, DType::F32), one);
+    b.quick(shift, End::Greatest.of_any(&of_run.left, &of_run.right, true), RUN);
+    b.quick(sum, run_sum.left.clone(), RUN);
+    let slack = Expr::constant(SLACK_OF_RUNS, DType::F32);
+    let moved = of_run.left.clone().gt(&shift.left + &slack);
+    let chosen = Expr::select(moved, of_run.left.clone(), shift.left.clone());
+    let most = Expr::float(f64::from(f32::MAX), DType::F32);
+    let least = Expr::float(f64::from(f32::MIN), DType::F32);
+    let finite = chosen.min(most).max(least);
+    let e = Expr::call1(Intrinsic::Exp, &of_run.right - &of_run.left);
+    let always = Expr::bool(true);
+    b.again(shift, always.clone(), finite, of_run.left.clone());
+    b.again(sum, always, Expr::constant(0, DType::F32), &run_sum.left + &e);
+    let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
+    b.close(shift, of_run.left);
+    b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, run_sum.left.cast(DType::F64)]));
 }
 
 fn exact(case: &Case) -> Answer {

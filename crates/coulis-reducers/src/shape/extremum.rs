@@ -47,6 +47,23 @@ impl End {
         }
     }
 
+    /// The nearer of two; NaN where `nan` says that there may be one and either is. `float32` has an operation for that.
+    pub(crate) fn of_any(self, a: &Expr, b: &Expr, nan: bool) -> Expr {
+        let intrinsic = match self {
+            End::Greatest => Intrinsic::Max3,
+            End::Least => Intrinsic::Min3,
+        };
+        match (nan, a.dtype()) {
+            (false, _) => self.of(b, a),
+            (true, DType::F32) => Expr::call(intrinsic, vec![a.clone(), b.clone(), b.clone()]),
+            (true, _) => {
+                let is_nan = |x: &Expr| Expr::call1(Intrinsic::IsNan, x.clone());
+                let keeps = self.reaches(a, b).or(is_nan(a));
+                Expr::select(keeps, a.clone(), b.clone())
+            }
+        }
+    }
+
     /// `a` if it beats `b`, else `b`.
     fn of(self, a: &Expr, b: &Expr) -> Expr {
         match self {
@@ -72,6 +89,11 @@ pub(crate) fn extremum(
         let value = b.field("value", end.identity(dtype), lift);
         b.combine(&value, end.of(&value.right, &value.left));
         let seen = add_nan_seen(&mut b);
+        if request.twice && dtype == DType::F32 {
+            // A NaN in a run is seen by the flag, and not taken into the state.
+            b.quick(&value, end.of_any(&value.left, &value.right, true), 1 << 30);
+            b.close(&value, end.of(&value.right, &value.left));
+        }
         Expr::select(is_set(&seen.left), Expr::float(f64::NAN, dtype), value.left)
     } else if dtype.is_float() {
         let value = b.field("value", Expr::float(f64::NAN, dtype), lift);

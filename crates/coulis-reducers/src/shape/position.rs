@@ -1,12 +1,12 @@
 //! Positions of extrema, with or without the value.
 //!
-//! The state is a value and an `int64` index, -1 while no element was seen. `combine` compares indices where
+//! The state is a value and an index (`int64`, or `int32` where positions fit), -1 while no element was seen. `combine` compares indices where
 //! values are equal, so the winner does not depend on the plan (contract N9); a step may rely on ascending
 //! positions and compares values only. Two NaNs count as equal, and NaN beats every number (contract N8).
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Ties};
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Slot};
 use crate::entry::Request;
 use crate::shape::extremum::End;
 
@@ -17,6 +17,45 @@ pub(crate) enum Wanted {
     Index,
     /// The value and its position.
     ValueAndIndex,
+}
+
+/// Longest run whose extremum is sought first and its position then.
+const RUN: u32 = 64;
+
+/// Runs seek the extremum alone, and its position only where it beats the state's: seldom, and then by a second walk.
+fn find_again(b: &mut Builder, value: &Slot, index: &Slot, (end, ties): (End, Ties)) {
+    let (element, at) = (b.element(0), b.position().cast(b.request.position));
+    let run = b.run_field(value, end.identity(element.dtype()), element);
+    let place = b.run_field(index, Expr::constant(-1, b.request.position), at);
+    let none = |i: &Expr| i.clone().lt(Expr::constant(0, b.request.position));
+    let (old, new) = (&value.left, &run.left);
+    let beats = match (ties, b.sees_nan()) {
+        (Ties::Last, true) => end.reaches(new, old).or(is_nan(new)),
+        (Ties::Last, false) => end.reaches(new, old),
+        (Ties::First | Ties::None, true) => {
+            end.reaches(old, new).logical_not().and(is_nan(old).logical_not())
+        }
+        (Ties::First | Ties::None, false) => end.beats(new, old),
+    };
+    let needed = beats.or(none(&index.left));
+    // Where an element is NaN the extremum of the run is.
+    let (x, found) = (&run.right, &run.left);
+    let equal = x.clone().equal(found.clone());
+    let same = if b.sees_nan() { equal.or(is_nan(x)) } else { equal };
+    let is_it = match ties {
+        Ties::Last => same,
+        Ties::First | Ties::None => same.and(none(&place.left)),
+    };
+    let sought = Expr::select(is_it, place.right.clone(), place.left.clone());
+    let start = Expr::constant(-1, b.request.position);
+    b.again(index, needed.clone(), start, sought);
+    let best = end.of_any(&run.left, &run.right, b.sees_nan());
+    b.quick(value, best, RUN);
+    b.quick(index, place.left.clone(), RUN);
+    // A run of no elements has no position.
+    let take = needed.and(none(&place.left).logical_not());
+    b.close(value, Expr::select(take.clone(), new.clone(), old.clone()));
+    b.close(index, Expr::select(take, place.left, index.left.clone()));
 }
 
 fn is_nan(value: &Expr) -> Expr {
@@ -37,8 +76,9 @@ pub(crate) fn position(
     b.ascending();
     let (element, at) = (b.element(0), b.position());
     let value = b.field("value", end.identity(element.dtype()), element);
-    let index = b.field("index", Expr::constant(-1, DType::I64), at);
-    let none = |i: &Expr| i.clone().lt(Expr::constant(0, DType::I64));
+    let narrow = request.position;
+    let index = b.field("index", Expr::constant(-1, narrow), at.cast(narrow));
+    let none = |i: &Expr| i.clone().lt(Expr::constant(0, narrow));
 
     let (old, new) = (&value.left, &value.right);
     let (old_at, new_at) = (&index.left, &index.right);
@@ -71,7 +111,10 @@ pub(crate) fn position(
     b.step(&value, Expr::select(take.clone(), new.clone(), old.clone()));
     b.step(&index, Expr::select(take, new_at.clone(), old_at.clone()));
 
-    let at = ("index", DType::I64, index.left);
+    if request.twice {
+        find_again(&mut b, &value, &index, (end, ties));
+    }
+    let at = ("index", DType::I64, index.left.cast(DType::I64));
     let results = match wanted {
         Wanted::Index => vec![at],
         Wanted::ValueAndIndex => vec![("value", request.inputs[0], value.left), at],

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, Lambda, MemScope, Var};
+use coulis_ir::{Again, BinaryOp, Buffer, Expr, Lambda, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar, QuickFold, Reduction};
 
 use crate::error::ScheduleError;
@@ -245,6 +245,11 @@ fn partial_reduction(
             step: lambda(&quick.step),
             close: lambda(&quick.close),
             max_steps: quick.max_steps,
+            again: quick.again.as_ref().map(|again| Again {
+                needed: lambda(&again.needed),
+                start: lambda(&again.start),
+                step: lambda(&again.step),
+            }),
         }),
     };
     (axes, partial)

@@ -254,6 +254,7 @@ impl Maker {
                 step: self.lambda(&[&run[..], &run[..]].concat(), &run),
                 close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
                 max_steps: 16,
+                again: None,
             });
         }
         if self.random.one_in(3) {

@@ -114,6 +114,14 @@ fn exp_of_single(name: &str) -> String {
     )
 }
 
+/// One instruction.
+pub fn extremum2(intrinsic: Intrinsic, name: &str) -> String {
+    let op = if intrinsic == Intrinsic::Max3 { "max" } else { "min" };
+    format!(
+        "{FN} f32 {name}(f32 a, f32 b) {{ f32 c; asm(\"{op}.NaN.f32 %0, %1, %2;\" : \"=f\"(c) : \"f\"(a), \"f\"(b)); return c; }}\n"
+    )
+}
+
 /// One instruction from `sm_100` on, two before. That machine knows three sources of `f32` only.
 fn extremum3(intrinsic: Intrinsic, name: &str) -> String {
     let op = if intrinsic == Intrinsic::Max3 { "max" } else { "min" };
