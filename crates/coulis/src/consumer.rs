@@ -156,6 +156,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
+        ..coulis_reducers::Request::new(&[])
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
     let consumer = consume.build(&reducer_request, &beside_dtypes)?;
