@@ -363,6 +363,12 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         object.str()?.to_string()
     };
     let name = text.rsplit('.').next().unwrap_or(&text);
+    // NumPy counts bytes in such names, and coulis bits.
+    if let "i8" | "u8" = name {
+        let stem = if name == "i8" { "int" } else { "uint" };
+        let message = format!("`{text}` is {stem}64 to NumPy and {stem}8 to coulis; legal are `{stem}64` and `{stem}8`");
+        return Err(PyTypeError::new_err(message));
+    }
     let name = match name {
         "float" | "double" => "float64",
         "half" => "float16",

@@ -28,15 +28,24 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     if let Some(second) = kernel.param_buffers().find(|b| !data.insert(b.data.clone())) {
         return Some(format!("`{}`, which shares its memory with another parameter,", second.name));
     }
-    Proof { form: kernel.form, sized, about: About::Accesses }.stmt(&kernel.body, &Analyzer::new()).err()
+    Proof { form: kernel.form, sized, about: About::Accesses }.stmt(&kernel.body, &with_shapes(kernel)).err()
 }
 
 /// The first division of elements whose divisor cannot be shown to be other than zero; `None` where there is none.
 /// Quotients of indices are not looked at: loops whose extents they come from would run no iteration.
 pub fn first_unproven_divisor(kernel: &Kernel) -> Option<String> {
     Proof { form: kernel.form, sized: HashSet::new(), about: About::Divisors }
-        .stmt(&kernel.body, &Analyzer::new())
+        .stmt(&kernel.body, &with_shapes(kernel))
         .err()
+}
+
+/// What a call has checked before the kernel runs: no extent of a parameter is below 0.
+fn with_shapes(kernel: &Kernel) -> Analyzer {
+    let mut known = Analyzer::new();
+    for extent in kernel.param_buffers().flat_map(|buffer| &buffer.shape) {
+        known.assume(&Expr::int_of(0, extent.dtype()).le(extent.clone()));
+    }
+    known
 }
 
 /// What is to be shown.

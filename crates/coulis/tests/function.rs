@@ -310,8 +310,15 @@ fn listings_run_as_the_schedules_they_are_printed_from() {
 fn schedules_are_shown_to_stay_inside_and_so_are_compiled() {
     let device = function().device();
     type Apply = fn(&mut Schedule, &Tensor);
-    let schedules: [(&str, Apply); 5] = [
+    let schedules: [(&str, Apply); 7] = [
         ("default", |_, _| ()),
+        ("fused", |s, b| {
+            s.fuse(b, &[b.op().axes()[0].clone(), b.op().reduce_axes()[0].clone()]).unwrap();
+        }),
+        ("fused and split", |s, b| {
+            let both = s.fuse(b, &[b.op().axes()[0].clone(), b.op().reduce_axes()[0].clone()]).unwrap();
+            s.split(b, &both, Split::Factor(64)).unwrap();
+        }),
         ("split", |s, b| {
             s.split(b, &b.op().reduce_axes()[0], Split::Factor(16)).unwrap();
             s.split(b, &b.op().axes()[0], Split::Factor(32)).unwrap();

@@ -293,3 +293,21 @@ fn bounds_and_classes_are_told() {
     assert_eq!(a.const_bounds(&n), (Some(0), None));
     assert_eq!(a.modular(&(&io * &c(32) + c(5))), (32, 5));
 }
+
+#[test]
+fn quotients_and_remainders_of_a_fused_loop_are_inside() {
+    let size = |name: &str| Var::size(name, DType::I32);
+    let (n, m) = (size("n"), size("m"));
+    for raised in [false, true] {
+        let inner = if raised { Expr::max(m.expr(), Expr::int(1)) } else { m.expr() };
+        let f = Var::new("f", DType::I32);
+        let mut known = Analyzer::new();
+        known.bind(&f, &Expr::int(0), &(&n.expr() * &inner));
+        let quotient = Expr::binary(BinaryOp::FloorDiv, f.expr(), inner.clone());
+        let remainder = Expr::binary(BinaryOp::FloorMod, f.expr(), inner.clone());
+        for (value, extent) in [(quotient, n.expr()), (remainder, inner)] {
+            assert!(known.can_prove(&Expr::int(0).le(value.clone())), "{raised} {value:?}");
+            assert!(known.can_prove(&value.clone().lt(extent)), "{raised} {value:?}");
+        }
+    }
+}
