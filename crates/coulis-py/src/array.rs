@@ -366,7 +366,9 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     // NumPy counts bytes in such names, and coulis bits.
     if let "i8" | "u8" = name {
         let stem = if name == "i8" { "int" } else { "uint" };
-        let message = format!("`{text}` is {stem}64 to NumPy and {stem}8 to coulis; legal are `{stem}64` and `{stem}8`");
+        let message = format!(
+            "`{text}` is {stem}64 to NumPy and {stem}8 to coulis; legal are `{stem}64` and `{stem}8`"
+        );
         return Err(PyTypeError::new_err(message));
     }
     let name = match name {
