@@ -48,6 +48,20 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
 }
 
 #[test]
+fn what_is_counted_under_a_mask_is_not_read() {
+    for (shape, axis) in [(vec![4096i64, 4096], 1), (vec![4096, 4096], 0), (vec![1 << 24], 0)] {
+        let array = |dtype| ArrayInfo { dtype, shape: shape.clone(), strides: compact_strides(&shape) };
+        let (input, mask) = (array(DType::F32), array(DType::Bool));
+        let problem = Problem::new(std::slice::from_ref(&input), Some(&mask), Some(&[axis]), false, true)
+            .expect("a problem");
+        let counting =
+            Spec { problem, mask: true, ..spec("count", DType::F32, &shape, &input.strides, &[axis]) };
+        let (_, _, trace) = planned(&counting);
+        assert!(!trace.contains("cache_read(A"), "{trace}");
+    }
+}
+
+#[test]
 fn narrow_sums_run_in_a_narrow_type_and_others_run_where_that_pays() {
     for (op, dtype, run) in
         [("sum", DType::F32, 1), ("sum", DType::BF16, 16), ("sum", DType::I8, 64), ("var", DType::F32, 16)]

@@ -286,7 +286,7 @@ impl Stage {
     }
 
     /// Buffers that the body reads, in order of first read.
-    pub(crate) fn reads(&self) -> Vec<Buffer> {
+    pub fn reads(&self) -> Vec<Buffer> {
         let mut found: Vec<Buffer> = Vec::new();
         for expr in self.body.exprs() {
             for_each_expr(expr, &mut |e| {

@@ -101,7 +101,9 @@ pub fn fold_by_threads(
     if lane.is_none() {
         return Ok(mine);
     }
-    for input in inputs {
+    // A count under a mask reads the mask alone.
+    let read = s.stage(mine)?.reads();
+    for input in inputs.iter().filter(|input| read.contains(input.buffer())) {
         let word = s.cache_read(input, MemScope::Local, &[mine.into()])?;
         s.compute_at(word, mine, &step)?;
         if let Some(axis) = s.stage(word)?.leaves().last().cloned() {
