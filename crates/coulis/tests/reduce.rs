@@ -55,6 +55,28 @@ fn every_statistic_is_exact_on_every_kind_of_shape_when_executed() {
 }
 
 #[test]
+fn variances_of_integers_that_float64_does_not_hold_are_right() {
+    let signed = |values: [i64; 4]| Array::from_slice(&[3, 400], &values.repeat(300)).unwrap();
+    let unsigned = |values: [u64; 4]| Array::from_slice(&[3, 400], &values.repeat(300)).unwrap();
+    let near = 1 << 53;
+    let inputs = [
+        signed([near, near + 1, near, near + 1]),
+        signed([i64::MAX, i64::MAX - 1, i64::MAX - 2, i64::MAX - 7]),
+        signed([i64::MIN, i64::MAX, 0, -1]),
+        unsigned([u64::MAX, u64::MAX - 1, u64::MAX - 3, u64::MAX]),
+        unsigned([0, u64::MAX, 1 << 63, (1 << 63) + 1]),
+    ];
+    for input in inputs {
+        for axes in [&[1i64][..], &[0], &[0, 1]] {
+            for device in [DeviceChoice::CpuExecuted, DeviceChoice::Auto] {
+                let request = Request { device, ..executed(&["var", "std", "mean"], axes) };
+                check(std::slice::from_ref(&input), &request).unwrap_or_else(|why| panic!("{axes:?}: {why}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn any_byte_but_zero_is_true() {
     let bytes = [0u8, 1, 2, 255].repeat(40);
     let input = Array::from_bytes(DType::Bool, &[160], &bytes).unwrap();

@@ -8,7 +8,8 @@
 //! of `float32`, and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run
 //! starts with an outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives
 //! less. Squares of differences above 1e154 overflow. Elements of at most 16 bits may run in `float32` for 16 steps about
-//! the first of them, which holds to `512 * 2^-23`. Source: contract N12; T. F. Chan, G. H. Golub and R. J. LeVeque,
+//! the first of them, which holds to `512 * 2^-23`. Pivots of 64-bit integers stay integers, which `float64` does not hold
+//! all of; only differences are rounded. Source: contract N12; T. F. Chan, G. H. Golub and R. J. LeVeque,
 //! "Algorithms for computing the sample variance", 1983.
 
 use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
@@ -30,13 +31,15 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     // Zero, but NaN for NaN and for infinities, of which there is no variance.
     let no_deviation = Expr::binary(BinaryOp::Sub, x.clone(), x.clone());
     let count = add_count(b);
-    let pivot = b.field("pivot", float(0.0), x);
+    let own = b.element(0);
+    let centre = if is_wide(own.dtype()) { own } else { x };
+    let pivot = b.field("pivot", Expr::constant(0, centre.dtype()), centre);
     let dev = b.field("dev", float(0.0), no_deviation.clone());
     let devsq = b.field("devsq", float(0.0), no_deviation);
     let moments = |count: &Expr, pivot: &Expr, dev: &Expr, devsq: &Expr| Moments {
         count: count.clone(),
         n: count.clone().cast(DType::F64),
-        pivot: pivot.clone().cast(DType::F64),
+        pivot: if is_wide(pivot.dtype()) { pivot.clone() } else { pivot.clone().cast(DType::F64) },
         dev: dev.clone().cast(DType::F64),
         devsq: devsq.clone().cast(DType::F64),
     };
@@ -66,7 +69,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
         Closing::AboutTheFirst
     } else {
         let (p, s, q) = (&pivot, &dev, &devsq);
-        let d = &p.right - &p.left;
+        let d = difference(&p.right, &p.left);
         b.quick(p, p.left.clone(), RUN);
         b.quick(s, &s.left + &d, RUN);
         b.quick(q, fma(&d, &d, &q.left), RUN);
@@ -97,8 +100,26 @@ fn is_short(request: &Request) -> bool {
 fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot) -> [Expr; 3] {
     let empty = count.left.clone().equal(Expr::constant(0, count.left.dtype()));
     let p = Expr::select(empty, pivot.right.clone(), pivot.left.clone());
-    let d = &pivot.right - &p;
+    let d = difference(&pivot.right, &p);
     [p, &dev.left + &d, &devsq.left + &(&d * &d)]
+}
+
+/// Whether `float64` does not hold all values of the type.
+fn is_wide(dtype: DType) -> bool {
+    dtype.is_int() && dtype.bytes() == 8
+}
+
+/// `a - b` in floats, rounded once. 64-bit integers are taken apart, since their difference may not fit into one of them.
+fn difference(a: &Expr, b: &Expr) -> Expr {
+    let ty = a.dtype();
+    if !is_wide(ty) {
+        return a - b;
+    }
+    let half = |x: &Expr, op, by: i128| Expr::binary(op, x.clone(), Expr::int_of(by, ty)).cast(DType::I64);
+    let high = half(a, BinaryOp::Shr, 32) - half(b, BinaryOp::Shr, 32);
+    let low = half(a, BinaryOp::BitAnd, 0xffff_ffff) - half(b, BinaryOp::BitAnd, 0xffff_ffff);
+    let float = |x: Expr| x.cast(DType::F64);
+    fma(&float(high), &Expr::float(4_294_967_296.0, DType::F64), &float(low))
 }
 
 /// `a * b + c`, rounded once.
@@ -147,7 +168,7 @@ impl Moments {
 
     /// Sums of deviations and their squares about `p`.
     fn about(&self, p: &Expr) -> (Expr, Expr) {
-        let d = &self.pivot - p;
+        let d = difference(&self.pivot, p);
         let dev = fma(&self.n, &d, &self.dev);
         let devsq = fma(&d, &(&self.dev + &dev), &self.devsq);
         (dev, devsq)
