@@ -7,7 +7,7 @@
 //!
 //! The states of a block are one register tile: element (spatial indices, reduce indices) is in the thread with these
 //! indices, and axis `tx` of its layout is the thread's linear index, x fastest. A dimension of one group stands for
-//! the spatial indices where there are none. Source: seed 003; te.md 4.2, and 8.1 C1, C3, C4, C5, C14 for what is
+//! the spatial indices where there are none. Source: seed 003; faults C1, C3, C4, C5 and C14 (docs/sources.md) are what is
 //! different here.
 
 use coulis_ir::reducer::Reducer;

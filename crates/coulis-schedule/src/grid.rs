@@ -4,7 +4,7 @@
 //! threads that the reduce axes have, each taking every so many parts in order, and combined as everywhere else, so
 //! the result is the same in every run. With `last_block` every block takes a ticket of its row of blocks (those that
 //! differ only in bound reduce axes) after publishing its parts; the one with the last ticket folds, and puts the
-//! counter back to 0 for the next call. Source: te.md U6; CUDA C++ Programming Guide, memory fence functions.
+//! counter back to 0 for the next call. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory fence functions.
 
 use coulis_ir::visit::{substitute_expr, substitute_stmt};
 use coulis_ir::{

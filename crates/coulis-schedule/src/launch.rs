@@ -3,7 +3,7 @@
 //! A root stage and the stages attached in it are one launch, which has one variable an index. Loops bound to the
 //! index are that variable, so that a bound loop is no statement: the launch stands around the whole nest. Which
 //! indices move freely under a stage's memory follows from who shares that memory: global memory is everybody's,
-//! shared memory a block's, warp memory a row of threads', local memory one thread's. Source: seed 003; te.md B13 and B14.
+//! shared memory a block's, warp memory a row of threads', local memory one thread's. Source: seed 003.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! Stores and the conditions around them: who stores, which points exist, and what the user asked for.
 //!
 //! From the outside in: one thread where several hold the same value, the points of the stage (data axes, then reduce
-//! axes), the store predicate. Source: seed 003; te.md C2, C5, G8 and G9 are what goes wrong without.
+//! axes), the store predicate. Source: seed 003; faults C2, C5, G8 and G9 (docs/sources.md) are what goes wrong without.
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr};

@@ -1,7 +1,7 @@
 //! Schedules on threads compute what the program says: who reduces together, what is shared, who stores.
 //!
 //! Kernels run as schedules make them, on threads in lockstep, and lowered in the simulator. The faults that the reference has
-//! (te.md 8.1 and 8.2) are named where a test shows the right answer.
+//! (docs/sources.md) are named where a test shows the right answer.
 
 mod common;
 
@@ -137,7 +137,7 @@ fn several_bound_axes_of_several_reduce_axes() {
     check(&s, &[&[("n", 4)]]);
 }
 
-/// Value and position of the largest element of rows, value first (te.md C1).
+/// Value and position of the largest element of rows, value first (fault C1).
 fn argmax() -> (Schedule, Tensor, IterVar, IterVar) {
     let (n, m) = (var("n").expr(), var("m").expr());
     let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");

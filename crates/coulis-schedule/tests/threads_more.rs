@@ -1,4 +1,4 @@
-//! Scenarios of the reference on threads (te.md 7): attached stages, bounds, types and shapes of thread blocks.
+//! Scenarios of the reference on threads: attached stages, bounds, types and shapes of thread blocks.
 
 mod common;
 

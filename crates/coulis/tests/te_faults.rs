@@ -1,4 +1,4 @@
-//! Faults of the reference, te.md sections 8.1 to 8.3: for each the right answer, or the refusal. Those of refusals alone
+//! Faults of the reference, as docs/sources.md lists them: for each the right answer, or the refusal. Those of refusals alone
 //! are where their messages are tested, in `coulis-tensor` and `coulis-schedule`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

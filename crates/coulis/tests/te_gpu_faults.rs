@@ -1,4 +1,4 @@
-//! Faults of the reference on threads, te.md 8.1 C3 to C14 and 8.2: the right answer in the simulator, or the refusal.
+//! Faults of the reference on threads, C3 to C14 and G1 to G9 of docs/sources.md: the right answer in the simulator, or the refusal.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -4,7 +4,7 @@
 //! name the caller and only lanes that come there; a warp barrier waits for all lanes of its warp, a named barrier
 //! for as many threads as it says. Where memory decides who comes, a mask that is no function of the same memory
 //! (a ballot's, say) cannot fit, and is refused when it names lanes that other places in memory decide about.
-//! Source: te.md G1 and G2; CUDA C++ Programming Guide, warp shuffle functions.
+//! Source: faults G1 and G2 (docs/sources.md); CUDA C++ Programming Guide, warp shuffle functions.
 
 use std::collections::HashSet;
 

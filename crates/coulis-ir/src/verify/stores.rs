@@ -3,7 +3,7 @@
 //! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks
 //! where the memory is global: no barrier can stand between these. Found are stores whose places meet for the sizes
 //! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
-//! Source: te.md G9, whose final stores are made by all threads of a group.
+//! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
 use std::collections::HashMap;
 

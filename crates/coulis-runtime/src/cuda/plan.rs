@@ -1,7 +1,7 @@
 //! What one call of a module launches, decided on the host: sizes, offsets, arguments, and whether the device takes it.
 //!
 //! Needs no GPU, so every rule is tested without one. A grid with an extent of 0 launches nothing. Temporaries share
-//! one piece of memory. Source: te.md G4 for empty grids; CUDA C++ Programming Guide for limits.
+//! one piece of memory. Source: fault G4 (docs/sources.md) for empty grids; CUDA C++ Programming Guide for limits.
 
 use coulis_codegen::{KernelArg, KernelLaunch, Module};
 use coulis_ir::args::{Bindings, eval_index};

@@ -1,7 +1,7 @@
 //! set_store_predicate: results are stored only where a condition holds.
 //!
 //! The start values of a serial reduction are stored anyway. Guards of the data axes stand around the store as well,
-//! whatever the condition says (te.md C5 is why). Source: seed 003.
+//! whatever the condition says (fault C5 of docs/sources.md is why). Source: seed 003.
 
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag, Var};
