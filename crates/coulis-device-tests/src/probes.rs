@@ -12,7 +12,7 @@ pub const TESTS: &[&DeviceTest] = &[
     &DeviceTest { name: "probes_of_the_run_time_give_the_right_results", run: probes },
     &DeviceTest { name: "several_gpus_of_one_process_work_at_the_same_time", run: several_gpus },
     &DeviceTest { name: "a_cold_compile_takes_at_most_0_3_seconds", run: cold_compile },
-    &DeviceTest { name: "a_cubin_from_the_disk_is_ready_in_5_milliseconds", run: warm_compile },
+    &DeviceTest { name: "a_kernel_from_the_disk_has_run_in_5_milliseconds", run: warm_compile },
 ];
 
 /// Frozen texts of the emitter, listing 6 of the tutorial first.
@@ -93,6 +93,18 @@ fn warm_compile(machine: &Machine) -> Result<Verdict, String> {
     if origin != Origin::Disk {
         return Err("a compiled text was not found on the disk".to_owned());
     }
+    from_disk_to_results(machine)
+}
+
+/// A device that has loaded nothing yet takes cubins from the disk, launches five times and reads what they wrote.
+fn from_disk_to_results(machine: &Machine) -> Result<Verdict, String> {
+    let probe = probe::PROBES[0];
+    (probe.run)(&machine.cuda).map_err(|error| error.to_string())?;
+    let (cuda, _) = Cuda::open(0, &CudaOptions::default()).map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    (probe.run)(&cuda).map_err(|error| error.to_string())?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("  {}: from the disk to the results of five launches in {:.2} ms", probe.name, seconds * 1e3);
     if seconds > 5e-3 && machine.effort == crate::Effort::Full {
         return Err(format!("took {:.2} ms", seconds * 1e3));
     }
