@@ -312,9 +312,20 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// The system's words in our form: lower case, without the number.
+/// The system's words in our form, without the number.
 fn plain_io(error: &std::io::Error) -> String {
     let text = error.to_string();
-    let plain = text.split(" (os error").next().unwrap_or(&text);
-    plain.to_lowercase()
+    in_a_sentence(text.split(" (os error").next().unwrap_or(&text))
+}
+
+/// Words of another's error in our form: the first word in lower case, unless it is all capitals; names within stay as they
+/// are.
+pub(crate) fn in_a_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
 }

@@ -12,7 +12,7 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::array::Array;
-use crate::error::{HeaderFault, ReadError};
+use crate::error::{HeaderFault, ReadError, in_a_sentence};
 use crate::file::map_file;
 use crate::npy::{assemble, data_bytes, out_of_memory, read_at};
 use crate::npy_header::NpyHeader;
@@ -45,7 +45,7 @@ impl Npz {
             return Err(header_error(HeaderFault::Signature));
         }
         let archive = ZipArchive::new(Cursor::new(Bytes(storage.clone()))).map_err(|error| {
-            header_error(HeaderFault::Directory { why: error.to_string().to_lowercase() })
+            header_error(HeaderFault::Directory { why: in_a_sentence(&error.to_string()) })
         })?;
         Ok(Npz { path: path.to_owned(), storage, archive })
     }
@@ -79,12 +79,12 @@ impl Npz {
             ZipError::UnsupportedArchive(why) => ReadError::Packing {
                 path: self.path.clone(),
                 key: key.to_owned(),
-                method: format!("an unsupported method ({})", why.to_lowercase()),
+                method: format!("an unsupported method ({})", in_a_sentence(why)),
             },
             other => ReadError::Header {
                 path: self.path.clone(),
                 format: ".npz",
-                fault: HeaderFault::Directory { why: other.to_string().to_lowercase() },
+                fault: HeaderFault::Directory { why: in_a_sentence(&other.to_string()) },
             },
         })?;
         match file.compression() {

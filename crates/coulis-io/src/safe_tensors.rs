@@ -9,7 +9,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use crate::array::{Array, row_major};
-use crate::error::{HeaderFault, ReadError};
+use crate::error::{HeaderFault, ReadError, in_a_sentence};
 use crate::file::map_file;
 use crate::read::select_key;
 use crate::storage::Storage;
@@ -72,7 +72,7 @@ impl Members {
                 word.copy_from_slice(&self.storage.bytes()[..8]);
                 HeaderFault::Short { wanted: u64::from_le_bytes(word).saturating_add(8), found }
             }
-            other => HeaderFault::Directory { why: other.to_string().to_lowercase() },
+            other => HeaderFault::Directory { why: in_a_sentence(&other.to_string()) },
         };
         self.header_error(fault)
     }

@@ -281,6 +281,14 @@ fn safetensors_headers_that_lie_are_refused() {
     let (_folder, path) = file("a.safetensors", &bytes);
     let said = message(&path, &ReadOptions::default());
     assert!(said.starts_with("`FILE` is not a .safetensors file: its directory is broken: "), "{said}");
+    // Names in the words of the library that reads headers stay as they are written.
+    let header = br#"{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,4]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend([0; 4]);
+    let (_folder, path) = file("a.safetensors", &bytes);
+    let said = message(&path, &ReadOptions::default());
+    assert!(said.contains("`Q4`") && said.contains("`F32`"), "{said}");
 }
 
 #[test]

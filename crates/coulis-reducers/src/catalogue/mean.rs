@@ -15,7 +15,7 @@ pub static ENTRY: Entry = Entry {
     summary: "Arithmetic mean of the elements.",
     details: "The sum in `float64` (of integers of at most 16 bits in `int64`, the field that `sum` has) over the \
               count. The error is at most `32 * eps * sum|x| / n`. A `float16` mean does not overflow where the \
-              sum would.",
+              sum would; one of `float64` elements does where a partial sum does.",
     n_inputs: 1,
     empty: Empty::Value("NaN"),
     takes_init: false,
