@@ -145,7 +145,7 @@ fn a_tile_program_goes_from_text_to_an_answer_and_to_cuda() {
 fn the_tile_calls_of_a_kernel_are_explained_as_a_table_and_as_json() {
     let text = answer(&["explain", TILES, "--target", "cuda", "--arch", "sm_100a"]);
     assert!(text.starts_with("tile_rows on sm_100a: Tx.warp.sum("), "{text}");
-    assert!(text.contains("  warp_shuffle            20  chosen\n"), "{text}");
+    assert!(text.contains("  warp_shuffle            20  chosen    at most 5 additions in a chain, |error| <= 3.0e-7 * sum|x|\n"), "{text}");
     let wanted = "group: wanted groups of 1 thread, found 32 threads";
     assert!(text.contains(wanted), "{text}");
     let json = answer(&["explain", TILES, "--format", "json"]);
@@ -154,6 +154,9 @@ fn the_tile_calls_of_a_kernel_are_explained_as_a_table_and_as_json() {
         "\"arch\":\"sm_90a\"",
         "\"verdict\":\"chosen\"",
         "\"found\":\"32 threads\"",
+        "\"longest_chain\":5",
+        "\"of\":\"sum|x|\"",
+        "\"accuracy\":null",
     ] {
         assert!(json.contains(part), "{part}\n{json}");
     }

@@ -35,7 +35,7 @@ pub struct Pass {
 }
 
 /// Why a kernel cannot be lowered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LowerError {
     /// The kernel is not in the form that the first pass takes.
     #[error("pass `{pass}` takes a kernel in {wanted} form, and `{kernel}` is in {found} form")]

@@ -118,14 +118,14 @@ fn explain_says_what_each_variant_wanted_and_found() {
            local                   10  declined  scope: wanted several elements a thread, or lanes of a warp, found one element \
            in each thread of the block\n  \
            shared                  10  declined  operands: wanted tiles in shared memory, found `red_buf0` in local memory\n  \
-           shared_tree             10  chosen\n  \
+           shared_tree             10  chosen    at most 5 additions in a chain, |error| <= 3.0e-7 * sum|x|\n  \
            mixed                    5  declined  operands: wanted tiles that a thread can address, found `red_buf0`, spread \
            over threads\n  \
-           serial                   0  accepts"
+           serial                   0  accepts   at most 25 additions in a chain, |error| <= 1.5e-6 * sum|x|"
     );
     let table = rows(&rows_of(32));
-    assert!(table.contains("warp_shuffle            20  chosen\n"), "{table}");
-    assert!(table.contains("shared_tree             10  accepts\n"), "{table}");
+    assert!(table.contains("warp_shuffle            20  chosen    at most 5 additions"), "{table}");
+    assert!(table.contains("shared_tree             10  accepts   at most 5 additions"), "{table}");
 }
 
 fn rows_of(x: u32) -> String {

@@ -54,6 +54,13 @@ impl Rates {
         size as f64 / seconds
     }
 
+    /// Whether nothing reads so many bytes faster: they come from memory, since they are no fewer than the most that was
+    /// measured. Fewer bytes may be in a cache that is faster than the next larger size says, and a build without
+    /// optimisation measures its own slowness.
+    pub fn is_least(&self, bytes: u64) -> bool {
+        !cfg!(debug_assertions) && self.points.last().is_some_and(|(size, _)| bytes >= *size)
+    }
+
     fn point(&self, bytes: u64) -> (u64, f64) {
         let at = self.points.iter().find(|(size, _)| bytes <= *size).or(self.points.last());
         at.copied().unwrap_or((1, f64::INFINITY))

@@ -9,7 +9,8 @@ use crate::block::constant;
 use crate::call::{Call, Operand};
 use crate::dispatch::Op;
 use crate::need::{Answer, Need, wanted};
-use crate::variant::Variant;
+use crate::rounding::{Accuracy, Steps};
+use crate::variant::{Numerics, Variant};
 
 /// Copies.
 pub struct CopyOp;
@@ -21,6 +22,15 @@ impl Op for CopyOp {
     fn registry() -> &'static [&'static Variant<CopyOp>] {
         COPIES
     }
+
+    fn accuracy(_: &CopyFacts<'_>, _: Steps, _: Numerics) -> Option<Accuracy> {
+        None
+    }
+}
+
+/// Copies combine nothing.
+fn no_steps(_: &CopyFacts) -> Result<Steps, String> {
+    Ok(Steps { longest: 0, elements: 1 })
 }
 
 /// Every variant of copies, highest priority first.

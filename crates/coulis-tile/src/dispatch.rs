@@ -5,7 +5,8 @@ use coulis_ir::TileCall;
 use crate::error::TileError;
 use crate::facts::Facts;
 use crate::reduce;
-use crate::variant::{Emitted, Refusal, Row, Variant, Verdict};
+use crate::rounding::{Accuracy, Steps};
+use crate::variant::{Emitted, Numerics, Refusal, Row, Variant, Verdict};
 
 /// An operation that tile calls do: its variants and what they look at.
 pub trait Op: Sized + 'static {
@@ -15,6 +16,8 @@ pub trait Op: Sized + 'static {
     type Facts<'a>;
     /// Every variant, highest priority first.
     fn registry() -> &'static [&'static Variant<Self>];
+    /// How far results may be from the exact ones where a variant makes these steps; `None` where nothing is computed.
+    fn accuracy(facts: &Self::Facts<'_>, steps: Steps, numerics: Numerics) -> Option<Accuracy>;
 }
 
 /// Reductions.
@@ -26,6 +29,10 @@ impl Op for ReduceOp {
 
     fn registry() -> &'static [&'static Variant<ReduceOp>] {
         REGISTRY
+    }
+
+    fn accuracy(facts: &Facts<'_>, steps: Steps, numerics: Numerics) -> Option<Accuracy> {
+        Some(Accuracy::of(facts, steps, numerics.flushes_where_allowed))
     }
 }
 
@@ -49,10 +56,20 @@ pub fn explain<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Vec<Row> {
     choose::<O>(facts, forced).0
 }
 
-/// As [`explain`], for a call that may force a variant; that it forces one which does not exist is an error.
+/// As [`explain`], for a call that may force a variant, with the error that the numbers of each may have; that it forces a
+/// variant which does not exist is an error.
 pub fn explain_call<O: Op>(call: &TileCall, facts: &O::Facts<'_>) -> Result<Vec<Row>, TileError> {
     let forced = forced::<O>(call)?;
-    Ok(explain::<O>(facts, forced))
+    let mut rows = explain::<O>(facts, forced);
+    for (row, variant) in rows.iter_mut().zip(O::registry()) {
+        if matches!(row.verdict, Verdict::Declined(_)) {
+            continue;
+        }
+        let bug = |message| TileError::Bug { variant: variant.name, op: O::NAME, message };
+        let steps = (variant.steps)(facts).map_err(bug)?;
+        row.accuracy = O::accuracy(facts, steps, variant.numerics);
+    }
+    Ok(rows)
 }
 
 /// The verdicts, and the position of the chosen variant with its answer.
@@ -75,7 +92,7 @@ fn choose<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Choice {
                 Err(Refusal::Bug(message)) => chosen = Some((at, Err(message))),
             }
         }
-        rows.push(Row { name: variant.name, priority: variant.priority, verdict });
+        rows.push(Row { name: variant.name, priority: variant.priority, verdict, accuracy: None });
     }
     (rows, chosen)
 }

@@ -3,7 +3,7 @@
 use crate::variant::{Row, table};
 
 /// Why a tile call cannot be replaced by statements.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TileError {
     /// No variant accepts the call.
     #[error("no variant of {op} accepts the call:\n{}", table(rows))]

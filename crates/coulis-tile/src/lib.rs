@@ -48,6 +48,7 @@ pub mod facts;
 pub mod groups;
 pub mod need;
 pub mod reduce;
+pub mod rounding;
 pub mod variant;
 
 pub use active::ActiveSet;
@@ -60,4 +61,5 @@ pub use error::TileError;
 pub use facts::{Facts, is_row_major};
 pub use groups::{Digit, Groups};
 pub use need::{Decline, Need};
+pub use rounding::{Accuracy, Rounding, Steps};
 pub use variant::{Emitted, Numerics, Refusal, Row, Variant, Verdict};

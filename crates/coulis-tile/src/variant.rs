@@ -4,6 +4,7 @@ use coulis_ir::{Buffer, Stmt};
 
 use crate::dispatch::{Op, ReduceOp};
 use crate::need::{Decline, Need};
+use crate::rounding::{Accuracy, Steps};
 
 /// What a variant promises of its numbers beyond the reducer's own terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Numerics {
     pub flushes_where_allowed: bool,
     /// In which order the members of a group are combined.
     pub order: &'static str,
+    /// Combinations that an element passes at most, as a formula of the call's sizes.
+    pub longest_chain: &'static str,
 }
 
 /// The statements that do a call.
@@ -48,6 +51,8 @@ pub struct Variant<O: Op = ReduceOp> {
     pub needs: &'static [&'static Need<O>],
     /// What it promises.
     pub numerics: Numerics,
+    /// The combinations that it makes of a call that has all it needs.
+    pub steps: fn(&O::Facts<'_>) -> Result<Steps, String>,
     /// How inputs change what it does: an input of the call, and its effect.
     pub inputs: &'static [(&'static str, &'static str)],
     /// Its statements, for a call that has all it needs.
@@ -82,7 +87,7 @@ pub enum Verdict {
 }
 
 /// One line of the table that explains a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Name of the variant.
     pub name: &'static str,
@@ -90,6 +95,8 @@ pub struct Row {
     pub priority: u32,
     /// What became of it.
     pub verdict: Verdict,
+    /// How far its results may be from the exact ones, where it accepts and the operation computes.
+    pub accuracy: Option<Accuracy>,
 }
 
 impl Verdict {
@@ -103,12 +110,13 @@ impl Verdict {
     }
 }
 
-/// The rows as lines of text: name, priority, verdict, and every failed need with what was wanted and found.
+/// The rows as lines of text: name, priority, verdict, and the error that its numbers may have, or every failed need with
+/// what was wanted and found.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let line = |row: &Row| {
         let reasons = match &row.verdict {
-            Verdict::Chosen | Verdict::Accepts => String::new(),
+            Verdict::Chosen | Verdict::Accepts => row.accuracy.map(|a| a.to_string()).unwrap_or_default(),
             Verdict::Declined(declines) => {
                 let reason = |d: &Decline| format!("{}: wanted {}, found {}", d.need, d.wanted, d.found);
                 declines.iter().map(reason).collect::<Vec<_>>().join("; ")

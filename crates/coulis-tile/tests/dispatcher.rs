@@ -3,10 +3,15 @@
 use coulis_ir::stmt::TileOp;
 use coulis_ir::{ExecScope, Stmt, TileCall};
 use coulis_tile::{
-    Decline, Emitted, Need, Numerics, Op, Refusal, TileError, Variant, dispatch, explain_call,
+    Accuracy, Decline, Emitted, Need, Numerics, Op, Refusal, Steps, TileError, Variant, dispatch,
+    explain_call,
 };
 
-const NUMERICS: Numerics = Numerics { flushes_where_allowed: false, order: "none" };
+const NUMERICS: Numerics = Numerics { flushes_where_allowed: false, order: "none", longest_chain: "0" };
+
+fn no_steps(_: &i64) -> Result<Steps, String> {
+    Ok(Steps { longest: 0, elements: 1 })
+}
 
 /// An operation with a variant for each outcome; what they look at is the number that the call is about.
 struct Outcomes;
@@ -17,6 +22,10 @@ impl Op for Outcomes {
 
     fn registry() -> &'static [&'static Variant<Outcomes>] {
         &[&FAILS, &LATE, &LAST]
+    }
+
+    fn accuracy(_: &i64, _: Steps, _: Numerics) -> Option<Accuracy> {
+        None
     }
 }
 
@@ -40,6 +49,7 @@ const FAILS: Variant<Outcomes> = Variant {
     priority: 20,
     needs: &[&NEGATIVE, &SMALL],
     numerics: NUMERICS,
+    steps: no_steps,
     inputs: &[],
     emit: |n| Err(Refusal::Bug(format!("no idea what to do with {n}"))),
 };
@@ -52,6 +62,7 @@ const LATE: Variant<Outcomes> = Variant {
     priority: 10,
     needs: &[&SMALL],
     numerics: NUMERICS,
+    steps: no_steps,
     inputs: &[],
     emit: |n| match n {
         7 => Err(Refusal::Decline(Decline {
@@ -70,6 +81,7 @@ const LAST: Variant<Outcomes> = Variant {
     priority: 0,
     needs: &[&SMALL],
     numerics: NUMERICS,
+    steps: no_steps,
     inputs: &[],
     emit: |_| Ok(nothing()),
 };

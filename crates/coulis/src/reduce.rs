@@ -247,7 +247,7 @@ pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> 
     })
 }
 
-/// What a call has to move, and how long that takes at least.
+/// What a call has to move, and how long that takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Bytes: every input once, every output once.
@@ -257,6 +257,8 @@ pub struct Prediction {
     /// The stream rate of arrays of that size, in bytes a second: that of the best plain read loop, which is measured once
     /// a machine and kept in the cache.
     pub bytes_per_second: f64,
+    /// Whether nothing is faster: the bytes are so many that they come from memory, not from a cache.
+    pub is_least: bool,
 }
 
 /// Predicts bytes and time of a call; moves none of its data.
@@ -269,7 +271,12 @@ pub fn predict(inputs: &[ArrayInfo], request: &Request) -> Result<Prediction, Er
     };
     let bytes = inputs.iter().chain(&call.spec.output_infos()).map(size).fold(0, u64::saturating_add);
     let rates = Rates::of_machine(device.target().n_threads as usize, crate::machine::cache_dir().as_deref());
-    Ok(Prediction { bytes, seconds: rates.seconds(bytes), bytes_per_second: rates.bytes_per_second(bytes) })
+    Ok(Prediction {
+        bytes,
+        seconds: rates.seconds(bytes),
+        bytes_per_second: rates.bytes_per_second(bytes),
+        is_least: rates.is_least(bytes),
+    })
 }
 
 /// Plans and compiles a call, or finds it among those done before.

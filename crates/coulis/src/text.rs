@@ -12,7 +12,7 @@ use coulis_runtime::RuntimeError;
 use coulis_runtime::cuda::{CudaCompiler, disassemble};
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
-pub use coulis_tile::{Decline, Row, Verdict};
+pub use coulis_tile::{Accuracy, Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};

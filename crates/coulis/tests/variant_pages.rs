@@ -80,6 +80,11 @@ fn page<O: Op>(folder: &str, variant: &Variant<O>) -> String {
         row(&mut text, need.name, need.doc);
     }
     row(&mut text, "order of combination", variant.numerics.order);
+    row(&mut text, "longest chain of combinations", variant.numerics.longest_chain);
+    let rows = chosen.iter().flat_map(|table| &table.rows).filter(|row| row.name == name);
+    if let Some(accuracy) = rows.filter_map(|row| row.accuracy).next() {
+        row(&mut text, "error of the program below", &accuracy.to_string());
+    }
     let subnormals = match variant.numerics.flushes_where_allowed {
         true => "kept, unless the call says `ftz=True`",
         false => "kept",

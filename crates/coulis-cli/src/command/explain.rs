@@ -1,11 +1,11 @@
 //! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of variants, each
-//! chosen, accepted or declined, with every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
+//! chosen, accepted or declined, with the error that its numbers may have or every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
 //! picked, the bytes that it has to move, and how long that takes at the stream rate.
 
 use std::path::Path;
 
 use coulis::reduce::{Prediction, array_info, plan, predict};
-use coulis::text::{CallTable, Verdict, explain, read};
+use coulis::text::{Accuracy, CallTable, Verdict, explain, read};
 use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
 use crate::failure::{Failure, not_built};
@@ -103,25 +103,38 @@ fn as_value(table: &CallTable) -> serde_json::Value {
         .iter()
         .map(|row| {
             let (verdict, needs) = (row.verdict.name(), needs(&row.verdict));
-            serde_json::json!({ "name": row.name, "priority": row.priority, "verdict": verdict, "needs": needs })
+            let accuracy = row.accuracy.as_ref().map(accuracy);
+            serde_json::json!({ "name": row.name, "priority": row.priority, "verdict": verdict, "needs": needs, "accuracy": accuracy })
         })
         .collect();
     serde_json::json!({ "kernel": table.kernel, "call": table.call, "arch": table.arch, "variants": variants })
 }
 
+/// The longest chain of combinations and the bound of the error, `factor` times what `of` says.
+fn accuracy(of: &Accuracy) -> serde_json::Value {
+    serde_json::json!({
+        "longest_chain": of.steps.longest,
+        "factor": of.factor(),
+        "of": of.scale(),
+        "stored": of.stored.map(|dtype| dtype.name()),
+        "text": of.to_string(),
+    })
+}
+
 fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
     let reasons: String = plan.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
     format!(
-        "plan {}\n{reasons}bytes {}\ntime {:.6} ms at least, at the stream rate of {:.1} GB/s\ntrace\n{}",
+        "plan {}\n{reasons}bytes {}\ntime {:.6} ms {}, at the stream rate of {:.1} GB/s\ntrace\n{}",
         plan.name,
         predicted.bytes,
         predicted.seconds * 1e3,
+        if predicted.is_least { "at least" } else { "about" },
         predicted.bytes_per_second / 1e9,
         plan.trace.lines().map(|line| format!("  {line}\n")).collect::<String>()
     )
 }
 
 fn as_json(plan: &PlanInfo, predicted: &Prediction) -> String {
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": predicted.seconds, "bytes_per_second": predicted.bytes_per_second, "trace": plan.trace });
+    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": predicted.seconds, "bytes_per_second": predicted.bytes_per_second, "is_least": predicted.is_least, "trace": plan.trace });
     format!("{value}\n")
 }

@@ -5,7 +5,7 @@
 
 use coulis_ir::{DType, Expr, Stmt, Var};
 
-use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits};
+use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits, no_steps};
 use crate::block::constant;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -16,7 +16,8 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     doc: "one element a thread, round after round",
     priority: 0,
     needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER],
-    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic" },
+    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic", longest_chain: "0" },
+    steps: no_steps,
     inputs: &[
         ("extents", "any, constant or not; the last round is guarded where they do not divide"),
         ("layouts", "any that a thread can address, swizzles too"),

@@ -5,7 +5,7 @@
 
 use coulis_ir::{DType, Expr, LoopKind, Stmt, Var};
 
-use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits};
+use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits, no_steps};
 use crate::block::constant;
 use crate::need::{Need, wanted};
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -17,7 +17,8 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     doc: "vectors of up to 16 bytes, side by side over the threads",
     priority: 10,
     needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER, &DIVIDES],
-    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic" },
+    numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic", longest_chain: "0" },
+    steps: no_steps,
     inputs: &[
         ("alignment", "the widest vector of 16, 8, 4 or 2 bytes, or one element, that both operands allow"),
         ("threads", "neighbouring threads copy neighbouring vectors, round after round"),

@@ -8,6 +8,7 @@ use crate::facts::Facts;
 use crate::need::{ALONE, SPREAD, THREADS};
 use crate::reduce::groups_of;
 use crate::reduce::state::State;
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -17,13 +18,18 @@ pub const VARIANT: Variant = Variant {
     doc: "a group of one thread has its total already",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &ALONE],
-    numerics: Numerics { flushes_where_allowed: false, order: "one element" },
+    numerics: Numerics { flushes_where_allowed: false, order: "one element", longest_chain: "0" },
+    steps,
     inputs: &[
         ("reducer", "an element is lifted and finished; nothing is combined"),
         ("`accum=True`", "the old value is combined with the one element"),
     ],
     emit,
 };
+
+fn steps(_: &Facts) -> Result<Steps, String> {
+    Ok(Steps::chain(1))
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;

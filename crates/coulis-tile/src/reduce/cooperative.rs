@@ -22,6 +22,7 @@ use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::{State, received, store_all};
 use crate::reduce::walk::{Walk, affine, repeat};
 use crate::reduce::{element, shared_states, threadwise};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
 
 /// What a fold by the threads of a scope needs, beside what its variant says of the operands.
@@ -44,6 +45,7 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 10] {
 pub(crate) const NUMERICS: Numerics = Numerics {
     flushes_where_allowed: false,
     order: "each lane every so many elements or vectors ascending, then lanes at doubling distances, then warps",
+    longest_chain: "`ceil(n / (lanes * sets)) - 1 + log2(lanes)` for `n` elements; of several sets, `ceil(sets / lanes) - 1 + ceil(log2(min(sets, lanes)))` more",
 };
 
 /// Bytes of the widest vector.
@@ -118,6 +120,25 @@ pub(crate) fn shared_bytes(facts: &Facts) -> Result<u64, String> {
     let (plan, together) = (Plan::of(facts)?, facts.participants()?);
     let slots = if plan.parts == 1 { 0 } else { plan.rows * plan.parts * together.instances.len() as u32 };
     Ok(State::bytes(facts.reducer) * u64::from(slots))
+}
+
+/// The combinations of a call.
+pub(crate) fn steps(facts: &Facts) -> Result<Steps, String> {
+    if facts.scope == ExecScope::Thread {
+        return threadwise::steps(facts);
+    }
+    let (plan, n_elements) = (Plan::of(facts)?, Walk::of(facts)?.n_elements());
+    let own = Steps::chain(n_elements.div_ceil(plan.lanes * plan.parts).into());
+    let first = Steps::tree(plan.lanes.into()).over(own);
+    let all = match plan.parts {
+        1 => first,
+        parts => {
+            // Lanes beyond the sets have nothing, and what is combined with nothing is not rounded.
+            let sets = Steps::chain(parts.div_ceil(plan.lanes).into());
+            Steps::tree(parts.min(plan.lanes).into()).over(sets).over(first)
+        }
+    };
+    Ok(Steps { elements: n_elements.into(), ..all })
 }
 
 /// The statements. Every thread of the scope passes one barrier of it after the results are stored.

@@ -20,6 +20,7 @@ use crate::reduce::state::received;
 use crate::reduce::threadwise;
 use crate::reduce::view::View;
 use crate::reduce::walk::{is_private, repeat};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -42,7 +43,9 @@ pub const VARIANT: Variant = Variant {
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "ascending registers, then lanes at doubling distances",
+        longest_chain: "`registers - 1`, and `ceil(log2(lanes))` for each digit of the lanes that fold",
     },
+    steps,
     inputs: &[
         (
             "scope",
@@ -134,6 +137,16 @@ const LAYOUTS: Need = Need {
         }
     },
 };
+
+/// The combinations of a call that `local` takes.
+pub(crate) fn steps(facts: &Facts) -> Result<Steps, String> {
+    if facts.scope == ExecScope::Thread {
+        return threadwise::steps(facts);
+    }
+    let view = View::of(facts)?;
+    let lanes = view.folds.iter().map(|digit| Steps::tree(digit.extent.into()));
+    Ok(lanes.fold(Steps::chain(view.n_elements.into()), |inner, outer| outer.over(inner)))
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     match facts.scope {

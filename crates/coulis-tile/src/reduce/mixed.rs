@@ -21,6 +21,7 @@ pub const VARIANT: Variant = Variant {
     priority: 5,
     needs: &cooperative::needs(&OPERANDS),
     numerics: cooperative::NUMERICS,
+    steps: cooperative::steps,
     inputs: &[
         (
             "memory",

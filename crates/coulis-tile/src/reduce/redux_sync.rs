@@ -17,6 +17,7 @@ use crate::need::{Need, THREADS, wanted};
 use crate::reduce::state::{at, register, set, value};
 use crate::reduce::view::View;
 use crate::reduce::{cooperative, local, mixed, shared, warp_shuffle};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -29,7 +30,9 @@ pub const VARIANT: Variant = Variant {
     numerics: Numerics {
         flushes_where_allowed: false,
         order: "each lane its elements ascending, then all lanes at once, then warps; exact",
+        longest_chain: "as for the variant that would take the call otherwise; nothing is rounded",
     },
+    steps,
     inputs: &[
         ("reducer", "`sum` of integers, `max`, `min`, `and` and `or` of bools; one instruction each"),
         ("type", "integers of up to 4 bytes and bools travel as 32 bits; sums where results have at most 32"),
@@ -186,6 +189,14 @@ impl Form {
             return if lanes == warp { Ok(Form::Memory) } else { Err(format!("{lanes} lanes an output")) };
         }
         Err("a call that none of `warp_shuffle`, `local`, `shared` and `mixed` takes".to_owned())
+    }
+}
+
+fn steps(facts: &Facts) -> Result<Steps, String> {
+    match Form::of(facts)? {
+        Form::Groups => Ok(Steps::tree(facts.target.warp.into())),
+        Form::Registers => local::steps(facts),
+        Form::Memory => cooperative::steps(facts),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::facts::Facts;
 use crate::need::{SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::state::{State, store_all};
 use crate::reduce::{element, groups_of, shared_states};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -18,13 +19,22 @@ pub const VARIANT: Variant = Variant {
     doc: "one thread of each group folds what all wrote to shared memory",
     priority: 0,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SHARED_STATES],
-    numerics: Numerics { flushes_where_allowed: false, order: "ascending positions" },
+    numerics: Numerics {
+        flushes_where_allowed: false,
+        order: "ascending positions",
+        longest_chain: "`members - 1`",
+    },
+    steps,
     inputs: &[
         ("group size", "the first thread of a group makes as many steps"),
         ("`accum=True`", "old values are combined last"),
     ],
     emit,
 };
+
+fn steps(facts: &Facts) -> Result<Steps, String> {
+    facts.groups.as_ref().map(|groups| Steps::chain(groups.size().into())).map_err(Clone::clone)
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;

@@ -21,6 +21,7 @@ pub const VARIANT: Variant = Variant {
     priority: 10,
     needs: &cooperative::needs(&OPERANDS),
     numerics: cooperative::NUMERICS,
+    steps: cooperative::steps,
     inputs: &[
         ("length", "`min(next power of two, warp)` lanes fold an output, hence `log2(lanes)` shuffles"),
         (

@@ -13,6 +13,7 @@ use crate::facts::Facts;
 use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::state::{State, store_all};
 use crate::reduce::{element, groups_of, shared_states};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -22,7 +23,12 @@ pub const VARIANT: Variant = Variant {
     doc: "groups of any size fold in shared memory, halving at each step",
     priority: 10,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &SHARED_STATES],
-    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances" },
+    numerics: Numerics {
+        flushes_where_allowed: false,
+        order: "a tree of halving distances",
+        longest_chain: "`ceil(log2(members))`",
+    },
+    steps,
     inputs: &[
         ("group size", "`ceil(log2(size))` steps, each between barriers"),
         ("place of a group", "groups within warps wait at warp barriers only"),
@@ -30,6 +36,10 @@ pub const VARIANT: Variant = Variant {
     ],
     emit,
 };
+
+fn steps(facts: &Facts) -> Result<Steps, String> {
+    facts.groups.as_ref().map(|groups| Steps::tree(groups.size().into())).map_err(Clone::clone)
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;

@@ -5,7 +5,13 @@ use coulis_ir::{DType, Stmt};
 use crate::facts::Facts;
 use crate::reduce::partial::Partial;
 use crate::reduce::walk::{Walk, repeat};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Refusal};
+
+/// The combinations of a call.
+pub(crate) fn steps(facts: &Facts) -> Result<Steps, String> {
+    Ok(Steps::chain(Walk::of(facts)?.n_elements().into()))
+}
 
 /// The statements.
 pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {

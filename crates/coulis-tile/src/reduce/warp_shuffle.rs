@@ -13,6 +13,7 @@ use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS,
 use crate::reduce::groups_of;
 use crate::reduce::redux_sync::Redux;
 use crate::reduce::state::{ShuffleTree, State, mask_dtype, mask_of, received, register, set, value};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -22,7 +23,12 @@ pub const VARIANT: Variant = Variant {
     doc: "groups within one warp fold by shuffles",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &WHOLE_GROUPS, &SEVERAL, &CONSECUTIVE, &WITHIN_WARPS, &SHUFFLES],
-    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances" },
+    numerics: Numerics {
+        flushes_where_allowed: false,
+        order: "a tree of halving distances",
+        longest_chain: "`ceil(log2(members))`",
+    },
+    steps,
     inputs: &[
         (
             "group size",
@@ -34,6 +40,10 @@ pub const VARIANT: Variant = Variant {
     ],
     emit,
 };
+
+fn steps(facts: &Facts) -> Result<Steps, String> {
+    facts.groups.as_ref().map(|groups| Steps::tree(groups.size().into())).map_err(Clone::clone)
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     emit_by(facts, None)

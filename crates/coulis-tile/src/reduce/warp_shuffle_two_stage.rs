@@ -15,6 +15,7 @@ use crate::reduce::state::{
     ShuffleTree, State, mask_dtype, mask_of, received, register, set, store_all, value,
 };
 use crate::reduce::{element, groups_of, shared_states};
+use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -24,7 +25,12 @@ pub const VARIANT: Variant = Variant {
     doc: "groups of several whole warps fold by shuffles in each warp, then over the warps",
     priority: 20,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &CONSECUTIVE, &WHOLE_WARPS, &SHUFFLES],
-    numerics: Numerics { flushes_where_allowed: false, order: "a tree of halving distances, warps first" },
+    numerics: Numerics {
+        flushes_where_allowed: false,
+        order: "a tree of halving distances, warps first",
+        longest_chain: "`log2(warp) + ceil(log2(members / warp))`",
+    },
+    steps,
     inputs: &[
         (
             "group size",
@@ -35,6 +41,11 @@ pub const VARIANT: Variant = Variant {
     ],
     emit,
 };
+
+fn steps(facts: &Facts) -> Result<Steps, String> {
+    let (groups, warp) = (facts.groups.as_ref()?, u64::from(facts.target.warp));
+    Ok(Steps::tree(u64::from(groups.size()) / warp).over(Steps::tree(warp)))
+}
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;

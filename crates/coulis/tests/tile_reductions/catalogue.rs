@@ -186,6 +186,11 @@ fn program(
     Program { text, args }
 }
 
+/// One thread folds four of its registers.
+pub fn in_one_thread(reducer: &Reducer, name: &str, inputs: &[DType]) -> Program {
+    program(reducer, &format!("\"{name}\""), inputs, [1, 4], Place::Registers)
+}
+
 /// A name, or names joined by `+`: all of them at once, with shared parts kept once.
 pub fn named(name: &str, inputs: &[DType]) -> Option<Reducer> {
     if !name.contains('+') {

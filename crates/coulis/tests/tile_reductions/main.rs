@@ -15,6 +15,7 @@ mod probes;
 mod redux;
 mod registers;
 mod replicas;
+mod rounding;
 mod run;
 mod seeds;
 mod shared;

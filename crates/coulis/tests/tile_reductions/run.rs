@@ -13,7 +13,7 @@ use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
 use coulis_runtime::{Cuda, CudaOptions, Device, Window};
 use coulis_script::parse_module;
 use coulis_sim::{Counters, SimArg, SimArray};
-use coulis_tile::{COPIES, REGISTRY, TileError, Verdict};
+use coulis_tile::{Accuracy, COPIES, REGISTRY, TileError, Verdict};
 use half::{bf16, f16};
 
 /// What is wanted of an element: the exact value, and how far the result may be from it; `None` where anything goes.
@@ -158,6 +158,36 @@ pub fn chosen(program: &Program, target: &Target) -> Vec<&'static str> {
     names.map(|row| row.name).filter(|name| REGISTRY.iter().any(|v| v.name == *name)).collect()
 }
 
+/// What is stated of the numbers of each variant that accepts the program's only reduction, best first.
+pub fn accuracies(program: &Program, target: &Target) -> Vec<(&'static str, Accuracy)> {
+    let kernel = kernel_of(program, Forced::default()).unwrap_or_else(|e| panic!("{e:?}"));
+    let calls = explain_tiles(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
+    calls.iter().flat_map(|(_, rows)| rows).filter_map(|row| Some((row.name, row.accuracy?))).collect()
+}
+
+/// What the program gives in its last argument with `variant` for its reductions.
+#[track_caller]
+pub fn measured(program: &Program, variant: &str, target: &Target) -> Vec<f64> {
+    let free = |arg: &Arg| match arg {
+        Arg::Out { dtype, shape, wants } => {
+            Arg::Out { dtype: *dtype, shape: shape.clone(), wants: vec![None; wants.len()] }
+        }
+        given @ Arg::In { .. } => given.clone(),
+    };
+    let program = Program { text: program.text.clone(), args: program.args.iter().map(free).collect() };
+    let kernel = lowered(&program, Some(variant), target).unwrap_or_else(|e| panic!("{e:?}"));
+    let (_, arrays) = simulate(&program, &kernel, target.warp, variant);
+    let last = arrays.last().unwrap_or_else(|| panic!("no argument"));
+    last.0.chunks(last.1.dtype.bytes()).map(|bytes| decode(bytes, last.1.dtype)).collect()
+}
+
+/// Runs one variant, which has to accept.
+#[track_caller]
+pub fn check_variant(program: &Program, variant: &str, target: &Target) {
+    let kernel = lowered(program, Some(variant), target).unwrap_or_else(|e| panic!("{e:?}"));
+    simulate(program, &kernel, target.warp, variant);
+}
+
 /// Runs every variant that accepts; their names, best first.
 #[track_caller]
 pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
@@ -198,7 +228,7 @@ pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
 #[track_caller]
 pub fn counters(program: &Program, variant: &str, target: &Target) -> Counters {
     match lowered(program, Some(variant), target) {
-        Ok(kernel) => simulate(program, &kernel, target.warp, variant),
+        Ok(kernel) => simulate(program, &kernel, target.warp, variant).0,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -243,7 +273,10 @@ fn info(dtype: DType, shape: &[i64]) -> ArrayInfo {
     ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }
 }
 
-fn memory(arg: &Arg) -> (Vec<u8>, ArrayInfo) {
+/// The bytes of an argument.
+type Memory = (Vec<u8>, ArrayInfo);
+
+fn memory(arg: &Arg) -> Memory {
     match arg {
         Arg::In { dtype, shape, values } => {
             (values.iter().flat_map(|v| encode(*v, *dtype)).collect(), info(*dtype, shape))
@@ -267,7 +300,7 @@ fn compare(program: &Program, memory: &[(Vec<u8>, ArrayInfo)], what: &str) {
 }
 
 #[track_caller]
-fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> Counters {
+fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> (Counters, Vec<Memory>) {
     let mut arrays: Vec<(Vec<u8>, ArrayInfo)> = program.args.iter().map(memory).collect();
     let mut args = Vec::new();
     for (arg, (bytes, info)) in program.args.iter().zip(&mut arrays) {
@@ -283,7 +316,7 @@ fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> Co
     drop(args);
     assert!(report.accusations.is_empty(), "{variant}: {:?}\n{}", report.accusations, report.listing);
     compare(program, &arrays, variant);
-    report.counters
+    (report.counters, arrays)
 }
 
 /// The first GPU, where there is one.
