@@ -94,13 +94,25 @@ def reduce(
 ) -> Any:
     """Reduces an array: one read of it, any set of statistics."""
 
+def described(x: Any, x_dtype: Any) -> tuple[str, list[int], list[int], str | None]:
+    """What is planned for: element type, shape, strides in elements, and the device that holds it if not the host."""
+
 def plan_of(
-    x: Any, x_dtype: Any, ops: Any, axis: Any, options: dict[str, Any], wants_source: bool
+    x: tuple[str, Sequence[int], Sequence[int], str | None],
+    ops: Any,
+    axis: Any,
+    options: dict[str, Any],
+    wants_source: bool,
 ) -> dict[str, Any]:
     """Name, trace, reasons and predictions of a plan; and its source, where that is asked for."""
 
 def bench_of(
-    x: Any, x_dtype: Any, ops: Any, axis: Any, on: str | None, seconds: float, verify: bool
+    x: tuple[str, Sequence[int], Sequence[int], str | None],
+    ops: Any,
+    axis: Any,
+    on: str | None,
+    seconds: float,
+    verify: bool,
 ) -> dict[str, Any]:
     """Times a reduction of a made-up input."""
 
@@ -111,3 +123,8 @@ def steps_of(
     x_dtype: Any, ops: str | Reducer | Sequence[str | Reducer], nan: str, ddof: float, acc_dtype: Any
 ) -> dict[str, Any]:
     """The reducers of a reduction by parts, and what their states and results are."""
+
+def step_of(
+    step: str, x_dtype: Any, ops: str | Reducer | Sequence[str | Reducer], nan: str, ddof: float, acc_dtype: Any
+) -> Any:
+    """One of the reducers of `steps_of`, for processes to which it is sent."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from collections import namedtuple
 from typing import Any
 
-from ._coulis import Reducer, bench_of, plan_of
+from ._coulis import Reducer, bench_of, described, plan_of
 from ._coulis import reduce as _reduce
 
 Measured = namedtuple("Measured", "seconds median bytes gb_per_second floor plan device verified")
@@ -32,7 +33,8 @@ class Plan:
     """
 
     def __init__(self, x, x_dtype, ops, axis, options):
-        self._x, self._x_dtype, self._ops, self._axis, self._options = x, x_dtype, ops, axis, options
+        # Of an array, what it is like is kept, and not the array.
+        self._of, self._ops, self._axis, self._options = described(x, x_dtype), ops, axis, options
         found = self._found(False)
         self.name, self.trace = found["name"], found["trace"]
         self._planned = self.trace
@@ -41,7 +43,7 @@ class Plan:
         options = dict(self._options)
         if getattr(self, "trace", None) != getattr(self, "_planned", None):
             options["plan"] = self.trace
-        return plan_of(self._x, self._x_dtype, self._ops, self._axis, options, wants_source)
+        return plan_of(self._of, self._ops, self._axis, options, wants_source)
 
     @property
     def source(self):
@@ -123,7 +125,7 @@ def bench(
     -------
     Measured
     """
-    found = bench_of(x_or_shape, x_dtype, ops, axis, device, float(seconds), verify)
+    found = bench_of(described(x_or_shape, x_dtype), ops, axis, device, float(seconds), verify)
     return Measured(**{field: found[field] for field in Measured._fields})
 
 
@@ -171,6 +173,8 @@ def reducer(
     >>> int(coulis.reduce(np.array([1, 2, 7]), xor))
     4
     """
+    if keyword.iskeyword(name) or name.startswith("_"):
+        raise ValueError(f"`{name}` names no field of a result; legal are identifiers that are no keyword and begin with a letter")
     for what, function, n in [("combine", combine, (2,)), ("lift", lift, (1, 2, 3)), ("finish", finish, (1,))]:
         if function is None and what != "combine":
             continue

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import namedtuple
 
 import numpy as np
 
 from ._coulis import reduce as _reduce
 from ._coulis import steps_of as _steps_of
+from ._named import named
 
 
-def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dtype=None, split_every=8):
+def reduce(x, ops, axis=None, *, keepdims=False, where=None, nan="propagate", ddof=0, acc_dtype=None, split_every=8):
     """Reduces a Dask array; nothing is computed before the result is.
 
     Parameters
@@ -29,6 +29,8 @@ def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dt
         Axes to reduce; all of them by default.
     keepdims : bool
         Whether reduced axes stay, with length 1.
+    where : array of bool, or None
+        Which elements take part: a Dask array, or one that becomes one; broadcast to the shape of `x`.
     nan, ddof, acc_dtype
         Those of `coulis.reduce`.
     split_every : int
@@ -45,7 +47,8 @@ def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dt
     TypeError
         An `x` that is no Dask array, elements that are no numbers.
     ValueError
-        Unknown or repeated statistics, an axis that is not there, chunks of unknown size.
+        Unknown or repeated statistics, an axis that is not there, chunks of unknown size, a `where` that is not of bool
+        or does not fit; and, when results are computed, extrema and positions of nothing.
 
     Examples
     --------
@@ -70,12 +73,14 @@ def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dt
     kept = [d for d in range(x.ndim) if d not in axes]
     begins = [np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(int) for lengths in x.chunks]
     blocks = x.to_delayed()
+    masks = None if where is None else _mask(where, x).to_delayed()
     part, merge = (dask.delayed(function, pure=True) for function in (_part, _merge))
 
     def state(place):
         begin = [int(begins[d][place[d]]) for d in axes]
         whole = [x.shape[d] for d in axes]
-        return part(blocks[place], steps["part"], steps["fields"], axes, nan, begin, whole)
+        mask = None if masks is None else masks[place]
+        return part(blocks[place], mask, steps["part"], steps["fields"], axes, nan, begin, whole)
 
     def results(place):
         over = itertools.product(*[range(x.numblocks[d]) if d in axes else [place[kept.index(d)]] for d in range(x.ndim)])
@@ -83,14 +88,14 @@ def reduce(x, ops, axis=None, *, keepdims=False, nan="propagate", ddof=0, acc_dt
         while len(states) > split_every:
             groups = [states[at : at + split_every] for at in range(0, len(states), split_every)]
             states = [merge(group, steps["merge"]) if len(group) > 1 else group[0] for group in groups]
-        return merge(states, steps["finish"], [name for name, _ in steps["results"]])
+        return merge(states, steps["finish"], [(name, needs) for name, _, needs in steps["results"]])
 
     n_blocks = [x.numblocks[d] for d in kept]
     grid = np.empty(n_blocks, dtype=object)
     for place in itertools.product(*map(range, n_blocks)):
         grid[place] = results(place)
     arrays = {}
-    for at, (name, dtype) in enumerate(steps["results"]):
+    for at, (name, dtype, _) in enumerate(steps["results"]):
         pieces = np.empty(n_blocks, dtype=object)
         for place in itertools.product(*map(range, n_blocks)):
             shape = tuple(x.chunks[d][p] for d, p in zip(kept, place))
@@ -135,15 +140,33 @@ def _numpy_dtype(name):
         return np.dtype(getattr(ml_dtypes, {"float8_e4m3": "float8_e4m3fn"}.get(name, name)))
 
 
-def _part(block, reducer, fields, axes, nan, begin, whole):
-    """The state of a chunk: a list of arrays, one a field, whose positions are those of the whole array."""
-    found = _reduce(block, reducer, tuple(axes), nan=nan)
+def _mask(where, x):
+    """The mask as an array of the shape and the chunks of `x`."""
+    import dask.array as da
+
+    mask = where if isinstance(where, da.Array) else da.asarray(where)
+    if mask.dtype != bool:
+        raise ValueError(f"`where` is to hold bool, got {mask.dtype}")
+    try:
+        return da.broadcast_to(mask, x.shape).rechunk(x.chunks)
+    except ValueError:
+        message = f"`where` of shape {mask.shape} does not broadcast to the shape of `x`, {x.shape}"
+        raise ValueError(message) from None
+
+
+def _part(block, mask, reducer, fields, axes, nan, begin, whole):
+    """The state of a chunk: a list of arrays, one a field, whose positions are those of the whole array.
+
+    Where there is a mask, one more array says for which outputs an element takes part.
+    """
+    found = _reduce(block, reducer, tuple(axes), nan=nan, where=mask)
     state = [np.asarray(field) for field in (found if len(fields) > 1 else [found])]
     lengths = [np.shape(block)[d] for d in axes]
-    return [
+    state = [
         _shifted(field, lengths, begin, whole) if is_position else field
         for field, (_, is_position) in zip(state, fields)
     ]
+    return state, None if mask is None else np.asarray(_reduce(mask, "any", tuple(axes)))
 
 
 def _shifted(positions, lengths, begin, whole):
@@ -157,15 +180,23 @@ def _shifted(positions, lengths, begin, whole):
     return np.where(positions < 0, positions, outside)
 
 
-def _merge(states, reducer, names=()):
-    """The state of several states, or the results by these names: a list of arrays."""
-    stacked = tuple(np.stack(field) for field in zip(*states))
+def _merge(states, reducer, results=None):
+    """The state of several states; or the results, whose names and needs are given: a list of arrays."""
+    fields, taken = zip(*states)
+    stacked = tuple(np.stack(field) for field in zip(*fields))
     found = _reduce(stacked if len(stacked) > 1 else stacked[0], reducer, 0)
-    results = [np.asarray(result) for result in (found if isinstance(found, tuple) else [found])]
-    for name, result in zip(names, results):
-        if (name.startswith("arg") or name.endswith(".index")) and (result < 0).any():
-            raise ValueError(f"`{name.partition('.')[0]}` of an empty set has no position")
-    return results
+    found = [np.asarray(result) for result in (found if isinstance(found, tuple) else [found])]
+    taken = None if taken[0] is None else np.logical_or.reduce(taken)
+    if results is None:
+        return found, taken
+    for (name, needs), result in zip(results, found):
+        name, _, part = name.partition(".")
+        if (name.startswith("arg") or part == "index") and (result < 0).any():
+            raise ValueError(f"`{name}` of an empty set has no position")
+        if needs and taken is not None and not taken.all():
+            at = int(np.argmin(taken))
+            raise ValueError(f"`{name}` of an empty set has no value: no element takes part in output {at}")
+    return found
 
 
 def _assembled(ops, arrays):
@@ -175,5 +206,5 @@ def _assembled(ops, arrays):
     names = [op if isinstance(op, str) else op.name for op in ([ops] if is_single else ops)]
     for name in names:
         own = {key.partition(".")[2] or "value": array for key, array in arrays.items() if key.partition(".")[0] == name}
-        values.append(next(iter(own.values())) if len(own) == 1 else namedtuple(name, own)(**own))
-    return values[0] if is_single else namedtuple("Reduced", names)(*values)
+        values.append(next(iter(own.values())) if len(own) == 1 else named(name, tuple(own))(**own))
+    return values[0] if is_single else named("Reduced", tuple(names))(*values)

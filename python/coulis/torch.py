@@ -2,36 +2,47 @@
 
 `coulis.sum(tensor)` reads tensors too, but knows nothing of graphs. The functions here are PyTorch's own in that respect:
 one operator, `coulis::reduce`, gives any set of statistics in one read, is traced by shapes alone, and has gradients for
-`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `prod` and `logsumexp`. A second one, `coulis::consume`, is
-softmax and the norms, with gradients of the weights too.
+`sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `absmax`, `prod`, `logsumexp`, `norm1`, `norm2`, `sumsq` and
+`meansq`. A second one, `coulis::consume`, is softmax and the norms of layers, with gradients of the weights too.
 """
 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from typing import Optional, Sequence
 
 import torch
 from torch import Tensor
 
 from . import _coulis
+from ._named import named
 
 __all__ = [
+    "absmax",
     "layer_norm",
     "log_softmax",
     "logsumexp",
     "max",
     "mean",
+    "meansq",
     "min",
+    "norm1",
+    "norm2",
     "prod",
     "reduce",
     "rms_norm",
     "softmax",
     "std",
     "sum",
+    "sumsq",
     "var",
 ]
+
+
+@torch.compiler.assume_constant_result
+def _named(name, fields):
+    """The classes of results are made when a graph is traced, and are no part of it."""
+    return named(name, fields)
 
 
 def _axes(axis, ndim):
@@ -134,6 +145,27 @@ def _logsumexp(ctx, x, grad, result):
     return grad * (x - finite).exp().masked_fill(result == -math.inf, 0)
 
 
+def _absmax(ctx, x, grad, result):
+    return _extremum(ctx, x.abs(), grad, result) * x.sign()
+
+
+def _norm1(ctx, x, grad, result):
+    return grad * x.sign()
+
+
+def _norm2(ctx, x, grad, result):
+    """0 where the norm is, as in `torch.linalg.vector_norm`."""
+    return x * (grad / result).masked_fill(result == 0, 0)
+
+
+def _sumsq(ctx, x, grad, result):
+    return 2 * grad * x
+
+
+def _meansq(ctx, x, grad, result):
+    return (2 * grad / _length(ctx, x)) * x
+
+
 _GRADIENTS = {
     "sum": _sum,
     "mean": _mean,
@@ -145,6 +177,11 @@ _GRADIENTS = {
     "minloc.value": _extremum,
     "prod": _prod,
     "logsumexp": _logsumexp,
+    "absmax": _absmax,
+    "norm1": _norm1,
+    "norm2": _norm2,
+    "sumsq": _sumsq,
+    "meansq": _meansq,
 }
 
 _op.register_autograd(_backward, setup_context=_setup_context)
@@ -200,13 +237,10 @@ def reduce(x, ops, axis=None, *, keepdims=False, ddof=0.0):
     results = []
     for name in names:
         if name in ("maxloc", "minloc"):
-            results.append(_Located(next(found), next(found)))
+            results.append(_named(name, ("value", "index"))(next(found), next(found)))
         else:
             results.append(next(found))
-    return results[0] if is_single else namedtuple("Reduced", names)(*results)
-
-
-_Located = namedtuple("_Located", "value index")
+    return results[0] if is_single else _named("Reduced", tuple(names))(*results)
 
 
 def _of_one(name):

@@ -51,6 +51,15 @@ CASES = [
     (ValueError, "arrays are given", lambda: coulis.reduce((X, X), "sum")),
     (ValueError, "input", lambda: coulis.reduce(X, "dot")),
     (ValueError, "broadcast", lambda: coulis.dot(X, X.T)),
+    (ValueError, "positions up to 299, and int8 holds -128 to 127", lambda: coulis.argmax(np.arange(300.0), dtype="int8")),
+    (ValueError, "positions up to 299", lambda: coulis.reduce(np.arange(300.0), ["sum", "argmin"], dtype={"argmin": "int8"})),
+    (ValueError, "numbers up to 300", lambda: coulis.count(np.arange(300.0), dtype="uint8")),
+    (TypeError, "one number for every output.* of shape", lambda: coulis.reduce(X, "max", 1, init=np.zeros(2))),
+    (TypeError, "one number for every output", lambda: coulis.reduce(X, "max", 1, init=np.zeros(1))),
+    (TypeError, "one number for every output", lambda: coulis.max(X, init="zero")),
+    (TypeError, "one number for every output", lambda: coulis.max(X, init=[0])),
+    (ValueError, "fits neither int64 nor uint64", lambda: coulis.max(X.astype("i8"), init=1 << 70)),
+    (ValueError, "0 to 255, got", lambda: coulis.max(X.astype("u1"), init=256)),
     (ValueError, "trace|line", lambda: coulis.reduce(X, "sum", plan="s[nothing].spl")),
 ]
 

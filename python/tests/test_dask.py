@@ -45,6 +45,44 @@ def test_nan_and_integers_and_reducers_of_ones_own():
     assert coulis.dask.reduce(words, xor).compute() == np.bitwise_xor.reduce(whole.ravel())
 
 
+@pytest.mark.parametrize("axis, chunks", [(None, (3, 4, 2)), (1, (3, 4, 4)), ((0, 2), (4, 9, 3))])
+def test_elements_that_a_mask_leaves_out_take_no_part(axis, chunks):
+    x = da.from_array(X, chunks=chunks)
+    whole = X % 1 < 0.6
+    for mask in [whole, da.from_array(whole, chunks=2), whole[0], whole[:, :1, :1] | True]:
+        ops = ["sum", "var", "argmax", "count", "min", "maxloc"]
+        found = coulis.dask.reduce(x, ops, axis, where=mask, split_every=2)
+        computed = dask.compute(*found[:-1], *found.maxloc)
+        wanted = coulis.reduce(X, ops, axis, where=np.broadcast_to(np.asarray(mask), X.shape))
+        close(type(found)(*computed[:-2], type(found.maxloc)(*computed[-2:])), wanted)
+
+
+def test_what_a_mask_leaves_nothing_of_is_refused_where_it_has_no_value():
+    x = da.from_array(X, chunks=4)
+    mask = np.ones(9, bool)[:, None]
+    mask[3] = False
+    found = coulis.dask.reduce(x, ["sum", "count", "mean"], (0, 2), where=mask)
+    total, count, mean = dask.compute(*found)
+    assert total[3] == 0 and count[3] == 0 and np.isnan(mean[3]) and count[4] == 28
+    for op in ["max", "argmin", "minloc", "absmax"]:
+        refused = coulis.dask.reduce(x, op, (0, 2), where=mask)
+        with pytest.raises(ValueError, match=f"`{op}` of an empty set"):
+            dask.compute(*refused) if isinstance(refused, tuple) else refused.compute()
+    with pytest.raises(ValueError, match="hold bool, got float64"):
+        coulis.dask.reduce(x, "sum", where=np.ones(4))
+    with pytest.raises(ValueError, match=r"shape \(5,\) does not broadcast to the shape of `x`, \(7, 9, 4\)"):
+        coulis.dask.reduce(x, "sum", where=np.ones(5, bool))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_other_processes_reduce_chunks():
+    x = da.from_array(X, chunks=(4, 9, 4))
+    own = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v: v * v, name="squares")
+    found = coulis.dask.reduce(x, ["mean", "argmax", own])
+    mean, argmax, squares = dask.compute(*found, scheduler="processes", num_workers=2)
+    assert argmax == X.argmax() and np.isclose(mean, X.mean()) and np.isclose(squares, (X * X).sum())
+
+
 def test_the_chunks_are_read_once_for_all_statistics():
     n_read = []
     x = da.from_array(X, chunks=(3, 9, 4)).map_blocks(lambda block: n_read.append(1) or block, dtype=X.dtype, meta=X)

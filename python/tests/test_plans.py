@@ -78,6 +78,27 @@ def test_a_claim_that_does_not_hold_is_refused():
         coulis.reduce(np.arange(4), minus)
 
 
+def test_an_identity_is_exactly_what_was_given_or_is_refused():
+    small, x = np.array([3, -7, 5], np.int8), np.array([1e300, 1e-300])
+    top = lambda identity: coulis.reducer(combine=te.maximum, identity=identity, name="top")  # noqa: E731
+    assert coulis.reduce(small, top(-128)) == 5
+    for identity in [-129, 1 << 40, 1 << 80, float("-inf"), 0.5]:
+        with pytest.raises(ValueError, match=r"identity 0 of reducer `top` is .*, which int8 does not hold; .* -128 to 127"):
+            coulis.reduce(small, top(identity))
+    assert coulis.reduce(np.zeros(3, np.uint64), top(0)) == 0
+    whole = coulis.reducer(combine=lambda a, b: a & b, identity=(1 << 64) - 1, name="whole")
+    assert coulis.reduce(np.array([6, 12], np.uint64), whole) == 4
+    least = coulis.reducer(combine=te.minimum, identity=1.7976931348623157e308, name="least")
+    assert coulis.reduce(x, least) == 1e-300
+    with pytest.raises(ValueError, match="float16 does not hold; legal are the numbers that do not round to an infinity"):
+        coulis.reduce(np.ones(3, np.float16), top(-1e6))
+    with pytest.raises(ValueError, match="field 0 of what `combine` of reducer `far` gives is 300, which int8"):
+        far = coulis.reducer(combine=lambda a, b: 300, identity=0, name="far")
+        coulis.reduce(small, far)
+    with pytest.raises(ValueError, match="names no field"):
+        coulis.reducer(combine=te.maximum, identity=0, name="class")
+
+
 def test_mistakes_in_the_functions_are_the_callers_exceptions():
     def broken(a, b):
         raise KeyError("mine")

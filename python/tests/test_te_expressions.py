@@ -219,6 +219,24 @@ def test_the_identity_may_be_a_number():
     assert "[T.float32(0)]" in str(body)
 
 
+def test_a_reducer_that_does_not_keep_its_claims_is_refused_with_a_counterexample():
+    fold = lambda reducer: lambda A, q, k: reducer(A[q, k], axis=k)  # noqa: E731
+    minus = te.comm_reducer(lambda p, q: p - q, lambda t: 0, name="minus")
+    with pytest.raises(ValueError, match=r"`minus` is refuted: .*identity, a\) equals a.* fails for a = "):
+        reduce_of(fold(minus))
+    largest = te.comm_reducer(lambda p, q: te.max(p, q), lambda t: 0, name="largest")
+    with pytest.raises(ValueError, match="`largest` is refuted"):
+        reduce_of(fold(largest))
+    mean = te.comm_reducer(lambda p, q: te.if_then_else(p == 0.0, q, te.if_then_else(q == 0.0, p, (p + q) / 2.0)), lambda t: 0, name="mean")
+    with pytest.raises(ValueError, match="combine is associative"):
+        reduce_of(fold(mean))
+    far = te.comm_reducer(lambda p, q: p + q, lambda t: 1e300, name="far")
+    with pytest.raises(ValueError, match="identity 0 of reducer `far` is .*, which float32 does not hold"):
+        reduce_of(fold(far))
+    shift = te.comm_reducer(lambda p, q: p + q + te.var("n", "float32") * 0.0, lambda t: 0, name="shift")
+    assert reduce_of(fold(shift)) is not None, "what uses its surroundings is taken at its word"
+
+
 def test_versions_of_names_are_the_same_functions():
     assert coulis.tir.const is te.const and coulis.tir.if_then_else is te.if_then_else
 

@@ -19,6 +19,11 @@ THEIRS = {
     "min": lambda x, a, k: x.amin(a, k),
     "prod": lambda x, a, k: x.flatten(a[0]).prod(-1) if len(a) > 1 else x.prod(a[0], k),
     "logsumexp": lambda x, a, k: x.logsumexp(a, k),
+    "absmax": lambda x, a, k: torch.linalg.vector_norm(x, float("inf"), a, k),
+    "norm1": lambda x, a, k: torch.linalg.vector_norm(x, 1, a, k),
+    "norm2": lambda x, a, k: torch.linalg.vector_norm(x, 2, a, k),
+    "sumsq": lambda x, a, k: (x * x).sum(a, k),
+    "meansq": lambda x, a, k: (x * x).mean(a, k),
 }
 
 
@@ -43,6 +48,7 @@ def test_gradients_agree_with_differences_to_second_order(device):
     x = values(device, 3, 4)
     several = lambda x: tuple(coulis.torch.reduce(x, list(THEIRS), 1))  # noqa: E731
     assert torch.autograd.gradcheck(several, x)
+    assert torch.autograd.gradgradcheck(lambda x: coulis.torch.norm2(x, 1), x)
     assert torch.autograd.gradgradcheck(lambda x: coulis.torch.var(x, 1, ddof=1), x)
     assert torch.autograd.gradgradcheck(lambda x: coulis.torch.logsumexp(x, 0), x)
 
@@ -98,8 +104,29 @@ def test_mistakes_are_exceptions(device):
         coulis.torch.sum([1.0])
     with pytest.raises(TypeError, match="name of a statistic"):
         coulis.torch.reduce(x, [3])
-    with pytest.raises(NotImplementedError, match="has no gradient"):
-        coulis.torch.reduce(x, "norm2").backward()
+
+
+def test_a_statistic_without_a_gradient_says_so(device, monkeypatch):
+    monkeypatch.delitem(coulis.torch._GRADIENTS, "norm2")
+    with pytest.raises(NotImplementedError, match="`norm2` has no gradient; those of coulis.torch are sum, "):
+        coulis.torch.reduce(values(device, 3, 4), "norm2").backward()
+
+
+def test_a_norm_of_zeros_has_the_gradient_of_torch(device):
+    x = torch.zeros(2, 3, device=device, requires_grad=True)
+    coulis.torch.norm2(x, 1).sum().backward()
+    assert not x.grad.any()
+
+
+def test_results_are_pickled_and_copied(device):
+    import copy
+    import pickle
+
+    x = values(device, 3, 4).detach()
+    found = coulis.torch.reduce(x, ["sum", "maxloc"], 1)
+    for other in [pickle.loads(pickle.dumps(found)), copy.deepcopy(found)]:
+        assert type(other) is type(found) and torch.equal(other.maxloc.index, found.maxloc.index)
+        assert torch.equal(other.sum, found.sum) and other.sum is not found.sum
 
 
 MAPS = {

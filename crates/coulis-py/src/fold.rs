@@ -4,12 +4,13 @@
 //! the reducer. Nothing of Python runs when the program does.
 
 use coulis::DType;
-use coulis::te::{self, Expr, IterVar, Reduction, TensorError, Var, operators};
+use coulis::te::{self, Expr, IterVar, Reduction, TensorError, Var};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::axis::{is_axes, reduce_axes};
+use crate::constant::{expr_fitted, fitted};
 use crate::error::OrRaise;
 use crate::expr::{Reduce, expr_of, exprs_of, items_of, wrap};
 
@@ -73,7 +74,7 @@ fn fold_by<'py>(
     let is_tuple = source.is_instance_of::<PyTuple>() || source.is_instance_of::<PyList>();
     let sources = exprs_of(source)?;
     let dtypes: Vec<DType> = sources.iter().map(Expr::dtype).collect();
-    let identity = identities(py, identity, &dtypes)?;
+    let identity = identities(py, name, identity, &dtypes)?;
     let state = |name: &str| -> Vec<Var> {
         let named = |field: usize| if is_tuple { format!("{name}_{field}") } else { name.to_owned() };
         identity.iter().enumerate().map(|(field, id)| Var::new(&named(field), id.dtype())).collect()
@@ -85,28 +86,36 @@ fn fold_by<'py>(
         .into_iter()
         .enumerate()
         .map(|(field, expr)| match identity.get(field) {
-            Some(id) if expr.as_int().is_some() => operators::convert(expr, id.dtype()),
-            _ => expr,
+            Some(id) if expr.as_int().is_some() => expr_fitted(
+                expr,
+                id.dtype(),
+                &format!("what the combiner of `{name}` gives for field {field}"),
+            ),
+            _ => Ok(expr),
         })
-        .collect();
+        .collect::<PyResult<_>>()?;
     let reduction =
         te::Reduction::of_parts(name, (left, right), body, identity, sources, &reduce_axes(axis)?);
     finish(py, reduction.or_raise()?, condition, init, is_tuple)
 }
 
 /// The identities that a function of type names gives.
-fn identities(py: Python<'_>, identity: &Bound<'_, PyAny>, dtypes: &[DType]) -> PyResult<Vec<Expr>> {
+fn identities(
+    py: Python<'_>,
+    name: &str,
+    identity: &Bound<'_, PyAny>,
+    dtypes: &[DType],
+) -> PyResult<Vec<Expr>> {
     let names = PyTuple::new(py, dtypes.iter().map(|dtype| dtype.name()))?;
     let found = identity.call1(names)?;
     let values = items_of(&found)?;
     let typed = |(at, value): (usize, &Bound<'_, PyAny>)| -> PyResult<Expr> {
-        let expr = expr_of(value)?;
         // A number of Python has no type of its own.
         let is_number = value.cast::<crate::expr::PrimExpr>().is_err();
-        Ok(match dtypes.get(at).filter(|_| is_number) {
-            Some(dtype) => operators::convert(expr, *dtype),
-            None => expr,
-        })
+        match dtypes.get(at).filter(|_| is_number) {
+            Some(dtype) => fitted(value, *dtype, &format!("identity {at} of reducer `{name}`")),
+            None => expr_of(value),
+        }
     };
     values.iter().enumerate().map(typed).collect()
 }
@@ -143,12 +152,15 @@ fn finish<'py>(
     if let Some(init) = init {
         let values = items_of(init)?;
         let typed = |(at, value): (usize, &Bound<'py, PyAny>)| -> PyResult<Expr> {
-            let expr = expr_of(value)?;
             let is_number = value.cast::<crate::expr::PrimExpr>().is_err();
-            Ok(match reduction.identity.get(at).filter(|_| is_number) {
-                Some(identity) => operators::convert(expr, identity.dtype()),
-                None => expr,
-            })
+            match reduction.identity.get(at).filter(|_| is_number) {
+                Some(identity) => fitted(
+                    value,
+                    identity.dtype(),
+                    &format!("initial value {at} of reducer `{}`", reduction.name),
+                ),
+                None => expr_of(value),
+            }
         };
         let values = values.iter().enumerate().map(typed).collect::<PyResult<_>>()?;
         reduction = reduction.init(values).or_raise()?;

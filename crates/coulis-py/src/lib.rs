@@ -7,6 +7,7 @@ mod array;
 mod arrow;
 mod axis;
 mod catalogue;
+mod constant;
 mod consume;
 mod dlpack;
 mod error;

@@ -115,14 +115,30 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     if value.is_instance_of::<PyFloat>() {
         return Ok(Scalar::Float(value.extract()?));
     }
-    if value.hasattr("__index__")? {
-        let index = value.call_method0("__index__")?;
-        return match index.extract::<i64>() {
-            Ok(small) => Ok(Scalar::Int(small)),
-            Err(_) => Ok(Scalar::UInt(index.extract()?)),
+    let refused = || -> PyResult<PyErr> {
+        let shape = value.getattr("shape").map(|shape| format!(" of shape {shape}")).unwrap_or_default();
+        Ok(PyTypeError::new_err(format!(
+            "`init` is to be one number for every output, or a dict of numbers by statistic, got an object of type `{}`{shape}; to go on from an array, give it as `out` with `beta=1`, or combine it with the result",
+            value.get_type().name()?
+        )))
+    };
+    // Arrays of one element say that they are numbers, which they are only where they have no axes.
+    if value.getattr("ndim").is_ok_and(|n| n.ne(0).unwrap_or(true)) {
+        return Err(refused()?);
+    }
+    if let Ok(index) = value.call_method0("__index__") {
+        return match (index.extract::<i64>(), index.extract::<u64>()) {
+            (Ok(small), _) => Ok(Scalar::Int(small)),
+            (Err(_), Ok(large)) => Ok(Scalar::UInt(large)),
+            (Err(_), Err(_)) => {
+                Err(PyValueError::new_err(format!("`init` is {index}, which fits neither int64 nor uint64")))
+            }
         };
     }
-    Ok(Scalar::Float(value.extract()?))
+    match value.extract() {
+        Ok(float) => Ok(Scalar::Float(float)),
+        Err(_) => Err(refused()?),
+    }
 }
 
 /// The device that a word names.

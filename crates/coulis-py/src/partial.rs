@@ -3,6 +3,7 @@
 use coulis::partial::partial;
 use coulis::reduce::check;
 use coulis::{ArrayInfo, DType, Request};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -14,7 +15,8 @@ use crate::reducer::Reducer;
 /// Registers `results_of` and `steps_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(results_of, m)?)?;
-    m.add_function(wrap_pyfunction!(steps_of, m)?)
+    m.add_function(wrap_pyfunction!(steps_of, m)?)?;
+    m.add_function(wrap_pyfunction!(step_of, m)?)
 }
 
 /// The request of these statistics of elements of one type.
@@ -61,7 +63,8 @@ fn results_of(
 }
 
 /// The reducers of a reduction by parts: from elements to states (`part`), from states to a state (`merge`) and to results
-/// (`finish`); type of each field of a state, and whether it holds a position; names and types of the results.
+/// (`finish`); type of each field of a state, and whether it holds a position; names and types of the results, and whether
+/// they have no value where no element takes part.
 #[pyfunction]
 fn steps_of<'py>(
     py: Python<'py>,
@@ -74,13 +77,30 @@ fn steps_of<'py>(
     let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, nan, ddof, acc_dtype)?;
     let steps = py.detach(|| partial(&dtypes, &request)).or_raise()?;
     let answer = PyDict::new(py);
-    let results: Vec<(&str, &str)> =
-        (steps.results.iter()).map(|result| (result.name.as_str(), result.dtype.name())).collect();
+    let results: Vec<(&str, &str, bool)> = (steps.results.iter().zip(&steps.needs_elements))
+        .map(|(result, needs)| (result.name.as_str(), result.dtype.name(), *needs))
+        .collect();
     answer.set_item("results", results)?;
     let fields: Vec<(&str, bool)> = steps.fields.iter().map(|f| (f.dtype.name(), f.is_position)).collect();
     answer.set_item("fields", fields)?;
     for (name, own) in [("part", steps.part), ("merge", steps.merge), ("finish", steps.finish)] {
-        answer.set_item(name, Bound::new(py, Reducer::of(own))?)?;
+        let again = py.import(intern!(py, "coulis._coulis"))?.getattr(intern!(py, "step_of"))?;
+        let words = (name, x_dtype, ops, nan, ddof, acc_dtype).into_pyobject(py)?;
+        answer.set_item(name, Bound::new(py, Reducer::of(own, (again.unbind(), words.unbind())))?)?;
     }
     Ok(answer)
+}
+
+/// One of the reducers of `steps_of`, for processes to which it is sent.
+#[pyfunction]
+fn step_of<'py>(
+    py: Python<'py>,
+    step: &str,
+    x_dtype: &Bound<'py, PyAny>,
+    ops: &Bound<'py, PyAny>,
+    nan: &str,
+    ddof: f64,
+    acc_dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    steps_of(py, x_dtype, ops, nan, ddof, acc_dtype)?.get_item(step)
 }

@@ -2,27 +2,40 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, Request};
+use coulis::{ArrayInfo, DeviceChoice, Request};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::{Given, dtype, is_array};
-use crate::dlpack::row_major;
+use crate::dlpack::{Place, row_major};
 use crate::error::OrRaise;
+use crate::expr::dtype_named;
 use crate::fork;
 use crate::options::{Ops, Options, axes, device};
 
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(described, m)?)?;
     m.add_function(wrap_pyfunction!(plan_of, m)?)?;
     m.add_function(wrap_pyfunction!(bench_of, m)?)
 }
 
+/// What is planned for: element type, shape, strides in elements, and the device that holds it, if that is not the host.
+/// It is what a plan keeps of an array.
+type Described = (String, Vec<i64>, Vec<i64>, Option<String>);
+
 /// What is planned for: that of an array, or of a shape and an element type.
-fn info_of(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<ArrayInfo> {
+#[pyfunction]
+fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Described> {
     if is_array(x)? {
-        return Ok(Given::of(x, "x")?.info);
+        let given = Given::of(x, "x")?;
+        let ArrayInfo { dtype, shape, strides } = given.info.clone();
+        let device = match given.place {
+            Place::Host => None,
+            Place::Cuda(id) => Some(format!("cuda:{id}")),
+        };
+        return Ok((dtype.name().to_owned(), shape, strides, device));
     }
     let Ok(shape) = x.extract::<Vec<i64>>() else {
         let message =
@@ -30,24 +43,30 @@ fn info_of(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<ArrayIn
         return Err(PyTypeError::new_err(message));
     };
     let strides = row_major(&shape);
-    Ok(ArrayInfo { dtype: dtype(x_dtype)?, shape, strides })
+    Ok((dtype(x_dtype)?.name().to_owned(), shape, strides, None))
+}
+
+/// The array that is planned for, and its device unless another is asked for.
+fn info_of(described: Described, on: Option<&str>) -> PyResult<(ArrayInfo, DeviceChoice)> {
+    let (name, shape, strides, place) = described;
+    let on = on.or(place.as_deref()).map(device).transpose()?.unwrap_or_default();
+    Ok((ArrayInfo { dtype: dtype_named(&name)?, shape, strides }, on))
 }
 
 /// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it.
 #[pyfunction]
 fn plan_of<'py>(
     py: Python<'py>,
-    x: &Bound<'py, PyAny>,
-    x_dtype: &Bound<'py, PyAny>,
+    x: Described,
     ops: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     options: &Bound<'py, PyDict>,
     wants_source: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let ops = Ops::of(ops)?;
-    let info = info_of(x, x_dtype)?;
     let get = |name: &str| options.get_item(name);
     let text = |name: &str| get(name)?.filter(|v| !v.is_none()).map(|v| v.extract::<String>()).transpose();
+    let (info, on) = info_of(x, text("device")?.as_deref())?;
     let (init, acc, out) = (get("init")?, get("acc_dtype")?, get("dtype")?);
     let (alpha, beta, trace) = (get("alpha")?, get("beta")?, get("plan")?);
     let nan = text("nan")?.unwrap_or_else(|| "propagate".to_owned());
@@ -66,7 +85,7 @@ fn plan_of<'py>(
         plan: trace.as_ref(),
     };
     let mut request: Request = read.request(py, &ops, &vec![info.dtype; ops.n_inputs()])?;
-    request.device = text("device")?.map(|d| device(&d)).transpose()?.unwrap_or_default();
+    request.device = on;
     let infos = vec![info; ops.n_inputs()];
     let (plan, prediction, source) = py
         .detach(|| {
@@ -91,18 +110,16 @@ fn plan_of<'py>(
 
 /// Times a reduction of a made-up input.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the options of a measurement, by name")]
 fn bench_of<'py>(
     py: Python<'py>,
-    x: &Bound<'py, PyAny>,
-    x_dtype: &Bound<'py, PyAny>,
+    x: Described,
     ops: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     on: Option<&str>,
     seconds: f64,
     verify: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let info = info_of(x, x_dtype)?;
+    let (info, device) = info_of(x, on)?;
     let workload = Workload {
         id: "bench".to_owned(),
         dtype: info.dtype,
@@ -116,7 +133,7 @@ fn bench_of<'py>(
         verify,
         amount: Some(Amount::Seconds(seconds)),
         threads: None,
-        device: on.map(device).transpose()?.unwrap_or_default(),
+        device,
         tuned: coulis::Tuned::default(),
     };
     let report = py

@@ -6,13 +6,14 @@
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
-use coulis::te::{Expr, Var, operators};
+use coulis::te::{Expr, Var};
 use coulis::{DType, Error, OwnReducer, UserReducer, comm_reducer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::array::dtype;
+use crate::constant::{expr_fitted, fitted};
 use crate::error::{OrRaise, exception};
 use crate::expr::{expr_of, items_of, wrap};
 
@@ -27,6 +28,8 @@ pub struct Reducer {
     name: String,
     /// `None` of one that coulis made itself, for one list of types.
     functions: Option<Functions>,
+    /// The function and the arguments that make the same one again, of one that coulis made itself.
+    origin: Option<(Py<PyAny>, Py<PyTuple>)>,
     /// Those that were made, by the types of the elements.
     made: Mutex<Vec<(Vec<DType>, OwnReducer)>>,
 }
@@ -60,7 +63,7 @@ impl Reducer {
         let dtypes = dtypes.map(|list| list.iter().map(dtype).collect::<PyResult<Vec<_>>>()).transpose()?;
         let functions =
             Some(Functions { combine, identity, lift, lift_takes_position, finish, dtypes, commutative });
-        Ok(Reducer { name, functions, made: Mutex::default() })
+        Ok(Reducer { name, functions, origin: None, made: Mutex::default() })
     }
 
     /// Its name.
@@ -72,13 +75,54 @@ impl Reducer {
     fn __repr__(&self) -> String {
         format!("<coulis.Reducer {}>", self.name)
     }
+
+    /// How another process makes it again: from its functions, which are to be found there.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        match (&self.functions, &self.origin) {
+            (Some(f), _) => {
+                let dtypes: Option<Vec<&str>> =
+                    f.dtypes.as_ref().map(|list| list.iter().map(|dtype| dtype.name()).collect());
+                let made = (
+                    self.name.as_str(),
+                    &f.combine,
+                    &f.identity,
+                    &f.lift,
+                    f.lift_takes_position,
+                    &f.finish,
+                    dtypes,
+                    f.commutative,
+                );
+                Ok((py.get_type::<Reducer>().into_any(), made.into_pyobject(py)?))
+            }
+            (None, Some((function, arguments))) => {
+                Ok((function.bind(py).clone(), arguments.bind(py).clone()))
+            }
+            (None, None) => {
+                Err(PyTypeError::new_err(format!("`{}` cannot be made again elsewhere", self.name)))
+            }
+        }
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// The same: nothing of it changes.
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
 }
 
 impl Reducer {
-    /// One that is made already.
-    pub fn of(own: OwnReducer) -> Reducer {
+    /// One that is made already, and how it is made again.
+    pub fn of(own: OwnReducer, origin: (Py<PyAny>, Py<PyTuple>)) -> Reducer {
         let inputs = own.reducer().input_dtypes();
-        Reducer { name: own.name().to_owned(), functions: None, made: Mutex::new(vec![(inputs, own)]) }
+        Reducer {
+            name: own.name().to_owned(),
+            functions: None,
+            origin: Some(origin),
+            made: Mutex::new(vec![(inputs, own)]),
+        }
     }
 
     /// The reducer for elements of these types; `n_inputs` of them at most, if the caller named types.
@@ -103,7 +147,6 @@ impl Reducer {
 impl Functions {
     fn make(&self, py: Python<'_>, name: &str, inputs: &[DType]) -> PyResult<OwnReducer> {
         let identity = items_of(self.identity.bind(py))?;
-        let identity: Vec<Expr> = identity.iter().map(expr_of).collect::<PyResult<_>>()?;
         let is_tuple = self.identity.bind(py).is_instance_of::<PyTuple>();
         let elements: Vec<Expr> = inputs.iter().map(|d| Var::new("v", *d).expr()).collect();
         let state = match &self.lift {
@@ -111,11 +154,11 @@ impl Functions {
             None => elements.clone(),
         };
         // The state has the types that `lift` gives; those of an identity of Python's numbers follow.
-        let typed = |(at, id): (usize, Expr)| match state.get(at) {
-            Some(field) => operators::convert(id, field.dtype()),
-            None => id,
+        let typed = |(at, value): (usize, &Bound<'_, PyAny>)| match state.get(at) {
+            Some(field) => fitted(value, field.dtype(), &format!("identity {at} of reducer `{name}`")),
+            None => expr_of(value),
         };
-        let identity: Vec<Expr> = identity.into_iter().enumerate().map(typed).collect();
+        let identity: Vec<Expr> = identity.iter().enumerate().map(typed).collect::<PyResult<_>>()?;
         let dtypes: Vec<DType> = identity.iter().map(Expr::dtype).collect();
         let failure: RefCell<Option<PyErr>> = RefCell::new(None);
         let caught = |given: PyResult<Vec<Expr>>| {
@@ -124,20 +167,22 @@ impl Functions {
                 Vec::new()
             })
         };
-        let convert = |exprs: Vec<Expr>| -> Vec<Expr> {
+        let convert = |what: &str, exprs: Vec<Expr>| -> PyResult<Vec<Expr>> {
+            let what = |at: usize| format!("field {at} of what `{what}` of reducer `{name}` gives");
             let fields = exprs.into_iter().enumerate();
             fields
-                .map(|(at, e)| dtypes.get(at).map_or(e.clone(), |d| operators::convert(e.clone(), *d)))
+                .map(|(at, e)| dtypes.get(at).map_or(Ok(e.clone()), |d| expr_fitted(e, *d, &what(at))))
                 .collect()
         };
         let combine = |a: &[Expr], b: &[Expr]| {
             let call = || {
                 let states = (symbolic(py, a, is_tuple)?, symbolic(py, b, is_tuple)?);
-                values(&self.combine.bind(py).call1(states)?)
+                convert("combine", values(&self.combine.bind(py).call1(states)?)?)
             };
-            convert(caught(call()))
+            caught(call())
         };
-        let lift = |v: &[Expr], at: &Expr| convert(caught(self.lifted(py, v, at)));
+        let lift =
+            |v: &[Expr], at: &Expr| caught(self.lifted(py, v, at).and_then(|exprs| convert("lift", exprs)));
         let finish = |s: &[Expr]| {
             let call = || match &self.finish {
                 Some(finish) => values(&finish.bind(py).call1((symbolic(py, s, is_tuple)?,))?),

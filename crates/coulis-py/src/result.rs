@@ -357,7 +357,7 @@ fn finished<'py>(py: Python<'py>, target: Target<'py>, input: &Given<'py>) -> Py
     }
 }
 
-/// The class of named tuples with these fields, made once.
+/// The class of named tuples with these fields, looked up once.
 fn named_tuple<'py>(py: Python<'py>, name: &str, fields: &[String]) -> PyResult<Bound<'py, PyAny>> {
     static KNOWN: Mutex<Option<HashMap<String, Py<PyAny>>>> = Mutex::new(None);
     let key = format!("{name}({})", fields.join(","));
@@ -365,13 +365,8 @@ fn named_tuple<'py>(py: Python<'py>, name: &str, fields: &[String]) -> PyResult<
     if let Some(class) = lock().get_or_insert_default().get(&key) {
         return Ok(class.bind(py).clone());
     }
-    let words = PyDict::new(py);
-    words.set_item("module", "coulis")?;
-    let class = py.import("collections")?.call_method(
-        "namedtuple",
-        (name, PyList::new(py, fields)?),
-        Some(&words),
-    )?;
+    let fields = PyTuple::new(py, fields)?;
+    let class = py.import("coulis._named")?.getattr("named")?.call1((name, fields))?;
     lock().get_or_insert_default().insert(key, class.clone().unbind());
     Ok(class)
 }

@@ -116,6 +116,8 @@ pub struct Entry {
     pub takes_init: bool,
     /// Whether `ddof` matters.
     pub takes_ddof: bool,
+    /// Whether the result is a number of elements, so that it is at most as large as there are.
+    pub counts: bool,
     /// Makes the reducer of a checked request.
     pub(crate) make: fn(&Request) -> Result<Reducer, ReducerError>,
     /// The exact answer.

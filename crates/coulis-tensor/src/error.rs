@@ -5,6 +5,9 @@ use coulis_ir::{DType, Ty};
 /// A mistake in a tensor expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
+    /// A user's reducer that does not keep what it claims, with the counterexample.
+    #[error("{0}")]
+    Refuted(String),
     /// A reduction inside a larger expression.
     #[error(
         "a reduction is to be the whole body of `{tensor}`; compute the reduction in a tensor of its own and read that one"

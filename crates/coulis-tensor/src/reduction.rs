@@ -6,7 +6,11 @@
 
 use std::sync::Arc;
 
-use coulis_ir::{Again, BinaryOp, Claims, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
+use coulis_ir::{
+    Again, BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer,
+    Ties, Var,
+};
+use coulis_reducers::{ClaimError, spot_check};
 
 use crate::axis::{IterKind, IterVar};
 use crate::error::TensorError;
@@ -178,7 +182,7 @@ impl Reduction {
 
 impl Reduction {
     /// The fold by a reducer of one's own, from the parts of its combiner: the variables of the two states, and the
-    /// fields of the state that they give. It is taken to be associative and commutative.
+    /// fields of the state that they give. It is taken to be associative and commutative, which is tried on random values.
     pub fn of_parts(
         name: &str,
         states: (Vec<Var>, Vec<Var>),
@@ -188,9 +192,46 @@ impl Reduction {
         axes: &[IterVar],
     ) -> Result<Reduction, TensorError> {
         let combine = Lambda { params: states.0.into_iter().chain(states.1).collect(), body: combined };
-        build(name, combine, None, identity, sources, axes, CLAIMED)
+        build(name, combine, None, identity, sources, axes, CLAIMED)?.tried()
+    }
+
+    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16). What uses
+    /// variables of its surroundings has no value here and is taken at its word.
+    fn tried(self) -> Result<Reduction, TensorError> {
+        let n = self.arity();
+        let left = self.combine.params.get(..n).unwrap_or_default().to_vec();
+        if !self.claims.associative || left.len() < n {
+            return Ok(self);
+        }
+        let fields: Vec<Field> =
+            left.iter().map(|v| Field { name: v.name().to_owned(), dtype: v.dtype() }).collect();
+        let state: Vec<Expr> = left.iter().map(Var::expr).collect();
+        let position = Var::new("position", DType::I64);
+        let reducer = Reducer {
+            name: self.name.clone(),
+            fields: fields.clone(),
+            identity: self.identity.clone(),
+            lift: Lambda { params: left.iter().cloned().chain([position]).collect(), body: state.clone() },
+            combine: self.combine.clone(),
+            step: None,
+            step_needs_ascending: false,
+            quick: None,
+            results: fields,
+            finish: Lambda { params: left, body: state },
+            claims: self.claims,
+            nan: NanPolicy::Propagate,
+            ties: Ties::None,
+            error: ErrorBound::Exact,
+        };
+        match spot_check(&reducer, SEED) {
+            Err(ClaimError::Refuted(found)) => Err(TensorError::Refuted(found.to_string())),
+            Err(ClaimError::NoValue { .. }) | Ok(()) => Ok(self),
+        }
     }
 }
+
+/// Of the values on which claims are tried.
+const SEED: u64 = 16;
 
 /// Makes a checked reduction from its parts.
 fn build(
@@ -344,7 +385,7 @@ pub struct CommReducer {
 }
 
 /// A reducer from a function of two states and the identities of a state of given types. It is taken to be
-/// associative and commutative; [`CommReducer::claims`] says otherwise.
+/// associative and commutative, which is tried on random values; [`CommReducer::claims`] says otherwise.
 pub fn comm_reducer(
     combine: impl Fn(&[Expr], &[Expr]) -> Vec<Expr> + Send + Sync + 'static,
     identity: impl Fn(&[DType]) -> Vec<Expr> + Send + Sync + 'static,
@@ -389,7 +430,7 @@ impl CommReducer {
         let exprs = |vars: &[Var]| vars.iter().map(Var::expr).collect::<Vec<_>>();
         let body = (self.combine)(&exprs(&left), &exprs(&right));
         let combine = Lambda { params: left.into_iter().chain(right).collect(), body };
-        build(&self.name, combine, None, identity, sources, axes, self.claims)
+        build(&self.name, combine, None, identity, sources, axes, self.claims)?.tried()
     }
 
     /// The fold of two plain scalars, without axes.

@@ -218,6 +218,20 @@ fn reducers_of_a_user() {
         typed.reduce(vec![a.at((0, &k))], from_ref(&k)),
         "source 0 of `product` is float32, and the state is float64; cast it",
     );
+    let minus =
+        || comm_reducer(|x, y| vec![x[0].clone() - y[0].clone()], |t| vec![Expr::constant(0, t[0])], "minus");
+    let error =
+        minus().reduce(vec![a.at((0, &k))], from_ref(&k)).expect_err("it has no identity").to_string();
+    assert!(
+        error.starts_with("`minus` is refuted: \"combine(identity, a) equals a\" fails for a = "),
+        "{error}"
+    );
+    let none = coulis_ir::Claims { associative: false, commutative: false, idempotent: false };
+    assert!(minus().claims(none).reduce(vec![a.at((0, &k))], from_ref(&k)).is_ok(), "nothing is claimed");
+    let one =
+        comm_reducer(|x, y| vec![x[0].clone() + y[0].clone()], |t| vec![Expr::constant(1, t[0])], "one");
+    let error = one.reduce(vec![a.at((0, &k))], from_ref(&k)).expect_err("1 is no identity").to_string();
+    assert!(error.contains("identity"), "{error}");
     let folded = pair(1, 1).fold(Expr::int(2), Expr::int(3));
     assert_eq!(folded, [Expr::int(2) + Expr::int(3)]);
 }

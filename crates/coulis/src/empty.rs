@@ -5,8 +5,8 @@
 //! NaN are NaN.
 
 use coulis_io::Array;
+use coulis_ir::NanPolicy;
 use coulis_ir::eval::{Value, eval_lambda};
-use coulis_ir::{DType, NanPolicy};
 
 use crate::error::Error;
 use crate::reduce::{Call, run};
@@ -85,14 +85,6 @@ pub(crate) fn doubts(call: &Call) -> Result<Vec<Doubt>, Error> {
         }
     }
     Ok(doubts)
-}
-
-/// The types that tell a position from -1, when the positions are below `reduce_len`.
-pub(crate) fn tells_positions(dtype: DType, reduce_len: i64) -> bool {
-    match dtype.int_range() {
-        Some((lo, hi)) => lo < 0 && i128::from(reduce_len) <= hi + 1,
-        None => true,
-    }
 }
 
 /// Refuses results of outputs without elements. `shape` is the first input's; the request holds the mask.

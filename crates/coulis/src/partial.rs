@@ -27,6 +27,8 @@ pub struct Partial {
     pub finish: OwnReducer,
     /// Names and types of the results as `reduce` gives them.
     pub results: Vec<Field>,
+    /// Whether each of them has no value where no element takes part.
+    pub needs_elements: Vec<bool>,
     /// The fields of a state.
     pub fields: Vec<StateField>,
 }
@@ -56,7 +58,11 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         acc_dtype: request.acc_dtype,
         ..Request::new(&[])
     };
-    let whole = check(&infos, &asked)?.product.reducer;
+    let call = check(&infos, &asked)?;
+    let parts = call.statistics.iter().zip(&call.product.parts);
+    let needs_elements =
+        parts.flat_map(|(s, part)| part.results.clone().map(|_| s.refuses_empty())).collect();
+    let whole = call.product.reducer;
     let fields = fields(&whole)?;
     let state: Vec<Field> = (fields.iter().enumerate())
         .map(|(at, field)| Field { name: format!("field{at}"), dtype: field.dtype })
@@ -86,6 +92,7 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         merge: OwnReducer::derived(merge),
         finish: OwnReducer::derived(finish),
         results: named,
+        needs_elements,
         fields,
     })
 }

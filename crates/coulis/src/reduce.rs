@@ -3,6 +3,7 @@
 mod compiled;
 mod launch;
 mod memo;
+mod narrow;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
-use coulis_ir::{Claims, DType, Expr, Lambda, NanPolicy, Reducer};
+use coulis_ir::{Claims, DType, Expr, Lambda, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Consumer, Product};
 use coulis_runtime::Rates;
@@ -117,7 +118,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     }
     let mut spec = Spec { problem, inputs: read, mask: mask.is_some(), reducer, outputs, map: None };
     spec.keep_legal_step();
-    refuse_untold_positions(&statistics, &product, &spec)?;
+    narrow::refuse(&statistics, &product, &spec)?;
     Ok(Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None })
 }
 
@@ -134,23 +135,6 @@ fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Re
         }
         _ => plain,
     }
-}
-
-/// Outputs without elements are known by a position of -1, which the type must tell from positions.
-fn refuse_untold_positions(statistics: &[Statistic], product: &Product, spec: &Spec) -> Result<(), Error> {
-    let may_be_empty = spec.mask || spec.reducer.nan == NanPolicy::Ignore;
-    for (statistic, part) in statistics.iter().zip(&product.parts).filter(|(s, _)| s.empty_index_is_error()) {
-        let dtype = spec.outputs[part.results.end - 1].dtype;
-        if may_be_empty && !crate::empty::tells_positions(dtype, spec.problem.reduce_len) {
-            let message = format!(
-                "`{}` of masked elements cannot be stored as {dtype}, which does not tell positions below {} from none; int64 does",
-                statistic.name(),
-                spec.problem.reduce_len
-            );
-            return Err(Error::unsupported("reduce/dtype", message));
-        }
-    }
-    Ok(())
 }
 
 fn legal_ops() -> String {

@@ -172,6 +172,14 @@ impl Statistic {
         }
     }
 
+    /// Whether the result is a number of elements.
+    pub(crate) fn counts(&self) -> bool {
+        match self {
+            Statistic::Listed(entry) => entry.counts,
+            Statistic::Own(_) => false,
+        }
+    }
+
     /// Whether a call may give an initial value.
     pub(crate) fn takes_init(&self) -> bool {
         match self {

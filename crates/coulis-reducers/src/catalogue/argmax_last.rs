@@ -18,6 +18,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Refused,
     takes_init: false,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

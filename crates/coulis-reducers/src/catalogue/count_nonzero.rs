@@ -17,6 +17,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("0"),
     takes_init: false,
     takes_ddof: false,
+    counts: true,
     make,
     exact,
 };

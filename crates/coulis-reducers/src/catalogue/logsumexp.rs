@@ -24,6 +24,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("-inf"),
     takes_init: false,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

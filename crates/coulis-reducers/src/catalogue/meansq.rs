@@ -19,6 +19,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("NaN"),
     takes_init: false,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

@@ -17,6 +17,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Refused,
     takes_init: true,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

@@ -20,6 +20,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("1"),
     takes_init: true,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

@@ -18,6 +18,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("NaN"),
     takes_init: false,
     takes_ddof: true,
+    counts: false,
     make,
     exact,
 };

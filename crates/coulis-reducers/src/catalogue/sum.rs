@@ -20,6 +20,7 @@ pub static ENTRY: Entry = Entry {
     empty: Empty::Value("0"),
     takes_init: true,
     takes_ddof: false,
+    counts: false,
     make,
     exact,
 };

@@ -159,3 +159,40 @@ fn mr_t41_values_and_positions_of_other_types_than_the_input() {
     let dtypes: Vec<DType> = outcome.results.iter().map(|r| r.array.dtype()).collect();
     assert_eq!(dtypes, [DType::F64, DType::I32, DType::F32, DType::I64]);
 }
+
+#[test]
+fn positions_and_counts_that_a_type_does_not_hold_are_refused_and_others_are_right() {
+    let row = |n: usize| array(DType::U8, &[n as i64], &(0..n).map(|i| (i % 200) as f64).collect::<Vec<_>>());
+    let call = |op: &str, dtype| Request {
+        out_dtypes: BTreeMap::from([(op.to_owned(), dtype)]),
+        ..Request::new(&[op])
+    };
+    // The longest row whose positions, or number of elements, the type holds; one more is refused.
+    let table = [
+        ("argmax", DType::I8, 128),
+        ("argmin_last", DType::U8, 256),
+        ("argmax_last", DType::Bool, 2),
+        ("argmin", DType::F8E5M2, 9),
+        ("argmin", DType::F8E4M3, 17),
+        ("argmax", DType::BF16, 257),
+        ("argmax", DType::F16, 2049),
+        ("count", DType::I8, 127),
+        ("count_nonzero", DType::U8, 255),
+    ];
+    for (op, dtype, n) in table {
+        exact_everywhere(&[row(n)], &call(op, dtype), Compiled::No);
+        let error = coulis::reduce::run(&[row(n + 1)], &call(op, dtype)).unwrap_err();
+        assert_eq!(error.code, "reduce/dtype", "{op} {dtype}");
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("over {} elements", n + 1)) && text.contains("int64 holds all"),
+            "{text}"
+        );
+    }
+    // Values of floats round, and numbers of elements are values then.
+    let count = coulis::reduce::run(&[row(300)], &call("count", DType::F8E5M2)).unwrap();
+    assert_eq!(count.results[0].array.scalars().next().unwrap().to_f64(), 320.0);
+    // With elements left out, -1 is to be told from positions too.
+    let masked = Request { nan: coulis::NanPolicy::Ignore, ..call("argmax", DType::U8) };
+    assert_eq!(coulis::reduce::run(&[row(256)], &masked).unwrap_err().code, "reduce/dtype");
+}
