@@ -8,6 +8,7 @@
 
 mod array;
 mod csv;
+mod disk;
 mod error;
 mod file;
 mod npy;
@@ -20,6 +21,7 @@ mod storage;
 mod write;
 
 pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError};
+pub use disk::bytes_from_disk;
 pub use error::{CsvFault, HeaderFault, ReadError, WriteError};
 pub use npy::parse_npy;
 pub use npy_header::NpyHeader;

@@ -32,7 +32,7 @@ mod verify;
 pub use consumer::Consume;
 pub use coulis_io::{
     AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
-    WriteError, keys, read, read_all, write_npy, write_npz,
+    WriteError, bytes_from_disk, keys, read, read_all, write_npy, write_npz,
 };
 pub use coulis_ir::args::ArrayInfo;
 pub use coulis_ir::{DType, NanPolicy};

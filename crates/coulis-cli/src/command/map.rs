@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
         return answer(&plan(&infos, &request)?.trace);
     }
-    let outcome = with_progress("mapping", || reduce(&inputs, &request))?;
+    let outcome = with_progress("mapping", &inputs, || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));
     let format = match target {
         Some(target) => {

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let tuned = plan.tuned.map(|words| format!("# tuned: {words} (--untuned ignores it)\n"));
         return answer(&(tuned.unwrap_or_default() + &plan.trace));
     }
-    let outcome = with_progress("reducing", || reduce(&inputs, &request))?;
+    let outcome = with_progress("reducing", &inputs, || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));
     match target {
         Some(target) => {
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => answer(&present(args.format.unwrap_or(Format::Table), &input_of(&inputs), &outcome))?,
     }
     if args.verify {
-        let report = with_progress("verifying", || verify(&inputs, &request, &outcome))?;
+        let report = with_progress("verifying", &inputs, || verify(&inputs, &request, &outcome))?;
         eprint!("{}", verified(&report));
         if !report.is_right() {
             let text = "a result is further from the exact one than its bound allows";
