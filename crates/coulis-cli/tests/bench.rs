@@ -46,7 +46,7 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     assert_eq!((rows["id"].as_str(), rows["verified"].as_bool()), (Some("rows"), Some(true)));
     assert_eq!(rows["shape"], serde_json::json!([32, 32]), "halved to 4096 bytes");
     assert_eq!(rows["bytes"], 32 * 32 * 4 + 2 * 32 * 4);
-    for number in ["ms", "floor_ms", "compile_ms"] {
+    for number in ["ms", "floor_ms", "compile_ms", "planning_ms"] {
         assert!(rows[number].as_f64().unwrap() > 0.0, "{rows}");
     }
     assert!(rows["plan"].is_string());

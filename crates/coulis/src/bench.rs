@@ -93,6 +93,9 @@ pub struct Report {
     pub plan: String,
     /// Seconds to plan, lower and compile (or load, or find) the kernel.
     pub compile: f64,
+    /// What of them went by before the kernel's text was written: planning, scheduling and lowering. Where the kernel was found
+    /// in memory, all of them.
+    pub planning: f64,
     /// What became of the check; `None` where it was not asked for.
     pub verdict: Option<Verdict>,
     /// Threads of the device.
@@ -123,6 +126,8 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
     let start = Instant::now();
     let prepared = prepare(&[array_info(input)], &request)?;
     let compile = start.elapsed().as_secs_f64();
+    let made = prepared.compile_info().seconds;
+    let planning = if made < compile { compile - made } else { compile };
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
     let n_threads = prepared.n_threads();
@@ -154,6 +159,7 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
         floor,
         plan: prepared.plan().name.clone(),
         compile,
+        planning,
         verdict,
         n_threads,
         grid: prepared.grid(),

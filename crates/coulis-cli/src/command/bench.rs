@@ -241,6 +241,7 @@ fn entry(report: &Report) -> Value {
         "floor_ms": report.floor.map(ms),
         "plan": report.plan,
         "compile_ms": ms(report.compile),
+        "planning_ms": ms(report.planning),
         "verified": verified,
         "device": report.device,
         "threads": report.n_threads,
