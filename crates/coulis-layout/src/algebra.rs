@@ -151,6 +151,63 @@ impl TileLayout {
         Ok(place)
     }
 
+    /// Two elements, by their row-major numbers, that a layout over memory alone puts at one address, replicas aside; `None` where
+    /// each has an address of its own.
+    ///
+    /// Nested strides and a swizzle that is a permutation need no counting; of others every address is noted, as long
+    /// as they span less than 2^32 elements.
+    pub fn overlap(&self) -> Option<(i64, i64)> {
+        let permutes = self.swizzle.is_none_or(|s| s.atom_len >= s.swizzle_len);
+        if permutes && self.is_nested() {
+            return None;
+        }
+        let offset: i64 = self.offset.iter().map(|step| step.stride).sum();
+        let reach = |it: &Iter| (it.extent - 1) * it.step.stride;
+        let lowest = offset + self.shard.iter().map(|it| reach(it).min(0)).sum::<i64>();
+        let highest = offset + self.shard.iter().map(|it| reach(it).max(0)).sum::<i64>();
+        // A swizzle stays within blocks of so many elements.
+        let block = self.swizzle.map_or(1, |s| 1i64 << (s.per_element + s.atom_len + s.swizzle_len).min(32));
+        let start = lowest.div_euclid(block) * block;
+        let n_places = (highest.div_euclid(block) + 1).saturating_mul(block).saturating_sub(start);
+        if n_places > 1 << 32 {
+            return None;
+        }
+        let place = |element: i64| {
+            let mut rest = element;
+            let mut address = offset;
+            for it in self.shard.iter().rev() {
+                address += rest % it.extent * it.step.stride;
+                rest /= it.extent;
+            }
+            self.swizzle.map_or(address, |swizzle| swizzle.apply(address)) - start
+        };
+        let mut seen = vec![0u64; (n_places / 64 + 1) as usize];
+        (0..self.size()).find_map(|element| {
+            let at = place(element);
+            let (word, bit) = ((at / 64) as usize, 1u64 << (at % 64));
+            let is_taken = seen[word] & bit != 0;
+            seen[word] |= bit;
+            is_taken.then(|| (0..element).find(|other| place(*other) == at).map(|other| (other, element)))?
+        })
+    }
+
+    /// Whether each stride is larger than all that the smaller ones reach together.
+    fn is_nested(&self) -> bool {
+        let mut steps: Vec<(i64, i64)> = self
+            .shard
+            .iter()
+            .filter(|it| it.extent > 1)
+            .map(|it| (it.step.stride.abs(), it.extent))
+            .collect();
+        steps.sort_unstable();
+        let mut reach = 0;
+        steps.iter().all(|(stride, extent)| {
+            let is_larger = *stride > reach;
+            reach += (extent - 1) * stride;
+            is_larger
+        })
+    }
+
     /// The iterators of each dimension of a shape, outermost first; iterators are split where a boundary asks for it.
     ///
     /// # Errors

@@ -368,6 +368,29 @@ proptest! {
     }
 
     #[test]
+    fn elements_at_one_address_are_found_where_there_are_any(
+        iters in prop::collection::vec((1i64..6, -6i64..20), 1..4),
+        offset in -9i64..20,
+        swizzle in prop::option::of((0u32..3, 0u32..4, 0u32..4)),
+    ) {
+        let shard: Vec<_> = iters.iter().map(|&(extent, stride)| (extent, stride, "m")).collect();
+        let mut layout = s(&shard).moved(offset, "m");
+        layout.swizzle = swizzle.map(|(per_element, swizzle_len, atom_len)| Swizzle { per_element, swizzle_len, atom_len });
+        let n = layout.size();
+        let address = |at: i64| layout.apply(&[at], &[n]).unwrap()["m"];
+        let mut addresses: Vec<i64> = (0..n).map(address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        match layout.overlap() {
+            None => prop_assert_eq!(addresses.len() as i64, n),
+            Some((first, second)) => {
+                prop_assert!(first < second && second < n);
+                prop_assert_eq!(address(first), address(second));
+            }
+        }
+    }
+
+    #[test]
     fn a_random_tiling_places_tiles_and_elements_in_them(
         (inner, inner_shape) in any_shaped(3),
         outer in any_layout(4),

@@ -169,24 +169,28 @@ impl<'a> Dispatch<'a> {
         Ok(Stmt::seq(done))
     }
 
-    /// The statements of a call; `None` where calls are only explained.
+    /// The statements of a call; `None` where calls are only explained. An error shows the call.
     fn call(&mut self, call: &TileCall) -> Result<Option<Emitted>, LowerError> {
+        self.dispatched(call).map_err(|error| match error {
+            LowerError::Tile(error) => {
+                LowerError::Call { error, call: call_text(call), arch: self.target.arch.clone() }
+            }
+            other => other,
+        })
+    }
+
+    fn dispatched(&mut self, call: &TileCall) -> Result<Option<Emitted>, LowerError> {
         let block = self.block(call)?;
         let active = self.around.active(&block, &self.launches, self.target.warp);
         let registers = |b: &Buffer| self.memory.registers(b);
         let mut seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
         seen.repeated_along = self.repeated_along(call);
         check_regions(call)?;
-        let refused = |error: TileError| LowerError::Call {
-            error,
-            call: call_text(call),
-            arch: self.target.arch.clone(),
-        };
         let rows = match &call.op {
             TileOp::Copy => {
                 let facts = CopyFacts { call: seen };
                 if !self.only_explain {
-                    let emitted = coulis_tile::dispatch::<CopyOp>(call, &facts).map_err(refused)?.1;
+                    let emitted = coulis_tile::dispatch::<CopyOp>(call, &facts)?.1;
                     return Ok(Some(emitted));
                 }
                 coulis_tile::explain_call::<CopyOp>(call, &facts)?
@@ -194,7 +198,7 @@ impl<'a> Dispatch<'a> {
             TileOp::Reduce { .. } | TileOp::ReduceBy { .. } => {
                 let facts = Facts::of(call, seen)?;
                 if !self.only_explain {
-                    let mut emitted = coulis_tile::dispatch::<ReduceOp>(call, &facts).map_err(refused)?.1;
+                    let mut emitted = coulis_tile::dispatch::<ReduceOp>(call, &facts)?.1;
                     // The next iteration writes memory that threads of this one may still read.
                     if self.is_ordered && !emitted.shared.is_empty() && self.around.is_in_loop() {
                         let wait = facts.sync().map_err(unsupported)?;

@@ -94,10 +94,10 @@ pub enum LowerError {
         /// What is wrong, and what is legal.
         message: String,
     },
-    /// A tile call that no variant does, or not the one that it asks for.
+    /// A tile call that is wrong, or that no variant does, or not the one that it asks for.
     #[error("{error}\n  call on {arch}: {call}")]
     Call {
-        /// The table of variants.
+        /// What is wrong, or the table of variants.
         error: coulis_tile::TileError,
         /// The call as text.
         call: String,

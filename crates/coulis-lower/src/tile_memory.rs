@@ -57,6 +57,28 @@ fn flat(buffer: &Buffer, n: i64) -> Buffer {
     })
 }
 
+/// Refuses a layout in which writing an element changes another one.
+fn check_overlap(buffer: &Buffer) -> Result<(), LowerError> {
+    let Some(layout) = &buffer.layout else { return Ok(()) };
+    let Some((first, second)) = layout.overlap() else { return Ok(()) };
+    let coords = |element: i64| {
+        let mut rest = element;
+        let mut coords: Vec<i64> = Vec::with_capacity(buffer.rank());
+        for extent in buffer.shape.iter().rev().map(|e| e.as_int().map_or(1, |n| n as i64)) {
+            coords.push(rest % extent);
+            rest /= extent;
+        }
+        coords.reverse();
+        coords
+    };
+    Err(LowerError::Tile(TileError::Overlap {
+        buffer: buffer.name.clone(),
+        layout: layout.to_string(),
+        first: coords(first),
+        second: coords(second),
+    }))
+}
+
 impl TileMemory {
     /// The parameters without layouts, which are row-major.
     pub(crate) fn parameters(&mut self, kernel: &Kernel) -> Result<Vec<Param>, LowerError> {
@@ -88,6 +110,9 @@ impl TileMemory {
                 return Ok(plain);
             }
             let own = flat(buffer, physical_size(layout));
+            if own.shape[0].as_int().is_some_and(|n| n <= i128::from(i32::MAX)) {
+                check_overlap(buffer)?;
+            }
             self.ways.insert(buffer.id, Way::Laid(own.clone()));
             return Ok(own);
         }
@@ -125,8 +150,7 @@ impl TileMemory {
                 return Err(unsupported(format!("`.local` with thread axes, as `{}` is,", buffer.name)));
             }
             (None, _) if local => {
-                let what = format!("`.local` of `{}`, which is not spread over threads", source.name);
-                return Err(unsupported(what));
+                return Err(LowerError::Tile(TileError::NotSpread { buffer: source.name.clone() }));
             }
             (Some(own), true) => Way::Spread(self.fitting(own, buffer)?),
             (Some(own), false) if local => {
@@ -233,7 +257,7 @@ impl TileMemory {
             Some(Way::As(other)) => Ok((other.clone(), indices.to_vec())),
             Some(Way::Laid(memory)) => {
                 let address = physical_index(buffer, indices);
-                match address.map_err(|error| unsupported(format!("{error};")))? {
+                match address.map_err(TileError::from)? {
                     Some(at) => Ok((memory.clone(), vec![at])),
                     None => Ok((memory.clone(), indices.to_vec())),
                 }

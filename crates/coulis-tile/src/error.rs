@@ -73,6 +73,14 @@ pub enum TileError {
         /// Rank of the source.
         rank: usize,
     },
+    /// A reduced axis that is named more than once.
+    #[error("axis {axis} of the source's {rank} dimensions is named twice among the reduced ones")]
+    AxisTwice {
+        /// The axis, as it was written the second time.
+        axis: i64,
+        /// Rank of the source.
+        rank: usize,
+    },
     /// The old value cannot take part, since results are no states.
     #[error("`accum=True` needs a reducer whose results are its state, and `{reducer}` finishes its state")]
     Accum {
@@ -111,6 +119,29 @@ pub enum TileError {
         /// Elements of the layout.
         found: i64,
     },
+    /// A layout that puts two elements at one address.
+    #[error("elements {first:?} and {second:?} of `{buffer}` have one address in its layout `{layout}`")]
+    Overlap {
+        /// The buffer.
+        buffer: String,
+        /// The layout.
+        layout: String,
+        /// Coordinates of an element.
+        first: Vec<i64>,
+        /// Those of another one.
+        second: Vec<i64>,
+    },
+    /// A window on registers of a tile that every thread holds whole.
+    #[error(
+        "`.local` is what a thread holds of a tile that is spread over threads, and `{buffer}` is not spread: its elements are accessed as they are"
+    )]
+    NotSpread {
+        /// What the window looks at.
+        buffer: String,
+    },
+    /// A buffer whose elements have no address.
+    #[error(transparent)]
+    Address(#[from] crate::address::AddressError),
     /// A part of a buffer that lies outside of it.
     #[error(
         "dimension {dim} of `{buffer}` has {whole} elements, and a tile call names those from {min} to {end}"

@@ -94,7 +94,8 @@ fn reduced_dims(axes: &[i64], rank: usize) -> Result<Vec<usize>, TileError> {
     for &axis in axes {
         let at = if axis < 0 { axis + rank as i64 } else { axis };
         match usize::try_from(at) {
-            Ok(at) if at < rank && !dims.contains(&at) => dims.push(at),
+            Ok(at) if at < rank && dims.contains(&at) => return Err(TileError::AxisTwice { axis, rank }),
+            Ok(at) if at < rank => dims.push(at),
             _ => return Err(TileError::Axis { axis, rank }),
         }
     }

@@ -5,9 +5,11 @@
 
 use coulis_codegen::{Module, dialect_named, emit, emit_module};
 use coulis_ir::print::{print_module, print_stmt};
+use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Checked, Form, Kernel, Stmt, Target};
 use coulis_lower::{Options, PASSES};
+use coulis_reducers::{ClaimError, spot_check};
 use coulis_runtime::RuntimeError;
 use coulis_runtime::cuda::{CudaCompiler, disassemble};
 use coulis_schedule::{Schedule, build_nest};
@@ -55,8 +57,26 @@ pub fn kernels(text: &str) -> Result<Vec<Kernel>, Error> {
             "the text has no function; a kernel is a function with `@T.prim_func`",
         ));
     }
+    kernels.iter().try_for_each(try_reducers)?;
     Ok(kernels)
 }
+
+/// Refuses reducers of tile calls whose laws random values refute (contract N16). What uses variables of its surroundings
+/// has no value here and is taken at its word.
+fn try_reducers(kernel: &Kernel) -> Result<(), Error> {
+    let mut refuted = None;
+    for_each_stmt(&kernel.body, &mut |stmt| {
+        let Stmt::Tile(call) = stmt else { return };
+        let TileOp::ReduceBy { reducer, .. } = &call.op else { return };
+        if let Err(ClaimError::Refuted(found)) = spot_check(reducer, SEED) {
+            refuted.get_or_insert(found);
+        }
+    });
+    refuted.map_or(Ok(()), |found| Err(Error::user("text/reducer", found)))
+}
+
+/// Of the values on which laws are tried.
+const SEED: u64 = 16;
 
 /// The text as coulis prints it: reading that gives the same kernels, and printing them the same text.
 pub fn canonical(text: &str) -> Result<String, Error> {

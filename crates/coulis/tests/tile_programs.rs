@@ -280,6 +280,65 @@ fn tile_copies_that_do_not_fit_are_refused_by_need() {
 }
 
 #[test]
+fn tile_layouts_in_which_elements_share_an_address_are_refused() {
+    for (layout, wanted) in [
+        ("TileLayout(S[(4, 8) : (4, 1)])", Some("elements [0, 4] and [1, 0] of `s` have one address")),
+        ("TileLayout(S[(4, 8) : (2, 3)])", Some("elements [0, 2] and [3, 0] of `s` have one address")),
+        ("ComposeLayout(1, 2, 1, TileLayout(S[(4, 8) : (8, 1)]))", Some("of `s` have one address")),
+        (
+            "ComposeLayout(40, 30, 40, TileLayout(S[(4, 8) : (8, 1)]))",
+            Some("layouts have at most 2147483647"),
+        ),
+        ("TileLayout(S[(4, 8) : (1, 4)])", None),
+        ("TileLayout(S[(4, 8) : (2, 9)])", None),
+        ("ComposeLayout(0, 2, 3, TileLayout(S[(4, 8) : (8, 1)]))", None),
+    ] {
+        let lines = format!(
+            "    T.cta_id([1])\n    T.thread_id([32])\n    s = T.alloc_buffer([4, 8], \"float32\", scope=\"shared\", layout={layout})\n    Tx.cta.copy(s, A)\n    Tx.cta.copy(B, s)"
+        );
+        let text = program("4, 8", "4, 8", &lines);
+        match wanted {
+            Some(wanted) => {
+                let found = refusal(&text);
+                assert!(found.contains(wanted), "{layout}\n{found}");
+            }
+            None => {
+                let wanted: Vec<f64> = (0..32).map(f64::from).collect();
+                assert_eq!(run(&text, 32, &counting(&[4, 8], 0.0)), wanted, "{layout}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tile_the_program_of_the_page_on_tiles_sums_rows() {
+    let page = include_str!("../../../docs/tiles.md");
+    let text = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let wanted: Vec<f64> = (0..8).map(|row| (0..64).map(|at| f64::from(row * 64 + at)).sum()).collect();
+    assert_eq!(run(text, 32, &counting(&[8, 64], 0.0)), wanted);
+    let unordered = text.replace("    T.cuda.cta_sync()\n", "");
+    let options = CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: ORDERS }, threads: None };
+    let values = BTreeMap::from([("A".to_owned(), Value::from(&counting(&[8, 64], 0.0)))]);
+    let function = compile_one(&unordered, &options).unwrap();
+    let report = function.call_named(&Arguments { values, random: None }).unwrap().report.unwrap();
+    assert!(report.to_string().contains("race between"), "{report}");
+}
+
+#[test]
+fn tile_reducers_that_break_their_laws_are_refused() {
+    let with = |combine: &str| {
+        let reducer = format!("T.comm_reducer(lambda x, y: {combine}, [T.float32(0)])");
+        let lines = format!(
+            "    T.cta_id([1])\n    T.thread_id([32])\n    s = T.alloc_shared([4, 8], \"float32\")\n    t = T.alloc_shared([4], \"float32\")\n    Tx.cta.copy(s, A)\n    Tx.cta.reduce(t, s, reducer={reducer}, axes=(1,))\n    Tx.cta.copy(B, t)"
+        );
+        program("4, 8", "4,", &lines)
+    };
+    assert_eq!(run(&with("x + y"), 32, &counting(&[4, 8], 0.0)), [28.0, 92.0, 156.0, 220.0]);
+    let found = refusal(&with("x - y"));
+    assert!(found.contains("is refuted: \"combine(identity, a) equals a\" fails for a = "), "{found}");
+}
+
+#[test]
 fn tile_windows_show_the_registers_of_one_thread() {
     let lines = r#"
     T.cta_id([1])
