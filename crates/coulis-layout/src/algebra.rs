@@ -157,7 +157,8 @@ impl TileLayout {
     /// Nested strides and a swizzle that is a permutation need no counting; of others every address is noted, as long
     /// as they span less than 2^32 elements.
     pub fn overlap(&self) -> Option<(i64, i64)> {
-        let permutes = self.swizzle.is_none_or(|s| s.atom_len >= s.swizzle_len);
+        // Bits that only change lower ones can be found again from the highest one down.
+        let permutes = self.swizzle.is_none_or(|s| s.atom_len >= 1 || s.swizzle_len == 0);
         if permutes && self.is_nested() {
             return None;
         }

@@ -148,7 +148,7 @@ fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
             "axes=(1, -1)",
             "axis -1 of the source's 2 dimensions is named twice among the reduced ones",
         ),
-        ("axes=(1,)", "axes=(2,)", "call on simulated: Tx.cta"),
+        ("axes=(1,)", "axes=(2,)", "call on sm_90a: Tx.cta.reduce("),
         ("axes=(1,)", "axes=(0,)", "which is not a total a group"),
         (SUM, "\"sum\"", "the reducer `sum` of a tile call is not known for the element types float32"),
         ("mine[0] = A[ty, tx]", "red_buf0[0, 0] = A[ty, tx]", "`red_buf0` is spread over threads"),

@@ -284,13 +284,17 @@ fn tile_layouts_in_which_elements_share_an_address_are_refused() {
     for (layout, wanted) in [
         ("TileLayout(S[(4, 8) : (4, 1)])", Some("elements [0, 4] and [1, 0] of `s` have one address")),
         ("TileLayout(S[(4, 8) : (2, 3)])", Some("elements [0, 2] and [3, 0] of `s` have one address")),
-        ("ComposeLayout(1, 2, 1, TileLayout(S[(4, 8) : (8, 1)]))", Some("of `s` have one address")),
+        (
+            "ComposeLayout(1, 2, 0, TileLayout(S[(4, 8) : (8, 1)]))",
+            Some("elements [0, 0] and [0, 2] of `s` have one"),
+        ),
         (
             "ComposeLayout(40, 30, 40, TileLayout(S[(4, 8) : (8, 1)]))",
             Some("layouts have at most 2147483647"),
         ),
         ("TileLayout(S[(4, 8) : (1, 4)])", None),
         ("TileLayout(S[(4, 8) : (2, 9)])", None),
+        ("ComposeLayout(1, 2, 1, TileLayout(S[(4, 8) : (8, 1)]))", None),
         ("ComposeLayout(0, 2, 3, TileLayout(S[(4, 8) : (8, 1)]))", None),
     ] {
         let lines = format!(
