@@ -153,6 +153,33 @@ pub fn as_negative(cond: &Expr) -> Option<(Expr, Expr)> {
     }
 }
 
+/// `lhs < rhs` with the one quotient by a constant taken apart whose dividend contains `var`: `x // c + r < n` is
+/// `x < (n - r) * c`. As it stands where there is none.
+pub fn without_quotient((lhs, rhs): (Expr, Expr), var: &Var) -> (Expr, Expr) {
+    fn take(expr: &Expr, var: &Var) -> Option<(Expr, Expr, Expr)> {
+        let zero = Expr::int_of(0, expr.dtype());
+        match expr.node() {
+            Node::Binary(BinaryOp::FloorDiv, x, c) if c.as_int().is_some_and(|c| c > 0) => {
+                Some((x.clone(), c.clone(), zero))
+            }
+            Node::Binary(BinaryOp::Add, a, b) => {
+                let (with, other) = if uses(a, var) { (a, b) } else { (b, a) };
+                let (x, c, rest) = take(with, var).filter(|_| !uses(other, var))?;
+                Some((x, c, sum(rest, other.clone())))
+            }
+            Node::Binary(BinaryOp::Sub, a, b) if !uses(b, var) => {
+                let (x, c, rest) = take(a, var)?;
+                Some((x, c, difference(rest, b.clone())))
+            }
+            _ => None,
+        }
+    }
+    match take(&lhs, var).filter(|_| uses(&lhs, var) && !uses(&rhs, var)) {
+        Some((x, c, rest)) => (x, product(difference(rhs, rest), c)),
+        None => (lhs, rhs),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +200,22 @@ mod tests {
         let k = Var::new("k", DType::I32);
         assert_eq!(split(&(k.expr() * k.expr()), &k), None);
         assert_eq!(split(&k.expr().floordiv(Expr::int(2)), &k), None);
+    }
+
+    #[test]
+    fn a_bound_on_a_quotient_is_one_on_its_dividend() {
+        let (i, k) = (Var::new("i", DType::I64), Var::new("k", DType::I64));
+        let int = |n| Expr::int_of(n, DType::I64);
+        let x = k.expr() + int(3);
+        let found = without_quotient((i.expr() * int(9) + x.clone().floordiv(int(7)), int(100)), &k);
+        assert_eq!(found, (x.clone(), (int(100) - i.expr() * int(9)) * int(7)));
+        for kept in [
+            (x.clone(), int(9)),
+            (x.clone().floordiv(int(7)) * int(2), int(9)),
+            (i.expr(), x.floordiv(int(7))),
+        ] {
+            assert_eq!(without_quotient(kept.clone(), &k), kept);
+        }
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! `for k: if c: s` becomes `if c: for k: s` where the branch is the whole body, has no else, and its condition
 //! neither uses the loop variable nor reads memory. Conditions on block or thread indices stay, as in listing 3 of
-//! seed 003, except where the end of the loop, or of one around it, is read from memory: threads that the condition
-//! excludes must not read there.
+//! seed 003, except where the loop is unrolled, as each copy of its body would repeat them, and where the end of the loop,
+//! or of one around it, is read from memory: threads that the condition excludes must not read there.
 
 use coulis_ir::expr::{Expr, Var};
-use coulis_ir::{Form, Kernel, Stmt};
+use coulis_ir::{Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::uses;
 use crate::pass::{Context, LowerError, Pass};
@@ -48,7 +48,7 @@ fn walk(stmt: Stmt, threads: &mut Vec<Var>, ends: Ends) -> Stmt {
         Stmt::For { var, min, extent, kind, body } => {
             let ends = if reads_memory(&min) || reads_memory(&extent) { Ends::Read } else { ends };
             match walk(*body, threads, ends) {
-                Stmt::If { cond, then, otherwise: None } if may_leave(&cond, &var, threads, ends) => {
+                Stmt::If { cond, then, otherwise: None } if may_leave(&cond, &var, threads, ends, kind) => {
                     Stmt::if_(cond, Stmt::For { var, min, extent, kind, body: then })
                 }
                 body => Stmt::for_(var, min, extent, kind, body),
@@ -58,7 +58,8 @@ fn walk(stmt: Stmt, threads: &mut Vec<Var>, ends: Ends) -> Stmt {
     }
 }
 
-fn may_leave(cond: &Expr, var: &Var, threads: &[Var], ends: Ends) -> bool {
+fn may_leave(cond: &Expr, var: &Var, threads: &[Var], ends: Ends, kind: LoopKind) -> bool {
     let by_threads = || threads.iter().any(|t| uses(cond, t));
-    !reads_memory(cond) && !uses(cond, var) && (ends == Ends::Read || !by_threads())
+    let any_may = ends == Ends::Read || kind == LoopKind::Unrolled;
+    !reads_memory(cond) && !uses(cond, var) && (any_may || !by_threads())
 }

@@ -127,10 +127,11 @@ impl Groups {
 
     /// The variables of an int64 expression, and whether all of it fits. What it only contains is looked at apart.
     fn value(&mut self, expr: &Expr, known: &Analyzer, members: &mut Vec<usize>) -> bool {
-        let fits = {
+        let within = |expr: &Expr| {
             let (lo, hi) = (i128::from(i32::MIN), i128::from(i32::MAX));
             matches!(known.const_bounds(expr), (Some(least), Some(most)) if lo <= least && most <= hi)
         };
+        let fits = within(expr);
         match expr.node() {
             Node::Int(value) => i32::try_from(*value).is_ok(),
             Node::Var(var) => {
@@ -148,8 +149,11 @@ impl Groups {
                 fits && a && b
             }
             Node::Ramp(a, b) => {
+                // The first lane and the last; those between lie between.
+                let steps = Expr::int_of(i128::from(expr.lanes()) - 1, a.dtype());
+                let last = a.clone() + b.clone() * steps;
                 let (a, b) = (self.value(a, known, members), self.value(b, known, members));
-                fits && a && b
+                a && b && within(&last)
             }
             Node::Broadcast(a) => self.value(a, known, members),
             Node::Cast(a) => {

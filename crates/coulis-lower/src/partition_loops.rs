@@ -12,8 +12,12 @@
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
 //!
-//! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the
-//! reference has it. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
+//! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the loops of those
+//! vectors alone, whatever the number of blocks: such a guard would keep the loads of several vectors from being under way
+//! at once.
+//!
+//! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the reference
+//! has it, and loops that hold unrolled ones, each step of which would have its guard. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
 //! its inner loops; before `vectorize_loops`, so that the main part has no guard on lanes.
 //!
 //! Source: seed 003, listing 6.
@@ -56,7 +60,12 @@ pub fn partition_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
         TargetKind::Cpu => true,
         TargetKind::Cuda | TargetKind::Hip => false,
     };
-    let partition = Partition { cut_constant, threads: RefCell::default(), blocks: RefCell::default() };
+    let partition = Partition {
+        cut_constant,
+        threads: RefCell::default(),
+        blocks: RefCell::default(),
+        launched: RefCell::default(),
+    };
     let known = with_sizes(&kernel);
     let body = partition.stmt(kernel.body, &known, 0);
     Ok(Kernel { body, ..kernel })
@@ -68,6 +77,8 @@ struct Partition {
     threads: RefCell<Inside>,
     /// Block indices around the statement, of launches of unknown length.
     blocks: RefCell<Vec<Var>>,
+    /// Block indices around the statement.
+    launched: RefCell<Vec<Var>>,
 }
 
 /// A guard and the iterations for which it holds.
@@ -92,6 +103,41 @@ enum Side {
 impl Partition {
     fn stmt(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
         match stmt {
+            Stmt::For { .. } if depth == 0 => self.whole_vectors(stmt, known),
+            other => self.inside(other, known, depth),
+        }
+    }
+
+    /// Loops with vectors, in a branch without guards on their lanes for the blocks that need none.
+    fn whole_vectors(&self, stmt: Stmt, known: &Analyzer) -> Stmt {
+        let mut lanes = Vec::new();
+        for_each_stmt(&stmt, &mut |s| {
+            if let Stmt::For { var, kind: LoopKind::Vectorized, .. } = s {
+                lanes.push(var.clone());
+            }
+        });
+        let (mut facts, mut conditions) = (Vec::new(), Vec::new());
+        let launched = self.launched.borrow().clone();
+        for block in launched.iter().filter(|_| !lanes.is_empty() && !is_cooperative(&stmt)) {
+            let of_lanes = |g: &Guard| g.side == Side::Below && lanes.iter().any(|lane| uses(&g.cond, lane));
+            for guard in guards_of(&stmt, block, &self.threads.borrow()).into_iter().filter(of_lanes) {
+                let (index, cut) = Expr::promoted(block.expr(), guard.cut);
+                let holds = known.simplify(&index.lt(cut));
+                if !conditions.contains(&holds) {
+                    conditions.push(holds);
+                }
+                facts.push((guard.cond, true));
+            }
+        }
+        let Some(cond) = conditions.into_iter().reduce(Expr::and) else { return self.inside(stmt, known, 0) };
+        let fast = copy_with(&assume(stmt.clone(), &facts), &HashMap::new());
+        let then = Box::new(self.inside(fast, known, 0));
+        let otherwise = Some(Box::new(self.inside(stmt, known, 1)));
+        Stmt::If { cond, then, otherwise }
+    }
+
+    fn inside(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
+        match stmt {
             Stmt::For { var, min, extent, kind, body } => {
                 let constant = min.as_int().is_some() && extent.as_int().is_some();
                 let may_cut = match kind {
@@ -99,7 +145,8 @@ impl Partition {
                     LoopKind::Unrolled => self.cut_constant && 0 < depth && depth <= MAX_DEPTH,
                     LoopKind::Vectorized => false,
                 };
-                let guards = if may_cut && (self.cut_constant || !constant) && !is_cooperative(&body) {
+                let cuts = self.cut_constant || !constant || writes_steps_out(&body);
+                let guards = if may_cut && cuts && !is_cooperative(&body) {
                     guards_of(&body, &var, &self.threads.borrow())
                 } else {
                     Vec::new()
@@ -116,10 +163,14 @@ impl Partition {
                 let zero = Expr::int_of(0, var.dtype());
                 let inner = with_loop(known, &var, &zero, &extent);
                 let outer = (self.threads.borrow().len(), self.blocks.borrow().len());
+                let n_launched = self.launched.borrow().len();
                 if is_thread(tag) {
                     self.threads.borrow_mut().push((var.clone(), Some((zero, extent.clone()))));
-                } else if extent.as_int().is_none() {
-                    self.blocks.borrow_mut().push(var.clone());
+                } else {
+                    self.launched.borrow_mut().push(var.clone());
+                    if extent.as_int().is_none() {
+                        self.blocks.borrow_mut().push(var.clone());
+                    }
                 }
                 let body = match *body {
                     launch @ Stmt::LaunchThread { .. } => self.stmt(launch, &inner, depth),
@@ -127,6 +178,7 @@ impl Partition {
                 };
                 self.threads.borrow_mut().truncate(outer.0);
                 self.blocks.borrow_mut().truncate(outer.1);
+                self.launched.borrow_mut().truncate(n_launched);
                 let body = Box::new(body);
                 Stmt::LaunchThread { tag, var, extent, body }
             }
@@ -156,7 +208,7 @@ impl Partition {
             }
         }
         let Some(cond) = condition else { return self.stmt(body, known, depth) };
-        let fast = assume(copy_with(&body, &HashMap::new()), &facts);
+        let fast = copy_with(&assume(body.clone(), &facts), &HashMap::new());
         let then = Box::new(self.stmt(fast, known, depth));
         let otherwise = Some(Box::new(self.stmt(body, known, depth)));
         Stmt::If { cond, then, otherwise }
@@ -352,6 +404,13 @@ fn floor_quotient(expr: &Expr) -> Option<(Expr, i128)> {
 /// Whether `x // c <= (x + (c - 1)) // c` says that the first is at most the second.
 fn is_part_of(part: &Expr, whole: &Expr) -> bool {
     matches!((floor_quotient(part), ceil_quotient(whole)), (Some(a), Some(b)) if a == b)
+}
+
+/// Whether several steps stand in the body, one after another.
+fn writes_steps_out(body: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }));
+    found
 }
 
 /// Whether threads meet in the body, so that it must not be cut.

@@ -222,7 +222,7 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
     let same_shape = a.buffer.shape == b.buffer.shape && a.buffer.strides == b.buffer.strides;
     if same_shape
         && let (Some(a), Some(b)) = (known.place(a, threads), known.place(b, threads))
-        && a.belongs_to_same_thread(&b, threads)
+        && a.belongs_to_same_thread(&b)
     {
         return false;
     }
@@ -252,8 +252,9 @@ fn differ_modulo(x: &Expr, y: &Expr, known: &Analyzer) -> bool {
 
 /// A linear index as digits.
 struct Place {
-    /// Factor of each thread index, in the order of the threads.
-    threads: Vec<i128>,
+    /// Factor and extent of each thread index, in the order of the threads; of the quotient and the remainder of one that
+    /// is divided.
+    threads: Vec<(i128, i128)>,
     /// Loops: factor and extent.
     loops: Vec<(i128, Option<i128>)>,
     constant: i128,
@@ -266,10 +267,17 @@ impl Place {
         let index = flat_index(&access.buffer, &access.indices);
         let mut rest = known.simplify(&index);
         let mut factors = Vec::with_capacity(threads.indices.len());
-        for (var, _) in &threads.indices {
-            let parts = split(&rest, var)?;
-            factors.push(parts.coeff.as_int()?);
-            rest = parts.rest;
+        for (var, extent) in &threads.indices {
+            let mut digits = vec![(var.clone(), *extent)];
+            if let Some(by) = divided_by(&rest, var).filter(|by| extent % by == 0) {
+                digits = vec![(var.fresh(), extent / by), (var.fresh(), by)];
+                rest = in_digits(&rest, var, &digits, known);
+            }
+            for (digit, extent) in digits {
+                let parts = split(&rest, &digit)?;
+                factors.push((parts.coeff.as_int()?, extent));
+                rest = parts.rest;
+            }
         }
         let mut loops = Vec::new();
         for (var, extent) in access.loops.iter().chain(&access.around) {
@@ -285,16 +293,12 @@ impl Place {
     }
 
     /// Whether equal places mean equal threads.
-    fn belongs_to_same_thread(&self, other: &Place, threads: &Threads) -> bool {
+    fn belongs_to_same_thread(&self, other: &Place) -> bool {
         if self.threads != other.threads || self.rest != other.rest {
             return false;
         }
-        let mut digits: Vec<(i128, i128)> = self
-            .threads
-            .iter()
-            .zip(&threads.indices)
-            .map(|(factor, (_, extent))| (factor.abs(), *extent))
-            .collect();
+        let mut digits: Vec<(i128, i128)> =
+            self.threads.iter().map(|(factor, extent)| (factor.abs(), *extent)).collect();
         digits.retain(|(_, extent)| *extent > 1);
         if digits.iter().any(|(factor, _)| *factor == 0) {
             return false;
@@ -325,6 +329,32 @@ impl Place {
         }
         step.is_none_or(|step| step >= span)
     }
+}
+
+/// The constant that a thread index is divided by in an index.
+fn divided_by(index: &Expr, var: &Var) -> Option<i128> {
+    let mut found = None;
+    for_each_distinct(index, &mut |e| {
+        if let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, x, by) = e.node()
+            && x.as_var() == Some(var)
+        {
+            found = found.or(by.as_int().filter(|by| *by > 1));
+        }
+    });
+    found
+}
+
+/// The index where a thread index is its quotient and its remainder.
+fn in_digits(index: &Expr, var: &Var, digits: &[(Var, i128)], known: &Analyzer) -> Expr {
+    let mut known = known.clone();
+    let mut value: Option<Expr> = None;
+    for (digit, extent) in digits {
+        let extent = Expr::int_of(*extent, digit.dtype());
+        known.bind(digit, &Expr::int_of(0, digit.dtype()), &extent);
+        value = Some(value.map_or_else(|| digit.expr(), |value| value * extent + digit.expr()));
+    }
+    let map: HashMap<Var, Expr> = value.into_iter().map(|value| (var.clone(), value)).collect();
+    known.simplify(&substitute_expr(index, &map))
 }
 
 /// A sum as what is not constant, and its constant.

@@ -26,7 +26,7 @@ use coulis_ir::visit::{for_each_stmt, stmt_children, stmt_exprs, substitute_stmt
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{
-    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
+    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen, without_quotient,
 };
 use crate::binders::{copy_with, redirect_accesses};
 use crate::independent::lanes_are_independent;
@@ -64,6 +64,11 @@ fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerEr
         Stmt::For { var, min, extent, kind, body } => {
             let body = walk(*body, &with_loop(known, &var, &min, &extent), context)?;
             Ok(Stmt::for_(var, min, extent, kind, body))
+        }
+        Stmt::LaunchThread { tag, var, extent, body } => {
+            let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
+            let body = Box::new(walk(*body, &inner, context)?);
+            Ok(Stmt::LaunchThread { tag, var, extent, body })
         }
         Stmt::Let { var, value, body } => {
             let body = walk(*body, &with_let(known, &var, &value), context)?;
@@ -203,7 +208,7 @@ fn classify(cond: &Expr, lanes: &Lanes) -> Part {
 
 /// The `T` such that the condition says `lane < T`.
 fn upper_bound(cond: &Expr, lane: &Var) -> Option<Expr> {
-    let (lhs, rhs) = as_negative(cond)?;
+    let (lhs, rhs) = without_quotient(as_negative(cond)?, lane);
     let (lhs, rhs) = (split(&lhs, lane)?, split(&rhs, lane)?);
     let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step > 0)?;
     let room = difference(rhs.rest, lhs.rest);
@@ -425,7 +430,6 @@ impl Vectorizer {
     /// The body for the lanes below `bound` only.
     fn cut(&self, bound: &Expr, body: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Stmt {
         let dtype = lanes.var.dtype();
-        let int = |n: u32| Expr::int_of(i128::from(n), dtype);
         let wide = |n: i128| Expr::int_of(n, bound.dtype());
         if self.known.can_prove(&bound.clone().le(wide(0))) {
             return Stmt::NOP;
@@ -433,13 +437,24 @@ impl Vectorizer {
         if self.known.can_prove(&bound.clone().ge(wide(lanes.count.into()))) {
             return self.stmt(body, lanes, mask);
         }
-        let passing = bound.clone().min(wide(lanes.count.into())).max(wide(0));
-        let passing = widen(self.known.simplify(&passing), dtype);
-        let n = Var::size(&format!("{}_n", lanes.var.name()), dtype);
+        // What is compared with each lane may lie beyond them; what is counted may not.
+        let passing = match self.by_lane {
+            true => bound.clone(),
+            false => bound.clone().min(wide(lanes.count.into())).max(wide(0)),
+        };
+        let passing = self.known.simplify(&passing);
+        let (passing, dtype) = match self.by_lane {
+            true => (passing, bound.dtype()),
+            false => (widen(passing, dtype), dtype),
+        };
+        let int = |n: u32| Expr::int_of(i128::from(n), dtype);
+        let name = format!("{}_n", lanes.var.name());
+        let n = if self.by_lane { Var::new(&name, dtype) } else { Var::size(&name, dtype) };
         let mut pieces = Vec::new();
         let mut covered = lanes.count;
         for lane in 0..if self.by_lane { lanes.count } else { 0 } {
-            let map = HashMap::from([(lanes.var.clone(), int(lane))]);
+            let at = Expr::int_of(i128::from(lane), lanes.var.dtype());
+            let map = HashMap::from([(lanes.var.clone(), at)]);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
             let passes = int(lane).lt(n.expr());
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
@@ -473,7 +488,10 @@ impl Vectorizer {
             return Stmt::let_(n, passing, pieces);
         }
         let whole = Box::new(self.stmt(body, lanes, mask));
-        let all_pass = n.expr().equal(int(lanes.count));
+        let all_pass = match self.by_lane {
+            true => n.expr().ge(int(lanes.count)),
+            false => n.expr().equal(int(lanes.count)),
+        };
         let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }

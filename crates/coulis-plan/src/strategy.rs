@@ -16,8 +16,10 @@ use crate::program::{Spec, Statement, fixed_stride};
 
 mod columns;
 mod gpu_columns;
+mod gpu_odd_rows;
 mod gpu_outputs;
 mod gpu_rows;
+mod gpu_short_rows;
 mod gpu_steps;
 mod interleaved;
 mod map_steps;
@@ -35,6 +37,8 @@ pub static STRATEGIES: &[&Strategy] = &[
     &columns::STRATEGY,
     &interleaved::STRATEGY,
     &scalar::STRATEGY,
+    &gpu_short_rows::STRATEGY,
+    &gpu_odd_rows::STRATEGY,
     &gpu_rows::STRATEGY,
     &gpu_columns::STRATEGY,
     &gpu_outputs::STRATEGY,
@@ -310,16 +314,20 @@ impl Facts<'_> {
     /// `steps` of them. 1 is no runs: where there is no such step, or a run keeps as much as a state and is too short to
     /// pay for its end.
     pub fn short_run(&self, lanes: i64, steps: i64) -> i64 {
+        let longest = self.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
+        self.run_of(lanes * floor_pow2((longest / lanes).clamp(1, steps)))
+    }
+
+    /// A run of so many elements; 1 where there is none, or it does not pay.
+    pub fn run_of(&self, run: i64) -> i64 {
         /// A run that keeps as much as a state saves a little at each element, and costs a combination.
         const PAYS: i64 = 16;
         let reducer = &self.spec.reducer;
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let Some(quick) = reducer.quick.as_ref().filter(|_| !masked) else { return 1 };
-        let longest = i64::from(quick.max_steps);
-        let run = lanes * floor_pow2((longest / lanes).clamp(1, steps));
         let bytes: i64 = quick.identity.iter().map(|e| e.dtype().bytes() as i64).sum();
         let pays = bytes < state_bytes(reducer) || run >= PAYS;
-        if run <= longest && pays { run } else { 1 }
+        if run <= i64::from(quick.max_steps) && pays { run } else { 1 }
     }
 
     /// A sketch without vectors, threads or constants.

@@ -108,6 +108,8 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     for &(knob, value) in changes {
         *knob.field(&mut sketch) = value;
     }
+    // A row that is folded in parts has no loop in which a map could follow it.
+    sketch.map.inside &= sketch.chunks == proposed.chunks;
     let Sketch {
         lanes,
         unroll,
@@ -126,8 +128,9 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     } = &sketch;
     let positive = [*unroll, *run, *tile, *chunks, *threads, *rows].iter().all(|value| *value >= 1);
     let at_most = *unroll <= MOST_COPIES && *chunks <= MOST_CHUNKS;
-    // A run is as long as the planner found right, or none; steps that are unrolled are whole runs.
-    let of_runs = *run == 1 || (*run == proposed.run && *unroll == proposed.unroll);
+    // A run is as long as the planner found right, or none; on the CPU steps that are unrolled are whole runs.
+    let whole_runs = Machine::of(target) == Machine::Threads || *unroll == proposed.unroll;
+    let of_runs = *run == 1 || (*run == proposed.run && whole_runs);
     let of_tiles = *tile == proposed.tile || tile % lanes == 0;
     let in_block = match Machine::of(target) {
         Machine::Loops => *threads == proposed.threads && *rows == proposed.rows,
@@ -208,13 +211,14 @@ mod tests {
         assert!(!with(&sketch(), &[(Knob::Unroll, 0)]));
         assert!(!with(&sketch(), &[(Knob::Chunks, MOST_CHUNKS + 1)]));
         let in_runs = Sketch { run: 16, ..sketch() };
-        assert!(!with(&in_runs, &[(Knob::Unroll, 8)]));
+        assert!(with(&in_runs, &[(Knob::Unroll, 8)]));
         assert!(!with(&in_runs, &[(Knob::Run, 8)]));
         assert!(with(&in_runs, &[(Knob::Run, 1), (Knob::Unroll, 8)]));
         let tiled = Sketch { tile: 128, threads: 8, ..sketch() };
         assert!(with(&tiled, &[(Knob::Tile, 256)]) && !with(&tiled, &[(Knob::Tile, 130)]));
         let cpu = target(TargetKind::Cpu);
         assert!(changed(&cpu, &sketch(), &[(Knob::Unroll, 2)]).is_some());
+        assert!(changed(&cpu, &in_runs, &[(Knob::Unroll, 8)]).is_none());
         assert!(changed(&cpu, &sketch(), &[(Knob::Threads, 2)]).is_none());
     }
 }

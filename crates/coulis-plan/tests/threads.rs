@@ -34,8 +34,8 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
         (DType::I8, vec![1 << 30], vec![0], 16),
         (DType::F64, vec![1 << 27], vec![0], 2),
         (DType::F32, vec![(1 << 27) + 1], vec![0], 4),
-        (DType::F32, vec![1 << 16, 1238], vec![1], 2),
-        (DType::F32, vec![1 << 16, 1237], vec![1], 1),
+        (DType::F32, vec![1 << 12, 16382], vec![1], 2),
+        (DType::F32, vec![1 << 12, 16381], vec![1], 1),
         (DType::F32, vec![1 << 14, 1 << 14], vec![0], 4),
         (DType::F32, vec![1 << 14, 1237], vec![0], 1),
     ] {
@@ -45,6 +45,28 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
     }
     let with_gaps = planned(&spec("sum", DType::F32, &[4096, 4096], &[1, 8192], &[0]));
     assert_eq!(with_gaps.1.lanes, 1, "nothing says where rows with gaps begin");
+}
+
+#[test]
+fn rows_that_begin_anywhere_are_read_by_whole_accesses_as_one_piece() {
+    for (dtype, shape, name, rows) in [
+        (DType::F32, [1 << 24, 7], "gpu_short_rows", 256),
+        (DType::F32, [1 << 20, 63], "gpu_short_rows", 128),
+        (DType::I8, [1 << 24, 2], "gpu_short_rows", 256),
+        (DType::F32, [1 << 20, 64], "gpu_short_rows", 128),
+        (DType::F32, [8000, 64], "gpu_rows", 16),
+        (DType::F32, [100_003, 1237], "gpu_odd_rows", 4),
+        (DType::F16, [200_003, 1009], "gpu_odd_rows", 8),
+        (DType::F32, [100_003, 1240], "gpu_rows", 8),
+        (DType::F64, [100_003, 4001], "gpu_rows", 1),
+    ] {
+        let (found, sketch, trace) = of("sum", dtype, &shape, &[1]);
+        assert_eq!((found, sketch.rows), (name, rows), "{dtype} {shape:?}");
+        assert_eq!(trace.contains("\"shared\""), name != "gpu_rows", "{trace}");
+        // Rows together begin where an access may.
+        let bytes = rows * shape[1] * dtype.bytes() as i64;
+        assert!(name == "gpu_rows" || (bytes % 16 == 0 && trace.contains("vectorize")), "{trace}");
+    }
 }
 
 #[test]

@@ -127,6 +127,7 @@ fn bench_of<'py>(
         axes: axes(axis)?,
         ops: Ops::of(ops)?.names,
         out_dtype: None,
+        plan: None,
     };
     let options = coulis::bench::Options {
         init: Init::Integers,

@@ -98,28 +98,20 @@ pub(crate) fn offsets(stage: &Stage, extents: &Values, leaves: &Values) -> Value
     values
 }
 
-/// The axes whose loops may run past their extent.
+/// The axes whose loops may run past their extent, where no guard of a loop within it says otherwise: a part of an axis
+/// that is cut exactly, and a pair of fused axes, is in range where its loops are.
 pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> HashSet<Var> {
     let mut marked = HashSet::new();
-    for relation in stage.relations.iter().rev() {
-        match relation {
-            Relation::Split { parent, outer, inner, .. } => {
-                let of = |axis: &IterVar| extents.get(axis.var());
-                let exact = match (of(parent), of(outer), of(inner)) {
-                    (Some(p), Some(o), Some(i)) => fold::proves(analyzer, BinaryOp::Eq, &fold::mul(o, i), p),
-                    _ => false,
-                };
-                if !exact || marked.contains(outer.var()) || marked.contains(inner.var()) {
-                    marked.insert(parent.var().clone());
-                }
+    for relation in &stage.relations {
+        if let Relation::Split { parent, outer, inner, .. } = relation {
+            let of = |axis: &IterVar| extents.get(axis.var());
+            let exact = match (of(parent), of(outer), of(inner)) {
+                (Some(p), Some(o), Some(i)) => fold::proves(analyzer, BinaryOp::Eq, &fold::mul(o, i), p),
+                _ => false,
+            };
+            if !exact {
+                marked.insert(parent.var().clone());
             }
-            Relation::Fuse { outer, inner, fused } => {
-                if marked.contains(fused.var()) {
-                    marked.insert(outer.var().clone());
-                    marked.insert(inner.var().clone());
-                }
-            }
-            Relation::Singleton { .. } => {}
         }
     }
     marked

@@ -192,7 +192,10 @@ fn request(workload: &Workload, options: &Options) -> Request {
     Request {
         threads: options.threads,
         device: options.device.clone(),
-        tuned: options.tuned.clone(),
+        tuned: match workload.plan.clone() {
+            Some((strategy, changes)) => Tuned::As { strategy, changes },
+            None => options.tuned.clone(),
+        },
         ..workload.request()
     }
 }

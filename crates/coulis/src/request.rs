@@ -43,9 +43,9 @@ pub enum Tuned {
     Recorded,
     /// The planner's own.
     Ignored,
-    /// The planner's with these changes, where it takes that strategy; else the call is refused.
+    /// Those of a strategy with these changes; a call that the strategy does not take is refused.
     As {
-        /// Name of the strategy.
+        /// Name of the strategy, which need not be the one that the planner takes.
         strategy: String,
         /// What is changed.
         changes: Vec<(Knob, i64)>,

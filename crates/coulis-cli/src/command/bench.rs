@@ -130,6 +130,7 @@ fn one(args: &Args, shape: &[i64]) -> Result<(), Failure> {
         axes: Some(axes),
         ops: args.ops.as_ref().map_or_else(|| vec!["mean".into(), "meansq".into()], |ops| ops.0.clone()),
         out_dtype: (is_half && args.ops.is_none()).then_some(DType::F32),
+        plan: None,
     };
     let init = match args.init {
         Some(0) => Init::Zeros,

@@ -136,6 +136,7 @@ fn workloads(args: &Args) -> Result<Vec<Workload>, Failure> {
         axes: args.axis.as_ref().map(|axes| axes.0.clone()),
         ops: args.ops.as_ref().map(|ops| ops.0.clone()).unwrap_or_default(),
         out_dtype: None,
+        plan: None,
     }])
 }
 

@@ -199,7 +199,8 @@ pub(super) fn write_sums_canonically(analyzer: &Analyzer, expr: &Expr) -> Option
 }
 
 /// `x // c * (k*c) + x % c * k` is `x * k`, and `x // m * (k*m/b) + (x % m) // b * k` is `x // b * k`; `x // c * c`
-/// is `x` where `c` divides it. Whether something changed.
+/// is `x` where `c` divides it. In the first the remainder may be that of another dividend which leaves the same. Whether
+/// something changed.
 fn join_quotients(analyzer: &Analyzer, sum: &mut Sum) -> Option<bool> {
     let parts = |e: &Expr, wanted: BinaryOp| match e.node() {
         Node::Binary(op, x, c) if *op == wanted => c.as_int().filter(|c| *c > 0).map(|c| (x.clone(), c)),
@@ -237,9 +238,28 @@ fn join_quotients(analyzer: &Analyzer, sum: &mut Sum) -> Option<bool> {
             sum.tidy();
             return Some(true);
         }
+        if let Some((y, c)) = parts(&term, BinaryOp::FloorMod)
+            && let Some((j, x)) = sum.terms.iter().enumerate().find_map(|(j, (e, found))| {
+                let (x, by) = parts(e, BinaryOp::FloorDiv)?;
+                (by == c && *found == wanted && are_congruent(analyzer, &x, &y, c)?).then_some((j, x))
+            })
+        {
+            sum.terms[i].1 = 0;
+            sum.terms[j].1 = 0;
+            analyzer.collect(&x, k, Collect::Modular, sum)?;
+            sum.tidy();
+            return Some(true);
+        }
     }
     sum.tidy();
     Some(false)
+}
+
+/// Whether `x - y` is a multiple of `c` term by term: what is left of a dividend where only its remainder counts.
+fn are_congruent(analyzer: &Analyzer, x: &Expr, y: &Expr, c: i128) -> Option<bool> {
+    let mut apart = analyzer.sum_of(x, Collect::Exact)?;
+    apart.push_sum(&analyzer.sum_of(y, Collect::Exact)?, -1)?;
+    Some(apart.constant % c == 0 && apart.terms.iter().all(|(_, coeff)| coeff % c == 0))
 }
 
 /// Moves constant factors out of a product: `(x * 2) * y` is `x * y * 2`.

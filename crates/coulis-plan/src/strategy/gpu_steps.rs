@@ -5,7 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::same_axis;
-use super::{Sketch, ceil_div, floor_pow2};
+use super::{Decline, Facts, Sketch, ceil_div, floor_pow2};
 
 /// Threads of a block that has nothing to fold together.
 const BLOCK: i64 = 256;
@@ -147,6 +147,61 @@ pub fn place_rows(
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &row)?;
     Ok(row)
+}
+
+/// Bytes of a row of all inputs, where each input is rows one after another without gaps.
+pub fn dense_row_bytes(facts: &Facts) -> Result<i64, Decline> {
+    let dims = &facts.spec.problem.dims;
+    let is_dense = |array: usize| dims[0].strides[array] == dims[1].extent && dims[1].strides[array] == 1;
+    if dims.len() != 2 || dims[0].is_reduced() || !(0..facts.spec.n_read()).all(is_dense) {
+        return Err(Decline::new("rows one after another without gaps", "others"));
+    }
+    let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
+    Ok(dims[1].extent * (inputs + i64::from(facts.spec.mask)))
+}
+
+/// Elements that the widest access of the widest input takes.
+pub fn widest_access(facts: &Facts) -> i64 {
+    let widest = facts.spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    (i64::from(facts.target.vector_bytes) / widest).max(1)
+}
+
+/// Most accesses of a thread that are written out one after another.
+const MOST_COPIES: i64 = 16;
+
+/// All threads of a block, given innermost index first, copy rows of `extent` elements to shared memory as one piece, each
+/// the widest access at a time.
+pub fn copy_slab(
+    s: &mut Schedule,
+    copy: StageId,
+    extent: i64,
+    lanes: i64,
+    threads: &[(ThreadTag, i64)],
+) -> Result<(), ScheduleError> {
+    let axes: Vec<IterVar> = s.stage(copy)?.leaves().to_vec();
+    let words = extent / lanes;
+    let mut word = if lanes == 1 {
+        s.fuse(copy, &axes)?
+    } else if words > 1 && words.count_ones() == 1 && extent % lanes == 0 {
+        // Rows of many whole words would begin in few banks, so they are set apart by an odd number of words.
+        s.storage_align(copy, &axes[0], 2 * lanes, lanes)?;
+        let (words, lane) = s.split(copy, &axes[1], Split::Factor(lanes))?;
+        s.vectorize(copy, &lane)?;
+        s.fuse(copy, &[axes[0].clone(), words])?
+    } else {
+        let all = s.fuse(copy, &axes)?;
+        let (words, lane) = s.split(copy, &all, Split::Factor(lanes))?;
+        s.vectorize(copy, &lane)?;
+        words
+    };
+    for (tag, n) in threads.iter().filter(|(_, n)| *n > 1) {
+        let (turn, thread) = s.split(copy, &word, Split::Factor(*n))?;
+        s.bind(copy, &thread, *tag)?;
+        word = turn;
+    }
+    // More turns than are written out are a loop of as many at a time.
+    let (_, few) = s.split(copy, &word, Split::Factor(MOST_COPIES))?;
+    s.unroll(copy, &few)
 }
 
 /// Threads of a block that folds what all others found, which wait for it.

@@ -2,6 +2,7 @@
 
 use coulis_ir::DType;
 use coulis_ir::dtype::UnknownDType;
+use coulis_plan::tuned::Knob;
 use serde_json::Value;
 
 /// One call to be measured.
@@ -19,6 +20,8 @@ pub struct Workload {
     pub ops: Vec<String>,
     /// Type of all results; `None` leaves the statistics their own.
     pub out_dtype: Option<DType>,
+    /// The strategy of its plan and what is changed of that; `None` leaves both to the planner.
+    pub plan: Option<(String, Vec<(Knob, i64)>)>,
 }
 
 impl Workload {
@@ -76,7 +79,8 @@ fn named(id: &str) -> String {
     if id.is_empty() { String::new() } else { format!(" (`{id}`)") }
 }
 
-/// Reads a suite: `{"workloads": [{"id", "dtype", "shape", "axes", "ops", "out_dtype"?}]}`, or the list alone.
+/// Reads a suite: `{"workloads": [{"id", "dtype", "shape", "axes", "ops", "out_dtype"?, "plan"?}]}`, or the list alone. A
+/// plan is an object with the name of a `strategy` and a value for each parameter that is not the planner's.
 pub fn parse_suite(text: &str) -> Result<Vec<Workload>, SuiteError> {
     let suite: Value = serde_json::from_str(text)?;
     let list = suite.get("workloads").unwrap_or(&suite).as_array().ok_or(SuiteError::NoList)?;
@@ -118,8 +122,20 @@ fn workload(at: usize, entry: &Value) -> Result<Workload, SuiteError> {
         axes,
         ops: ops.filter(|ops| !ops.is_empty()).ok_or_else(|| wrong("ops", "a list of statistics"))?,
         out_dtype: dtype("out_dtype")?,
+        plan: match member("plan") {
+            None => None,
+            Some(found) => Some(plan(found).ok_or_else(|| wrong("plan", "a `strategy` and its parameters"))?),
+        },
         id,
     })
+}
+
+fn plan(value: &Value) -> Option<(String, Vec<(Knob, i64)>)> {
+    let members = value.as_object()?;
+    let strategy = members.get("strategy")?.as_str()?.to_owned();
+    let knobs = members.iter().filter(|(name, _)| *name != "strategy");
+    let changes = knobs.map(|(name, value)| Some((Knob::named(name)?, value.as_i64()?)));
+    Some((strategy, changes.collect::<Option<_>>()?))
 }
 
 #[cfg(test)]
@@ -139,6 +155,13 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_may_say_its_plan() {
+        let with = ONE.replace("[\"sum\"]", "[\"sum\"], \"plan\": {\"strategy\": \"rows\", \"unroll\": 2}");
+        let found = parse_suite(&with).unwrap().remove(0).plan;
+        assert_eq!(found, Some(("rows".to_owned(), vec![(Knob::Unroll, 2)])));
+    }
+
+    #[test]
     fn a_wrong_suite_says_which_workload_and_what_is_legal() {
         for (from, to, want) in [
             ("\"a\"", "7", "workload 0: `id` is to be a name, got 7"),
@@ -149,6 +172,11 @@ mod tests {
             ),
             ("[1]", "1", "workload 0 (`a`): `axes` is to be a list of integers, got 1"),
             ("[\"sum\"]", "[]", "workload 0 (`a`): `ops` is to be a list of statistics, got []"),
+            (
+                "[\"sum\"]",
+                "[\"sum\"], \"plan\": {\"strategy\": \"rows\", \"speed\": 2}",
+                "workload 0 (`a`): `plan` is to be a `strategy` and its parameters, got {\"speed\":2,\"strategy\":\"rows\"}",
+            ),
             (
                 "\"dtype\"",
                 "\"type\"",

@@ -57,6 +57,7 @@ pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<
     let target = device.target();
     let mut choice = choose_for(call, target)?;
     let name = choice.strategy.name;
+    let mut given = None;
     let changes = match &request.tuned {
         // A trace has its own parameters; maps before and after the statistics are of no class.
         _ if request.plan.is_some() || call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
@@ -65,15 +66,18 @@ pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<
             let known = record::load(&record::class(call, device)).filter(|known| known.strategy == name);
             known.map(|known| known.chosen).unwrap_or_default()
         }
-        Tuned::As { strategy, .. } if strategy != name => {
-            let message = format!("parameters of `{strategy}` are given, and the planner takes `{name}`");
-            return Err(Error::user("plan/tuned", message));
+        Tuned::As { strategy, changes } => {
+            if strategy != name {
+                choice = choose_named(call, target, strategy)?;
+                given = Some(choice.strategy.name);
+            }
+            changes.clone()
         }
-        Tuned::As { changes, .. } => changes.clone(),
     };
     if changes.is_empty() {
-        return Ok(Chosen { choice, tuned: None });
+        return Ok(Chosen { choice, tuned: given.map(str::to_owned) });
     }
+    let name = choice.strategy.name;
     let words = record::in_words(&changes);
     match changed(target, &choice.sketch, &changes) {
         Some(sketch) => choice.sketch = sketch,
@@ -97,6 +101,16 @@ pub(super) fn recorded_or_own<T>(
         Err(_) if request.tuned == Tuned::Recorded => make(&own()),
         other => other,
     }
+}
+
+/// The strategy of that name instead of the planner's.
+fn choose_named(call: &Call, target: &Target, name: &str) -> Result<Choice, Error> {
+    let found = coulis_plan::choose_named(&call.spec, target, name);
+    let (strategy, sketch) = found.map_err(|e| Error::user("plan/tuned", e))?.map_err(|why| {
+        let message = format!("`{name}` is no plan of this call: wanted {}, found {}", why.wanted, why.found);
+        Error::user("plan/tuned", message)
+    })?;
+    Ok(Choice { strategy, sketch, declined: Vec::new() })
 }
 
 fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {

@@ -1,0 +1,82 @@
+//! `gpu_odd_rows`: rows without gaps that begin where no wide access may, folded out of shared memory.
+//!
+//! Rows whose length is no multiple of an access could be read only element by element. As many of them as are together a
+//! whole number of accesses begin where one may, so a block copies the slab of its rows to shared memory as one piece of
+//! memory, by the widest accesses. Then the threads of each row stand side by side on its elements there, where neighbours
+//! meet no bank twice, and fold their partial states together. Rows of a few elements are for `gpu_short_rows`, rows whose
+//! slab is too large for shared memory for `gpu_rows`. Measured: `bench/results`.
+
+use coulis_ir::{MemScope, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError};
+
+use super::gpu_steps::{copy_slab, dense_row_bytes, fold_by_threads, place_rows, split_fold, widest_access};
+use super::steps::stage_of;
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use crate::program::{Spec, Statement};
+
+/// The catalogue's entry.
+pub static STRATEGY: Strategy = Strategy {
+    name: "gpu_odd_rows",
+    machine: Machine::Threads,
+    keeps_order: false,
+    summary: "a block copies rows that begin anywhere to shared memory as one piece; threads side by side fold each there",
+    propose,
+    schedule,
+};
+
+/// Threads of a block.
+const BLOCK: i64 = 512;
+/// Bytes that a block copies, about, and at most.
+const SLAB_BYTES: i64 = 16 << 10;
+/// See [`SLAB_BYTES`].
+const MOST_BYTES: i64 = 40 << 10;
+/// Fewest blocks: with less than a few for each part of the machine, long rows are better split.
+const FEWEST_BLOCKS: i64 = 64;
+/// Elements that each thread of a row folds side by side.
+const IN_FLIGHT: i64 = 16;
+
+fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let Some((extent, _, true)) = facts.inner() else {
+        return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
+    };
+    if facts.spec.map.is_some() {
+        return Err(Decline::new("no map of the elements", "one"));
+    }
+    let bytes = dense_row_bytes(facts)?;
+    let lanes = widest_access(facts);
+    let together = lanes / facts.word_lanes(&facts.constant_extents(false)).min(lanes);
+    if together == 1 {
+        return Err(Decline::new("rows that begin where no wide access may", "others"));
+    }
+    let rows = floor_pow2(SLAB_BYTES / bytes).clamp(together, BLOCK);
+    if rows * bytes > MOST_BYTES {
+        return Err(Decline::new("at most 40 KiB of rows that are whole accesses together", rows * bytes));
+    }
+    let n_rows = facts.spec.problem.n_outputs;
+    if n_rows < FEWEST_BLOCKS * rows {
+        return Err(Decline::new("rows for 64 blocks", n_rows));
+    }
+    let threads = (BLOCK / rows).clamp(1, floor_pow2(ceil_div(extent, 2)));
+    let unroll = floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
+    let run = facts.short_run(1, unroll);
+    Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..facts.plain() })
+}
+
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    // What is folded lies in shared memory, where a thread takes one element at a time.
+    let by_elements = Sketch { lanes: 1, ..sketch.clone() };
+    let fold = split_fold(s, state, 1, 1, 1, &by_elements)?;
+    let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, &by_elements)?;
+    place_rows(s, state, output, 1, sketch.rows)?;
+    let slab = s.stage(output)?.leaves()[0].clone();
+    let read = s.stage(mine)?.reads();
+    let extent = spec.problem.dims[1].extent;
+    for input in stmt.inputs.iter().filter(|input| read.contains(input.buffer())) {
+        let copy = s.cache_read(input, MemScope::Shared, &[mine.into()])?;
+        s.compute_at(copy, output, &slab)?;
+        let threads = [(ThreadTag::ThreadX, sketch.threads), (ThreadTag::ThreadY, sketch.rows)];
+        copy_slab(s, copy, extent, sketch.lanes, &threads)?;
+    }
+    Ok(())
+}
