@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 
+use coulis_ir::Target;
 use coulis_ir::args::{ArgInfo, ArrayInfo};
+use coulis_ir::target::BlockLimits;
 
 /// One argument, in parameter order.
 pub enum SimArg<'a> {
@@ -95,11 +97,13 @@ pub struct Options {
     pub seed: u64,
     /// Statements that all threads together may execute in one order.
     pub max_steps: u64,
+    /// What a block may have. A launch that asks for more is refused, as a GPU's driver does.
+    pub block: BlockLimits,
 }
 
 impl Default for Options {
-    /// Warps of 32 lanes, two orders, at most 2^33 statements.
+    /// Warps of 32 lanes, two orders, at most 2^33 statements, and the blocks of [`Target::simulated`].
     fn default() -> Options {
-        Options { warp: 32, warp_orders: 2, seed: 1, max_steps: 1 << 33 }
+        Options { warp: 32, warp_orders: 2, seed: 1, max_steps: 1 << 33, block: Target::simulated(32).block }
     }
 }

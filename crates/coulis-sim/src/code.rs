@@ -247,7 +247,10 @@ pub(crate) enum RegionKind {
     /// Global memory of the kernel, zero at the start where said.
     Temporary { zeroed: bool },
     /// Of each block.
-    Shared,
+    Shared {
+        /// Whether the launch asks for it, rather than the kernel's text.
+        at_launch: bool,
+    },
 }
 
 /// Memory that several threads see.
@@ -265,7 +268,7 @@ pub(crate) struct RegionInfo {
 
 impl RegionInfo {
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self.kind, RegionKind::Shared)
+        matches!(self.kind, RegionKind::Shared { .. })
     }
 }
 

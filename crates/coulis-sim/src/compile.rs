@@ -136,7 +136,10 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                         self.places.insert(buffer.data.id(), (Place::Local(array), buffer.dtype));
                         self.emit(Instr::Forget { array });
                     }
-                    MemScope::Shared | MemScope::SharedDyn => self.add_region(buffer, RegionKind::Shared)?,
+                    MemScope::Shared | MemScope::SharedDyn => {
+                        let at_launch = buffer.scope == MemScope::SharedDyn;
+                        self.add_region(buffer, RegionKind::Shared { at_launch })?;
+                    }
                     MemScope::Global => {
                         self.add_region(buffer, RegionKind::Temporary { zeroed: false })?;
                     }

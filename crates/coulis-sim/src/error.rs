@@ -55,6 +55,22 @@ pub enum SimError {
         /// Threads that a block may have.
         limit: u32,
     },
+    /// A block with more shared memory than it can have.
+    #[error(
+        "a block of `{kernel}` has at most {limit} bytes of shared memory {kind}, and asks for {found}: {buffers}"
+    )]
+    SharedMemory {
+        /// Kernel name.
+        kernel: String,
+        /// `whose size is known when it is compiled`, or `in all`.
+        kind: &'static str,
+        /// Bytes of the launch.
+        found: i128,
+        /// Bytes that a block may have.
+        limit: u32,
+        /// The buffers with their bytes.
+        buffers: String,
+    },
     /// A grid with more blocks than can be told apart.
     #[error("a launch of {found} blocks is more than the simulator tells apart ({limit})")]
     GridBlocks {

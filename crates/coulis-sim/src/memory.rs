@@ -3,6 +3,7 @@
 use crate::args::{Memory, SimArg, SimArray};
 use crate::code::{RegionInfo, RegionKind};
 use crate::error::SimError;
+use crate::order::each;
 use crate::shadow::Shadow;
 
 /// What memory holds that nothing wrote. As a float it is NaN, as an integer the largest or -1.
@@ -52,6 +53,20 @@ impl Region {
         }
     }
 
+    /// The bytes of the elements of some lanes as numbers.
+    #[inline(always)]
+    pub(crate) fn gather<const W: usize>(&self, lanes: u64, places: &[usize; W], to: &mut [u64; W]) {
+        match self.width {
+            4 => {
+                let (words, _) = self.bytes.as_chunks::<4>();
+                for lane in each(lanes) {
+                    to[lane as usize] = u64::from(u32::from_le_bytes(words[places[lane as usize]]));
+                }
+            }
+            _ => each(lanes).for_each(|lane| to[lane as usize] = self.get(places[lane as usize])),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn set(&mut self, at: usize, bits: u64) {
         let width = self.width;
@@ -91,7 +106,7 @@ fn region(n: u32, info: &RegionInfo, args: &[SimArg<'_>]) -> Result<Region, SimE
             }
             *zeroed
         }
-        RegionKind::Shared => false,
+        RegionKind::Shared { .. } => false,
     };
     let shadow = info.is_written.then(|| Shadow::new(n, info.is_shared(), info.len, is_initialised));
     let (len, before, is_shared) = (info.len, info.before, info.is_shared());
@@ -173,7 +188,7 @@ pub(crate) fn overlaps(infos: &[RegionInfo], regions: &[Region], args: &[SimArg<
             }
             _ => None,
         },
-        RegionKind::Temporary { .. } | RegionKind::Shared => None,
+        RegionKind::Temporary { .. } | RegionKind::Shared { .. } => None,
     };
     let mut found = Vec::new();
     for a in 0..infos.len() {

@@ -56,7 +56,7 @@ fn run_warps<const W: usize>(
 ) -> Result<SimReport, SimError> {
     let kernel = checked.kernel();
     let infos: Vec<ArgInfo> = args.iter().map(SimArg::info).collect();
-    let plan = plan::<W>(checked, bind_args(kernel, &infos)?)?;
+    let plan = plan::<W>(checked, bind_args(kernel, &infos)?, &options.block)?;
     let start = |n: u32| -> Result<Machine<'_, W>, SimError> {
         let memory = regions(&plan.regions, args)?;
         let mut machine = Machine::new(&plan, memory, court(&plan.regions, W as u32), options.max_steps);

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use coulis_ir::args::{Bindings, compact_strides, eval_index};
 use coulis_ir::device::{Launch, host_program};
+use coulis_ir::target::BlockLimits;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
 
@@ -12,11 +13,12 @@ use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind
 use crate::error::SimError;
 use crate::order::{FIRST_SERIAL, MAX_SERIAL};
 
-/// Threads of a block.
-const MAX_THREADS: u32 = 1024;
-
 /// Memory and launches of a kernel whose free variables have these values.
-pub(crate) fn plan<const W: usize>(kernel: &Checked, bindings: Bindings) -> Result<Plan<'_, W>, SimError> {
+pub(crate) fn plan<'k, const W: usize>(
+    kernel: &'k Checked,
+    bindings: Bindings,
+    limits: &BlockLimits,
+) -> Result<Plan<'k, W>, SimError> {
     crate::run::check(kernel)?;
     let kernel = kernel.kernel();
     let mut host = Host { bindings, places: HashMap::new(), regions: Vec::new() };
@@ -50,7 +52,9 @@ pub(crate) fn plan<const W: usize>(kernel: &Checked, bindings: Bindings) -> Resu
     let mut plan = Plan { regions: Vec::new(), launches: Vec::new(), stmts: Vec::new() };
     let mut n_blocks = i128::from(FIRST_SERIAL);
     for (launch, body) in launches.iter().zip(bodies) {
+        let first = host.regions.len();
         let compiled = host.launch::<W>(launch, body, &mut plan.stmts)?;
+        fits_in_block(&kernel.name, &compiled.block, &host.regions[first..], limits)?;
         n_blocks += compiled.grid.iter().map(|n| i128::from(*n)).product::<i128>();
         if n_blocks > i128::from(MAX_SERIAL) {
             return Err(SimError::GridBlocks { found: n_blocks, limit: MAX_SERIAL });
@@ -119,6 +123,36 @@ fn written_memory(body: &Stmt) -> HashSet<VarId> {
         _ => {}
     });
     written
+}
+
+/// Refuses a block of more threads, or of more shared memory, than the machine's blocks have.
+fn fits_in_block(
+    kernel: &str,
+    block: &[u32; 3],
+    regions: &[RegionInfo],
+    limits: &BlockLimits,
+) -> Result<(), SimError> {
+    let found: i128 = block.iter().map(|n| i128::from(*n)).product();
+    if found > i128::from(limits.threads) {
+        return Err(SimError::BlockThreads { found, limit: limits.threads });
+    }
+    let bytes = |region: &RegionInfo| region.len as i128 * region.dtype.bytes() as i128;
+    let of_text = |region: &&RegionInfo| matches!(region.kind, RegionKind::Shared { at_launch: false });
+    let declared: Vec<&RegionInfo> = regions.iter().filter(of_text).collect();
+    let all: Vec<&RegionInfo> = regions.iter().filter(|region| region.is_shared()).collect();
+    // What the text declares may not be more than a block has without asking; with what is asked for, it may.
+    for (which, kind, limit) in [
+        (&declared, "whose size is known when it is compiled", limits.shared_bytes),
+        (&all, "in all", limits.shared_dyn_bytes),
+    ] {
+        let found: i128 = which.iter().map(|region| bytes(region)).sum();
+        if found > i128::from(limit) {
+            let one = |region: &&RegionInfo| format!("`{}` of {}", region.name, bytes(region));
+            let buffers = which.iter().map(one).collect::<Vec<_>>().join(", ");
+            return Err(SimError::SharedMemory { kernel: kernel.to_owned(), kind, found, limit, buffers });
+        }
+    }
+    Ok(())
 }
 
 struct Host {
@@ -198,10 +232,6 @@ impl Host {
     ) -> Result<LaunchCode<W>, SimError> {
         let grid = self.extents(&launch.grid, "blockIdx")?;
         let block = self.extents(&launch.block, "threadIdx")?;
-        let n_threads: i128 = block.iter().map(|n| i128::from(*n)).product();
-        if n_threads > i128::from(MAX_THREADS) {
-            return Err(SimError::BlockThreads { found: n_threads, limit: MAX_THREADS });
-        }
         let code = Code {
             instrs: Vec::new(),
             operands: Vec::new(),
