@@ -40,6 +40,12 @@ impl Stamp {
         Stamp::new(HOST, 0, 0, 0)
     }
 
+    /// The same access by another lane.
+    #[inline(always)]
+    fn with_lane(self, lane: u32) -> Stamp {
+        Stamp((self.0 & !(127 << 25)) | u64::from(lane) << 25)
+    }
+
     pub(crate) fn atomic(self) -> Stamp {
         Stamp(self.0 | 1)
     }
@@ -157,6 +163,37 @@ pub(crate) struct Order {
     log_of: HashMap<Spot, u32>,
 }
 
+/// A warp at one time.
+pub(crate) struct Now<'o> {
+    pub(crate) order: &'o Order,
+    /// The stamp of accesses by several of its lanes.
+    pub(crate) many: Stamp,
+    synced: u32,
+    seen: &'o [u32],
+}
+
+impl Now<'_> {
+    /// The stamp of a lane's access.
+    #[inline(always)]
+    pub(crate) fn stamp(&self, lane: u32) -> Stamp {
+        self.many.with_lane(lane)
+    }
+
+    /// Whether a barrier alone orders an access of one warp before what any lane does now. Where it does not, something
+    /// else may ([`Order::ordered`]).
+    #[inline(always)]
+    pub(crate) fn is_after_barrier(&self, before: Stamp) -> bool {
+        if before.serial() != self.many.serial() {
+            return before.serial() < self.order.launch_base;
+        }
+        let known = match before.warp() == self.many.warp() {
+            true => self.synced,
+            false => self.seen.get(before.warp() as usize).copied().unwrap_or(0),
+        };
+        before.time() < known
+    }
+}
+
 impl Order {
     /// Begins a launch whose blocks have serial numbers from `base`; everything before it is known.
     pub(crate) fn begin_launch(&mut self, base: u32, has_block_barriers_only: bool) {
@@ -189,8 +226,16 @@ impl Order {
         self.launch_base
     }
 
-    pub(crate) fn stamp(&self, warp: u32, lane: u32) -> Stamp {
-        Stamp::new(self.serial, warp, lane, self.now[warp as usize])
+    /// What every access of a warp is compared with until its next barrier or fence.
+    #[inline]
+    pub(crate) fn now(&self, warp: u32) -> Now<'_> {
+        let (w, n) = (warp as usize, self.now.len());
+        Now {
+            order: self,
+            many: Stamp::new(self.serial, warp, MANY, self.now[w]),
+            synced: self.synced[w],
+            seen: &self.seen[w * n..][..n],
+        }
     }
 
     /// Two reads of different warps, not ordered, as one, where barriers of the block are all that can order them
@@ -423,13 +468,13 @@ mod tests {
     #[test]
     fn a_barrier_orders_warps_and_lanes_and_nothing_else_does() {
         let mut order = two_warps();
-        let first = order.stamp(0, 3);
+        let first = order.now(0).stamp(3);
         assert!(order.ordered(first, 0, 3) && !order.ordered(first, 0, 4) && !order.ordered(first, 1, 3));
         order.warp_barrier(0);
         assert!(order.ordered(first, 0, 4) && !order.ordered(first, 1, 3));
         order.barrier(&[0, 1]);
         assert!(order.ordered(first, 1, 3));
-        let second = order.stamp(0, 3);
+        let second = order.now(0).stamp(3);
         assert!(!order.ordered(second, 1, 3) && !order.ordered(second, 0, 4));
     }
 
@@ -437,11 +482,11 @@ mod tests {
     fn a_fence_before_an_atomic_update_publishes_to_later_blocks() {
         let publishes = |fenced: bool| {
             let mut order = two_warps();
-            let write = order.stamp(0, 0);
+            let write = order.now(0).stamp(0);
             if fenced {
                 order.fence(0, 1);
             }
-            let late = order.stamp(0, 0);
+            let late = order.now(0).stamp(0);
             order.update((7, 0, 0), 0, 0);
             order.begin_block(FIRST_SERIAL + 1, 2);
             assert!(!order.ordered(write, 0, 0));

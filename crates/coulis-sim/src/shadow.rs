@@ -1,6 +1,6 @@
 //! What is remembered of each element of memory that a kernel writes: who wrote it last, and who has read it since.
 
-use crate::order::{MANY, Order, Spot, Stamp};
+use crate::order::{MANY, Now, Order, Spot, Stamp};
 
 /// Readers of one element that are not ordered among each other and are told apart. Further ones are not kept.
 const MAX_READERS: usize = 64;
@@ -71,17 +71,27 @@ impl Shadow {
     }
 
     /// A read now.
-    #[inline]
-    pub(crate) fn read(&mut self, at: usize, who: Who, order: &Order) -> Finding {
-        let me = order.stamp(who.warp, who.lane);
+    #[inline(always)]
+    pub(crate) fn read(&mut self, at: usize, who: Who, now: &Now) -> Finding {
+        let me = now.stamp(who.lane);
         let write = self.write_at(at, me.serial());
         if write.is_none() {
             return Finding::Unwritten;
         }
-        self.note_read(at, me, who, order);
-        self.after_write(at, write, me, who, order)
+        let (read, stmt) = &mut self.reads[at];
+        if *read == now.many.0 {
+            // Several lanes of the warp have read it, and this is one more.
+            *stmt = who.stmt;
+        } else if *read != me.0 {
+            self.note_read(at, me, who, now.order);
+        }
+        match now.is_after_barrier(write) {
+            true => Finding::Fine,
+            false => self.after_write(at, write, me, who, now.order),
+        }
     }
 
+    #[inline(never)]
     fn after_write(&self, at: usize, write: Stamp, me: Stamp, who: Who, order: &Order) -> Finding {
         if order.ordered(write, who.warp, who.lane)
             || (write.is_atomic() && order.knows_updates(self.spot(at, me.serial()), who.warp, who.lane))
@@ -97,10 +107,9 @@ impl Shadow {
             || (self.of_block && stamp.serial() != me.serial())
     }
 
-    #[inline]
     fn note_read(&mut self, at: usize, me: Stamp, who: Who, order: &Order) {
         let (word, stmt) = self.reads[at];
-        if word == me.0 || order.is_crowd_of_now(Stamp(word)) {
+        if order.is_crowd_of_now(Stamp(word)) {
             return;
         }
         if word & 1 == 1 {
@@ -146,16 +155,17 @@ impl Shadow {
     }
 
     /// A store or an atomic update now. An update reads too.
-    #[inline]
-    pub(crate) fn write(&mut self, at: usize, who: Who, order: &Order, is_atomic: bool) -> Finding {
-        let me = order.stamp(who.warp, who.lane);
+    #[inline(always)]
+    pub(crate) fn write(&mut self, at: usize, who: Who, now: &Now, is_atomic: bool) -> Finding {
+        let (me, order) = (now.stamp(who.lane), now.order);
         let write = self.write_at(at, me.serial());
+        let are_updates = is_atomic && write.is_atomic();
         let mut finding = Finding::Fine;
         if write.is_none() {
             if is_atomic {
                 finding = Finding::Unwritten;
             }
-        } else if !(is_atomic && write.is_atomic()) {
+        } else if !are_updates && !now.is_after_barrier(write) {
             finding = self.after_write(at, write, me, who, order);
         }
         if self.reads[at].0 != 0 {
@@ -211,37 +221,37 @@ mod tests {
     fn readers_of_several_warps_are_one_crowd_until_the_next_barrier() {
         let (mut shadow, mut order) = start();
         order.begin_launch(FIRST_SERIAL, true);
-        shadow.write(0, who(0, 0), &order, false);
+        shadow.write(0, who(0, 0), &order.now(0), false);
         for writer in 0..3 {
             order.barrier(&[0, 1, 2]);
             for warp in 0..3 {
-                assert_eq!(shadow.read(0, who(warp, warp), &order), Finding::Fine);
+                assert_eq!(shadow.read(0, who(warp, warp), &order.now(warp)), Finding::Fine);
             }
-            let finding = shadow.write(0, who(writer, 0), &order, false);
+            let finding = shadow.write(0, who(writer, 0), &order.now(writer), false);
             let Finding::Race(conflict) = finding else { panic!("{finding:?}") };
             assert_ne!(conflict.stamp.warp(), writer);
         }
         order.barrier(&[0, 1, 2]);
         for warp in 0..3 {
-            assert_eq!(shadow.read(0, who(warp, 2), &order), Finding::Fine);
+            assert_eq!(shadow.read(0, who(warp, 2), &order.now(warp)), Finding::Fine);
         }
         order.barrier(&[0, 1, 2]);
-        assert_eq!(shadow.write(0, who(1, 0), &order, false), Finding::Fine);
+        assert_eq!(shadow.write(0, who(1, 0), &order.now(1), false), Finding::Fine);
     }
 
     #[test]
     fn a_write_races_with_every_reader_since_the_last_write() {
         for reader in 0..3 {
             let (mut shadow, mut order) = start();
-            assert_eq!(shadow.read(0, who(0, 0), &order), Finding::Unwritten);
-            assert_eq!(shadow.write(0, who(0, 0), &order, false), Finding::Fine);
+            assert_eq!(shadow.read(0, who(0, 0), &order.now(0)), Finding::Unwritten);
+            assert_eq!(shadow.write(0, who(0, 0), &order.now(0), false), Finding::Fine);
             order.barrier(&[0, 1, 2]);
             for warp in 0..3 {
-                assert_eq!(shadow.read(0, who(warp, 1), &order), Finding::Fine);
+                assert_eq!(shadow.read(0, who(warp, 1), &order.now(warp)), Finding::Fine);
             }
             let others: Vec<u32> = (0..3).filter(|w| *w != reader).collect();
             order.barrier(&others);
-            let finding = shadow.write(0, who(others[0], 1), &order, false);
+            let finding = shadow.write(0, who(others[0], 1), &order.now(others[0]), false);
             let Finding::Race(conflict) = finding else { panic!("{finding:?}") };
             assert_eq!((conflict.stamp.warp(), conflict.was_write), (reader, false));
         }
@@ -250,22 +260,22 @@ mod tests {
     #[test]
     fn lanes_that_read_together_are_all_remembered() {
         let (mut shadow, mut order) = start();
-        shadow.write(0, who(0, 0), &order, false);
+        shadow.write(0, who(0, 0), &order.now(0), false);
         order.warp_barrier(0);
-        assert_eq!(shadow.read(0, who(0, 0), &order), Finding::Fine);
-        assert_eq!(shadow.read(0, who(0, 1), &order), Finding::Fine);
-        assert!(matches!(shadow.write(0, who(0, 1), &order, false), Finding::Race(_)));
+        assert_eq!(shadow.read(0, who(0, 0), &order.now(0)), Finding::Fine);
+        assert_eq!(shadow.read(0, who(0, 1), &order.now(0)), Finding::Fine);
+        assert!(matches!(shadow.write(0, who(0, 1), &order.now(0), false), Finding::Race(_)));
         order.warp_barrier(0);
-        assert_eq!(shadow.write(0, who(0, 5), &order, false), Finding::Fine);
+        assert_eq!(shadow.write(0, who(0, 5), &order.now(0), false), Finding::Fine);
     }
 
     #[test]
     fn atomic_updates_do_not_race_with_each_other_but_with_plain_accesses() {
         let (mut shadow, mut order) = start();
-        shadow.write(0, who(0, 0), &order, false);
+        shadow.write(0, who(0, 0), &order.now(0), false);
         order.barrier(&[0, 1, 2]);
-        assert_eq!(shadow.write(0, who(0, 0), &order, true), Finding::Fine);
-        assert_eq!(shadow.write(0, who(1, 0), &order, true), Finding::Fine);
-        assert!(matches!(shadow.read(0, who(2, 0), &order), Finding::Race(_)));
+        assert_eq!(shadow.write(0, who(0, 0), &order.now(0), true), Finding::Fine);
+        assert_eq!(shadow.write(0, who(1, 0), &order.now(1), true), Finding::Fine);
+        assert!(matches!(shadow.read(0, who(2, 0), &order.now(2)), Finding::Race(_)));
     }
 }

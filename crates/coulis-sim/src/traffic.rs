@@ -48,12 +48,17 @@ fn turns(addresses: &[u64], bytes: u64) -> u64 {
     let mut words = [0u64; 32];
     let mut used = 0u32;
     let mut clash = false;
+    let mut ask = |word: u64| {
+        let bank = (word % 32) as usize;
+        clash |= used >> bank & 1 == 1 && words[bank] != word;
+        used |= 1 << bank;
+        words[bank] = word;
+    };
     for address in addresses {
-        for word in (address >> 2)..=((address + bytes - 1) >> 2) {
-            let bank = (word % 32) as usize;
-            clash |= used >> bank & 1 == 1 && words[bank] != word;
-            used |= 1 << bank;
-            words[bank] = word;
+        match bytes {
+            // An element does not cross words.
+            1 | 2 | 4 => ask(address >> 2),
+            _ => ((address >> 2)..=((address + bytes - 1) >> 2)).for_each(&mut ask),
         }
     }
     if !clash {

@@ -3,7 +3,7 @@
 use super::{Machine, merge};
 use crate::code::{Code, Operand, Span};
 use crate::order::each;
-use crate::shadow::Who;
+use crate::shadow::{Finding, Who};
 use crate::traffic::{bank_conflicts, count_global};
 use crate::warp::Warp;
 
@@ -23,30 +23,42 @@ impl<const W: usize> Machine<'_, W> {
         self.addresses.clear();
         let width = memory.width as u64;
         let mut row = indices.len() > 1;
+        let now = self.order.now(warp.n);
         for (n, operand) in indices.iter().enumerate() {
-            let index = *warp.value(code, *operand);
-            let mut raw = [u64::MAX; W];
+            let index = warp.value(code, *operand);
+            let mut places = [0; W];
+            let mut inside = 0;
             for lane in each(warp.active) {
-                let who = Who { warp: warp.n, lane, stmt: warp.stmt };
                 let index = index[lane as usize] as i64;
-                let Some(at) = memory.element(index) else {
-                    self.court.out_of_bounds(who, region, index);
-                    row = false;
-                    continue;
-                };
-                match &mut memory.shadow {
-                    Some(shadow) => {
-                        let finding = shadow.read(at, who, &self.order);
-                        if finding != crate::shadow::Finding::Fine {
-                            self.court.finding(finding, who, region, at, false);
-                        }
+                match memory.element(index) {
+                    Some(at) => {
+                        places[lane as usize] = at;
+                        inside |= 1 << lane;
                     }
-                    None if !memory.is_initialised => self.court.unwritten(who, region, at),
-                    None => {}
+                    None => {
+                        let who = Who { warp: warp.n, lane, stmt: warp.stmt };
+                        self.court.out_of_bounds(who, region, index);
+                        row = false;
+                    }
                 }
-                raw[lane as usize] = memory.get(at);
-                self.addresses.push(at as u64 * width);
             }
+            if let Some(shadow) = &mut memory.shadow {
+                for lane in each(inside) {
+                    let (at, who) = (places[lane as usize], Who { warp: warp.n, lane, stmt: warp.stmt });
+                    let finding = shadow.read(at, who, &now);
+                    if finding != Finding::Fine {
+                        self.court.finding(finding, who, region, at, false);
+                    }
+                }
+            } else if !memory.is_initialised {
+                for lane in each(inside) {
+                    let who = Who { warp: warp.n, lane, stmt: warp.stmt };
+                    self.court.unwritten(who, region, places[lane as usize]);
+                }
+            }
+            let mut raw = [u64::MAX; W];
+            memory.gather(inside, &places, &mut raw);
+            self.addresses.extend(each(inside).map(|lane| places[lane as usize] as u64 * width));
             warp.registers[d as usize + n] = decode(&raw);
             warp.undefined[d as usize + n] = 0;
         }
@@ -68,6 +80,7 @@ impl<const W: usize> Machine<'_, W> {
         self.addresses.clear();
         let width = memory.width as u64;
         let mut row = indices.len() > 1;
+        let now = self.order.now(warp.n);
         for (operand, value) in indices.iter().zip(values) {
             let index = *warp.value(code, *operand);
             let raw = encode(warp.value(code, *value));
@@ -80,8 +93,8 @@ impl<const W: usize> Machine<'_, W> {
                     continue;
                 };
                 if let Some(shadow) = &mut memory.shadow {
-                    let finding = shadow.write(at, who, &self.order, false);
-                    if finding != crate::shadow::Finding::Fine {
+                    let finding = shadow.write(at, who, &now, false);
+                    if finding != Finding::Fine {
                         self.court.finding(finding, who, region, at, true);
                     }
                 }

@@ -222,7 +222,7 @@ impl<const W: usize> Machine<'_, W> {
                 continue;
             };
             if let Some(shadow) = &mut memory.shadow {
-                let finding = shadow.write(at, who, &self.order, true);
+                let finding = shadow.write(at, who, &self.order.now(warp.n), true);
                 if finding != Finding::Fine {
                     self.court.finding(finding, who, region, at, true);
                 }
