@@ -4,8 +4,11 @@
 //! `finish` turns a state into results. A product of reducers is a reducer whose fields are the union of the
 //! parts' fields, equal ones kept once. Source: contract N16, seeds 003 and 004.
 
+use std::collections::HashMap;
+
 use crate::dtype::DType;
 use crate::expr::{Expr, Intrinsic, Var};
+use crate::visit::{substitute_expr, uses_any};
 
 /// One component of a state.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,10 +91,10 @@ pub enum ErrorBound {
 /// A cheaper fold that keeps the error bound only in short runs, as the first of the two levels of contract N12:
 /// start a run from the `lift` of its first element, step until it holds at most `max_steps`, then `close` it into the
 /// total. A run of no elements is the identity; steps from there are right, though perhaps not within the bound. The
-/// state of a run has one field for each of the reducer's, often of a narrower type.
-#[derive(Clone, Debug, PartialEq)]
+/// state of a run has fields of its own, often fewer than the reducer's and of narrower types.
+#[derive(Clone, Debug)]
 pub struct QuickStep {
-    /// State of a run of no elements, one constant a field.
+    /// State of a run of no elements, one constant a field of the run.
     pub identity: Vec<Expr>,
     /// State of a run of one element. Parameters as those of the reducer's `lift`.
     pub lift: Lambda,
@@ -103,6 +106,87 @@ pub struct QuickStep {
     pub max_steps: u32,
     /// What a second walk over the elements of a run adds before it is closed, where one does.
     pub again: Option<Again>,
+    /// A field of the run that is NaN exactly when one of its elements is, where there is one: of several reducers
+    /// folded together one such field does for all. A hint, no part of the meaning.
+    pub nan_witness: Option<usize>,
+}
+
+impl PartialEq for QuickStep {
+    /// Equal in meaning.
+    fn eq(&self, other: &QuickStep) -> bool {
+        self.identity == other.identity
+            && self.lift == other.lift
+            && self.step == other.step
+            && self.close == other.close
+            && self.max_steps == other.max_steps
+            && self.again == other.again
+    }
+}
+
+impl QuickStep {
+    /// The same fold with fields of the run that are equal at all times kept once, and without those that nothing reads.
+    /// One that walks twice stays as it is.
+    pub fn condensed(&self) -> QuickStep {
+        if self.again.is_some() {
+            return self.clone();
+        }
+        let n = self.identity.len();
+        let n_state = self.close.params.len() - n;
+        // The field that each is equal to, itself or an earlier one.
+        let mut same: Vec<usize> = (0..n).collect();
+        let renamed = |params: &[Var], first: usize, same: &[usize]| -> HashMap<Var, Expr> {
+            (0..n).map(|i| (params[first + i].clone(), params[first + same[i]].expr())).collect()
+        };
+        let stepped = |at: usize, same: &[usize]| -> Expr {
+            let mut map = renamed(&self.step.params, 0, same);
+            map.extend(renamed(&self.step.params, n, same));
+            substitute_expr(&self.step.body[at], &map)
+        };
+        for i in 1..n {
+            let equal = (0..i).filter(|&j| same[j] == j).find(|&j| {
+                let mut with = same.clone();
+                with[i] = j;
+                self.identity[i] == self.identity[j]
+                    && self.lift.body[i] == self.lift.body[j]
+                    && stepped(i, &with) == stepped(j, &with)
+            });
+            same[i] = equal.unwrap_or(i);
+        }
+        let steps: Vec<Expr> = (0..n).map(|i| stepped(i, &same)).collect();
+        let map = renamed(&self.close.params, n_state, &same);
+        let closes: Vec<Expr> = self.close.body.iter().map(|e| substitute_expr(e, &map)).collect();
+        let reads = |expr: &Expr, var: &Var| uses_any(expr, std::slice::from_ref(var));
+        let mut live: Vec<bool> =
+            (0..n).map(|i| closes.iter().any(|e| reads(e, &self.close.params[n_state + i]))).collect();
+        while let Some(read) = (0..n).find(|&i| {
+            let by = |j: usize| {
+                reads(&steps[j], &self.step.params[i]) || reads(&steps[j], &self.step.params[n + i])
+            };
+            !live[i] && (0..n).any(|j| live[j] && by(j))
+        }) {
+            live[read] = true;
+        }
+        if !live.contains(&true) {
+            return self.clone();
+        }
+        let kept: Vec<usize> = (0..n).filter(|&i| live[i]).collect();
+        let pick = |exprs: &[Expr]| -> Vec<Expr> { kept.iter().map(|&i| exprs[i].clone()).collect() };
+        let vars = |params: &[Var], first: usize| -> Vec<Var> {
+            kept.iter().map(|&i| params[first + i].clone()).collect()
+        };
+        let step_params = [vars(&self.step.params, 0), vars(&self.step.params, n)].concat();
+        let close_params =
+            [self.close.params[..n_state].to_vec(), vars(&self.close.params, n_state)].concat();
+        QuickStep {
+            identity: pick(&self.identity),
+            lift: Lambda { params: self.lift.params.clone(), body: pick(&self.lift.body) },
+            step: Lambda { params: step_params, body: pick(&steps) },
+            close: Lambda { params: close_params, body: closes },
+            max_steps: self.max_steps,
+            again: None,
+            nan_witness: self.nan_witness.and_then(|w| kept.iter().position(|&i| i == same[w])),
+        }
+    }
 }
 
 /// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to
@@ -159,7 +243,7 @@ impl Lambda {
     pub fn apply(&self, args: &[Expr]) -> Vec<Expr> {
         assert_eq!(self.params.len(), args.len(), "a lambda of {} parameters", self.params.len());
         let map = self.params.iter().cloned().zip(args.iter().cloned()).collect();
-        self.body.iter().map(|e| crate::visit::substitute_expr(e, &map)).collect()
+        self.body.iter().map(|e| substitute_expr(e, &map)).collect()
     }
 }
 

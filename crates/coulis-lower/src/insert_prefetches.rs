@@ -3,8 +3,8 @@
 //! The value of the pragma is a distance in iterations: each iteration asks for what the iteration that many later
 //! reads from buffers that it does not write, one cache line at a time and no line twice. Hardware finds straight
 //! streams by itself, but late: it forgets them at the end of each page, loses them among several, and brings lines
-//! only as far as the second cache; a loop that computes while it reads waits there. Lines that a branch with another
-//! side reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
+//! only as far as the second cache; a loop that computes while it reads waits there. Lines that the other side of a
+//! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
 //! that would need more than [`MAX_LINES`]. A hint may lie outside of its buffer, so none needs a guard.
 //!
 //! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
@@ -99,7 +99,10 @@ impl Hints {
             Stmt::For { var, min, extent, kind, body } => {
                 Stmt::for_(var, min, extent, kind, self.body(*body))
             }
-            Stmt::If { otherwise: Some(_), .. } => stmt,
+            // The first side is the one that goes on; what it reads is asked for where it begins.
+            Stmt::If { cond, then, otherwise: Some(otherwise) } => {
+                Stmt::If { cond, then: Box::new(self.body(*then)), otherwise: Some(otherwise) }
+            }
             other => map_children(other, &mut |s| self.inner(s)),
         }
     }

@@ -2,12 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod counts;
 pub mod plan;
 pub mod problem;
 pub mod program;
 pub mod strategy;
 pub mod tuned;
 
+pub use counts::Count;
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
 pub use program::{Map, OutputSpec, Spec, Statement, fixed_stride};

@@ -5,9 +5,10 @@
 //! what the loop nest hangs on (short extents, unit and broadcast strides, and strides that follow from those).
 
 use coulis_ir::args::ArrayInfo;
-use coulis_ir::{DType, Expr, Lambda, Reducer, Var};
+use coulis_ir::{DType, Expr, Lambda, NanPolicy, Reducer, Var};
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
+use crate::counts::{Count, counts, without};
 use crate::problem::{Dim, Problem, Role};
 
 /// One result of a call.
@@ -47,8 +48,11 @@ pub struct Spec {
     pub inputs: Vec<DType>,
     /// Whether a mask (bool, the last array of the problem's strides) says which elements take part.
     pub mask: bool,
-    /// The fold; a product of reducers where several statistics are asked for.
+    /// The fold; a product of reducers where several statistics are asked for. Its `finish` takes the fields of `counts`
+    /// too, each where it stood.
     pub reducer: Reducer,
+    /// Fields that are not folded, as they only count and every element takes part.
+    pub counts: Vec<Count>,
     /// One a result of the reducer's `finish`; of a map the one result.
     pub outputs: Vec<OutputSpec>,
     /// What becomes of the elements once their row is folded; `None` where the results of the fold are all that is asked.
@@ -214,6 +218,15 @@ impl Shape<'_> {
         self.spec.outputs.iter().enumerate().map(prior).collect()
     }
 
+    /// All fields of the state of an output, those that are known without a fold too.
+    fn state_at(&self, state: &[Tensor], at: &[Expr]) -> Vec<Expr> {
+        let mut values: Vec<Expr> = state.iter().map(|t| t.at(at.to_vec())).collect();
+        for count in &self.spec.counts {
+            values.insert(count.field, known_count(count, &self.spec.reducer, &self.extents(&self.reduced)));
+        }
+        values
+    }
+
     /// The results of the fold, scaled and rounded.
     fn finish(&self, state: &[Tensor]) -> Result<Results, TensorError> {
         let (extents, names) = (self.extents(&self.kept), self.names(&self.kept));
@@ -225,7 +238,7 @@ impl Shape<'_> {
         let priors = self.priors(&self.kept, &strides)?;
         let finished = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
-            let values: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
+            let values = self.state_at(state, &at);
             let finished = self.spec.reducer.finish(&values).into_iter().zip(&self.spec.outputs).zip(&priors);
             finished
                 .map(|((value, output), prior)| {
@@ -247,8 +260,7 @@ impl Shape<'_> {
         let (kept_extents, kept_names) = (self.extents(&self.kept), self.names(&self.kept));
         let finished = coulis_tensor::compute_tuple_axes(&kept_extents, &kept_names, "F", |vars| {
             let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
-            let values: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
-            self.spec.reducer.finish(&values)
+            self.spec.reducer.finish(&self.state_at(state, &at))
         })?;
         let dims = [&self.kept[..], &self.reduced[..]].concat();
         let result = self.spec.n_read() + map.beside.len();
@@ -276,6 +288,13 @@ impl Shape<'_> {
         let output = outputs.into_iter().next();
         Ok(Results { finished, output, priors: priors.into_iter().flatten().collect() })
     }
+}
+
+/// What a field that only counts comes to.
+fn known_count(count: &Count, reducer: &Reducer, extents: &[Expr]) -> Expr {
+    let each = Expr::int_of(count.each, DType::I64);
+    let dtype = reducer.finish.params[count.field].dtype();
+    extents.iter().fold(each, |product, extent| product * extent.clone()).cast(dtype)
 }
 
 /// `alpha * value + beta * prior`, rounded once to the output's type (contract N1). Integers are scaled in
@@ -322,6 +341,21 @@ impl Spec {
         } else {
             problem.n_outputs
         }
+    }
+
+    /// A spec, without fields that only count where every element takes part.
+    pub fn new(
+        problem: Problem,
+        inputs: Vec<DType>,
+        mask: bool,
+        reducer: Reducer,
+        outputs: Vec<OutputSpec>,
+        map: Option<Map>,
+    ) -> Spec {
+        let all_take_part = !mask && reducer.nan == NanPolicy::Propagate;
+        let counts = if all_take_part { counts(&reducer) } else { Vec::new() };
+        let reducer = without(reducer, &counts);
+        Spec { problem, inputs, mask, reducer, counts, outputs, map }
     }
 
     /// Number of kept dimensions.

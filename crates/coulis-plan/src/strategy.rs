@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use coulis_ir::expr::Node;
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target};
+use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target, Var};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::program::{Spec, Statement, fixed_stride};
@@ -102,6 +102,12 @@ pub struct Sketch {
     /// Elements from one of the vectors folded side by side to the next; their own number of lanes unless pages are
     /// walked side by side.
     pub apart: i64,
+    /// Pages that each of the vectors folded side by side takes elements from in turn; 1 unless pages are walked side by
+    /// side.
+    pub pages: i64,
+    /// Whether lanes are brought together by halves, in few steps that wait for each other, rather than in few
+    /// operations.
+    pub by_halves: bool,
     /// Iterations of the innermost folding loop by which memory is asked for before it is read; 0 asks for none.
     pub ahead: i64,
     /// The same in iterations of the loop around those of a row, where rows of one output lie apart; 0 asks for none.
@@ -112,6 +118,8 @@ pub struct Sketch {
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
+    /// Whether those are of the innermost dimension, rather than of the outermost that is reduced.
+    pub cuts_inner: bool,
     /// Threads that fold one output together, on machines with blocks of threads.
     pub threads: i64,
     /// Outputs that one block folds, on machines with blocks of threads.
@@ -184,7 +192,7 @@ impl Facts<'_> {
     pub fn runs(&self, longest: i64) -> Runs {
         let reducer = &self.spec.reducer;
         let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
-        let step_work = work(&[&reducer.lift, step]);
+        let step_work = work_of(&stepped(step, &reducer.lift));
         let operations = |lanes: i64, work: usize| lanes * work as i64 / i64::from(self.target.vector_bytes);
         let lanes = self.lanes();
         let none = Runs {
@@ -201,7 +209,7 @@ impl Facts<'_> {
         let steps = floor_pow2(longest.min(quick.max_steps.into()));
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let narrower = 2 * widest <= widest_field(reducer);
-        let run_work = work(&[&quick.lift, &quick.step]);
+        let run_work = work_of(&stepped(&quick.step, &quick.lift));
         if masked || steps < 4 || !(narrower || run_work < step_work) {
             return none;
         }
@@ -336,11 +344,14 @@ impl Facts<'_> {
             lanes: 1,
             unroll: 1,
             apart: 1,
+            pages: 1,
+            by_halves: false,
             ahead: 0,
             rows_ahead: 0,
             run: 1,
             tile: 1,
             chunks: 1,
+            cuts_inner: false,
             threads: 1,
             rows: 1,
             map: MapSketch::default(),
@@ -364,11 +375,22 @@ fn widest_field(reducer: &Reducer) -> usize {
 /// Operations that a function such as `exp` is written out as.
 const OF_A_FUNCTION: usize = 16;
 
-/// Bytes that the operations of the expressions make, equal ones counted once: how much work they are to vectors.
-pub fn work(parts: &[&Lambda]) -> usize {
+/// The state after a step by one more element: of what is made of the element, only what the step reads.
+fn stepped(step: &Lambda, lift: &Lambda) -> Vec<Expr> {
+    let state = step.params[..lift.body.len()].iter().map(Var::expr);
+    step.apply(&state.chain(lift.body.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// How much work a lambda is to vectors.
+pub fn work(part: &Lambda) -> usize {
+    work_of(&part.body)
+}
+
+/// Bytes that the operations of the expressions make, equal ones counted once.
+fn work_of(exprs: &[Expr]) -> usize {
     let mut seen = HashSet::new();
     let mut bytes = 0;
-    for expr in parts.iter().flat_map(|part| &part.body) {
+    for expr in exprs {
         for_each_expr(expr, &mut |e: &Expr| {
             let operations = match e.node() {
                 Node::Var(_) | Node::Int(_) | Node::Float(_) => 0,
@@ -420,7 +442,7 @@ mod tests {
         let request = coulis_reducers::Request::new(&[DType::F32]);
         let reducer = coulis_reducers::find("sum").unwrap().build(&request).unwrap();
         let outputs = vec![OutputSpec::plain(DType::F32)];
-        let spec = Spec { problem, inputs: vec![DType::F32], mask: false, reducer, outputs, map: None };
+        let spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
         let choice = choose(&spec, &target).unwrap();
         schedule(&spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string()
     }

@@ -11,7 +11,7 @@ fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) ->
     let request = coulis_reducers::Request::new(&[dtype]);
     let reducer = coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
     let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
-    Spec { problem, inputs: vec![dtype], mask: false, reducer, outputs, map: None }
+    Spec::new(problem, vec![dtype], false, reducer, outputs, None)
 }
 
 /// Name of the strategy, what it decided, and the trace, on a GPU.

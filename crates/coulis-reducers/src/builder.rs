@@ -19,6 +19,7 @@ pub(crate) struct Builder<'r> {
     quick_max: Option<u32>,
     /// Whether a run is to be walked again, over its fields and those of the state.
     again: Option<Expr>,
+    nan_witness: Option<usize>,
     claims: Claims,
     ties: Ties,
     ascending: bool,
@@ -71,6 +72,7 @@ impl<'r> Builder<'r> {
             fields: Vec::new(),
             quick_max: None,
             again: None,
+            nan_witness: None,
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
             ascending: false,
@@ -164,6 +166,11 @@ impl<'r> Builder<'r> {
         self.again = Some(needed);
     }
 
+    /// Says that in a run the field is NaN exactly when one of the elements is.
+    pub(crate) fn nan_witness(&mut self, slot: &Slot) {
+        self.nan_witness = Some(slot.index);
+    }
+
     /// Says that folding an element twice does no harm.
     pub(crate) fn idempotent(&mut self) {
         self.claims.idempotent = true;
@@ -239,6 +246,7 @@ impl<'r> Builder<'r> {
                 close: lambda(&with_run, close),
                 max_steps,
                 again,
+                nan_witness: self.nan_witness,
             }),
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
             results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),

@@ -1,13 +1,15 @@
 //! The product of reducers: one fold that computes them all, with equal state kept once.
 //!
 //! Two fields are equal when type, identity, lift, combine and steps are, each written over fields that are equal
-//! in turn. Mean and variance share their count, sum and mean the sum, min, max and absmax the NaN flag. Source: seed
-//! 004, contract N16.
+//! in turn. Mean and variance share their count, sum and mean the sum, min, max and absmax the NaN flag. Runs keep less
+//! still: fields that are equal in runs are kept once there, and one field that NaN cannot pass tells all parts of it.
+//! Source: seed 004, contract N16.
 
 use std::ops::Range;
 
+use coulis_ir::visit::{map_children, uses_any};
 use coulis_ir::{
-    Again, Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var,
+    Again, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, QuickStep, Reducer, Ties, Var,
 };
 
 /// One reducer within a product.
@@ -88,7 +90,7 @@ pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
     }
     let mut fusion = Fusion::new(&widest);
     let plain: Vec<(&str, Reducer)>;
-    let parts = if runs_agree(parts, &widest) {
+    let parts = if runs_agree(parts, &widest) && parts.iter().all(|(_, r)| runs_like_its_state(r)) {
         parts
     } else {
         plain = parts.iter().map(|(n, r)| (*n, Reducer { quick: None, ..r.clone() })).collect();
@@ -117,13 +119,51 @@ fn runs_agree(parts: &[(&str, Reducer)], inputs: &[DType]) -> bool {
         others.iter().all(|(other_lifts, other, quick, run_lifts)| {
             (0..plain.arity()).all(|i| {
                 (0..other.arity()).all(|j| {
-                    let alike = plain.identity[i] == other.identity[j] && lifts[i] == other_lifts[j];
+                    let alike = plain.identity[i] == other.identity[j]
+                        && lifts[i] == other_lifts[j]
+                        && combined_alone(plain, i) == combined_alone(other, j);
                     let as_is = quick.identity[j] == other.identity[j] && run_lifts[j] == other_lifts[j];
                     !alike || as_is
                 })
             })
         })
     })
+}
+
+/// How a field is combined, with equal variables for equal fields of different reducers; `None` where that takes other
+/// fields.
+fn combined_alone(reducer: &Reducer, field: usize) -> Option<Lambda> {
+    let n = reducer.arity();
+    let (left, right) = (&reducer.combine.params[field], &reducer.combine.params[n + field]);
+    let others: Vec<Var> =
+        reducer.combine.params.iter().filter(|p| *p != left && *p != right).cloned().collect();
+    let body = reducer.combine.body[field].clone();
+    let alone = Lambda { params: vec![left.clone(), right.clone()], body: vec![body] };
+    (!uses_any(&alone.body[0], &others)).then_some(alone)
+}
+
+/// Whether each field of the reducer has its own in a run, as fields are matched by.
+fn runs_like_its_state(reducer: &Reducer) -> bool {
+    reducer.quick.as_ref().is_none_or(|quick| quick.identity.len() == reducer.arity())
+}
+
+/// The ends of runs, which ask one witness of NaN instead of several: the first that is read for more than that, so that
+/// the others need not be kept.
+fn with_one_witness(closes: Vec<Expr>, witnesses: &[Var]) -> Vec<Expr> {
+    let is_asked = |e: &Expr| {
+        matches!(e.node(), Node::Call(Intrinsic::IsNan, args)
+        if args[0].as_var().is_some_and(|v| witnesses.contains(v)))
+    };
+    let otherwise: Vec<Expr> = closes.iter().map(|e| replaced(e, &is_asked, &Expr::bool(false))).collect();
+    let is_read = |w: &&Var| otherwise.iter().any(|e| uses_any(e, std::slice::from_ref(*w)));
+    let Some(one) = witnesses.iter().find(is_read).or(witnesses.first()) else { return closes };
+    let asked = Expr::call1(Intrinsic::IsNan, one.expr());
+    closes.iter().map(|e| replaced(e, &is_asked, &asked)).collect()
+}
+
+/// `expr` with `by` in place of what is picked.
+fn replaced(expr: &Expr, pick: &dyn Fn(&Expr) -> bool, by: &Expr) -> Expr {
+    if pick(expr) { by.clone() } else { map_children(expr, &mut |child| replaced(child, pick, by)) }
 }
 
 fn list(dtypes: &[DType]) -> String {
@@ -353,6 +393,10 @@ impl Fusion {
             out.push(Part { name, reducer, fields: slots.clone(), results: start..results.len() });
         }
         let reducers = || parts.iter().map(|(_, r)| r);
+        let witnesses: Vec<usize> = (reducers().zip(&self.slots))
+            .filter_map(|(r, slots)| Some(slots[r.quick.as_ref()?.nan_witness?]))
+            .collect();
+        let witness_vars: Vec<Var> = witnesses.iter().map(|w| run[*w].clone()).collect();
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
         let reducer = Reducer {
             name: parts.iter().map(|(n, _)| *n).collect::<Vec<_>>().join("_"),
@@ -367,14 +411,16 @@ impl Fusion {
                     identity: self.fields.iter().map(|m| m.run_identity.clone()).collect(),
                     lift: over(&lift_params, self.fields.iter().map(|m| m.run_lift.clone()).collect()),
                     step: over(&run_both, folded(|f| &f.quick)),
-                    close: over(&with_run, folded(|f| &f.close)),
+                    close: over(&with_run, with_one_witness(folded(|f| &f.close), &witness_vars)),
                     max_steps,
                     again: self.needed.clone().map(|needed| Again {
                         needed: over(&with_run, vec![needed]),
                         start: over(&with_run, folded(|f| &f.again.0)),
                         step: over(&run_both, folded(|f| &f.again.1)),
                     }),
+                    nan_witness: witnesses.first().copied(),
                 }
+                .condensed()
             }),
             finish: over(&left, finished),
             results,

@@ -1,13 +1,13 @@
 //! Short runs of a reduction: memory of their own, their start, the loop that folds one, and its end in the total.
 //!
-//! The first element of a run starts it, the others step, so that a step may count on an element before it. Of a run of
-//! one loop the first element is written by itself; of one of several loops a condition on them tells it, which goes
-//! where they are unrolled. Source: contract N12.
+//! The first element of a run starts it, the others step, so that a step may count on an element before it. The first
+//! iteration of the run's loop is written by itself; a condition on the loops in it tells the first element, and goes
+//! where they are unrolled, as one on all loops does where the run's own is unrolled. Source: contract N12.
 
 use std::collections::HashMap;
 
 use coulis_ir::visit::{substitute_expr, substitute_stmt};
-use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, Stmt};
+use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, LoopKind, MemScope, Node, Stmt};
 use coulis_tensor::{QuickFold, Reduction};
 
 use crate::error::ScheduleError;
@@ -58,35 +58,54 @@ impl Builder<'_> {
             let places: Vec<Expr> = lanes.iter().map(|l| offsets[l.leaf.var()].clone()).collect();
             if places.is_empty() { vec![Expr::int(0)] } else { places }
         };
-        let buffers: Vec<Buffer> = (quick.identity.iter().zip(&stage.outputs))
-            .map(|(start, output)| {
-                let name = format!("{}_run", output.name);
-                Buffer::new(&name, start.dtype(), shape.clone(), MemScope::Local)
+        let names = output_names(stage);
+        let run_names: Vec<String> = (0..quick.identity.len())
+            .map(|i| names.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", names[0])))
+            .collect();
+        let buffers: Vec<Buffer> = (quick.identity.iter().zip(&run_names))
+            .map(|(start, name)| {
+                Buffer::new(&format!("{name}_run"), start.dtype(), shape.clone(), MemScope::Local)
             })
             .collect();
-        let names = output_names(stage);
         let places = place(&at.offsets);
         let state = buffers.iter().map(|b| b.at(places.clone()));
         let sources = sub(&quick.sources);
         let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());
         let stored = |values: &[Expr]| -> Stmt {
-            let store = store_all(&names, &buffers, &places, values);
+            let store = store_all(&run_names, &buffers, &places, values);
             match &r.condition {
                 Some(condition) => Stmt::if_(substitute_expr(condition, &at.absolutes), store),
                 None => store,
             }
         };
-        let inside = |values: &[Expr]| -> Result<Stmt, ScheduleError> {
-            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, stored(values))?)
+        let inside = |stores: Stmt| -> Result<Stmt, ScheduleError> {
+            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, stores)?)
         };
         let along = &at.loops[run_at];
         let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
             .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
             .collect();
-        let folds = if reduced.iter().all(|l| l.var == along.var) {
+        // Starts the run where all of these loops begin, else steps.
+        let start_or_step = |loops: &[&Loop]| -> Stmt {
+            let is_zero =
+                |l: &&Loop| fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype()));
+            match loops.iter().map(is_zero).reduce(Expr::and) {
+                Some(is_first) => Stmt::If {
+                    cond: is_first,
+                    then: Box::new(stored(&sources)),
+                    otherwise: Some(Box::new(stored(&sub(&stepped)))),
+                },
+                None => stored(&sources),
+            }
+        };
+        let others: Vec<&Loop> = reduced.iter().filter(|l| l.var != along.var).copied().collect();
+        let is_plain = reduced.len() > others.len()
+            && stage.kind_of(&along.leaf) == LoopKind::Serial
+            && !stage.origin(&along.leaf).data;
+        let folds = if others.is_empty() || is_plain {
             let one = fold::int(1, along.var.dtype());
             let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
-            let first = substitute_stmt(inside(&sources)?, &zero);
+            let first = substitute_stmt(inside(start_or_step(&others))?, &zero);
             let steps = if along.is_unit() {
                 Stmt::NOP
             } else {
@@ -94,19 +113,11 @@ impl Builder<'_> {
                 // A loop of one iteration is not written, and its variable with it.
                 let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
                 let next = HashMap::from([(along.var.clone(), second)]);
-                self.one_loop(stage, &rest, substitute_stmt(inside(&sub(&stepped))?, &next))?
+                self.one_loop(stage, &rest, substitute_stmt(inside(stored(&sub(&stepped)))?, &next))?
             };
             Stmt::seq([first, steps])
         } else {
-            let is_zero =
-                |l: &&Loop| fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype()));
-            let is_first = reduced.iter().map(is_zero).reduce(Expr::and);
-            let store = Stmt::If {
-                cond: is_first.unwrap_or_else(|| Expr::bool(true)),
-                then: Box::new(stored(&sources)),
-                otherwise: Some(Box::new(stored(&sub(&stepped)))),
-            };
-            self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, store)?)?
+            self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, start_or_step(&reduced))?)?
         };
         let folds = match &quick.again {
             None => folds,
@@ -133,7 +144,7 @@ impl Builder<'_> {
             }
         };
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
-            Ok(store_all(&names, &buffers, &place(point.offsets), &quick.identity))
+            Ok(store_all(&run_names, &buffers, &place(point.offsets), &quick.identity))
         })?;
         let close = self.data_nest(stage, run_at, "_close", &mut |point: &Point, _| {
             let indices = self.indices(stage, point.offsets);

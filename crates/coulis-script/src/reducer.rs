@@ -109,8 +109,8 @@ impl Reader {
         };
         let identities: Vec<Expr> = identity.items().iter().map(|i| self.expr(i)).collect::<Parsed<_>>()?;
         let is_constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
-        if identities.len() != reducer.arity() || !identities.iter().all(is_constant) {
-            return Err(identity.unexpected("a list of constants, one a field"));
+        if identities.is_empty() || !identities.iter().all(is_constant) {
+            return Err(identity.unexpected("a list of constants, one a field of the run"));
         }
         let run: Vec<DType> = identities.iter().map(Expr::dtype).collect();
         let state: Vec<DType> = reducer.identity.iter().map(Expr::dtype).collect();
@@ -122,6 +122,7 @@ impl Reader {
             close: self.lambda(close, &[&state[..], &run[..]].concat(), Some(&state))?,
             max_steps: max_steps.fitting("the longest run", "32-bit integers without sign")?,
             again: None,
+            nan_witness: None,
         })
     }
 

@@ -170,7 +170,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     let problem = Problem::of_map(folded, None, &placed, request.axes.as_deref(), !any_order)?;
     let outputs = vec![output(request, &consumer)?];
     let map = Some(Map { lambda: consumer.map.clone(), beside: beside_dtypes });
-    let mut spec = Spec { problem, inputs: dtypes, mask: false, reducer: reducer.clone(), outputs, map };
+    let mut spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
     spec.keep_legal_step();
     Ok(Call {
         statistics: Vec::new(),

@@ -116,7 +116,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if let Some(map) = &prologue {
         reducer = reducer.of_mapped(map);
     }
-    let mut spec = Spec { problem, inputs: read, mask: mask.is_some(), reducer, outputs, map: None };
+    let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     spec.keep_legal_step();
     narrow::refuse(&statistics, &product, &spec)?;
     Ok(Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None })

@@ -51,7 +51,7 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], axis: usize) -> bool 
     let info = ArrayInfo { dtype: DType::I16, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::new(std::slice::from_ref(&info), None, Some(&[axis as i64]), false, true).unwrap();
     let outputs = vec![OutputSpec::plain(DType::I64); 3];
-    let spec = Spec { problem, inputs: vec![DType::I16], mask: false, reducer, outputs, map: None };
+    let spec = Spec::new(problem, vec![DType::I16], false, reducer, outputs, None);
     let target = device.target();
     let Ok((strategy, sketch)) = choose_named(&spec, &target, strategy).unwrap() else { return false };
     let planned = schedule(&spec, strategy, &sketch).unwrap();

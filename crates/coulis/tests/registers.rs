@@ -18,7 +18,7 @@ fn permit(ops: &[&str], dtype: DType, shape: &[i64], axes: &[i64]) -> Result<&'s
         ops.iter().map(|op| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap())).collect();
     let reducer = coulis_reducers::product(&parts).unwrap().reducer;
     let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
-    let spec = Spec { problem, inputs: vec![dtype], mask: false, reducer, outputs, map: None };
+    let spec = Spec::new(problem, vec![dtype], false, reducer, outputs, None);
     let choice = choose(&spec, &target).unwrap();
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
     let args = planned.statement.program.args();

@@ -38,6 +38,10 @@ const FEWEST_ROWS: i64 = 64;
 /// Rows that a visit of a state of one component folds, and steps of the longest run of a quick step. More rows than a
 /// cache has ways would push each other out of it where their length is a power of two.
 const ROWS_A_VISIT: i64 = 8;
+/// The same of runs over rows of an input in memory that are shorter than a page, where the ends of runs are what a visit
+/// costs; and the bytes of the rows of such a visit and those between them, four pages.
+const ROWS_OF_A_RUN: i64 = 16;
+const RUN_BYTES: i64 = 4 * PAGE_BYTES;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
 /// Bytes of a page of memory. Rows shorter than that are visited a page apart, so that several pages are read side by
@@ -57,7 +61,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let width = facts.spec.inputs[0].bytes() as i64;
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
-    let runs = facts.runs(if rows.is_some() { ROWS_A_VISIT } else { 1 });
+    let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
+    let longest = if is_narrow { ROWS_OF_A_RUN } else { ROWS_A_VISIT };
+    let runs = facts.runs(if rows.is_some() { longest } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
     let mapped = mapped_tile(facts, extent, lanes);
     let (tile, chunks) = mapped.map_or_else(|| tiles(facts, extent, lanes, in_memory), |tile| (tile, 1));
@@ -70,15 +76,23 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let apart = match rows {
         Some((rows, row_step, _)) if in_memory && tile >= extent && !reducer.step_needs_ascending => {
-            let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
+            let between = if unroll > ROWS_A_VISIT { RUN_BYTES / unroll } else { PAGE_BYTES };
+            let page = between / (row_step.saturating_abs().saturating_mul(width)).clamp(1, between);
             floor_pow2(page.min(rows / (unroll * chunks)))
         }
         Some(_) | None => 1,
     };
     // Along the vectors of a row, or along the rows where a row has only a few.
     let along = if tile / lanes > UNROLLED { lanes * step.saturating_abs() } else { tile };
-    let ahead = facts.ahead(AHEAD_BYTES, along.saturating_mul(width));
-    let mut sketch = Sketch { lanes, unroll, apart, ahead, run: runs.steps, tile, chunks, ..facts.plain() };
+    // Short visits ask for the next one, others for what follows in their rows.
+    let asks_visits = unroll > ROWS_A_VISIT;
+    let (ahead, rows_ahead) = match facts.ahead(AHEAD_BYTES, along.saturating_mul(width)) {
+        0 => (0, 0),
+        _ if asks_visits => (0, 1),
+        ahead => (ahead, 0),
+    };
+    let mut sketch =
+        Sketch { lanes, unroll, apart, ahead, rows_ahead, run: runs.steps, tile, chunks, ..facts.plain() };
     sketch = sketch.with_map_inside(mapped.is_some());
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
@@ -136,8 +150,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         if sketch.parallel {
             at = spread(s, root, n_kept, &at)?;
         }
-        let vector = fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
-        ask_along(s, state, &vector, sketch)?;
+        let walk = fold_tile(s, state, n_kept, sketch, sketch.unroll)?;
+        ask_along(s, state, &walk, sketch)?;
         s.set_scope(state, MemScope::Local)?;
         s.compute_at(state, root, &at)?;
         if root == output {
@@ -156,8 +170,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.parallel {
         at = spread(s, partial, n_kept + 1, &at)?;
     }
-    let vector = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
-    ask_along(s, cached, &vector, sketch)?;
+    let walk = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
+    ask_along(s, cached, &walk, sketch)?;
     s.compute_at(cached, partial, &at)?;
     // The partial states are folded with vectors too.
     let at = tile_loops(s, output, n_kept, sketch)?;
@@ -193,30 +207,35 @@ fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Re
     Ok(fused)
 }
 
-/// Has the walk over a tile ask for memory ahead: along the loop over its vectors, or along the rows where that is
+/// Has the walk over a tile ask for memory ahead: of the next visit, along the loop over its vectors, or along the rows where that is
 /// written out.
-fn ask_along(
-    s: &mut Schedule,
-    stage: StageId,
-    vector: &IterVar,
-    sketch: &Sketch,
-) -> Result<(), ScheduleError> {
+fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> Result<(), ScheduleError> {
+    if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
+        return s.pragma(stage, visit, "prefetch", Attr::Int(sketch.rows_ahead));
+    }
     if sketch.ahead > 0 && sketch.tile / sketch.lanes > UNROLLED {
-        s.pragma(stage, vector, "prefetch", Attr::Int(sketch.ahead))
+        s.pragma(stage, &walk.vector, "prefetch", Attr::Int(sketch.ahead))
     } else {
         ask_ahead(s, stage, sketch.ahead)
     }
 }
 
-/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each. Result: the
-/// loop over vectors.
+/// The loops of a tile that ask for memory.
+struct Walk {
+    /// Over visits of a few rows, where they are visited so.
+    visit: Option<IterVar>,
+    /// Over the vectors of the tile.
+    vector: IterVar,
+}
+
+/// Folds a tile: the reduced loops outside, the vectors of the tile inside, `rows_a_visit` rows for each.
 fn fold_tile(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
     sketch: &Sketch,
     rows_a_visit: i64,
-) -> Result<IterVar, ScheduleError> {
+) -> Result<Walk, ScheduleError> {
     let leaves = s.stage(stage)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let mut reduce = reduce.to_vec();
@@ -226,11 +245,12 @@ fn fold_tile(
     }
     let (vector, lane) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.lanes))?;
     let mut order = kept[..n_kept - 1].to_vec();
-    let mut few = None;
+    let (mut few, mut visits) = (None, None);
     if let Some((rows, outer)) = reduce.split_last().filter(|_| rows_a_visit > 1) {
         let (visit, mut row) = s.split(stage, rows, Split::Factor(rows_a_visit * sketch.apart))?;
         order.extend(outer.iter().cloned());
-        order.push(visit);
+        order.push(visit.clone());
+        visits = Some(visit);
         if sketch.apart > 1 {
             let (side, within) = s.split(stage, &row, Split::Factor(sketch.apart))?;
             order.push(within);
@@ -255,5 +275,5 @@ fn fold_tile(
     if sketch.tile / sketch.lanes <= UNROLLED {
         s.unroll(stage, &vector)?;
     }
-    Ok(vector)
+    Ok(Walk { visit: visits, vector })
 }

@@ -4,7 +4,7 @@
 
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::steps::{fold_by_vectors, place, site, stage_of};
+use super::steps::{Parts, fold_by_vectors, place, site, stage_of};
 use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
@@ -74,7 +74,8 @@ fn fold_few_by_vectors(
     n_outer: usize,
     sketch: &Sketch,
 ) -> Result<Vec<coulis_schedule::StageId>, ScheduleError> {
-    let made = fold_by_vectors(s, stage, lane, None, n_outer + 1, sketch)?;
+    let parts = Parts { lane, side: None, page: None };
+    let made = fold_by_vectors(s, stage, &parts, n_outer + 1, sketch)?;
     for &stage in &made {
         let leaves = s.stage(stage)?.leaves().to_vec();
         let n_data = s.stage(stage)?.axes().len();

@@ -8,8 +8,8 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
-use super::steps::{fold_by_vectors, place, same_axis, site, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
+use super::steps::{Parts, fold_by_vectors, place, same_axis, site, stage_of};
+use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -24,16 +24,20 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Rows shorter than this are folded one element after another.
 const SHORTEST: i64 = 8;
-/// Steps of so many vector operations keep the machine busy by themselves: one state then does for what stays in the
-/// caches, and none have to be brought together at the end of each row.
+/// Steps of so many vector operations keep the machine busy by themselves: one state then does, and none have to be
+/// brought together at the end of each row.
 const ENOUGH_OPERATIONS: i64 = 12;
-/// Longest run of a quick step.
-const LONGEST_RUN: i64 = 128;
+/// Combinations of states of more bytes of operations a field are chains of them, which lanes wait for one after another.
+const OF_A_CHAIN: usize = 16;
+/// Longest run of a quick step, and of one that walks front to back, which rows are cut into.
+const LONGEST_RUN: i64 = 256;
+const LONGEST_FRONT_TO_BACK: i64 = 128;
 /// Bytes of a page of memory. Above the caches, reading several pages side by side is a tenth faster than one.
 const PAGE_BYTES: i64 = 4096;
-/// Pages of a block, whose parts are read side by side, and how far ahead memory is asked for.
+/// Pages of a block, which are read side by side, and how far ahead memory is asked for; in rows that are no multiple of
+/// that, fewer.
 const BLOCK_PAGES: i64 = 4;
-/// Rows of fewer blocks are walked front to back.
+/// Rows of fewer blocks, and a rest, are walked front to back.
 const FEWEST_BLOCKS: i64 = 4;
 /// How far ahead memory is asked for where rows lie apart and one ends before a block does.
 const ROWS_AHEAD_BYTES: i64 = 2 * PAGE_BYTES;
@@ -52,16 +56,21 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         unroll /= 2;
     }
     let width = facts.spec.inputs[0].bytes() as i64;
-    let part = BLOCK_PAGES * PAGE_BYTES / (unroll * width);
-    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
-    let fits = lanes < part && extent >= FEWEST_BLOCKS * unroll * part;
-    let by_pages = unroll > 1 && stride == 1 && in_memory && fits;
-    if !by_pages && runs.operations >= ENOUGH_OPERATIONS {
+    if runs.operations >= ENOUGH_OPERATIONS {
         unroll = 1;
     }
-    let apart = if by_pages { part } else { lanes };
-    let run = runs.steps.min(floor_pow2(if by_pages { part / lanes } else { extent / (lanes * unroll) }));
-    let distance = if by_pages { BLOCK_PAGES * PAGE_BYTES } else { PAGE_BYTES };
+    let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
+    let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
+    let n_pages = if is_walk { block_pages(extent * width) } else { 1 };
+    // Elements have to reach a state in order where its step needs that.
+    let in_order = facts.spec.reducer.step_needs_ascending;
+    let by_pages = n_pages > 1 && n_pages % unroll == 0 && (n_pages == unroll || !in_order);
+    let apart = if by_pages { n_pages * PAGE_BYTES / (unroll * width) } else { lanes };
+    let pages = if by_pages { n_pages / unroll } else { 1 };
+    let steps = if by_pages { apart / lanes } else { (extent / (lanes * unroll)).min(LONGEST_FRONT_TO_BACK) };
+    let run = runs.steps.min(floor_pow2(steps));
+    let distance = if by_pages { n_pages * PAGE_BYTES } else { PAGE_BYTES };
+    let by_halves = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_PAGES * PAGE_BYTES;
@@ -72,22 +81,50 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * run };
-    let len = if n_reduced > 1 { outermost } else { extent / block };
-    let chunks = facts.chunks(problem.n_outputs, len);
-    let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    Ok(Sketch { lanes, unroll, apart, ahead, rows_ahead, run, chunks, ..plain })
+    // Where the outermost of several reduced dimensions is too short to be cut, the innermost is.
+    let of_outermost = if n_reduced > 1 { facts.chunks(problem.n_outputs, outermost) } else { 1 };
+    let cuts_inner = of_outermost == 1;
+    let chunks = if cuts_inner { facts.chunks(problem.n_outputs, extent / block) } else { of_outermost };
+    let mut sketch = Sketch {
+        lanes,
+        unroll,
+        apart,
+        pages,
+        by_halves,
+        ahead,
+        rows_ahead,
+        run,
+        chunks,
+        cuts_inner,
+        ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
+    };
+    // Blocks that make up a row exactly have no rest if the kernel knows the row's length.
+    if let Some(last) = sketch.constant.last_mut() {
+        *last = by_pages && extent % block == 0;
+    }
+    Ok(sketch)
+}
+
+/// Pages of the blocks of a row of so many bytes; 1 where it is walked front to back.
+fn block_pages(bytes: i64) -> i64 {
+    let whole = |pages: &i64| bytes % (pages * PAGE_BYTES) == 0;
+    if bytes >= FEWEST_BLOCKS * BLOCK_PAGES * PAGE_BYTES {
+        return BLOCK_PAGES;
+    }
+    [BLOCK_PAGES, BLOCK_PAGES / 2].into_iter().find(whole).unwrap_or(1)
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    // Of several reduced dimensions the outermost is cut into chunks, before the innermost is split in their stage: a stage
+    // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
-    let cut_outermost = sketch.chunks > 1 && reduce.len() > 1;
+    let cut_outermost = sketch.chunks > 1 && !sketch.cuts_inner;
     let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)? } else { state };
     let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
     let by_pages = sketch.apart > sketch.lanes;
+    let mut page = None;
     let step = sketch.apart * sketch.unroll;
     let (block, mut rest) =
         s.split(fold, inner, Split::Factor(if by_pages { step } else { step * sketch.run }))?;
@@ -101,16 +138,22 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         (None, rest)
     };
     let lane = if by_pages {
+        let mut rest = rest;
+        if sketch.pages > 1 {
+            let (outer, within) = s.split(fold, &rest, Split::Nparts(sketch.pages))?;
+            (page, rest) = (Some(outer), within);
+        }
         let (vector, lane) = s.split(fold, &rest, Split::Factor(sketch.lanes))?;
         if sketch.run > 1 {
-            s.split(fold, &vector, Split::Factor(sketch.run))?;
+            s.split(fold, &vector, Split::Factor(sketch.run / sketch.pages))?;
         }
         lane
     } else {
         rest
     };
+    let parts = Parts { lane: &lane, side: side.as_ref(), page: page.as_ref() };
     if sketch.chunks == 1 {
-        let made = fold_by_vectors(s, state, &lane, side.as_ref(), n_kept, sketch)?;
+        let made = fold_by_vectors(s, state, &parts, n_kept, sketch)?;
         ask_rows_ahead(s, &made, &block, sketch)?;
         let root = root(s, stmt, sketch)?;
         let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
@@ -120,7 +163,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         return map_row(s, stmt, site.as_ref(), sketch);
     }
     let partial = if cut_outermost { fold } else { chunked(s, state, &block, sketch)? };
-    let made = fold_by_vectors(s, partial, &lane, side.as_ref(), n_kept + 1, sketch)?;
+    let made = fold_by_vectors(s, partial, &parts, n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
     for stage in made {

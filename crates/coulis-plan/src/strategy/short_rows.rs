@@ -79,7 +79,7 @@ fn short_vector(facts: &Facts, extent: i64) -> i64 {
     let input = facts.spec.inputs[0];
     let is_converted = input.is_float() && input.bytes() <= 2;
     let apart = extent * if is_converted { OF_A_CONVERTED_LANE } else { OF_A_LANE };
-    let merges = (work(&[&reducer.combine]) as i64) * facts.lanes() / vector;
+    let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
     let together = lanes * (merges + OF_A_FIELD * reducer.fields.len() as i64);
     if together < apart { lanes } else { 1 }
 }

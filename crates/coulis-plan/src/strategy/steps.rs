@@ -51,42 +51,55 @@ pub fn place(s: &mut Schedule, stage: StageId, site: Option<&Site>) -> Result<()
     }
 }
 
-/// Splits the fold of `stage` over its reduce loop `lane` (and `side`, where several vectors are folded side by side)
-/// into stages that fold vectors. From the data up: vectors side by side, one vector, shorter vectors where there
-/// are many lanes; `stage` itself is left to fold the last few lanes. Their data loops follow the `n_kept` of `stage`.
+/// The reduce loops of a stage that several strategies know by their part.
+pub struct Parts<'a> {
+    /// The loop over the lanes of a vector.
+    pub lane: &'a IterVar,
+    /// That over vectors side by side, each with a state of its own, where there are several.
+    pub side: Option<&'a IterVar>,
+    /// That over pages read side by side, whose elements go to one state, where there are several.
+    pub page: Option<&'a IterVar>,
+}
+
+/// Splits the fold of `stage` over its loops of lanes (and sides) into stages that fold vectors. From the data up:
+/// vectors side by side, one vector, shorter vectors where there are many lanes; `stage` itself is left to fold the last
+/// few lanes. Their data loops follow the `n_kept` of `stage`.
 ///
 /// Result: the new stages, to be placed where the state lives.
 pub fn fold_by_vectors(
     s: &mut Schedule,
     stage: StageId,
-    lane: &IterVar,
-    side: Option<&IterVar>,
+    parts: &Parts<'_>,
     n_kept: usize,
     sketch: &Sketch,
 ) -> Result<Vec<StageId>, ScheduleError> {
-    let vector = s.rfactor_at(stage, &same_axis(s, stage, lane)?, n_kept as i64)?;
+    let vector = s.rfactor_at(stage, &same_axis(s, stage, parts.lane)?, n_kept as i64)?;
     let mut made = vec![vector];
     let mut lanes = sketch.lanes;
-    while lanes > SCALAR_FOLD {
-        let shorter = floor_pow2(if lanes > LONG_VECTOR { lanes / 8 } else { lanes / 4 });
+    while lanes > if sketch.by_halves { 2 } else { SCALAR_FOLD } {
+        let shorter = match lanes {
+            _ if sketch.by_halves => lanes / 2,
+            _ if lanes > LONG_VECTOR => floor_pow2(lanes / 8),
+            _ => floor_pow2(lanes / 4),
+        };
         let axis = s.stage(stage)?.reduce_axes()[0].clone();
         let (_, inner) = s.split(stage, &axis, Split::Factor(shorter))?;
         let middle = s.rfactor_at(stage, &inner, n_kept as i64)?;
         fold_loops(s, middle, n_kept)?;
+        if sketch.by_halves {
+            let halves = s.stage(middle)?.reduce_axes().to_vec();
+            halves.iter().try_for_each(|half| s.unroll(middle, half))?;
+        }
         made.push(middle);
         lanes = shorter;
     }
-    let Some(side) = side else {
-        fold_loops(s, vector, n_kept)?;
-        ask_ahead(s, vector, sketch.ahead)?;
-        fold_in_runs(s, vector, sketch)?;
+    let Some(side) = parts.side else {
+        fold_elements(s, vector, parts, n_kept, sketch)?;
         return Ok(made);
     };
     let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
     made.push(many);
-    fold_loops(s, many, n_kept)?;
-    ask_ahead(s, many, sketch.ahead)?;
-    fold_in_runs(s, many, sketch)?;
+    fold_elements(s, many, parts, n_kept, sketch)?;
     let reduce = s.stage(vector)?.reduce_axes()[0].clone();
     fold_loops(s, vector, n_kept)?;
     s.unroll(vector, &reduce)?;
@@ -112,22 +125,42 @@ pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(),
     Ok(())
 }
 
-/// Makes a run of the innermost loop that folds, where the sketch has runs.
-fn fold_in_runs(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
-    let leaves = s.stage(stage)?.leaves();
-    let innermost = leaves.iter().rev().find(|leaf| leaf.kind() == IterKind::Reduce).cloned();
-    match innermost.filter(|_| sketch.run > 1) {
+/// Orders the loops of the stage that reads elements, has it ask for memory ahead and fold runs. A loop over pages goes
+/// inside the other reduced loops, written out.
+fn fold_elements(
+    s: &mut Schedule,
+    stage: StageId,
+    parts: &Parts<'_>,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    fold_loops(s, stage, n_kept)?;
+    if let Some(page) = parts.page {
+        let page = same_axis(s, stage, page)?;
+        let leaves = s.stage(stage)?.leaves();
+        let at = leaves.iter().position(|leaf| *leaf == page).unwrap_or(0);
+        let reduced = leaves[at..].iter().filter(|leaf| leaf.kind() == IterKind::Reduce);
+        let order: Vec<IterVar> = reduced.skip(1).chain([&page]).cloned().collect();
+        s.reorder(stage, &order)?;
+        s.unroll(stage, &page)?;
+    }
+    ask_ahead(s, stage, sketch.ahead)?;
+    match innermost_loop(s, stage)?.filter(|_| sketch.run > 1) {
         Some(axis) => s.in_runs(stage, &axis),
         None => Ok(()),
     }
 }
 
-/// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.
-pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), ScheduleError> {
+/// The innermost folding loop that is not written out.
+fn innermost_loop(s: &Schedule, stage: StageId) -> Result<Option<IterVar>, ScheduleError> {
     let view = s.stage(stage)?;
     let runs = |leaf: &&IterVar| leaf.kind() == IterKind::Reduce && view.kind_of(leaf) == LoopKind::Serial;
-    let innermost = view.leaves().iter().rev().find(runs).cloned();
-    match innermost.filter(|_| ahead > 0) {
+    Ok(view.leaves().iter().rev().find(runs).cloned())
+}
+
+/// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.
+pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), ScheduleError> {
+    match innermost_loop(s, stage)?.filter(|_| ahead > 0) {
         Some(axis) => s.pragma(stage, &axis, "prefetch", Attr::Int(ahead)),
         None => Ok(()),
     }

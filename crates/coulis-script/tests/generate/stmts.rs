@@ -246,7 +246,7 @@ impl Maker {
         }
         if self.random.one_in(3) {
             reducer.step = Some(self.lambda(&twice, &dtypes));
-            let run: Vec<DType> = dtypes.iter().map(|_| DType::F32).collect();
+            let run = vec![DType::F32; 1 + self.random.below(3)];
             let inputs: Vec<DType> = reducer.lift.params.iter().map(Var::dtype).collect();
             reducer.quick = Some(QuickStep {
                 identity: run.iter().map(|&d| Expr::constant(0, d)).collect(),
@@ -255,6 +255,7 @@ impl Maker {
                 close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
                 max_steps: 16,
                 again: None,
+                nan_witness: None,
             });
         }
         if self.random.one_in(3) {

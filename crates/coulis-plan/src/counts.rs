@@ -1,0 +1,104 @@
+//! Fields that only count: where every element takes part their value is known before the fold, so it is not folded.
+//!
+//! What tells them is algebra, not a name: an integer that starts at 0, grows by the same constant with each element, is
+//! added up, and on which no other field depends.
+
+use coulis_ir::visit::uses_any;
+use coulis_ir::{Lambda, Reducer, Var};
+
+/// A field whose value is a constant times the number of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Which field, among all.
+    pub field: usize,
+    /// What each element adds.
+    pub each: i128,
+}
+
+/// The fields of a reducer that only count, unless there are no others.
+pub(crate) fn counts(reducer: &Reducer) -> Vec<Count> {
+    let found: Vec<Count> = (0..reducer.arity()).filter_map(|field| count(reducer, field)).collect();
+    if found.len() == reducer.arity() { Vec::new() } else { found }
+}
+
+fn count(reducer: &Reducer, field: usize) -> Option<Count> {
+    let n = reducer.arity();
+    let each = reducer.lift.body[field].as_int()?;
+    let adds = |lambda: &Lambda| {
+        lambda.body[field] == &lambda.params[field].expr() + &lambda.params[n + field].expr()
+    };
+    let is_count = reducer.fields[field].dtype.is_int()
+        && reducer.identity[field].as_int() == Some(0)
+        && adds(&reducer.combine)
+        && reducer.step.as_ref().is_none_or(adds);
+    let of_state =
+        |lambda: &Lambda| is_alone(lambda, field, &[&lambda.params[field], &lambda.params[n + field]]);
+    let is_unread = of_state(&reducer.combine)
+        && reducer.step.as_ref().is_none_or(of_state)
+        && reducer.quick.as_ref().is_none_or(|q| is_alone(&q.close, field, &[&q.close.params[field]]));
+    (is_count && is_unread).then_some(Count { field, each })
+}
+
+/// Whether no other result of the lambda reads these parameters.
+fn is_alone(lambda: &Lambda, field: usize, params: &[&Var]) -> bool {
+    let params: Vec<Var> = params.iter().copied().cloned().collect();
+    lambda.body.iter().enumerate().all(|(at, e)| at == field || !uses_any(e, &params))
+}
+
+/// The fold without those fields. Its `finish` still takes all of them.
+pub(crate) fn without(mut reducer: Reducer, counts: &[Count]) -> Reducer {
+    let n = reducer.arity();
+    let stays = |at: usize| counts.iter().all(|c| c.field != at);
+    let results = |lambda: &mut Lambda| retain(&mut lambda.body, stays);
+    let two_states = |lambda: &mut Lambda| {
+        retain(&mut lambda.body, stays);
+        retain(&mut lambda.params, |at| stays(at % n));
+    };
+    results(&mut reducer.lift);
+    two_states(&mut reducer.combine);
+    reducer.step.iter_mut().for_each(two_states);
+    if let Some(quick) = &mut reducer.quick {
+        results(&mut quick.close);
+        retain(&mut quick.close.params, |at| at >= n || stays(at));
+        *quick = quick.condensed();
+    }
+    retain(&mut reducer.fields, stays);
+    retain(&mut reducer.identity, stays);
+    reducer
+}
+
+fn retain<T>(items: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
+    let mut at = 0;
+    items.retain(|_| {
+        at += 1;
+        stays(at - 1)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_ir::DType;
+    use coulis_reducers::{Request, find, product};
+
+    fn fields(names: &[&str], dtype: DType) -> (Vec<Count>, Vec<String>, usize) {
+        let request = Request::new(&[dtype]);
+        let parts: Vec<_> = names.iter().map(|n| (*n, find(n).unwrap().build(&request).unwrap())).collect();
+        let reducer = product(&parts).unwrap().reducer;
+        let counts = counts(&reducer);
+        let left = without(reducer, &counts);
+        let run = left.quick.as_ref().map_or(0, |q| q.identity.len());
+        (counts, left.fields.iter().map(|f| f.name.clone()).collect(), run)
+    }
+
+    #[test]
+    fn a_count_that_nothing_else_reads_is_taken_out() {
+        let one = |field| vec![Count { field, each: 1 }];
+        assert_eq!(fields(&["mean"], DType::F16), (one(1), vec!["sum".to_owned()], 1));
+        let both = vec!["sum".to_owned(), "sumsq".to_owned()];
+        assert_eq!(fields(&["mean", "meansq"], DType::F16), (one(1), both, 2));
+        assert_eq!(fields(&["count"], DType::F32).0, [], "it has nothing else");
+        assert_eq!(fields(&["var"], DType::F32).0, [], "deviations need it");
+        assert_eq!(fields(&["sum"], DType::I32).0, []);
+    }
+}
