@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use coulis_ir::visit::{map_children, uses_any};
 use coulis_ir::{
-    Again, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, QuickStep, Reducer, Ties, Var,
+    Again, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, QuickStep, Reducer,
+    Ties, Var,
 };
 
 /// One reducer within a product.

@@ -77,7 +77,42 @@ fn rows(dtype: DType, n_inputs: usize) -> Vec<(&'static str, Row)> {
         DType::F32 => all.push(("extreme", row(&[3e38, -2e38, 1e-38, 3e38]))),
         DType::F64 => all.push(("extreme", row(&[3e60, -2e60, 1e-38, 3e60]))),
         DType::F16 => all.push(("extreme", row(&[60000.0, 60000.0, 6e-8, 60000.0]))),
+        DType::BF16 => all.push(("extreme", row(&[3e38, -2e38, 1e-38, 3e38]))),
         _ => {}
+    }
+    // The ends of the range: powers of two, the greatest magnitude and the least.
+    let ends = match dtype {
+        DType::F16 => Some((65504.0, 2f64.powi(-24))),
+        DType::BF16 => Some((f64::from(f32::from_bits(0x7f7f_0000)), 2f64.powi(-133))),
+        DType::F32 => Some((f64::from(f32::MAX), 2f64.powi(-149))),
+        _ => None,
+    };
+    if let Some((greatest, least)) = ends {
+        all.extend([
+            ("the greatest", row(&[greatest; 35])),
+            (
+                "the greatest, of both signs",
+                row(&std::array::from_fn::<f64, 33, _>(|i| [greatest, -greatest][i % 2])),
+            ),
+            (
+                "halves of the greatest",
+                row(&std::array::from_fn::<f64, 32, _>(|i| greatest / (2 + i % 2) as f64)),
+            ),
+            ("the least", row(&[least; 35])),
+            ("subnormals", row(&std::array::from_fn::<f64, 33, _>(|i| least * (i % 7) as f64))),
+            (
+                "roots of the least",
+                row(&std::array::from_fn::<f64, 33, _>(|i| least.sqrt() * (i % 5) as f64)),
+            ),
+            (
+                "roots of the greatest",
+                row(&std::array::from_fn::<f64, 33, _>(|i| greatest.sqrt() * (i % 5) as f64)),
+            ),
+            (
+                "the greatest and the least",
+                row(&std::array::from_fn::<f64, 34, _>(|i| [greatest, least, 1.0][i % 3])),
+            ),
+        ]);
     }
     all
 }
@@ -102,16 +137,19 @@ fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
             .collect();
     }
     let lanes: Vec<State> = (0..4).map(|lane| stepped(&mut lifted.iter().skip(lane).step_by(4))).collect();
-    let max_steps = run.reducer().quick.as_ref().map_or(usize::MAX, |q| q.max_steps as usize).min(7);
+    let max_steps = run.reducer().quick.as_ref().map_or(usize::MAX, |q| q.max_steps as usize);
     let elements: Vec<(&[Value], i64)> = taking.iter().map(|(at, e)| (e.as_slice(), *at as i64)).collect();
-    let runs = elements.chunks(max_steps).fold(identity.clone(), |s, c| run.run(&s, c).unwrap());
+    let in_runs = |steps: usize| -> State {
+        elements.chunks(max_steps.min(steps)).fold(identity.clone(), |s, c| run.run(&s, c).unwrap())
+    };
     vec![
         ("steps", stepped(&mut lifted.iter())),
         ("combines", chain(&mut lifted.iter())),
         ("combines backwards", chain(&mut lifted.iter().rev())),
         ("tree", tree.first().unwrap_or(&identity).clone()),
         ("lanes", chain(&mut lanes.iter().rev())),
-        ("short runs", runs),
+        ("short runs", in_runs(7)),
+        ("long runs", in_runs(32)),
     ]
 }
 

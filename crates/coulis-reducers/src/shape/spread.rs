@@ -8,7 +8,7 @@
 //! of `float32`, and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run
 //! starts with an outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives
 //! less. Squares of differences above 1e154 overflow. Elements of at most 16 bits may run in `float32` for 16 steps about
-//! the first of them, which holds to `512 * 2^-23`. Pivots of 64-bit integers stay integers, which `float64` does not hold
+//! the first of them, which holds to `512 * 2^-23`, but for squares of `bfloat16`, which `float32` does not reach. Pivots of 64-bit integers stay integers, which `float64` does not hold
 //! all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
@@ -21,7 +21,7 @@ use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
 use crate::entry::{ReducerError, Request};
-use crate::shape::total::{EPS32, add_count, statistic};
+use crate::shape::total::{EPS32, add_count, headroom, scaled, statistic};
 
 /// Longest run of steps for which the bound is stated.
 const RUN: u32 = 4096;
@@ -73,7 +73,10 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     }
     let mut run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &b.closed(&devsq));
     if sums {
-        run.dev = &run.dev - &(&run.n * &run.pivot);
+        let divisor = divisor(b.request);
+        run.pivot = scaled(run.pivot, divisor);
+        run.devsq = scaled(run.devsq, divisor * divisor);
+        run.dev = &scaled(run.dev, divisor) - &(&run.n * &run.pivot);
     }
     let [p, s, q] = left.merged(&run, closing);
     b.close(&pivot, p);
@@ -93,22 +96,29 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
 /// Runs keep the sum of elements in place of that of deviations, which follows from it. They are about their first
 /// element, or about 0 where that is not finite, so that only a NaN makes the sum of squares NaN.
 fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, steps: u32) {
-    let x = b.element(0).cast(dtype);
+    let x = scaled(b.element(0).cast(dtype), 1.0 / divisor(b.request));
     let zero = Expr::constant(0, dtype);
-    let (mut about, mut square) = (x.clone(), zero.clone());
+    let squares = if divisor(b.request) == 1.0 { dtype } else { DType::F64 };
+    let no_square = Expr::constant(0, squares);
+    let (mut about, mut square) = (x.clone(), no_square.clone());
     if b.request.has_float() {
         let is_finite = Expr::call1(Intrinsic::IsFinite, x.clone());
         about = Expr::select(is_finite.clone(), x.clone(), zero.clone());
-        square = Expr::select(is_finite, zero.clone(), &x * &x);
+        square = Expr::select(is_finite, no_square.clone(), (&x * &x).cast(squares));
         b.nan_witness(devsq);
     }
     let p = b.run_field(pivot, zero.clone(), about);
-    let s = b.run_field(dev, zero.clone(), x);
-    let q = b.run_field(devsq, zero, square);
-    let d = &s.right - &p.left;
+    let s = b.run_field(dev, zero, x);
+    let q = b.run_field(devsq, no_square, square);
+    let d = (&s.right - &p.left).cast(squares);
     b.quick(pivot, p.left, steps);
     b.quick(dev, &s.left + &s.right, steps);
     b.quick(devsq, fma(&d, &d, &q.left), steps);
+}
+
+/// What runs divide elements by, so that their sum and deviations stay finite; their squares are `float64` then.
+fn divisor(request: &Request) -> f64 {
+    if is_short(request) { headroom(request) } else { 1.0 }
 }
 
 /// Runs keep what states do, and leave the pivot be.

@@ -2,6 +2,8 @@
 //!
 //! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12. Those of
 //! inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits for as long as these hold.
+//! `bfloat16` has the exponents of `float32`, so that few of its largest would overflow there: its runs hold a sixteenth of
+//! the sum. That is exact, since the least digit of a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`.
 //! Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
 //! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
 //! second field (error-free addition, Knuth's TwoSum), and may run plainly for 16 steps: the compensated second level.
@@ -14,6 +16,21 @@ use crate::entry::{ReducerError, Request};
 
 /// Longest plain run of a compensated sum.
 const RUN: u32 = 16;
+/// What the terms of [`RUN`] steps are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
+/// and none loses a digit.
+pub(crate) fn headroom(request: &Request) -> f64 {
+    if request.inputs.contains(&DType::BF16) { f64::from(RUN) } else { 1.0 }
+}
+
+/// `expr` times a power of two.
+pub(crate) fn scaled(expr: Expr, by: f64) -> Expr {
+    if by == 1.0 {
+        return expr;
+    }
+    let by = Expr::float(by, expr.dtype());
+    &expr * &by
+}
+
 /// Distance from 1 to the next `float32`.
 pub(crate) const EPS32: f64 = f32::EPSILON as f64;
 
@@ -166,10 +183,11 @@ impl Total {
         if accumulator != Accumulator::Compensated {
             builder.combine(&sum, &sum.left + &sum.right);
             if let Some((dtype, max_steps)) = narrow(builder.request, accumulator, degree) {
-                let lift = term(builder, dtype);
+                let divisor = if dtype.is_float() { headroom(builder.request) } else { 1.0 };
+                let lift = scaled(term(builder, dtype), 1.0 / divisor);
                 let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
                 builder.quick(&sum, &run.left + &run.right, max_steps);
-                builder.close(&sum, &sum.left + &run.left.cast(wide));
+                builder.close(&sum, &sum.left + &scaled(run.left.cast(wide), divisor));
             }
             return Total { sum, low: None };
         }
