@@ -35,8 +35,15 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
         |lambda: &Lambda| is_alone(lambda, field, &[&lambda.params[field], &lambda.params[n + field]]);
     let is_unread = of_state(&reducer.combine)
         && reducer.step.as_ref().is_none_or(of_state)
-        && reducer.quick.as_ref().is_none_or(|q| is_alone(&q.close, field, &[&q.close.params[field]]));
+        && reducer.quick.as_ref().is_none_or(|q| is_alone(&q.close, field, &[&q.close.params[field]]))
+        && of_second_walk(reducer).all(|l| l.body.iter().all(|e| !uses_any(e, &l.params[field..=field])));
     (is_count && is_unread).then_some(Count { field, each })
+}
+
+/// What begins a second walk over a run, by the fields of the state and those of the run.
+fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
+    let again = reducer.quick.as_ref().and_then(|quick| quick.again.as_ref());
+    again.into_iter().flat_map(|again| [&again.needed, &again.start])
 }
 
 /// Whether no other result of the lambda reads these parameters.
@@ -59,7 +66,10 @@ pub(crate) fn without(mut reducer: Reducer, counts: &[Count]) -> Reducer {
     reducer.step.iter_mut().for_each(two_states);
     if let Some(quick) = &mut reducer.quick {
         results(&mut quick.close);
-        retain(&mut quick.close.params, |at| at >= n || stays(at));
+        let begins = quick.again.iter_mut().flat_map(|again| [&mut again.needed, &mut again.start]);
+        for lambda in begins.chain([&mut quick.close]) {
+            retain(&mut lambda.params, |at| at >= n || stays(at));
+        }
         *quick = quick.condensed();
     }
     retain(&mut reducer.fields, stays);
@@ -89,6 +99,23 @@ mod tests {
         let left = without(reducer, &counts);
         let run = left.quick.as_ref().map_or(0, |q| q.identity.len());
         (counts, left.fields.iter().map(|f| f.name.clone()).collect(), run)
+    }
+
+    #[test]
+    fn a_second_walk_over_a_run_takes_the_state_without_its_counts() {
+        let request = Request::new(&[DType::F32]).with_length(1 << 20).with_two_walks();
+        let parts: Vec<_> =
+            ["mean", "argmax"].iter().map(|n| (*n, find(n).unwrap().build(&request).unwrap())).collect();
+        let reducer = product(&parts).unwrap().reducer;
+        let counts = counts(&reducer);
+        let left = without(reducer, &counts);
+        assert_eq!(counts.len(), 1);
+        let quick = left.quick.unwrap();
+        let params = left.fields.len() + quick.identity.len();
+        let again = quick.again.unwrap();
+        for lambda in [&quick.close, &again.needed, &again.start] {
+            assert_eq!(lambda.params.len(), params);
+        }
     }
 
     #[test]

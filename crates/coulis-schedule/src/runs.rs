@@ -131,7 +131,7 @@ impl Builder<'_> {
                     let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
                     let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
                     let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
-                    Ok(store_all(&names, &buffers, &place(point.offsets), &started))
+                    Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
                 })?;
                 let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
                 let walk = Stmt::seq([
