@@ -6,7 +6,7 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 """
 
 from . import _conveniences, te, tir
-from ._consumers import batch_norm, layer_norm, log_softmax, rms_norm, softmax
+from ._consumers import Consumer, batch_norm, consumer, layer_norm, log_softmax, rms_norm, softmax
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
 from ._device import cpu, cuda, device
@@ -18,6 +18,7 @@ globals().update(_FUNCTIONS)
 
 __all__ = [
     "AxisError",
+    "Consumer",
     "Measured",
     "Plan",
     "Reducer",
@@ -26,6 +27,7 @@ __all__ = [
     "bench",
     "build",
     "compile",
+    "consumer",
     "cpu",
     "cuda",
     "describe",

@@ -5,7 +5,9 @@ A row is read from memory once: its statistics are finished and its elements map
 
 from __future__ import annotations
 
-from ._coulis import consume
+from typing import Any
+
+from ._coulis import OwnConsumer, consume, ops
 
 
 def softmax(x, axis=-1, **options):
@@ -155,6 +157,92 @@ def batch_norm(x, axis, weight=None, bias=None, eps=1e-5, **options):
            [ 1.,  1.]])
     """
     return consume(x, "batch_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, **options)
+
+
+class Consumer:
+    """A map of one's own over the elements beside the statistics of their row. `coulis.consumer` makes it.
+
+    Called with an array, the axes of a row (the last one by default), the arrays beside it by their names, and the options of
+    `coulis.softmax`, it gives an array of the shape of `x`; of its type, float64 for integers.
+    """
+
+    def __init__(self, map, statistics, beside, name):
+        self._made = (map, statistics, beside, name)
+        self.name, self._beside = name, tuple(beside)
+        self._own = OwnConsumer(name, map, list(statistics), list(beside.items()))
+
+    def __call__(self, x, axis=-1, **options):
+        """The result for an array, or for a tuple of arrays where a statistic reads two."""
+        missing = [array for array in self._beside if options.get(array) is None]
+        if missing:
+            raise TypeError(f"`{self.name}` reads `{missing[0]}` beside the elements; give that array by its name")
+        beside = {array: options.pop(array) for array in self._beside}
+        return consume(x, self._own, axis, beside, {}, **options)
+
+    def __reduce__(self):
+        return Consumer, self._made
+
+    def __repr__(self):
+        return f"<coulis.Consumer {self.name}>"
+
+
+def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Consumer:
+    """A map of one's own, which reads each element again beside finished statistics of its row, while the row is in a cache.
+
+    The function is called with symbolic values, once for the types of an input, all in the type in which the map computes:
+    float32 for floats of at most 32 bits, else float64. `coulis.te` has functions of such values.
+
+    Parameters
+    ----------
+    map : function
+        Of the element (of two, where a statistic reads two arrays), then of the results of the statistics, then of the
+        arrays beside the elements; it gives the result of the element.
+    statistics : list of str
+        Statistics of the catalogue that the function reads, in this order; `maxloc` and `minloc` have two results.
+    beside : dict, or None
+        Names of arrays that are read beside the elements, in this order, and the axes that they have: "reduced" (one value
+        a position in a row), "kept" (one value a row) or "all". They are broadcast to these.
+    name : str
+        Its name in messages.
+
+    Returns
+    -------
+    Consumer
+
+    Raises
+    ------
+    ValueError
+        Unknown statistics or axes, a name that is an option's; when it is called, a map that gives no float.
+    TypeError
+        A `map` that is no function.
+
+    Examples
+    --------
+    >>> import coulis, numpy as np
+    >>> standardise = coulis.consumer(
+    ...     map=lambda x, mean, std, w: (x - mean) / std * w, statistics=["mean", "std"], beside={"w": "reduced"}, name="standardise"
+    ... )
+    >>> standardise(np.array([[1.0, 3.0], [5.0, 5.5]]), w=np.array([1.0, 10.0]))
+    array([[-1., 10.],
+           [-1., 10.]])
+    """
+    if not callable(map):
+        raise TypeError(f"`map` of consumer `{name}` is to be a function, got {type(map).__name__}")
+    beside = dict(beside or {})
+    taken = [array for array in beside if array in _OPTIONS or not array.isidentifier()]
+    if taken:
+        raise ValueError(f"an array of consumer `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(_OPTIONS)}")
+    listed = {own for own, _, _ in ops()}
+    statistics = [statistics] if isinstance(statistics, str) else list(statistics)
+    unknown = [one for one in statistics if one not in listed]
+    if unknown or not statistics:
+        found = f"got `{unknown[0]}`" if unknown else "got none"
+        raise ValueError(f"consumer `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
+    return Consumer(map, statistics, beside, name)
+
+
+#: What a call of a consumer takes by name beside arrays.
+_OPTIONS = ("x", "axis", "dtype", "acc_dtype", "nan", "ddof", "alpha", "beta", "out", "fast_math", "reproducible", "device", "stream", "plan")
 
 
 def _of_shape(x, axis, normalized_shape):

@@ -49,9 +49,14 @@ def machine() -> dict[str, object]:
 def consumers() -> list[tuple[str, str]]:
     """Name and summary of each consumer."""
 
+class OwnConsumer:
+    """A consumer of the caller's own; `coulis.consumer` makes it."""
+
+    def __init__(self, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]]) -> None: ...
+
 def consume(
     x: Any,
-    name: str,
+    name: str | OwnConsumer,
     axis: int | Sequence[int] | None = None,
     beside: dict[str, Any] | None = None,
     parameters: dict[str, float | None] | None = None,
@@ -91,6 +96,7 @@ def reduce(
     device: str | None = None,
     stream: Any = None,
     plan: Any = None,
+    prologue: Any = None,
 ) -> Any:
     """Reduces an array: one read of it, any set of statistics."""
 

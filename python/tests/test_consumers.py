@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coulis
+from coulis import te
 
 
 def composed(name, x, axis, weight=None, bias=None, eps=1e-5):
@@ -90,6 +91,86 @@ def test_wrong_calls_say_what_is_legal():
         coulis.layer_norm(x, normalized_shape=(2,))
     with pytest.raises(ValueError, match="the float types can"):
         coulis.softmax(x, dtype="int32")
+
+
+def test_a_map_of_ones_own_reads_statistics_and_arrays_beside_the_elements():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(6, 5, 40)).astype(np.float32)
+    calls = []
+
+    def centred(v, mean, most, weight, row):
+        calls.append(1)
+        return te.if_then_else(v > mean, (v - mean) * weight / most, row)
+
+    own = coulis.consumer(
+        map=centred, statistics=["mean", "absmax"], beside={"weight": "reduced", "row": "kept"}, name="centred"
+    )
+    weight, row = rng.normal(size=40).astype(np.float32), rng.normal(size=(6, 5)).astype(np.float64)
+    mean, most = x.mean(-1, keepdims=True), np.abs(x).max(-1, keepdims=True)
+    want = np.where(x > mean, (x - mean) * weight / most, row[..., None])
+    for _ in range(3):
+        found = own(x, weight=weight, row=row)
+        np.testing.assert_allclose(found, want, rtol=2e-5, atol=2e-6)
+    assert found.dtype == np.float32 and len(calls) == 1, "the function is called once"
+    np.testing.assert_allclose(own(x.T.copy().T, -1, weight=weight, row=row), want, rtol=2e-5, atol=2e-6)
+    out = np.empty_like(x)
+    assert own(x, 2, weight=weight, row=row, out=out) is out
+    place = coulis.consumer(map=lambda v, value, index: v - value + index * 0.0, statistics=["maxloc"], name="place")
+    np.testing.assert_allclose(place(x, 1), x - x.max(1, keepdims=True))
+    two = coulis.consumer(map=lambda v, w, dot: v * w / dot, statistics=["dot"], name="share")
+    np.testing.assert_allclose(two((x, x)), x * x / (x * x).sum(-1, keepdims=True), rtol=1e-4)
+
+
+def test_mistakes_in_a_map_of_ones_own_say_what_is_legal():
+    x = np.ones((2, 3))
+    make = lambda map, **words: coulis.consumer(**{"map": map, "statistics": ["mean"], "name": "mine", **words})  # noqa: E731
+    with pytest.raises(TypeError, match="is to be a function"):
+        make(3)
+    with pytest.raises(ValueError, match="got `median`; legal are absmax"):
+        make(lambda v, m: v, statistics=["median"])
+    with pytest.raises(ValueError, match="legal are reduced, kept and all"):
+        make(lambda v, m, w: v, beside={"w": "rows"})
+    with pytest.raises(ValueError, match="cannot be called `axis`"):
+        make(lambda v, m, w: v, beside={"axis": "reduced"})
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        make(lambda v: v)(x)
+    with pytest.raises(TypeError, match="one value an element, got 2"):
+        make(lambda v, m: (v, m))(x)
+    with pytest.raises(ValueError, match="to give a float scalar, got bool"):
+        make(lambda v, m: v > m)(x)
+    with pytest.raises(ValueError, match="uses `n`, which is none of its parameters"):
+        make(lambda v, m: v * te.var("n", "float64"))(x)
+    with pytest.raises(TypeError, match="reads `w` beside the elements"):
+        make(lambda v, m, w: v * w, beside={"w": "reduced"})(x)
+
+    def broken(v, m):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        make(broken)(x)
+
+
+def test_statistics_of_an_expression_are_folded_in_one_read():
+    rng = np.random.default_rng(6)
+    x, y, z = (rng.normal(size=(7, 30)).astype(np.float32) for _ in range(3))
+    found = coulis.reduce((x, y), ["sumsq", "absmax", "argmax"], 1, prologue=lambda a, b: a - b)
+    np.testing.assert_allclose(found.sumsq, ((x - y) ** 2).sum(1), rtol=1e-5)
+    np.testing.assert_array_equal(found.argmax, (x - y).argmax(1))
+    np.testing.assert_allclose(coulis.sum((x, y, z), 0, prologue=lambda a, b, c: a * b * c), (x * y * z).sum(0), rtol=1e-4, atol=1e-5)
+    weighted = coulis.reduce(x, "wmean", prologue=lambda a: (a, te.exp(a)))
+    np.testing.assert_allclose(weighted, (x * np.exp(x)).sum() / np.exp(x).sum(), rtol=1e-5)
+    assert coulis.count_nonzero(x, 1, prologue=lambda a: a > 0).tolist() == (x > 0).sum(1).tolist()
+    squares = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v: v * v, name="squares")
+    both = coulis.reduce(x.astype("i4"), [squares, "sum"], 1, prologue=lambda a: te.abs(a).astype("float64") + 0.5, where=y > 0)
+    want = np.abs(x.astype("i4")) + 0.5
+    np.testing.assert_allclose(both.squares, (want**2 * (y > 0)).sum(1))
+    np.testing.assert_allclose(coulis.sum(x, prologue=lambda a: a), coulis.sum(x), rtol=1e-5)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        coulis.sum(x, prologue=lambda a, b: a + b)
+    with pytest.raises(ValueError, match="one or two values, got 3"):
+        coulis.sum(x, prologue=lambda a: (a, a, a))
+    with pytest.raises(ValueError, match="uses `n`, which is none of its elements"):
+        coulis.sum(x, prologue=lambda a: a * te.var("n", "float32"))
 
 
 def test_tensors_of_pytorch_agree_with_its_own_functions():

@@ -8,11 +8,13 @@ use pyo3::types::PyDict;
 use crate::array::Given;
 use crate::error::OrRaise;
 use crate::options::{Ops, Options};
+use crate::own_consumer::OwnConsumer;
 use crate::recent::Known;
-use crate::reduce::Call;
+use crate::reduce::{Call, inputs as inputs_of};
 
 /// Registers `consume` and `consumers`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<OwnConsumer>()?;
     m.add_function(wrap_pyfunction!(consume, m)?)?;
     m.add_function(wrap_pyfunction!(consumers, m)?)
 }
@@ -23,7 +25,7 @@ fn consumers() -> Vec<(&'static str, &'static str)> {
     coulis::CONSUMERS.iter().map(|e| (e.name, e.summary)).collect()
 }
 
-/// The result of a consumer for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
+/// The result of a consumer, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
 /// those of `coulis.reduce`.
 #[pyfunction]
 #[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan="propagate", ddof=0.0, acc_dtype=None,
@@ -50,8 +52,12 @@ fn consume<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let ops = Ops::of(name)?;
-    let mut inputs = vec![Given::of(x, "x")?];
+    let own = name.cast::<OwnConsumer>().ok().map(Bound::get);
+    let (listed, mut inputs) = match own {
+        Some(own) => (own.consume(), inputs_of(x)?),
+        None => (Consume::named(&name.extract::<String>()?).or_raise()?, vec![Given::of(x, "x")?]),
+    };
+    let ops = Ops::named(listed.name());
     let mut names: Vec<String> = Vec::new();
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
         let name: String = name.extract()?;
@@ -59,7 +65,7 @@ fn consume<'py>(
         names.push(name);
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut consume = Consume::named(&ops.names[0]).or_raise()?.beside(&names);
+    let mut consume = listed.beside(&names);
     for (name, value) in parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none()) {
         consume = consume.with(&name.extract::<String>()?, value.extract()?);
     }
@@ -82,6 +88,10 @@ fn consume<'py>(
     request.ops.clear();
     request.consume = Some(consume);
     let call = Call::new(inputs, None, &mut request, device)?;
-    let prepared = call.prepare(py, &request)?;
-    call.run(py, &Known { ops, request, prepared }, out, stream)
+    let prepared = call.prepare(py, &request);
+    let prepared = match own {
+        Some(own) => own.or_failure(prepared),
+        None => prepared,
+    };
+    call.run(py, &Known::new(ops, request, prepared?), out, stream)
 }

@@ -35,6 +35,11 @@ impl Ops {
         Ok(ops)
     }
 
+    /// A consumer of that name.
+    pub fn named(name: &str) -> Ops {
+        Ops { names: vec![name.to_owned()], reducers: Vec::new(), is_single: true }
+    }
+
     /// Arrays that the statistics of the catalogue among them read: 1 or 2.
     pub fn n_inputs(&self) -> usize {
         let listed =

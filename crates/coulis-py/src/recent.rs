@@ -3,7 +3,7 @@
 //! Reading names and options, making a request and looking it up takes some microseconds; most programs make a few calls
 //! over and over. Only calls without options other than axes are kept, and none with reducers of the caller's own.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use coulis::reduce::Prepared;
@@ -26,6 +26,8 @@ pub struct Known {
     pub request: Request,
     /// Its kernel, bound to arrays of one type, shape and strides.
     pub prepared: Prepared,
+    /// The class of its results, once it was made.
+    pub class: OnceCell<Py<PyAny>>,
 }
 
 /// A call, and the array that it was made for.
@@ -83,6 +85,11 @@ impl Kept {
 }
 
 impl Known {
+    /// A call whose results have no class yet.
+    pub fn new(ops: Ops, request: Request, prepared: Prepared) -> Known {
+        Known { ops, request, prepared, class: OnceCell::new() }
+    }
+
     fn has_names(&self, ops: &Bound<'_, PyAny>) -> bool {
         let names = &self.ops.names;
         let is = |op: &Bound<'_, PyAny>, name: &String| {

@@ -33,7 +33,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ----------
 /// x : array
 ///     An array of NumPy, PyTorch, CuPy, JAX, Arrow, or any library with DLPack or an array interface; a tuple of two
-///     arrays for `dot` and `wmean`. It is read where it is, under any strides. Lists become NumPy arrays.
+///     arrays for `dot` and `wmean`, whose result has the wider of their types. It is read where it is, under any strides. Lists become NumPy arrays.
 /// ops : str, Reducer, or list of these
 ///     Statistics by name (`coulis.ops()` lists them). A list gives a named tuple with a field each.
 /// axis : int, tuple of int, or None
@@ -64,6 +64,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     CUDA stream; the library's current one by default. Nothing waits for it.
 /// plan : Plan or str
 ///     A plan of `coulis.plan`, or its trace, to be run in place of coulis' own choice.
+/// prologue : function, or None
+///     Of symbolic elements, one an array of `x`: what is reduced in their place, one value, or two for `dot` and `wmean`.
+///     It is computed as the arrays are read; `x` may then be a tuple of any number of arrays.
 ///
 /// Returns
 /// -------
@@ -92,7 +95,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (x, ops, axis=None, *, keepdims=false, r#where=None, nan="propagate", ddof=0.0, init=None,
     acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None,
-    stream=None, plan=None))]
+    stream=None, plan=None, prologue=None))]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
 fn reduce<'py>(
     py: Python<'py>,
@@ -114,6 +117,7 @@ fn reduce<'py>(
     device: Option<&str>,
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
+    prologue: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let inputs = inputs(x)?;
     let options = Options {
@@ -135,17 +139,24 @@ fn reduce<'py>(
         && inputs.len() == 1
         && inputs[0].valid.is_none()
         && device.is_none()
-        && !is_given(r#where);
+        && !is_given(r#where)
+        && !is_given(prologue);
     if is_plain && let Some(known) = recent::find(ops, axis, keepdims, &inputs[0]) {
         let place = inputs[0].place;
         return Call { inputs, mask: None, chosen: None, place }.run(py, &known, out, stream);
     }
     let ops = Ops::of(ops)?;
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
-    let mut request = options.request(py, &ops, &dtypes)?;
+    let mut request = match prologue.filter(|given| !given.is_none()) {
+        None => options.request(py, &ops, &dtypes)?,
+        Some(function) => {
+            let (prologue, folded) = crate::prologue::prologue(function, &dtypes)?;
+            Request { prologue: Some(prologue), ..options.request(py, &ops, &folded)? }
+        }
+    };
     let call = Call::new(inputs, r#where, &mut request, device)?;
     let prepared = call.prepare(py, &request)?;
-    let known = Rc::new(Known { ops, request, prepared });
+    let known = Rc::new(Known::new(ops, request, prepared));
     if is_plain {
         recent::keep(&known, &call.inputs[0]);
     }
@@ -227,7 +238,7 @@ impl<'py> Call<'py> {
                 Place::Cuda(_) => self.check_results_there(py, prepared, request, &targets)?,
             }
         }
-        assemble(py, ops, targets, &self.inputs[0])
+        assemble(py, known, targets, &self.inputs[0])
     }
 
     /// Arrays that are read: the inputs, and the mask.
@@ -370,7 +381,7 @@ impl<'py> Call<'py> {
 }
 
 /// One array, or a tuple of several.
-fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
+pub fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
     if let Ok(several) = x.cast::<PyTuple>()
         && several.len() > 1
     {

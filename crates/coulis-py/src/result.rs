@@ -15,6 +15,7 @@ use crate::dlpack::{Export, Memory, Place, row_major};
 use crate::error::OrRaise;
 use crate::library::{Library, numpy};
 use crate::options::Ops;
+use crate::recent::Known;
 
 /// The arrays of `out`, one a result; none where coulis makes the results.
 pub struct Outs<'py>(Vec<Option<Bound<'py, PyAny>>>);
@@ -314,10 +315,11 @@ fn made<'py>(
 /// What the caller gets: one result, or a named tuple of the results by statistic.
 pub fn assemble<'py>(
     py: Python<'py>,
-    ops: &Ops,
+    known: &Known,
     targets: Vec<Target<'py>>,
     input: &Given<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let ops = &known.ops;
     let mut results = Vec::with_capacity(ops.names.len());
     let mut left = targets.into_iter().peekable();
     for op in &ops.names {
@@ -335,7 +337,15 @@ pub fn assemble<'py>(
     if ops.is_single {
         return Ok(results.swap_remove(0));
     }
-    named_tuple(py, "Reduced", &ops.names)?.call1(PyTuple::new(py, results)?)
+    let class = match known.class.get() {
+        Some(class) => class.bind(py).clone(),
+        None => {
+            let class = named_tuple(py, "Reduced", &ops.names)?;
+            known.class.get_or_init(|| class.clone().unbind());
+            class
+        }
+    };
+    class.call1(PyTuple::new(py, results)?)
 }
 
 fn finished<'py>(py: Python<'py>, target: Target<'py>, input: &Given<'py>) -> PyResult<Bound<'py, PyAny>> {

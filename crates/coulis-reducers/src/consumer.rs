@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::visit::for_each_expr;
 use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
 
 use crate::catalogue::find;
@@ -161,6 +162,14 @@ pub enum ConsumerError {
         /// The type of the expression.
         found: String,
     },
+    /// An expression over variables of its surroundings.
+    #[error("the map of `{consumer}` uses `{found}`, which is none of its parameters")]
+    Stranger {
+        /// The consumer.
+        consumer: String,
+        /// The variable.
+        found: String,
+    },
     /// A statistic that the catalogue does not have.
     #[error(transparent)]
     Statistic(#[from] UnknownReducer),
@@ -299,6 +308,15 @@ impl<'a> Parts<'a> {
         }
         let extra_vars = self.extras.iter().map(|(_, var)| var);
         let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(extra_vars).cloned().collect();
+        let mut stranger = None;
+        for_each_expr(&value, &mut |e| {
+            if let Some(var) = e.as_var().filter(|var| !params.contains(var)) {
+                stranger = Some(var.name().to_owned());
+            }
+        });
+        if let Some(found) = stranger {
+            return Err(ConsumerError::Stranger { consumer: self.name, found });
+        }
         let results = row_vars.iter().zip(&rows);
         let results =
             results.map(|(var, e)| Field { name: var.name().to_owned(), dtype: e.dtype() }).collect();

@@ -59,6 +59,20 @@ pub enum ProductError {
         /// Types that the part reads.
         found: String,
     },
+    /// Parts that read fewer inputs than others, with NaN ignored.
+    #[error(
+        "with NaN ignored, `{first}` and `{name}` cannot share one read: an element is left out where any input of its statistic is NaN, and `{wider}` reads one more than `{narrower}`; ask for them in calls of their own"
+    )]
+    LeftOut {
+        /// First part.
+        first: String,
+        /// The part that differs.
+        name: String,
+        /// The one of both that reads more inputs.
+        wider: String,
+        /// The other one.
+        narrower: String,
+    },
     /// Parts that treat NaN differently.
     #[error("`{name}` and `{first}` treat NaN differently; one call has one policy")]
     Nan {
@@ -81,7 +95,13 @@ pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
         let (first, name) = (first.to_owned(), (*name).to_owned());
         let found = reducer.input_dtypes();
         let same_mask = reducer.nan == NanPolicy::Propagate || found.len() == head.input_dtypes().len();
-        if !widest.starts_with(&found) || !same_mask {
+        if widest.starts_with(&found) && !same_mask {
+            let is_wider = found.len() > head.input_dtypes().len();
+            let (wider, narrower) =
+                if is_wider { (name.clone(), first.clone()) } else { (first.clone(), name.clone()) };
+            return Err(ProductError::LeftOut { first, name, wider, narrower });
+        }
+        if !widest.starts_with(&found) {
             let (wanted, found) = (list(&head.input_dtypes()), list(&found));
             return Err(ProductError::Inputs { first, name, wanted, found });
         }
@@ -527,6 +547,13 @@ mod tests {
             refused(&[("sum", sum.clone()), ("max", other)]),
             "`max` reads int32, where `sum` reads float32"
         );
+        let (one, two) = (single.clone(), Request::new(&[DType::F32; 2]));
+        let [one, two] = [one, two].map(|request| request.with_nan(NanPolicy::Ignore));
+        let (dot, alone) = (build("dot", &two), build("sum", &one));
+        let text = "cannot share one read: an element is left out where any input of its statistic is NaN, and `dot` reads one more than `sum`";
+        let found = refused(&[("dot", dot.clone()), ("sum", alone.clone())]);
+        assert!(found.starts_with("with NaN ignored, `dot` and `sum` ") && found.contains(text), "{found}");
+        assert!(refused(&[("sum", alone), ("dot", dot)]).contains(text));
         let ignoring = build("max", &single.with_nan(NanPolicy::Ignore));
         assert_eq!(
             refused(&[("sum", sum), ("max", ignoring)]),

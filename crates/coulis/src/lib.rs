@@ -55,7 +55,7 @@ pub use verify::{Refutation, Verified, VerifyReport};
 
 /// Tensor expressions and schedules.
 pub mod te {
-    pub use coulis_ir::{Attr, BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, ThreadTag, Var};
+    pub use coulis_ir::{Attr, BinaryOp, Buffer, Expr, Intrinsic, Lambda, MemScope, Node, ThreadTag, Var};
     pub use coulis_schedule::{
         Arg, PRIMITIVES, PrimitiveEntry, Schedule, ScheduleError, Split, Stage, StageId, StageRef, Step,
         Trace, Value, body_texts, build_nest, thread_index,

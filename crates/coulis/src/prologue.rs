@@ -28,7 +28,15 @@ pub type PrologueFn = dyn Fn(&[Expr]) -> Vec<Expr> + Send + Sync;
 #[derive(Clone)]
 pub struct Prologue {
     n_inputs: usize,
-    map: Arc<PrologueFn>,
+    map: Map,
+}
+
+#[derive(Clone)]
+enum Map {
+    /// For elements of any types.
+    Function(Arc<PrologueFn>),
+    /// For elements of the types of its parameters.
+    Expressions(Arc<Lambda>),
 }
 
 impl std::fmt::Debug for Prologue {
@@ -38,16 +46,26 @@ impl std::fmt::Debug for Prologue {
 }
 
 impl PartialEq for Prologue {
-    /// Equal where they are one.
+    /// Functions are equal where they are one, expressions where they are the same of the same elements.
     fn eq(&self, other: &Prologue) -> bool {
-        Arc::ptr_eq(&self.map, &other.map)
+        match (&self.map, &other.map) {
+            (Map::Function(a), Map::Function(b)) => Arc::ptr_eq(a, b),
+            (Map::Expressions(a), Map::Expressions(b)) => a == b,
+            (Map::Function(_), Map::Expressions(_)) | (Map::Expressions(_), Map::Function(_)) => false,
+        }
     }
 }
 
 impl Prologue {
     /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come in their own types.
     pub fn new(n_inputs: usize, map: impl Fn(&[Expr]) -> Vec<Expr> + Send + Sync + 'static) -> Prologue {
-        Prologue { n_inputs, map: Arc::new(map) }
+        Prologue { n_inputs, map: Map::Function(Arc::new(map)) }
+    }
+
+    /// These expressions of the variables `elements`, one an input, which are of the inputs' types.
+    pub fn of(elements: Vec<Var>, values: Vec<Expr>) -> Prologue {
+        let n_inputs = elements.len();
+        Prologue { n_inputs, map: Map::Expressions(Arc::new(Lambda { params: elements, body: values })) }
     }
 
     /// The map of inputs of these types.
@@ -59,7 +77,16 @@ impl Prologue {
         let params: Vec<Var> =
             inputs.iter().enumerate().map(|(i, dtype)| Var::new(&format!("x{i}"), *dtype)).collect();
         let elements: Vec<Expr> = params.iter().map(Var::expr).collect();
-        let body = (self.map)(&elements);
+        let body = match &self.map {
+            Map::Function(map) => map(&elements),
+            Map::Expressions(lambda) => {
+                let wanted: Vec<DType> = lambda.params.iter().map(Var::dtype).collect();
+                if wanted != inputs {
+                    return refused(format!("the prologue reads elements of {wanted:?}, got {inputs:?}"));
+                }
+                lambda.apply(&elements)
+            }
+        };
         if !(1..=2).contains(&body.len()) {
             return refused(format!("a prologue gives one or two values, got {}", body.len()));
         }

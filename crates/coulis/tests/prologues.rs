@@ -90,3 +90,23 @@ fn wrong_prologues_say_what_is_legal() {
     let stranger = |_: &[Expr]| vec![coulis::te::Var::new("n", DType::F32).expr()];
     assert_eq!(refused(1, stranger), "the prologue uses `n`, which is none of its elements");
 }
+
+#[test]
+fn prologues_of_expressions_are_equal_where_these_are_and_read_the_types_of_their_variables() {
+    let x = Array::from_slice(&[3], &[1f32, -2.0, 3.0]).unwrap();
+    let of = |factor: f64, dtype: DType| {
+        let v = coulis::te::Var::new("v", dtype);
+        let value = v.expr() * Expr::float(factor, dtype);
+        Prologue::of(vec![v], vec![value])
+    };
+    let (twice, again) = (of(2.0, DType::F32), of(2.0, DType::F32));
+    assert_eq!(twice, again);
+    assert_ne!(twice, of(3.0, DType::F32));
+    assert_ne!(twice, of(2.0, DType::F64));
+    assert_ne!(twice, Prologue::new(1, |v: &[Expr]| vec![&v[0] * &v[0]]));
+    let request = |p: Prologue| Request { prologue: Some(p), ..Request::new(&["sum"]) };
+    assert_eq!(run(std::slice::from_ref(&x), &request(twice)), [4.0]);
+    assert_eq!(run(std::slice::from_ref(&x), &request(of(3.0, DType::F32))), [6.0]);
+    let error = coulis::reduce::run(&[x], &request(of(2.0, DType::F64))).unwrap_err().message;
+    assert!(error.starts_with("the prologue reads elements of [") && error.contains("got ["), "{error}");
+}

@@ -13,7 +13,9 @@ pub static ENTRY: Entry = Entry {
     name: "dot",
     summary: "Sum of the products of two inputs.",
     details: "Elements are multiplied after widening. Accumulators as for `sum`, of the two types promoted; the \
-              error is at most `32 * eps * sum|x * w|`.",
+              error is at most `32 * eps * sum|x * w|`. Inputs of two types give the type that both promote to: that of \
+              the float beside integers, the wider of two floats, `float32` of `float16` and `bfloat16`; integers and \
+              bools, signed or not, give `int64`, which wraps.",
     n_inputs: 2,
     empty: Empty::Value("0"),
     takes_init: false,

@@ -14,7 +14,8 @@ pub static ENTRY: Entry = Entry {
     summary: "Weighted mean: `sum(x * w) / sum(w)`, the second input being the weights.",
     details: "Both sums in `float64`. With `S = sum|w| / |sum w|` the error is at most \
               `32 * eps * (sum|x * w| / |sum w| + |result| * S)`. Weights that sum to zero give NaN or an infinity, \
-              as the division does.",
+              as the division does. Inputs of two types give the type that both promote to, as those of `dot` do; \
+              integers and bools give `float64`.",
     n_inputs: 2,
     empty: Empty::Value("NaN"),
     takes_init: false,

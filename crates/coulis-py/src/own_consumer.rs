@@ -1,0 +1,107 @@
+//! Consumers of the caller's own: a function of symbolic values, called once for the types of the elements.
+//!
+//! The function gets the elements, the finished statistics of their row and the arrays beside them, all in the type in which
+//! the map computes, and gives the expression of one element's result. Nothing of Python runs when an array is mapped.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use coulis::te::{Expr, Lambda, Var};
+use coulis::{Along, Consume, DType, UserConsumer};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::expr::{exprs_of, wrap};
+
+/// A consumer of the caller's own; `coulis.consumer` makes it.
+#[pyclass(frozen, module = "coulis._coulis")]
+pub struct OwnConsumer {
+    consume: Consume,
+    /// What the function raised when it was called last.
+    failure: Arc<Mutex<Option<PyErr>>>,
+}
+
+#[pymethods]
+impl OwnConsumer {
+    #[new]
+    fn new(
+        name: String,
+        map: Py<PyAny>,
+        statistics: Vec<String>,
+        beside: Vec<(String, String)>,
+    ) -> PyResult<OwnConsumer> {
+        let mut extras = Vec::with_capacity(beside.len());
+        for (array, along) in beside {
+            let along = match along.as_str() {
+                "reduced" => Along::Reduced,
+                "kept" => Along::Kept,
+                "all" => Along::All,
+                other => {
+                    let message = format!(
+                        "the array `{array}` of `{name}` lies along `{other}`; legal are reduced, kept and all"
+                    );
+                    return Err(PyValueError::new_err(message));
+                }
+            };
+            extras.push((array, along));
+        }
+        let failure = Arc::new(Mutex::new(None));
+        let map = Arc::new(map_of(map, failure.clone()));
+        let consume = Consume::own(UserConsumer { name, statistics, extras, map });
+        Ok(OwnConsumer { consume, failure })
+    }
+}
+
+impl OwnConsumer {
+    /// What a request asks for.
+    pub fn consume(&self) -> Consume {
+        self.consume.clone()
+    }
+
+    /// What the function raised, in place of what came of it.
+    pub fn or_failure<T>(&self, found: PyResult<T>) -> PyResult<T> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (found, failure) {
+            (Err(_), Some(failure)) => Err(failure),
+            (found, _) => found,
+        }
+    }
+}
+
+/// The expression that the function gives for values of these types, and its variables.
+fn called(py: Python<'_>, map: &Py<PyAny>, dtypes: &[DType]) -> PyResult<Lambda> {
+    let params: Vec<Var> = dtypes.iter().map(|dtype| Var::new("v", *dtype)).collect();
+    let arguments = params.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;
+    let found = exprs_of(&map.bind(py).call1(PyTuple::new(py, arguments)?)?)?;
+    if found.len() != 1 {
+        return Err(PyTypeError::new_err(format!("a map gives one value an element, got {}", found.len())));
+    }
+    Ok(Lambda { params, body: found })
+}
+
+/// The function as one of expressions. What it gave is kept, so that it is called once for each list of types.
+fn map_of(
+    map: Py<PyAny>,
+    failure: Arc<Mutex<Option<PyErr>>>,
+) -> impl Fn(&[Expr], &[Expr], &[Expr]) -> Expr + Send + Sync + 'static {
+    let known: Mutex<Vec<Lambda>> = Mutex::default();
+    move |elements, statistics, beside| {
+        let arguments: Vec<Expr> = elements.iter().chain(statistics).chain(beside).cloned().collect();
+        let dtypes: Vec<DType> = arguments.iter().map(Expr::dtype).collect();
+        let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of = |lambda: &&Lambda| lambda.params.iter().map(Var::dtype).eq(dtypes.iter().copied());
+        let seen = lock().iter().find(is_of).cloned();
+        let found = match seen {
+            Some(found) => Ok(found),
+            None => Python::attach(|py| called(py, &map, &dtypes)).inspect(|made| lock().push(made.clone())),
+        };
+        match found {
+            Ok(lambda) => lambda.apply(&arguments).swap_remove(0),
+            Err(error) => {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                // It is refused as no float, and the caller gets the error.
+                Expr::bool(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Prologues: a function of symbolic elements, called when a call of `coulis.reduce` is read.
+
+use coulis::te::{Expr, Var};
+use coulis::{DType, Prologue};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::expr::{exprs_of, wrap};
+
+/// What is folded in place of elements of these types, and its types.
+pub fn prologue(function: &Bound<'_, PyAny>, inputs: &[DType]) -> PyResult<(Prologue, Vec<DType>)> {
+    let py = function.py();
+    let elements: Vec<Var> = inputs.iter().map(|dtype| Var::new("v", *dtype)).collect();
+    let arguments = elements.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;
+    let values = exprs_of(&function.call1(PyTuple::new(py, arguments)?)?)?;
+    let dtypes = values.iter().map(Expr::dtype).collect();
+    Ok((Prologue::of(elements, values), dtypes))
+}
