@@ -251,7 +251,7 @@ impl<'a> Call<'a> {
     /// The threads that reach the call together, or what was found instead of whole instances of one size.
     pub fn participants(&self) -> Result<Participants, String> {
         if self.scope == ExecScope::Cluster {
-            return Err("cluster scope".to_owned());
+            return Err("cluster scope, and no scope id makes blocks a cluster".to_owned());
         }
         let (n, stride) = (self.block.n_threads(), self.scope_threads().max(1));
         if let Some(why) = self.active.split_by(|thread| thread / stride) {

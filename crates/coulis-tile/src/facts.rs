@@ -68,6 +68,7 @@ impl<'a> Facts<'a> {
         }
         let reduced = reduced_dims(axes, call.srcs.first().map_or(0, |src| src.tile().rank()))?;
         let groups = match (call.options.lanes, call.options.warps) {
+            _ if call.scope == ExecScope::Cluster => Err("cluster scope".to_owned()),
             (Some(n_lanes), None) => groups_of_lanes(&call, n_lanes),
             (None, Some(n_warps)) => groups_of_warps(&call, n_warps),
             (None, None) => groups_of(&call, &reduced),

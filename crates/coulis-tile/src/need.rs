@@ -1,6 +1,6 @@
 //! Needs: what a variant asks of a call, each with a name, so that a refusal says what was wanted and what was found.
 
-use coulis_ir::MemScope;
+use coulis_ir::{ExecScope, MemScope};
 
 use crate::call::Operand;
 use crate::dispatch::{Op, ReduceOp};
@@ -191,13 +191,26 @@ pub const NO_THREAD_REDUCE: Need = Need {
     },
 };
 
+/// The scope is a block or a part of one.
+pub const WITHIN_BLOCK: Need = Need {
+    name: "scope",
+    doc: "The scope is a block or a part of one.",
+    check: |facts| match facts.scope {
+        ExecScope::Thread | ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => Ok(()),
+        ExecScope::Cluster => wanted(
+            "one thread, a warp, a warpgroup or a cta",
+            "cluster, and no scope id makes blocks a cluster",
+        ),
+    },
+};
+
 /// All threads of each instance of the scope that comes do come, and instances are alike.
 pub const ALL_THREADS: Need = Need {
     name: "active threads",
     doc: "All threads of each instance of the scope that comes do come, and instances are alike.",
     check: |facts| match facts.participants() {
-        Ok(_) => Ok(()),
-        Err(found) => wanted("all threads of the scope", found),
+        Err(found) if facts.scope != ExecScope::Cluster => wanted("all threads of the scope", found),
+        Ok(_) | Err(_) => Ok(()),
     },
 };
 

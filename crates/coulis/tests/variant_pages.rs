@@ -116,6 +116,20 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
+/// What no variant does, and why.
+const WITHOUT: &str = "
+## What has no variant
+
+A variant is there because it wins a benchmark or takes a call that no other takes.
+
+- **Clusters** (`Tx.cluster.*`, distributed shared memory of `sm_90` and later). Programs have no scope id for the blocks of a cluster, so
+  that no tile can stand in the memory of several blocks and no call can name them; every variant declines by `scope`, or by
+  `operands`. Rows that one block cannot hold are folded by blocks of their own and finished by a second kernel or by the last block
+  (`grid_finish`), in any number of blocks and on every architecture.
+- **Packed halves** (`max.NaN.f16x2`, `max.NaN.bf16x2`). Only extrema may be folded in 16 bits: sums accumulate in float32 (contract
+  N4). `local` folds extrema of halves in float32, which rounds nothing, and no benchmark has shown yet that packing wins.
+";
+
 /// The list of all pages.
 fn contents() -> String {
     let mut text = String::from(
@@ -130,6 +144,7 @@ fn contents() -> String {
     }
     table(&mut text, REGISTRY);
     table(&mut text, COPIES);
+    text.push_str(WITHOUT);
     text
 }
 

@@ -15,6 +15,7 @@ use crate::facts::Facts;
 use crate::groups::Digit;
 use crate::need::{
     ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
+    WITHIN_BLOCK,
 };
 use crate::reduce::lanes::{Lanes, mask_below};
 use crate::reduce::partial::Partial;
@@ -26,9 +27,10 @@ use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
 
 /// What a fold by the threads of a scope needs, beside what its variant says of the operands.
-pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 10] {
+pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 11] {
     [
         &THREADS,
+        &WITHIN_BLOCK,
         operands,
         &NO_LANES,
         &NO_THREAD_REDUCE,

@@ -12,7 +12,7 @@ use coulis_ir::{Element, ExecScope, Expr, MemScope, Stmt};
 use crate::block::constant;
 use crate::call::Operand;
 use crate::facts::Facts;
-use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, wanted};
+use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, WITHIN_BLOCK, wanted};
 use crate::reduce::lanes::{Lanes, digit_of, mask_below};
 use crate::reduce::partial::Partial;
 use crate::reduce::redux_sync::Redux;
@@ -82,7 +82,7 @@ const SCOPE: Need = Need {
             wanted("several elements a thread, or lanes of a warp", "one element in each thread of the block")
         }
         ExecScope::Thread | ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => Ok(()),
-        ExecScope::Cluster => wanted("one thread, a warp, a warpgroup or a cta", "cluster"),
+        ExecScope::Cluster => (WITHIN_BLOCK.check)(facts),
     },
 };
 

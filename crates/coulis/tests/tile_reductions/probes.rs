@@ -364,7 +364,38 @@ fn tile_shared_axes_empty() {
 fn tile_shared_axes_dup() {
     let mut program = shared(&[4, 8], &[4], &[-1], 32).in_shared();
     program.text = program.text.replace("axes=(-1,)", "axes=(1, -1)");
-    check_refused(&program, &sim(), "axis -1 is reduced");
+    check_refused(&program, &sim(), "is named twice among the reduced ones");
+}
+
+#[test]
+fn tile_no_scope_id_makes_blocks_a_cluster() {
+    let text = "@T.prim_func
+def main(A: T.Buffer((4, 64), \"float32\"), B: T.Buffer((4,), \"float32\")):
+    T.device_entry(); T.cta_id([1])
+    T.thread_id([64])
+    s = T.alloc_buffer([4, 64], \"float32\", scope=\"shared\")
+    t = T.alloc_buffer([4], \"float32\", scope=\"shared\")
+    Tx.cta.copy(s, A)
+    T.cuda.cta_sync()
+    Tx.cluster.sum(t, s, axes=(-1,), accum=False{dispatch})
+    Tx.cta.copy(B, t)
+";
+    let program = Program { text: text.to_owned(), args: Vec::new() };
+    let target = Target::cuda("sm_90a").unwrap();
+    let words = "scope: wanted one thread, a warp, a warpgroup or a cta, found cluster, and no scope id makes blocks a cluster";
+    for variant in ["shared", "mixed", "local"] {
+        check_declines(&program, variant, &target, words);
+    }
+    for variant in ["alone", "warp_shuffle", "warp_shuffle_two_stage", "shared_tree", "serial"] {
+        check_declines(&program, variant, &target, "one element a thread, in registers, found cluster scope");
+    }
+    for option in ["lanes=32", "warps=2"] {
+        let own = Program {
+            text: text.replace("accum=False", &format!("accum=False, {option}")),
+            args: Vec::new(),
+        };
+        check_refused(&own, &target, "no variant of tile.reduce accepts the call");
+    }
 }
 
 #[test]
