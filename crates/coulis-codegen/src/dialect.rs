@@ -90,8 +90,15 @@ pub trait GpuDialect: Sync {
     /// Definitions of those names that the text uses.
     fn prelude(&self, text: &str) -> String;
 
-    /// The head of a kernel, without the brace. `threads`: those of a block, where that is a constant.
-    fn kernel_head(&self, name: &str, threads: Option<i128>, parameters: &[String]) -> String;
+    /// The head of a kernel, without the brace. `threads`: those of a block, where that is a constant. `blocks`: how many
+    /// of them a multiprocessor is to hold, where the registers are to leave room for that.
+    fn kernel_head(
+        &self,
+        name: &str,
+        threads: Option<i128>,
+        blocks: Option<i64>,
+        parameters: &[String],
+    ) -> String;
 
     /// A parameter that points to memory. `alone`: nothing else refers to that memory while the kernel runs.
     fn pointer(&self, element: &str, name: &str, alone: bool) -> String;

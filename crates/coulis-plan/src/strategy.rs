@@ -126,6 +126,10 @@ pub struct Sketch {
     pub rows: i64,
     /// How a map that reads the elements again is scheduled.
     pub map: MapSketch,
+    /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself.
+    pub joined: i64,
+    /// Blocks that a multiprocessor is to hold, for which the compiler leaves registers; 0 is as many as come.
+    pub resident: i64,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -355,6 +359,8 @@ impl Facts<'_> {
             threads: 1,
             rows: 1,
             map: MapSketch::default(),
+            joined: 1,
+            resident: 0,
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],

@@ -37,7 +37,8 @@ fn one_access_takes_as_many_neighbours_as_every_row_allows() {
         (DType::F32, vec![1 << 12, 16382], vec![1], 2),
         (DType::F32, vec![1 << 12, 16381], vec![1], 1),
         (DType::F32, vec![1 << 14, 1 << 14], vec![0], 4),
-        (DType::F32, vec![1 << 14, 1237], vec![0], 1),
+        (DType::F32, vec![1 << 14, 1237], vec![0], 4),
+        (DType::F32, vec![8, 1237], vec![0], 1),
     ] {
         let (_, sketch, trace) = of("sum", dtype, &shape, &axes);
         assert_eq!(sketch.lanes, lanes, "{dtype} {shape:?} {axes:?}");
@@ -92,6 +93,49 @@ fn narrow_sums_run_in_a_narrow_type_and_others_run_where_that_pays() {
         assert_eq!(sketch.run, run, "{op} of {dtype}");
         assert_eq!(trace.contains("in_runs"), run > 1, "{trace}");
     }
+}
+
+#[test]
+fn rows_of_no_whole_number_of_accesses_are_walked_several_as_one() {
+    for (dtype, shape, axis, lanes, joined) in [
+        (DType::F32, vec![1 << 20, 7], 0, 4, 4),
+        (DType::F32, vec![1 << 20, 6], 0, 4, 2),
+        (DType::F32, vec![1 << 20, 2], 0, 4, 2),
+        (DType::F32, vec![1 << 20, 8], 0, 4, 1),
+        (DType::F16, vec![1 << 20, 33], 0, 8, 8),
+        (DType::I8, vec![1 << 20, 63], 0, 8, 8),
+        (DType::F64, vec![1 << 20, 3], 0, 2, 2),
+        // Rows of each outer index begin where an access may, or where half of one may.
+        (DType::F32, vec![64, 4096, 7], 1, 4, 4),
+        (DType::F32, vec![64, 4098, 7], 1, 2, 2),
+        (DType::F32, vec![64, 4097, 7], 1, 1, 1),
+    ] {
+        let (name, sketch, trace) = of("sum", dtype, &shape, &[axis]);
+        assert_eq!(name, "gpu_columns");
+        assert_eq!((sketch.lanes, sketch.joined), (lanes, joined), "{dtype} {shape:?}");
+        assert_eq!(trace.contains(".join("), joined > 1, "{trace}");
+    }
+    let (_, sketch, _) = of("sum", DType::I8, &[2048, 1 << 20 | 1], &[0]);
+    assert_eq!(sketch.joined, 1, "partial states would take as long as the input");
+}
+
+#[test]
+fn blocks_of_columns_are_as_many_as_run_at_once_and_strips_are_alike() {
+    for (op, shape, axis, tile, blocks) in [
+        ("sum", vec![1 << 14, 1 << 14], 0, 128, 512),
+        ("sum", vec![1 << 23, 32], 0, 32, 528),
+        ("sum", vec![256, 4096, 256], 1, 128, 512),
+        // 66 accesses are two strips of 33, not three of which the last is 2.
+        ("sum", vec![1 << 14, 264], 0, 132, 512),
+        ("var", vec![1 << 14, 1 << 14], 0, 64, 512),
+    ] {
+        let (_, sketch, _) = of(op, DType::F32, &shape, &[axis]);
+        let outer: i64 = shape[..axis as usize].iter().product();
+        let n_strips = outer * (shape[shape.len() - 1] + sketch.tile - 1) / sketch.tile;
+        assert_eq!((sketch.tile, n_strips * sketch.chunks), (tile, blocks), "{op} of {shape:?}");
+    }
+    let (_, sketch, trace) = of("sum", DType::F32, &[100_000, 5, 13], &[1]);
+    assert!(sketch.rows > 1 && trace.contains("threadIdx.z"), "{trace}");
 }
 
 #[test]

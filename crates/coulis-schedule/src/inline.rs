@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use coulis_ir::visit::{map_children, substitute_expr};
-use coulis_ir::{Buffer, BufferId, Expr, Lambda, Node};
+use coulis_ir::{Again, Buffer, BufferId, Expr, Lambda, Node};
 use coulis_tensor::{Body, IterVar, QuickFold};
 
 use crate::error::ScheduleError;
@@ -34,6 +34,11 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
                 sources: all(&quick.sources),
                 step: Lambda { body: all(&quick.step.body), ..quick.step },
                 close: Lambda { body: all(&quick.close.body), ..quick.close },
+                again: quick.again.map(|again| Again {
+                    needed: Lambda { body: all(&again.needed.body), ..again.needed },
+                    start: Lambda { body: all(&again.start.body), ..again.start },
+                    step: Lambda { body: all(&again.step.body), ..again.step },
+                }),
                 ..quick
             });
             r.condition = r.condition.as_ref().map(f);

@@ -15,6 +15,7 @@ use crate::primitive::double_buffer::DoubleBuffer;
 use crate::primitive::fuse::Fuse;
 use crate::primitive::grid_finish::FinishGrid;
 use crate::primitive::in_runs::InRuns;
+use crate::primitive::join::Join;
 use crate::primitive::parallel::Parallel;
 use crate::primitive::pragma::Pragma;
 use crate::primitive::reorder::Reorder;
@@ -226,6 +227,12 @@ impl Schedule {
     pub fn set_scope(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<()> {
         let stage = self.find(&stage.into())?;
         self.call(SetScope { stage, scope })
+    }
+
+    /// Two neighbouring dimensions of an intermediate become one.
+    pub fn join(&mut self, stage: impl Into<StageRef>, outer: &IterVar, inner: &IterVar) -> Result<IterVar> {
+        let stage = self.find(&stage.into())?;
+        self.call(Join { stage, outer: outer.clone(), inner: inner.clone() })
     }
 
     /// The stride of that dimension of an intermediate becomes `offset` modulo `factor`.

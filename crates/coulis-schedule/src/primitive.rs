@@ -21,6 +21,7 @@ pub mod double_buffer;
 pub mod fuse;
 pub mod grid_finish;
 pub mod in_runs;
+pub mod join;
 pub mod parallel;
 pub mod pragma;
 pub mod reorder;
@@ -68,6 +69,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_read::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
+    &join::ENTRY,
     &in_runs::ENTRY,
     &set_scope::ENTRY,
     &set_store_predicate::ENTRY,

@@ -85,6 +85,7 @@ fn example(primitive: &str) -> Schedule {
         }
         "cache_read" | "cache_write" => plus_one(),
         "set_scope" => chain(&[Expr::int(16)]),
+        "join" => chain(&[n, Expr::int(8)]),
         "storage_align" => chain(&[Expr::int(16), Expr::int(32)]),
         "grid_finish" => {
             let a = placeholder(from_ref(&m), DType::F32, "A").expect("a tensor");

@@ -111,6 +111,20 @@ fn zeroed(body: &Stmt) -> BTreeSet<VarId> {
     found
 }
 
+/// How many blocks a multiprocessor is to hold, where a remark on a loop says so; the least of several.
+fn resident(body: &Stmt) -> Option<i64> {
+    let mut found: Option<i64> = None;
+    for_each_stmt(body, &mut |s| {
+        if let Stmt::Annotate { key, value: Attr::Int(blocks), .. } = s
+            && key == "pragma_resident"
+            && *blocks > 0
+        {
+            found = Some(found.map_or(*blocks, |least| least.min(*blocks)));
+        }
+    });
+    found
+}
+
 /// The size of a buffer, over variables that arguments bind.
 fn bytes_of(buffer: &Buffer, host: &HashMap<Var, Expr>) -> Expr {
     let size = Expr::int_of(buffer.dtype.bytes() as i128, DType::I64);
@@ -179,7 +193,7 @@ impl Walker<'_> {
         }
         self.block(&launch.body)?;
         let dynamic = std::mem::take(&mut self.f.dynamic);
-        let mut text = gpu.kernel_head(entry, launch.n_threads(), &parameters);
+        let mut text = gpu.kernel_head(entry, launch.n_threads(), resident(&launch.body), &parameters);
         text.push_str(" {\n");
         if !dynamic.is_empty() {
             let mut first = Lines::in_function(self.style().indent);

@@ -329,9 +329,18 @@ impl GpuDialect for Cuda {
         prelude
     }
 
-    fn kernel_head(&self, name: &str, threads: Option<i128>, parameters: &[String]) -> String {
-        let bounds =
-            threads.filter(|n| *n > 1).map_or_else(String::new, |n| format!("__launch_bounds__({n}) "));
+    fn kernel_head(
+        &self,
+        name: &str,
+        threads: Option<i128>,
+        blocks: Option<i64>,
+        parameters: &[String],
+    ) -> String {
+        let bounds = match (threads.filter(|n| *n > 1), blocks) {
+            (None, _) => String::new(),
+            (Some(n), None) => format!("__launch_bounds__({n}) "),
+            (Some(n), Some(blocks)) => format!("__launch_bounds__({n}, {blocks}) "),
+        };
         format!("extern \"C\" __global__ void {bounds}{name}({})", parameters.join(", "))
     }
 

@@ -1,17 +1,21 @@
 //! `gpu_columns`: the innermost dimension is kept, so neighbouring threads fold neighbouring outputs.
 //!
-//! A block covers a strip of outputs; a thread takes as many neighbours as one access holds. Several threads share
-//! them: they fold different rows of the reduced dimensions, and then their partial states. Few strips are split into
-//! chunks of the rows, whose partial states a second launch folds.
+//! A block covers a strip of outputs; a thread takes as many neighbours as one access holds, and no more than its registers
+//! have room for states. Several threads share them: they fold different rows of the reduced dimensions, and then their
+//! partial states. Few strips are split into chunks of the rows, as many as blocks run at once, whose partial states a
+//! second launch folds.
+//!
+//! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
+//! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results`.
 
-use coulis_ir::{MemScope, ThreadTag};
+use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_steps::{fold_chunks_beside, fold_chunks_in_turn, split_fold};
+use super::gpu_steps::{Finish, Fold, fold_chunks_beside, split_fold};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
-use crate::program::{Spec, Statement};
+use crate::program::{Spec, Statement, fixed_stride};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
@@ -25,25 +29,35 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Threads of a block.
 const BLOCK: i64 = 256;
-/// Accesses that each thread has in flight.
-const IN_FLIGHT: i64 = 4;
+/// Bytes that each thread has asked for before it folds them.
+const IN_FLIGHT: i64 = 64;
+/// Most accesses that each thread has in flight.
+const MOST_ACCESSES: i64 = 8;
 /// Fewest turns of a chunk.
-const FEWEST: i64 = 4 * IN_FLIGHT;
-/// Longest run of a quick step.
+const FEWEST: i64 = 16;
+/// Longest run of a quick step, all of which is in flight.
 const LONGEST_RUN: i64 = 8;
-/// How many blocks there are for each that a multiprocessor holds, where rows are split.
-const WAVES: i64 = 1;
-/// Bytes of states that one thread keeps. It holds them up to five times (the fold, its run, its partial result, and both sides
-/// of the fold with its neighbours), which its 1020 bytes of registers have to take.
-const THREAD_STATE: i64 = 192;
-/// Up to so many strips, blocks are cut to as many as run at once.
-const FEW_STRIPS: i64 = 8;
+/// Bytes of states that one thread keeps: the compiler holds them up to twice, the total and the run.
+const THREAD_STATE: i64 = 96;
+/// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
+const BUSY_THREADS: i64 = 1024;
+/// Threads that a multiprocessor holds.
+const UNIT_THREADS: i64 = 2048;
 /// Registers of a multiprocessor.
 const REGISTERS: i64 = 1 << 16;
 /// Registers of a thread beside those of its states.
-const OTHER_REGISTERS: i64 = 16;
-/// From so many outputs on, one thread folds the chunks of each.
-const MANY_OUTPUTS: i64 = 4096;
+const OTHER_REGISTERS: i64 = 28;
+/// The part of the input's bytes that the partial states of rows that are joined take at most.
+const PARTIAL: i64 = 64;
+/// Threads that the second launch has in all, about, where there are parts for so many.
+const FINISH_THREADS: i64 = 1 << 17;
+/// Threads of the second launch that share an output, at most.
+const FINISH_MOST: i64 = 256;
+/// Outputs side by side in the second launch, at least and at most: the least access of memory holds four components of
+/// 8 bytes.
+const FINISH_WIDTH: (i64, i64) = (4, 32);
+/// Bytes of partial states that a thread of the second launch reads at once.
+const FINISH_BYTES: i64 = 128;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
@@ -53,46 +67,153 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if !problem.dims.iter().any(super::super::problem::Dim::is_reduced) {
         return Err(Decline::new("a reduced dimension", "none"));
     }
-    let warp = i64::from(facts.target.warp);
     let constant = facts.constant_extents(false);
-    let mut lanes = facts.word_lanes(&constant);
-    while lanes > 1 && lanes * state_bytes(&facts.spec.reducer) > THREAD_STATE {
-        lanes /= 2;
-    }
-    let side_by_side = ceil_div(extent, lanes).min(warp);
-    let rows: i64 = problem.reduce_len;
-    let in_flight = if lanes > 1 { IN_FLIGHT } else { 2 * IN_FLIGHT };
+    let state = state_bytes(&facts.spec.reducer);
+    let most_lanes = floor_pow2(THREAD_STATE / state.max(1));
+    let alone = facts.word_lanes(&constant).min(most_lanes);
+    let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
+    let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
+    let words = ceil_div(row, lanes);
+    let side_by_side = strip(words, i64::from(facts.target.warp));
+    let access = lanes * facts.spec.inputs[0].bytes() as i64;
+    let in_flight = (IN_FLIGHT / access).clamp(1, MOST_ACCESSES);
     // Threads that share an output, each with several rows to fold.
     let threads = floor_pow2((rows / in_flight).clamp(1, (BLOCK / side_by_side).max(1)));
     let turns = ceil_div(rows, threads);
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, LONGEST_RUN)));
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
-    let n_blocks = problem.n_outputs / extent.max(1) * ceil_div(extent, tile);
-    let fewest = FEWEST.max(run);
-    let chunks = if n_blocks > FEW_STRIPS {
-        facts.block_chunks(n_blocks, turns, fewest, WAVES)
-    } else {
-        // One block for each that runs at once: they are alike, and the second launch has the less to read.
-        let at_once =
-            i64::from(facts.target.n_threads) / 2048 * resident(lanes * state_bytes(&facts.spec.reducer));
-        (at_once / n_blocks.max(1)).clamp(1, (turns / fewest).max(1))
+    let n_outer = problem.n_outputs / extent.max(1);
+    // Few threads for the outputs of one outer index: a block takes several.
+    let together = side_by_side * threads;
+    let outer =
+        if joined == 1 && words <= side_by_side { (BLOCK / together).clamp(1, n_outer.max(1)) } else { 1 };
+    let n_blocks = ceil_div(n_outer, outer) * ceil_div(row, tile);
+    // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
+    let resident = resident(together * outer, lanes * state);
+    let at_once = i64::from(facts.target.n_threads) / UNIT_THREADS * resident;
+    let chunks = match facts.parallel() {
+        true => (at_once / n_blocks.max(1)).clamp(1, (turns / FEWEST.max(run)).max(1)),
+        false => 1,
     };
-    Ok(Sketch { tile, lanes, unroll, run, threads, chunks, constant, ..facts.plain() })
+    Ok(Sketch {
+        tile,
+        lanes,
+        unroll,
+        run,
+        threads,
+        rows: outer,
+        chunks,
+        joined,
+        // What is left over at the end of joined rows would take registers from the loop.
+        resident: if joined > 1 { resident } else { 0 },
+        constant,
+        ..facts.plain()
+    })
 }
 
-/// Blocks that a multiprocessor holds, by the registers that their threads keep states in.
-fn resident(states: i64) -> i64 {
-    (REGISTERS / (BLOCK * (OTHER_REGISTERS + states / 4))).clamp(1, 8)
+/// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
+/// of accesses; `None` where that does not help.
+fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64, i64)> {
+    let spec = facts.spec;
+    let dims = &spec.problem.dims;
+    let (inner, outer) = dims.split_last()?;
+    let (rows, outermost) = outer.split_last().filter(|(rows, _)| rows.is_reduced())?;
+    let arrays = 0..spec.n_read();
+    let chained = |a: usize| inner.strides[a] == 1 && rows.strides[a] == inner.extent;
+    if !arrays.clone().all(chained) {
+        return None;
+    }
+    let widest = spec.inputs.iter().map(|d| d.bytes()).max().unwrap_or(1) as i64;
+    let mut lanes = (i64::from(facts.target.vector_bytes) / widest).min(most_lanes);
+    let begins = |lanes: i64| {
+        arrays.clone().all(|a| {
+            (0..outermost.len()).all(|d| fixed_stride(dims, constant, a, d).is_some_and(|s| s % lanes == 0))
+        })
+    };
+    let partial = |joined: i64| {
+        spec.problem.n_outputs.saturating_mul(joined).saturating_mul(state_bytes(&spec.reducer))
+    };
+    while lanes > 1 {
+        let joined = lanes / gcd(inner.extent, lanes);
+        let enough = rows.extent / joined >= FEWEST && partial(joined) <= facts.input_bytes() / PARTIAL;
+        if enough && begins(lanes) {
+            return (joined > 1).then_some((lanes, joined));
+        }
+        lanes /= 2;
+    }
+    None
+}
+
+/// The greatest common divisor of positive numbers.
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into
+/// strips that are alike.
+fn strip(words: i64, warp: i64) -> i64 {
+    if words % warp == 0 { warp } else { ceil_div(words, ceil_div(words, 2 * warp)) }
+}
+
+/// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, and no more than their
+/// threads have registers for, each with so many bytes of states.
+fn resident(threads: i64, states: i64) -> i64 {
+    let busy = (BUSY_THREADS / threads.max(1)).max(1);
+    let registers = OTHER_REGISTERS + states * 3 / 8;
+    (REGISTERS / (threads.max(1) * registers)).clamp(1, busy)
+}
+
+/// How the partial states are folded.
+fn finish(spec: &Spec, sketch: &Sketch) -> Finish {
+    let n_outputs = spec.problem.n_outputs.max(1);
+    let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
+    let threads = floor_pow2(most.min(sketch.chunks));
+    let width = (BLOCK / threads).clamp(FINISH_WIDTH.0, FINISH_WIDTH.1);
+    let states = state_bytes(&spec.reducer) * sketch.joined;
+    let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(sketch.chunks, threads));
+    Finish { width, threads, at_once: floor_pow2(at_once) }
+}
+
+/// Splits the reduce loops of a state where rows are walked as one: threads take every so many joined rows, in chunks. The
+/// stage that is left to fold the rows that are joined, and the fold of what threads share, whose last data loop is a
+/// joined row.
+fn split_joined(
+    s: &mut Schedule,
+    state: StageId,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<(StageId, Fold), ScheduleError> {
+    let reduce = s.stage(state)?.reduce_axes().to_vec();
+    let (outer, innermost) = reduce.split_at(reduce.len() - 1);
+    let (long, row) = s.split(state, &innermost[0], Split::Factor(sketch.joined))?;
+    let (mut turn, thread) = s.split(state, &long, Split::Factor(sketch.threads))?;
+    if !outer.is_empty() {
+        let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
+        turn = s.fuse(state, &turns)?;
+    }
+    let (chunk, turn) = s.split(state, &turn, Split::Nparts(sketch.chunks))?;
+    let of_chunk = s.rfactor_at(state, &chunk, 0)?;
+    let stage = s.rfactor_at(of_chunk, &same_axis(s, of_chunk, &row)?, n_kept as i64)?;
+    let dims = s.stage(stage)?.axes().to_vec();
+    s.join(stage, &dims[n_kept], &dims[n_kept + 1])?;
+    let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
+    Ok((of_chunk, Fold { stage, n_kept: n_kept + 1, turn, thread, lane: None }))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let fold = split_fold(s, state, n_kept, 0, 1, sketch)?;
+    let is_whole = sketch.chunks == 1 && sketch.joined == 1;
+    let (of_chunk, fold) = if sketch.joined > 1 {
+        let (of_chunk, fold) = split_joined(s, state, n_kept, sketch)?;
+        (Some(of_chunk), fold)
+    } else {
+        (None, split_fold(s, state, n_kept, 0, 1, sketch)?)
+    };
     let mine = s.rfactor_at(fold.stage, &fold.thread, fold.n_kept as i64)?;
     let turn = same_axis(s, mine, &fold.turn)?;
-    let (root, n_root) = if sketch.chunks == 1 { (output, n_kept) } else { (fold.stage, fold.n_kept) };
+    let (root, n_root) = if is_whole { (output, n_kept) } else { (fold.stage, fold.n_kept) };
     let column = bind_strips(s, root, n_root, sketch)?;
     if sketch.threads > 1 {
         let shared = s.stage(fold.stage)?.reduce_axes()[0].clone();
@@ -100,7 +221,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let own = s.stage(mine)?.leaves()[fold.n_kept].clone();
         s.bind(mine, &own, ThreadTag::ThreadY)?;
     }
-    if sketch.chunks == 1 {
+    if is_whole {
         s.set_scope(state, MemScope::Local)?;
         s.compute_at(state, output, &column)?;
         if sketch.lanes > 1 {
@@ -112,25 +233,34 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.compute_at(mine, root, &column)?;
     let lane = s.stage(mine)?.leaves()[fold.n_kept - 1].clone();
     s.reorder(mine, &[turn.clone(), lane.clone()])?;
+    let mut walk = turn.clone();
     if sketch.unroll > 1 {
-        let (_, few) = s.split(mine, &turn, Split::Factor(sketch.unroll))?;
+        let (steps, few) = s.split(mine, &turn, Split::Factor(sketch.unroll))?;
         s.unroll(mine, &few)?;
         if sketch.run > 1 {
             s.in_runs(mine, &few)?;
         }
+        walk = steps;
+    }
+    if sketch.resident > 0 {
+        s.pragma(mine, &walk, "resident", Attr::Int(sketch.resident))?;
     }
     if sketch.lanes > 1 {
         s.vectorize(mine, &lane)?;
     }
-    match sketch.chunks {
-        1 => Ok(()),
-        _ if spec.problem.n_outputs >= MANY_OUTPUTS => fold_chunks_in_turn(s, state, output, n_kept),
-        _ => fold_chunks_beside(s, state, output, n_kept, sketch),
+    if is_whole {
+        return Ok(());
     }
+    let part = fold_chunks_beside(s, state, output, n_kept, finish(spec, sketch))?;
+    let Some(of_chunk) = of_chunk else { return Ok(()) };
+    let row = s.stage(of_chunk)?.reduce_axes()[0].clone();
+    s.unroll(of_chunk, &row)?;
+    s.set_scope(of_chunk, MemScope::Local)?;
+    s.compute_at(of_chunk, state, &part)
 }
 
-/// Binds strips of the last kept loop to blocks and their outputs to threads, each of which has neighbours; the loop over
-/// threads.
+/// Binds strips of the last kept loop to blocks, several outer indices together where that is asked for, and their outputs
+/// to threads, each of which has neighbours; the loop over threads.
 fn bind_strips(
     s: &mut Schedule,
     stage: StageId,
@@ -145,6 +275,13 @@ fn bind_strips(
         column = thread;
     }
     let mut outer = kept[..n_kept - 1].to_vec();
+    if sketch.rows > 1 {
+        let all = if outer.len() > 1 { s.fuse(stage, &outer)? } else { outer[0].clone() };
+        let (block, row) = s.split(stage, &all, Split::Factor(sketch.rows))?;
+        s.reorder(stage, &[block.clone(), strip.clone(), row.clone()])?;
+        s.bind(stage, &row, ThreadTag::ThreadZ)?;
+        outer = vec![block];
+    }
     outer.push(strip.clone());
     let block = if outer.len() > 1 { s.fuse(stage, &outer)? } else { strip };
     s.bind(stage, &block, ThreadTag::BlockX)?;

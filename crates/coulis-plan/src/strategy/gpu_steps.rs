@@ -5,7 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::same_axis;
-use super::{Decline, Facts, Sketch, ceil_div, floor_pow2};
+use super::{Decline, Facts, Sketch};
 
 /// Threads of a block that has nothing to fold together.
 const BLOCK: i64 = 256;
@@ -206,8 +206,6 @@ pub fn copy_slab(
 
 /// Threads of a block that folds what all others found, which wait for it.
 const LARGEST_BLOCK: i64 = 1024;
-/// Partial states that a thread reads at once.
-const AT_ONCE: i64 = 4;
 
 /// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a
 /// block as fit.
@@ -228,58 +226,48 @@ pub fn fold_chunks(
     s.bind(state, &chunk, ThreadTag::ThreadX)
 }
 
-/// The same where neighbouring outputs lie next to each other in each chunk: a few of them side by side, and the threads
-/// above each other on the chunks.
+/// How the partial states of chunks are folded where neighbouring outputs lie next to each other in each chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Finish {
+    /// Outputs side by side in a block.
+    pub width: i64,
+    /// Threads above each other that share an output.
+    pub threads: i64,
+    /// Partial states that each of them reads at once.
+    pub at_once: i64,
+}
+
+/// A launch that folds the partial states of chunks, as `finish` says; the loop over the partial states of one thread.
 pub fn fold_chunks_beside(
     s: &mut Schedule,
     state: StageId,
     output: StageId,
     n_kept: usize,
-    sketch: &Sketch,
-) -> Result<(), ScheduleError> {
-    /// As many as the least access of memory holds of 8-byte components.
-    const SIDE_BY_SIDE: i64 = 4;
+    finish: Finish,
+) -> Result<IterVar, ScheduleError> {
     let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
     let all = match &kept[..] {
         [only] => only.clone(),
         loops => s.fuse(output, loops)?,
     };
-    let (block, beside) = s.split(output, &all, Split::Factor(SIDE_BY_SIDE))?;
+    let (block, beside) = s.split(output, &all, Split::Factor(finish.width))?;
     s.bind(output, &block, ThreadTag::BlockX)?;
     s.bind(output, &beside, ThreadTag::ThreadX)?;
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &beside)?;
-    let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
-    if sketch.chunks > BLOCK / SIDE_BY_SIDE {
-        let (turn, thread) = s.split(state, &chunk, Split::Factor(BLOCK / SIDE_BY_SIDE))?;
-        let turns = floor_pow2(ceil_div(sketch.chunks, BLOCK / SIDE_BY_SIDE)).min(AT_ONCE);
-        if turns > 1 {
-            let (_, few) = s.split(state, &turn, Split::Factor(turns))?;
-            s.unroll(state, &few)?;
-        }
-        chunk = thread;
+    let mut turn = s.stage(state)?.reduce_axes()[0].clone();
+    let mut last = turn.clone();
+    if finish.threads > 1 {
+        let (outer, thread) = s.split(state, &turn, Split::Factor(finish.threads))?;
+        s.bind(state, &thread, ThreadTag::ThreadY)?;
+        (turn, last) = (outer, thread);
     }
-    s.bind(state, &chunk, ThreadTag::ThreadY)
-}
-
-/// A launch in which one thread folds the partial states of an output, one after another.
-pub fn fold_chunks_in_turn(
-    s: &mut Schedule,
-    state: StageId,
-    output: StageId,
-    n_kept: usize,
-) -> Result<(), ScheduleError> {
-    let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
-    let all = match &kept[..] {
-        [only] => only.clone(),
-        loops => s.fuse(output, loops)?,
-    };
-    let (block, thread) = s.split(output, &all, Split::Factor(BLOCK / 2))?;
-    s.bind(output, &block, ThreadTag::BlockX)?;
-    s.bind(output, &thread, ThreadTag::ThreadX)?;
-    s.set_scope(state, MemScope::Local)?;
-    s.compute_at(state, output, &thread)?;
-    let chunk = s.stage(state)?.reduce_axes()[0].clone();
-    let (_, few) = s.split(state, &chunk, Split::Factor(8))?;
-    s.unroll(state, &few)
+    if finish.at_once > 1 {
+        let (_, few) = s.split(state, &turn, Split::Factor(finish.at_once))?;
+        s.unroll(state, &few)?;
+        if finish.threads == 1 {
+            last = few;
+        }
+    }
+    Ok(last)
 }

@@ -1,14 +1,17 @@
-//! `shared_tree`: groups of any size and shape fold in shared memory, halving the number of states at each step.
+//! `shared_tree`: groups of any size and shape fold in shared memory, the number of states shrinking at each step.
 //!
-//! Every thread writes its state, then at each step the first half of a group's slots take in the second half. Steps
-//! whose slots belong to one warp, where warps hold whole groups, are separated by warp barriers, all others by
-//! barriers of the block; every thread passes every barrier. All read their group's first slot.
+//! Every thread writes its state, then at each step the first slots of a group take in the others: half of them where
+//! the members of a group are neighbours, an eighth where they are not. In the second case slots stand in the order of
+//! the threads, members of different groups side by side, so that the threads of a warp meet in no bank, and as few
+//! steps as may be wait for each other. Steps whose slots belong to one warp, where warps hold whole groups, are
+//! separated by warp barriers, all others by barriers of the block; every thread passes every barrier. All read their
+//! group's first slot.
 //!
 //! Source: the shared path of seed 003's reference, which relies on lockstep within a warp where this has barriers.
 
 use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 
-use crate::block::constant;
+use crate::block::{constant, scaled};
 use crate::facts::Facts;
 use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::state::{State, store_all};
@@ -20,25 +23,41 @@ use crate::variant::{Emitted, Numerics, Refusal, Variant};
 pub const VARIANT: Variant = Variant {
     name: "shared_tree",
     aliases: &[],
-    doc: "groups of any size fold in shared memory, halving at each step",
+    doc: "groups of any size fold in shared memory, fewer at each step",
     priority: 10,
     needs: &[&THREADS, &SPREAD, &WHOLE_BLOCK, &SEVERAL, &SHARED_STATES],
     numerics: Numerics {
         flushes_where_allowed: false,
-        order: "a tree of halving distances",
-        longest_chain: "`ceil(log2(members))`",
+        order: "a tree",
+        longest_chain: "`ceil(log2(members))`; 7 of each step where members are no neighbours",
     },
     steps,
     inputs: &[
         ("group size", "`ceil(log2(size))` steps, each between barriers"),
+        ("members that are no neighbours", "slots in the order of the threads, and `ceil(log8(size))` steps"),
         ("place of a group", "groups within warps wait at warp barriers only"),
         ("`accum=True`", "old values are combined last"),
     ],
     emit,
 };
 
+/// Slots that one takes in at a step, itself among them, where the members of a group are not neighbours.
+const AT_ONCE: u32 = 8;
+
+/// The slots that are left after a step.
+fn left(live: u32, are_neighbours: bool) -> u32 {
+    if are_neighbours { live.next_power_of_two() / 2 } else { live.div_ceil(AT_ONCE) }
+}
+
 fn steps(facts: &Facts) -> Result<Steps, String> {
-    facts.groups.as_ref().map(|groups| Steps::tree(groups.size().into())).map_err(Clone::clone)
+    let groups = facts.groups.as_ref().map_err(Clone::clone)?;
+    let (mut live, mut longest) = (groups.size(), 0);
+    while live > 1 {
+        let left = left(live, groups.is_consecutive());
+        longest += u64::from(live.div_ceil(left) - 1);
+        live = left;
+    }
+    Ok(Steps { longest, elements: groups.size().into() })
 }
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
@@ -47,15 +66,23 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let state = State::new(facts, groups);
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
     let slots = shared_states("red_shared", facts.reducer, groups.count() * n_members);
-    let first = if group.is_int(0) { group } else { group * constant(n_members) };
-    let own = if first.is_int(0) { member.clone() } else { first.clone() + member.clone() };
+    // From the slot of a member to that of the next, and the slot of the first.
+    let are_neighbours = groups.is_consecutive();
+    let (pitch, first) = match are_neighbours {
+        true => (1, if group.is_int(0) { group } else { group * constant(n_members) }),
+        false => (groups.count(), group),
+    };
+    let own = match (&first, scaled(member.clone(), pitch)) {
+        (first, member) if first.is_int(0) => member,
+        (first, member) => first.clone() + member,
+    };
     let at = |index: &Expr| -> Vec<Element> { slots.iter().map(|b: &Buffer| element(b, index)).collect() };
     let read = |index: &Expr| -> Vec<Expr> { slots.iter().map(|b| b.at([index.clone()])).collect() };
 
     // What warps hold whole groups need not wait for other warps; in a group of whole warps, only the tail may.
     let n_threads = facts.block.n_threads();
     let by_warps = groups.is_within_warps(warp, n_threads);
-    let by_first_warp = groups.is_consecutive() && n_members.is_multiple_of(warp);
+    let by_first_warp = are_neighbours && n_members.is_multiple_of(warp);
     let barrier = |live: u32| {
         let warp_is_enough = by_warps || (by_first_warp && live <= warp);
         Stmt::Sync(if warp_is_enough { SyncKind::Warp } else { SyncKind::Cta })
@@ -64,16 +91,30 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let mut body = state.begin();
     body.push(store_all(&at(&own), state.values()));
     body.push(barrier(n_members));
-    let mut distance = n_members.next_power_of_two() / 2;
     let mut live = n_members;
-    while distance > 0 {
-        let other = own.clone() + constant(distance);
-        let merge = state.merge(&at(&own), &read(&own), &read(&other));
-        body.push(Stmt::if_(member.clone().lt(constant(live - distance)), merge));
-        live = distance;
+    while live > 1 {
+        let left = left(live, are_neighbours);
+        let other = |number: u32| own.clone() + constant(number * left * pitch);
+        if are_neighbours {
+            let merge = state.merge(&at(&own), &read(&own), &read(&other(1)));
+            body.push(Stmt::if_(member.clone().lt(constant(live - left)), merge));
+        } else {
+            let mut step = Vec::new();
+            for number in 1..live.div_ceil(left) {
+                let merge = state.merge(&state.places(), &state.values(), &read(&other(number)));
+                // The last set may be of fewer slots than the first.
+                let n_there = (live - number * left).min(left);
+                step.push(match n_there < left {
+                    true => Stmt::if_(member.clone().lt(constant(n_there)), merge),
+                    false => merge,
+                });
+            }
+            step.push(store_all(&at(&own), state.values()));
+            body.push(Stmt::if_(member.clone().lt(constant(left)), Stmt::seq(step)));
+        }
+        live = left;
         // The next step is of slots and threads below `live`; the last slot is read by the whole group.
         body.push(barrier(if live > 1 { live } else { n_members }));
-        distance /= 2;
     }
     body.push(store_all(&state.places(), read(&first)));
     body.extend(state.end());

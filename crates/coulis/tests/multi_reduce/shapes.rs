@@ -204,6 +204,26 @@ fn mr_t16_nothing_is_written_behind_the_outputs() {
 }
 
 #[test]
+fn columns_of_every_width_are_right_in_chunks_of_rows_that_are_walked_as_one() {
+    let changes = vec![(coulis::PlanKnob::Chunks, 3)];
+    for (at, dtype) in [DType::I8, DType::F16, DType::F32, DType::F64].into_iter().enumerate() {
+        for columns in [2i64, 3, 5, 6, 7, 8, 12, 17] {
+            let shape = [260 - 8 * columns + at as i64, columns];
+            let n = (shape[0] * shape[1]) as usize;
+            let input = [array_of(dtype, &shape, &whole(n, dtype, columns as u64))];
+            for warp in [32, 64] {
+                let call = Request {
+                    device: coulis::DeviceChoice::Sim { warp, orders: 1 },
+                    tuned: coulis::Tuned::As { strategy: "gpu_columns".to_owned(), changes: changes.clone() },
+                    ..Request::new(&["sum", "max"]).over(&[0])
+                };
+                crate::common::check(&input, &call).unwrap_or_else(|why| panic!("{dtype} {shape:?}: {why}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn mr_t17_odd_extents_on_both_sides() {
     for odd in [3i64, 7, 11, 33] {
         for (shape, axis) in [([odd, 65], 1), ([65, odd], 1), ([odd, 65], 0), ([65, odd], 0)] {
