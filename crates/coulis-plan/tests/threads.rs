@@ -54,6 +54,7 @@ fn rows_that_begin_anywhere_are_read_by_whole_accesses_as_one_piece() {
         (DType::F32, [1 << 24, 7], "gpu_short_rows", 256),
         (DType::F32, [1 << 20, 63], "gpu_short_rows", 128),
         (DType::I8, [1 << 24, 2], "gpu_short_rows", 256),
+        (DType::F64, [1 << 20, 63], "gpu_odd_rows", 32),
         (DType::F32, [1 << 20, 64], "gpu_short_rows", 128),
         (DType::F32, [8000, 64], "gpu_rows", 16),
         (DType::F32, [100_003, 1237], "gpu_odd_rows", 4),

@@ -49,16 +49,11 @@ fn rows_of_every_kind_of_length_are_exact_on_both_widths_of_warps() {
 
 #[test]
 fn longer_rows_that_begin_anywhere() {
-    let kinds: [(DType, i64, &[&str]); 5] = [
-        (DType::F32, 129, &["sum", "argmin"]),
-        (DType::F16, 77, &["mean", "var"]),
-        (DType::I8, 101, &["sum", "max"]),
-        (DType::F64, 95, &["sum"]),
-        (DType::F32, 102, &["sum", "mean", "var", "min", "max", "argmax"]),
-    ];
+    let kinds: [(DType, i64, &[&str]); 2] =
+        [(DType::F32, 701, &["sum", "argmin"]), (DType::F16, 777, &["mean"])];
     for (turn, (dtype, length, ops)) in kinds.into_iter().enumerate() {
         // As many blocks as the strategy wants, and rows that fill none.
-        let rows = 1 + 64 * ((16 << 10) / (length * dtype.bytes() as i64));
+        let rows = 1 + 128 * ((16 << 10) / (length * dtype.bytes() as i64));
         let warp = if turn % 2 == 0 { 32 } else { 64 };
         let input = [made(dtype, &[rows, length], 7)];
         let tuned = Tuned::As { strategy: "gpu_odd_rows".to_owned(), changes: Vec::new() };

@@ -9,9 +9,10 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError};
 
+use super::gpu_rows::LARGE_STATE;
 use super::gpu_steps::{copy_slab, dense_row_bytes, fold_by_threads, place_rows, split_fold, widest_access};
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -24,14 +25,18 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Threads of a block.
+/// Threads of a block, and of one whose states are large.
 const BLOCK: i64 = 512;
+/// See [`BLOCK`].
+const BLOCK_OF_LARGE: i64 = 128;
+/// Fewest elements of a row for each of its threads.
+const FEWEST: i64 = 4;
 /// Bytes that a block copies, about, and at most.
 const SLAB_BYTES: i64 = 16 << 10;
 /// See [`SLAB_BYTES`].
 const MOST_BYTES: i64 = 40 << 10;
 /// Fewest blocks: with less than a few for each part of the machine, long rows are better split.
-const FEWEST_BLOCKS: i64 = 64;
+const FEWEST_BLOCKS: i64 = 128;
 /// Elements that each thread of a row folds side by side.
 const IN_FLIGHT: i64 = 16;
 
@@ -54,9 +59,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let n_rows = facts.spec.problem.n_outputs;
     if n_rows < FEWEST_BLOCKS * rows {
-        return Err(Decline::new("rows for 64 blocks", n_rows));
+        return Err(Decline::new("rows for 128 blocks", n_rows));
     }
-    let threads = (BLOCK / rows).clamp(1, floor_pow2(ceil_div(extent, 2)));
+    let is_large = state_bytes(&facts.spec.reducer) >= LARGE_STATE;
+    let block = if is_large { BLOCK_OF_LARGE } else { BLOCK };
+    let threads = (block / rows).clamp(1, floor_pow2(extent / FEWEST));
     let unroll = floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
     let run = facts.short_run(1, unroll);
     Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..facts.plain() })

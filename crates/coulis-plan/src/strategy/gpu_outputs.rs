@@ -13,16 +13,21 @@ pub static STRATEGY: Strategy = Strategy {
     name: "gpu_outputs",
     machine: Machine::Threads,
     keeps_order: false,
-    summary: "one thread folds each output, one element after another; accepts everything",
+    summary: "one thread folds each output, or a few of one element, one element after another; accepts everything",
     propose,
     schedule,
 };
 
 /// Threads of a block.
 const BLOCK: i64 = 128;
+/// Outputs of a thread where each is made of one element, so that it asks for several at once.
+const OF_ONE: i64 = 8;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    Ok(Sketch { threads: BLOCK, ..facts.plain() })
+    let problem = &facts.spec.problem;
+    let are_many = problem.n_outputs / OF_ONE >= i64::from(facts.target.n_threads);
+    let unroll = if problem.reduce_len == 1 && are_many { OF_ONE } else { 1 };
+    Ok(Sketch { threads: BLOCK, unroll, ..facts.plain() })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -32,9 +37,17 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         [only] => only.clone(),
         loops => s.fuse(output, loops)?,
     };
-    let (block, thread) = s.split(output, &all, Split::Factor(sketch.threads))?;
+    let (block, within) = s.split(output, &all, Split::Factor(sketch.threads * sketch.unroll))?;
     s.bind(output, &block, ThreadTag::BlockX)?;
-    s.bind(output, &thread, ThreadTag::ThreadX)?;
     s.set_scope(state, MemScope::Local)?;
-    s.compute_at(state, output, &thread)
+    if sketch.unroll == 1 {
+        s.bind(output, &within, ThreadTag::ThreadX)?;
+        return s.compute_at(state, output, &within);
+    }
+    // Neighbouring threads have neighbouring outputs at each turn.
+    let (turn, thread) = s.split(output, &within, Split::Factor(sketch.threads))?;
+    s.reorder(output, &[thread.clone(), turn.clone()])?;
+    s.bind(output, &thread, ThreadTag::ThreadX)?;
+    s.unroll(output, &turn)?;
+    s.compute_at(state, output, &turn)
 }

@@ -28,8 +28,12 @@ pub static STRATEGY: Strategy = Strategy {
 const BLOCK: i64 = 256;
 /// The same where states are large: a block of so many registers leaves little room for another beside it.
 const BLOCK_OF_LARGE: i64 = 128;
+/// The same where few rows are split.
+const BLOCK_OF_SPLIT: i64 = 512;
 /// Bytes of a state from which on it is large.
-const LARGE_STATE: i64 = 56;
+pub const LARGE_STATE: i64 = 56;
+/// Bytes of a row for each of its threads where states are large, as folding those of the threads together takes long.
+const THREAD_BYTES_OF_LARGE: i64 = 1024;
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
 /// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine,
@@ -41,7 +45,7 @@ const THREAD_BYTES_OF_FEW: i64 = 64;
 const FEWEST: i64 = IN_FLIGHT;
 /// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
 /// so much the second launch reads.
-const WAVE_BYTES: i64 = 24;
+const WAVE_BYTES: i64 = 16;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
@@ -54,18 +58,24 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
     let are_many =
         problem.n_outputs.saturating_mul(row_bytes) / THREAD_BYTES >= i64::from(facts.target.n_threads);
-    let block = if state_bytes(&facts.spec.reducer) >= LARGE_STATE { BLOCK_OF_LARGE } else { BLOCK };
+    let is_large = state_bytes(&facts.spec.reducer) >= LARGE_STATE;
+    let is_split = problem.n_outputs.saturating_mul(2) < i64::from(facts.target.n_threads) / BLOCK;
+    let (block, of_many) = match (is_large, is_split) {
+        (true, _) => (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE),
+        (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
+        (false, false) => (BLOCK, THREAD_BYTES),
+    };
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
     let threads = match words {
         0..32 => floor_pow2(words),
-        _ if are_many && lanes > 1 => floor_pow2(row_bytes / THREAD_BYTES).clamp(warp, block),
+        _ if are_many && lanes > 1 => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let turns = outer.saturating_mul(ceil_div(words, threads));
     let in_flight = if lanes > 1 { IN_FLIGHT } else { 4 * IN_FLIGHT };
     let unroll = floor_pow2(turns.clamp(1, in_flight));
-    let rows = (block / threads).max(1);
+    let rows = (block.min(BLOCK) / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state_bytes(&facts.spec.reducer).max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);

@@ -26,6 +26,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Longest row, in elements.
 const LONGEST: i64 = 64;
+/// Bytes from which on a row has work for several threads, unless one reads it by the widest accesses.
+const LONG_BYTES: i64 = 256;
 /// Threads of a block, at most and at least.
 const BLOCK: i64 = 256;
 /// See [`BLOCK`].
@@ -57,6 +59,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("256 rows", n_rows));
     }
     let lanes = widest_access(facts);
+    if bytes >= LONG_BYTES && extent % lanes != 0 {
+        return Err(Decline::new("less than 256 bytes in a row that is no whole number of accesses", bytes));
+    }
     let words = extent / lanes;
     if words >= MANY_WORDS && words.count_ones() == 1 && extent % lanes == 0 {
         // Such rows are whole accesses of threads side by side, which is quicker where each has but one.
