@@ -4,7 +4,8 @@
 //! disjoint memory; a loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed
 //! `x_s`, and so does any single statement without a vector form (a gather through an index array).
 //!
-//! Guards. A branch whose condition does not depend on the lane stays. One that bounds the lane
+//! Guards. A branch whose condition does not depend on the lane stays, and a value that such a condition chooses is stored
+//! under a branch. One that bounds the lane
 //! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
 //! shorter vectors and at last by single elements (where threads keep arrays in registers, by one guarded statement
 //! each). In simple mode such a loop becomes serial, as the reference has
@@ -280,6 +281,16 @@ impl Vectorizer {
                 let at = lanes.index(index)?;
                 if at.lanes() == 1 {
                     return Err(NotAVector);
+                }
+                if let Node::IfThenElse(cond, a, b) = value.node()
+                    && !uses(cond, &lanes.var)
+                {
+                    let store = |value: &Expr| Stmt::store(buffer, indices.clone(), value.clone());
+                    return Ok(Stmt::If {
+                        cond: cond.clone(),
+                        then: Box::new(self.stmt(&store(a), lanes, mask)),
+                        otherwise: Some(Box::new(self.stmt(&store(b), lanes, mask))),
+                    });
                 }
                 let mut value = lanes.vector(value)?;
                 if let Some(mask) = mask {

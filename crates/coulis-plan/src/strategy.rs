@@ -16,6 +16,7 @@ use crate::program::{Spec, Statement, fixed_stride};
 
 mod columns;
 mod gpu_columns;
+mod gpu_kept_rows;
 mod gpu_odd_rows;
 mod gpu_outputs;
 mod gpu_rows;
@@ -28,7 +29,7 @@ mod scalar;
 mod short_rows;
 mod steps;
 
-pub use map_steps::{MapSketch, map_after};
+pub use map_steps::{Keep, MapSketch, map_after};
 
 /// Every strategy, in order of preference.
 pub static STRATEGIES: &[&Strategy] = &[
@@ -37,6 +38,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &columns::STRATEGY,
     &interleaved::STRATEGY,
     &scalar::STRATEGY,
+    &gpu_kept_rows::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,
     &gpu_rows::STRATEGY,

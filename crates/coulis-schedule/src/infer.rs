@@ -372,6 +372,7 @@ fn realised(
                 let found = bounds(index, &env, &analyzer)
                     .and_then(|range| relax(range, at, &moving, &fixed, &analyzer))
                     .map(|(lo, hi)| (analyzer.simplify(&lo), analyzer.simplify(&hi)));
+                let found = narrower(found, by_loops(index, at, &moving, &fixed, &analyzer));
                 match (found, &mut hull[dim]) {
                     (None, _) => whole[dim] = true,
                     (Some(range), slot @ None) => *slot = Some(range),
@@ -394,6 +395,43 @@ fn realised(
             let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
             *extent = fold::cast(&analyzer.simplify(&count), dtype);
+        }
+    }
+}
+
+/// The range of an index that divides, from the loops themselves: what a quotient or a remainder takes of an axis may be one
+/// loop of it, and the range of the whole axis does not tell.
+fn by_loops(
+    index: &Expr,
+    at: &Placed,
+    moving: &[(Var, Expr)],
+    fixed: &[Var],
+    analyzer: &Analyzer,
+) -> Option<Interval> {
+    let mut divides = false;
+    for_each_expr(index, &mut |e| {
+        divides |= matches!(e.node(), Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, ..));
+    });
+    if !divides {
+        return None;
+    }
+    let mut known = analyzer.clone();
+    bind(&mut known, &at.path);
+    bind(&mut known, &at.loops);
+    let value = known.simplify(&substitute_expr(index, &at.absolutes));
+    let (lo, hi) = relax((value.clone(), value), at, moving, fixed, analyzer)?;
+    Some((analyzer.simplify(&lo), analyzer.simplify(&hi)))
+}
+
+/// The range that is known to hold fewer points; the first of two that do not tell.
+fn narrower(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
+    let width = |range: &Interval| fold::sub(&range.1, &range.0).as_int();
+    match (a, b) {
+        (a, None) => a,
+        (None, b) => b,
+        (Some(a), Some(b)) => {
+            let is_narrower = width(&b).is_some_and(|b| width(&a).is_none_or(|a| b < a));
+            Some(if is_narrower { b } else { a })
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod input;
 mod latency;
+mod map_reference;
 mod reference;
 mod workload;
 
@@ -122,7 +123,7 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
 
 /// The same on an input that is made already.
 pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) -> Result<Report, Error> {
-    let request = request(workload, options);
+    let request = request(workload, options)?;
     let start = Instant::now();
     let prepared = prepare(&[array_info(input)], &request)?;
     let compile = start.elapsed().as_secs_f64();
@@ -188,16 +189,16 @@ fn timed_there(
 }
 
 /// The request of a workload.
-fn request(workload: &Workload, options: &Options) -> Request {
-    Request {
+fn request(workload: &Workload, options: &Options) -> Result<Request, Error> {
+    Ok(Request {
         threads: options.threads,
         device: options.device.clone(),
         tuned: match workload.plan.clone() {
             Some((strategy, changes)) => Tuned::As { strategy, changes },
             None => options.tuned.clone(),
         },
-        ..workload.request()
-    }
+        ..workload.request()?
+    })
 }
 
 /// Turns in which launches and reads of memory alternate, so that a slow moment of the machine meets both.

@@ -15,7 +15,7 @@ use coulis_reducers::{
 };
 
 use crate::error::Error;
-use crate::reduce::{Call, run};
+use crate::reduce::{Call, run, threaded_request};
 use crate::request::Request;
 use crate::statistic::ignores_position;
 
@@ -92,7 +92,7 @@ impl Consume {
         }
     }
 
-    fn build(&self, fold: &coulis_reducers::Request, beside: &[DType]) -> Result<Consumer, Error> {
+    pub(crate) fn build(&self, fold: &coulis_reducers::Request, beside: &[DType]) -> Result<Consumer, Error> {
         match &self.which {
             Which::Listed(entry) => {
                 let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
@@ -156,7 +156,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
-        ..coulis_reducers::Request::new(&[])
+        ..threaded_request(&inputs[0], request)
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
     let consumer = consume.build(&reducer_request, &beside_dtypes)?;

@@ -124,7 +124,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
 
 /// What machines with threads in blocks ask of reducers: positions as narrow as they fit, and runs that walk twice over
 /// what is in registers.
-fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
+pub(crate) fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
     let plain = coulis_reducers::Request::new(&[]);
     let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
@@ -322,6 +322,17 @@ impl Prepared {
     /// What the caller should know of the device.
     pub fn notices(&self) -> Vec<String> {
         self.0.device.notices()
+    }
+
+    /// The consumer of the request, computed in `float64`.
+    pub(crate) fn in_float64(&self) -> Result<Consumer, Error> {
+        let call = self.call();
+        let Some(consume) = &self.0.request.consume else {
+            return Err(Error::bug("reduce/consumer", "statistics are no consumer"));
+        };
+        let fold = coulis_reducers::Request { acc: Some(DType::F64), ..call.reducer_request.clone() };
+        let beside = call.spec.map.as_ref().map_or(&[][..], |map| &map.beside);
+        consume.build(&fold, beside)
     }
 
     /// The checked request.

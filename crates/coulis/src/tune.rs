@@ -118,9 +118,13 @@ impl<'a> Search<'a> {
         options: &'a TuneOptions,
         progress: &'a mut dyn FnMut(&TuneProgress),
     ) -> Result<Search<'a>, Error> {
-        let request = request(workload, options, Tuned::Ignored);
+        let request = request(workload, options, Tuned::Ignored)?;
         let info = workload.array_info();
         let call = check(std::slice::from_ref(&info), &request)?;
+        if let Some(consumer) = &call.consumer {
+            let message = format!("plans of `{}` have no parameters to search", consumer.name);
+            return Err(Error::unsupported("tune/map", message));
+        }
         let opened = device::open(&request)?;
         let chosen = choose(&call, &request, &opened)?;
         let class = record::class(&call, &opened);
@@ -237,14 +241,15 @@ impl<'a> Search<'a> {
         (self.progress)(&TuneProgress { tried, expected: (n_values + 1).max(tried + 1), candidate, ms });
     }
 
-    fn request(&self, workload: &Workload, changes: &Changes) -> Request {
+    fn request(&self, workload: &Workload, changes: &Changes) -> Result<Request, Error> {
         let strategy = self.strategy.clone();
         request(workload, self.options, Tuned::As { strategy, changes: changes.clone() })
     }
 
     /// A short name of the candidate's trace; `None` where the planner or a primitive refuses it.
     fn trace(&self, changes: &Changes) -> Option<String> {
-        let planned = plan(&[self.workload.array_info()], &self.request(self.workload, changes)).ok()?;
+        let request = self.request(self.workload, changes).ok()?;
+        let planned = plan(&[self.workload.array_info()], &request).ok()?;
         Some(record::digest(&planned.trace))
     }
 
@@ -302,9 +307,9 @@ impl<'a> Search<'a> {
     }
 }
 
-fn request(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Request {
+fn request(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Result<Request, Error> {
     let TuneOptions { device, threads, .. } = options.clone();
-    Request { device, threads, tuned, ..workload.request() }
+    Ok(Request { device, threads, tuned, ..workload.request()? })
 }
 
 /// The workload with its longest axes halved until its elements are few.

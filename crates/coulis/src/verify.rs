@@ -10,8 +10,8 @@ mod reference;
 use std::time::{Duration, Instant};
 
 use coulis_io::Array;
-use coulis_ir::ErrorBound;
 use coulis_ir::eval::Value;
+use coulis_ir::{DType, ErrorBound};
 use coulis_plan::OutputSpec;
 use coulis_reducers::exact::{Exact, tolerance, ulp_distance};
 
@@ -204,6 +204,13 @@ pub(crate) fn judge(
     if ends[0] <= f && f <= ends[1] { Judged { part: part.min(1.0), ..right } } else { wrong(part) }
 }
 
+/// Whether a result is the rounding of a number at most `allowed` from the wanted one.
+pub(crate) fn is_near(found: Value, want: f64, allowed: f64, dtype: DType) -> bool {
+    let rounded = |v: f64| Value::Float(v).cast(dtype);
+    let [low, high] = [want - allowed, want + allowed].map(|end| rounded(end).as_f64());
+    same(found, rounded(want)) || (low <= found.as_f64() && found.as_f64() <= high)
+}
+
 /// Equal as results: all NaN are one, and so are both zeros.
 fn same(a: Value, b: Value) -> bool {
     (a.is_nan() && b.is_nan())
@@ -234,7 +241,6 @@ fn in_words(bound: ErrorBound) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coulis_ir::DType;
 
     fn spec(dtype: DType) -> OutputSpec {
         OutputSpec::plain(dtype)

@@ -22,6 +22,20 @@ pub struct MapSketch {
     pub fused: usize,
     /// Parts of the last of them, where they are too few by themselves; 1 is no split.
     pub parts: i64,
+    /// Where a row is kept between its fold and its map.
+    pub keep: Keep,
+}
+
+/// Memory in which a row stays from its fold to its map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Keep {
+    /// None: the map reads it as the fold did.
+    #[default]
+    Nothing,
+    /// Registers of the threads.
+    Registers,
+    /// Memory of the block.
+    Shared,
 }
 
 /// Threads of a block that maps elements.
@@ -69,6 +83,11 @@ impl Sketch {
     /// The same with a map, if there is one, that follows each row at once or not.
     pub fn with_map_inside(self, inside: bool) -> Sketch {
         Sketch { map: MapSketch { inside, ..self.map }, ..self }
+    }
+
+    /// The same with a map that follows each row at once and reads it where it is kept.
+    pub fn with_map_kept(self, keep: Keep) -> Sketch {
+        Sketch { map: MapSketch { inside: true, keep, ..self.map }, ..self }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use coulis_ir::{Expr, Intrinsic};
 
-use super::softmax::FACTOR;
+use super::softmax::{FACTOR, no_quotient};
 use crate::catalogue::logsumexp;
 use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
 
@@ -22,8 +22,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
 fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let nan = Expr::float(f64::NAN, total.dtype());
-    let log = Expr::call1(Intrinsic::Log, total);
-    let log = Expr::select(Expr::call1(Intrinsic::IsInf, shift.clone()), nan, log);
+    let none = no_quotient(&shift, &total);
+    let log = Expr::select(none, nan, Expr::call1(Intrinsic::Log, total));
     let (shift, of_row) = parts.row("shift", shift);
     let (log, log_of_row) = parts.row("log", log);
     let d = &parts.element(0) - &shift.expr();

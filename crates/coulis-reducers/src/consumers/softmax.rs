@@ -22,12 +22,19 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
 /// product and of what is brought together at the end less than 12.
 pub(super) const FACTOR: f64 = 40.0;
 
+/// Whether a row's exponentials have no quotients: it holds +inf, or nothing but -inf. The shift tells it, or the sum where
+/// the shift is kept finite.
+pub(super) fn no_quotient(shift: &Expr, total: &Expr) -> Expr {
+    let is_inf = |e: &Expr| Expr::call1(Intrinsic::IsInf, e.clone());
+    let is_empty = total.clone().equal(Expr::constant(0, total.dtype()));
+    is_inf(shift).or(is_inf(total)).or(is_empty)
+}
+
 fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let one = Expr::constant(1, total.dtype());
     let nan = Expr::float(f64::NAN, total.dtype());
-    // Where the shift is an infinity there is no quotient: infinity over infinity, or 0 over 0.
-    let scale = Expr::select(Expr::call1(Intrinsic::IsInf, shift.clone()), nan, &one / &total);
+    let scale = Expr::select(no_quotient(&shift, &total), nan, &one / &total);
     let (shift, of_row) = parts.row("shift", shift);
     let (scale, scale_of_row) = parts.row("scale", scale);
     let d = &parts.element(0) - &shift.expr();

@@ -7,12 +7,15 @@ use std::fmt::Write as _;
 
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::tuned::{Changes, Knob};
+use coulis_reducers::find_consumer;
 use coulis_runtime::Cache;
 use coulis_runtime::cache::Key;
 use serde_json::{Map, Value, json};
 
 use crate::bench::Workload;
+use crate::consumer::Consume;
 use crate::device::Opened;
+use crate::error::Error;
 use crate::machine::tuned_dir;
 use crate::reduce::Call;
 use crate::request::Request;
@@ -105,14 +108,28 @@ impl Workload {
     }
 
     /// The workload as a call, everything else by default.
-    pub(crate) fn request(&self) -> Request {
+    ///
+    /// Errors: a consumer beside something else.
+    pub(crate) fn request(&self) -> Result<Request, Error> {
         let ops: Vec<&str> = self.ops.iter().map(String::as_str).collect();
-        let mut request = Request::new(&ops);
+        let is_consumer = |op: &&str| find_consumer(op).is_ok();
+        let mut request = match &ops[..] {
+            [only] if is_consumer(only) => Request::consuming(Consume::named(only)?),
+            _ => match ops.iter().find(|op| is_consumer(op)) {
+                Some(op) => {
+                    let message = format!(
+                        "`{op}` stands alone: it gives a result for every element, and others one for a row"
+                    );
+                    return Err(Error::user("bench/op", message));
+                }
+                None => Request::new(&ops),
+            },
+        };
         request.axes = self.axes.clone();
         if let Some(dtype) = self.out_dtype {
             request.out_dtypes.insert(String::new(), dtype);
         }
-        request
+        Ok(request)
     }
 }
 

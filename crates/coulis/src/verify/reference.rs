@@ -84,7 +84,7 @@ impl<'a> Reference<'a> {
     }
 
     /// The views of an output's row, one an array.
-    fn views(&self, output: usize) -> Result<Vec<Array>, Error> {
+    pub(crate) fn views(&self, output: usize) -> Result<Vec<Array>, Error> {
         let lengths: Vec<i64> = self.reduced.iter().map(|r| r.1).collect();
         let mut index = vec![0i64; self.kept.len()];
         let mut rest = output as i64;

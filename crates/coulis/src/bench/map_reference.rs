@@ -1,0 +1,78 @@
+//! Results of a consumer against its own definition in `float64`, evaluated expression by expression: no plan, no kernel, no
+//! vectors. A result is right if it is the rounding of a number within the consumer's bound.
+
+use coulis_io::{AlignedBytes, Array};
+use coulis_ir::NanPolicy;
+use coulis_ir::eval::{EvalError, Value, eval_expr, eval_lambda};
+use coulis_reducers::{Consumer, MapBound};
+
+use super::reference::Verdict;
+use crate::error::Error;
+use crate::reduce::Prepared;
+use crate::verify::{Reference, in_text, is_near, value};
+
+/// Elements of rows that are compared, and rows at least.
+const BUDGET: i64 = 1 << 16;
+const FEWEST_ROWS: usize = 2;
+
+/// Compares evenly spread rows of a launch's result.
+pub(super) fn check(
+    prepared: &Prepared,
+    consumer: &Consumer,
+    input: &Array,
+    outputs: Vec<AlignedBytes>,
+) -> Result<Verdict, Error> {
+    let call = prepared.call();
+    let (problem, spec) = (&call.spec.problem, &call.spec.outputs[0]);
+    let Some(bound) = &consumer.bound else {
+        return Ok(Verdict::OutOfReach { why: format!("`{}` states no bound of its error", consumer.name) });
+    };
+    let [bytes] = <[AlignedBytes; 1]>::try_from(outputs)
+        .map_err(|all| Error::bug("bench/map", format!("{} results of a consumer", all.len())))?;
+    let arrays = [input.clone(), Array::from_owned(spec.dtype, &problem.out_shape, bytes)?];
+    let rows = Reference::new(call, &arrays, None);
+    let exact = prepared.in_float64()?;
+    let n_rows = problem.n_outputs as usize;
+    let budget = usize::try_from(BUDGET / problem.reduce_len.max(1)).unwrap_or(FEWEST_ROWS);
+    let n_checked = budget.max(FEWEST_ROWS).min(n_rows);
+    for nth in 0..n_checked {
+        let row = if n_checked == 1 { 0 } else { nth * (n_rows - 1) / (n_checked - 1) };
+        let views = rows.views(row)?;
+        let elements: Vec<Value> = views[0].scalars().map(value).collect();
+        let wanted =
+            mapped(&exact, bound, &elements).map_err(|why| Error::bug("bench/map", why.to_string()))?;
+        for (at, (found, (want, allowed))) in views[1].scalars().map(value).zip(wanted).enumerate() {
+            if !is_near(found, want, allowed, spec.dtype) {
+                let why = format!(
+                    "found {}, exact {want:e}, allowed distance {allowed:e} before rounding, element {at} of its row",
+                    in_text(found)
+                );
+                return Ok(Verdict::Refuted { result: consumer.name.clone(), output: row, why });
+            }
+        }
+    }
+    Ok(Verdict::Verified { checked: n_checked, of: n_rows })
+}
+
+/// The results of a row, and how far each may be from what is found.
+fn mapped(consumer: &Consumer, bound: &MapBound, elements: &[Value]) -> Result<Vec<(f64, f64)>, EvalError> {
+    let reducer = &consumer.reducer;
+    let start = reducer.identity.iter().map(|e| eval_expr(e, &mut Default::default()));
+    let mut state: Vec<Value> = start.collect::<Result<_, _>>()?;
+    for (position, element) in elements.iter().enumerate() {
+        if reducer.nan == NanPolicy::Ignore && element.is_nan() {
+            continue;
+        }
+        let lifted = eval_lambda(&reducer.lift, &[*element, Value::Int(position as i128)])?;
+        state = eval_lambda(&reducer.combine, &[state, lifted].concat())?;
+    }
+    let of_row = eval_lambda(&reducer.finish, &state)?;
+    let mut results = Vec::new();
+    for element in elements {
+        let args = [&[*element], &of_row[..]].concat();
+        let result = eval_lambda(&consumer.map, &args)?[0].as_f64();
+        let scale = eval_lambda(&bound.scale, &args)?[0].as_f64();
+        results.push((result, bound.factor * bound.eps * scale));
+    }
+    Ok(results)
+}

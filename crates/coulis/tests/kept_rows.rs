@@ -1,0 +1,188 @@
+//! Rows that a map reads again stay on the chip: each element is read from memory once, of whatever length rows are and
+//! wherever they are kept, and the simulator has nothing to say against the kernels.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+#[path = "common/consumers.rs"]
+mod meaning;
+
+use common::{Lie, Special, array, numbers, view};
+use coulis::{
+    Arguments, Array, CompileOptions, Consume, DType, DeviceChoice, Function, Request, SimReport, Value,
+};
+use coulis_ir::Target;
+use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_plan::{Map, OutputSpec, Problem, Spec, choose, schedule};
+use coulis_reducers::{ConsumerRequest, find_consumer};
+use meaning::{Case, values};
+
+const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
+
+fn rows(dtype: DType, shape: &[i64]) -> Array {
+    let n = shape.iter().product::<i64>() as usize;
+    array(dtype, shape, &numbers(n, Special::Zeros, 11))
+}
+
+/// The consumer over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
+/// the simulator reports.
+fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
+    let dtype = x.dtype();
+    let info = ArrayInfo { dtype, shape: x.shape().to_vec(), strides: compact_strides(x.shape()) };
+    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
+    let fold = coulis_reducers::Request::new(&[dtype]).with_two_walks();
+    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new() };
+    let consumer = find_consumer(name).unwrap().build(&request).unwrap();
+    let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
+    let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
+    let spec = Spec { problem, inputs: vec![dtype], mask: false, reducer: consumer.reducer, outputs, map };
+    let choice = choose(&spec, target).unwrap();
+    assert_eq!(choice.strategy.name, "gpu_kept_rows");
+    let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+    let args = planned.statement.program.args();
+    let options = CompileOptions { device: SIMULATED, threads: None };
+    let function = coulis::te::build_with(&planned.schedule, args, "reduce", &options).unwrap();
+    let called = call(&function, &[x]);
+    let result = called.1.into_iter().next_back().unwrap();
+    (planned.schedule.trace().to_string(), result, called.0)
+}
+
+fn call(function: &Function, inputs: &[&Array]) -> (SimReport, Vec<Array>) {
+    let names = function.parameters().iter().map(|p| p.name.clone());
+    let given = names.zip(inputs.iter().map(|x| Value::from(*x))).collect();
+    let called = function.call_named(&Arguments { values: given, random: None }).unwrap();
+    (called.report.unwrap(), called.buffers.into_iter().map(|b| b.array).collect())
+}
+
+fn softmax(x: &Array) -> Vec<f64> {
+    let n = *x.shape().last().unwrap() as usize;
+    let mut result = Vec::new();
+    for row in values(x).chunks(n) {
+        let greatest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = row.iter().map(|v| (v - greatest).exp()).sum();
+        result.extend(row.iter().map(|v| (v - greatest).exp() / sum));
+    }
+    result
+}
+
+/// A machine on which few elements of a row fit into the registers of a thread, and few rows are enough.
+fn small() -> Target {
+    Target { n_threads: 2048, register_bytes: 64, ..Target::simulated(32) }
+}
+
+#[test]
+fn each_element_of_a_row_that_fits_is_read_once() {
+    let plain = Target::simulated(32);
+    let cases = [
+        (plain.clone(), "\"local\"", DType::F32, [3, 1024]),
+        (plain.clone(), "\"local\"", DType::F32, [3, 1023]),
+        (plain.clone(), "\"local\"", DType::F32, [5, 1000]),
+        (plain.clone(), "\"local\"", DType::F32, [70, 64]),
+        (plain.clone(), "\"local\"", DType::F32, [300, 3]),
+        (plain.clone(), "\"local\"", DType::F64, [3, 700]),
+        (plain.clone(), "\"local\"", DType::BF16, [2, 4096]),
+        (plain.clone(), "\"local\"", DType::F16, [9, 96]),
+        (plain, "\"local\"", DType::F16, [9, 97]),
+        (small(), "\"shared.dyn\"", DType::F32, [2, 4096]),
+        (small(), "\"shared.dyn\"", DType::F32, [2, 4100]),
+        (small(), "\"shared.dyn\"", DType::F32, [2, 3001]),
+        (small(), "\"shared.dyn\"", DType::BF16, [2, 5000]),
+    ];
+    for (target, scope, dtype, shape) in cases {
+        let x = rows(dtype, &shape);
+        let names: &[&str] = if shape[1] == 1023 { &["softmax", "layer_norm"] } else { &["softmax"] };
+        for &name in names {
+            let (trace, result, report) = on(&target, name, &x);
+            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+            assert!(trace.contains(&format!("cache_read(A, {scope}")), "{what}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            let counters = &report.counters;
+            assert_eq!(counters.global_loads.bytes, x.n_bytes(), "{what}");
+            assert_eq!(counters.global_stores.bytes, x.n_bytes(), "{what}");
+            if name == "softmax" {
+                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
+                let pairs = values(&result).into_iter().zip(softmax(&x));
+                let wrong =
+                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
+                assert_eq!(wrong, 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn accesses_are_of_sixteen_bytes_where_rows_allow_them() {
+    let report = |shape: [i64; 2]| on(&Target::simulated(32), "softmax", &rows(DType::F32, &shape)).2;
+    let counters = report([4, 1024]).counters;
+    assert_eq!(counters.global_loads.requests, 4 * 1024 / 128);
+    assert_eq!(counters.global_stores.requests, 4 * 1024 / 128);
+    // Rows of 250 words end within the last turn of a warp.
+    assert_eq!(report([4, 1000]).counters.global_loads.requests, 4 * 1024 / 128);
+}
+
+#[test]
+fn rows_of_every_length_are_right_on_both_widths_of_warps() {
+    let names = ["softmax", "log_softmax", "layer_norm", "rms_norm"].into_iter().cycle();
+    let lengths = [1, 2, 3, 5, 8, 31, 32, 33, 64, 65, 127, 129, 260, 1027];
+    for ((n, name), dtype) in
+        lengths.into_iter().zip(names).zip([DType::F32, DType::F16, DType::F32].iter().cycle())
+    {
+        for warp in [32, 64] {
+            let x = rows(*dtype, &[3, n]);
+            let case = Case::new(name, &[1]).check(&x, &DeviceChoice::Sim { warp, orders: 2 });
+            assert_eq!(case, Ok(()), "{dtype} {n} {warp}");
+        }
+    }
+}
+
+#[test]
+fn weights_views_and_several_reduced_axes_are_right() {
+    let device = DeviceChoice::Sim { warp: 32, orders: 2 };
+    let lies = [[Lie::Dense, Lie::Gap(1)], [Lie::Dense, Lie::Backward], [Lie::Gap(3), Lie::Dense]];
+    for lie in lies {
+        for n in [40, 33] {
+            let x = view(DType::F32, &[3, n], &[0, 1], &lie, |n| numbers(n, Special::Zeros, 3));
+            for name in ["softmax", "rms_norm"] {
+                assert_eq!(Case::new(name, &[1]).check(&x, &device), Ok(()), "{lie:?} {n}");
+            }
+        }
+    }
+    let x = rows(DType::F32, &[2, 3, 4, 12]);
+    for axes in [&[1usize, 3][..], &[0, 3], &[0, 2, 3], &[2, 3]] {
+        assert_eq!(Case::new("softmax", axes).check(&x, &device), Ok(()), "{axes:?}");
+        let beside: Vec<i64> = axes.iter().map(|&a| x.shape()[a]).collect();
+        let weight = Some(rows(DType::F64, &beside));
+        let case = Case { weight, eps: Some(0.1), ..Case::new("layer_norm", axes) };
+        assert_eq!(case.check(&x, &device), Ok(()), "{axes:?}");
+    }
+}
+
+#[test]
+fn infinities_and_nan_are_as_in_the_composed_form() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for n in [2usize, 40, 1025] {
+        let filled = |first: f64, rest: f64| [vec![first], vec![rest; n - 1]].concat();
+        let all =
+            [filled(inf, 1.0), filled(-inf, -inf), filled(nan, 1.0), filled(-inf, 1.0), filled(1e3, -1e3)];
+        let x = array(DType::F32, &[5, n as i64], &all.concat());
+        let run = |name| {
+            let request = Request::consuming(Consume::named(name).unwrap()).over(&[1]);
+            let request = Request { device: SIMULATED, ..request };
+            values(&coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap().results[0].array)
+        };
+        let rest = 1.0 / (n - 1) as f64;
+        for (name, wanted) in
+            [("softmax", [(0.0, rest), (1.0, 0.0)]), ("log_softmax", [(-inf, rest.ln()), (0.0, -2000.0)])]
+        {
+            let found = run(name);
+            assert!(found[..3 * n].iter().all(|v| v.is_nan()), "{name} {n}");
+            for (row, (first, rest)) in found[3 * n..].chunks(n).zip(wanted) {
+                assert_eq!(row[0], first, "{name} {n}");
+                assert!(
+                    row[1..].iter().all(|v| (v - rest).abs() <= 1e-6 * rest.abs()),
+                    "{name} {n}: {row:?}"
+                );
+            }
+        }
+    }
+}
