@@ -38,7 +38,9 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     let folder = Folder::new("bench-suite");
     let suite = r#"{"workloads": [
         {"id": "rows", "dtype": "float32", "shape": [64, 32], "axes": [1], "ops": ["sum", "var"]},
-        {"id": "strange", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmax"]}]}"#;
+        {"id": "map", "dtype": "float32", "shape": [8, 96], "axes": [1], "ops": ["softmax"]},
+        {"id": "both", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmax", "sum"]},
+        {"id": "strange", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmin"]}]}"#;
     let file = folder.file("suite.json", suite.as_bytes());
     let words = ["bench", "--suite", &file, "--format", "json", "--seconds", "0.01", "--max-bytes", "4096"];
     let list: Value = serde_json::from_str(&answer(&words)).unwrap();
@@ -50,7 +52,15 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
         assert!(rows[number].as_f64().unwrap() > 0.0, "{rows}");
     }
     assert!(rows["plan"].is_string());
-    assert!(list[1]["skipped"].as_str().unwrap().contains("unknown reducer `softmax`"), "{list}");
+    let map = &list[1];
+    assert_eq!(
+        (map["verified"].as_bool(), map["bytes"].as_i64()),
+        (Some(true), Some(2 * 8 * 96 * 4)),
+        "{map}"
+    );
+    assert!(map["ms"].as_f64().unwrap() > 0.0, "{map}");
+    assert!(list[2]["skipped"].as_str().unwrap().starts_with("`softmax` stands alone"), "{list}");
+    assert!(list[3]["skipped"].as_str().unwrap().contains("unknown reducer `softmin`"), "{list}");
 }
 
 #[test]

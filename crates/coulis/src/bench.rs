@@ -1,4 +1,4 @@
-//! Timing of reductions: made-up inputs, launches, a check of the results, and the floor that memory sets.
+//! Timing of reductions and maps: made-up inputs, launches, a check of the results, and the floor that memory sets.
 //!
 //! A rate says nothing without the rate at which the machine reads memory in the same minutes, so both are timed in
 //! turn and the report holds both. On a GPU its own clock counts, the input is in its memory, caches are flushed before

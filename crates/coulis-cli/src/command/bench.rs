@@ -1,4 +1,4 @@
-//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions of made-up data, or of a suite file.
+//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions and maps of made-up data, or of a suite file.
 //!
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`. Four lengths
 //! without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the workloads of a file, with the
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   coulis bench -D 600,28,28,256                     mean and meansq over axes 1,2,3, verified
   coulis bench -D 4096,4096 --axis 1 --ops sum --dtype f32 -v 0 3 1
+  coulis bench -D 4096,4096 --axis 1 --ops softmax --dtype f32 3
   coulis bench --suite workloads.json --format json
   coulis bench --latency                            what a first call costs";
 
@@ -51,7 +52,7 @@ pub struct Args {
     /// Reduced axes
     #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
     axis: Option<Integers>,
-    /// Statistics [default: mean,meansq, with float32 results of 16-bit floats]
+    /// Statistics, or one map as softmax [default: mean,meansq, with float32 results of 16-bit floats]
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
     /// Dtype of the input [default: float16]
