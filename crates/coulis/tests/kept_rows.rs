@@ -35,7 +35,7 @@ fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     let consumer = find_consumer(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
     let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
-    let spec = Spec { problem, inputs: vec![dtype], mask: false, reducer: consumer.reducer, outputs, map };
+    let spec = Spec::new(problem, vec![dtype], false, consumer.reducer, outputs, map);
     let choice = choose(&spec, target).unwrap();
     assert_eq!(choice.strategy.name, "gpu_kept_rows");
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
