@@ -143,6 +143,8 @@ def test_arrow_arrays_with_nulls():
     assert coulis.max(pa.array([3, 1, 2], pa.int16())).as_py() == 3
     with pytest.raises(TypeError, match="Arrow's type"):
         coulis.sum(pa.array(["a"]))
+    with pytest.raises(TypeError, match="dictionary_decode"):
+        coulis.sum(pa.array([10, 20, 10]).dictionary_encode())
     with pytest.raises(TypeError, match="chunks"):
         coulis.sum(pa.chunked_array([[1.0], [2.0]]))
     with pytest.raises(ValueError, match="empty set"):

@@ -15,7 +15,13 @@ use crate::error::OrRaise;
 #[repr(C)]
 struct Schema {
     format: *const c_char,
-    rest: [*const c_void; 8],
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    n_children: i64,
+    children: *const *const Schema,
+    dictionary: *const Schema,
+    rest: [*const c_void; 2],
 }
 
 #[repr(C)]
@@ -68,7 +74,14 @@ pub fn read<'py>(object: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
         if found.is_null() { Err(PyErr::fetch(capsule.py())) } else { Ok(found) }
     };
     // SAFETY: a capsule of this name holds this struct, which the capsule keeps; `pair` keeps both.
-    let format = unsafe { CStr::from_ptr((*pointer(&schema, c"arrow_schema")?.cast::<Schema>()).format) };
+    let schema = unsafe { &*pointer(&schema, c"arrow_schema")?.cast::<Schema>() };
+    // SAFETY: a schema has a format, which ends with a zero.
+    let format = unsafe { CStr::from_ptr(schema.format) };
+    if !schema.dictionary.is_null() {
+        let message = "a dictionary-encoded Arrow array holds positions in its dictionary and no values; give \
+                       `array.dictionary_decode()`";
+        return Err(PyTypeError::new_err(message));
+    }
     // SAFETY: as above.
     let array = unsafe { &*pointer(&array, c"arrow_array")?.cast::<ArrowArray>() };
     let Some(dtype) = dtype_of(format.to_bytes()) else {
