@@ -156,7 +156,7 @@ pub enum SyncKind {
     Cta,
     /// The lanes of the warp (`T.cuda.warp_sync()`).
     Warp,
-    /// The threads of a warpgroup, by named barrier (`T.cuda.warpgroup_sync(id)`).
+    /// The threads of a warpgroup, by named barrier 1 to 15 (`T.cuda.warpgroup_sync(id)`). Another warpgroup needs another one.
     Warpgroup(u32),
     /// Whole warps of the block, `threads` threads in all, by named barrier (`T.cuda.named_barrier_sync(id, threads)`).
     Named {

@@ -20,6 +20,8 @@ pub enum Charge {
     OutOfBounds,
     /// A barrier is not reached by all threads that it waits for.
     Barrier,
+    /// Two groups of threads wait at one barrier of the machine, which lets mixed ones go.
+    BarrierOfTwo,
     /// The mask of a shuffle or vote lacks the lane that executes it.
     MaskLacksCaller,
     /// The mask names a lane that the block does not have.
@@ -44,7 +46,7 @@ pub enum Charge {
 
 impl Charge {
     /// Every charge.
-    pub const ALL: [Charge; 17] = [
+    pub const ALL: [Charge; 18] = [
         Charge::LaneRace,
         Charge::WarpRace,
         Charge::BlockRace,
@@ -52,6 +54,7 @@ impl Charge {
         Charge::Undefined,
         Charge::OutOfBounds,
         Charge::Barrier,
+        Charge::BarrierOfTwo,
         Charge::MaskLacksCaller,
         Charge::MaskNamesAbsent,
         Charge::MaskNamesDiverged,
@@ -74,6 +77,7 @@ impl Charge {
             Charge::Undefined => "use of an undefined value",
             Charge::OutOfBounds => "access out of bounds",
             Charge::Barrier => "barrier not reached by all",
+            Charge::BarrierOfTwo => "barrier of two groups",
             Charge::MaskLacksCaller => "mask lacks the caller",
             Charge::MaskNamesAbsent => "mask names an absent lane",
             Charge::MaskNamesDiverged => "mask names a diverged lane",

@@ -129,6 +129,18 @@ impl Court<'_> {
         self.thread_of(stamp.serial(), stamp.warp(), stamp.lane())
     }
 
+    /// A named barrier at which warps wait that are not to wait for each other.
+    pub(crate) fn barrier_of_two(&mut self, stmt: u32, other: u32, id: u32, here: u32, there: u32) {
+        let threads = vec![self.thread(here, 0), self.thread(there, 0)];
+        self.docket.accuse(Charge::BarrierOfTwo, (stmt, Some(other)), 0, || {
+            let text = format!(
+                "{} and {} of another group both use barrier {id}, which opens when enough threads of either came",
+                threads[0], threads[1]
+            );
+            (threads, text)
+        });
+    }
+
     /// A barrier of `name` that `here` reached and `missing` did not.
     pub(crate) fn barrier(
         &mut self,

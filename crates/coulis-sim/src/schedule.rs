@@ -4,11 +4,13 @@
 //! statements stops it). In the first order blocks and warps go by their numbers; in others they are shuffled, a
 //! warp's turn ends after a few statements, and lanes that diverge take the second branch first.
 
+use std::collections::BTreeMap;
+
 use coulis_ir::SyncKind;
 
 use crate::code::{Code, LaunchCode};
 use crate::exec::{Machine, Stop, barrier_name};
-use crate::order::FIRST_SERIAL;
+use crate::order::{FIRST_SERIAL, Stamp};
 use crate::warp::{State, Warp};
 
 /// Statements after which a warp lets others run in the first order: enough to end, unless it waits for them.
@@ -37,6 +39,9 @@ impl Chance {
         all
     }
 }
+
+/// For a named barrier and a warp: the warpgroup that it was a barrier of, when the warp came last, and at which statement.
+type Arrivals = BTreeMap<(u32, u32), (Option<u32>, Stamp, u32)>;
 
 impl<'p, const W: usize> Machine<'p, W> {
     /// Runs all launches; without a source of chance, in ascending order.
@@ -113,6 +118,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         chance: &mut Option<Chance>,
     ) -> Result<(), Stop> {
         let mut next = 0;
+        let mut arrivals = Arrivals::new();
         loop {
             let n_ready = warps.iter().filter(|w| w.state == State::Ready).count();
             if n_ready == 0 {
@@ -132,13 +138,30 @@ impl<'p, const W: usize> Machine<'p, W> {
             self.run_warp(code, &mut warps[at], turn)?;
             match warps[at].state {
                 State::Ready => next = at + 1,
-                State::Waiting(kind, _) => {
+                State::Waiting(kind, stmt) => {
+                    self.arrive(&mut arrivals, at as u32, kind, stmt);
                     self.release(warps, at, kind);
                     next = at;
                 }
                 State::Done => next = at,
             }
         }
+    }
+
+    /// Accuses a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
+    /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
+    fn arrive(&mut self, arrivals: &mut Arrivals, warp: u32, kind: SyncKind, stmt: u32) {
+        let (id, who) = match kind {
+            SyncKind::Warpgroup(id) => (id, Some(warp / 4)),
+            SyncKind::Named { id, .. } => (id, None),
+            SyncKind::Cta | SyncKind::Warp => return,
+        };
+        for ((other_id, other_warp), (other_who, stamp, other)) in arrivals.iter() {
+            if *other_id == id && *other_who != who && !self.order.ordered(*stamp, warp, 0) {
+                self.court.barrier_of_two(stmt, *other, id, warp, *other_warp);
+            }
+        }
+        arrivals.insert((id, warp), (who, self.order.stamp(warp, 0), stmt));
     }
 
     /// Lets a barrier go that the warp `at` was the last to reach.

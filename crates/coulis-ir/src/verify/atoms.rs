@@ -30,6 +30,11 @@ pub(super) fn check_atoms<'k>(body: &'k Stmt, target: &Target, report: &mut Repo
                 report.at(stmt, "V34", text);
             }
         }
+        Stmt::Sync(SyncKind::Warpgroup(id)) => {
+            if let Some(text) = number_fault(*id) {
+                report.at(stmt, "V34", text);
+            }
+        }
         _ => {}
     });
 }
@@ -86,9 +91,14 @@ fn update_fault(call: &AtomCall) -> Option<String> {
     (!legal).then(|| format!("`{name}` does not work on {dtype}, the type of `{}`", buffer.name))
 }
 
+fn number_fault(id: u32) -> Option<String> {
+    let is_legal = NAMED.contains(&id);
+    (!is_legal).then(|| format!("named barriers are {} to {}, got {id}", NAMED.start(), NAMED.end()))
+}
+
 fn named_fault(id: u32, threads: u32, target: &Target) -> Option<String> {
-    if !NAMED.contains(&id) {
-        return Some(format!("named barriers are {} to {}, got {id}", NAMED.start(), NAMED.end()));
+    if let Some(text) = number_fault(id) {
+        return Some(text);
     }
     let (warp, most) = (target.warp.max(1), target.block.threads);
     let legal = threads >= warp && threads.is_multiple_of(warp) && threads <= most;

@@ -90,6 +90,13 @@ pub(crate) const BARRIERS: &[Case] = &[
         T.cuda.named_barrier_sync(0, 64)"#,
         &[("T.cuda.named_barrier_sync(0, 64)", "V34: named barriers are 1 to 15, got 0")],
     ),
+    (
+        "V34",
+        "a barrier of warpgroups that the machine has not",
+        r#"tx = T.launch_thread("threadIdx.x", 128)
+        T.cuda.warpgroup_sync(16)"#,
+        &[("T.cuda.warpgroup_sync(16)", "V34: named barriers are 1 to 15, got 16")],
+    ),
 ];
 
 pub(crate) const LANES: &[Case] = &[
