@@ -52,7 +52,7 @@ def bad_by_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")
     tx = T.launch_thread("threadIdx.x", 256)
     s = T.allocate([256], "int32", "shared")
     s[tx] = A[tx]
-    T.cuda.warpgroup_sync(2)  # error  # error barrier of two groups: thread (128, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) of another group both use barrier 2, which opens when enough threads of either came (16 times)
+    T.cuda.warpgroup_sync(2)  # error barrier of two groups: thread (128, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) of another group both use barrier 2, which opens when enough threads of either came (16 times)
     B[tx] = s[tx // 128 * 128 + (127 - tx % 128)]
 
 @T.prim_func
@@ -64,6 +64,6 @@ def bad_by_other_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "i
         T.cuda.warpgroup_sync(2)
     else:
         T.cuda.warpgroup_sync(3)
-    B[tx] = s[255 - tx]  # error  # error read of unwritten memory: thread (96, 0, 0) of block (0, 0, 0) reads element 159 of `s`, which nothing has written (32 times)
+    B[tx] = s[255 - tx]  # error read of unwritten memory: thread (96, 0, 0) of block (0, 0, 0) reads element 159 of `s`, which nothing has written (32 times)
     # error race between warps: thread (31, 0, 0) of block (0, 0, 0) writes and thread (224, 0, 0) of block (0, 0, 0) reads element 31 of `s`, and no barrier orders them (224 times)
     # error result depends on the order of warps: element 96 of `B` has other bits when warps run in another order
