@@ -69,6 +69,7 @@ def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, tex
         (lambda: ~x, ValueError, "`not` takes a bool, got float32"),
         (lambda: i + "1", TypeError, "unsupported operand"),
         (lambda: te.const(1, "float33"), ValueError, "float33"),
+        (lambda: te.const(300, "int8"), ValueError, "the constant is 300, which int8 does not hold"),
         (lambda: te.const([1]), TypeError, "an expression, an axis or a number is wanted, got list"),
         (lambda: bool(i < j), ValueError, "neither true nor false"),
         (lambda: i + (1 << 70), ValueError, "does not fit into int64"),

@@ -533,12 +533,7 @@ fn constant<'py>(
     let expr = match dtype {
         None => expr_of(value)?,
         Some(dtype) => {
-            let dtype = dtype_of(dtype)?;
-            if value.is_instance_of::<PyFloat>() && dtype.is_float() {
-                Expr::float(value.extract()?, dtype)
-            } else {
-                operators::convert(expr_of(value)?, dtype)
-            }
+            crate::constant::fitted(value, dtype_of(dtype)?, "the constant")?
         }
     };
     if expr.as_int().is_none() && expr.as_float().is_none() {

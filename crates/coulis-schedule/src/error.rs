@@ -87,6 +87,22 @@ pub enum ScheduleError {
         /// The value given.
         found: i64,
     },
+    /// A factor or number of parts that the type of the axis does not hold.
+    #[error("{primitive} of `{axis}` takes a {what} of at most {most}, since its index is {dtype}, got {found}")]
+    FactorTooLarge {
+        /// The primitive.
+        primitive: &'static str,
+        /// The axis.
+        axis: String,
+        /// `factor` or `number of parts`.
+        what: &'static str,
+        /// The value given.
+        found: i64,
+        /// The largest legal value.
+        most: i128,
+        /// The type of the axis' index.
+        dtype: &'static str,
+    },
     /// A factor that is not an integer expression of sizes.
     #[error("split of `{axis}` takes a factor of constants and sizes, and this one uses `{found}`")]
     FactorForm {

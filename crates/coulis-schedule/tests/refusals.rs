@@ -45,12 +45,20 @@ fn refused<T: std::fmt::Debug>(
 }
 
 #[test]
-fn te_fault_c7_factors_below_one() {
+fn te_fault_c7_factors_below_one_and_beyond_the_index() {
     let Fixture { mut s, b, k, .. } = fixture();
     for (by, want) in [
         (Split::Factor(0), "split of `k` takes a factor of at least 1, got 0"),
         (Split::Factor(-3), "split of `k` takes a factor of at least 1, got -3"),
         (Split::Nparts(0), "split of `k` takes a number of parts of at least 1, got 0"),
+        (
+            Split::Factor(1 << 31),
+            "split of `k` takes a factor of at most 2147483647, since its index is int32, got 2147483648",
+        ),
+        (
+            Split::Nparts(1 << 40),
+            "split of `k` takes a number of parts of at most 2147483647, since its index is int32, got 1099511627776",
+        ),
     ] {
         refused(&mut s, |s| s.split(&b, &k, by), want);
     }

@@ -161,7 +161,7 @@ impl<'p, const W: usize> Machine<'p, W> {
                 self.court.barrier_of_two(stmt, *other, id, warp, *other_warp);
             }
         }
-        arrivals.insert((id, warp), (who, self.order.stamp(warp, 0), stmt));
+        arrivals.insert((id, warp), (who, self.order.now(warp).stamp(0), stmt));
     }
 
     /// Lets a barrier go that the warp `at` was the last to reach.

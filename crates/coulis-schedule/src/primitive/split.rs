@@ -82,11 +82,19 @@ impl Primitive for SplitAxis {
         stage.leaf_position("split", &self.axis)?;
         stage.check_unmarked("split", &self.axis)?;
         let axis = stage.axis_name(&self.axis);
-        let small = |what, found| ScheduleError::FactorTooSmall { primitive: "split", axis, what, found };
+        let dtype = self.axis.dtype();
+        let most = dtype.int_range().map_or(i128::MAX, |(_, most)| most);
+        let sized = |what, found| match found {
+            ..1 => Err(ScheduleError::FactorTooSmall { primitive: "split", axis, what, found }),
+            _ if i128::from(found) > most => {
+                let dtype = dtype.name();
+                Err(ScheduleError::FactorTooLarge { primitive: "split", axis, what, found, most, dtype })
+            }
+            _ => Ok(()),
+        };
         match &self.by {
-            Split::Factor(found) if *found < 1 => Err(small("factor", *found)),
-            Split::Nparts(found) if *found < 1 => Err(small("number of parts", *found)),
-            Split::Factor(_) | Split::Nparts(_) => Ok(()),
+            Split::Factor(found) => sized("factor", *found),
+            Split::Nparts(found) => sized("number of parts", *found),
             Split::FactorExpr(expr) | Split::NpartsExpr(expr) => {
                 check_size(&stage.axis_name(&self.axis), schedule, expr)
             }
