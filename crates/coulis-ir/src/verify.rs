@@ -17,7 +17,7 @@
 //! | V10 | accessed buffers are parameters, allocated around the access, or aliases of one of these | `verify/scopes.rs` |
 //! | V11 | Flat: the extent of an unrolled loop is a constant | `verify/loops.rs` |
 //! | V12 | no access is certain to be outside its buffer, where the extents are constants | `verify/bounds.rs` |
-//! | V13 | iterations of a parallel loop do not store to one place | `verify/races.rs` |
+//! | V13 | iterations of a parallel loop do not store to one place, nor to one that another reads | `verify/races.rs` |
 //! | V14 | iterations of a parallel loop do not fold into one place | `verify/races.rs` |
 //! | V20 | threads of a block, where constant, are at most 1024 | `verify/threads.rs` |
 //! | V21 | barriers are reached by all the threads that they wait for | `verify/threads.rs` |
@@ -123,7 +123,7 @@ pub const PROPERTIES: &[(&str, &str)] = &[
     ("V10", "accessed buffers are parameters, allocated around the access, or aliases of one of these"),
     ("V11", "the extent of an unrolled loop of a Flat kernel is a constant"),
     ("V12", "no access is certain to be outside its buffer"),
-    ("V13", "iterations of a parallel loop do not store to one place"),
+    ("V13", "iterations of a parallel loop do not store to one place, nor to one that another reads"),
     ("V14", "iterations of a parallel loop do not fold into one place"),
     ("V20", "threads of a block are at most 1024"),
     ("V21", "barriers are reached by all the threads that they wait for"),

@@ -532,9 +532,7 @@ fn constant<'py>(
 ) -> PyResult<Bound<'py, PrimExpr>> {
     let expr = match dtype {
         None => expr_of(value)?,
-        Some(dtype) => {
-            crate::constant::fitted(value, dtype_of(dtype)?, "the constant")?
-        }
+        Some(dtype) => crate::constant::fitted(value, dtype_of(dtype)?, "the constant")?,
     };
     if expr.as_int().is_none() && expr.as_float().is_none() {
         return Err(PyTypeError::new_err(format!("a constant of that type cannot be made from {value}")));

@@ -88,7 +88,9 @@ pub enum ScheduleError {
         found: i64,
     },
     /// A factor or number of parts that the type of the axis does not hold.
-    #[error("{primitive} of `{axis}` takes a {what} of at most {most}, since its index is {dtype}, got {found}")]
+    #[error(
+        "{primitive} of `{axis}` takes a {what} of at most {most}, since its index is {dtype}, got {found}"
+    )]
     FactorTooLarge {
         /// The primitive.
         primitive: &'static str,

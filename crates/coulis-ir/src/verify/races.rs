@@ -1,7 +1,8 @@
-//! V13 and V14: iterations of a parallel loop do not write to one place.
+//! V13 and V14: iterations of a parallel loop do not write to one place, nor read what another one writes.
 //!
 //! Found are stores under no condition on the iteration whose place is the same in all iterations, or in the first
-//! two, to memory that is not allocated inside the loop.
+//! two, to memory that is not allocated inside the loop; and reads of such memory, under no such condition either, at a constant distance of
+//! iterations from a store.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,10 +28,25 @@ pub(super) fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
             varying: HashSet::from([var.id()]),
             inner: HashSet::new(),
             values: HashMap::new(),
+            stores: Vec::new(),
+            loads: Vec::new(),
+            written: written(body),
             report: &mut *report,
         };
         scan.stmt(body, Guard::Free);
+        scan.reads(extent.as_int());
     });
+}
+
+/// Data pointers of what is stored to.
+fn written(body: &Stmt) -> HashSet<VarId> {
+    let mut found = HashSet::new();
+    each_stmt(body, &mut |stmt| {
+        if let Stmt::Store { buffer, .. } = stmt {
+            found.insert(buffer.data.id());
+        }
+    });
+    found
 }
 
 /// Whether control depends on the iteration.
@@ -49,6 +65,12 @@ struct Scan<'s, 'k> {
     inner: HashSet<VarId>,
     /// Values of names bound inside the loop.
     values: HashMap<Var, Expr>,
+    /// Memory that the loop stores to.
+    written: HashSet<VarId>,
+    /// What every iteration stores, with its place.
+    stores: Vec<(&'k Stmt, Buffer, Vec<Expr>)>,
+    /// Where every iteration reads memory that the loop stores to.
+    loads: Vec<(VarId, Vec<Expr>)>,
     report: &'s mut Report<'k>,
 }
 
@@ -64,10 +86,70 @@ impl<'k> Scan<'_, 'k> {
         found
     }
 
+    /// Notes the reads of an expression.
+    fn note(&mut self, expr: &Expr, guard: Guard) {
+        if guard == Guard::OnIteration || self.written.is_subset(&self.inner) {
+            return;
+        }
+        for_each_expr(expr, &mut |e| {
+            if let Node::Load(buffer, at) = e.node() {
+                let data = buffer.data.id();
+                if self.written.contains(&data) && !self.inner.contains(&data) {
+                    self.loads.push((data, at.iter().map(|i| substitute_expr(i, &self.values)).collect()));
+                }
+            }
+        });
+    }
+
+    /// Reports stores of what another iteration reads; the loop has so many, where that is known.
+    fn reads(self, extent: Option<i128>) {
+        let mut told = HashSet::new();
+        for (stmt, buffer, place) in &self.stores {
+            let data = buffer.data.id();
+            let is_read = |(read, at): &(VarId, Vec<Expr>)| {
+                *read == data && self.distance(place, at).is_some_and(|d| extent.is_none_or(|n| d < n))
+            };
+            if self.loads.iter().any(is_read) && told.insert(data) {
+                let (loop_, name) = (self.var.name(), &buffer.name);
+                let text = format!(
+                    "iterations of the parallel loop `{loop_}` read elements of `{name}` that other iterations store"
+                );
+                self.report.at(stmt, "V13", text);
+            }
+        }
+    }
+
+    /// How many iterations lie between one that stores a place and one that reads it, where that is a constant and not 0.
+    fn distance(&self, place: &[Expr], read: &[Expr]) -> Option<i128> {
+        if place.len() != read.len() {
+            return None;
+        }
+        let analyzer = Analyzer::new();
+        let next = self.var.expr() + Expr::int_of(1, self.var.dtype());
+        let mut distance = None;
+        for (to, from) in place.iter().zip(read) {
+            let after = substitute_expr(to, &HashMap::from([(self.var.clone(), next.clone())]));
+            let step = analyzer.simplify(&(after - to.clone())).as_int()?;
+            let gap = analyzer.simplify(&(to.clone() - from.clone())).as_int()?;
+            let of_dim = match (step, gap) {
+                (0, 0) => continue,
+                (0, _) => return None,
+                (step, gap) if gap % step != 0 => return None,
+                (step, gap) => gap / step,
+            };
+            if distance.replace(of_dim).is_some_and(|other| other != of_dim) {
+                return None;
+            }
+        }
+        distance.map(i128::abs).filter(|d| *d != 0)
+    }
+
     fn stmt(&mut self, stmt: &'k Stmt, guard: Guard) {
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s, guard)),
             Stmt::For { var, min, extent, body, .. } => {
+                self.note(min, guard);
+                self.note(extent, guard);
                 let varies = self.varies(min) || self.varies(extent);
                 if varies {
                     self.varying.insert(var.id());
@@ -76,6 +158,7 @@ impl<'k> Scan<'_, 'k> {
             }
             Stmt::LaunchThread { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, guard),
             Stmt::If { cond, then, otherwise } => {
+                self.note(cond, guard);
                 let guard = if self.varies(cond) { Guard::OnIteration } else { guard };
                 self.stmt(then, guard);
                 if let Some(otherwise) = otherwise {
@@ -86,6 +169,7 @@ impl<'k> Scan<'_, 'k> {
                 if self.varies(value) {
                     self.varying.insert(var.id());
                 }
+                self.note(value, guard);
                 let value = substitute_expr(value, &self.values);
                 self.values.insert(var.clone(), value);
                 self.stmt(body, guard);
@@ -97,7 +181,10 @@ impl<'k> Scan<'_, 'k> {
             Stmt::AllocBuffer(buffer) => {
                 self.inner.insert(buffer.data.id());
             }
-            Stmt::Store { buffer, indices, value } => self.store(stmt, buffer, indices, value, guard),
+            Stmt::Store { buffer, indices, value } => {
+                indices.iter().chain([value]).for_each(|e| self.note(e, guard));
+                self.store(stmt, buffer, indices, value, guard);
+            }
             Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }
             | Stmt::View { .. }
@@ -113,6 +200,7 @@ impl<'k> Scan<'_, 'k> {
         }
         let indices: Vec<Expr> = indices.iter().map(|i| substitute_expr(i, &self.values)).collect();
         if !indices.iter().all(|i| self.meets(i)) {
+            self.stores.push((stmt, buffer.clone(), indices));
             return;
         }
         let mut folds = false;

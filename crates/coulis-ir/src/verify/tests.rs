@@ -244,6 +244,7 @@ fn race_cases() -> Vec<Case> {
         |body: Stmt| flat(&[&a, &out], Stmt::for_(i.clone(), c(0), n.expr(), LoopKind::Parallel, body));
     let put = |index: Expr| Stmt::store(&out, [index], f(1.0));
     let fold = |index: Expr| Stmt::store(&out, [index.clone()], out.at([index]) + a.at([i.expr()]));
+    let copy = |to: Expr, from: Expr| Stmt::store(&out, [to], out.at([from]));
     let local = Buffer::new("t", DType::F32, vec![c(1)], MemScope::Local);
     let own = Stmt::allocate(local.clone(), Stmt::store(&local, [c(0)], local.at([c(0)]) + f(1.0)));
     let outside = Stmt::allocate(
@@ -269,6 +270,30 @@ fn race_cases() -> Vec<Case> {
         ("V13", "through a name", parallel(through_let), &[]),
         ("V13", "through memory of its own", parallel(through_memory), &[]),
         ("V13", "memory allocated outside", flat(&[&a], outside.clone()), &["V13"]),
+        ("V13", "reads what the one before stores", parallel(copy(i.expr() + c(1), i.expr())), &["V13"]),
+        (
+            "V13",
+            "reads what the third after stores",
+            parallel(copy(i.expr() * c(2), i.expr() * c(2) + c(6))),
+            &["V13"],
+        ),
+        ("V13", "reads what none stores", parallel(copy(i.expr() * c(2), i.expr() * c(2) + c(1))), &[]),
+        ("V13", "reads what it stores itself", parallel(copy(i.expr(), i.expr())), &[]),
+        (
+            "V13",
+            "one iteration reads",
+            parallel(Stmt::if_(i.expr().equal(c(0)), copy(i.expr(), i.expr() + c(1)))),
+            &[],
+        ),
+        (
+            "V13",
+            "reads past all that is stored",
+            flat(
+                &[&a, &out],
+                Stmt::for_(i.clone(), c(0), c(4), LoopKind::Parallel, copy(i.expr(), i.expr() + c(4))),
+            ),
+            &[],
+        ),
         ("V14", "fold into its own element", parallel(fold(i.expr())), &[]),
         ("V14", "fold into memory of its own", parallel(own), &[]),
         ("V14", "fold into one element", parallel(fold(c(0))), &["V14"]),
