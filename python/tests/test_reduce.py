@@ -250,3 +250,12 @@ def test_a_subclass_of_a_name_or_of_an_integer_is_read_as_what_it_is():
     assert coulis.reduce(X, "sum", 0).shape == (3, 4)
     with pytest.raises(TypeError, match="integer"):
         coulis.reduce(X, "sum", False)
+
+
+def test_results_beside_each_other_in_a_table():
+    rows = X.reshape(6, 4)
+    table = np.zeros((6, 2), "f4")
+    coulis.reduce(rows, ["sum", "max"], 1, out=[table[:, 0], table[:, 1]])
+    np.testing.assert_array_equal(table, np.stack([rows.sum(1), rows.max(1)], 1))
+    with pytest.raises(ValueError, match="overlaps"):
+        coulis.reduce(rows, ["sum", "max"], 1, out=[table[:, 0], table[:, 0]])

@@ -312,6 +312,29 @@ impl<'py> Given<'py> {
         }
     }
 
+    /// Whether an element of this array may share a byte with one of the other: not where their ranges are apart, nor where both step
+    /// over each other's elements as columns of one table do.
+    pub fn may_meet(&self, other: &Given) -> bool {
+        let (mine, theirs) = (self.range(), other.range());
+        if mine.0 >= theirs.1 || theirs.0 >= mine.1 {
+            return false;
+        }
+        let step = [self, other].into_iter().flat_map(Given::steps).fold(0, gcd);
+        if step == 0 {
+            return true;
+        }
+        let (own, others) = (self.info.dtype.bytes() as i128, other.info.dtype.bytes() as i128);
+        let ahead = (other.address as i128 - self.address as i128).rem_euclid(step);
+        ahead < own || step - ahead < others
+    }
+
+    /// Bytes between neighbours along each axis that has some.
+    fn steps(&self) -> impl Iterator<Item = i128> + '_ {
+        let width = self.info.dtype.bytes() as i128;
+        let axes = self.info.shape.iter().zip(&self.info.strides);
+        axes.filter(|(extent, _)| **extent > 1).map(move |(_, stride)| i128::from(*stride) * width)
+    }
+
     /// Bytes from the first to the last element, by address.
     pub fn range(&self) -> (i128, i128) {
         if self.info.shape.contains(&0) {
@@ -381,4 +404,8 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     };
     name.parse()
         .map_err(|_| PyTypeError::new_err(format!("`{text}` names no element type; {}", legal_dtypes())))
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

@@ -139,7 +139,7 @@ pub fn targets<'py>(
     let priors = prepared.wants_priors();
     let shape = prepared.out_shape();
     let mut targets: Vec<Target<'py>> = Vec::with_capacity(outs.0.len());
-    let mut ranges: Vec<(i128, i128)> = Vec::new();
+    let mut given_outs: Vec<Given<'py>> = Vec::new();
     for ((name, info), out) in prepared.results().zip(&outs.0) {
         let strides = row_major(shape);
         let info = ArrayInfo { dtype: info.dtype, shape: shape.to_vec(), strides };
@@ -154,16 +154,15 @@ pub fn targets<'py>(
             continue;
         };
         let given = checked(out, &name, &info, place)?;
-        let range = given.range();
-        let meets = |other: &(i128, i128)| range.0 < other.1 && other.0 < range.1;
-        if ranges.iter().any(meets) {
+        if given_outs.iter().any(|other| other.may_meet(&given)) {
             let message = format!("`out` of `{name}` overlaps another result's");
             return Err(PyValueError::new_err(message));
         }
-        ranges.push(range);
+        given_outs.push(given);
+        let Some(given) = given_outs.last() else { continue };
         let has_prior = priors.contains(&name.as_str());
         let is_direct =
-            !has_prior && is_row_major(&given.info) && !inputs.iter().any(|input| meets(&input.range()));
+            !has_prior && is_row_major(&given.info) && !inputs.iter().any(|input| input.may_meet(given));
         if is_direct {
             let (address, library) = (given.address, given.library);
             let kind = Kind::Array(out.clone());
