@@ -36,6 +36,9 @@ def scaled(count, factor, is_shifted):
         (3, True, "A[i] * T.float32(3) + T.float32(1)"),
         (1, False, "A[i]"),
         (-0.5, False, "A[i] * T.float32(-0.5)"),
+        (np.float64(2.5), np.bool_(True), "A[i] * T.float32(2.5) + T.float32(1)"),
+        (np.float32(-2.5), False, "A[i] * T.float32(-2.5)"),
+        (np.array(3), False, "A[i] * T.float32(3)"),
     ],
 )
 @pytest.mark.parametrize("target", ["cpu", "sim"])

@@ -180,6 +180,9 @@ def _literal(value):
     """The literal of a value; None where there is none."""
     if isinstance(value, (_layout.TileLayout, _layout.ComposeLayout)):
         return ast.parse(repr(value), mode="eval").body
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        # A number of NumPy, or an array of one: Python's number of the same value.
+        return _literal(value.item())
     if isinstance(value, (bool, str)):
         return ast.Constant(value)
     if isinstance(value, (tuple, list)):
