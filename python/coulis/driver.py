@@ -34,8 +34,8 @@ def build(
     ``"sim"``, which runs the threads of a GPU one after another and refuses results of kernels that it finds at fault.
     ``target_host`` and ``runtime`` are read and not used.
 
-    The function is called with one array or integer a parameter: arrays of NumPy, of PyTorch, of ``coulis.nd``, or of any
-    library with DLPack. Outputs are written in place. A wrong number of arguments is a ``TypeError``, a wrong dtype, shape
+    The function is called with one array a parameter (functions from texts also take their integers): arrays of NumPy, of
+    PyTorch, of ``coulis.nd``, or of any library with DLPack. Outputs are written in place. A wrong number of arguments is a ``TypeError``, a wrong dtype, shape
     or stride a ``ValueError``, and a GPU that is not there a ``RuntimeError``, when it is called.
     """
     _no_binds(binds)

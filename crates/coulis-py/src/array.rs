@@ -352,7 +352,13 @@ impl<'py> Given<'py> {
 }
 
 fn no_elements(what: &str, found: &str) -> PyErr {
-    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`; {}", legal_dtypes()))
+    let order = match found.strip_prefix('>') {
+        Some(_) => {
+            ", whose bytes are in the order of other machines (`x.astype(x.dtype.newbyteorder('='))` turns them)"
+        }
+        None => "",
+    };
+    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`{order}; {}", legal_dtypes()))
 }
 
 fn interface_dtype(typestr: &str) -> Option<DType> {
