@@ -5,9 +5,25 @@ A row is read from memory once: its statistics are finished and its elements map
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from ._coulis import OwnConsumer, consume, ops
+from ._coulis import OwnConsumer, ops
+from ._coulis import consume as _consume
+
+#: What a call of a consumer takes by name beside arrays.
+_OPTIONS = frozenset(name for name, p in inspect.signature(_consume).parameters.items() if p.kind is p.KEYWORD_ONLY)
+
+
+def consume(x, op, axis, beside=None, parameters=None, **options):
+    """The map of that name, or of one's own. Options that there are not are refused in the words of the caller."""
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        name = op if isinstance(op, str) else "a consumer"
+        raise TypeError(
+            f"{name}() got an unexpected keyword argument {min(unknown)!r}; its options are {', '.join(sorted(_OPTIONS))}"
+        )
+    return _consume(x, op, axis, beside, parameters, **options)
 
 
 def softmax(x, axis=-1, **options):
@@ -229,9 +245,10 @@ def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Con
     if not callable(map):
         raise TypeError(f"`map` of consumer `{name}` is to be a function, got {type(map).__name__}")
     beside = dict(beside or {})
-    taken = [array for array in beside if array in _OPTIONS or not array.isidentifier()]
+    names = sorted(_OPTIONS | {"x", "axis"})
+    taken = [array for array in beside if array in names or not array.isidentifier()]
     if taken:
-        raise ValueError(f"an array of consumer `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(_OPTIONS)}")
+        raise ValueError(f"an array of consumer `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(names)}")
     listed = {own for own, _, _ in ops()}
     statistics = [statistics] if isinstance(statistics, str) else list(statistics)
     unknown = [one for one in statistics if one not in listed]
@@ -239,10 +256,6 @@ def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Con
         found = f"got `{unknown[0]}`" if unknown else "got none"
         raise ValueError(f"consumer `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
     return Consumer(map, statistics, beside, name)
-
-
-#: What a call of a consumer takes by name beside arrays.
-_OPTIONS = ("x", "axis", "dtype", "acc_dtype", "nan", "ddof", "alpha", "beta", "out", "fast_math", "reproducible", "device", "stream", "plan")
 
 
 def _of_shape(x, axis, normalized_shape):

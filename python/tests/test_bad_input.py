@@ -121,3 +121,10 @@ def test_a_capsule_that_is_no_array_is_refused():
 
     with pytest.raises(TypeError, match="DLPack capsule"):
         coulis.sum(Odd())
+
+
+def test_options_are_refused_in_the_words_of_the_caller():
+    with pytest.raises(TypeError, match=r"softmax\(\) got an unexpected keyword argument 'keepdims'; its options are acc_dtype"):
+        coulis.softmax(X, keepdims=True)
+    with pytest.raises(TypeError, match="`plan` is to be what `coulis.plan` gives.*`int`"):
+        coulis.sum(X, plan=3)

@@ -113,6 +113,13 @@ fn by_op<T>(
     Ok(values)
 }
 
+fn no_plan(given: &Bound<'_, PyAny>) -> PyErr {
+    let kind = given.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "`plan` is to be what `coulis.plan` gives, or its trace as text, got an object of type `{kind}`"
+    ))
+}
+
 fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Scalar::Bool(value.extract()?));
@@ -243,7 +250,9 @@ impl Options<'_, '_> {
             None => None,
             Some(plan) => match plan.extract::<String>() {
                 Ok(text) => Some(text),
-                Err(_) => Some(plan.getattr("trace")?.extract()?),
+                Err(_) => {
+                    Some(plan.getattr("trace").and_then(|trace| trace.extract()).map_err(|_| no_plan(plan))?)
+                }
             },
         };
         Ok(request)
