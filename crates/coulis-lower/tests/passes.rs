@@ -546,6 +546,7 @@ for k in range(m):
         T.prefetch(A[k * 8 + v + 8])
         B[v] = B[k] + A[k * 8 + v]
     if k < 3:
+        T.prefetch(A[k + 1])
         B[0] = A[k]
     else:
         B[1] = T.float32(0)
