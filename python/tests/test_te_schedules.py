@@ -118,6 +118,11 @@ def double_buffer(p):
     p.s[p.C].double_buffer()
 
 
+def join(p):
+    outer, inner = p.C.op.axis
+    p.s[p.C].join(outer, inner)
+
+
 WAYS = [
     split,
     split_by_names_of_the_reference,
@@ -136,6 +141,7 @@ WAYS = [
     pragma,
     set_store_predicate,
     double_buffer,
+    join,
 ]
 
 
