@@ -32,6 +32,8 @@ use compare::{integer_comparison, negated};
 use interval::Interval;
 use poly::{Atom, AtomId, Poly};
 
+pub use poly::gcd;
+
 /// A rewrite of a node whose operands are simplified; `None` where it does not apply.
 pub(crate) struct Rule {
     /// The function's name.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
-use coulis_ir::simplify::Analyzer;
+use coulis_ir::simplify::{Analyzer, gcd};
 use coulis_ir::visit::{for_each_expr, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
@@ -367,8 +367,4 @@ fn constant_part(expr: &Expr) -> (Expr, i128) {
         return (sum(a, b), m + n);
     }
     (expr.clone(), 0)
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

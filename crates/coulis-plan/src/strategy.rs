@@ -420,6 +420,11 @@ pub fn floor_pow2(n: i64) -> i64 {
     1 << n.max(1).ilog2()
 }
 
+/// The greatest common divisor of magnitudes.
+pub fn gcd(a: i64, b: i64) -> i64 {
+    coulis_ir::simplify::gcd(a.into(), b.into()) as i64
+}
+
 /// `a / b` rounded up, for `a` at least 0 and `b` at least 1.
 pub fn ceil_div(a: i64, b: i64) -> i64 {
     a / b + i64::from(a % b != 0)

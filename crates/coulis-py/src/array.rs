@@ -319,7 +319,7 @@ impl<'py> Given<'py> {
         if mine.0 >= theirs.1 || theirs.0 >= mine.1 {
             return false;
         }
-        let step = [self, other].into_iter().flat_map(Given::steps).fold(0, gcd);
+        let step = [self, other].into_iter().flat_map(Given::steps).fold(0, coulis::gcd);
         if step == 0 {
             return true;
         }
@@ -410,8 +410,4 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     };
     name.parse()
         .map_err(|_| PyTypeError::new_err(format!("`{text}` names no element type; {}", legal_dtypes())))
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a.abs() } else { gcd(b, a % b) }
 }

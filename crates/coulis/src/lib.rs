@@ -35,6 +35,7 @@ pub use coulis_io::{
     WriteError, bytes_from_disk, keys, read, read_all, write_npy, write_npz,
 };
 pub use coulis_ir::args::ArrayInfo;
+pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{Along, CATALOGUE, CONSUMERS, MapFn, UserConsumer, UserReducer, comm_reducer};

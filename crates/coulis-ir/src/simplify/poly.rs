@@ -38,7 +38,7 @@ pub(crate) struct Poly {
 }
 
 /// Greatest common divisor of magnitudes; `gcd(0, x)` is `|x|`.
-pub(crate) fn gcd(a: i128, b: i128) -> i128 {
+pub fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

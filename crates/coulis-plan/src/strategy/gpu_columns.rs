@@ -14,7 +14,7 @@ use coulis_tensor::IterVar;
 
 use super::gpu_steps::{Finish, Fold, fold_chunks_beside, split_fold};
 use super::steps::{same_axis, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
 
 /// The catalogue's entry.
@@ -143,11 +143,6 @@ fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64
         lanes /= 2;
     }
     None
-}
-
-/// The greatest common divisor of positive numbers.
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Accesses of a row that stand side by side in a block: a warp of them where rows are whole warps, or else the row cut into

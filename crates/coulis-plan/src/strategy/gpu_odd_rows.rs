@@ -10,7 +10,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_rows::LARGE_STATE;
-use super::gpu_steps::{copy_slab, dense_row_bytes, fold_by_threads, place_rows, split_fold, widest_access};
+use super::gpu_steps::{copy_slab, dense_rows, fold_by_threads, place_rows, split_fold, widest_access};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -41,13 +41,7 @@ const FEWEST_BLOCKS: i64 = 128;
 const IN_FLIGHT: i64 = 16;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    let Some((extent, _, true)) = facts.inner() else {
-        return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
-    };
-    if facts.spec.map.is_some() {
-        return Err(Decline::new("no map of the elements", "one"));
-    }
-    let bytes = dense_row_bytes(facts)?;
+    let (extent, bytes) = dense_rows(facts)?;
     let lanes = widest_access(facts);
     let together = lanes / facts.word_lanes(&facts.constant_extents(false)).min(lanes);
     if together == 1 {

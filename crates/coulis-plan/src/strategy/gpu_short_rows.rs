@@ -9,9 +9,9 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_steps::{copy_slab, dense_row_bytes, widest_access};
+use super::gpu_steps::{copy_slab, dense_rows, widest_access};
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -44,13 +44,7 @@ const FEWEST_ROWS: i64 = 256;
 const MOST_ROWS: i64 = 8;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
-    let Some((extent, _, true)) = facts.inner() else {
-        return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
-    };
-    if facts.spec.map.is_some() {
-        return Err(Decline::new("no map of the elements", "one"));
-    }
-    let bytes = dense_row_bytes(facts)?;
+    let (extent, bytes) = dense_rows(facts)?;
     if extent > LONGEST {
         return Err(Decline::new("at most 64 elements in a row", extent));
     }
@@ -119,8 +113,4 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         copy_slab(s, copy, extent, sketch.lanes, &[(ThreadTag::ThreadX, sketch.rows)])?;
     }
     Ok(())
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -149,15 +149,22 @@ pub fn place_rows(
     Ok(row)
 }
 
-/// Bytes of a row of all inputs, where each input is rows one after another without gaps.
-pub fn dense_row_bytes(facts: &Facts) -> Result<i64, Decline> {
+/// Elements of a row, and its bytes in all inputs, where each input is rows one after another without gaps, which are only
+/// reduced: a block may copy a slab of them as one piece of memory.
+pub fn dense_rows(facts: &Facts) -> Result<(i64, i64), Decline> {
+    let Some((extent, _, true)) = facts.inner() else {
+        return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
+    };
+    if facts.spec.map.is_some() {
+        return Err(Decline::new("no map of the elements", "one"));
+    }
     let dims = &facts.spec.problem.dims;
     let is_dense = |array: usize| dims[0].strides[array] == dims[1].extent && dims[1].strides[array] == 1;
     if dims.len() != 2 || dims[0].is_reduced() || !(0..facts.spec.n_read()).all(is_dense) {
         return Err(Decline::new("rows one after another without gaps", "others"));
     }
     let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
-    Ok(dims[1].extent * (inputs + i64::from(facts.spec.mask)))
+    Ok((extent, extent * (inputs + i64::from(facts.spec.mask))))
 }
 
 /// Elements that the widest access of the widest input takes.
