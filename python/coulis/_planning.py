@@ -53,7 +53,9 @@ class Plan:
     def explain(self):
         """Why this plan: each strategy with what it wanted and found, and the bytes and seconds that are predicted."""
         found = self._found(False)
-        lines = [*found["reasons"], f"bytes    {found['bytes']}", f"seconds  {found['seconds']:.3g} at the stream rate"]
+        lines = [*found["reasons"], f"bytes    {found['bytes']}"]
+        if found["seconds"] is not None:
+            lines.append(f"seconds  {found['seconds']:.3g} at the stream rate")
         return "\n".join(lines)
 
     def __call__(self, x, **options):

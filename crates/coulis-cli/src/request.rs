@@ -1,13 +1,59 @@
-//! The flags that describe a reduction, shared by `reduce` and `explain`, and the request that they become.
+//! The flags that describe a reduction, shared by `reduce` and `explain`, and the request that they become; and those that
+//! name a machine which need not be here.
 
 use std::path::PathBuf;
 
 use coulis::{
-    Array, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request, Tuned, read, read_all,
+    Array, DEFAULT_CUDA_ARCH, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request,
+    TargetChoice, Tuned, read, read_all,
 };
 
-use crate::failure::Failure;
+use crate::failure::{Failure, not_built};
 use crate::values::{Integers, Names, PerOp, device, dtype, dtypes, factors, integers, threads};
+
+/// The machine that something is shown for.
+#[derive(clap::Args)]
+pub struct TargetArgs {
+    /// Target to plan for, which need not be here: cpu, cuda or hip
+    #[arg(long, value_name = "T")]
+    target: Option<String>,
+    /// Architecture of the target, as sm_90a
+    #[arg(long, value_name = "A")]
+    arch: Option<String>,
+}
+
+impl TargetArgs {
+    /// The target that is named, if one is.
+    pub fn choice(&self) -> Result<Option<TargetChoice>, Failure> {
+        match (self.target.as_deref(), &self.arch) {
+            (None, None) => Ok(None),
+            (None | Some("cuda"), arch) => Ok(Some(TargetChoice::Cuda { arch: arch.clone() })),
+            (Some("cpu"), None) => Ok(Some(TargetChoice::Cpu)),
+            (Some("cpu"), Some(_)) => Err(Error::user("cli/arch", "--arch belongs to --target cuda").into()),
+            (Some("hip"), _) => Err(not_built("--target hip")),
+            (Some(other), _) => {
+                let message = format!("there is no target `{other}`; targets are cpu, cuda, hip");
+                Err(Error::user("cli/target", message).into())
+            }
+        }
+    }
+
+    /// The request, for the target that is named, if one is, in place of its device.
+    pub fn on(&self, request: Request) -> Result<Request, Failure> {
+        let Some(choice) = self.choice()? else { return Ok(request) };
+        if request.device != DeviceChoice::Auto {
+            let message = "--device opens a device, and --target names a machine that need not be here; give one of them";
+            return Err(Error::user("cli/target", message).into());
+        }
+        let device = match choice {
+            TargetChoice::Cpu => DeviceChoice::Cpu,
+            TargetChoice::Cuda { arch } => {
+                DeviceChoice::Elsewhere { arch: arch.unwrap_or_else(|| DEFAULT_CUDA_ARCH.to_owned()) }
+            }
+        };
+        Ok(Request { device, ..request })
+    }
+}
 
 /// What becomes of NaN elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

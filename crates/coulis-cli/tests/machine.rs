@@ -106,6 +106,38 @@ fn an_explanation_predicts_bytes_and_time() {
 }
 
 #[test]
+fn a_plan_and_its_kernel_are_shown_for_a_machine_that_is_not_here() {
+    let folder = Folder::new("machine-elsewhere");
+    let root = folder.path("");
+    let root = Path::new(&root);
+    let call = ["examples/data/iris.npy", "--ops", "mean,argmax", "--axis", "0"];
+    let explained = answer(&[&["explain"], &call[..], &["--arch", "sm_80"]].concat(), root);
+    assert!(explained.starts_with("plan gpu_") && explained.contains("\nbytes 4864\ntrace\n"), "{explained}");
+    let trace = answer(&[&["reduce"], &call[..], &["--plan", "--target", "cuda"]].concat(), root);
+    assert!(trace.contains(", \"threadIdx.x\")"), "{trace}");
+    // The kernel is text of the dialect: it goes through the passes by itself, and the simulator runs it.
+    let kernel = answer(&[&["reduce"], &call[..], &["--kernel", "--target", "cuda"]].concat(), root);
+    let file = folder.path("kernel.py");
+    std::fs::write(&file, &kernel).unwrap();
+    let cuda = answer(&["lower", &file, "--target", "cuda", "--arch", "sm_80", "--emit", "cuda"], root);
+    assert!(cuda.contains("extern \"C\" __global__"), "{cuda}");
+    let refused = coulis(&[&["reduce"], &call[..], &["--arch", "sm_90a"]].concat(), root);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("was made for sm_90a, which is named and not opened"), "{said}");
+    for (words, part) in [
+        (&["--target", "gpu"][..], "targets are cpu, cuda, hip"),
+        (&["--arch", "sm_12"], "there is no architecture `sm_12`"),
+        (&["--arch", "sm_90a", "--device", "cpu"], "give one of them"),
+        (&["--target", "cpu", "--arch", "sm_90a"], "--arch belongs to --target cuda"),
+    ] {
+        let refused = coulis(&[&["explain"], &call[..], words].concat(), root);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains(part), "{words:?}: {said}");
+    }
+}
+
+#[test]
 fn a_verified_reduction_says_so_for_each_result() {
     let folder = Folder::new("machine-verify");
     let root = folder.path("");

@@ -103,7 +103,7 @@ fn plan_of<'py>(
     answer.set_item("trace", plan.trace)?;
     answer.set_item("reasons", plan.reasons)?;
     answer.set_item("bytes", prediction.bytes)?;
-    answer.set_item("seconds", prediction.seconds)?;
+    answer.set_item("seconds", prediction.time.map(|time| time.seconds))?;
     answer.set_item("source", source)?;
     Ok(answer)
 }

@@ -2,6 +2,7 @@
 
 pub mod cpu_c;
 pub mod cpu_exec;
+pub mod elsewhere;
 pub mod sim;
 
 use std::ffi::{OsString, c_void};
@@ -22,6 +23,11 @@ pub trait Device: Send + Sync {
 
     /// Facts that kernels for this device are planned with.
     fn target(&self) -> Target;
+
+    /// Bytes that its memory delivers a second at most, by its maker's numbers; `None` where nothing says.
+    fn memory_bytes_per_second(&self) -> Option<u64> {
+        None
+    }
 
     /// Makes a kernel ready to run. A kernel that was compiled before is found again.
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError>;

@@ -17,6 +17,16 @@ pub enum RuntimeError {
         /// Why.
         error: EmitError,
     },
+    /// The kernel is of a machine that is not here.
+    #[error(
+        "kernel `{kernel}` was made for {arch}, which is named and not opened: plans and texts are made for it, results are not"
+    )]
+    Elsewhere {
+        /// Kernel name.
+        kernel: String,
+        /// The architecture.
+        arch: String,
+    },
     /// No compiler was found.
     #[error(transparent)]
     NoCompiler(#[from] CompilerError),

@@ -24,6 +24,7 @@ pub use call::{
 };
 pub use compiler::{Compiler, CompilerError};
 pub use cuda::{Cuda, CudaError, CudaOptions};
+pub use device::elsewhere::Elsewhere;
 pub use device::sim::{Outputs, Sim, SimOptions};
 pub use device::{
     Cpu, CpuKind, CpuOptions, Device, DeviceTimes, Executable, Info, Origin, Parameter, Restored, Span,

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::visit::map_children;
 use coulis_ir::{
     Again, BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer,
     Ties, Var,
@@ -195,8 +196,9 @@ impl Reduction {
         build(name, combine, None, identity, sources, axes, CLAIMED)?.tried()
     }
 
-    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16). What uses
-    /// variables of its surroundings has no value here and is taken at its word.
+    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16). States are
+    /// those that the sources give for random elements, so that a source which is a constant, as the count of one element
+    /// is, stays that. What uses variables of its surroundings has no value here and is taken at its word.
     fn tried(self) -> Result<Reduction, TensorError> {
         let n = self.arity();
         let left = self.combine.params.get(..n).unwrap_or_default().to_vec();
@@ -206,12 +208,15 @@ impl Reduction {
         let fields: Vec<Field> =
             left.iter().map(|v| Field { name: v.name().to_owned(), dtype: v.dtype() }).collect();
         let state: Vec<Expr> = left.iter().map(Var::expr).collect();
+        let mut read = Vec::new();
+        let lifted = self.sources.iter().map(|source| of_elements(source, &mut read)).collect();
+        let elements = read.into_iter().map(|(_, var)| var);
         let position = Var::new("position", DType::I64);
         let reducer = Reducer {
             name: self.name.clone(),
             fields: fields.clone(),
             identity: self.identity.clone(),
-            lift: Lambda { params: left.iter().cloned().chain([position]).collect(), body: state.clone() },
+            lift: Lambda { params: elements.chain([position]).collect(), body: lifted },
             combine: self.combine.clone(),
             step: None,
             step_needs_ascending: false,
@@ -228,6 +233,19 @@ impl Reduction {
             Err(ClaimError::NoValue { .. }) | Ok(()) => Ok(self),
         }
     }
+}
+
+/// A source of an element's values: what is read of memory, and each variable, becomes a parameter, the same for the same.
+fn of_elements(source: &Expr, read: &mut Vec<(Expr, Var)>) -> Expr {
+    if !matches!(source.node(), Node::Load(..) | Node::Var(_)) {
+        return map_children(source, &mut |child| of_elements(child, read));
+    }
+    if let Some((_, var)) = read.iter().find(|(known, _)| known == source) {
+        return var.expr();
+    }
+    let var = Var::new("element", source.dtype());
+    read.push((source.clone(), var.clone()));
+    var.expr()
 }
 
 /// Of the values on which claims are tried.

@@ -228,6 +228,20 @@ fn reducers_of_a_user() {
     );
     let none = coulis_ir::Claims { associative: false, commutative: false, idempotent: false };
     assert!(minus().claims(none).reduce(vec![a.at((0, &k))], from_ref(&k)).is_ok(), "nothing is claimed");
+    // Chan's merge of means and counts is right for counts, not for two numbers that cancel each other: sources of one
+    // element each have a count of 1, and are tried as they are.
+    let mean = || {
+        let merge = |x: &[Expr], y: &[Expr]| {
+            let count = x[1].clone() + y[1].clone();
+            let total = x[0].clone() * x[1].clone() + y[0].clone() * y[1].clone();
+            let no_less_than_one = count.clone().max(Expr::float(1.0, DType::F32));
+            vec![total / no_less_than_one, count]
+        };
+        comm_reducer(merge, |t| vec![Expr::float(0.0, t[0]), Expr::float(0.0, t[1])], "mean")
+    };
+    assert!(mean().reduce(vec![a.at((0, &k)), Expr::float(1.0, DType::F32)], from_ref(&k)).is_ok());
+    let error = mean().reduce(vec![a.at((0, &k)), Expr::float(0.5, DType::F32)], from_ref(&k));
+    assert!(error.is_err(), "counts of a half are not added up before they reach 1");
     let one =
         comm_reducer(|x, y| vec![x[0].clone() + y[0].clone()], |t| vec![Expr::constant(1, t[0])], "one");
     let error = one.reduce(vec![a.at((0, &k))], from_ref(&k)).expect_err("1 is no identity").to_string();

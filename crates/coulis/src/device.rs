@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use coulis_ir::{Checked, Target};
 use coulis_runtime::{
-    Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Executable, Restored, RuntimeError, Sim, SimOptions,
+    Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Elsewhere, Executable, Restored, RuntimeError, Sim,
+    SimOptions,
 };
 use coulis_sim::SimReport;
 
 use crate::error::Error;
 use crate::request::{DeviceChoice, Request};
+use crate::target::TargetChoice;
 
 /// A device that was opened, and what the caller should know of it.
 pub struct Opened {
@@ -35,6 +37,11 @@ impl Opened {
     /// Facts for the planner.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Bytes that its memory delivers a second at most; `None` where nothing says.
+    pub fn memory_bytes_per_second(&self) -> Option<u64> {
+        self.device.memory_bytes_per_second()
     }
 
     /// What was found out at opening, and while kernels were compiled since this was last asked: that the cache
@@ -151,7 +158,16 @@ pub fn open_choice(
         DeviceChoice::CpuExecuted => open_cpu(threads, CpuKind::Executed),
         DeviceChoice::Cuda(ordinal) => open_cuda(*ordinal),
         DeviceChoice::Sim { warp, orders } => open_sim(*warp, *orders),
+        DeviceChoice::Elsewhere { arch } => open_elsewhere(arch),
     }
+}
+
+/// A GPU of that architecture, for which things are planned and nothing runs.
+fn open_elsewhere(arch: &str) -> Result<Arc<Opened>, Error> {
+    let device = Elsewhere::new(TargetChoice::Cuda { arch: Some(arch.to_owned()) }.facts()?);
+    let identity = format!("{}:{arch}", device.name());
+    let target = device.target();
+    Ok(Arc::new(Opened { target, device: Arc::new(device), notices: Vec::new(), identity }))
 }
 
 /// Whether a device is there to run on, else why not.

@@ -231,15 +231,36 @@ pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> 
     })
 }
 
+/// The kernel of a call as its schedule makes it, before any pass; and the machine that it is for. As text it goes through the
+/// same passes as in [`prepare`].
+pub fn kernel(
+    inputs: &[ArrayInfo],
+    request: &Request,
+) -> Result<(coulis_ir::Kernel, coulis_ir::Target), Error> {
+    let call = check(inputs, request)?;
+    let device = device::open(request)?;
+    let kernel = compiled::recorded_or_own(request, |request| {
+        compiled::schedule(&call, request, choose(&call, request, &device)?)?.nest()
+    })?;
+    Ok((kernel, device.target().clone()))
+}
+
 /// What a call has to move, and how long that takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Bytes: every input once, every output once.
     pub bytes: u64,
-    /// Seconds to move them at the stream rate. Kernels that are bound by arithmetic or by many short rows take longer.
+    /// How long that takes; `None` for a machine whose rate is not known, since it is not here.
+    pub time: Option<PredictedTime>,
+}
+
+/// How long the bytes of a call take at the stream rate. Kernels that are bound by arithmetic or by many short rows take longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictedTime {
+    /// Seconds.
     pub seconds: f64,
     /// The stream rate of arrays of that size, in bytes a second: that of the best plain read loop, which is measured once
-    /// a machine and kept in the cache.
+    /// a machine and kept in the cache; of a GPU, what the clock and the width of its memory give.
     pub bytes_per_second: f64,
     /// Whether nothing is faster: the bytes are so many that they come from memory, not from a cache.
     pub is_least: bool,
@@ -254,13 +275,22 @@ pub fn predict(inputs: &[ArrayInfo], request: &Request) -> Result<Prediction, Er
         n.saturating_mul(info.dtype.bytes() as u64)
     };
     let bytes = inputs.iter().chain(&call.spec.output_infos()).map(size).fold(0, u64::saturating_add);
-    let rates = Rates::of_machine(device.target().n_threads as usize, crate::machine::cache_dir().as_deref());
-    Ok(Prediction {
-        bytes,
-        seconds: rates.seconds(bytes),
-        bytes_per_second: rates.bytes_per_second(bytes),
-        is_least: rates.is_least(bytes),
-    })
+    let target = device.target();
+    let time = if target.has_threads() {
+        device.memory_bytes_per_second().map(|rate| {
+            let bytes_per_second = rate as f64;
+            // A part of the bytes may be in the cache.
+            PredictedTime { seconds: bytes as f64 / bytes_per_second, bytes_per_second, is_least: false }
+        })
+    } else {
+        let rates = Rates::of_machine(target.n_threads as usize, crate::machine::cache_dir().as_deref());
+        Some(PredictedTime {
+            seconds: rates.seconds(bytes),
+            bytes_per_second: rates.bytes_per_second(bytes),
+            is_least: rates.is_least(bytes),
+        })
+    };
+    Ok(Prediction { bytes, time })
 }
 
 /// Plans and compiles a call, or finds it among those done before.

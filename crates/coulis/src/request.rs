@@ -33,6 +33,12 @@ pub enum DeviceChoice {
         /// Orders of blocks, warps and branches that are tried; at least 1.
         orders: u32,
     },
+    /// An NVIDIA GPU of an architecture, `sm_90a` say, which need not be here: [`crate::reduce::plan`] and
+    /// [`crate::reduce::kernel`] answer for it, and nothing runs on it.
+    Elsewhere {
+        /// The architecture.
+        arch: String,
+    },
 }
 
 /// Which parameters a plan has.

@@ -4,9 +4,12 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{Special, array, check, executed, numbers};
-use coulis::reduce::{array_info, plan, run};
-use coulis::{DType, Request};
+use coulis::reduce::{array_info, kernel, plan, prepare, run};
+use coulis::text::{compile_one, emit_cuda, print_kernel};
+use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Request, TargetChoice, Value};
 
 /// A call for each strategy of the catalogue: shape, axes, and what replaces a word of its trace.
 const CALLS: &[(&str, &[i64], &[i64])] = &[
@@ -36,6 +39,33 @@ fn a_printed_plan_runs_again_to_the_same_bits() {
         let again = plan(&[array_info(&input)], &replayed).unwrap();
         assert_eq!(again.trace, planned.trace, "{name}");
         assert_eq!(bytes(&request, &input), bytes(&replayed, &input), "{name}\n{}", planned.trace);
+    }
+}
+
+#[test]
+fn a_printed_kernel_runs_to_the_bits_of_the_reduction() {
+    for (name, shape, axes) in CALLS {
+        let n = shape.iter().product::<i64>() as usize;
+        let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
+        let infos = [array_info(&input)];
+        let here = executed(&["sum", "argmin"], axes);
+        let (printed, _) = kernel(&infos, &here).unwrap();
+        let options = CompileOptions { device: here.device.clone(), threads: None };
+        let function = compile_one(&print_kernel(&printed), &options).unwrap();
+        let values = BTreeMap::from([("A".to_owned(), Value::from(&input))]);
+        let called = function.call_named(&Arguments { values, random: None }).unwrap();
+        let results = called.buffers.iter().filter(|buffer| buffer.name != "A");
+        let found: Vec<Vec<u8>> = results.map(|result| result.array.as_bytes().unwrap().to_vec()).collect();
+        assert_eq!(found, bytes(&here, &input), "{name}");
+        // For a machine that is not here, where it is text of blocks of threads.
+        let there = Request { device: DeviceChoice::Elsewhere { arch: "sm_90a".to_owned() }, ..here };
+        let (printed, target) = kernel(&infos, &there).unwrap();
+        assert_eq!(target.arch, "sm_90a");
+        let choice = TargetChoice::Cuda { arch: Some(target.arch) };
+        let cuda = emit_cuda(&print_kernel(&printed), &choice).unwrap();
+        assert!(cuda.contains("reduce_kernel"), "{name}: {cuda}");
+        let refused = prepare(&infos, &there).err().unwrap().to_string();
+        assert!(refused.contains("was made for sm_90a"), "{refused}");
     }
 }
 

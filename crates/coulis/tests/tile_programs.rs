@@ -343,6 +343,27 @@ fn tile_reducers_that_break_their_laws_are_refused() {
 }
 
 #[test]
+fn tile_reducers_of_states_whose_fields_belong_together_are_taken() {
+    // Means with their counts: two negative counts that cancel each other, which no fold meets, would refute any such combine.
+    let merged = "((x0 * x1 + y0 * y1) / T.max(x1 + y1, T.float32(1)), x1 + y1)";
+    let with = |combine: &str| {
+        let reducer =
+            format!("T.comm_reducer(lambda x0, x1, y0, y1: {combine}, [T.float32(0), T.float32(0)])");
+        let lines = format!(
+            "    T.cta_id([1])\n    T.thread_id([32])\n    s = T.alloc_shared([4, 8], \"float32\")\n    n = T.alloc_shared([4, 8], \"float32\")\n    t = T.alloc_shared([4], \"float32\")\n    m = T.alloc_shared([4], \"float32\")\n    Tx.cta.copy(s, A)\n    Tx.cta.copy(n, A)\n    Tx.cta.reduce((t, m), (s, n), reducer={reducer}, axes=(1,))\n    Tx.cta.copy(B, t)"
+        );
+        program("4, 8", "4,", &lines)
+    };
+    let squares_by_sums = |row: u32| {
+        let values: Vec<f64> = (0..8).map(|at| f64::from(row * 8 + at)).collect();
+        values.iter().map(|v| v * v).sum::<f64>() / values.iter().sum::<f64>()
+    };
+    for (found, row) in run(&with(merged), 32, &counting(&[4, 8], 0.0)).iter().zip(0..4) {
+        assert!((found - squares_by_sums(row)).abs() < 1e-4, "{found}");
+    }
+}
+
+#[test]
 fn tile_windows_show_the_registers_of_one_thread() {
     let lines = r#"
     T.cta_id([1])

@@ -1,6 +1,6 @@
 //! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of variants, each
 //! chosen, accepted or declined, with the error that its numbers may have or every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
-//! picked, the bytes that it has to move, and how long that takes at the stream rate.
+//! picked, the bytes that it has to move, and how long that takes at the stream rate; for a machine that is not here, without the time.
 
 use std::path::Path;
 
@@ -8,14 +8,15 @@ use coulis::reduce::{Prediction, array_info, plan, predict};
 use coulis::text::{Accuracy, CallTable, Verdict, explain, read};
 use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
-use crate::failure::{Failure, not_built};
+use crate::failure::Failure;
 use crate::output::answer;
-use crate::request::RequestArgs;
+use crate::request::{RequestArgs, TargetArgs};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
 Examples:
   coulis explain a.npy --ops mean,var --axis 0            the plan of a reduction
+  coulis explain a.npy --ops mean,var --arch sm_90a       the plan for a GPU that need not be here
   coulis explain kernel.py --target cuda --arch sm_90a    the variants of each tile call";
 
 /// How the explanation is written.
@@ -36,12 +37,8 @@ pub struct Args {
     /// Statistics, for the plan of a reduction
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
-    /// Target of a kernel's tile calls: cpu, cuda or hip
-    #[arg(long, value_name = "T", conflicts_with = "ops")]
-    target: Option<String>,
-    /// Architecture of the target, as sm_90a
-    #[arg(long, value_name = "A", conflicts_with = "ops")]
-    arch: Option<String>,
+    #[command(flatten)]
+    target: TargetArgs,
     /// How the explanation is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -58,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file";
         return Err(Error::user("cli/ops", message).into());
     };
-    let request = args.request.request(ops)?;
+    let request = args.target.on(args.request.request(ops)?)?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
     let predicted = predict(&inputs, &request)?;
@@ -70,16 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// The tables of a kernel's tile calls.
 fn kernel(file: &Path, args: &Args) -> Result<(), Failure> {
-    let target = match args.target.as_deref() {
-        None | Some("cuda") => TargetChoice::Cuda { arch: args.arch.clone() },
-        Some("cpu") if args.arch.is_none() => TargetChoice::Cpu,
-        Some("cpu") => return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into()),
-        Some("hip") => return Err(not_built("explain --target hip")),
-        Some(other) => {
-            let message = format!("there is no target `{other}`; targets are cpu, cuda, hip");
-            return Err(Error::user("cli/target", message).into());
-        }
-    };
+    let target = args.target.choice()?.unwrap_or(TargetChoice::Cuda { arch: None });
     let tables = explain(&read(file)?, &target)?;
     answer(&match args.format {
         Format::Text if tables.is_empty() => "no tile calls\n".to_owned(),
@@ -123,18 +111,22 @@ fn accuracy(of: &Accuracy) -> serde_json::Value {
 
 fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
     let reasons: String = plan.reasons.iter().map(|reason| format!("  {reason}\n")).collect();
+    let time = predicted.time.map(|time| {
+        let (ms, rate) = (time.seconds * 1e3, time.bytes_per_second / 1e9);
+        let word = if time.is_least { "at least" } else { "about" };
+        format!("time {ms:.6} ms {word}, at the stream rate of {rate:.1} GB/s\n")
+    });
     format!(
-        "plan {}\n{reasons}bytes {}\ntime {:.6} ms {}, at the stream rate of {:.1} GB/s\ntrace\n{}",
+        "plan {}\n{reasons}bytes {}\n{}trace\n{}",
         plan.name,
         predicted.bytes,
-        predicted.seconds * 1e3,
-        if predicted.is_least { "at least" } else { "about" },
-        predicted.bytes_per_second / 1e9,
+        time.unwrap_or_default(),
         plan.trace.lines().map(|line| format!("  {line}\n")).collect::<String>()
     )
 }
 
 fn as_json(plan: &PlanInfo, predicted: &Prediction) -> String {
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": predicted.seconds, "bytes_per_second": predicted.bytes_per_second, "is_least": predicted.is_least, "trace": plan.trace });
+    let time = predicted.time;
+    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": time.map(|t| t.seconds), "bytes_per_second": time.map(|t| t.bytes_per_second), "is_least": time.map(|t| t.is_least), "trace": plan.trace });
     format!("{value}\n")
 }

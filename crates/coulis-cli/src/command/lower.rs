@@ -52,7 +52,7 @@ enum Target {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Kernel text
+    /// Kernel text; - for standard input
     #[arg(value_name = "FILE.py", required_unless_present = "passes")]
     file: Option<PathBuf>,
     /// Kind of target

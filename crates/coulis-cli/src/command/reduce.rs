@@ -2,19 +2,20 @@
 //!
 //! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file, and to
 //! standard output only when `--format` asks for it. `--verify` compares each output with the exact one. `--plan` prints the schedule trace and runs
-//! nothing; an edited trace runs by `--replay`. Parameters that `coulis tune` found are used and named by `--plan`; `--untuned`
+//! nothing; an edited trace runs by `--replay`. `--kernel` prints the kernel that the schedule makes, which `coulis lower` takes. Parameters that `coulis tune` found are used and named by `--plan`; `--untuned`
 //! ignores them.
 
 use std::path::{Path, PathBuf};
 
-use coulis::reduce::{array_info, plan, run as reduce, verify};
+use coulis::reduce::{array_info, kernel, plan, run as reduce, verify};
+use coulis::text::print_kernel;
 use coulis::{Array, ArrayInfo, Error, Outcome, VerifyReport, write_npy, write_npz};
 
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, Input, present};
 use crate::progress::with_progress;
-use crate::request::RequestArgs;
+use crate::request::{RequestArgs, TargetArgs};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
@@ -25,7 +26,8 @@ Examples:
   coulis reduce a.bin --raw-shape 3,4 --raw-dtype f32 --ops argmax
   coulis reduce a.npy --ops sum,max --out result.npz      results by name in a file
   coulis reduce a.npy --ops sum --plan > plan.py          the schedule, to be edited
-  coulis reduce a.npy --ops sum --replay plan.py";
+  coulis reduce a.npy --ops sum --replay plan.py
+  coulis reduce a.npy --ops sum --kernel --arch sm_90a | coulis lower - --arch sm_90a --target cuda --emit sass";
 
 /// Arguments of `reduce`.
 #[derive(clap::Args)]
@@ -48,15 +50,23 @@ pub struct Args {
     /// Print the schedule trace and run nothing
     #[arg(long, conflicts_with_all = ["verify", "out", "format"])]
     plan: bool,
+    /// Print the kernel before its passes, as `lower` takes it, and run nothing
+    #[arg(long, conflicts_with_all = ["verify", "out", "format", "plan"])]
+    kernel: bool,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
-    let request = args.request.request(&args.ops)?;
+    let request = args.target.on(args.request.request(&args.ops)?)?;
     let inputs = args.request.inputs()?;
+    let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
+    if args.kernel {
+        return answer(&print_kernel(&kernel(&infos, &request)?.0));
+    }
     if args.plan {
-        let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
         let plan = plan(&infos, &request)?;
         let tuned = plan.tuned.map(|words| format!("# tuned: {words} (--untuned ignores it)\n"));
         return answer(&(tuned.unwrap_or_default() + &plan.trace));

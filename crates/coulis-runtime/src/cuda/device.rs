@@ -173,6 +173,10 @@ impl Device for Cuda {
         self.target.clone()
     }
 
+    fn memory_bytes_per_second(&self) -> Option<u64> {
+        Some(self.facts().memory_bytes_per_second).filter(|&rate| rate > 0)
+    }
+
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
         Ok(self.prepare(kernel)?)
     }

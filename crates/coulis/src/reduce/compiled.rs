@@ -32,6 +32,9 @@ pub(crate) struct Compiled {
     pub(crate) route: Route,
 }
 
+/// Name of the kernels.
+const KERNEL: &str = "reduce";
+
 /// A plan as it is written down and scheduled.
 pub(super) struct Planned {
     pub(super) info: PlanInfo,
@@ -40,9 +43,14 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// The kernel as the schedule makes it, before any pass.
+    pub(super) fn nest(&self) -> Result<Kernel, Error> {
+        Ok(coulis_schedule::build_nest(&self.schedule, &self.args, KERNEL)?)
+    }
+
     /// The kernel of the plan.
     pub(super) fn lower(&self, device: &Opened) -> Result<Lowered, Error> {
-        compile_schedule(&self.schedule, &self.args, "reduce", device.target())
+        compile_schedule(&self.schedule, &self.args, KERNEL, device.target())
     }
 }
 
