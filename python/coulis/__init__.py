@@ -5,6 +5,8 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 ``coulis.mean(x, axis)``.
 """
 
+import sys
+
 from . import _conveniences, te, tir
 from ._consumers import Consumer, batch_norm, consumer, layer_norm, log_softmax, rms_norm, softmax
 from ._conveniences import describe
@@ -54,4 +56,5 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Python names what is near, where it is told of what.
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
+import numbers
 from collections import namedtuple
 from typing import Any
 
@@ -127,6 +129,8 @@ def bench(
     -------
     Measured
     """
+    if not isinstance(seconds, numbers.Real) or not 0 < seconds < math.inf:
+        raise ValueError(f"`seconds` is to be a number above 0, got {seconds!r}")
     found = bench_of(described(x_or_shape, x_dtype), ops, axis, device, float(seconds), verify)
     return Measured(**{field: found[field] for field in Measured._fields})
 

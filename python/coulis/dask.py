@@ -159,6 +159,7 @@ def _part(block, mask, reducer, fields, axes, nan, begin, whole):
 
     Where there is a mask, one more array says for which outputs an element takes part.
     """
+    block, mask = _aligned(block), _aligned(mask)
     found = _reduce(block, reducer, tuple(axes), nan=nan, where=mask)
     state = [np.asarray(field) for field in (found if len(fields) > 1 else [found])]
     lengths = [np.shape(block)[d] for d in axes]
@@ -167,6 +168,11 @@ def _part(block, mask, reducer, fields, axes, nan, begin, whole):
         for field, (_, is_position) in zip(state, fields)
     ]
     return state, None if mask is None else np.asarray(_reduce(mask, "any", tuple(axes)))
+
+
+def _aligned(block):
+    """The chunk, copied where its elements lie at odd addresses, as those do that came in a message of a cluster."""
+    return block.copy() if isinstance(block, np.ndarray) and not block.flags.aligned else block
 
 
 def _shifted(positions, lengths, begin, whole):

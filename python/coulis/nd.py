@@ -76,6 +76,12 @@ class NDArray:
         values = self.numpy()
         return values if dtype is None else values.astype(dtype, copy=False)
 
+    def __dlpack__(self, **options):
+        return self._coulis_array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._coulis_array.__dlpack_device__()
+
     def __repr__(self):
         return f"<coulis.nd.NDArray shape={self.shape}, {self.device}>\n{self._coulis_array!r}"
 

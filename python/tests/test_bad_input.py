@@ -86,7 +86,7 @@ def test_two_results_in_one_place_are_refused():
 def test_an_array_at_an_odd_address_is_refused():
     odd = np.zeros(9, np.uint8)[1:].view(np.float32)
     if odd.ctypes.data % 4:
-        with pytest.raises(ValueError, match="aligned"):
+        with pytest.raises(ValueError, match="aligned to 4 bytes; that of a copy is"):
             coulis.sum(odd)
 
 
@@ -128,3 +128,33 @@ def test_options_are_refused_in_the_words_of_the_caller():
         coulis.softmax(X, keepdims=True)
     with pytest.raises(TypeError, match="`plan` is to be what `coulis.plan` gives.*`int`"):
         coulis.sum(X, plan=3)
+
+
+@pytest.mark.parametrize(
+    "options, kind, words",
+    [
+        ({"keepdims": "no"}, TypeError, "`keepdims` is to be True or False, got an object of type `str`"),
+        ({"nan": True}, TypeError, '`nan` is to be "propagate" or "ignore", got an object of type `bool`'),
+        ({"device": 0}, TypeError, "`device` is to be the name of a device or None, got an object of type `int`"),
+        ({"ddof": "1"}, TypeError, "`ddof` is to be a real number, got an object of type `str`"),
+        ({"alpha": {"sum": "2"}}, TypeError, "`alpha` is to be a real number, got an object of type `str`"),
+        ({"beta": 10**400}, ValueError, "`beta` is larger than the largest float64"),
+        ({"init": 10**400}, ValueError, "fits neither int64 nor uint64"),
+        ({"axis": 10**30}, coulis.AxisError, "axis 1000000000000000000000000000000 is out of range"),
+        ({"axis": np.array([0, 1])}, TypeError, "`axis` is to be an integer, a tuple of integers or None, got an object of type `ndarray`"),
+        ({"stream": "a"}, TypeError, "`stream` is to be a handle or a stream"),
+    ],
+    ids=range(10),
+)
+def test_an_option_of_a_wrong_kind_is_named(options, kind, words):
+    with pytest.raises(kind, match=words):
+        coulis.sum(X, **options)
+
+
+def test_options_of_maps_plans_and_measurements_are_named_too():
+    with pytest.raises(TypeError, match="`eps` is to be a real number"):
+        coulis.layer_norm(X, eps="a")
+    with pytest.raises(TypeError, match="`nan` is to be"):
+        coulis.plan(X, "sum", nan=3)
+    with pytest.raises(ValueError, match="`seconds` is to be a number above 0, got -1"):
+        coulis.bench(X, "sum", seconds=-1)

@@ -83,6 +83,22 @@ def test_other_processes_reduce_chunks():
     assert argmax == X.argmax() and np.isclose(mean, X.mean()) and np.isclose(squares, (X * X).sum())
 
 
+def at_an_odd_address(block):
+    memory = np.empty(block.nbytes + 1, np.uint8)
+    start = 1 - memory.ctypes.data % 2
+    odd = memory[start : start + block.nbytes].view(block.dtype).reshape(block.shape)
+    odd[...] = block
+    return odd
+
+
+def test_chunks_at_odd_addresses_as_messages_of_a_cluster_have_them():
+    x = da.from_array(X, chunks=(4, 9, 4))
+    odd = x.map_blocks(at_an_odd_address, dtype=X.dtype, meta=X[:0, :0, :0])
+    assert not at_an_odd_address(X).flags.aligned
+    mean, argmax = dask.compute(*coulis.dask.reduce(odd, ["mean", "argmax"], where=x > 0), scheduler="synchronous")
+    assert np.isclose(mean, X[X > 0].mean()) and argmax == X.argmax()
+
+
 def test_the_chunks_are_read_once_for_all_statistics():
     n_read = []
     x = da.from_array(X, chunks=(3, 9, 4)).map_blocks(lambda block: n_read.append(1) or block, dtype=X.dtype, meta=X)

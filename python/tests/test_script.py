@@ -87,6 +87,38 @@ def test_calls_of_python_functions_and_constants_of_modules_are_values():
     assert rounded.script().startswith("@T.prim_func\ndef rounded")
 
 
+def test_calls_of_outer_values_are_made_where_the_kernel_is_defined_and_never_again():
+    made = []
+
+    def length(n):
+        made.append(n)
+        return n
+
+    @T.prim_func
+    def zeros(B: T.Buffer((length(4),), "float32")):
+        made.append("defined")
+        for i in T.serial(length(4)):
+            B[i] = T.float32(0)
+
+    # Python evaluates the annotation, and coulis after it.
+    assert made == [4, 4, "defined", 4]
+    f = coulis.compile(zeros)
+    f(np.ones(4, "float32"))
+    assert len(made) == 4 and "append" not in zeros.script()
+
+
+def test_names_in_annotations_are_those_around_the_function():
+    @T.prim_func
+    def count(B: T.Buffer((N,), "int32")):
+        N = T.int32(3)  # noqa: F841
+        for i in T.serial(8):
+            B[i] = N
+
+    b = np.zeros(8, "int32")
+    coulis.compile(count)(b)
+    assert b.tolist() == [3] * 8
+
+
 def test_layouts_of_the_closure_print_as_they_are_written():
     lanes = TileLayout(S[32 : 1 @ laneid])
     total = TileLayout(S[1 : 1] + R[32 : 1 @ laneid])
@@ -155,6 +187,10 @@ def test_layouts_without_a_meaning_are_refused(make, kind, words):
         make()
 
 
+def twice(x):
+    return 2 * x
+
+
 def defined(kind):
     thing, unknown_table = object(), {}
 
@@ -190,6 +226,19 @@ def defined(kind):
         def kernel(B: T.Buffer((4,), "float32")):
             B[0] = T.float32(unknown_table["scale"])
 
+    elif kind == "call":
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+            B[0] = twice(A[0])
+
+    elif kind == "value":
+
+        @T.prim_func
+        def kernel(B: T.Buffer((4,), "float32")):
+            twice(2)
+            B[0] = T.float32(0)
+
     elif kind == "default":
 
         @T.prim_func
@@ -207,6 +256,8 @@ def defined(kind):
         ("word", ValueError, "no_such_word"),
         ("statement", ValueError, "(?i)while"),
         ("lookup", KeyError, "scale"),
+        ("call", TypeError, r"`twice` in `kernel` is a function of Python.*`twice\(A\[0\]\)` gives it what the kernel computes"),
+        ("value", TypeError, r"line 3 of `kernel`, `twice\(2\)`, is the value 4 and no statement"),
         ("default", TypeError, "have neither defaults nor stars"),
     ],
 )

@@ -124,6 +124,17 @@ def test_arguments_that_do_not_fit_are_refused(args, kind, words):
         built()(*args)
 
 
+def test_an_output_in_a_list_is_refused_since_nobody_would_see_it():
+    A = te.placeholder((3,), "int64", "A")
+    B = te.compute((3,), lambda i: A[i] + 1, "B")
+    f = coulis.build(te.create_schedule(B.op), [A, B])
+    with pytest.raises(TypeError, match="`B` is an output, and lists are copied"):
+        f([1, 2, 3], [0, 0, 0])
+    b = np.zeros(3, "int64")
+    f([1, 2, 3], b)
+    assert b.tolist() == [2, 3, 4]
+
+
 def test_an_output_that_shares_memory_with_an_input_is_refused():
     a = ones(4, 4)
     with pytest.raises(ValueError, match="the output `B` shares memory with `A`"):

@@ -1,5 +1,7 @@
 """Expressions: operators, types, functions, and every mistake that is found while they are built."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,16 @@ def test_operands_without_a_meaning_are_refused(make, kind, words):
     with pytest.raises(kind) as error:
         make()
     assert words in str(error.value)
+
+
+def test_powers_are_products_or_calls_and_an_expression_has_no_value_yet():
+    assert repr(x**1) == "x" and repr(x**3) == "x * x * x"
+    assert "pow" in repr(x**0.5) and "pow" in repr(2.0**x)
+    a = np.array([1.0, -2.0, 3.0])
+    assert coulis.reduce(a, "sum", prologue=lambda v: abs(v) ** 2) == 14
+    with pytest.raises(TypeError, match="te.sqrt, te.exp and their like"):
+        math.sqrt(x)
+    assert float(te.const(2, "int32")) == 2.0
 
 
 def test_equal_expressions_are_the_same_and_serve_as_keys():

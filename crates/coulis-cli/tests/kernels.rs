@@ -142,6 +142,21 @@ fn a_tile_program_goes_from_text_to_an_answer_and_to_cuda() {
 }
 
 #[test]
+fn a_kernel_that_does_not_come_to_an_end_is_stopped_in_the_simulator() {
+    let folder = Folder::new("endless");
+    let text = "@T.prim_func\ndef long(B: T.Buffer((1,), \"int32\")):\n    for i in range(2000000000):\n        B[0] = i\n";
+    let file = folder.file("long.py", text.as_bytes());
+    let words = ["run", &file, "--device", "sim", "--max-steps", "5000"];
+    let wanted = "error[sim]: kernel `long` was stopped after the 5000 statements that it may execute, at `B[0] = i` (line 4)";
+    refused(&words, wanted);
+    let words = ["run", &file, "--device", "cpu", "--max-steps", "5000"];
+    refused(
+        &words,
+        "error[cli/device]: --warp-orders, --warp-width, --max-steps and --report belong to --device sim",
+    );
+}
+
+#[test]
 fn the_tile_calls_of_a_kernel_are_explained_as_a_table_and_as_json() {
     let text = answer(&["explain", TILES, "--target", "cuda", "--arch", "sm_100a"]);
     assert!(text.starts_with("tile_rows on sm_100a: Tx.warp.sum("), "{text}");

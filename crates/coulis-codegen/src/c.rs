@@ -89,6 +89,9 @@ impl Needs for Definitions<'_> {
     }
 }
 
+/// Type of the address of the byte that ends loops early.
+const INTERRUPT: &str = "const volatile u8 *const";
+
 /// Memory in the function that is being written.
 #[derive(Clone, Debug)]
 struct Pointer {
@@ -267,9 +270,13 @@ impl Walker<'_> {
             self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name)));
         }
         self.f.lines.statement("i32 failed = 0, *const status = &failed");
+        if self.options.ends_early {
+            self.f.lines.statement(&format!("{INTERRUPT} interrupt = *({INTERRUPT} *)pool"));
+        }
         self.block(&body)?;
         self.f.lines.statement("return failed");
-        let source = Source { text: self.text(cpu), entry: self.entry.clone(), buffers, scalars };
+        let ends_early = self.options.ends_early;
+        let source = Source { text: self.text(cpu), entry: self.entry.clone(), buffers, scalars, ends_early };
         Ok(source)
     }
 

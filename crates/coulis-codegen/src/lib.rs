@@ -21,13 +21,16 @@ use coulis_ir::{Checked, Form, Target, Var};
 pub struct Options {
     /// Bytes of the largest vector value in the text: a power of two, 8 to 64. Wider vectors are split.
     pub vector_bytes: u32,
+    /// Whether loops around loops end early where the caller asks for it: then the entry's `pool` points to the address of a byte
+    /// that is not 0 once it does. What was computed until then means nothing.
+    pub ends_early: bool,
 }
 
 impl Options {
     /// The options for a target: its vector width, brought to a power of two from 8 to 64.
     pub fn for_target(target: &Target) -> Options {
         let bytes = target.vector_bytes.clamp(8, 64);
-        Options { vector_bytes: 1 << bytes.ilog2() }
+        Options { vector_bytes: 1 << bytes.ilog2(), ends_early: false }
     }
 }
 
@@ -42,6 +45,8 @@ pub struct Source {
     pub buffers: Vec<String>,
     /// The variables whose values the entry takes, in the order of its scalars.
     pub scalars: Vec<Var>,
+    /// Whether its loops end early where the caller asks for it.
+    pub ends_early: bool,
 }
 
 /// Why a kernel was not emitted.

@@ -11,7 +11,7 @@ use coulis_ir::{
     Buffer, DType, Expr, Form, Intrinsic, Kernel, LoopKind, MemScope, Param, Stmt, Target, TargetKind, Var,
 };
 
-const OPTIONS: Options = Options { vector_bytes: 64 };
+const OPTIONS: Options = Options { vector_bytes: 64, ends_early: false };
 
 fn kernel(name: &str, params: Vec<Param>, body: Stmt) -> Kernel {
     Kernel { name: name.to_owned(), params, attrs: Default::default(), form: Form::Flat, body }
@@ -109,7 +109,7 @@ fn a_row_sum_keeps_its_accumulators_in_registers() {
 fn narrower_machines_get_more_parts() {
     let mut narrow = row_sum();
     narrow.name = "row_sum_16_bytes".to_owned();
-    check(narrow, Options { vector_bytes: 16 });
+    check(narrow, Options { vector_bytes: 16, ends_early: false });
 }
 
 #[test]

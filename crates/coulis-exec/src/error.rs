@@ -108,6 +108,9 @@ pub enum ExecError {
     /// An integer division or remainder by zero.
     #[error("an integer is divided by zero")]
     DivisionByZero,
+    /// The caller asked for it while the kernel ran.
+    #[error("the kernel was interrupted")]
+    Interrupted,
     /// An allocation of a negative or an unaffordable length.
     #[error("`{buffer}` cannot be allocated with {count} elements")]
     Allocation {

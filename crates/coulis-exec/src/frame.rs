@@ -1,5 +1,9 @@
 //! The memory of one thread that runs bytecode: slots, table of pointers, table of buffers, arena.
 
+use std::sync::atomic::AtomicBool;
+
+use coulis_ir::interrupt;
+
 use crate::code::{Origin, PtrKind};
 use crate::program::Program;
 use crate::registers::LINE;
@@ -31,6 +35,8 @@ pub(crate) struct Frame {
     pub(crate) ptrs: Box<[*mut u8]>,
     pub(crate) bases: Box<[BaseAt]>,
     pub(crate) heap: Box<[Option<Box<[Line]>>]>,
+    /// Set where whoever called for the run wants it to stop.
+    pub(crate) interrupt: &'static AtomicBool,
     arena: Box<[Line]>,
 }
 
@@ -48,6 +54,7 @@ impl Frame {
             bases: vec![BaseAt { ptr: std::ptr::null_mut(), lo: 0, hi: 0 }; compiled.bases.len()]
                 .into_boxed_slice(),
             heap: compiled.bases.iter().map(|_| None).collect(),
+            interrupt: interrupt::flag(),
             arena: vec![Line([0; LINE]); program.layout.lines].into_boxed_slice(),
         };
         let slots = frame.slots.as_mut_ptr();
@@ -71,6 +78,7 @@ impl Frame {
 
     /// Makes a used frame as good as a new one.
     pub(crate) fn reset(&mut self, program: &Program) {
+        self.interrupt = interrupt::flag();
         self.slots.copy_from_slice(&program.compiled.slots);
         for base in 0..program.compiled.bases.len() {
             self.place_in_arena(program, base);
@@ -91,6 +99,7 @@ impl Frame {
     /// body allocates or computes is this frame's own.
     pub(crate) fn enter(&mut self, program: &Program, parent: &Frame, parallel: u32) {
         let info = &program.compiled.parallels[parallel as usize];
+        self.interrupt = parent.interrupt;
         self.slots.copy_from_slice(&parent.slots);
         self.bases.copy_from_slice(&parent.bases);
         for base in &info.own_bases {

@@ -1,5 +1,6 @@
 //! The interpreter.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::{Instr, Slot};
@@ -31,6 +32,7 @@ impl Program {
         let slots = frame.slots.as_mut_ptr();
         let ptrs = frame.ptrs.as_mut_ptr();
         let bases = frame.bases.as_mut_ptr();
+        let interrupt = frame.interrupt;
         let slot = |s: Slot| slots.wrapping_add(s as usize);
         // SAFETY (all blocks below): slots, pointers and bases are in their tables by the contract above; accesses
         // to buffers are checked against the base's bounds before they are made; vector operands are as long as
@@ -77,6 +79,9 @@ impl Program {
                 Instr::Next { var, rest, wide, back } => {
                     let left = int(rest) - 1;
                     if left > 0 {
+                        if interrupt.load(Ordering::Relaxed) {
+                            return Err(ExecError::Interrupted);
+                        }
                         unsafe {
                             *slot(rest).cast::<i64>() = left;
                             add_to_index(slot(var), 1, wide);
@@ -162,6 +167,12 @@ impl Program {
             return Ok(());
         }
         let failure: Mutex<Option<(usize, ExecError)>> = Mutex::new(None);
+        let keep = |part: usize, error: ExecError| {
+            let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(p, _)| part < *p) {
+                *first = Some((part, error));
+            }
+        };
         let parent = Parent(frame);
         let parent = &parent;
         pool.run(n_parts, &|part| {
@@ -170,6 +181,10 @@ impl Program {
             let mut own = self.take_frame();
             own.enter(self, parent, loop_.id);
             for i in partition(loop_.extent, n_parts, part) {
+                if own.interrupt.load(Ordering::Relaxed) {
+                    keep(part, ExecError::Interrupted);
+                    break;
+                }
                 own.slots[loop_.var as usize] = parent.slots[loop_.min as usize];
                 // SAFETY: the slot is in the table; the frame is prepared by `enter`.
                 let result = unsafe {
@@ -177,10 +192,7 @@ impl Program {
                     self.execute(&mut own, loop_.body.start, loop_.body.end, pool)
                 };
                 if let Err(error) = result {
-                    let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    if first.as_ref().is_none_or(|(p, _)| part < *p) {
-                        *first = Some((part, error));
-                    }
+                    keep(part, error);
                     break;
                 }
             }

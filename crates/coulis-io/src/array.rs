@@ -65,7 +65,7 @@ pub enum ShapeError {
         found: u64,
     },
     /// Memory of someone else that starts where its type cannot.
-    #[error("the memory of an array of {dtype} is not aligned to {} bytes", dtype.bytes())]
+    #[error("the memory of an array of {dtype} is not aligned to {} bytes; that of a copy is", dtype.bytes())]
     Misaligned {
         /// Element type.
         dtype: DType,

@@ -1,13 +1,13 @@
 //! `coulis._coulis.consume`: maps over the elements beside the statistics of their row, for the functions of
 //! `python/coulis/_consumers.py`.
 
-use coulis::{Consume, DType};
+use coulis::{Consume, DType, DeviceChoice, NanPolicy};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Given;
 use crate::error::OrRaise;
-use crate::options::{Ops, Options};
+use crate::options::{self, Ops, Options};
 use crate::own_consumer::OwnConsumer;
 use crate::recent::Known;
 use crate::reduce::{Call, inputs as inputs_of};
@@ -28,9 +28,11 @@ fn consumers() -> Vec<(&'static str, &'static str)> {
 /// The result of a consumer, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
 /// those of `coulis.reduce`.
 #[pyfunction]
-#[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan="propagate", ddof=0.0, acc_dtype=None,
+#[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan=NanPolicy::Propagate, ddof=0.0, acc_dtype=None,
     dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,
-    plan=None))]
+    plan=None), text_signature = "(x, name, axis=None, beside=None, parameters=None, *, nan='propagate', ddof=0.0, \
+    acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, reproducible=False, device=None, \
+    stream=None, plan=None)")]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
 fn consume<'py>(
     py: Python<'py>,
@@ -39,16 +41,16 @@ fn consume<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     beside: Option<&Bound<'py, PyDict>>,
     parameters: Option<&Bound<'py, PyDict>>,
-    nan: &str,
-    ddof: f64,
+    #[pyo3(from_py_with = options::nan)] nan: NanPolicy,
+    #[pyo3(from_py_with = options::ddof)] ddof: f64,
     acc_dtype: Option<&Bound<'py, PyAny>>,
     dtype: Option<&Bound<'py, PyAny>>,
     alpha: Option<&Bound<'py, PyAny>>,
     beta: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
-    fast_math: bool,
-    reproducible: bool,
-    device: Option<&str>,
+    #[pyo3(from_py_with = options::fast_math)] fast_math: bool,
+    #[pyo3(from_py_with = options::reproducible)] reproducible: bool,
+    #[pyo3(from_py_with = options::device)] device: Option<DeviceChoice>,
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -67,7 +69,8 @@ fn consume<'py>(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut consume = listed.beside(&names);
     for (name, value) in parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none()) {
-        consume = consume.with(&name.extract::<String>()?, value.extract()?);
+        let name: String = name.extract()?;
+        consume = consume.with(&name, options::number(&name, &value)?);
     }
     let options = Options {
         axis,

@@ -5,7 +5,8 @@
 
 use coulis::{Error, Owner};
 use pyo3::exceptions::{
-    PyIndexError, PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
+    PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -30,7 +31,7 @@ fn axis_error(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// The exception of an axis, with its text.
-fn axis_exception(text: String) -> PyErr {
+pub fn axis_exception(text: String) -> PyErr {
     Python::attach(|py| match axis_error(py).and_then(|ty| ty.call1((text,))) {
         Ok(value) => PyErr::from_value(value),
         Err(failure) => failure,
@@ -42,6 +43,7 @@ pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     let text = text.strip_prefix("error").unwrap_or(&text).to_owned();
     match (error.owner, error.code) {
+        (Owner::User, "interrupted") => PyKeyboardInterrupt::new_err(()),
         (Owner::User, "memory") => PyMemoryError::new_err(text),
         (Owner::User, "reduce/axis") => axis_exception(text),
         (Owner::User, "reduce/type") => PyTypeError::new_err(text),

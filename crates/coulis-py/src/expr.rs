@@ -17,6 +17,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 use crate::axis::Axis;
 use crate::error::OrRaise;
 use crate::measure::Measure;
+use crate::te::power;
 use crate::tensor::Element;
 
 /// Registers the classes, and the functions as a part of `te`.
@@ -315,6 +316,30 @@ impl ExprOp {
         )
     }
 
+    /// Small whole powers are products, as NumPy's; others are `te.power`.
+    fn __pow__<'py>(
+        slf: &Bound<'py, Self>,
+        exponent: &Object<'py>,
+        modulo: Option<&Object<'py>>,
+    ) -> PyResult<Object<'py>> {
+        if modulo.is_some() {
+            return Err(PyTypeError::new_err("a power of expressions takes no modulus"));
+        }
+        let whole = exponent.is_instance_of::<PyInt>().then(|| exponent.extract::<u32>().ok()).flatten();
+        match whole.filter(|n| (1..=MAX_PRODUCT).contains(n)) {
+            Some(n) => (1..n).try_fold(slf.clone().into_any(), |product, _| product.mul(slf)),
+            None => power(slf.as_any(), exponent),
+        }
+    }
+
+    fn __rpow__<'py>(
+        slf: &Bound<'py, Self>,
+        base: &Object<'py>,
+        _modulo: Option<&Object<'py>>,
+    ) -> PyResult<Object<'py>> {
+        power(base, slf.as_any())
+    }
+
     fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Object<'py>, op: CompareOp) -> PyResult<Object<'py>> {
         let op = match op {
             CompareOp::Lt => BinaryOp::Lt,
@@ -398,6 +423,16 @@ impl PrimExpr {
         self.expr.as_int().ok_or_else(|| PyTypeError::new_err("only an integer constant is an int"))
     }
 
+    fn __float__(&self) -> PyResult<f64> {
+        match self.expr.node() {
+            Node::Int(value) => Ok(*value as f64),
+            Node::Float(value) => Ok(f64::from_bits(*value)),
+            _ => Err(PyTypeError::new_err(
+                "an expression has no value before the program runs; te.sqrt, te.exp and their like take expressions",
+            )),
+        }
+    }
+
     fn __index__(&self) -> PyResult<i128> {
         self.__int__()
     }
@@ -406,6 +441,9 @@ impl PrimExpr {
         body_texts(&Body::Plain(vec![self.expr.clone()])).concat()
     }
 }
+
+/// Factors of a power that is written as a product.
+const MAX_PRODUCT: u32 = 8;
 
 #[pymethods]
 impl Reduce {

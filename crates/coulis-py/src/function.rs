@@ -14,12 +14,12 @@ use coulis::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyTuple};
+use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
 
 use crate::array::Given;
 use crate::dlpack::Place;
 use crate::error::OrRaise;
-use crate::fork;
+use crate::outside;
 use crate::schedule::{IRModule, Schedule as PySchedule, args_of};
 use crate::target::{Target, check_device};
 
@@ -84,7 +84,7 @@ impl Function {
         if let Some(found) = made().get(&ordinal) {
             return Ok(found.clone());
         }
-        let options = CompileOptions { device: self.target.device(ordinal), threads: None };
+        let options = CompileOptions { device: self.target.device(ordinal), ..CompileOptions::default() };
         let function = match &self.origin {
             Origin::Schedule(parts) => te::build_with(&parts.0, &parts.1, &self.name, &options)?,
             Origin::Text(text) => text::compile_one(text, &options)?,
@@ -94,8 +94,7 @@ impl Function {
     }
 
     fn of(py: Python<'_>, name: &str, origin: Origin, target: Target) -> PyResult<Function> {
-        let made = py.detach(|| {
-            let _work = fork::work();
+        outside::at_length(py, || {
             let mut function =
                 Function { name: name.to_owned(), origin, target, made: Mutex::default(), code: None };
             match (&function.target, &function.origin) {
@@ -111,8 +110,7 @@ impl Function {
                 }
             }
             Ok::<_, coulis::Error>(function)
-        });
-        made.or_raise()
+        })
     }
 
     /// The text of the kernel as it runs.
@@ -223,12 +221,7 @@ impl Function {
                 self.target.kind()
             )));
         }
-        let compiled = py
-            .detach(|| {
-                let _work = fork::work();
-                self.compiled(ordinal.unwrap_or(0))
-            })
-            .or_raise()?;
+        let compiled = outside::at_length(py, || self.compiled(ordinal.unwrap_or(0)))?;
         let parameters = compiled.parameters();
         if parameters.len() != arguments.len() {
             let names: Vec<&str> = parameters.iter().map(|p| p.name.as_str()).collect();
@@ -240,6 +233,14 @@ impl Function {
                 arguments.len()
             )));
         }
+        for (arg, facts) in args.iter().zip(parameters) {
+            if facts.is_written && (arg.is_instance_of::<PyList>() || arg.is_instance_of::<PyTuple>()) {
+                return Err(PyTypeError::new_err(format!(
+                    "`{}` is an output, and lists are copied, so that nobody would see it; give an array",
+                    facts.name
+                )));
+            }
+        }
         let held: Vec<Held> =
             arguments.iter().zip(parameters).map(|(argument, facts)| Held::of(argument, facts)).collect();
         check_apart(parameters, &held)?;
@@ -250,13 +251,11 @@ impl Function {
         if !is_on_host {
             return self.call_on_device(py, &compiled, &arguments);
         }
-        py.detach(|| {
-            let _work = fork::work();
+        outside::at_length(py, || {
             // SAFETY: the arguments keep this memory; outputs share theirs with nothing, which was looked at.
             let mut places: Vec<InPlace<'_>> = held.iter().map(|held| unsafe { in_place(held) }).collect();
             compiled.call_in_place(&mut places)
         })
-        .or_raise()
     }
 
     /// The code for the device, where it has code of its own: one module with `get_source()`.
@@ -367,7 +366,7 @@ impl Function {
         match &self.origin {
             Origin::Schedule(parts) => Ok(parts.1.iter().map(|tensor| tensor.name().to_owned()).collect()),
             Origin::Text(_) => {
-                let compiled = py.detach(|| self.compiled(0)).or_raise()?;
+                let compiled = outside::at_length(py, || self.compiled(0))?;
                 Ok(compiled.parameters().iter().map(|p| p.name.clone()).collect())
             }
         }
@@ -447,14 +446,12 @@ impl Function {
             }
         }
         let (handle, waits) = stream.unwrap_or((0, true));
-        py.detach(|| {
-            let _work = fork::work();
+        outside::briefly(py, || {
             // SAFETY: the library says that this stream is alive, or it is the default one.
             let stream = unsafe { StreamHandle::new(handle) };
             compiled.call_on_stream(&places, stream)?;
             if waits { compiled.wait(stream) } else { Ok(()) }
         })
-        .or_raise()
     }
 
     fn cuda_choice(&self) -> coulis::TargetChoice {

@@ -20,6 +20,7 @@ mod library;
 mod machine;
 mod measure;
 mod options;
+mod outside;
 mod own_consumer;
 mod partial;
 mod plan;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use coulis::{DType, DeviceChoice, NanPolicy, Request, Scalar};
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::array::dtype;
+use crate::error::axis_exception;
 use crate::reducer::Reducer;
 
 /// The statistics that a call names.
@@ -68,6 +69,76 @@ impl Ops {
     }
 }
 
+/// The refusal of an option: what it is called, and what is legal.
+fn wrong(name: &str, legal: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let kind = given.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    PyTypeError::new_err(format!("`{name}` is to be {legal}, got an object of type `{kind}`"))
+}
+
+fn no_axis(given: &Bound<'_, PyAny>) -> PyErr {
+    wrong("axis", "an integer, a tuple of integers or None", given)
+}
+
+fn flag(name: &str, given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    given.extract().map_err(|_| wrong(name, "True or False", given))
+}
+
+/// A float option, by name.
+pub fn number(name: &str, given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    given.extract().map_err(|error: PyErr| {
+        let is_large = error.is_instance_of::<PyOverflowError>(given.py());
+        if is_large {
+            return PyValueError::new_err(format!("`{name}` is larger than the largest float64"));
+        }
+        wrong(name, "a real number", given)
+    })
+}
+
+fn word<'a>(name: &str, legal: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    match given.cast::<PyString>() {
+        Ok(text) => text.to_str(),
+        Err(_) => Err(wrong(name, legal, given)),
+    }
+}
+
+/// `keepdims`.
+pub fn keepdims(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    flag("keepdims", given)
+}
+
+/// `fast_math`.
+pub fn fast_math(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    flag("fast_math", given)
+}
+
+/// `reproducible`.
+pub fn reproducible(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    flag("reproducible", given)
+}
+
+/// `ddof`.
+pub fn ddof(given: &Bound<'_, PyAny>) -> PyResult<f64> {
+    number("ddof", given)
+}
+
+/// `nan`.
+pub fn nan(given: &Bound<'_, PyAny>) -> PyResult<NanPolicy> {
+    let legal = "\"propagate\" or \"ignore\"";
+    match word("nan", legal, given)? {
+        "propagate" => Ok(NanPolicy::Propagate),
+        "ignore" => Ok(NanPolicy::Ignore),
+        other => Err(PyValueError::new_err(format!("`nan` is to be {legal}, got \"{other}\""))),
+    }
+}
+
+/// `device`, if it is given.
+pub fn device(given: &Bound<'_, PyAny>) -> PyResult<Option<DeviceChoice>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    device_of(word("device", "the name of a device or None", given)?).map(Some)
+}
+
 /// Axes: none, one, or a sequence.
 pub fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<i64>>> {
     let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(None) };
@@ -75,16 +146,16 @@ pub fn axes(given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<i64>>> {
         // `True` is no axis, though Python counts it among the integers.
         let is_number = !axis.is_instance_of::<PyBool>() && axis.hasattr("__index__")?;
         if !is_number {
-            let message = format!(
-                "`axis` is to be an integer, a tuple of integers or None, got an object of type `{}`",
-                axis.get_type().name()?
-            );
-            return Err(PyTypeError::new_err(message));
+            return Err(no_axis(axis));
         }
-        axis.call_method0("__index__")?.extract()
+        // Arrays have the method, and are no integers unless they have no axes.
+        let index = axis.call_method0("__index__").map_err(|_| no_axis(axis))?;
+        index
+            .extract()
+            .map_err(|_| axis_exception(format!("axis {index} is out of range: no array has as many")))
     };
     if given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>() {
-        return Ok(Some(vec![given.extract()?]));
+        return Ok(Some(vec![one(given)?]));
     }
     if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
         let list: PyResult<Vec<i64>> = given.try_iter()?.map(|axis| one(&axis?)).collect();
@@ -154,7 +225,7 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
 }
 
 /// The device that a word names.
-pub fn device(text: &str) -> PyResult<DeviceChoice> {
+pub fn device_of(text: &str) -> PyResult<DeviceChoice> {
     let number = |text: &str| text.parse().ok().map(DeviceChoice::Cuda);
     let choice = match text.split_once(':') {
         None => match text {
@@ -181,7 +252,7 @@ pub struct Options<'a, 'py> {
     /// `keepdims`.
     pub keepdims: bool,
     /// `nan`.
-    pub nan: &'a str,
+    pub nan: NanPolicy,
     /// `ddof`.
     pub ddof: f64,
     /// `init`.
@@ -207,7 +278,7 @@ impl Options<'_, '_> {
     pub fn are_plain(&self) -> bool {
         let given = [self.init, self.acc_dtype, self.dtype, self.alpha, self.beta, self.plan];
         given.into_iter().flatten().all(|option| option.is_none())
-            && self.nan == "propagate"
+            && self.nan == NanPolicy::Propagate
             && self.ddof == 0.0
             && !self.fast_math
             && !self.reproducible
@@ -225,19 +296,12 @@ impl Options<'_, '_> {
         request.reducers = ops.reducers.iter().map(|r| r.get().own(py, inputs)).collect::<PyResult<_>>()?;
         request.axes = axes(self.axis)?;
         request.keepdims = self.keepdims;
-        request.nan = match self.nan {
-            "propagate" => NanPolicy::Propagate,
-            "ignore" => NanPolicy::Ignore,
-            other => {
-                let message = format!("`nan` is to be \"propagate\" or \"ignore\", got \"{other}\"");
-                return Err(PyValueError::new_err(message));
-            }
-        };
+        request.nan = self.nan;
         request.ddof = self.ddof;
         request.acc_dtype = self.acc_dtype.filter(|d| !d.is_none()).map(dtype).transpose()?;
         request.out_dtypes = by_op::<DType>(self.dtype, dtype)?;
-        request.alpha = by_op(self.alpha, |value| value.extract())?;
-        request.beta = by_op(self.beta, |value| value.extract())?;
+        request.alpha = by_op(self.alpha, |value| number("alpha", value))?;
+        request.beta = by_op(self.beta, |value| number("beta", value))?;
         let init = by_op(self.init, scalar)?;
         for (name, value) in init {
             if name.is_empty() {

@@ -2,14 +2,14 @@
 
 use coulis::partial::partial;
 use coulis::reduce::check;
-use coulis::{ArrayInfo, DType, Request};
+use coulis::{ArrayInfo, DType, NanPolicy, Request};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::dtype;
 use crate::error::OrRaise;
-use crate::options::{Ops, Options};
+use crate::options::{self, Ops, Options};
 use crate::reducer::Reducer;
 
 /// Registers `results_of` and `steps_of`.
@@ -24,7 +24,7 @@ fn request_of(
     py: Python<'_>,
     dtype: DType,
     ops: &Bound<'_, PyAny>,
-    nan: &str,
+    nan: NanPolicy,
     ddof: f64,
     acc_dtype: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<DType>, Request)> {
@@ -55,7 +55,7 @@ fn results_of(
     x_dtype: &Bound<'_, PyAny>,
     ops: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<(String, &'static str)>> {
-    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, "propagate", 0.0, None)?;
+    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, NanPolicy::Propagate, 0.0, None)?;
     let one = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1], strides: vec![1] };
     let infos: Vec<ArrayInfo> = dtypes.iter().map(one).collect();
     let call = check(&infos, &request).or_raise()?;
@@ -70,11 +70,12 @@ fn steps_of<'py>(
     py: Python<'py>,
     x_dtype: &Bound<'py, PyAny>,
     ops: &Bound<'py, PyAny>,
-    nan: &str,
-    ddof: f64,
+    nan: &Bound<'py, PyAny>,
+    ddof: &Bound<'py, PyAny>,
     acc_dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, nan, ddof, acc_dtype)?;
+    let policy = options::nan(nan)?;
+    let (dtypes, request) = request_of(py, dtype(x_dtype)?, ops, policy, options::ddof(ddof)?, acc_dtype)?;
     let steps = py.detach(|| partial(&dtypes, &request)).or_raise()?;
     let answer = PyDict::new(py);
     let results: Vec<(&str, &str, bool)> = (steps.results.iter().zip(&steps.needs_elements))
@@ -98,8 +99,8 @@ fn step_of<'py>(
     step: &str,
     x_dtype: &Bound<'py, PyAny>,
     ops: &Bound<'py, PyAny>,
-    nan: &str,
-    ddof: f64,
+    nan: &Bound<'py, PyAny>,
+    ddof: &Bound<'py, PyAny>,
     acc_dtype: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     steps_of(py, x_dtype, ops, nan, ddof, acc_dtype)?.get_item(step)

@@ -2,17 +2,16 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, DeviceChoice, Request};
+use coulis::{ArrayInfo, DeviceChoice, NanPolicy, Request};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::{Given, dtype, is_array};
 use crate::dlpack::{Place, row_major};
-use crate::error::OrRaise;
 use crate::expr::dtype_named;
-use crate::fork;
-use crate::options::{Ops, Options, axes, device};
+use crate::options::{self, Ops, Options, axes, device_of};
+use crate::outside;
 
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -49,7 +48,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Descr
 /// The array that is planned for, and its device unless another is asked for.
 fn info_of(described: Described, on: Option<&str>) -> PyResult<(ArrayInfo, DeviceChoice)> {
     let (name, shape, strides, place) = described;
-    let on = on.or(place.as_deref()).map(device).transpose()?.unwrap_or_default();
+    let on = on.or(place.as_deref()).map(device_of).transpose()?.unwrap_or_default();
     Ok((ArrayInfo { dtype: dtype_named(&name)?, shape, strides }, on))
 }
 
@@ -69,12 +68,11 @@ fn plan_of<'py>(
     let (info, on) = info_of(x, text("device")?.as_deref())?;
     let (init, acc, out) = (get("init")?, get("acc_dtype")?, get("dtype")?);
     let (alpha, beta, trace) = (get("alpha")?, get("beta")?, get("plan")?);
-    let nan = text("nan")?.unwrap_or_else(|| "propagate".to_owned());
     let read = Options {
         axis,
-        keepdims: get("keepdims")?.map_or(Ok(false), |v| v.extract())?,
-        nan: &nan,
-        ddof: get("ddof")?.map_or(Ok(0.0), |v| v.extract())?,
+        keepdims: get("keepdims")?.map_or(Ok(false), |v| options::keepdims(&v))?,
+        nan: get("nan")?.map_or(Ok(NanPolicy::Propagate), |v| options::nan(&v))?,
+        ddof: get("ddof")?.map_or(Ok(0.0), |v| options::ddof(&v))?,
         init: init.as_ref(),
         acc_dtype: acc.as_ref(),
         dtype: out.as_ref(),
@@ -87,17 +85,14 @@ fn plan_of<'py>(
     let mut request: Request = read.request(py, &ops, &vec![info.dtype; ops.n_inputs()])?;
     request.device = on;
     let infos = vec![info; ops.n_inputs()];
-    let (plan, prediction, source) = py
-        .detach(|| {
-            let _work = fork::work();
-            let found = plan(&infos, &request)?;
-            let source = match wants_source {
-                true => prepare(&infos, &request)?.source().map(str::to_owned),
-                false => None,
-            };
-            Ok::<_, coulis::Error>((found, predict(&infos, &request)?, source))
-        })
-        .or_raise()?;
+    let (plan, prediction, source) = outside::at_length(py, || {
+        let found = plan(&infos, &request)?;
+        let source = match wants_source {
+            true => prepare(&infos, &request)?.source().map(str::to_owned),
+            false => None,
+        };
+        Ok::<_, coulis::Error>((found, predict(&infos, &request)?, source))
+    })?;
     let answer = PyDict::new(py);
     answer.set_item("name", plan.name)?;
     answer.set_item("trace", plan.trace)?;
@@ -137,12 +132,7 @@ fn bench_of<'py>(
         device,
         tuned: coulis::Tuned::default(),
     };
-    let report = py
-        .detach(|| {
-            let _work = fork::work();
-            measure(&workload, &options)
-        })
-        .or_raise()?;
+    let report = outside::at_length(py, || measure(&workload, &options))?;
     let answer = PyDict::new(py);
     let timing = report.timing;
     answer.set_item("seconds", timing.map(|t| t.best))?;

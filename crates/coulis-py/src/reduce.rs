@@ -7,7 +7,9 @@
 use std::rc::Rc;
 
 use coulis::reduce::{Doubt, Prepared, prepare};
-use coulis::{Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, Request, StreamHandle};
+use coulis::{
+    Array, ArrayInfo, DType, DeviceChoice, DevicePointer, NamedArray, NanPolicy, Request, StreamHandle,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,10 +18,13 @@ use pyo3::types::{PyBool, PyTuple};
 use crate::array::{Given, is_array};
 use crate::dlpack::Place;
 use crate::error::{OrRaise, exception};
-use crate::fork;
-use crate::options::{Ops, Options, device};
+use crate::options::{self, Ops, Options};
+use crate::outside;
 use crate::recent::{self, Known};
 use crate::result::{Outs, Target, assemble, targets};
+
+/// Elements of a call that runs too short a time to be interrupted, wherever it runs.
+const BRIEF: i64 = 1 << 16;
 
 /// Registers `reduce`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -93,28 +98,30 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> coulis.reduce(x, ["sum", "max"], axis=1)
 /// Reduced(sum=array([ 3., 12.], dtype=float32), max=array([2., 5.], dtype=float32))
 #[pyfunction]
-#[pyo3(signature = (x, ops, axis=None, *, keepdims=false, r#where=None, nan="propagate", ddof=0.0, init=None,
+#[pyo3(signature = (x, ops, axis=None, *, keepdims=false, r#where=None, nan=NanPolicy::Propagate, ddof=0.0, init=None,
     acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None,
-    stream=None, plan=None, prologue=None))]
+    stream=None, plan=None, prologue=None), text_signature = "(x, ops, axis=None, *, keepdims=False, where=None, \
+    nan='propagate', ddof=0.0, init=None, acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, \
+    reproducible=False, device=None, stream=None, plan=None, prologue=None)")]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
 fn reduce<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     ops: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
-    keepdims: bool,
+    #[pyo3(from_py_with = options::keepdims)] keepdims: bool,
     r#where: Option<&Bound<'py, PyAny>>,
-    nan: &str,
-    ddof: f64,
+    #[pyo3(from_py_with = options::nan)] nan: NanPolicy,
+    #[pyo3(from_py_with = options::ddof)] ddof: f64,
     init: Option<&Bound<'py, PyAny>>,
     acc_dtype: Option<&Bound<'py, PyAny>>,
     dtype: Option<&Bound<'py, PyAny>>,
     alpha: Option<&Bound<'py, PyAny>>,
     beta: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
-    fast_math: bool,
-    reproducible: bool,
-    device: Option<&str>,
+    #[pyo3(from_py_with = options::fast_math)] fast_math: bool,
+    #[pyo3(from_py_with = options::reproducible)] reproducible: bool,
+    #[pyo3(from_py_with = options::device)] device: Option<DeviceChoice>,
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
     prologue: Option<&Bound<'py, PyAny>>,
@@ -180,7 +187,7 @@ impl<'py> Call<'py> {
         inputs: Vec<Given<'py>>,
         mask: Option<&Bound<'py, PyAny>>,
         request: &mut Request,
-        on: Option<&str>,
+        on: Option<DeviceChoice>,
     ) -> PyResult<Call<'py>> {
         let place = inputs[0].place;
         let is_all = |m: &&Bound<'_, PyAny>| m.cast::<PyBool>().is_ok_and(|b| b.is_true());
@@ -210,11 +217,7 @@ impl<'py> Call<'py> {
     /// The kernel, bound to these arrays.
     pub fn prepare(&self, py: Python<'_>, request: &Request) -> PyResult<Prepared> {
         let infos: Vec<ArrayInfo> = self.inputs.iter().map(|i| i.info.clone()).collect();
-        py.detach(|| {
-            let _work = fork::work();
-            prepare(&infos, request)
-        })
-        .or_raise()
+        outside::at_length(py, || prepare(&infos, request))
     }
 
     /// Runs it, and gives what the caller gets.
@@ -229,7 +232,10 @@ impl<'py> Call<'py> {
         let outs = Outs::of(out, ops, prepared)?;
         let targets = targets(py, &self.inputs, self.place, &outs, prepared)?;
         match self.place {
-            Place::Host => self.launch_on_host(py, prepared, &targets)?,
+            Place::Host => {
+                stream.map(handle_of).transpose()?;
+                self.launch_on_host(py, prepared, &targets)?;
+            }
             Place::Cuda(_) => self.launch_on_stream(py, prepared, &targets, stream)?,
         }
         if prepared.may_be_empty() {
@@ -254,7 +260,6 @@ impl<'py> Call<'py> {
         let priors: Vec<Array> = targets.iter().filter_map(|t| t.prior.clone()).collect();
         let places: Vec<(usize, usize)> = targets.iter().map(|t| (t.address, t.n_bytes())).collect();
         let launch = || {
-            let _work = fork::work();
             let slices = places.iter().map(|&(address, n)| {
                 if n == 0 {
                     return &mut [][..];
@@ -267,7 +272,9 @@ impl<'py> Call<'py> {
             let arrays: Vec<&Array> = arrays.iter().collect();
             prepared.launch_into(&arrays, &priors.iter().collect::<Vec<_>>(), &mut outputs)
         };
-        py.detach(launch).or_raise()
+        // Compiled kernels of plans end as soon as they have read the arrays; what is executed or simulated may take long.
+        let n_elements: i64 = arrays.iter().map(|array| array.len() as i64).sum();
+        if n_elements < BRIEF { outside::briefly(py, launch) } else { outside::at_length(py, launch) }
     }
 
     /// Puts a run on a stream of the arrays' device.
@@ -287,7 +294,6 @@ impl<'py> Call<'py> {
         let priors = targets.iter().filter_map(|t| t.prior_address);
         let addresses: Vec<usize> = read.chain(priors).chain(targets.iter().map(|t| t.address)).collect();
         let launch = || {
-            let _work = fork::work();
             // SAFETY: the libraries keep the memory and reuse it in the order of their stream, which this is, or it is
             // waited for below; overlaps were looked for.
             let pointers: Vec<DevicePointer> =
@@ -297,7 +303,7 @@ impl<'py> Call<'py> {
             prepared.launch_on_stream(&pointers, stream)?;
             if waits { prepared.wait(stream) } else { Ok(()) }
         };
-        py.detach(launch).or_raise()
+        outside::briefly(py, launch)
     }
 
     /// Refuses positions and extrema of nothing, which show in the results.
@@ -320,11 +326,7 @@ impl<'py> Call<'py> {
             results.push(NamedArray { name: target.name.clone(), array });
         }
         let shape = &self.inputs[0].info.shape;
-        py.detach(|| {
-            let _work = fork::work();
-            prepared.check_results(request, shape, &results)
-        })
-        .or_raise()
+        outside::briefly(py, || prepared.check_results(request, shape, &results))
     }
 
     /// The same for results on a device. They stay there: what comes back is whether one is in doubt, and whether
@@ -404,8 +406,8 @@ fn words(place: Place) -> String {
 }
 
 /// The device of a call: where the arrays are, unless host arrays are to be sent to another.
-fn chosen(place: Place, asked: Option<&str>) -> PyResult<DeviceChoice> {
-    let asked = asked.map(device).transpose()?.unwrap_or_default();
+fn chosen(place: Place, asked: Option<DeviceChoice>) -> PyResult<DeviceChoice> {
+    let asked = asked.unwrap_or_default();
     match place {
         Place::Host => Ok(asked),
         Place::Cuda(id) if matches!(asked, DeviceChoice::Auto) || asked == DeviceChoice::Cuda(id) => {

@@ -94,6 +94,12 @@ pub enum RuntimeError {
         /// Kernel name.
         kernel: String,
     },
+    /// The caller asked for it while the kernel was compiled or ran.
+    #[error("kernel `{kernel}` was interrupted")]
+    Interrupted {
+        /// Kernel name.
+        kernel: String,
+    },
     /// The executor refused the kernel, or stopped.
     #[error(transparent)]
     Exec(#[from] coulis_exec::ExecError),
@@ -128,6 +134,18 @@ pub enum Notice {
 }
 
 impl RuntimeError {
+    /// Whether nothing went wrong but that the caller asked for an end.
+    pub fn is_interrupt(&self) -> bool {
+        use coulis_exec::ExecError;
+        use coulis_sim::SimError;
+        matches!(
+            self,
+            RuntimeError::Interrupted { .. }
+                | RuntimeError::Exec(ExecError::Interrupted)
+                | RuntimeError::Sim(SimError::Interrupted { .. })
+        )
+    }
+
     /// Whether memory of a caller is not aligned as the kernel wants it, so that nothing was run.
     pub fn is_of_alignment(&self) -> bool {
         use crate::cuda::{CudaError, LaunchError};

@@ -13,6 +13,7 @@ pub mod device;
 mod environment;
 mod error;
 mod features;
+mod interrupt;
 mod library;
 mod rate;
 mod recipe;
@@ -32,5 +33,6 @@ pub use device::{
 };
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
+pub use interrupt::interruptible;
 pub use rate::Rates;
 pub use recipe::signature;

@@ -150,7 +150,9 @@ impl Recipe {
             body: Stmt::Seq(Vec::new()),
         };
         let buffers = signature.param_buffers().map(|b| b.name.clone()).collect();
-        let source = Source { text: text.to_owned(), entry: entry?, buffers, scalars };
+        let (text, entry) = (text.to_owned(), entry?);
+        // Kernels of plans read and write their arrays once, and are not interrupted.
+        let source = Source { text, entry, buffers, scalars, ends_early: false };
         Some(Recipe { signature, source, file: file?, note: note.to_owned() })
     }
 }
@@ -242,6 +244,7 @@ mod tests {
             entry: "coulis_k".to_owned(),
             buffers: vec!["A".to_owned(), "B".to_owned()],
             scalars: vec![s, n],
+            ends_early: false,
         };
         Recipe { signature, source, file: Key::of(&[b"x"]), note: "two\nlines é".to_owned() }
     }

@@ -146,6 +146,11 @@ fn power_of_two(term: Option<&Term>, what: &'static str, usual: i64, most: i64) 
     if value >= least && value <= most && value & (value - 1) == 0 {
         return Ok(value);
     }
-    let legal = format!("powers of two from {least} to {most}");
+    let legal = match most {
+        MAX_WIDTH => {
+            format!("powers of two from {least} to the lanes of a warp, which are 32, or 64 on some machines")
+        }
+        _ => format!("powers of two from {least} to {most}"),
+    };
     Err(term.fault(ParseErrorKind::Range { what, found: value.to_string(), legal }))
 }

@@ -136,7 +136,9 @@ pub enum SimError {
         name: String,
     },
     /// A kernel that does not come to an end.
-    #[error("kernel `{kernel}` was stopped after {steps} statements, at `{statement}` (line {line})")]
+    #[error(
+        "kernel `{kernel}` was stopped after the {steps} statements that it may execute, at `{statement}` (line {line})"
+    )]
     Steps {
         /// Kernel name.
         kernel: String,
@@ -146,6 +148,12 @@ pub enum SimError {
         statement: String,
         /// Its line in the printed kernel.
         line: usize,
+    },
+    /// The caller asked for it while the kernel ran.
+    #[error("kernel `{kernel}` was interrupted")]
+    Interrupted {
+        /// Kernel name.
+        kernel: String,
     },
     /// A warp that meets more barriers and fences than are told apart.
     #[error("a warp of kernel `{kernel}` meets more than {limit} barriers and fences")]

@@ -3,6 +3,8 @@
 mod access;
 mod atoms;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use coulis_ir::SyncKind;
 
 use crate::accusation::Charge;
@@ -25,6 +27,8 @@ pub(crate) struct Machine<'p, const W: usize> {
     pub(crate) counters: Counters,
     /// Statements that threads may still execute.
     pub(crate) steps_left: u64,
+    /// Set where whoever called for the run wants it to stop.
+    interrupt: &'static AtomicBool,
     /// Whether the second of two branches goes first.
     pub(crate) swaps_branches: bool,
     /// Conversions of each region's elements.
@@ -37,6 +41,8 @@ pub(crate) struct Machine<'p, const W: usize> {
 pub(crate) enum Stop {
     /// The limit of statements was reached at this one.
     Steps(u32),
+    /// The caller wants it.
+    Interrupted,
     /// More barriers and fences than a warp tells apart.
     Barriers,
     /// Something else.
@@ -65,6 +71,7 @@ impl<'p, const W: usize> Machine<'p, W> {
             order: Order::default(),
             counters: Counters::default(),
             steps_left: steps,
+            interrupt: coulis_ir::interrupt::flag(),
             swaps_branches: false,
             addresses: Vec::new(),
         }
@@ -75,7 +82,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         self.counters.thread_statements += n;
         self.counters.warp_statements += 1;
         self.steps_left = self.steps_left.checked_sub(n).ok_or(Stop::Steps(warp.stmt))?;
-        Ok(())
+        if self.interrupt.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
     /// Accuses lanes whose value is decided by nothing.

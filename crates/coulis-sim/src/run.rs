@@ -85,6 +85,7 @@ fn court(infos: &[RegionInfo], lanes: u32) -> Court<'_> {
 fn stopped<const W: usize>(stop: Stop, kernel: &Kernel, plan: &Plan<'_, W>, options: &Options) -> SimError {
     match stop {
         Stop::Error(error) => error,
+        Stop::Interrupted => SimError::Interrupted { kernel: kernel.name.clone() },
         Stop::Barriers => SimError::Barriers { kernel: kernel.name.clone(), limit: MAX_TIME },
         Stop::Steps(stmt) => {
             let mut sites = sites(kernel, &plan.stmts, &[stmt]);

@@ -178,7 +178,10 @@ fn distributed(operand: &Operand) -> Result<&TileLayout, String> {
     }
     match &operand.register.shape[..] {
         [one] if operand.is_spread && one.is_int(1) => Ok(layout),
-        [n] if operand.is_spread => Err(format!("`{}` of {n:?} elements a thread", buffer.name)),
+        [n] if operand.is_spread => {
+            let n = n.as_int().map_or_else(|| "several".to_owned(), |n| n.to_string());
+            Err(format!("`{}` of {n} elements a thread", buffer.name))
+        }
         _ => Err(format!("`{}`, which has no registers", buffer.name)),
     }
 }

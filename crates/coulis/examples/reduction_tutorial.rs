@@ -130,7 +130,9 @@ fn run_on_threads(
     schedule: &Schedule,
     args: &[Tensor],
 ) -> Result<bool, Box<dyn std::error::Error>> {
-    let on = |device| build_with(schedule, args, "row_sum", &CompileOptions { device, threads: None });
+    let on = |device| {
+        build_with(schedule, args, "row_sum", &CompileOptions { device, ..CompileOptions::default() })
+    };
     let simulated = on(DeviceChoice::Sim { warp: 32, orders: 2 })?;
     let mut all_agree = check_row_sum(out, &format!("{name}, simulated"), &simulated, &SMALL_SHAPES)?;
     match on(DeviceChoice::Cuda(0)) {

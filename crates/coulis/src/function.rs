@@ -42,6 +42,8 @@ pub struct CompileOptions {
     pub device: DeviceChoice,
     /// CPU threads; `None` is all.
     pub threads: Option<usize>,
+    /// Statements that the simulator's threads may execute together in one order; `None` is 2^33.
+    pub max_steps: Option<u64>,
 }
 
 /// A value for a parameter. Cloning an array shares its elements.
@@ -406,7 +408,9 @@ impl Place {
     /// The place for a kernel.
     fn of(kernel: &Kernel, options: &CompileOptions) -> Result<Place, Error> {
         if let DeviceChoice::Sim { warp, orders } = options.device {
-            return Ok(Place::Simulator(Target::simulated(warp), sim_options(warp, orders)?));
+            let usual = sim_options(warp, orders)?;
+            let max_steps = options.max_steps.unwrap_or(usual.max_steps);
+            return Ok(Place::Simulator(Target::simulated(warp), coulis_sim::Options { max_steps, ..usual }));
         }
         let (device, mut notices) = device_for(first_unproven(kernel), options)?;
         if device.target().has_threads()

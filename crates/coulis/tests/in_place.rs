@@ -12,7 +12,13 @@ fn row_sum(device: DeviceChoice) -> Function {
         compute(&[n.expr()], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k))).expect("a compute");
     let args = [a, b.clone()];
     let schedule = Schedule::new(&[b], &args).expect("a schedule");
-    build_with(&schedule, &args, "row_sum", &CompileOptions { device, threads: Some(1) }).expect("a function")
+    build_with(
+        &schedule,
+        &args,
+        "row_sum",
+        &CompileOptions { device, threads: Some(1), ..CompileOptions::default() },
+    )
+    .expect("a function")
 }
 
 fn info(shape: &[i64], strides: &[i64]) -> ArrayInfo {

@@ -40,7 +40,7 @@ fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     assert_eq!(choice.strategy.name, "gpu_kept_rows");
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
     let args = planned.statement.program.args();
-    let options = CompileOptions { device: SIMULATED, threads: None };
+    let options = CompileOptions { device: SIMULATED, ..CompileOptions::default() };
     let function = coulis::te::build_with(&planned.schedule, args, "reduce", &options).unwrap();
     let called = call(&function, &[x]);
     let result = called.1.into_iter().next_back().unwrap();

@@ -15,7 +15,8 @@ const ORDERS: u32 = 4;
 /// `B` after a run of the program on `A`, under several orders of warps.
 #[track_caller]
 fn run(text: &str, warp: u32, a: &Array) -> Vec<f64> {
-    let options = CompileOptions { device: DeviceChoice::Sim { warp, orders: ORDERS }, threads: None };
+    let options =
+        CompileOptions { device: DeviceChoice::Sim { warp, orders: ORDERS }, ..CompileOptions::default() };
     let function = compile_one(text, &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let values = BTreeMap::from([("A".to_owned(), Value::from(a))]);
     let called = function.call_named(&Arguments { values, random: None }).unwrap();
@@ -28,7 +29,8 @@ fn run(text: &str, warp: u32, a: &Array) -> Vec<f64> {
 /// The error of the program.
 #[track_caller]
 fn refusal(text: &str) -> String {
-    let options = CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: 1 }, threads: None };
+    let options =
+        CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: 1 }, ..CompileOptions::default() };
     match compile_one(text, &options) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(error) => error.to_string(),
@@ -68,7 +70,10 @@ fn tile_5_10_widths_and_scratch_are_checked() {
         refusal(&program("128,", "128,", &lines))
     };
     for (call, wanted) in [
-        ("T.cuda.warp_sum(A[tid], 3)", "a width: found 3; legal: powers of two from 2 to 64"),
+        (
+            "T.cuda.warp_sum(A[tid], 3)",
+            "a width: found 3; legal: powers of two from 2 to the lanes of a warp, which are 32, or 64 on some machines",
+        ),
         ("T.cuda.warp_sum(A[tid], 1)", "a width: found 1"),
         ("T.cuda.warp_sum(A[tid], 64)", "groups of 64 threads in warp of 32"),
         ("T.cuda.cta_sum(A[tid], 4, scratch.data)", "found 2 elements; legal: at least 4 elements"),
@@ -321,7 +326,10 @@ fn tile_the_program_of_the_page_on_tiles_sums_rows() {
     let wanted: Vec<f64> = (0..8).map(|row| (0..64).map(|at| f64::from(row * 64 + at)).sum()).collect();
     assert_eq!(run(text, 32, &counting(&[8, 64], 0.0)), wanted);
     let unordered = text.replace("    T.cuda.cta_sync()\n", "");
-    let options = CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: ORDERS }, threads: None };
+    let options = CompileOptions {
+        device: DeviceChoice::Sim { warp: 32, orders: ORDERS },
+        ..CompileOptions::default()
+    };
     let values = BTreeMap::from([("A".to_owned(), Value::from(&counting(&[8, 64], 0.0)))]);
     let function = compile_one(&unordered, &options).unwrap();
     let report = function.call_named(&Arguments { values, random: None }).unwrap().report.unwrap();

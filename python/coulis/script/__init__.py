@@ -1,7 +1,8 @@
-"""Kernels as Python functions, read and never executed.
+"""Kernels as Python functions, whose text is read and whose body is never executed.
 
 ``@T.prim_func`` takes the source text of a function, puts in the values that the function sees from outside, decides the
-``if`` s that depend on them alone, and gives the text to the parser of coulis::
+``if`` s that depend on them alone, and gives the text to the parser of coulis. Expressions of outer names alone are evaluated
+once, where the function is defined; calls in them are made then, and never again::
 
     from coulis.script import tirx as T, tile as Tx
 

@@ -1,8 +1,10 @@
 """From a Python function to the text of a kernel: values from outside put in, decided ``if`` s taken.
 
 A name that the function does not bind itself and that is no word of the language stands for what Python finds under it:
-in the closure, the module, or the builtins. An expression of such names alone is evaluated here and replaced by its
-value; everything else is text for the parser of coulis. This is how TVM's parser treats them.
+in the closure, the module, or the builtins. An expression of such names alone is evaluated here, once, calls included, and
+replaced by its value, and a call that stands alone and gives None leaves nothing; everything else is text for the parser of
+coulis. This is how TVM's parser treats them; what it also does, to call Python's functions with values of the kernel, is
+refused.
 """
 
 import ast
@@ -82,11 +84,19 @@ class _Resolver(ast.NodeTransformer):
             if isinstance(arg.annotation, ast.Constant) and isinstance(arg.annotation.value, str):
                 arg.annotation = ast.parse(arg.annotation.value, mode="eval").body
             if arg.annotation is not None:
-                arg.annotation = self.visit(arg.annotation)
+                arg.annotation = self.annotation(arg.annotation)
         if ast.get_docstring(tree) is not None:
             tree.body = tree.body[1:]
         tree.body = self.block(tree.body)
         return ast.fix_missing_locations(tree)
+
+    def annotation(self, node):
+        """What Python evaluates where the function is defined: of its own names it sees the parameters alone."""
+        own = self.own
+        self.own = {arg.arg for arg in self.tree.args.args}
+        node = self.visit(node)
+        self.own = own
+        return node
 
     def block(self, body):
         """The statements of a block; `pass` where none is left."""
@@ -105,6 +115,43 @@ class _Resolver(ast.NodeTransformer):
             return node
         taken = node.body if known[0] else node.orelse
         return self.block(taken) if taken else None
+
+    def visit_Expr(self, node):
+        known = self.known(node.value)
+        if known is None:
+            node.value = self.visit(node.value)
+            return node
+        if known[0] is None:
+            return None
+        if isinstance(known[0], str):
+            return ast.Expr(ast.Constant(known[0]))
+        raise TypeError(
+            f"line {node.lineno} of `{self.tree.name}`, `{ast.unparse(node)}`, is the value {known[0]!r} and no statement"
+        )
+
+    def visit_Call(self, node):
+        name = ast.unparse(node.func)
+        called = self.called(node.func)
+        if called is not None:
+            raise TypeError(
+                f"`{name}` in `{self.tree.name}` is a function of Python, which is called once, where the kernel is defined; "
+                f"`{ast.unparse(node)}` gives it what the kernel computes, so write its expression out, or name a part by "
+                "T.meta_var"
+            )
+        return self.generic_visit(node)
+
+    def called(self, func):
+        """The function of Python's that outer names stand for; None for words of the language and of builtins."""
+        root = func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or self.is_inner(root.id):
+            return None
+        value = self.values[root.id]
+        for name in reversed(_attributes(func)):
+            value = getattr(value, name, None)
+        is_own = callable(value) and getattr(builtins, getattr(value, "__name__", ""), None) is not value
+        return value if is_own else None
 
     def visit_For(self, node):
         node.iter = self.visit(node.iter)
@@ -163,6 +210,15 @@ class _Resolver(ast.NodeTransformer):
             return True
         value = self.values[name]
         return isinstance(value, Vocabulary) or id(value) in _OBJECTS
+
+
+def _attributes(node):
+    """Names of attributes, the last one first."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return names
 
 
 def _bound_names(tree):

@@ -1,7 +1,8 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
 //! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be given for a
-//! scalar parameter and for a size that occurs in a shape. The simulator accuses a kernel on standard error, and the exit code is 1.
+//! scalar parameter and for a size that occurs in a shape. The simulator accuses a kernel on standard error, and the exit code is 1;
+//! it stops one that does not come to an end after `--max-steps` statements, and the exit code is 2. Ctrl-C ends the command at any time.
 
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,9 @@ pub struct Args {
     /// Orders of warps that the simulator tries
     #[arg(long, value_name = "N")]
     warp_orders: Option<u32>,
+    /// Statements that the simulator may execute in one order of warps, all threads together; 8589934592 where it is not given
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
     /// Lanes of a warp in the simulator
     #[arg(long, value_parser = ["32", "64"])]
     warp_width: Option<String>,
@@ -70,8 +74,10 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let simulated = args.device == Device::Sim;
-    if !simulated && (args.warp_orders.is_some() || args.warp_width.is_some() || args.report) {
-        let message = "--warp-orders, --warp-width and --report belong to --device sim";
+    let is_for_simulator =
+        args.warp_orders.is_some() || args.warp_width.is_some() || args.max_steps.is_some() || args.report;
+    if !simulated && is_for_simulator {
+        let message = "--warp-orders, --warp-width, --max-steps and --report belong to --device sim";
         return Err(Error::user("cli/device", message).into());
     }
     let device = match args.device {
@@ -85,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(path) = args.out.as_ref().filter(|path| path.extension().is_none_or(|e| e != "npz")) {
         return Err(WriteError::UnknownExtension { path: path.clone() }.into());
     }
-    let options = CompileOptions { device, threads: None };
+    let options = CompileOptions { device, threads: None, max_steps: args.max_steps };
     let function = compile_one(&read_text(&args.file)?, &options)?;
     let mut arguments = Arguments { random: args.random, ..Arguments::default() };
     for text in &args.args {

@@ -9,7 +9,7 @@ use crate::c::code::{Code, Lines, Prec};
 use crate::c::deps::captures;
 use crate::c::types::CTy;
 use crate::c::value::Val;
-use crate::c::{Frame, Walker};
+use crate::c::{Frame, INTERRUPT, Walker};
 
 impl Walker<'_> {
     pub(super) fn parallel_loop(
@@ -30,6 +30,9 @@ impl Walker<'_> {
 
         let used = captures(body, var);
         let mut fields = vec![("i32 *const".to_owned(), "status".to_owned())];
+        if self.options.ends_early {
+            fields.push((INTERRUPT.to_owned(), "interrupt".to_owned()));
+        }
         let mut inside =
             Frame { lines: Lines::in_function(self.style().indent), parallel: true, ..Frame::default() };
         for data in &used.data {

@@ -1,6 +1,6 @@
 //! Statements.
 
-use coulis_ir::visit::stmt_children;
+use coulis_ir::visit::{for_each_stmt, stmt_children};
 use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
@@ -180,8 +180,9 @@ impl Walker<'_> {
         let name = self.namer.fresh(var.name());
         self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name.clone())));
         let bound = end.at(Prec::Sum);
+        let goes_on = if self.options.ends_early && has_loop(body) { " && !*interrupt" } else { "" };
         self.f.lines.open(&format!(
-            "for ({} {name} = {}; {name} < {bound}; ++{name})",
+            "for ({} {name} = {}; {name} < {bound}{goes_on}; ++{name})",
             self.dialect.type_name(ty),
             start.text
         ));
@@ -479,6 +480,13 @@ impl Walker<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a loop stands in a statement.
+fn has_loop(stmt: &Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(stmt, &mut |s| found |= matches!(s, Stmt::For { .. }));
+    found
 }
 
 /// The expressions that a block evaluates itself, those of nested blocks aside.

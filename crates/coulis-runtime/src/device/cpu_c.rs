@@ -4,13 +4,14 @@
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use coulis_codegen::{Options, Source, dialect_named, emit};
 use coulis_exec::{Pool, PoolError, partition};
 use coulis_ir::args::Bindings;
-use coulis_ir::{Checked, Kernel, Target};
+use coulis_ir::{Checked, Kernel, Target, interrupt};
 
 use crate::cache::{Cache, Key};
 use crate::compiler::Compiler;
@@ -113,13 +114,18 @@ impl CpuC {
         Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool })
     }
 
-    /// The executable of a kernel, its text, and the key of its file.
-    fn make(&self, kernel: &Checked) -> Result<(Arc<dyn Executable>, Source, Key), RuntimeError> {
+    /// The executable of a kernel, its text, and the key of its file. `ends_early` where its outer loops look for an interrupt.
+    fn make(
+        &self,
+        kernel: &Checked,
+        ends_early: bool,
+    ) -> Result<(Arc<dyn Executable>, Source, Key), RuntimeError> {
         let start = Instant::now();
         let name = &kernel.kernel().name;
         let at_emit = |error| RuntimeError::Emit { kernel: name.clone(), error };
         let dialect = dialect_named("c").map_err(at_emit)?;
-        let source = emit(kernel, dialect, Options::for_target(&self.target)).map_err(at_emit)?;
+        let options = Options { ends_early, ..Options::for_target(&self.target) };
+        let source = emit(kernel, dialect, options).map_err(at_emit)?;
         let key = self.key(&source);
         let mut origin = Origin::Memory;
         let (loaded, _) = library::loaded(&key, || {
@@ -133,6 +139,10 @@ impl CpuC {
 
     /// The kernel on the executor, if `error` is the compiler's and this device has that second way.
     fn execute(&self, kernel: &Checked, error: RuntimeError) -> Result<Arc<dyn Executable>, RuntimeError> {
+        // The compiler hears of Ctrl-C too.
+        if interrupt::is_asked() {
+            return Err(RuntimeError::Interrupted { kernel: kernel.kernel().name.clone() });
+        }
         let (Some(second), RuntimeError::CompileFailed { .. }) = (&self.second, &error) else {
             return Err(error);
         };
@@ -183,7 +193,7 @@ impl Device for CpuC {
     }
 
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
-        match self.make(kernel) {
+        match self.make(kernel, true) {
             Ok((executable, _, _)) => Ok(executable),
             Err(error) => self.execute(kernel, error),
         }
@@ -195,7 +205,7 @@ impl Device for CpuC {
         plan: &str,
         note: &str,
     ) -> Result<Arc<dyn Executable>, RuntimeError> {
-        let (executable, source, file) = match self.make(kernel) {
+        let (executable, source, file) = match self.make(kernel, false) {
             Ok(made) => made,
             Err(error) => return self.execute(kernel, error),
         };
@@ -244,8 +254,10 @@ struct Compiled {
     pool: &'static Pool,
 }
 
-/// What the text's callback gets back: the pool, and what failed there.
+/// What the text's callback gets back: the pool, and what failed there. Its first field is the text's, where its loops end early.
+#[repr(C)]
 struct Launch {
+    interrupt: *const AtomicBool,
     pool: &'static Pool,
     failure: Mutex<Option<PoolError>>,
 }
@@ -303,7 +315,8 @@ impl Executable for Compiled {
             let value = bindings.get(&var.id());
             scalars.push(*value.ok_or_else(|| RuntimeError::UnboundVar { var: var.name().to_owned() })?);
         }
-        let launch = Launch { pool: self.pool, failure: Mutex::new(None) };
+        let flag = interrupt::flag();
+        let launch = Launch { interrupt: flag, pool: self.pool, failure: Mutex::new(None) };
         // SAFETY: the entry's text takes exactly these pointers and scalars, and the caller answers for the memory.
         let status = unsafe {
             (self.loaded.entry)(
@@ -315,6 +328,9 @@ impl Executable for Compiled {
         };
         if let Some(error) = launch.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.into());
+        }
+        if self.source.ends_early && flag.load(Ordering::Relaxed) {
+            return Err(RuntimeError::Interrupted { kernel: kernel() });
         }
         match status {
             0 => Ok(()),

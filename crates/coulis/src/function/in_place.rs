@@ -6,6 +6,7 @@ use coulis_runtime::{DevicePointer, Executable, StreamHandle, Window};
 use coulis_sim::{SimArg, SimArray};
 
 use super::arguments::check_reach;
+use super::simulate::refused;
 use super::{Function, Runner};
 use crate::device::accused;
 use crate::error::Error;
@@ -90,8 +91,7 @@ impl Function {
                         }),
                     })
                     .collect();
-                let report = coulis_sim::run(&function.checked, &mut args, options)
-                    .map_err(|error| Error::user("sim", error))?;
+                let report = coulis_sim::run(&function.checked, &mut args, options).map_err(refused)?;
                 if report.is_clean() { Ok(()) } else { Err(accused(&report)) }
             }
         }

@@ -2,10 +2,16 @@
 
 use coulis_ir::Checked;
 use coulis_ir::args::ArgInfo;
-use coulis_sim::{Options, SimArg, SimArray, SimReport};
+use coulis_sim::{Options, SimArg, SimArray, SimError, SimReport};
 
 use super::memory::{Contents, Memory};
 use crate::error::Error;
+
+/// What the simulator refuses or stops at is about the kernel, unless the caller asked for an end.
+pub(super) fn refused(error: SimError) -> Error {
+    let code = if matches!(error, SimError::Interrupted { .. }) { "interrupted" } else { "sim" };
+    Error::user(code, error)
+}
 
 /// Runs a kernel on the memory of a call; outputs that nobody gave start unwritten.
 pub(super) fn simulate(
@@ -37,5 +43,5 @@ pub(super) fn simulate(
             }
         });
     }
-    coulis_sim::run(kernel, &mut args, options).map_err(|error| Error::user("sim", error))
+    coulis_sim::run(kernel, &mut args, options).map_err(refused)
 }

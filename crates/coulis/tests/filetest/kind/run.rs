@@ -39,7 +39,7 @@ fn on_executor(task: &Task) -> Result<Found, String> {
 }
 
 fn call(task: &Task, device: DeviceChoice) -> Result<Found, String> {
-    let options = CompileOptions { device, threads: Some(2) };
+    let options = CompileOptions { device, threads: Some(2), ..CompileOptions::default() };
     let function = match text::compile_one(task.text, &options) {
         Ok(function) => function,
         Err(error) => return Ok(Found::error(&error)),

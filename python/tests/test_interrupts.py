@@ -1,0 +1,78 @@
+"""Ctrl-C while a kernel is compiled or runs."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the system has no signals")
+
+# Every kernel here would run for hours. A second thread stands for the user, which also shows that the interpreter's lock is free.
+PROGRAM = """
+import os, signal, threading, time
+import numpy as np
+import coulis
+
+long = '''
+@T.prim_func
+def long(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for p in T.{kind}(64):
+        for q in T.serial(2000000000):
+            for r in T.serial(2000000):
+                B[p] = B[p] * T.float32(0.5) + A[(q + r + p) % 64]
+'''
+f = coulis.compile(long, {target!r})
+a, b = np.ones(64, "float32"), np.zeros(64, "float32")
+# This thread runs while the kernel does.
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+begin = time.monotonic()
+try:
+    f(a, b)
+except KeyboardInterrupt:
+    took = time.monotonic() - begin
+    assert took < 5, took
+    # What is called next runs as ever.
+    assert coulis.sum(np.ones((300, 300))) == 90000
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize("kind", ["serial", "parallel"])
+@pytest.mark.parametrize("target, compiler", [("cpu", None), ("cpu", "/nonexistent"), ("sim", None)])
+def test_a_kernel_that_runs_for_hours_is_stopped(target, compiler, kind):
+    program = PROGRAM.format(kind=kind, target=target)
+    environment = {**os.environ, **({"COULIS_CC": compiler} if compiler else {})}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout == "stopped\n", done.stderr
+
+
+HANDLED = """
+import os, signal, threading, time
+import numpy as np
+import coulis
+
+heard = []
+x = np.ones((2000, 100))
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+
+def tell():
+    for _ in range(10):
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+thread = threading.Thread(target=tell)
+thread.start()
+while thread.is_alive():
+    assert coulis.sum(x, device="sim") == x.size
+assert heard
+print("went on")
+"""
+
+
+def test_a_handler_of_ones_own_decides_itself():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(HANDLED)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "went on\n", done.stderr
