@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 __version__: str
 
@@ -9,11 +9,12 @@ te: Any
 class AxisError(ValueError, IndexError):
     """An axis that the array does not have."""
 
+@final
 class Reducer:
     """A reducer of the caller's own, which `reduce` takes in place of a name. `coulis.reducer` makes it."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         combine: Any,
         identity: Any,
@@ -22,11 +23,12 @@ class Reducer:
         finish: Any,
         dtypes: Sequence[Any] | None,
         commutative: bool,
-    ) -> None: ...
+    ) -> Reducer: ...
 
     @property
     def name(self) -> str: ...
 
+@final
 class Export:
     """A row-major array of coulis, which other libraries take by DLPack."""
 
@@ -49,10 +51,13 @@ def machine() -> dict[str, object]:
 def consumers() -> list[tuple[str, str]]:
     """Name and summary of each consumer."""
 
+@final
 class OwnConsumer:
     """A consumer of the caller's own; `coulis.consumer` makes it."""
 
-    def __init__(self, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]]) -> None: ...
+    def __new__(
+        cls, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]]
+    ) -> OwnConsumer: ...
 
 def consume(
     x: Any,
@@ -84,7 +89,7 @@ def reduce(
     keepdims: bool = False,
     where: Any = None,
     nan: Literal["propagate", "ignore"] = "propagate",
-    ddof: float = 0,
+    ddof: float = 0.0,
     init: Any = None,
     acc_dtype: Any = None,
     dtype: Any = None,

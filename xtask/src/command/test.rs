@@ -3,7 +3,7 @@
 //! The last step runs the suites that reach a run time once more as if no C compiler existed, because the executor
 //! must carry the whole product alone.
 
-use super::python::{Profile, python};
+use super::python::{Profile, Pythons, python};
 use super::setup::{has_nextest, setup, setup_cuda};
 use super::{Command, no_words};
 use crate::step::{Failure, Step};
@@ -39,7 +39,7 @@ fn test() -> Result<(), Failure> {
     tidy::check()?;
     tests(&["--workspace".to_owned()]).run()?;
     Step::cargo(&["test", "--workspace", "--doc"]).run()?;
-    python(Profile::Dev)?;
+    python(Profile::Dev, Pythons::Newest)?;
     let packages: Vec<String> = RUN_TIME.iter().map(|name| format!("--package={name}")).collect();
     let mut again = tests(&packages);
     if has_nextest() {
