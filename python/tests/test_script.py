@@ -232,6 +232,12 @@ def defined(kind):
         def kernel(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
             B[0] = twice(A[0])
 
+    elif kind == "builtin":
+
+        @T.prim_func
+        def kernel(A: T.Buffer((4,), f"float{32}"), B: T.Buffer((4,), "float32")):
+            B[0] = abs(A[0])
+
     elif kind == "value":
 
         @T.prim_func
@@ -257,6 +263,7 @@ def defined(kind):
         ("statement", ValueError, "(?i)while"),
         ("lookup", KeyError, "scale"),
         ("call", TypeError, r"`twice` in `kernel` is a function of Python.*`twice\(A\[0\]\)` gives it what the kernel computes"),
+        ("builtin", TypeError, r"`abs` in `kernel` is a function of Python.*legal is T.abs"),
         ("value", TypeError, r"line 3 of `kernel`, `twice\(2\)`, is the value 4 and no statement"),
         ("default", TypeError, "have neither defaults nor stars"),
     ],

@@ -20,6 +20,8 @@ _OBJECTS = {id(value): name for name, value in vars(_layout).items() if isinstan
 _OBJECTS |= {id(_layout.TileLayout): "TileLayout", id(_layout.ComposeLayout): "ComposeLayout"}
 # Loops are the language's own.
 _NOT_EVALUATED = {"range"}
+# Functions of Python's that the language has under the same name.
+_TWINS = frozenset("abs ceil cos erf exp exp2 floor isinf isnan log log2 max min pow round sin sqrt tanh trunc".split())
 
 
 class PrimFunc:
@@ -131,27 +133,27 @@ class _Resolver(ast.NodeTransformer):
 
     def visit_Call(self, node):
         name = ast.unparse(node.func)
-        called = self.called(node.func)
-        if called is not None:
+        if self.is_function(node.func):
+            own = name.rpartition(".")[2]
+            instead = f"T.{own}" if own in _TWINS else "its expression, written out"
             raise TypeError(
                 f"`{name}` in `{self.tree.name}` is a function of Python, which is called once, where the kernel is defined; "
-                f"`{ast.unparse(node)}` gives it what the kernel computes, so write its expression out, or name a part by "
-                "T.meta_var"
+                f"`{ast.unparse(node)}` gives it what the kernel computes; legal is {instead}"
             )
         return self.generic_visit(node)
 
-    def called(self, func):
-        """The function of Python's that outer names stand for; None for words of the language and of builtins."""
-        root = func
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or self.is_inner(root.id):
-            return None
-        value = self.values[root.id]
-        for name in reversed(_attributes(func)):
+    def is_function(self, func):
+        """Whether a name, or an attribute of one, is something of Python's that can be called."""
+        attributes = []
+        while isinstance(func, ast.Attribute):
+            attributes.append(func.attr)
+            func = func.value
+        if not isinstance(func, ast.Name) or self.is_inner(func.id):
+            return False
+        value = self.values[func.id]
+        for name in reversed(attributes):
             value = getattr(value, name, None)
-        is_own = callable(value) and getattr(builtins, getattr(value, "__name__", ""), None) is not value
-        return value if is_own else None
+        return callable(value)
 
     def visit_For(self, node):
         node.iter = self.visit(node.iter)
@@ -199,7 +201,8 @@ class _Resolver(ast.NodeTransformer):
     def known(self, node):
         """The value of an expression of outer names alone, in a tuple; None for any other."""
         names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-        if not names or any(self.is_inner(name) for name in names):
+        is_constant = not names and not isinstance(node, ast.JoinedStr)
+        if is_constant or any(self.is_inner(name) for name in names):
             return None
         code = compile(ast.Expression(ast.fix_missing_locations(node)), f"<{self.tree.name}>", "eval")
         return (eval(code, {"__builtins__": builtins, **self.values}),)
@@ -210,15 +213,6 @@ class _Resolver(ast.NodeTransformer):
             return True
         value = self.values[name]
         return isinstance(value, Vocabulary) or id(value) in _OBJECTS
-
-
-def _attributes(node):
-    """Names of attributes, the last one first."""
-    names = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    return names
 
 
 def _bound_names(tree):
