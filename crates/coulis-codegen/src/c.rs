@@ -12,6 +12,7 @@ mod atom;
 pub mod code;
 mod deps;
 pub mod elementary;
+mod exact;
 pub mod helper;
 mod index;
 mod lanes;

@@ -113,6 +113,23 @@ fn narrower_machines_get_more_parts() {
 }
 
 #[test]
+fn a_part_of_a_short_element_is_added_in_one_operation() {
+    let a = Buffer::new("A", DType::BF16, vec![i64c(16)], MemScope::Global);
+    let (sums, devs) = (Buffer::new("S", DType::F32, vec![i64c(16)], MemScope::Global), DType::F64);
+    let squares = Buffer::new("Q", devs, vec![i64c(16)], MemScope::Global);
+    let all = ramp(i64c(0), 16);
+    let part = at(&a, all.clone()).cast(DType::F32) * Expr::float(0.0625, DType::F32).broadcast_to(16);
+    let old = at(&sums, all.clone());
+    let dev = (&part - &old).cast(DType::F64);
+    let body = Stmt::seq([
+        Stmt::store(&squares, vec![all.clone()], at(&squares, all.clone()) + &dev * &dev),
+        Stmt::store(&sums, vec![all], &old + &part),
+    ]);
+    let params = vec![param(&a), param(&sums), param(&squares)];
+    check(kernel("sixteenths", params, body), OPTIONS);
+}
+
+#[test]
 fn scalar_code_shares_indices_and_guards_loads() {
     let n = Var::size("n", DType::I32);
     let stride = Var::new("stride", DType::I32);

@@ -109,6 +109,8 @@ pub enum Helper {
     Wrap(BinaryOp, CTy),
     /// `a * b + c` of a type that lives in memory only, rounded once; its operands and its value are `f32` of that shape.
     Fma(VTy, DType),
+    /// `a * b + c` of vectors whose product is exact, so that it is no matter whether it is rounded.
+    AddExact(VTy),
     /// Sums of two pairs of `f32`, which may flush subnormal numbers.
     AddPair {
         /// Whether they do.
@@ -174,6 +176,7 @@ impl Helper {
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
             Helper::Fma(v, d) => format!("cx_fma_{}{}", short(d), lanes(&v.lanes)),
+            Helper::AddExact(v) => format!("cx_add_exact_{}", v.name()),
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
         }

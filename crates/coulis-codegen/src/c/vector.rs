@@ -91,6 +91,9 @@ impl Walker<'_> {
         if a.dtype() == DType::Bool {
             return self.mask_binary(op, a, b);
         }
+        if let Some(sum) = self.sum_of_exact(op, a, b)? {
+            return Ok(sum);
+        }
         let divisor = match b.node() {
             Node::Broadcast(c) => index::constant(c).filter(|c| *c > 0 && c & (c - 1) == 0),
             _ => None,

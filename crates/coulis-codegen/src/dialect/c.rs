@@ -185,6 +185,7 @@ impl Dialect for C {
             Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),
             Helper::Odd(from) => convert::odd(from, needs),
             Helper::Fma(ty, dtype) => convert::fma(ty, dtype, needs),
+            Helper::AddExact(ty) => Ok(math::add_exact(ty, needs)),
             Helper::Compare(comparison, ty) => Ok(mask::compare(comparison, ty, needs)),
             Helper::Lane(ty) => Ok(mask::lane(ty, needs)),
             Helper::Select(ty) => Ok(mask::select(ty, needs)),

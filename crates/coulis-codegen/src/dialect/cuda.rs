@@ -294,6 +294,7 @@ impl Dialect for Cuda {
             | Helper::Round(..)
             | Helper::Odd(_)
             | Helper::Fma(..)
+            | Helper::AddExact(_)
             | Helper::Divide(..)
             | Helper::Math(..)
             | Helper::Alloc

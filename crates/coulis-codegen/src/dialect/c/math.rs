@@ -154,16 +154,35 @@ fn predicate(
     Ok(format!("{FN} {mask} {name}({value} a) {{ return {}; }}\n", tests.join(" | ")))
 }
 
+/// The builtin of `a * b + c` of a vector that fills a register, and where there is one.
+fn fused_builtin(ty: VTy) -> Option<(&'static str, String)> {
+    let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+    match ty.ty.bytes() * ty.lanes {
+        64 => Some(("defined(CX_GCC_AVX512)", format!("vfmaddp{letter}512_mask(a, b, c, -1, 4)"))),
+        32 => Some(("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}256(a, b, c)"))),
+        16 => Some(("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}(a, b, c)"))),
+        _ => None,
+    }
+}
+
+/// `a * b + c` where the product is exact: one operation or two, of the same bits.
+pub fn add_exact(ty: VTy, needs: &mut dyn Needs) -> String {
+    let (name, value) = (Helper::AddExact(ty).name(), needs.ty(ty));
+    let body = match fused_builtin(ty) {
+        Some((guard, fast)) => {
+            format!(
+                "\n#if {guard}\n    return __builtin_ia32_{fast};\n#else\n    return a * b + c;\n#endif\n"
+            )
+        }
+        None => " return a * b + c; ".to_owned(),
+    };
+    format!("{FN} {value} {name}({value} a, {value} b, {value} c) {{{body}}}\n")
+}
+
 fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (name, value, s) = (Helper::Math(Intrinsic::Fma, ty).name(), ty.name(), suffix(ty));
     if ty.lanes > 0 {
-        let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-        let (guard, fast) = match ty.ty.bytes() * ty.lanes {
-            64 => ("defined(CX_GCC_AVX512)", format!("vfmaddp{letter}512_mask(a, b, c, -1, 4)")),
-            32 => ("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}256(a, b, c)")),
-            16 => ("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}(a, b, c)")),
-            _ => return lanes(Intrinsic::Fma, ty, needs),
-        };
+        let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
         needs.ty(ty);
         return Ok(format!(
             "{FN} {value} {name}({value} a, {value} b, {value} c)

@@ -1,0 +1,70 @@
+//! Sums of which one operand is a product that is exact: a vector operation fewer.
+//!
+//! An element of 16 bits times a power of two from `2^-16` to 1 is a `float32`: its least digit is `2^-133` at
+//! least, and that of a `float32` `2^-149`. So adding such a product gives the same bits whether it is rounded before
+//! or not, and a machine that multiplies and adds in one operation may, under contract N15 too. It is how runs of `bfloat16`
+//! keep a sixteenth of their sum for no more than the sum.
+
+use coulis_ir::{BinaryOp, DType, Expr, Node};
+
+use crate::EmitError;
+use crate::c::Walker;
+use crate::c::code::{Code, Prec};
+use crate::c::helper::{Helper, Needs as _};
+use crate::c::value::{Part, Val};
+
+/// The least factor that leaves every digit of an element of 16 bits in a `float32`.
+const LEAST_FACTOR: f64 = 1.0 / 65536.0;
+
+impl Walker<'_> {
+    /// A sum or difference of vectors one of which is an exact product, if it is one.
+    pub(super) fn sum_of_exact(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+    ) -> Result<Option<Val>, EmitError> {
+        let ((x, factor), other, negated) = match (op, exact_product(a), exact_product(b)) {
+            (BinaryOp::Add, Some(product), _) => (product, b, false),
+            (BinaryOp::Add, None, Some(product)) => (product, a, false),
+            (BinaryOp::Sub, Some(product), _) => (product, b, true),
+            _ => return Ok(None),
+        };
+        let (element, factor, other) = (self.named(x)?, self.value(factor)?, self.value(other)?);
+        if [&factor, &other].iter().any(|v| v.parts.len() != element.parts.len()) {
+            return Ok(None);
+        }
+        let mut sum = Val { ty: element.ty, parts: Vec::new(), uniform: None };
+        for ((x, by), other) in element.parts.iter().zip(&factor.parts).zip(&other.parts) {
+            let add = self.defs.helper(Helper::AddExact(element.part_ty(x)))?;
+            let text = format!("-{}", other.code.at(Prec::Unary));
+            let other = if negated { Code { text, prec: Prec::Unary } } else { other.code.clone() };
+            sum.parts.push(Part { lanes: x.lanes, code: Code::call(&add, &[&x.code, &by.code, &other]) });
+        }
+        Ok(Some(sum))
+    }
+
+    /// A value under a name, since the product is likely to be used once more.
+    fn named(&mut self, expr: &Expr) -> Result<Val, EmitError> {
+        if self.f.inline > 0 || self.known(expr).is_some() {
+            return self.value(expr);
+        }
+        let val = self.value(expr)?;
+        let named = self.declare_val(&val);
+        if let Some(table) = self.f.memo.last_mut() {
+            table.insert(expr.clone(), named.clone());
+        }
+        Ok(named)
+    }
+}
+
+/// The factors of a product of an element of 16 bits, widened, and a power of two.
+fn exact_product(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    let Node::Binary(BinaryOp::Mul, x, factor) = expr.node() else { return None };
+    let Node::Cast(element) = x.node() else { return None };
+    let Node::Broadcast(by) = factor.node() else { return None };
+    let by = by.as_float()?;
+    let is_power = by.to_bits() << 12 == 0 && (LEAST_FACTOR..=1.0).contains(&by);
+    let is_short = matches!(element.dtype(), DType::F16 | DType::BF16);
+    (is_short && expr.dtype() == DType::F32 && is_power).then_some((x, factor))
+}
