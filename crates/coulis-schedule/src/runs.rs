@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::visit::{substitute_expr, substitute_stmt};
-use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, LoopKind, MemScope, Node, Stmt};
+use coulis_ir::visit::{substitute_expr, substitute_stmt, uses_any};
+use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Stmt, Var};
 use coulis_tensor::{QuickFold, Reduction};
 
 use crate::error::ScheduleError;
@@ -33,6 +33,39 @@ fn is_guard(condition: &Expr) -> bool {
     }
 }
 
+/// The fold without fields that only count the steps of a run, of which there are `n_steps`, and which fields are left.
+fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
+    let n = quick.identity.len();
+    let n_state = quick.close.params.len() - n;
+    let (left, right) = quick.step.params.split_at(n);
+    let count = |i: usize| {
+        let each = quick.sources[i].as_int().filter(|_| quick.identity[i].is_int(0))?;
+        let is_alone =
+            (0..n).all(|j| j == i || !uses_any(&quick.step.body[j], &[left[i].clone(), right[i].clone()]));
+        let adds = quick.step.body[i] == left[i].expr() + right[i].expr();
+        (is_alone && adds).then(|| Expr::int_of(each * n_steps, quick.identity[i].dtype()))
+    };
+    let counts: Vec<Option<Expr>> = (0..n).map(count).collect();
+    let kept: Vec<usize> = (0..n).filter(|&i| counts[i].is_none()).collect();
+    if quick.again.is_some() || kept.is_empty() {
+        return (quick.clone(), (0..n).collect());
+    }
+    let known: HashMap<Var, Expr> = (quick.close.params[n_state..].iter().zip(counts))
+        .filter_map(|(var, count)| Some((var.clone(), count?)))
+        .collect();
+    let pick = |exprs: &[Expr]| -> Vec<Expr> { kept.iter().map(|&i| exprs[i].clone()).collect() };
+    let vars = |params: &[Var]| -> Vec<Var> { kept.iter().map(|&i| params[i].clone()).collect() };
+    let step = Lambda { params: [vars(left), vars(right)].concat(), body: pick(&quick.step.body) };
+    let close_params =
+        [quick.close.params[..n_state].to_vec(), vars(&quick.close.params[n_state..])].concat();
+    let close = Lambda {
+        params: close_params,
+        body: quick.close.body.iter().map(|e| substitute_expr(e, &known)).collect(),
+    };
+    let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
+    (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again: None }, kept)
+}
+
 impl Builder<'_> {
     /// One run: the loop at `run_at` and those in it, between its start and its end.
     pub(crate) fn run(
@@ -45,6 +78,16 @@ impl Builder<'_> {
         let at = self.at(stage);
         let sub = |exprs: &[Expr]| -> Vec<Expr> {
             exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
+        };
+        let along = &at.loops[run_at];
+        let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
+            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
+            .collect();
+        let is_whole = r.condition.is_none() && self.guarded(stage, Stmt::NOP)? == Stmt::NOP;
+        let n_steps = reduced.iter().map(|l| l.extent.as_int()).product::<Option<i128>>();
+        let (quick, kept) = match n_steps.filter(|_| is_whole) {
+            Some(n_steps) => counted(quick, n_steps),
+            None => (quick.clone(), (0..quick.identity.len()).collect()),
         };
         // One state of a run for each iteration of the data loops in it; threads have their own.
         let lanes: Vec<&Loop> = (at.loops[run_at..].iter())
@@ -59,7 +102,7 @@ impl Builder<'_> {
             if places.is_empty() { vec![Expr::int(0)] } else { places }
         };
         let names = output_names(stage);
-        let run_names: Vec<String> = (0..quick.identity.len())
+        let run_names: Vec<String> = (kept.into_iter())
             .map(|i| names.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", names[0])))
             .collect();
         let buffers: Vec<Buffer> = (quick.identity.iter().zip(&run_names))
@@ -81,10 +124,6 @@ impl Builder<'_> {
         let inside = |stores: Stmt| -> Result<Stmt, ScheduleError> {
             self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, stores)?)
         };
-        let along = &at.loops[run_at];
-        let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
-            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
-            .collect();
         // Starts the run where all of these loops begin, else steps.
         let start_or_step = |loops: &[&Loop]| -> Stmt {
             let is_zero =

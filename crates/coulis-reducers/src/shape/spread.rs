@@ -76,7 +76,9 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
         let divisor = divisor(b.request);
         run.pivot = scaled(run.pivot, divisor);
         run.devsq = scaled(run.devsq, divisor * divisor);
-        run.dev = &scaled(run.dev, divisor) - &(&run.n * &run.pivot);
+        // The sum less that of as many pivots.
+        let taken = Expr::float(0.0, DType::F64) - run.n.clone();
+        run.dev = fma(&taken, &run.pivot, &scaled(run.dev, divisor));
     }
     let [p, s, q] = left.merged(&run, closing);
     b.close(&pivot, p);
