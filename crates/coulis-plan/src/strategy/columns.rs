@@ -98,6 +98,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile || extent % tile == 0;
     }
+    // So do visits that make up the rows: each run then has the same number of steps, which nothing has to count.
+    let n_dims = facts.spec.problem.dims.len();
+    if let Some((rows, ..)) = rows.filter(|_| runs.steps > 1) {
+        let is_cut = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count() == 1;
+        let visits = unroll * apart * if is_cut { chunks } else { 1 };
+        sketch.constant[n_dims - 2] = rows % visits == 0;
+    }
     Ok(sketch)
 }
 
