@@ -27,6 +27,8 @@ const SHORTEST: i64 = 8;
 /// Steps of so many vector operations keep the machine busy by themselves: one state then does, and none have to be
 /// brought together at the end of each row.
 const ENOUGH_OPERATIONS: i64 = 12;
+/// As many vector operations take as long as one of them waits for another.
+const BUSY_OPERATIONS: i64 = 6;
 /// Combinations of states of more bytes of operations a field are chains of them, which lanes wait for one after another.
 const OF_A_CHAIN: usize = 16;
 /// Longest run of a quick step, and of one that walks front to back, which rows are cut into.
@@ -58,6 +60,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let width = facts.spec.inputs[0].bytes() as i64;
     if runs.operations >= ENOUGH_OPERATIONS {
         unroll = 1;
+    }
+    // A row of one run for each vector is folded in fewer runs, as long as no step waits for the one before it.
+    let is_short = |unroll: i64| runs.steps > 1 && extent / (lanes * unroll) <= runs.steps;
+    while unroll > 1 && is_short(unroll / 2) && runs.operations * (unroll / 2) >= BUSY_OPERATIONS {
+        unroll /= 2;
     }
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
