@@ -484,4 +484,16 @@ mod tests {
             assert!(!folded(1 << 14), "{extent} by the executor");
         }
     }
+
+    #[test]
+    fn short_rows_in_memory_are_read_from_several_pages_where_these_make_up_all_rows() {
+        let pages = |rows: i64, extent: i64| {
+            let text = trace(&[rows, extent], &[1], 64);
+            text.contains("split(i0_outer, factor=")
+        };
+        assert!(pages(1 << 20, 16) && pages(1 << 20, 8));
+        assert!(!pages((1 << 20) + 16, 16), "a rest");
+        assert!(!pages(1 << 20, 12), "rows that make up no page");
+        assert!(!pages(1 << 8, 16), "an input in the caches");
+    }
 }

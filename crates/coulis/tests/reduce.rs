@@ -136,6 +136,7 @@ fn compiled_kernels_give_the_exact_answers_too() {
         // Rows that fold to a short vector, with rows left over.
         (&[37, 16], &[1], &["sum"], DType::F32),
         (&[41, 64], &[1], &["mean", "meansq"], DType::F16),
+        (&[41, 64], &[1], &["sum", "var"], DType::BF16),
         (&[3, 29, 32], &[2], &["sum"], DType::I8),
         // Runs in blocks of pages, rows that lie apart, exponentials in runs.
         (&[2, 300_001], &[1], &["sum", "mean", "var", "min", "max"], DType::F32),
