@@ -37,6 +37,6 @@ pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic};
 pub use reducer::{Again, Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
-pub use stmt::{ExecScope, LoopKind, ScopeId, Stmt, SyncKind, ThreadTag, TileCall};
+pub use stmt::{ExecScope, LoopKind, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall};
 pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

@@ -209,6 +209,29 @@ pub enum TileOp {
     },
 }
 
+/// Where a text has a statement. No part of what the statement is: all sites are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Site {
+    /// Line and column in characters, both from 1; none where no text has it.
+    pub place: Option<(u32, u32)>,
+}
+
+impl PartialEq for Site {
+    fn eq(&self, _: &Site) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Display for Site {
+    /// `line 3, column 5: `, as errors of reading begin; empty where no text has it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.place {
+            Some((line, column)) => write!(f, "line {line}, column {column}: "),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A call that the threads of a scope execute together; dispatch replaces it by a variant's statements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileCall {
@@ -224,6 +247,8 @@ pub struct TileCall {
     pub dispatch: Option<String>,
     /// Further options, by name: `ftz`, `thread_reduce`.
     pub options: Vec<(String, Attr)>,
+    /// Where its text has it.
+    pub site: Site,
 }
 
 /// A statement.

@@ -1,7 +1,7 @@
 //! How single expressions and statements print.
 
 use coulis_ir::print::{print_expr, print_reducer, print_stmt};
-use coulis_ir::stmt::{Region, TileOp};
+use coulis_ir::stmt::{Region, Site, TileOp};
 use coulis_ir::{
     BinaryOp, Buffer, DType, ExecScope, Expr, Intrinsic, Lambda, LoopKind, MemScope, Reducer, ScopeId, Stmt,
     SyncKind, TileCall, Var,
@@ -146,7 +146,15 @@ fn tile_programs_print_in_their_own_spelling() {
     let reduce = |name: &str, scope| {
         let op = TileOp::Reduce { name: name.to_owned(), axes: vec![-1], accum: false };
         let (dsts, srcs) = (vec![Region::whole(&b)], vec![Region::whole(&a)]);
-        Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch: None, options: vec![] }))
+        Stmt::Tile(Box::new(TileCall {
+            op,
+            scope,
+            dsts,
+            srcs,
+            dispatch: None,
+            options: vec![],
+            site: Site::default(),
+        }))
     };
     let i = var("i");
     let part =
@@ -158,6 +166,7 @@ fn tile_programs_print_in_their_own_spelling() {
         srcs: vec![Region { buffer: b.clone(), ranges: vec![(i, Expr::int(2))] }],
         dispatch: Some("vec".to_owned()),
         options: vec![("ftz".to_owned(), coulis_ir::Attr::Bool(true))],
+        site: Site::default(),
     };
     let bx = Var::new("bx", DType::I32);
     check_stmt(

@@ -17,6 +17,14 @@ pub fn is_memory_axis(axis: &str) -> bool {
     MEMORY_AXES.contains(&axis)
 }
 
+/// Names of the axes that count blocks.
+const BLOCK_AXES: [&str; 6] = ["bx", "by", "bz", "cbx", "cby", "cbz"];
+
+/// The names that axes have, those of memory first.
+pub fn axis_names() -> impl Iterator<Item = &'static str> {
+    MEMORY_AXES.into_iter().chain(crate::machine::thread_axes()).chain(BLOCK_AXES)
+}
+
 /// Why a layout has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {

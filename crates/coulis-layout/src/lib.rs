@@ -7,6 +7,6 @@ pub mod compose;
 pub mod machine;
 pub mod tile;
 
-pub use algebra::{LayoutError, fused, is_memory_axis};
+pub use algebra::{LayoutError, axis_names, fused, is_memory_axis};
 pub use machine::thread_axis_unit;
 pub use tile::{AxisStride, Iter, Swizzle, TileLayout};

@@ -26,6 +26,11 @@ const AXES: [(&str, Level, Level); 6] = [
     ("wgid", Level::Warpgroup, Level::Cta),
 ];
 
+/// Names of the axes that count threads of a block, or groups of them.
+pub(crate) fn thread_axes() -> impl Iterator<Item = &'static str> {
+    AXES.into_iter().map(|(name, ..)| name)
+}
+
 fn levels(axis: &str) -> Option<(Level, Level)> {
     AXES.iter().find(|(name, ..)| *name == axis).map(|(_, unit, inside)| (*unit, *inside))
 }

@@ -365,6 +365,68 @@ proptest! {
         for (iters, n) in grouped.iter().zip(&shape) {
             prop_assert_eq!(iters.iter().map(|it| it.extent).product::<i64>(), *n);
         }
+        // The iterators of the dimensions one after another are the layout.
+        let shard = grouped.into_iter().flatten().collect();
+        let regrouped = TileLayout { shard, ..layout.clone() };
+        for coord in coords(&shape) {
+            prop_assert_eq!(place(&regrouped, &coord, &shape), defined(&layout, &coord, &shape));
+        }
+    }
+
+    #[test]
+    fn a_random_layout_splits_iterators_where_a_shape_asks_for_it(
+        (layout, shape) in any_shaped(5),
+        at in 0usize..5,
+    ) {
+        // A dimension of 4 that one iterator fills, as two of 2.
+        let at = at % shape.len();
+        let mut split = shape.clone();
+        if shape[at] % 2 == 0 {
+            split.splice(at..=at, [2, shape[at] / 2]);
+        }
+        if let Ok(grouped) = layout.group(&split) {
+            let shard = grouped.into_iter().flatten().collect();
+            let regrouped = TileLayout { shard, ..layout.clone() };
+            for coord in coords(&split) {
+                prop_assert_eq!(place(&regrouped, &coord, &split), defined(&layout, &coord, &split));
+            }
+        }
+    }
+
+    #[test]
+    fn the_storage_of_a_random_layout_is_what_one_thread_holds((layout, _) in any_shaped(5)) {
+        let shape: Vec<i64> = layout.shard.iter().map(|it| it.extent).collect();
+        let storage = layout.storage();
+        let is_kept: Vec<bool> = layout.shard.iter().map(|it| it.step.axis == "m").collect();
+        let own = |of: &[i64]| -> Vec<i64> {
+            of.iter().zip(&is_kept).filter(|(_, kept)| **kept).map(|(c, _)| *c).collect()
+        };
+        prop_assert_eq!(storage.size(), own(&shape).iter().product::<i64>());
+        for coord in coords(&shape) {
+            let mut want = defined(&layout, &coord, &shape);
+            want.retain(|axis, _| axis == "m");
+            prop_assert_eq!(place(&storage, &own(&coord), &own(&shape)), want);
+        }
+    }
+
+    #[test]
+    fn the_span_of_a_random_layout_ends_past_its_last_place(
+        shard in prop::collection::vec((1i64..5, 0i64..20, prop::sample::select(vec!["m", "laneid"])), 1..5),
+        replica in prop::collection::vec((1i64..4, 0i64..20, prop::sample::select(vec!["m", "laneid"])), 0..3),
+        offset in 0i64..9,
+    ) {
+        let layout = s(&shard).replicated(&replica).moved(offset, "m");
+        let shape: Vec<i64> = layout.shard.iter().map(|it| it.extent).collect();
+        let copies: Vec<i64> = layout.replica.iter().map(|it| it.extent).collect();
+        for axis in ["m", "laneid"] {
+            let base = coords(&shape).iter().map(|c| defined(&layout, c, &shape).get(axis).copied().unwrap_or(0)).max();
+            let further = coords(&copies).iter().map(|c| {
+                let steps = c.iter().zip(&layout.replica).filter(|(_, it)| it.step.axis == axis);
+                steps.map(|(at, it)| at * it.step.stride).sum::<i64>()
+            }).max();
+            prop_assert_eq!(layout.span(axis), 1 + base.unwrap() + further.unwrap());
+        }
+        prop_assert_eq!(layout.memory_span(), layout.span("m"));
     }
 
     #[test]

@@ -172,9 +172,12 @@ impl<'a> Dispatch<'a> {
     /// The statements of a call; `None` where calls are only explained. An error shows the call.
     fn call(&mut self, call: &TileCall) -> Result<Option<Emitted>, LowerError> {
         self.dispatched(call).map_err(|error| match error {
-            LowerError::Tile(error) => {
-                LowerError::Call { error, call: call_text(call), arch: self.target.arch.clone() }
-            }
+            LowerError::Tile { error, .. } => LowerError::Call {
+                site: call.site,
+                error,
+                call: call_text(call).into(),
+                arch: self.target.arch.as_str().into(),
+            },
             other => other,
         })
     }
@@ -283,7 +286,7 @@ fn check_regions(call: &TileCall) -> Result<(), LowerError> {
             };
             if min < 0 || extent < 0 || min + extent > whole {
                 let buffer = region.buffer.name.clone();
-                return Err(LowerError::Tile(TileError::Region {
+                return Err(LowerError::from(TileError::Region {
                     buffer,
                     dim,
                     min,

@@ -1,6 +1,6 @@
 //! The list of passes, and the driver that runs them in order.
 
-use coulis_ir::{Form, Kernel, Target};
+use coulis_ir::{Form, Kernel, Site, Target};
 
 /// What lowering is told.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +86,13 @@ pub enum LowerError {
         limit: i128,
     },
     /// A tile call that cannot be replaced by statements.
-    #[error(transparent)]
-    Tile(#[from] coulis_tile::TileError),
+    #[error("{site}{error}")]
+    Tile {
+        /// Where its text has it, where one call is at fault.
+        site: Site,
+        /// What is wrong.
+        error: coulis_tile::TileError,
+    },
     /// Scope ids that make no launch.
     #[error("{message}")]
     ScopeIds {
@@ -95,14 +100,16 @@ pub enum LowerError {
         message: String,
     },
     /// A tile call that is wrong, or that no variant does, or not the one that it asks for.
-    #[error("{error}\n  call on {arch}: {call}")]
+    #[error("{site}{error}\n  call on {arch}: {call}")]
     Call {
+        /// Where its text has it.
+        site: Site,
         /// What is wrong, or the table of variants.
         error: coulis_tile::TileError,
         /// The call as text.
-        call: String,
+        call: Box<str>,
         /// The architecture.
-        arch: String,
+        arch: Box<str>,
     },
     /// A tile call beside a launch whose threads do not reach it.
     #[error(
@@ -222,4 +229,10 @@ pub fn lower(
         observer(pass, &kernel);
     }
     Ok(kernel)
+}
+
+impl From<coulis_tile::TileError> for LowerError {
+    fn from(error: coulis_tile::TileError) -> LowerError {
+        LowerError::Tile { site: Site::default(), error }
+    }
 }

@@ -31,14 +31,15 @@ pub fn resolve_reducers(kernel: Kernel, lookup: Lookup) -> Result<Kernel, LowerE
                 }
                 None => {
                     let types: Vec<&str> = types.iter().map(|d| d.name()).collect();
-                    error.get_or_insert(TileError::Reducer { name: name.clone(), types: types.join(", ") });
+                    let found = TileError::Reducer { name: name.clone(), types: types.join(", ") };
+                    error.get_or_insert(LowerError::Tile { site: call.site, error: found });
                 }
             }
         }
         Stmt::Tile(call)
     });
     match error {
-        Some(error) => Err(error.into()),
+        Some(error) => Err(error),
         None => Ok(Kernel { body, ..kernel }),
     }
 }

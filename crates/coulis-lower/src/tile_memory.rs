@@ -35,7 +35,7 @@ pub(crate) struct TileMemory {
 }
 
 pub(crate) fn unsupported(what: impl Into<String>) -> LowerError {
-    LowerError::Tile(TileError::Unsupported { what: what.into() })
+    LowerError::from(TileError::Unsupported { what: what.into() })
 }
 
 fn constant(value: i64) -> Expr {
@@ -71,7 +71,7 @@ fn check_overlap(buffer: &Buffer) -> Result<(), LowerError> {
         coords.reverse();
         coords
     };
-    Err(LowerError::Tile(TileError::Overlap {
+    Err(LowerError::from(TileError::Overlap {
         buffer: buffer.name.clone(),
         layout: layout.to_string(),
         first: coords(first),
@@ -80,18 +80,29 @@ fn check_overlap(buffer: &Buffer) -> Result<(), LowerError> {
 }
 
 impl TileMemory {
-    /// The parameters without layouts, which are row-major.
+    /// The parameters without layouts. An argument is as many elements in a row as its shape has; where a layout is not
+    /// row-major it says which of them is which.
     pub(crate) fn parameters(&mut self, kernel: &Kernel) -> Result<Vec<Param>, LowerError> {
         let plain = |param: &Param| match param {
-            Param::Buffer { handle, buffer } if buffer.layout.is_some() => {
-                if !is_row_major(buffer) {
-                    let name = &buffer.name;
-                    return Err(unsupported(format!(
-                        "a parameter, `{name}`, whose layout is not row-major,"
-                    )));
-                }
+            Param::Buffer { handle, buffer } if let Some(layout) = &buffer.layout => {
                 let own = buffer.derive(|b| b.layout = None);
-                self.ways.insert(buffer.id, Way::As(own.clone()));
+                let way = if is_row_major(buffer) {
+                    Way::As(own.clone())
+                } else if layout.is_distributed() {
+                    return Err(unsupported(format!(
+                        "a parameter, `{}`, that is spread over threads,",
+                        buffer.name
+                    )));
+                } else {
+                    self.check_size(buffer)?;
+                    check_overlap(buffer)?;
+                    let n = physical_size(layout);
+                    if size_of(buffer) != Some(n) {
+                        return Err(too_large(buffer, n, buffer));
+                    }
+                    Way::Laid(flat(&own, n))
+                };
+                self.ways.insert(buffer.id, way);
                 Ok(Param::Buffer { handle: handle.clone(), buffer: own })
             }
             other => Ok(other.clone()),
@@ -129,7 +140,7 @@ impl TileMemory {
     /// Refuses a layout that has another number of elements than its buffer.
     fn check_size(&self, buffer: &Buffer) -> Result<(), LowerError> {
         match (&buffer.layout, size_of(buffer)) {
-            (Some(layout), Some(n)) if layout.size() != n => Err(LowerError::Tile(TileError::LayoutSize {
+            (Some(layout), Some(n)) if layout.size() != n => Err(LowerError::from(TileError::LayoutSize {
                 buffer: buffer.name.clone(),
                 wanted: n,
                 layout: layout.to_string(),
@@ -150,7 +161,7 @@ impl TileMemory {
                 return Err(unsupported(format!("`.local` with thread axes, as `{}` is,", buffer.name)));
             }
             (None, _) if local => {
-                return Err(LowerError::Tile(TileError::NotSpread { buffer: source.name.clone() }));
+                return Err(LowerError::from(TileError::NotSpread { buffer: source.name.clone() }));
             }
             (Some(own), true) => Way::Spread(self.fitting(own, buffer)?),
             (Some(own), false) if local => {
@@ -268,7 +279,7 @@ impl TileMemory {
 }
 
 fn too_large(buffer: &Buffer, wanted: i64, source: &Buffer) -> LowerError {
-    LowerError::Tile(TileError::Window {
+    LowerError::from(TileError::Window {
         buffer: buffer.name.clone(),
         wanted,
         memory: source.name.clone(),

@@ -14,7 +14,7 @@ use coulis_ir::reducer::Reducer;
 use coulis_ir::stmt::{Region, TileOp};
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{
-    BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Stmt, Target, ThreadTag, TileCall, Var,
+    BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Site, Stmt, Target, ThreadTag, TileCall, Var,
 };
 use coulis_layout::tile::{AxisStride, Iter, TileLayout};
 use coulis_tensor::Reduction;
@@ -227,6 +227,7 @@ impl Builder<'_> {
             srcs: registers.iter().map(Region::whole).collect(),
             dispatch: None,
             options: Vec::new(),
+            site: Site::default(),
         };
         let mut stmts: Vec<Stmt> = registers.iter().cloned().map(Stmt::AllocBuffer).collect();
         stmts.extend(views(&mine, &registers, true));

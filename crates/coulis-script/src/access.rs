@@ -1,5 +1,6 @@
 //! Indices, slices and regions of buffers.
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::stmt::Region;
 use coulis_ir::{BinaryOp, Buffer, Expr, Node, Ty};
 
@@ -8,7 +9,7 @@ use crate::expr::{same_lanes, type_fault};
 use crate::func::Reader;
 use crate::tree::{Sign, Term, TermKind};
 
-impl Reader {
+impl Reader<'_> {
     /// An indexed value: an element or vector of a buffer, or one of `X.strides[0]`, `X.shape[0]`.
     pub(crate) fn subscript(&mut self, term: &Term, base: &Term, indices: &[Term]) -> Parsed<Expr> {
         if let TermKind::Attribute(buffer, field) = &base.kind
@@ -101,7 +102,8 @@ impl Reader {
         }
     }
 
-    /// `start` and `stop - start`, of one type. A stop written `start + extent` gives that extent.
+    /// `start` and `stop - start`, of one type. A stop written `start + extent` gives that extent; a difference that is
+    /// a number for all values of its variables (`k * 5 + 1:k * 5 + 17`) gives the number.
     pub(crate) fn ends(&mut self, start: &Term, stop: &Term) -> Parsed<(Expr, Expr)> {
         if let TermKind::Binary(Sign::Add, again, extent) = &stop.kind
             && start.literal_int().is_none()
@@ -122,7 +124,11 @@ impl Reader {
         let extent = match (first.as_int(), last.as_int(), last.node()) {
             (Some(a), Some(b), _) => Expr::int_of(b - a, first.dtype()),
             (_, _, Node::Binary(BinaryOp::Add, a, extent)) if *a == first => extent.clone(),
-            _ => &last - &first,
+            _ => {
+                let difference = &last - &first;
+                let constant = Analyzer::new().simplify(&difference).as_int();
+                constant.map_or(difference, |n| Expr::int_of(n, first.dtype()))
+            }
         };
         Ok((first, extent))
     }

@@ -47,7 +47,7 @@ impl Across {
     }
 }
 
-impl Reader {
+impl Reader<'_> {
     /// The result of such a call; what it takes is put before the statement.
     pub(crate) fn across(
         &mut self,
@@ -97,6 +97,7 @@ impl Reader {
             srcs: whole,
             dispatch: None,
             options: vec![(option.0.to_owned(), Attr::Int(option.1))],
+            site: self.site(term),
         };
         let result = register.at([Expr::int(0)]);
         self.pending.push(Stmt::AllocBuffer(register.clone()));

@@ -8,7 +8,7 @@ use crate::func::{Reader, Slot, dtype_of, missing};
 use crate::names::Entity;
 use crate::tree::{Keyword, Keywords, Term, TermKind};
 
-impl Reader {
+impl Reader<'_> {
     /// `T.match_buffer(handle, shape, ...)`.
     pub(crate) fn match_buffer(
         &mut self,

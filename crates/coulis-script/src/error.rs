@@ -147,18 +147,40 @@ impl Fault {
 
     /// The error with its place in `text`.
     pub(crate) fn locate(self, text: &str) -> ParseError {
-        let clip = |at: usize| {
-            let mut at = at.min(text.len());
-            while !text.is_char_boundary(at) {
-                at -= 1;
-            }
-            at
-        };
-        let (start, end) = (clip(self.range.start), clip(self.range.end));
-        let before = &text[..start];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        let line = before.matches('\n').count() + 1;
-        let column = before[line_start..].chars().count() + 1;
+        let places = Places::of(text);
+        let (start, end) = (places.clip(self.range.start), places.clip(self.range.end));
+        let (line, column) = places.at(start);
         ParseError { kind: self.kind, range: start..end.max(start), line, column }
+    }
+}
+
+/// Lines and columns of a text.
+#[derive(Debug)]
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    /// The first byte of each line.
+    starts: Vec<usize>,
+}
+
+impl Places<'_> {
+    pub(crate) fn of(text: &str) -> Places<'_> {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Places { text, starts: std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect() }
+    }
+
+    /// The nearest byte before, or at, `at` where a character begins.
+    fn clip(&self, at: usize) -> usize {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+
+    /// Line of a byte, and its column in characters, both from 1.
+    pub(crate) fn at(&self, byte: usize) -> (usize, usize) {
+        let byte = self.clip(byte);
+        let line = self.starts.partition_point(|start| *start <= byte);
+        (line, self.text[self.starts[line - 1]..byte].chars().count() + 1)
     }
 }

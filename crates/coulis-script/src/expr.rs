@@ -53,7 +53,7 @@ fn intrinsic(name: &str) -> Option<Intrinsic> {
     Intrinsic::ALL.into_iter().find(|i| i.name() == name)
 }
 
-impl Reader {
+impl Reader<'_> {
     /// An expression; a bare literal is `int32` (`int64` where it does not fit), `float32` or `bool`.
     pub(crate) fn expr(&mut self, term: &Term) -> Parsed<Expr> {
         match &term.kind {

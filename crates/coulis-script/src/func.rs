@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use coulis_ir::buffer::BufferData;
-use coulis_ir::{Attr, Buffer, DType, Expr, Form, Kernel, MemScope, Param, Stmt, Var};
+use coulis_ir::{Attr, Buffer, DType, Expr, Form, Kernel, MemScope, Param, Site, Stmt, Var};
 
-use crate::error::{Fault, ParseErrorKind, Parsed};
+use crate::error::{Fault, ParseErrorKind, Parsed, Places};
 use crate::names::{Entity, Scope};
 use crate::tree::{Function, Keywords, Line, LineKind, Parameter, Term, TermKind};
 
 /// What is known while one function is read.
-#[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct Reader<'t> {
+    /// The text that it stands in.
+    pub(crate) places: &'t Places<'t>,
     pub(crate) scope: Scope,
     /// Parameters as read so far; a handle waits for its `T.match_buffer`.
     pub(crate) params: Vec<(Slot, Range<usize>)>,
@@ -33,7 +34,27 @@ pub(crate) enum Slot {
     Done(Param),
 }
 
-impl Reader {
+impl Reader<'_> {
+    /// Nothing is known yet of a function in that text.
+    pub(crate) fn new<'t>(places: &'t Places<'t>) -> Reader<'t> {
+        Reader {
+            places,
+            scope: Scope::default(),
+            params: Vec::new(),
+            attrs: BTreeMap::new(),
+            pending: Vec::new(),
+            annotated: BTreeMap::new(),
+            is_reassigned: false,
+            depth: 0,
+        }
+    }
+
+    /// Where a term stands.
+    pub(crate) fn site(&self, term: &Term) -> Site {
+        let (line, column) = self.places.at(term.range.start);
+        Site { place: u32::try_from(line).ok().zip(u32::try_from(column).ok()) }
+    }
+
     /// The kernel; its form is for the caller to set.
     pub(crate) fn function(mut self, function: &Function) -> Parsed<Kernel> {
         for param in &function.params {

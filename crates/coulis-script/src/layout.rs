@@ -1,6 +1,6 @@
 //! Tile layouts: `TileLayout(S[(4, 8) : (8 @ laneid, 1)] + R[32 : 1 @ laneid] + 5 @ warpid)`.
 
-use coulis_layout::{AxisStride, Iter, Swizzle, TileLayout};
+use coulis_layout::{AxisStride, Iter, Swizzle, TileLayout, axis_names};
 
 use crate::error::{ParseErrorKind, Parsed};
 use crate::tree::{Sign, Term, TermKind};
@@ -104,9 +104,18 @@ fn stride(term: &Term) -> Parsed<AxisStride> {
     let number = |t: &Term| t.fitting("a stride of a layout", "64-bit signed integers");
     match &term.kind {
         TermKind::Binary(Sign::At, count, axis) => {
-            Ok(AxisStride { stride: number(count)?, axis: axis.name()?.to_owned() })
+            Ok(AxisStride { stride: number(count)?, axis: axis_of(axis, axis.name()?)? })
         }
-        TermKind::Str(axis) => Ok(AxisStride { stride: 1, axis: axis.clone() }),
+        TermKind::Str(axis) => Ok(AxisStride { stride: 1, axis: axis_of(term, axis)? }),
         _ => Ok(AxisStride { stride: number(term)?, axis: "m".to_owned() }),
     }
+}
+
+/// The axis of that name, which has to exist: a name that nobody knows would be one more axis of threads.
+fn axis_of(term: &Term, name: &str) -> Parsed<String> {
+    if axis_names().any(|axis| axis == name) {
+        return Ok(name.to_owned());
+    }
+    let legal = axis_names().collect::<Vec<_>>().join(", ");
+    Err(term.fault(ParseErrorKind::Range { what: "an axis of a layout", found: name.to_owned(), legal }))
 }

@@ -2,7 +2,7 @@
 
 use coulis_ir::{Form, Kernel};
 
-use crate::error::{Fault, ParseError, ParseErrorKind, Parsed};
+use crate::error::{Fault, ParseError, ParseErrorKind, Parsed, Places};
 use crate::func::Reader;
 use crate::syntax::with_tree;
 use crate::tree::{Function, Keywords, Line, LineKind, Term, TermKind};
@@ -13,6 +13,7 @@ use crate::tree::{Function, Keywords, Line, LineKind, Term, TermKind};
 /// # Errors
 /// The first thing that is not of the dialect.
 pub fn parse_module(text: &str) -> Result<Vec<Kernel>, ParseError> {
+    let places = Places::of(text);
     with_tree(text, |lines| {
         let mut kernels = Vec::new();
         for line in lines {
@@ -20,21 +21,21 @@ pub fn parse_module(text: &str) -> Result<Vec<Kernel>, ParseError> {
                 LineKind::Class(decorators, body) => {
                     module_decorator(line, decorators)?;
                     for line in body {
-                        read_line(line, &mut kernels)?;
+                        read_line(line, &places, &mut kernels)?;
                     }
                 }
-                _ => read_line(line, &mut kernels)?,
+                _ => read_line(line, &places, &mut kernels)?,
             }
         }
         Ok(kernels)
     })
 }
 
-fn read_line(line: &Line, kernels: &mut Vec<Kernel>) -> Parsed<()> {
+fn read_line(line: &Line, places: &Places, kernels: &mut Vec<Kernel>) -> Parsed<()> {
     match &line.kind {
         LineKind::Import | LineKind::Pass => {}
         LineKind::Term(Term { kind: TermKind::Str(_), .. }) => {}
-        LineKind::Function(function) => kernels.push(read_function(line, function)?),
+        LineKind::Function(function) => kernels.push(read_function(line, places, function)?),
         _ => {
             let found = "a statement outside of functions".to_owned();
             let legal = "`@I.ir_module` classes and `@T.prim_func` functions";
@@ -59,7 +60,7 @@ fn module_decorator(line: &Line, decorators: &[Term]) -> Parsed<()> {
     }
 }
 
-fn read_function(line: &Line, function: &Function) -> Parsed<Kernel> {
+fn read_function(line: &Line, places: &Places, function: &Function) -> Parsed<Kernel> {
     const LEGAL: &str = "a function with the decorator `@T.prim_func`";
     let form = match &function.decorators[..] {
         [only] if only.dotted().as_deref() == Some("T.prim_func") => None,
@@ -77,7 +78,7 @@ fn read_function(line: &Line, function: &Function) -> Parsed<Kernel> {
             return Err(Fault::new(line.range.clone(), ParseErrorKind::Unexpected { found, legal: LEGAL }));
         }
     };
-    let mut kernel = Reader::default().function(function)?;
+    let mut kernel = Reader::new(places).function(function)?;
     kernel.form = form.unwrap_or_else(|| Form::infer(&kernel.body));
     Ok(kernel)
 }

@@ -13,7 +13,7 @@ use crate::tree::{Keyword, Keywords, Term, TermKind};
 
 const F: &str = "T.comm_reducer";
 
-impl Reader {
+impl Reader<'_> {
     /// Reads the arguments of `T.comm_reducer`.
     pub(crate) fn comm_reducer(
         &mut self,

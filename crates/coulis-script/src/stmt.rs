@@ -39,7 +39,7 @@ impl Head {
     }
 }
 
-impl Reader {
+impl Reader<'_> {
     /// The statements of a block; what it defines is forgotten at its end.
     pub(crate) fn block(&mut self, lines: &[Line]) -> Parsed<Stmt> {
         let mark = self.scope.mark();

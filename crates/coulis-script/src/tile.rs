@@ -10,7 +10,7 @@ use crate::tree::{Keyword, Keywords, Term, TermKind};
 /// Options that a variant may read.
 const OPTIONS: [&str; 4] = ["ftz", "thread_reduce", "lanes", "warps"];
 
-impl Reader {
+impl Reader<'_> {
     pub(crate) fn tile_call(
         &mut self,
         term: &Term,
@@ -80,7 +80,8 @@ impl Reader {
             }
         }
         keywords.done()?;
-        Ok(Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch, options })))
+        let site = self.site(term);
+        Ok(Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch, options, site })))
     }
 
     fn regions(&mut self, term: &Term) -> Parsed<Vec<Region>> {

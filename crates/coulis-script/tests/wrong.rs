@@ -59,6 +59,11 @@ fn mistakes_are_named_with_their_place() {
         "line 4, column 42: `T.allocate` has no argument `size`; legal: strides, elem_offset, scope, align, \
          buffer_type, layout, offset_factor",
     );
+    check(
+        "x = T.alloc_buffer((4,), layout=TileLayout(S[4 : 1 @ lanid]))",
+        "line 4, column 58: an axis of a layout: found lanid; legal: m, TLane, TCol, P, F, Bank, laneid, tid_in_wg, tx, wid_in_wg, \
+         warpid, wgid, bx, by, bz, cbx, cby, cbz",
+    );
     check("A[0, 0] = T.uint8(256)", "line 4, column 23: an integer: found 256; legal: uint8: 0 to 255");
     check(
         "A[0, 0:n] = 1",

@@ -1,7 +1,7 @@
 //! The dispatcher by itself: what becomes of variants that decline late, and of those that fail.
 
 use coulis_ir::stmt::TileOp;
-use coulis_ir::{ExecScope, Stmt, TileCall};
+use coulis_ir::{ExecScope, Site, Stmt, TileCall};
 use coulis_tile::{
     Accuracy, Decline, Emitted, Need, Numerics, Op, Refusal, Steps, TileError, Variant, dispatch,
     explain_call,
@@ -98,6 +98,7 @@ fn call(forced: Option<&str>) -> TileCall {
         srcs: Vec::new(),
         dispatch: forced.map(str::to_owned),
         options: Vec::new(),
+        site: Site::default(),
     }
 }
 

@@ -78,7 +78,7 @@ fn try_reducers(kernel: &Kernel) -> Result<(), Error> {
             return;
         }
         if let Err(ClaimError::Refuted(found)) = spot_check(reducer, SEED) {
-            refuted.get_or_insert(found);
+            refuted.get_or_insert(format!("{}{found}", call.site));
         }
     });
     refuted.map_or(Ok(()), |found| Err(Error::user("text/reducer", found)))

@@ -1,7 +1,7 @@
 //! Random statements.
 
 use coulis_ir::reducer::QuickStep;
-use coulis_ir::stmt::{Region, TileOp};
+use coulis_ir::stmt::{Region, Site, TileOp};
 use coulis_ir::{
     Attr, Buffer, DType, ExecScope, Expr, Form, Lambda, LoopKind, Reducer, ScopeId, Stmt, SyncKind,
     ThreadTag, Ties, TileCall, Ty, Var,
@@ -209,7 +209,7 @@ impl Maker {
         if self.random.one_in(4) {
             options.push(("thread_reduce".to_owned(), Attr::Bool(false)));
         }
-        Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch, options }))
+        Stmt::Tile(Box::new(TileCall { op, scope, dsts, srcs, dispatch, options, site: Site::default() }))
     }
 
     fn region(&mut self) -> Region {
