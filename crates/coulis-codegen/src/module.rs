@@ -12,7 +12,8 @@ use coulis_ir::{Buffer, DType, Expr};
 pub struct Module {
     /// The translation unit.
     pub text: String,
-    /// The kernels in the order of their launches.
+    /// The kernels in the order of their launches. Each but the first waits for the one before by itself, where the machine
+    /// has an instruction for that, and may be launched while that one runs.
     pub kernels: Vec<KernelLaunch>,
     /// Device memory that the launches share and the caller does not see.
     pub temporaries: Vec<Temporary>,

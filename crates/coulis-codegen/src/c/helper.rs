@@ -118,6 +118,10 @@ pub enum Helper {
     },
     /// An atomic update that the machine has no instruction for.
     Atomic(Atom, DType),
+    /// Returns when the launches before this one are done, and what they wrote is seen.
+    WaitForLaunch,
+    /// Lets the next launch take its place on the device, where it waits.
+    LetNextBegin,
 }
 
 impl Helper {
@@ -179,6 +183,8 @@ impl Helper {
             Helper::AddExact(v) => format!("cx_add_exact_{}", v.name()),
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
+            Helper::WaitForLaunch => "cx_wait_for_launch".to_owned(),
+            Helper::LetNextBegin => "cx_let_next_begin".to_owned(),
         }
     }
 }

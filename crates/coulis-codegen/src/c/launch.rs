@@ -10,6 +10,7 @@ use coulis_ir::{
 
 use crate::c::code::{Code, Lines};
 use crate::c::deps::captures;
+use crate::c::helper::{Helper, Needs};
 use crate::c::names::{Namer, sanitised};
 use crate::c::types::CTy;
 use crate::c::value::Val;
@@ -49,11 +50,14 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         .collect();
     let mut kernels = Vec::new();
     let mut functions = String::new();
-    for (launch, entry) in program.launches.iter().zip(&entries) {
+    let mut earlier = Traffic::default();
+    for (nth, (launch, entry)) in program.launches.iter().zip(&entries).enumerate() {
         walker.namer = Namer::new(dialect.reserved());
         entries.iter().for_each(|name| drop(walker.namer.fresh(name)));
         let facts = walker.facts.clone();
-        let (text, written) = walker.launch(gpu, launch, entry, &program, &host)?;
+        let order = Order { earlier: &earlier, is_first: nth == 0, is_last: nth + 1 == entries.len() };
+        let (text, written) = walker.launch(gpu, launch, entry, &program, &host, &order)?;
+        earlier.add(&Traffic::of(&launch.body));
         walker.facts = facts;
         if !functions.is_empty() {
             functions.push('\n');
@@ -132,6 +136,14 @@ fn bytes_of(buffer: &Buffer, host: &HashMap<Var, Expr>) -> Expr {
     index::fold(&substitute_expr(&bytes, host))
 }
 
+/// Where a launch stands among those of its module.
+struct Order<'a> {
+    /// What the launches before it do with memory.
+    earlier: &'a Traffic,
+    is_first: bool,
+    is_last: bool,
+}
+
 /// A parameter of a kernel.
 enum Source {
     Memory { data: VarId, dtype: DType, arg: KernelArg },
@@ -146,6 +158,7 @@ impl Walker<'_> {
         entry: &str,
         program: &HostProgram,
         host: &HashMap<Var, Expr>,
+        order: &Order,
     ) -> Result<(String, KernelLaunch), EmitError> {
         self.f = Frame { lines: Lines::in_function(self.style().indent), ..Frame::default() };
         let mut positions = Vec::new();
@@ -178,7 +191,7 @@ impl Walker<'_> {
                     parameters.push(gpu.pointer(
                         element,
                         &name,
-                        !has_update && !communicating.contains(&data),
+                        !has_update && !communicating.contains(&data) && !order.is_shared(&traffic, &data),
                     ));
                     self.f.pointers.insert(data, Pointer { name, dtype });
                     args.push(arg);
@@ -190,6 +203,16 @@ impl Walker<'_> {
                     args.push(arg);
                 }
             }
+        }
+        // A launch after another begins while that one runs, and waits before it does anything else. Nothing waits in
+        // vain: all blocks of the one before are on the device when they have said so.
+        if !order.is_last {
+            let name = self.defs.helper(Helper::LetNextBegin)?;
+            self.f.lines.statement(&format!("{name}()"));
+        }
+        if !order.is_first {
+            let name = self.defs.helper(Helper::WaitForLaunch)?;
+            self.f.lines.statement(&format!("{name}()"));
         }
         self.block(&launch.body)?;
         let dynamic = std::mem::take(&mut self.f.dynamic);
@@ -358,6 +381,14 @@ fn has_vectors(body: &Stmt, data: VarId) -> bool {
     found
 }
 
+impl Order<'_> {
+    /// Whether the launch shares memory with one before it, where one of them writes. A pointer to such memory is not said
+    /// to be alone: its loads could be moved to before the wait.
+    fn is_shared(&self, traffic: &Traffic, data: &VarId) -> bool {
+        self.earlier.writes(data) || (self.earlier.read.contains(data) && traffic.writes(data))
+    }
+}
+
 /// What the threads of a launch do with each memory.
 #[derive(Default)]
 struct Traffic {
@@ -393,6 +424,19 @@ impl Traffic {
             }
         });
         traffic
+    }
+
+    /// Takes in what another launch does.
+    fn add(&mut self, other: &Traffic) {
+        self.read.extend(&other.read);
+        self.written.extend(&other.written);
+        self.atomic.extend(&other.atomic);
+        self.meets |= other.meets;
+    }
+
+    /// Whether the memory is stored to, by an atomic or otherwise.
+    fn writes(&self, data: &VarId) -> bool {
+        self.written.contains(data) || self.atomic.contains(data)
     }
 
     /// Whether the memory is both loaded from and stored to.

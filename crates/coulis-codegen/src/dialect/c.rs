@@ -198,7 +198,9 @@ impl Dialect for C {
             | Helper::Wrap(..)
             | Helper::AddPair { .. }
             | Helper::OfTwo(_)
-            | Helper::Atomic(..) => {
+            | Helper::Atomic(..)
+            | Helper::WaitForLaunch
+            | Helper::LetNextBegin => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })
             }
         }

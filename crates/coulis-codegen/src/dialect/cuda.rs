@@ -277,6 +277,10 @@ impl Dialect for Cuda {
             Helper::AddPair { ftz } => add_pair(ftz, needs),
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
+            Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),
+            Helper::LetNextBegin => {
+                Ok(memory::of_launches(&helper.name(), "griddepcontrol.launch_dependents"))
+            }
             Helper::Load(..)
             | Helper::Store(..)
             | Helper::Splat(_)

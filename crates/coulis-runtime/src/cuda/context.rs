@@ -16,6 +16,10 @@ use crate::cuda::search::Search;
 
 /// The oldest compute capability that kernels are made for: the first with bf16 arithmetic.
 const OLDEST: (u32, u32) = (8, 0);
+/// The oldest compute capability whose kernels can wait for the launch before theirs.
+const OVERLAPPING: (u32, u32) = (9, 0);
+/// The oldest CUDA whose graphs keep such launches when they are captured.
+const OVERLAPPING_IN_GRAPHS: (u32, u32) = (12, 3);
 
 /// Numbers that the driver knows of a device. Source: CUDA Driver API, CUdevice_attribute.
 #[derive(Clone, Copy)]
@@ -251,6 +255,12 @@ impl Context {
     /// What the device is.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// Whether a launch may begin while the one before it ends. Source: CUDA C++ Programming Guide, programmatic dependent
+    /// launch.
+    pub fn overlaps_launches(&self) -> bool {
+        self.facts.capability >= OVERLAPPING && self.driver.version() >= OVERLAPPING_IN_GRAPHS
     }
 
     /// The driver.

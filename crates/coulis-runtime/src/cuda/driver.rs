@@ -48,6 +48,41 @@ impl PoolProperties {
     }
 }
 
+/// How a function is launched, as `cuLaunchKernelEx` takes it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LaunchConfig {
+    /// Blocks along x, y and z.
+    pub grid: [c_uint; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [c_uint; 3],
+    /// Bytes of shared memory sized at launch.
+    pub shared_bytes: c_uint,
+    /// The stream.
+    pub stream: Handle,
+    /// So many attributes.
+    pub attributes: *mut LaunchAttribute,
+    /// See `attributes`.
+    pub n_attributes: c_uint,
+}
+
+/// An attribute of a launch: a number that says which, and a value of 64 bytes.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LaunchAttribute {
+    id: c_int,
+    padding: c_int,
+    value: [c_ulonglong; 8],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the launch may begin when the one before on the stream
+    /// lets it, and waits for that one by itself.
+    pub fn overlapping() -> LaunchAttribute {
+        LaunchAttribute { id: 6, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] }
+    }
+}
+
 table! {
     /// The functions of the driver.
     Functions, LibraryName::Driver;
@@ -83,6 +118,10 @@ table! {
     launch = "cuLaunchKernel" (
         function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared_bytes: c_uint, stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void
+    );
+    /// Launches a function with attributes.
+    launch_with = "cuLaunchKernelEx" (
+        config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void
     );
     /// Free and all bytes of the current context's device.
     memory_info = "cuMemGetInfo_v2" (free: *mut usize, total: *mut usize);

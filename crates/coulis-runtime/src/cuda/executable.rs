@@ -10,7 +10,7 @@ use coulis_ir::args::Bindings;
 
 use crate::cuda::context::{Context, Entered};
 use crate::cuda::device::Shared;
-use crate::cuda::driver::{DevicePtr, Handle};
+use crate::cuda::driver::{DevicePtr, Handle, LaunchAttribute, LaunchConfig};
 use crate::cuda::error::CudaError;
 use crate::cuda::memory::{DeviceMemory, Temporary, Workspace};
 use crate::cuda::plan::{Arg, Launch, LaunchError, Plan, plan};
@@ -189,9 +189,10 @@ impl CudaExecutable {
             // SAFETY: the plan keeps temporaries inside of the workspace.
             unsafe { entered.fill(base.wrapping_add(*offset), 0, bytes, stream.handle()) }?;
         }
-        for launch in &plan.launches {
+        for (nth, launch) in plan.launches.iter().enumerate() {
+            let overlaps = nth > 0 && context.overlaps_launches();
             // SAFETY: the caller's promise, and `new`'s.
-            unsafe { self.put(&entered, launch, &data, base, stream) }?;
+            unsafe { self.put(&entered, launch, &data, base, stream, overlaps) }?;
         }
         Ok(())
     }
@@ -214,6 +215,8 @@ impl CudaExecutable {
         Ok(())
     }
 
+    /// `overlaps`: the launch may take its place on the device while the one before runs. It waits for that one by itself.
+    ///
     /// # Safety
     /// The function of the launch takes these arguments, and the memory behind them is valid until it is done.
     unsafe fn put(
@@ -223,6 +226,7 @@ impl CudaExecutable {
         data: &[*mut c_void],
         workspace: DevicePtr,
         stream: RawStream,
+        overlaps: bool,
     ) -> Result<(), CudaError> {
         let no_such = |what, index| LaunchError::NoSuch { kernel: self.info.kernel.clone(), what, index };
         let function =
@@ -242,6 +246,21 @@ impl CudaExecutable {
         }
         let mut pointers: Vec<*mut c_void> =
             values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        if overlaps {
+            let mut attribute = LaunchAttribute::overlapping();
+            let config = LaunchConfig {
+                grid: launch.grid,
+                block: launch.block,
+                shared_bytes: launch.shared_bytes,
+                stream: stream.handle(),
+                attributes: &mut attribute,
+                n_attributes: 1,
+            };
+            // SAFETY: the caller's promise; the driver reads values and attributes before it returns.
+            return unsafe {
+                entered.launch_with(&config, function.raw, pointers.as_mut_ptr(), ptr::null_mut())
+            };
+        }
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: the caller's promise; the driver reads the values before it returns.
         unsafe {

@@ -442,7 +442,7 @@ mod tests {
                 })
                 .collect();
             let planned = plan(name, &module, 3, &bindings, &limits()).unwrap();
-            assert_eq!(planned.launches.len(), 1, "{name}");
+            assert_eq!(planned.launches.len(), module.kernels.len(), "{name}");
         }
     }
 }

@@ -53,6 +53,7 @@ pub static PROBES: &[&Probe] = &[
     &Probe { name: "vector_add", run: vector_add },
     &Probe { name: "shuffle_sum", run: shuffle_sum },
     &Probe { name: "last_block_sum", run: last_block_sum },
+    &Probe { name: "overlapping_launches", run: overlapping_launches },
     &Probe { name: "graph_capture", run: graph_capture },
     &Probe { name: "graph_capture_with_workspace", run: graph_capture_with_workspace },
     &Probe { name: "large_shared_memory", run: large_shared_memory },
@@ -105,6 +106,34 @@ const LAST_BLOCK: &str = r#"extern "C" __global__ void __launch_bounds__(32) tot
     unsigned int whole = 0u;
     for (unsigned int block = 0u; block < gridDim.x; ++block) {
       whole += ((volatile unsigned int*)partial)[block];
+    }
+    sum[0] = whole;
+  }
+}
+"#;
+
+/// Two launches: the second takes its place while the first runs, and waits for it by itself.
+const OVERLAPPING: &str = r#"extern "C" __global__ void __launch_bounds__(32) count_kernel(
+    const unsigned int* a, unsigned int* partial, int n) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  unsigned int total = 0u;
+  for (int i = (int)(blockIdx.x * 32u + threadIdx.x); i < n; i += (int)gridDim.x * 32) {
+    total += a[i];
+  }
+  partial[blockIdx.x * 32u + threadIdx.x] = total;
+}
+
+extern "C" __global__ void __launch_bounds__(32) count_kernel_1(
+    unsigned int* sum, const unsigned int* partial, int n) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  if (threadIdx.x == 0) {
+    unsigned int whole = 0u;
+    for (int i = 0; i < 40 * 32; ++i) {
+      whole += partial[i];
     }
     sum[0] = whole;
   }
@@ -188,6 +217,23 @@ fn last_block_text() -> Text {
     text
 }
 
+fn overlapping_text() -> Text {
+    let mut text = text("count", OVERLAPPING, &[DType::U32; 2], Expr::int(BLOCKS), 32, size());
+    text.module.temporaries = vec![Temporary {
+        buffer: Buffer::new("partial", DType::U32, vec![Expr::int(32 * BLOCKS)], MemScope::Global),
+        bytes: Expr::int(4 * 32 * BLOCKS),
+        zeroed: false,
+    }];
+    let mut second = text.module.kernels[0].clone();
+    second.name = "count_kernel_1".to_owned();
+    second.grid[0] = Expr::int(1);
+    second.args[0] = KernelArg::Parameter(1);
+    second.args[1] = KernelArg::Temporary(0);
+    text.module.kernels[0].args[1] = KernelArg::Temporary(0);
+    text.module.kernels.push(second);
+    text
+}
+
 fn shared_text() -> Text {
     let n = size();
     let bytes = n.expr() * Expr::int(4);
@@ -202,6 +248,7 @@ pub fn modules() -> Vec<(&'static str, Module)> {
         ("add", add_text().module),
         ("sum", shuffle_text().module),
         ("total", last_block_text().module),
+        ("count", overlapping_text().module),
         ("turn", shared_text().module),
     ]
 }
@@ -310,6 +357,31 @@ fn last_block_sum(cuda: &Cuda) -> Result<(), ProbeError> {
         bench.fill(0, &a)?;
         bench.run()?;
         expect("the total", row_sums(&a, n), bench.read(1)?)?;
+    }
+    Ok(())
+}
+
+/// Calls one after another without waiting, then the same from a graph: a launch that begins early must neither read
+/// what the one before has not written nor overtake the next call.
+fn overlapping_launches(cuda: &Cuda) -> Result<(), ProbeError> {
+    const CALLS: u32 = 50;
+    let n = 1 << 20;
+    let mut bench = Bench::new(cuda, "count", overlapping_text(), n as i64, &[n, 1])?;
+    let workspace = bench.executable.reserve(&bench.bindings)?;
+    let (graph, ()) = cuda.stream().capture(|stream| bench.put(stream, Some(&workspace)))?;
+    for seed in [9, 10] {
+        let a = words(n, seed);
+        bench.fill(0, &a)?;
+        for call in 0..CALLS {
+            if call % 2 == 0 {
+                bench.put(cuda.stream(), Some(&workspace))?;
+            } else {
+                // SAFETY: the buffers and the workspace are alive and the stream is waited for.
+                unsafe { graph.launch(cuda.stream().raw()) }?;
+            }
+        }
+        cuda.stream().synchronize()?;
+        expect("the total of two launches", row_sums(&a, n), bench.read(1)?)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Types that live in memory only: to `f32` and back, on their bits.
+//! Types that live in memory only: to `f32` and back, on their bits; and when memory of other launches is seen.
 //!
 //! The machine converts 16-bit types; NaN stays NaN. The 8-bit types are widened by the machine from `sm_89` on, and
 //! rounded by integer arithmetic everywhere: the machine's own rounding saturates, where the IR's overflows to
@@ -13,6 +13,20 @@ use crate::c::types::{CTy, VTy};
 
 fn unsupported(what: &str, dtype: DType) -> EmitError {
     EmitError::Unsupported { dialect: "cuda", what: format!("{what} of `{dtype}`") }
+}
+
+/// An instruction by which launches that follow each other overlap, which the machine has from `sm_90` on. Source: PTX
+/// ISA, griddepcontrol.
+pub fn of_launches(name: &str, instruction: &str) -> String {
+    format!(
+        "{FN} void {name}()
+{{
+#if __CUDA_ARCH__ >= 900
+    asm volatile(\"{instruction};\" ::: \"memory\");
+#endif
+}}
+"
+    )
 }
 
 /// Bits to `f32`.
