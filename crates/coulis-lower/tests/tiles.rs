@@ -115,6 +115,9 @@ fn explain_says_what_each_variant_wanted_and_found() {
            warp_shuffle            20  declined  warps: wanted groups within one warp of 32 lanes, found groups of 26 \
            threads in a block of 416\n  \
            warp_shuffle_two_stage  20  declined  warps: wanted groups of 2 to 32 whole warps of 32 lanes, found 26 threads\n  \
+           packed_halves           15  declined  reducer: wanted max or min of float16 or bfloat16, found `comm_reducer` of \
+           float32; runs: wanted runs of 2 neighbours in every thread, at least 4 elements in all, found a call that none of `local`, \
+           `shared` and `mixed` takes\n  \
            local                   10  declined  scope: wanted several elements a thread, or lanes of a warp, found one element \
            in each thread of the block\n  \
            shared                  10  declined  operands: wanted tiles in shared memory, found `red_buf0` in local memory\n  \

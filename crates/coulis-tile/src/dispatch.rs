@@ -43,6 +43,7 @@ pub static REGISTRY: &[&Variant] = &[
     &reduce::alone::VARIANT,
     &reduce::warp_shuffle::VARIANT,
     &reduce::warp_shuffle_two_stage::VARIANT,
+    &reduce::packed_halves::VARIANT,
     &reduce::local::VARIANT,
     &reduce::shared::VARIANT,
     &reduce::shared_tree::VARIANT,

@@ -40,11 +40,11 @@ pub enum TileError {
         types: String,
     },
     /// Sources or destinations in another number than the reducer asks for.
-    #[error("the reducer `{reducer}` takes {wanted} {what}, got {found}")]
+    #[error("the reducer `{reducer}` takes {wanted} {what}{}, got {found}", if *wanted == 1 { "" } else { "s" })]
     Count {
         /// The reducer.
         reducer: String,
-        /// `sources` or `destinations`.
+        /// `source` or `destination`.
         what: &'static str,
         /// The reducer's number.
         wanted: usize,

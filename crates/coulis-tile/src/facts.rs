@@ -48,8 +48,8 @@ impl<'a> Facts<'a> {
         let inputs = reducer.input_dtypes();
         let name = || reducer.name.clone();
         for (what, wanted, found) in [
-            ("sources", inputs.len(), call.srcs.len()),
-            ("destinations", reducer.results.len(), call.dsts.len()),
+            ("source", inputs.len(), call.srcs.len()),
+            ("destination", reducer.results.len(), call.dsts.len()),
         ] {
             if wanted != found {
                 return Err(TileError::Count { reducer: name(), what, wanted, found });

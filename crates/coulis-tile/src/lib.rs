@@ -47,6 +47,7 @@ pub mod error;
 pub mod facts;
 pub mod groups;
 pub mod need;
+pub(crate) mod overlap;
 pub mod reduce;
 pub mod rounding;
 pub mod variant;

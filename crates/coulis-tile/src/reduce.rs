@@ -5,11 +5,13 @@ pub(crate) mod cooperative;
 pub(crate) mod lanes;
 pub mod local;
 pub mod mixed;
-pub(crate) mod partial;
+pub mod own_element;
+pub mod packed_halves;
 pub mod redux_sync;
 pub mod serial;
 pub mod shared;
 pub mod shared_tree;
+pub mod shuffle;
 pub mod sm100_packed;
 pub mod state;
 pub(crate) mod threadwise;
@@ -23,6 +25,15 @@ use coulis_ir::{Buffer, Element, Expr, MemScope, Reducer};
 use crate::facts::Facts;
 use crate::groups::Groups;
 use crate::variant::Refusal;
+
+/// Instructions that stand in the place of plain folds, where a variant has them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Instructions {
+    /// Folds all lanes of a warp.
+    pub redux: Option<redux_sync::Redux>,
+    /// Folds neighbours in a thread.
+    pub halves: Option<packed_halves::Halves>,
+}
 
 /// The groups of a call whose variant needs them.
 pub(crate) fn groups_of<'f>(facts: &'f Facts) -> Result<&'f Groups, Refusal> {

@@ -126,8 +126,7 @@ A variant is there because it wins a benchmark or takes a call that no other tak
   that no tile can stand in the memory of several blocks and no call can name them; every variant declines by `scope`, or by
   `operands`. Rows that one block cannot hold are folded by blocks of their own and finished by a second kernel or by the last block
   (`grid_finish`), in any number of blocks and on every architecture.
-- **Packed halves** (`max.NaN.f16x2`, `max.NaN.bf16x2`). Only extrema may be folded in 16 bits: sums accumulate in float32 (contract
-  N4). `local` folds extrema of halves in float32, which rounds nothing, and no benchmark has shown yet that packing wins.
+- **Packed sums of halves** (`add.f16x2`). Sums accumulate in float32 (contract N4); extrema are folded in pairs by `packed_halves`.
 ";
 
 /// The list of all pages.

@@ -111,6 +111,8 @@ pub enum Helper {
     Fma(VTy, DType),
     /// `a * b + c` of vectors whose product is exact, so that it is no matter whether it is rounded.
     AddExact(VTy),
+    /// The larger or smaller of two 16-bit floats each, NaN kept, by one instruction.
+    ExtremumPair(Intrinsic, DType),
     /// Sums of two pairs of `f32`, which may flush subnormal numbers.
     AddPair {
         /// Whether they do.
@@ -181,6 +183,10 @@ impl Helper {
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
             Helper::Fma(v, d) => format!("cx_fma_{}{}", short(d), lanes(&v.lanes)),
             Helper::AddExact(v) => format!("cx_add_exact_{}", v.name()),
+            Helper::ExtremumPair(of, dtype) => {
+                let op = if *of == Intrinsic::Max3 { "max" } else { "min" };
+                format!("cx_{op}_{}x2", short(dtype))
+            }
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
             Helper::WaitForLaunch => "cx_wait_for_launch".to_owned(),

@@ -2,8 +2,8 @@
 //!
 //! A vector expression is as many scalar expressions as it has lanes. What a vector statement reads or writes
 //! contiguously is one access of up to 16 bytes where the address is shown to be a multiple of that size: a word is
-//! read before the statement, and its elements are known under the scalar loads of the lanes. Sums of pairs of
-//! `f32` are written as pairs, for machines that add two at once.
+//! read before the statement, and its elements are known under the scalar loads of the lanes. Sums of `f32` and extrema of
+//! 16-bit floats are written as pairs, for machines that compute two at once.
 
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 
@@ -31,7 +31,7 @@ impl Walker<'_> {
 
     fn store_lanes_here(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
         self.read_words(value)?;
-        self.add_pairs(value)?;
+        self.name_pairs(value)?;
         let lanes = at.lanes();
         let mut codes = Vec::new();
         for lane in 0..lanes {
@@ -71,7 +71,7 @@ impl Walker<'_> {
 
     fn bind_lanes_here(&mut self, var: &Var, value: &Expr) -> Result<(), EmitError> {
         self.read_words(value)?;
-        self.add_pairs(value)?;
+        self.name_pairs(value)?;
         let is_data = self.holds_data(value);
         let mut vars = Vec::new();
         for lane in 0..value.lanes() {
@@ -285,42 +285,68 @@ impl Walker<'_> {
         Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[&exact]))
     }
 
-    /// Names the sums of `f32` vectors, two lanes at a time.
-    fn add_pairs(&mut self, value: &Expr) -> Result<(), EmitError> {
-        let mut sums = Vec::new();
+    /// Names what the machine computes of two lanes at a time: sums of `f32`, extrema of 16-bit floats.
+    fn name_pairs(&mut self, value: &Expr) -> Result<(), EmitError> {
+        let mut found = Vec::new();
         unconditional(value, &mut |e| {
-            if sum_of(e).is_some() && e.dtype() == DType::F32 && e.lanes() % 2 == 0 && !sums.contains(e) {
-                sums.push(e.clone());
+            if Pair::of(e).is_some() && e.lanes() % 2 == 0 && !found.contains(e) {
+                found.push(e.clone());
             }
         });
         // Operands first.
-        for sum in sums.into_iter().rev() {
-            let Some((ftz, a, b)) = sum_of(&sum) else { continue };
-            let name = self.defs.helper(Helper::AddPair { ftz })?;
-            for lane in (0..sum.lanes()).step_by(2) {
-                let pair = |walker: &mut Self, of: &Expr| -> Result<String, EmitError> {
-                    let (x, y) = (walker.lane(of, lane), walker.lane(of, lane + 1));
-                    Ok(format!("make_float2({}, {})", walker.code(&x)?.text, walker.code(&y)?.text))
+        for of in found.into_iter().rev() {
+            let Some(Pair { helper, operands: [a, b] }) = Pair::of(&of) else { continue };
+            let Some(word) = self.pair_word(of.dtype()) else { continue };
+            let name = self.defs.helper(helper)?;
+            for lane in (0..of.lanes()).step_by(2) {
+                let pair = |walker: &mut Self, operand: &Expr| -> Result<String, EmitError> {
+                    let (x, y) = (walker.lane(operand, lane), walker.lane(operand, lane + 1));
+                    let codes = [walker.code(&x)?, walker.code(&y)?];
+                    walker.packed(of.dtype(), word, &codes)
                 };
                 let (x, y) = (pair(self, a)?, pair(self, b)?);
                 let result = self.namer.fresh("pair");
-                self.f.lines.statement(&format!("float2 {result} = {name}({x}, {y})"));
-                for (half, field) in ["x", "y"].into_iter().enumerate() {
-                    let scalar = self.lane(&sum, lane + half as u32);
-                    self.remember(scalar, CTy::F32, Code::primary(format!("{result}.{field}")));
+                self.f.lines.statement(&format!("{} {result} = {name}({x}, {y})", word.name));
+                for half in 0..2 {
+                    let code = self.unpacked(of.dtype(), word, &result, half)?;
+                    let scalar = self.lane(&of, lane + half);
+                    self.remember(scalar, CTy::F32, code);
                 }
             }
         }
         Ok(())
     }
+
+    /// The word of two lanes.
+    fn pair_word(&self, dtype: DType) -> Option<Word> {
+        let Machine::Gpu(gpu) = self.dialect.machine() else { return None };
+        gpu.word(CTy::memory(dtype), 2)
+    }
 }
 
-/// The operands of a sum, and whether it may flush subnormal numbers.
-fn sum_of(expr: &Expr) -> Option<(bool, &Expr, &Expr)> {
-    match expr.node() {
-        Node::Binary(BinaryOp::Add, a, b) => Some((false, a, b)),
-        Node::Call(Intrinsic::AddFtz, args) => Some((true, args.first()?, args.get(1)?)),
-        _ => None,
+/// What the machine computes of two lanes at a time.
+struct Pair<'e> {
+    helper: Helper,
+    operands: [&'e Expr; 2],
+}
+
+impl Pair<'_> {
+    fn of(expr: &Expr) -> Option<Pair<'_>> {
+        match (expr.node(), expr.dtype()) {
+            (Node::Binary(BinaryOp::Add, a, b), DType::F32) => {
+                Some(Pair { helper: Helper::AddPair { ftz: false }, operands: [a, b] })
+            }
+            (Node::Call(Intrinsic::AddFtz, args), DType::F32) => {
+                Some(Pair { helper: Helper::AddPair { ftz: true }, operands: [args.first()?, args.get(1)?] })
+            }
+            (Node::Call(of, args), dtype @ (DType::F16 | DType::BF16)) => match (of, &args[..]) {
+                (Intrinsic::Max3 | Intrinsic::Min3, [a, b, c]) if b == c => {
+                    Some(Pair { helper: Helper::ExtremumPair(*of, dtype), operands: [a, b] })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -197,6 +197,7 @@ impl Dialect for C {
             | Helper::Narrow(_)
             | Helper::Wrap(..)
             | Helper::AddPair { .. }
+            | Helper::ExtremumPair(..)
             | Helper::OfTwo(_)
             | Helper::Atomic(..)
             | Helper::WaitForLaunch

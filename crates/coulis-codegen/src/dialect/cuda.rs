@@ -275,6 +275,7 @@ impl Dialect for Cuda {
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),
+            Helper::ExtremumPair(of, dtype) => Ok(math::extremum_pair(of, dtype, &helper.name())),
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
             Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),

@@ -7,6 +7,7 @@ use coulis_ir::{DType, Expr, Stmt, Var};
 
 use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits, no_steps};
 use crate::block::constant;
+use crate::overlap::COPY_APART;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -15,7 +16,7 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     aliases: &[],
     doc: "one element a thread, round after round",
     priority: 0,
-    needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER],
+    needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER, &COPY_APART],
     numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic", longest_chain: "0" },
     steps: no_steps,
     inputs: &[

@@ -8,6 +8,7 @@ use coulis_ir::{DType, Expr, LoopKind, Stmt, Var};
 use super::{ADDRESSABLE, CopyFacts, CopyOp, SAME_EXTENTS, SAME_TYPE, TOGETHER, digits, no_steps};
 use crate::block::constant;
 use crate::need::{Need, wanted};
+use crate::overlap::COPY_APART;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
 /// The variant.
@@ -16,7 +17,7 @@ pub const VARIANT: Variant<CopyOp> = Variant {
     aliases: &[],
     doc: "vectors of up to 16 bytes, side by side over the threads",
     priority: 10,
-    needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER, &DIVIDES],
+    needs: &[&SAME_TYPE, &SAME_EXTENTS, &ADDRESSABLE, &TOGETHER, &COPY_APART, &DIVIDES],
     numerics: Numerics { flushes_where_allowed: false, order: "no arithmetic", longest_chain: "0" },
     steps: no_steps,
     inputs: &[

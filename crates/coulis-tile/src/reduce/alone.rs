@@ -7,7 +7,7 @@ use coulis_ir::Stmt;
 use crate::facts::Facts;
 use crate::need::{ALONE, SPREAD, THREADS};
 use crate::reduce::groups_of;
-use crate::reduce::state::State;
+use crate::reduce::own_element::OwnElement;
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -33,7 +33,7 @@ fn steps(_: &Facts) -> Result<Steps, String> {
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
-    let state = State::new(facts, groups);
-    let body = Stmt::seq([state.begin(), state.end()].concat());
-    Ok(Emitted { registers: state.declared, shared: Vec::new(), body })
+    let own = OwnElement::new(facts, groups);
+    let body = Stmt::seq([own.begin(), own.end()].concat());
+    Ok(Emitted { registers: own.declared, shared: Vec::new(), body })
 }

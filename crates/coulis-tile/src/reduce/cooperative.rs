@@ -17,17 +17,17 @@ use crate::need::{
     ALL_THREADS, BARRIER, NO_LANES, NO_THREAD_REDUCE, Need, ONE_WRITER, SHUFFLES, SIZES, STAGING, THREADS,
     WITHIN_BLOCK,
 };
+use crate::overlap::APART;
 use crate::reduce::lanes::{Lanes, mask_below};
-use crate::reduce::partial::Partial;
-use crate::reduce::redux_sync::Redux;
-use crate::reduce::state::{State, received, store_all};
-use crate::reduce::walk::{Walk, affine, repeat};
-use crate::reduce::{element, shared_states, threadwise};
+use crate::reduce::shuffle::received;
+use crate::reduce::state::{State, store_all};
+use crate::reduce::walk::{Walk, affine, moved, repeat};
+use crate::reduce::{Instructions, element, shared_states, threadwise};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
 
 /// What a fold by the threads of a scope needs, beside what its variant says of the operands.
-pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 11] {
+pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
     [
         &THREADS,
         &WITHIN_BLOCK,
@@ -36,6 +36,7 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 11] {
         &NO_THREAD_REDUCE,
         &ALL_THREADS,
         &SIZES,
+        &APART,
         &ONE_WRITER,
         &BARRIER,
         &STAGING,
@@ -146,20 +147,20 @@ pub(crate) fn steps(facts: &Facts) -> Result<Steps, String> {
 /// The statements. Every thread of the scope passes one barrier of it after the results are stored.
 pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     match facts.scope {
-        ExecScope::Thread => threadwise::emit(facts),
-        _ => emit_by(facts, None),
+        ExecScope::Thread => threadwise::emit_by(facts, Instructions::default()),
+        _ => emit_by(facts, Instructions::default()),
     }
 }
 
-/// The statements for several threads, whole warps by the instruction where there is one.
-pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
+/// The statements for several threads, whole warps and neighbours by their instructions where there are some.
+pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusal> {
     let bug = Refusal::Bug;
     let (walk, together) = (Walk::of(facts).map_err(bug)?, facts.participants().map_err(bug)?);
     let warp = facts.target.warp;
     let plan = Plan::of(facts).map_err(bug)?;
     let (rank, sync) = (together.rank(facts.block), facts.sync().map_err(bug)?);
-    let partial = Partial::new(facts.reducer, "state");
-    let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
+    let state = State::new(facts.reducer);
+    let received = by.redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let Plan { lanes, rows, parts, vector } = plan;
     let (lane, slot) = (low(&rank, lanes, together.n_threads), high(&rank, lanes));
     let (row, part) = match parts {
@@ -168,8 +169,8 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
     };
     let fold = |n_threads: u32| -> Vec<Stmt> {
         let mask = mask_below(n_threads, &rank, warp);
-        let together = Lanes { mask, lane: rank.clone(), warp, received: &received, redux };
-        together.fold(&partial, Digit { extent: lanes, stride: 1 })
+        let together = Lanes { mask, lane: rank.clone(), warp, received: &received, redux: by.redux };
+        together.fold(&state, Digit { extent: lanes, stride: 1 })
     };
     let by_first_lane = |stmt: Stmt| match lanes {
         1 => stmt,
@@ -181,9 +182,10 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
     };
 
     let (n_outputs, n_elements) = (walk.n_outputs(), walk.n_elements());
-    let vectors: Vec<Buffer> = match vector {
-        1 => Vec::new(),
-        n => facts
+    let halves = by.halves.map_or_else(Vec::new, |by| by.registers());
+    let vectors: Vec<Buffer> = match (vector, by.halves) {
+        (1, _) | (_, Some(_)) => Vec::new(),
+        (n, None) => facts
             .srcs
             .iter()
             .map(|src| Buffer::new("vector", src.tile().dtype, vec![constant(n)], MemScope::Local))
@@ -210,21 +212,29 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
 
     let first = repeat("step", n_outputs.div_ceil(rows), |step| {
         let p = affine(step, rows, &row);
-        let gather = repeat("t", n_elements.div_ceil(lanes * parts * vector), |t| {
+        let steps = n_elements.div_ceil(lanes * parts * vector);
+        let by_pairs = by.halves.map(|by| {
+            by.fold(&state, &halves, ("t", steps), |t, v| {
+                let q = affine(&affine(&affine(t, parts, &part), lanes, &lane), vector, &constant(0));
+                facts.srcs[0].value(&moved(walk.coords(&p, &q), v))
+            })
+        });
+        let one_by_one = |t: &Expr| {
             if vector > 1 {
                 let q = affine(&affine(&affine(t, parts, &part), lanes, &lane), vector, &constant(0));
-                return take_vector(facts, &walk, &partial, &vectors, [&p, &q]);
+                return take_vector(facts, &walk, &state, &vectors, [&p, &q]);
             }
             let q = affine(&affine(t, parts, &part), lanes, &lane);
-            let take = partial.take(&walk.elements(facts, &p, &q), q.clone().cast(DType::I64));
+            let take = state.take(&walk.elements(facts, &p, &q), q.clone().cast(DType::I64));
             below(&q, n_elements, n_elements.is_multiple_of(lanes * parts), take)
-        });
+        };
+        let gather = by_pairs.unwrap_or_else(|| repeat("t", steps, one_by_one));
         let is_sure = n_outputs.is_multiple_of(rows);
-        let mut stmts = vec![partial.clear(), below(&p, n_outputs, is_sure, gather)];
+        let mut stmts = vec![state.clear(), below(&p, n_outputs, is_sure, gather)];
         stmts.extend(fold(plan.n_threads()));
         stmts.push(by_first_lane(match parts {
-            1 => below(&p, n_outputs, is_sure, partial.finish(&walk.outputs(facts, &p), facts.accum)),
-            _ => store_all(&at(&staged(&slot)), partial.values()),
+            1 => below(&p, n_outputs, is_sure, state.finish_onto(&walk.outputs(facts, &p), facts.accum)),
+            _ => store_all(&at(&staged(&slot)), state.values()),
         }));
         Stmt::seq(stmts)
     });
@@ -235,27 +245,27 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
             let j = affine(t, lanes, &lane);
             let from = staged(&affine(&j, rows, &row));
             let states: Vec<Expr> = staging.iter().map(|b| b.at([from.clone()])).collect();
-            below(&j, parts, parts.is_multiple_of(lanes), partial.merge(&states))
+            below(&j, parts, parts.is_multiple_of(lanes), state.merge(&states))
         });
-        let mut second = vec![partial.clear(), gather];
+        let mut second = vec![state.clear(), gather];
         second.extend(fold(rows * lanes));
-        second.push(by_first_lane(partial.finish(&walk.outputs(facts, &row), facts.accum)));
+        second.push(by_first_lane(state.finish_onto(&walk.outputs(facts, &row), facts.accum)));
         body.push(Stmt::if_(rank.clone().lt(constant(rows * lanes)), Stmt::seq(second)));
     }
     body.push(sync);
-    let registers =
-        received.iter().filter(|_| lanes > 1).chain(&partial.registers).chain(&vectors).cloned().collect();
+    let registers = received
+        .iter()
+        .filter(|_| lanes > 1)
+        .chain(&state.registers)
+        .chain(&vectors)
+        .chain(&halves)
+        .cloned()
+        .collect();
     Ok(Emitted { registers, shared: staging, body: Stmt::seq(body) })
 }
 
 /// Reads elements `q` and on of output `p`, one vector of each source, and takes them in one after another.
-fn take_vector(
-    facts: &Facts,
-    walk: &Walk,
-    partial: &Partial,
-    vectors: &[Buffer],
-    [p, q]: [&Expr; 2],
-) -> Stmt {
+fn take_vector(facts: &Facts, walk: &Walk, state: &State, vectors: &[Buffer], [p, q]: [&Expr; 2]) -> Stmt {
     let Some(n) = vectors.first().and_then(|v| v.shape[0].as_int()).and_then(|n| u32::try_from(n).ok())
     else {
         return Stmt::NOP;
@@ -264,16 +274,12 @@ fn take_vector(
     let mut stmts = Vec::new();
     for (src, to) in facts.srcs.iter().zip(vectors) {
         let v = Var::size("v", DType::I32);
-        let mut at = coords.clone();
-        if let Some(last) = at.last_mut() {
-            *last = last.clone() + v.expr();
-        }
-        let store = Stmt::store(to, [v.expr()], src.value(&at));
+        let store = Stmt::store(to, [v.expr()], src.value(&moved(coords.clone(), &v.expr())));
         stmts.push(Stmt::for_(v, constant(0), constant(n), LoopKind::Vectorized, store));
     }
     for at in 0..n {
         let elements: Vec<Expr> = vectors.iter().map(|v| v.at([constant(at)])).collect();
-        stmts.push(partial.take(&elements, affine(q, 1, &constant(at)).cast(DType::I64)));
+        stmts.push(state.take(&elements, affine(q, 1, &constant(at)).cast(DType::I64)));
     }
     Stmt::seq(stmts)
 }

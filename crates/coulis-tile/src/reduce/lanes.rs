@@ -9,9 +9,9 @@ use coulis_ir::{Atom, Buffer, Expr, Stmt};
 
 use crate::block::constant;
 use crate::groups::Digit;
-use crate::reduce::partial::Partial;
 use crate::reduce::redux_sync::Redux;
-use crate::reduce::state::{mask_dtype, mask_of, set, shuffle, value};
+use crate::reduce::shuffle::{mask_dtype, mask_of, shuffle};
+use crate::reduce::state::{State, set, value};
 
 /// Lanes that execute folds together.
 pub(crate) struct Lanes<'a> {
@@ -42,18 +42,18 @@ pub(crate) fn mask_below(n_threads: u32, rank: &Expr, warp: u32) -> Expr {
 
 impl Lanes<'_> {
     /// The fold over the members that differ in one digit; afterwards each has the total.
-    pub fn fold(&self, partial: &Partial, digit: Digit) -> Vec<Stmt> {
+    pub fn fold(&self, state: &State, digit: Digit) -> Vec<Stmt> {
         if let Some(redux) = self.redux.filter(|_| digit == Digit { extent: self.warp, stride: 1 }) {
-            return redux.fold(&self.mask, &partial.registers, self.received);
+            return redux.fold(&self.mask, &state.registers, self.received);
         }
         if digit.extent.is_power_of_two() && digit.stride.is_power_of_two() {
-            return self.by_exclusive_or(partial, digit);
+            return self.by_exclusive_or(state, digit);
         }
-        self.by_halves(partial, digit)
+        self.by_halves(state, digit)
     }
 
-    fn bring(&self, atom: Atom, partial: &Partial, lane: &Expr, width: u32) -> Vec<Stmt> {
-        let parts = self.received.iter().zip(&partial.registers);
+    fn bring(&self, atom: Atom, state: &State, lane: &Expr, width: u32) -> Vec<Stmt> {
+        let parts = self.received.iter().zip(&state.registers);
         let one = |(to, from): (&Buffer, &Buffer)| {
             let sent = value(from).cast(to.dtype);
             shuffle(atom, to, &self.mask, sent, lane.clone(), [width, self.warp])
@@ -61,23 +61,23 @@ impl Lanes<'_> {
         parts.map(one).collect()
     }
 
-    fn received(&self, partial: &Partial) -> Vec<Expr> {
-        self.received.iter().zip(&partial.registers).map(|(r, s)| value(r).cast(s.dtype)).collect()
+    fn received(&self, state: &State) -> Vec<Expr> {
+        self.received.iter().zip(&state.registers).map(|(r, s)| value(r).cast(s.dtype)).collect()
     }
 
-    fn by_exclusive_or(&self, partial: &Partial, digit: Digit) -> Vec<Stmt> {
+    fn by_exclusive_or(&self, state: &State, digit: Digit) -> Vec<Stmt> {
         let width = (digit.extent * digit.stride).min(self.warp);
         let mut stmts = Vec::new();
         let mut distance = digit.stride;
         while distance < digit.stride * digit.extent {
-            stmts.extend(self.bring(Atom::ShuffleXor, partial, &constant(distance), width));
-            stmts.push(partial.merge(&self.received(partial)));
+            stmts.extend(self.bring(Atom::ShuffleXor, state, &constant(distance), width));
+            stmts.push(state.merge(&self.received(state)));
             distance *= 2;
         }
         stmts
     }
 
-    fn by_halves(&self, partial: &Partial, digit: Digit) -> Vec<Stmt> {
+    fn by_halves(&self, state: &State, digit: Digit) -> Vec<Stmt> {
         let Digit { extent, stride } = digit;
         let member = crate::reduce::lanes::digit_of(&self.lane, digit);
         let mut stmts = Vec::new();
@@ -88,13 +88,13 @@ impl Lanes<'_> {
             let from = (self.lane.clone() + constant(distance * stride)).floormod(constant(self.warp));
             let takes = member.clone().lt(constant(live - distance));
             let from = Expr::select(takes.clone(), from, self.lane.clone().floormod(constant(self.warp)));
-            stmts.extend(self.bring(Atom::Shuffle, partial, &from, self.warp));
-            stmts.push(Stmt::if_(takes, partial.merge(&self.received(partial))));
+            stmts.extend(self.bring(Atom::Shuffle, state, &from, self.warp));
+            stmts.push(Stmt::if_(takes, state.merge(&self.received(state))));
             live = distance;
         }
         let first = (self.lane.clone() - crate::block::scaled(member, stride)).floormod(constant(self.warp));
-        stmts.extend(self.bring(Atom::Shuffle, partial, &first, self.warp));
-        for (register, carried) in partial.registers.iter().zip(self.received) {
+        stmts.extend(self.bring(Atom::Shuffle, state, &first, self.warp));
+        for (register, carried) in state.registers.iter().zip(self.received) {
             stmts.push(set(register, value(carried).cast(register.dtype)));
         }
         stmts

@@ -13,13 +13,13 @@ use crate::block::constant;
 use crate::call::Operand;
 use crate::facts::Facts;
 use crate::need::{ALL_THREADS, NO_LANES, Need, SHUFFLES, SIZES, THREADS, WITHIN_BLOCK, wanted};
+use crate::overlap::APART;
 use crate::reduce::lanes::{Lanes, digit_of, mask_below};
-use crate::reduce::partial::Partial;
-use crate::reduce::redux_sync::Redux;
-use crate::reduce::state::received;
-use crate::reduce::threadwise;
+use crate::reduce::shuffle::received;
+use crate::reduce::state::State;
 use crate::reduce::view::View;
-use crate::reduce::walk::{is_private, repeat};
+use crate::reduce::walk::{affine, is_private, repeat};
+use crate::reduce::{Instructions, threadwise};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -37,6 +37,7 @@ pub const VARIANT: Variant = Variant {
         &THREAD_REDUCE,
         &ALL_THREADS,
         &SIZES,
+        &APART,
         &LAYOUTS,
         &SHUFFLES,
     ],
@@ -150,35 +151,43 @@ pub(crate) fn steps(facts: &Facts) -> Result<Steps, String> {
 
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     match facts.scope {
-        ExecScope::Thread => threadwise::emit(facts),
-        _ => emit_by(facts, None),
+        ExecScope::Thread => threadwise::emit_by(facts, Instructions::default()),
+        _ => emit_by(facts, Instructions::default()),
     }
 }
 
-/// The statements for several threads, whole warps by the instruction where there is one.
-pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
+/// The statements for several threads, whole warps and neighbours by their instructions where there are some.
+pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusal> {
     let view = View::of(facts).map_err(Refusal::Bug)?;
     let together = facts.participants().map_err(Refusal::Bug)?;
     let rank = together.rank(facts.block);
     let warp = facts.target.warp;
-    let partial = Partial::new(facts.reducer, "state");
-    let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
+    let state = State::new(facts.reducer);
+    let halves = by.halves.map_or_else(Vec::new, |by| by.registers());
+    let received = by.redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let lanes = Lanes {
         mask: mask_below(view.n_threads, &rank, warp),
         lane: rank.clone(),
         warp,
         received: &received,
-        redux,
+        redux: by.redux,
     };
     let body = repeat("p", view.n_outputs, |p| {
-        let gather = repeat("q", view.n_elements, |q| {
+        let by_pairs = by.halves.map(|by| {
+            let (src, at) = (&facts.srcs[0], &view.srcs[0]);
+            by.fold(&state, &halves, ("q", view.n_elements / by.lanes), |q, lane| {
+                src.register.at([at.neighbour(p, &affine(q, by.lanes, &constant(0)), lane)])
+            })
+        });
+        let one_by_one = |q: &Expr| {
             let own = facts.srcs.iter().zip(&view.srcs);
             let elements: Vec<Expr> = own.map(|(src, at)| src.register.at([at.index(p, q)])).collect();
-            partial.take(&elements, view.position(q, &rank))
-        });
-        let mut stmts = vec![partial.clear(), gather];
+            state.take(&elements, view.position(q, &rank))
+        };
+        let gather = by_pairs.unwrap_or_else(|| repeat("q", view.n_elements, one_by_one));
+        let mut stmts = vec![state.clear(), gather];
         for digit in &view.folds {
-            stmts.extend(lanes.fold(&partial, *digit));
+            stmts.extend(lanes.fold(&state, *digit));
         }
         let places: Vec<Element> = facts
             .dsts
@@ -189,7 +198,7 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
                 indices: vec![at.index(p, &constant(0))],
             })
             .collect();
-        let finish = partial.finish(&places, facts.accum);
+        let finish = state.finish_onto(&places, facts.accum);
         let holds = view.first.iter().map(|d| digit_of(&rank, *d).equal(constant(0))).reduce(Expr::and);
         stmts.push(match holds {
             Some(cond) => Stmt::if_(cond, finish),
@@ -201,6 +210,6 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
         true => body,
         false => Stmt::if_(rank.lt(constant(view.n_threads)), body),
     };
-    let registers = received.iter().filter(|_| !view.folds.is_empty()).chain(&partial.registers);
+    let registers = received.iter().filter(|_| !view.folds.is_empty()).chain(&state.registers).chain(&halves);
     Ok(Emitted { registers: registers.cloned().collect(), shared: Vec::new(), body })
 }

@@ -16,7 +16,7 @@ use crate::groups::Digit;
 use crate::need::{Need, THREADS, wanted};
 use crate::reduce::state::{at, register, set, value};
 use crate::reduce::view::View;
-use crate::reduce::{cooperative, local, mixed, shared, warp_shuffle};
+use crate::reduce::{Instructions, cooperative, local, mixed, shared, warp_shuffle};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -203,9 +203,10 @@ fn steps(facts: &Facts) -> Result<Steps, String> {
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let redux =
         Redux::of(facts).ok_or_else(|| Refusal::Bug("a reducer without its instruction".to_owned()))?;
+    let by = Instructions { redux: Some(redux), halves: None };
     match Form::of(facts).map_err(Refusal::Bug)? {
         Form::Groups => warp_shuffle::emit_by(facts, Some(redux)),
-        Form::Registers => local::emit_by(facts, Some(redux)),
-        Form::Memory => cooperative::emit_by(facts, Some(redux)),
+        Form::Registers => local::emit_by(facts, by),
+        Form::Memory => cooperative::emit_by(facts, by),
     }
 }

@@ -7,7 +7,8 @@ use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
 use crate::block::constant;
 use crate::facts::Facts;
 use crate::need::{SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
-use crate::reduce::state::{State, store_all};
+use crate::reduce::own_element::OwnElement;
+use crate::reduce::state::store_all;
 use crate::reduce::{element, groups_of, shared_states};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -39,7 +40,8 @@ fn steps(facts: &Facts) -> Result<Steps, String> {
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
     let n_members = groups.size();
-    let state = State::new(facts, groups);
+    let own = OwnElement::new(facts, groups);
+    let state = &own.state;
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
     let slots = shared_states("red_shared", facts.reducer, groups.count() * n_members);
     let first = if group.is_int(0) { group } else { group * constant(n_members) };
@@ -48,15 +50,15 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 
     let step = Var::size("member", DType::I32);
     let next = first.clone() + (step.expr() + constant(1));
-    let fold = state.merge(&state.places(), &state.values(), &read(&next));
+    let fold = state.merge(&read(&next));
     let fold = Stmt::range(step, constant(n_members - 1), fold);
     let leads = member.clone().equal(constant(0));
-    let mut body = state.begin();
+    let mut body = own.begin();
     body.push(store_all(&at(&(first.clone() + member)), state.values()));
     body.push(Stmt::Sync(SyncKind::Cta));
     body.push(Stmt::if_(leads, Stmt::seq([fold, store_all(&at(&first), state.values())])));
     body.push(Stmt::Sync(SyncKind::Cta));
     body.push(store_all(&state.places(), read(&first)));
-    body.extend(state.end());
-    Ok(Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) })
+    body.extend(own.end());
+    Ok(Emitted { registers: own.declared, shared: slots, body: Stmt::seq(body) })
 }

@@ -14,7 +14,8 @@ use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
 use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
-use crate::reduce::state::{State, store_all};
+use crate::reduce::own_element::OwnElement;
+use crate::reduce::state::store_all;
 use crate::reduce::{element, groups_of, shared_states};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -63,7 +64,8 @@ fn steps(facts: &Facts) -> Result<Steps, String> {
 fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
     let (warp, n_members) = (facts.target.warp, groups.size());
-    let state = State::new(facts, groups);
+    let own = OwnElement::new(facts, groups);
+    let state = &own.state;
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
     let slots = shared_states("red_shared", facts.reducer, groups.count() * n_members);
     // From the slot of a member to that of the next, and the slot of the first.
@@ -72,7 +74,7 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
         true => (1, if group.is_int(0) { group } else { group * constant(n_members) }),
         false => (groups.count(), group),
     };
-    let own = match (&first, scaled(member.clone(), pitch)) {
+    let slot = match (&first, scaled(member.clone(), pitch)) {
         (first, member) if first.is_int(0) => member,
         (first, member) => first.clone() + member,
     };
@@ -88,20 +90,20 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
         Stmt::Sync(if warp_is_enough { SyncKind::Warp } else { SyncKind::Cta })
     };
 
-    let mut body = state.begin();
-    body.push(store_all(&at(&own), state.values()));
+    let mut body = own.begin();
+    body.push(store_all(&at(&slot), state.values()));
     body.push(barrier(n_members));
     let mut live = n_members;
     while live > 1 {
         let left = left(live, are_neighbours);
-        let other = |number: u32| own.clone() + constant(number * left * pitch);
+        let other = |number: u32| slot.clone() + constant(number * left * pitch);
         if are_neighbours {
-            let merge = state.merge(&at(&own), &read(&own), &read(&other(1)));
+            let merge = state.merge_at(&at(&slot), &read(&slot), &read(&other(1)));
             body.push(Stmt::if_(member.clone().lt(constant(live - left)), merge));
         } else {
             let mut step = Vec::new();
             for number in 1..live.div_ceil(left) {
-                let merge = state.merge(&state.places(), &state.values(), &read(&other(number)));
+                let merge = state.merge(&read(&other(number)));
                 // The last set may be of fewer slots than the first.
                 let n_there = (live - number * left).min(left);
                 step.push(match n_there < left {
@@ -109,7 +111,7 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
                     false => merge,
                 });
             }
-            step.push(store_all(&at(&own), state.values()));
+            step.push(store_all(&at(&slot), state.values()));
             body.push(Stmt::if_(member.clone().lt(constant(left)), Stmt::seq(step)));
         }
         live = left;
@@ -117,6 +119,6 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
         body.push(barrier(if live > 1 { live } else { n_members }));
     }
     body.push(store_all(&state.places(), read(&first)));
-    body.extend(state.end());
-    Ok(Emitted { registers: state.declared, shared: slots, body: Stmt::seq(body) })
+    body.extend(own.end());
+    Ok(Emitted { registers: own.declared, shared: slots, body: Stmt::seq(body) })
 }

@@ -15,6 +15,7 @@ use coulis_ir::{
 use crate::block::constant;
 use crate::facts::{Facts, finishes_nothing};
 use crate::need::{NO_LANES, NO_THREAD_REDUCE, Need, SIZES, wanted};
+use crate::overlap::APART;
 use crate::reduce::state::lifts_nothing;
 use crate::reduce::walk::{Walk, affine, is_private, repeat};
 use crate::rounding::Steps;
@@ -34,6 +35,7 @@ pub const VARIANT: Variant = Variant {
         &NO_LANES,
         &NO_THREAD_REDUCE,
         &SIZES,
+        &APART,
         &ORDER,
         &LENGTH,
     ],

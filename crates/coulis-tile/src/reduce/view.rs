@@ -17,7 +17,7 @@ use crate::call::Operand;
 use crate::facts::Facts;
 use crate::groups::Digit;
 use crate::reduce::lanes::digit_of;
-use crate::reduce::walk::{digits, int};
+use crate::reduce::walk::{affine, digits, int};
 
 /// One step of an iterator: along threads of the scope, or along a thread's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,18 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// Whether elements of an output come in runs of `n` that lie as far apart as each other, first and last in one step.
+    pub fn has_runs_of(&self, n: u32) -> bool {
+        self.reduced.last().is_some_and(|(extent, _)| extent % i64::from(n) == 0)
+    }
+
+    /// The index of the element that many after element `q`, which begins a run.
+    pub fn neighbour(&self, p: &Expr, q: &Expr, by: &Expr) -> Expr {
+        let stride = self.reduced.last().map_or(1, |(_, stride)| *stride);
+        let distance = if stride == 1 { by.clone() } else { by.clone() * int(stride) };
+        affine(&self.index(p, q), 1, &distance)
+    }
+
     /// The index in the calling thread's memory.
     pub fn index(&self, p: &Expr, q: &Expr) -> Expr {
         let steps = |of: &[(i64, i64)], number: &Expr| -> Vec<Expr> {

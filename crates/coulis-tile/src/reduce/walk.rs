@@ -108,6 +108,14 @@ pub(crate) fn digits(number: &Expr, extents: &[i64]) -> Vec<Expr> {
     found
 }
 
+/// Coordinates that many elements further along the last dimension.
+pub(crate) fn moved(mut coords: Vec<Expr>, by: &Expr) -> Vec<Expr> {
+    if let Some(last) = coords.last_mut() {
+        *last = affine(last, 1, by);
+    }
+    coords
+}
+
 /// An `int32` constant.
 pub(crate) fn int(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I32)

@@ -11,8 +11,10 @@ use coulis_ir::Stmt;
 use crate::facts::Facts;
 use crate::need::{CONSECUTIVE, SEVERAL, SHUFFLES, SPREAD, THREADS, WHOLE_GROUPS, WITHIN_WARPS};
 use crate::reduce::groups_of;
+use crate::reduce::own_element::OwnElement;
 use crate::reduce::redux_sync::Redux;
-use crate::reduce::state::{ShuffleTree, State, mask_dtype, mask_of, received, register, set, value};
+use crate::reduce::shuffle::{ShuffleTree, mask_dtype, mask_of, received};
+use crate::reduce::state::{register, set, value};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
 
@@ -53,7 +55,8 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
     let warp = facts.target.warp;
-    let state = State::new(facts, groups);
+    let own = OwnElement::new(facts, groups);
+    let state = &own.state;
     let received = redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let mask = register("mask", mask_dtype(warp));
     let first = groups.first_thread(facts.block);
@@ -70,16 +73,16 @@ pub(crate) fn emit_by(facts: &Facts, redux: Option<Redux>) -> Result<Emitted, Re
         warp,
         received: &received,
     };
-    let mut body = state.begin();
+    let mut body = own.begin();
     body.push(set(&mask, bits));
     match redux {
         Some(redux) => body.extend(redux.fold(&value(&mask), &state.registers, &received)),
         None => {
-            body.extend(tree.fold(&state));
-            body.extend(tree.broadcast(&state, &if whole_warp { crate::block::constant(0) } else { first }));
+            body.extend(tree.fold(state));
+            body.extend(tree.broadcast(state, &if whole_warp { crate::block::constant(0) } else { first }));
         }
     }
-    body.extend(state.end());
-    let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
+    body.extend(own.end());
+    let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(own.declared);
     Ok(Emitted { registers: registers.collect(), shared: Vec::new(), body: Stmt::seq(body) })
 }

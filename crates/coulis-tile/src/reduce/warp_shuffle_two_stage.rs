@@ -11,9 +11,9 @@ use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
 use crate::block::constant;
 use crate::facts::Facts;
 use crate::need::{CONSECUTIVE, SHUFFLES, SPREAD, THREADS, WHOLE_BLOCK, WHOLE_WARPS};
-use crate::reduce::state::{
-    ShuffleTree, State, mask_dtype, mask_of, received, register, set, store_all, value,
-};
+use crate::reduce::own_element::OwnElement;
+use crate::reduce::shuffle::{ShuffleTree, mask_dtype, mask_of, received};
+use crate::reduce::state::{register, set, store_all, value};
 use crate::reduce::{element, groups_of, shared_states};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -51,7 +51,8 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
     let groups = groups_of(facts)?;
     let warp = facts.target.warp;
     let n_warps = groups.size() / warp;
-    let state = State::new(facts, groups);
+    let own = OwnElement::new(facts, groups);
+    let state = &own.state;
     let received = received(facts.reducer);
     let mask = register("mask", mask_dtype(warp));
     let (member, group) = (groups.member(facts.block), groups.group(facts.block));
@@ -75,22 +76,22 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
         buffers.iter().map(|b| b.at([index.clone()])).collect()
     };
 
-    let mut body = state.begin();
+    let mut body = own.begin();
     body.push(set(&mask, mask_of(warp, &zero, warp)));
-    body.extend(tree(warp, &lane).fold(&state));
+    body.extend(tree(warp, &lane).fold(state));
     let own_slot = first_slot.clone() + own_warp;
     body.push(Stmt::if_(lane.equal(zero.clone()), store_all(&at(&staging, &own_slot), state.values())));
     body.push(Stmt::Sync(SyncKind::Cta));
     let mut second = vec![store_all(&state.places(), read(&staging, &(first_slot + member.clone())))];
     second.push(set(&mask, mask_of(n_warps, &zero, warp)));
-    second.extend(tree(n_warps, &member).fold(&state));
+    second.extend(tree(n_warps, &member).fold(state));
     let publish = store_all(&at(&totals, &group), state.values());
     second.push(Stmt::if_(member.clone().equal(zero), publish));
     body.push(Stmt::if_(member.lt(constant(n_warps)), Stmt::seq(second)));
     body.push(Stmt::Sync(SyncKind::Cta));
     body.push(store_all(&state.places(), read(&totals, &group)));
-    body.extend(state.end());
-    let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(state.declared);
+    body.extend(own.end());
+    let registers = [mask].into_iter().chain(received.iter().rev().cloned()).chain(own.declared);
     Ok(Emitted {
         registers: registers.collect(),
         shared: staging.into_iter().chain(totals).collect(),

@@ -153,7 +153,7 @@ const SOURCES: &[&str] = &[
     include_str!("seeds.rs"),
     include_str!("shared.rs"),
     include_str!("views.rs"),
-    include_str!("../tile_programs.rs"),
+    include_str!("../tile_programs/main.rs"),
     include_str!("../../../coulis-tile/tests/dispatcher.rs"),
 ];
 

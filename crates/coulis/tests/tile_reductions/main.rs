@@ -9,6 +9,7 @@ mod build;
 mod cases;
 mod catalogue;
 mod forced;
+mod halves;
 mod intrinsics;
 mod packed;
 mod probes;

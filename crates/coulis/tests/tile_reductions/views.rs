@@ -169,7 +169,7 @@ fn tile_5_9_rows_of_a_warpgroup() {
 }
 
 /// The accumulator of a matrix product in each of some warps, its rows reduced to a copy in each lane of a quad.
-fn accumulator(fold: Fold, [n_warpgroups, n_warps]: [i64; 2], in_two_calls: bool) -> Program {
+pub fn accumulator(fold: Fold, [n_warpgroups, n_warps]: [i64; 2], in_two_calls: bool) -> Program {
     let Fold { op, dtype: d, accum } = fold;
     let n_in_wg = n_warps / n_warpgroups;
     let old = if accum { "O_ptr: T.handle, " } else { "" };

@@ -1,7 +1,7 @@
 //! Functions of numbers. exp and log are coulis' own; roots, roundings and fused operations are exact on the machine;
 //! the others are CUDA's functions of `double`, rounded to the type.
 
-use coulis_ir::{Intrinsic, math};
+use coulis_ir::{DType, Intrinsic, math};
 
 use super::FN;
 use crate::EmitError;
@@ -119,6 +119,15 @@ pub fn extremum2(intrinsic: Intrinsic, name: &str) -> String {
     let op = if intrinsic == Intrinsic::Max3 { "max" } else { "min" };
     format!(
         "{FN} f32 {name}(f32 a, f32 b) {{ f32 c; asm(\"{op}.NaN.f32 %0, %1, %2;\" : \"=f\"(c) : \"f\"(a), \"f\"(b)); return c; }}\n"
+    )
+}
+
+/// One instruction.
+pub fn extremum_pair(intrinsic: Intrinsic, dtype: DType, name: &str) -> String {
+    let op = if intrinsic == Intrinsic::Max3 { "max" } else { "min" };
+    let ty = if dtype == DType::BF16 { "bf16x2" } else { "f16x2" };
+    format!(
+        "{FN} u32 {name}(u32 a, u32 b) {{ u32 c; asm(\"{op}.NaN.{ty} %0, %1, %2;\" : \"=r\"(c) : \"r\"(a), \"r\"(b)); return c; }}\n"
     )
 }
 

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod memory;
+
 use std::collections::BTreeMap;
 
 use coulis::text::{compile_one, explain, lower};
@@ -212,32 +214,40 @@ fn tile_guards_decide_which_threads_come() {
 }
 
 #[test]
-fn tile_copies_go_through_layouts_swizzles_and_parts() {
-    for warp in [32, 64] {
-        for option in ["", ", dispatch=\"fallback\""] {
-            let lines = format!(
-                r#"
-    T.cta_id([1]); T.thread_id([256]); wg = T.warpgroup_id()
-    s = T.alloc_buffer((16, 32), "float32", scope="shared.dyn", layout=ComposeLayout(2, 3, 3, TileLayout(S[(16, 32)])))
-    t = T.alloc_buffer((16, 32), "float32", scope="shared", layout=TileLayout(S[(16, 32) : (1, 16)]))
-    u = T.alloc_buffer((16, 32), "float32", scope="shared")
-    Tx.cta.copy(s, A{option})
-    T.cuda.cta_sync()
-    Tx.cta.copy(t[3:16, :], s[3:16, :]{option})
-    Tx.cta.copy(t[0:3, :], s[0:3, :]{option})
-    T.cuda.cta_sync()
-    if wg == 0:
-        Tx.wg.copy(u[:, 0:8], t[:, 0:8]{option})
-        Tx.wg.copy(u[:, 8:32], t[:, 8:32]{option})
-    T.cuda.cta_sync()
-    Tx.cta.copy(B[0:8, 1, :], u[0:8, :]{option})
-    Tx.cta.copy(B[0:8, 0, :], u[8:16, :]{option})
-"#
-            );
-            let found = run(&program("16, 32", "8, 2, 32", &lines), warp, &counting(&[16, 32], 0.0));
-            let place = |at: usize| (1 - at / 32 % 2) * 256 + at / 64 * 32 + at % 32;
-            assert_eq!(found, (0..512).map(|at| place(at) as f64).collect::<Vec<_>>());
-        }
+fn tile_errors_of_calls_name_their_line_and_column() {
+    let with = |call: &str| {
+        let lines = format!(
+            "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([4, 8], \"float32\")\n    t = T.alloc_shared([4], \"float32\")\n    if tid < 32:\n        {call}\n    B[0] = A[0]"
+        );
+        refusal(&program("32,", "1,", &lines))
+    };
+    for (call, wanted) in [
+        (
+            "Tx.warp.sum(t, s, axes=(2,))",
+            "line 11, column 9: axis 2 is reduced, and the source has 2 dimensions",
+        ),
+        (
+            "Tx.warp.sum(t, s, dispatch=\"fast\")",
+            "line 11, column 9: `dispatch=\"fast\"` names no variant of tile.reduce",
+        ),
+        ("Tx.cta.sum(t, s)", "line 11, column 9: no variant of tile.reduce accepts the call"),
+        ("Tx.warp.copy(t, s)", "line 11, column 9: no variant of tile.copy accepts the call"),
+        (
+            "Tx.warp.reduce(t, s, reducer=\"no_such\")",
+            "line 11, column 9: the reducer `no_such` of a tile call is not known",
+        ),
+        ("Tx.warp.copy(t[0:9], t[0:9])", "line 11, column 9: dimension 0 of `t` has 4 elements"),
+        (
+            "B[0] = T.float32(2) * T.cuda.warp_sum(A[tid], 64)",
+            "line 11, column 31: no variant of tile.reduce",
+        ),
+        (
+            "Tx.warp.reduce(t, s, reducer=T.comm_reducer(lambda x, y: x - y, [T.float32(0)]))",
+            "line 11, column 9: ",
+        ),
+    ] {
+        let found = with(call);
+        assert!(found.contains(wanted), "{call}\n{found}");
     }
 }
 
@@ -285,43 +295,8 @@ fn tile_copies_that_do_not_fit_are_refused_by_need() {
 }
 
 #[test]
-fn tile_layouts_in_which_elements_share_an_address_are_refused() {
-    for (layout, wanted) in [
-        ("TileLayout(S[(4, 8) : (4, 1)])", Some("elements [0, 4] and [1, 0] of `s` have one address")),
-        ("TileLayout(S[(4, 8) : (2, 3)])", Some("elements [0, 2] and [3, 0] of `s` have one address")),
-        (
-            "ComposeLayout(1, 2, 0, TileLayout(S[(4, 8) : (8, 1)]))",
-            Some("elements [0, 0] and [0, 2] of `s` have one"),
-        ),
-        (
-            "ComposeLayout(40, 30, 40, TileLayout(S[(4, 8) : (8, 1)]))",
-            Some("layouts have at most 2147483647"),
-        ),
-        ("TileLayout(S[(4, 8) : (1, 4)])", None),
-        ("TileLayout(S[(4, 8) : (2, 9)])", None),
-        ("ComposeLayout(1, 2, 1, TileLayout(S[(4, 8) : (8, 1)]))", None),
-        ("ComposeLayout(0, 2, 3, TileLayout(S[(4, 8) : (8, 1)]))", None),
-    ] {
-        let lines = format!(
-            "    T.cta_id([1])\n    T.thread_id([32])\n    s = T.alloc_buffer([4, 8], \"float32\", scope=\"shared\", layout={layout})\n    Tx.cta.copy(s, A)\n    Tx.cta.copy(B, s)"
-        );
-        let text = program("4, 8", "4, 8", &lines);
-        match wanted {
-            Some(wanted) => {
-                let found = refusal(&text);
-                assert!(found.contains(wanted), "{layout}\n{found}");
-            }
-            None => {
-                let wanted: Vec<f64> = (0..32).map(f64::from).collect();
-                assert_eq!(run(&text, 32, &counting(&[4, 8], 0.0)), wanted, "{layout}");
-            }
-        }
-    }
-}
-
-#[test]
 fn tile_the_program_of_the_page_on_tiles_sums_rows() {
-    let page = include_str!("../../../docs/tiles.md");
+    let page = include_str!("../../../../docs/tiles.md");
     let text = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let wanted: Vec<f64> = (0..8).map(|row| (0..64).map(|at| f64::from(row * 64 + at)).sum()).collect();
     assert_eq!(run(text, 32, &counting(&[8, 64], 0.0)), wanted);

@@ -1,0 +1,138 @@
+//! What crosses lanes of a warp: masks, carriers, shuffles, and trees of them over neighbours.
+
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Atom, AtomCall, BinaryOp, Buffer, DType, Expr, Node, Reducer, Stmt};
+
+use crate::block::constant;
+use crate::reduce::state::{State, at, register, set, value};
+
+/// The type of 4 or 8 bytes in which a shuffle carries a value without loss.
+pub fn carrier(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool | DType::I8 | DType::I16 | DType::I32 => DType::I32,
+        DType::U8 | DType::U16 | DType::U32 => DType::U32,
+        DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+        DType::I64 => DType::I64,
+        DType::U64 => DType::U64,
+        DType::F64 => DType::F64,
+    }
+}
+
+/// The type of a mask with one bit a lane.
+pub fn mask_dtype(warp: u32) -> DType {
+    if warp <= 32 { DType::U32 } else { DType::U64 }
+}
+
+/// The mask of `n_lanes` lanes from `first` on, which lies in the warp.
+pub fn mask_of(n_lanes: u32, first: &Expr, warp: u32) -> Expr {
+    let dtype = mask_dtype(warp);
+    let bits = Expr::int_of((1i128 << n_lanes) - 1, dtype);
+    if first.is_int(0) {
+        return bits;
+    }
+    Expr::binary(BinaryOp::Shl, bits, first.clone().cast(dtype))
+}
+
+/// Whether values decide what the combination of two states does: then a lane must not combine what no lane gave.
+fn decides(reducer: &Reducer) -> bool {
+    let is_plain = |expr: &Expr| match expr.node() {
+        Node::Int(_) | Node::Float(_) | Node::Var(_) | Node::Cast(_) => true,
+        Node::Binary(op, ..) => matches!(
+            op,
+            BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor
+        ),
+        _ => false,
+    };
+    let mut decides = false;
+    for part in &reducer.combine.body {
+        for_each_expr(part, &mut |e| decides |= !is_plain(e));
+    }
+    decides
+}
+
+/// `dst = shuffle(mask, value, lane, width, warp)`.
+pub(crate) fn shuffle(
+    atom: Atom,
+    dst: &Buffer,
+    mask: &Expr,
+    value: Expr,
+    lane: Expr,
+    [width, warp]: [u32; 2],
+) -> Stmt {
+    let args = vec![mask.clone(), value, lane, constant(width), constant(warp)];
+    Stmt::Atom(Box::new(AtomCall { atom, dst: Some(at(dst)), memory: None, args }))
+}
+
+/// A tree of shuffles over consecutive lanes: after it the first lane has the state of all.
+pub struct ShuffleTree<'a> {
+    /// The lanes that take part in the calling thread's tree, at least 1.
+    pub n_lanes: u32,
+    /// The calling thread's place among them.
+    pub member: Expr,
+    /// Value of the mask.
+    pub mask: Expr,
+    /// Lanes of a warp.
+    pub warp: u32,
+    /// Registers for what comes from other lanes, one a field, of the carriers' types.
+    pub received: &'a [Buffer],
+}
+
+impl ShuffleTree<'_> {
+    /// The shuffles and combinations, at halving distances.
+    pub fn fold(&self, state: &State) -> Vec<Stmt> {
+        let mut stmts = Vec::new();
+        let decides = decides(state.reducer);
+        // A lane without a partner receives what no lane gave, and its own total is read by nobody. Where values decide,
+        // it receives its own instead, or does not combine.
+        let width = if decides && self.n_lanes.is_power_of_two() { self.n_lanes } else { self.warp };
+        let mut distance = self.n_lanes.next_power_of_two() / 2;
+        while distance > 0 {
+            let delta = constant(distance);
+            for (to, from) in self.received.iter().zip(&state.registers) {
+                let sent = value(from).cast(to.dtype);
+                let widths = [width, self.warp];
+                stmts.push(shuffle(Atom::ShuffleDown, to, &self.mask, sent, delta.clone(), widths));
+            }
+            let received: Vec<Expr> =
+                self.received.iter().zip(&state.registers).map(|(r, s)| value(r).cast(s.dtype)).collect();
+            let merge = state.merge(&received);
+            stmts.push(if 2 * distance > self.n_lanes {
+                Stmt::if_((self.member.clone() + delta).lt(constant(self.n_lanes)), merge)
+            } else if decides && width != self.n_lanes {
+                Stmt::if_(self.member.clone().lt(delta), merge)
+            } else {
+                merge
+            });
+            distance /= 2;
+        }
+        stmts
+    }
+
+    /// Gives every lane the state of lane `first`.
+    pub fn broadcast(&self, state: &State, first: &Expr) -> Vec<Stmt> {
+        let mut stmts = Vec::new();
+        for (carried, own) in self.received.iter().zip(&state.registers) {
+            // A type that shuffles carry as it is needs no second register.
+            let to = if carried.dtype == own.dtype { own } else { carried };
+            let sent = value(own).cast(carried.dtype);
+            stmts.push(shuffle(Atom::Shuffle, to, &self.mask, sent, first.clone(), [self.warp; 2]));
+            if carried.dtype != own.dtype {
+                stmts.push(set(own, value(carried).cast(own.dtype)));
+            }
+        }
+        stmts
+    }
+}
+
+/// Registers for what shuffles bring, one a field.
+pub fn received(reducer: &Reducer) -> Vec<Buffer> {
+    let fields = reducer.fields.iter().enumerate();
+    fields.map(|(i, field)| register(&format!("t{i}"), carrier(field.dtype))).collect()
+}
