@@ -62,4 +62,6 @@ pub struct Temporary {
     pub bytes: Expr,
     /// Whether it is all zero bytes before the first launch of each call.
     pub zeroed: bool,
+    /// Whether the launches of a call leave it all zero bytes again; only of memory that is zero before them.
+    pub left_zero: bool,
 }

@@ -25,6 +25,7 @@ pub mod simplify;
 pub mod stmt;
 pub mod struct_eq;
 pub mod target;
+pub mod ticket;
 pub mod var;
 pub mod verify;
 pub mod visit;

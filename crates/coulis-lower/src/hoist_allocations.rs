@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use coulis_ir::buffer::BufferId;
+use coulis_ir::ticket::ZEROED;
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt, Var};
 
 use crate::affine::uses;
@@ -72,7 +73,7 @@ impl Hoist {
                 other => self.walk(other, pending),
             },
             // Memory that is zero at the first launch stays under its mark, which is about the allocation right inside.
-            Stmt::Annotate { node, key, value, body } if key == "zeroed" => {
+            Stmt::Annotate { node, key, value, body } if key == ZEROED => {
                 let body = match *body {
                     Stmt::Allocate { buffer, body } => {
                         let body = self.walk(*body, pending);

@@ -13,6 +13,7 @@ pub mod dispatch_tiles;
 pub mod drop_likely;
 pub mod eliminate_common_subexpressions;
 pub mod expand_vthreads;
+pub mod finish_in_last_block;
 pub mod flatten_buffers;
 pub mod hoist_allocations;
 pub mod hoist_ifs;

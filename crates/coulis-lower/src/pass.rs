@@ -121,6 +121,12 @@ pub enum LowerError {
         /// The thread index.
         tag: &'static str,
     },
+    /// A launch that the last block of the one before it cannot do.
+    #[error("a launch is to be done by the last block of the one before it, but {reason}")]
+    LastBlock {
+        /// What is in the way.
+        reason: &'static str,
+    },
     /// Threads that work together, in a number that is not known.
     #[error("threads that work together need a constant number of `{tag}`, got `{extent}`")]
     ThreadExtent {
@@ -199,6 +205,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::narrow_index_types::PASS,
     &crate::eliminate_common_subexpressions::PASS,
     &crate::drop_likely::PASS,
+    &crate::finish_in_last_block::PASS,
 ];
 
 /// Lowers a Tiled or Nest kernel to a Flat one. Passes on tile calls leave a Nest kernel as it is. The result is not verified: that is the caller's next step.

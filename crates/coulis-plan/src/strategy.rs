@@ -132,6 +132,8 @@ pub struct Sketch {
     pub joined: i64,
     /// Blocks that a multiprocessor is to hold, for which the compiler leaves registers; 0 is as many as come.
     pub resident: i64,
+    /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
+    pub last_threads: i64,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -363,6 +365,7 @@ impl Facts<'_> {
             map: MapSketch::default(),
             joined: 1,
             resident: 0,
+            last_threads: 0,
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],

@@ -10,6 +10,7 @@
 
 pub mod compile;
 pub mod context;
+mod counters;
 mod device;
 pub mod disassemble;
 pub mod driver;

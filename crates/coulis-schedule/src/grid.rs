@@ -4,12 +4,12 @@
 //! threads that the reduce axes have, each taking every so many parts in order, and combined as everywhere else, so
 //! the result is the same in every run. With `last_block` every block takes a ticket of its row of blocks (those that
 //! differ only in bound reduce axes) after publishing its parts; the one with the last ticket folds, and puts the
-//! counter back to 0 for the next call. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory fence functions.
+//! counter back to 0 for the next call. A stage that is not reduced over blocks itself, but reads what the launch before it
+//! left, may ask for the same: its launch is marked, and a pass moves it behind a ticket. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory fence functions.
 
+use coulis_ir::ticket::{IN_LAST_BLOCK, Tickets};
 use coulis_ir::visit::{substitute_expr, substitute_stmt};
-use coulis_ir::{
-    Atom, AtomCall, Attr, BinaryOp, Buffer, DType, Element, Expr, MemScope, Stmt, SyncKind, Var,
-};
+use coulis_ir::{Attr, BinaryOp, Buffer, DType, Expr, MemScope, Stmt, ThreadTag, Var};
 use coulis_tensor::{Body, Reduction};
 
 use crate::cross_thread::is_spread;
@@ -72,11 +72,8 @@ impl Builder<'_> {
                 Stmt::seq([launched(group, first), self.second_launch(stage, second)])
             }
             GridFinish::LastBlock => {
-                let (counter, last) = self.last_block(stage, r, &parts)?;
-                let body = launched(group, Stmt::seq([first, last]));
-                let body = Stmt::allocate(counter, body);
-                let key = "zeroed".to_owned();
-                Stmt::Annotate { node: None, key, value: Attr::Bool(true), body: Box::new(body) }
+                let (tickets, last) = self.last_block(stage, r, &parts)?;
+                tickets.with_counter(launched(group, Stmt::seq([first, last])))
             }
         };
         Ok(parts.buffers.into_iter().rev().fold(body, |body, b| Stmt::allocate(b, body)))
@@ -169,51 +166,50 @@ impl Builder<'_> {
         launched(&indices, substitute_stmt(body, &map))
     }
 
-    /// The counter of tickets, and what a block does after it stored its parts.
+    /// The tickets, and what a block does after it stored its parts.
     fn last_block(
         &self,
         stage: &Stage,
         r: &Reduction,
         parts: &Parts,
-    ) -> Result<(Buffer, Stmt), ScheduleError> {
+    ) -> Result<(Tickets, Stmt), ScheduleError> {
         let group = self.launches.of(self.at(stage).root);
         let over = self.spread(stage, true);
         let rows = group.iter().filter(|i| is_block(i.tag) && over.iter().all(|o| o.tag != i.tag));
         let (n_rows, row) = linear(rows.collect());
-        let name = |what: &str| format!("{}.{what}", stage.name);
-        let counter = Buffer::new(&name("counter"), DType::U32, vec![n_rows], MemScope::Global);
-        let ticket = Buffer::new(&name("ticket"), DType::U32, vec![Expr::int(1)], MemScope::Local);
-        let is_last = Buffer::new(&name("is_last"), DType::Bool, vec![Expr::int(1)], MemScope::Shared);
-        let zero = vec![Expr::int(0)];
-        let fence = || {
-            let call = AtomCall { atom: Atom::ThreadFence, dst: None, memory: None, args: Vec::new() };
-            Stmt::Atom(Box::new(call))
-        };
-        let take = Stmt::Atom(Box::new(AtomCall {
-            atom: Atom::AtomicAdd,
-            dst: Some(Element { buffer: ticket.clone(), indices: zero.clone() }),
-            memory: Some(Element { buffer: counter.clone(), indices: vec![row.clone()] }),
-            args: vec![Expr::int_of(1, DType::U32)],
-        }));
+        let first = group.iter().filter(|i| !is_block(i.tag) && !i.is_unit()).map(Index::is_zero);
+        let tickets = Tickets::new(&stage.name, n_rows, row, first.reduce(|a, b| a.and(b)));
         let one = fold::int(1, parts.count.dtype());
         let highest = fold::cast(&fold::sub(&parts.count, &one), DType::U32);
-        let answer = fold::compare(BinaryOp::Eq, &ticket.at(zero.clone()), &highest);
-        let decide = Stmt::seq([take, Stmt::store(&is_last, zero.clone(), answer)]);
-        let first_thread: Vec<Expr> =
-            group.iter().filter(|i| !is_block(i.tag) && !i.is_unit()).map(Index::is_zero).collect();
-        let last = is_last.at(zero);
-        let reset = Stmt::store(&counter, vec![row], Expr::int_of(0, DType::U32));
-        let body = Stmt::seq([
-            fence(),
-            Stmt::Sync(SyncKind::Cta),
-            under_all(first_thread.clone(), decide),
-            Stmt::Sync(SyncKind::Cta),
-            fence(),
-            self.finish(stage, r, parts, Some(&last))?,
-            under_all(first_thread.into_iter().chain([last.clone()]), reset),
-        ]);
-        Ok((counter, Stmt::allocate(is_last, Stmt::allocate(ticket, body))))
+        let last = self.finish(stage, r, parts, Some(&tickets.is_last()))?;
+        let last = tickets.around(&highest, last);
+        Ok((tickets, last))
     }
+}
+
+/// The launch, marked to be done by the last block of the launch before it.
+pub(crate) fn in_last_block(launch: Stmt) -> Stmt {
+    let key = IN_LAST_BLOCK.to_owned();
+    Stmt::Annotate { node: None, key, value: Attr::Bool(true), body: Box::new(launch) }
+}
+
+/// Whether one block of a launch can do another launch: that has one block, and as many threads along each axis, or one
+/// warp of them along x; and the first one is sure to have a block.
+pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
+    const WARPS: [i128; 2] = [32, 64];
+    let blocks = |indices: &[Index]| {
+        indices.iter().filter(|i| is_block(i.tag)).try_fold(1i128, |n, i| n.checked_mul(i.extent.as_int()?))
+    };
+    let threads = |indices: &[Index]| {
+        [ThreadTag::ThreadX, ThreadTag::ThreadY, ThreadTag::ThreadZ].map(|tag| {
+            let index = indices.iter().find(|i| i.tag == tag);
+            index.map_or(Some(1), |i| i.extent.as_int())
+        })
+    };
+    let (all, few) = (threads(first), threads(last));
+    let is_warp = matches!((all, few), ([Some(all), Some(1), Some(1)], [Some(few), Some(1), Some(1)])
+        if few < all && WARPS.contains(&few));
+    blocks(first).is_some_and(|n| n >= 1) && blocks(last) == Some(1) && (all == few || is_warp)
 }
 
 /// The product of the extents of indices, and their linear index, the first fastest.

@@ -16,6 +16,7 @@ use coulis_tensor::{Body, Reduction, Tensor};
 use crate::accumulate::{self, is_wide, stored};
 use crate::error::ScheduleError;
 use crate::fold;
+use crate::grid;
 use crate::infer::{self, Loop, Placed};
 use crate::inline;
 use crate::launch::{Launches, launched};
@@ -23,7 +24,7 @@ use crate::primitive::double_buffer;
 use crate::ranges;
 use crate::runs;
 use crate::schedule::{Schedule, Values};
-use crate::stage::{Attach, Stage, StageId};
+use crate::stage::{Attach, GridFinish, Stage, StageId};
 use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
 use crate::thread_error::ThreadError;
 
@@ -132,12 +133,26 @@ impl Builder<'_> {
         }
         let body = self.produce(stage)?;
         let group = self.launches.of(stage.id);
-        Ok(if group.is_empty() { body } else { launched(group, body) })
+        let body = if group.is_empty() { body } else { launched(group, body) };
+        Ok(if self.follows_a_launch(stage) { grid::in_last_block(body) } else { body })
+    }
+
+    /// Whether the last block of the launch before the stage's own is to do that, and can.
+    fn follows_a_launch(&self, stage: &Stage) -> bool {
+        if stage.finish != Some(GridFinish::LastBlock) || stage.attach != Attach::Root {
+            return false;
+        }
+        let roots = self.schedule.stages.iter().filter(|s| s.attach == Attach::Root);
+        let before = roots.take_while(|s| s.id != stage.id).last();
+        before.is_some_and(|before| {
+            let (of, own) = (self.launches.of(before.id), self.launches.of(stage.id));
+            before.finish.is_none() && !own.is_empty() && grid::last_block_does(of, own)
+        })
     }
 
     fn produce(&self, stage: &Stage) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
-        if stage.finish.is_some() && !self.is_over_blocks(stage) {
+        if stage.finish.is_some() && !self.is_over_blocks(stage) && !self.follows_a_launch(stage) {
             let stage = self.schedule.stage_name(stage.id);
             return Err(ThreadError::NothingToFinish { stage }.into());
         }

@@ -247,7 +247,7 @@ pub enum ThreadError {
     },
     /// A finish without a reduce axis on blocks.
     #[error(
-        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index; bind one to blockIdx"
+        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index, and there is no launch before it whose last block could do its own; bind one to blockIdx"
     )]
     NothingToFinish {
         /// The stage.

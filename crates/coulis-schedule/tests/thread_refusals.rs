@@ -261,14 +261,14 @@ fn a_grid_without_a_finish_and_a_finish_without_a_grid() {
     s.bind(&b, &i, BlockY).expect("bound");
     let mut none = s.clone();
     none.grid_finish(&b, GridFinish::LastBlock).expect("taken note of");
-    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index; bind one to blockIdx";
+    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index, and there is no launch before it whose last block could do its own; bind one to blockIdx";
     assert_eq!(built(&none), want);
     let (outer, _) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &outer, BlockX).expect("bound");
     let want = "`k_outer` of `B` is reduced over blockIdx.x; say with grid_finish(\"second_kernel\") or grid_finish(\"last_block\") how the blocks' parts come together";
     assert_eq!(built(&s), want);
     let want = "grid_finish takes a reduction, and `C` is no reduction";
-    assert_eq!(refusal(s.grid_finish(&c, GridFinish::LastBlock)), want);
+    assert_eq!(refusal(s.grid_finish(&c, GridFinish::SecondKernel)), want);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Charge {
     WarpOrder,
     /// An argument that is written shares memory with another.
     Overlap,
+    /// Memory that the kernel says it leaves zero, for the next call, is not.
+    NotLeftZero,
     /// An integer is divided by zero.
     DivisionByZero,
     /// A shift by a negative amount, or by the width of the type or more.
@@ -46,7 +48,7 @@ pub enum Charge {
 
 impl Charge {
     /// Every charge.
-    pub const ALL: [Charge; 18] = [
+    pub const ALL: [Charge; 19] = [
         Charge::LaneRace,
         Charge::WarpRace,
         Charge::BlockRace,
@@ -63,6 +65,7 @@ impl Charge {
         Charge::ActiveMask,
         Charge::WarpOrder,
         Charge::Overlap,
+        Charge::NotLeftZero,
         Charge::DivisionByZero,
         Charge::ShiftAmount,
     ];
@@ -86,6 +89,7 @@ impl Charge {
             Charge::ActiveMask => "active lanes taken for a mask",
             Charge::WarpOrder => "result depends on the order of warps",
             Charge::Overlap => "overlapping arguments",
+            Charge::NotLeftZero => "memory not left zero",
             Charge::DivisionByZero => "division by zero",
             Charge::ShiftAmount => "shift amount",
         }

@@ -244,8 +244,8 @@ impl<const W: usize> Code<W> {
 pub(crate) enum RegionKind {
     /// Of a parameter; its number among all arguments, extents and strides.
     Argument { n: usize, shape: Vec<i64>, strides: Vec<i64> },
-    /// Global memory of the kernel, zero at the start where said.
-    Temporary { zeroed: bool },
+    /// Global memory of the kernel, zero at the start, and at the end, where said.
+    Temporary { zeroed: bool, left_zero: bool },
     /// Of each block.
     Shared {
         /// Whether the launch asks for it, rather than the kernel's text.

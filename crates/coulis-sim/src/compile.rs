@@ -141,7 +141,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                         self.add_region(buffer, RegionKind::Shared { at_launch })?;
                     }
                     MemScope::Global => {
-                        self.add_region(buffer, RegionKind::Temporary { zeroed: false })?;
+                        self.add_region(buffer, RegionKind::Temporary { zeroed: false, left_zero: false })?;
                     }
                     MemScope::Warp => {
                         let (buffer, scope) = (buffer.name.clone(), buffer.scope.name());

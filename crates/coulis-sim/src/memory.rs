@@ -100,7 +100,7 @@ fn region(n: u32, info: &RegionInfo, args: &[SimArg<'_>]) -> Result<Region, SimE
             exists = holes(info, shape, strides);
             array.initialised
         }
-        RegionKind::Temporary { zeroed } => {
+        RegionKind::Temporary { zeroed, .. } => {
             if *zeroed {
                 bytes.fill(0);
             }

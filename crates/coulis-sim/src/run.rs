@@ -7,7 +7,7 @@ use coulis_ir::{Checked, Form, Kernel, Stmt};
 
 use crate::accusation::{Accusation, Case, Charge, Docket, Site};
 use crate::args::{Options, SimArg};
-use crate::code::{Plan, RegionInfo};
+use crate::code::{Plan, RegionInfo, RegionKind};
 use crate::compile::{has_launches, plan};
 use crate::court::Court;
 use crate::error::SimError;
@@ -66,6 +66,7 @@ fn run_warps<const W: usize>(
     };
     let mut first = start(0)?;
     accuse_overlaps(&plan, &first.regions, args, &mut first.court.docket);
+    accuse_what_is_not_left_zero(&plan, &first.regions, &mut first.court.docket);
     for n in 1..options.warp_orders.max(1) {
         let other = start(n)?;
         compare(&plan, &mut first, &other);
@@ -92,6 +93,21 @@ fn stopped<const W: usize>(stop: Stop, kernel: &Kernel, plan: &Plan<'_, W>, opti
             let Site { statement, line } = sites.pop().unwrap_or_default();
             SimError::Steps { kernel: kernel.name.clone(), steps: options.max_steps, statement, line }
         }
+    }
+}
+
+fn accuse_what_is_not_left_zero<const W: usize>(plan: &Plan<'_, W>, memory: &[Region], docket: &mut Docket) {
+    for (at, (info, region)) in plan.regions.iter().zip(memory).enumerate() {
+        let left_zero = matches!(info.kind, RegionKind::Temporary { left_zero: true, .. });
+        let bytes = info.len * info.dtype.bytes();
+        if !left_zero || region.bytes.iter().take(bytes).all(|byte| *byte == 0) {
+            continue;
+        }
+        let writer = region.shadow.iter().find_map(|s| (0..region.len).find_map(|at| s.writer(at)));
+        docket.accuse(Charge::NotLeftZero, (writer.map_or(0, |(_, stmt)| stmt), None), at as u32, || {
+            let text = format!("`{}` is said to be left zero for the next call, and is not", info.name);
+            (Vec::new(), text)
+        });
     }
 }
 

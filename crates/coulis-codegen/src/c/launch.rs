@@ -1,8 +1,9 @@
 //! Modules: the launches of a kernel as functions, and what the host passes to them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
+use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
     Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,
@@ -74,7 +75,8 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         .map(|buffer| Temporary {
             buffer: buffer.clone(),
             bytes: bytes_of(buffer, &host),
-            zeroed: zeroed.contains(&buffer.data.id()),
+            zeroed: zeroed.contains_key(&buffer.data.id()),
+            left_zero: zeroed.get(&buffer.data.id()) == Some(&true),
         })
         .collect();
     let alignment =
@@ -95,12 +97,12 @@ fn used_definitions(definitions: &[(String, String)], functions: &str) -> String
     kept
 }
 
-/// Allocations under a remark that they begin as zeros.
-fn zeroed(body: &Stmt) -> BTreeSet<VarId> {
-    let mut found = BTreeSet::new();
+/// Allocations under a remark that they begin as zeros, and whether it says that they are left so.
+fn zeroed(body: &Stmt) -> BTreeMap<VarId, bool> {
+    let mut found = BTreeMap::new();
     for_each_stmt(body, &mut |s| {
         if let Stmt::Annotate { key, value, body, .. } = s
-            && key == "zeroed"
+            && key == ZEROED
             && *value != Attr::Bool(false)
         {
             let mut at = &**body;
@@ -108,7 +110,7 @@ fn zeroed(body: &Stmt) -> BTreeSet<VarId> {
                 at = body;
             }
             if let Stmt::Allocate { buffer, .. } = at {
-                found.insert(buffer.data.id());
+                found.insert(buffer.data.id(), *value == Attr::Str(LEFT_ZERO.to_owned()));
             }
         }
     });

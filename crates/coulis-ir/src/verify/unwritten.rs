@@ -14,6 +14,7 @@ use crate::expr::{BinaryOp, Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::stmt::{Region, Stmt};
+use crate::ticket::ZEROED;
 use crate::visit::for_each_stmt;
 
 /// Checks reads of allocated memory.
@@ -84,7 +85,7 @@ impl<'k> Walk<'_, 'k> {
                 self.read(stmt, extent);
                 self.stmt(body, false);
             }
-            Stmt::Annotate { key, body, .. } => self.stmt(body, key == "zeroed"),
+            Stmt::Annotate { key, body, .. } => self.stmt(body, key == ZEROED),
             Stmt::Allocate { buffer, body } => {
                 self.allocate(buffer, zeroed);
                 self.stmt(body, false);

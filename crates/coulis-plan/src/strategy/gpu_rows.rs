@@ -3,12 +3,15 @@
 //! The threads of a row stand side by side on its elements, each on as many neighbours as one access holds, so that a warp
 //! reads whole sectors; several accesses of a thread are in flight, and where the reducer has a quick step for what they
 //! bring, they are one run of it. The row's threads then fold their partial states together. Short rows share a block.
-//! Few long rows are split into chunks whose partial states a second launch folds. Measured: `bench/results`.
+//! Few long rows are split into chunks whose partial states a second launch folds, or, of one row that is not too long, the
+//! block that ends last. Measured: `bench/results`.
 
 use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError};
 
-use super::gpu_steps::{bind_rows, fold_by_threads, fold_chunks, place_rows, split_fold};
+use super::gpu_steps::{
+    bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows, split_fold,
+};
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -47,6 +50,11 @@ const FEWEST: i64 = IN_FLIGHT;
 /// so much the second launch reads.
 const WAVE_BYTES: i64 = 16;
 
+/// Bytes of input up to which one array is folded in one launch: where there are more, the launch counts for nothing.
+const LAST_BLOCK_BYTES: i64 = 32 << 20;
+/// Most bytes of partial states that one warp of the last block folds sooner than a second launch would.
+const LAST_BLOCK_STATES: i64 = 4 << 10;
+
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
@@ -83,7 +91,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let constant = facts.constant_extents(rows == 1);
     let run = facts.short_run(lanes, unroll);
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..plain })
+    // One warp folds few parts before a second launch has begun.
+    let is_short = problem.n_outputs == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
+    let last_threads = if is_short { warp } else { 0 };
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, last_threads, constant, ..plain })
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -99,5 +110,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
     }
     bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
+    let parts = sketch.chunks * state_bytes(&spec.reducer);
+    if sketch.last_threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
+        return fold_chunks_in_last_block(s, state, output, n_kept, sketch);
+    }
     fold_chunks(s, state, output, n_kept, sketch)
 }

@@ -1,7 +1,7 @@
 //! Steps that the strategies for machines with threads share.
 
 use coulis_ir::{MemScope, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::same_axis;
@@ -231,6 +231,27 @@ pub fn fold_chunks(
     }
     place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
     s.bind(state, &chunk, ThreadTag::ThreadX)
+}
+
+/// Partial states that a thread of the last block reads at once.
+const AT_ONCE_OF_LAST: i64 = 16;
+
+/// The block that ends last folds the partial states of chunks of one output: one warp of it, whose threads read all that
+/// they fold before they do.
+pub fn fold_chunks_in_last_block(
+    s: &mut Schedule,
+    state: StageId,
+    output: StageId,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.last_threads))?;
+    place_rows(s, state, output, n_kept, 1)?;
+    s.bind(state, &thread, ThreadTag::ThreadX)?;
+    let (_, few) = s.split(state, &turn, Split::Factor(AT_ONCE_OF_LAST))?;
+    s.unroll(state, &few)?;
+    s.grid_finish(output, GridFinish::LastBlock)
 }
 
 /// How the partial states of chunks are folded where neighbouring outputs lie next to each other in each chunk.

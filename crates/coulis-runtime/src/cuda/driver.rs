@@ -155,6 +155,8 @@ table! {
     stream_synchronize = "cuStreamSynchronize" (stream: Handle);
     /// Lets later work of a stream wait for an event.
     stream_wait = "cuStreamWaitEvent" (stream: Handle, event: Handle, flags: c_uint);
+    /// A number that no other stream of the process has.
+    stream_id = "cuStreamGetId" (stream: Handle, id: *mut c_ulonglong);
     /// Whether a stream is being captured.
     stream_capturing = "cuStreamIsCapturing" (stream: Handle, status: *mut c_int);
     /// Captures what is put on a stream, instead of doing it.

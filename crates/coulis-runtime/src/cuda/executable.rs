@@ -9,6 +9,7 @@ use coulis_codegen::Module;
 use coulis_ir::args::Bindings;
 
 use crate::cuda::context::{Context, Entered};
+use crate::cuda::counters::Counters;
 use crate::cuda::device::Shared;
 use crate::cuda::driver::{DevicePtr, Handle, LaunchAttribute, LaunchConfig};
 use crate::cuda::error::CudaError;
@@ -92,6 +93,7 @@ pub struct CudaExecutable {
     loaded: Arc<LoadedModule>,
     /// Plans of the sizes that were launched last.
     recent: Mutex<Vec<(Bindings, Arc<Plan>)>>,
+    counters: Counters,
 }
 
 /// Sizes whose plans an executable keeps.
@@ -107,7 +109,15 @@ impl CudaExecutable {
         parameters: Vec<Parameter>,
         loaded: Arc<LoadedModule>,
     ) -> CudaExecutable {
-        CudaExecutable { info, shared, module, parameters, loaded, recent: Mutex::default() }
+        CudaExecutable {
+            info,
+            shared,
+            module,
+            parameters,
+            loaded,
+            recent: Mutex::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The context that its memory and streams belong to.
@@ -142,7 +152,8 @@ impl CudaExecutable {
 
     /// Memory for the temporaries of a call: needed to launch while a graph is captured.
     pub fn reserve(&self, bindings: &Bindings) -> Result<Workspace, CudaError> {
-        Workspace::new(&self.shared.context, self.plan(bindings)?.workspace_bytes)
+        let plan = self.plan(bindings)?;
+        Workspace::new(&self.shared.stream, plan.workspace_bytes, plan.counter_bytes)
     }
 
     /// Puts one call of the kernel on a stream and does not wait. Nothing is allocated where a workspace is given, or
@@ -170,18 +181,35 @@ impl CudaExecutable {
         let context = &self.shared.context;
         let entered = context.enter()?;
         let mut owned = None;
-        let base = match workspace {
-            Some(workspace) => self.room(workspace, plan.workspace_bytes)?,
-            None if plan.workspace_bytes == 0 => 0,
+        let needed = plan.workspace_bytes.saturating_add(plan.counter_bytes);
+        let (base, counters) = match workspace {
+            Some(workspace) => self.room(workspace, &plan)?,
+            None if needed == 0 => (0, 0),
             None => {
                 // SAFETY: the caller vouches for the stream.
                 if unsafe { stream.is_capturing(context) }? {
-                    let (kernel, bytes) = (self.info.kernel.clone(), plan.workspace_bytes);
-                    return Err(CudaError::CaptureNeedsWorkspace { kernel, bytes }.into());
+                    let kernel = self.info.kernel.clone();
+                    return Err(CudaError::CaptureNeedsWorkspace { kernel, bytes: needed }.into());
                 }
-                // SAFETY: as above; given back in the order of the stream when it is dropped.
-                let taken = unsafe { Temporary::new(context, stream, plan.workspace_bytes) }?;
-                owned.insert(taken).pointer()
+                // SAFETY: as above.
+                let known = match plan.counter_bytes {
+                    0 => Some(0),
+                    bytes => unsafe { self.counters.on(context, stream, bytes) }?,
+                };
+                let bytes = if known.is_some() { plan.workspace_bytes } else { needed };
+                let base = if bytes > 0 {
+                    // SAFETY: as above; given back in the order of the stream when it is dropped.
+                    owned.insert(unsafe { Temporary::new(context, stream, bytes) }?).pointer()
+                } else {
+                    0
+                };
+                let counters = base.wrapping_add(plan.workspace_bytes);
+                if known.is_none() {
+                    let bytes = usize::try_from(plan.counter_bytes).unwrap_or(usize::MAX);
+                    // SAFETY: they are the end of what was just taken.
+                    unsafe { entered.fill(counters, 0, bytes, stream.handle()) }?;
+                }
+                (base, known.unwrap_or(counters))
             }
         };
         for (offset, bytes) in &plan.zeroed {
@@ -192,17 +220,24 @@ impl CudaExecutable {
         for (nth, launch) in plan.launches.iter().enumerate() {
             let overlaps = nth > 0 && context.overlaps_launches();
             // SAFETY: the caller's promise, and `new`'s.
-            unsafe { self.put(&entered, launch, &data, base, stream, overlaps) }?;
+            let put = unsafe { self.put(&entered, launch, &data, (base, counters), stream, overlaps) };
+            if let Err(error) = put {
+                // SAFETY: the caller vouches for the stream.
+                unsafe { self.counters.forget(context, stream) };
+                return Err(error.into());
+            }
         }
         Ok(())
     }
 
-    fn room(&self, workspace: &Workspace, wanted: u64) -> Result<DevicePtr, CudaError> {
-        if workspace.bytes() < wanted {
-            let (kernel, found) = (self.info.kernel.clone(), workspace.bytes());
+    fn room(&self, workspace: &Workspace, plan: &Plan) -> Result<(DevicePtr, DevicePtr), CudaError> {
+        let sizes =
+            [(plan.workspace_bytes, workspace.bytes()), (plan.counter_bytes, workspace.counter_bytes())];
+        if let Some((wanted, found)) = sizes.into_iter().find(|(wanted, found)| found < wanted) {
+            let kernel = self.info.kernel.clone();
             return Err(CudaError::WorkspaceTooSmall { kernel, wanted, found });
         }
-        Ok(workspace.pointer())
+        Ok(workspace.pointers().into())
     }
 
     fn check_alignment(&self, data: &[*mut c_void]) -> Result<(), LaunchError> {
@@ -224,7 +259,7 @@ impl CudaExecutable {
         entered: &Entered,
         launch: &Launch,
         data: &[*mut c_void],
-        workspace: DevicePtr,
+        (workspace, counters): (DevicePtr, DevicePtr),
         stream: RawStream,
         overlaps: bool,
     ) -> Result<(), CudaError> {
@@ -241,6 +276,7 @@ impl CudaExecutable {
                     (pointer.addr() as u64).to_ne_bytes()
                 }
                 Arg::Workspace(offset) => workspace.wrapping_add(offset).to_ne_bytes(),
+                Arg::Counters(offset) => counters.wrapping_add(offset).to_ne_bytes(),
                 Arg::Scalar(bytes) => bytes,
             });
         }

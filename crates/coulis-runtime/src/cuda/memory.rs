@@ -97,22 +97,38 @@ impl Drop for DeviceMemory {
 /// Memory for the temporaries of launches, owned by the caller: the way to launch while a graph is captured. At most
 /// one launch, or one graph, may use it at a time.
 #[derive(Debug)]
-pub struct Workspace(DeviceMemory);
+pub struct Workspace {
+    memory: DeviceMemory,
+    /// Zero wherever no launch uses it, since launches leave it so.
+    counters: DeviceMemory,
+}
 
 impl Workspace {
-    /// Allocates.
-    pub fn new(context: &Arc<Context>, bytes: u64) -> Result<Workspace, CudaError> {
-        DeviceMemory::new(context, usize::try_from(bytes).unwrap_or(usize::MAX)).map(Workspace)
+    /// Allocates, on a stream that is not captured.
+    pub(crate) fn new(stream: &Stream, bytes: u64, counter_bytes: u64) -> Result<Workspace, CudaError> {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let memory = DeviceMemory::new(stream.context(), size(bytes))?;
+        let mut counters = DeviceMemory::new(stream.context(), size(counter_bytes))?;
+        if counter_bytes > 0 {
+            counters.fill(stream, 0)?;
+            stream.synchronize()?;
+        }
+        Ok(Workspace { memory, counters })
     }
 
-    /// Its address.
-    pub fn pointer(&self) -> DevicePtr {
-        self.0.pointer()
+    /// The address of the temporaries, and that of the counters.
+    pub(crate) fn pointers(&self) -> [DevicePtr; 2] {
+        [self.memory.pointer(), self.counters.pointer()]
     }
 
-    /// Its size.
+    /// Its size, that of its counters aside.
     pub fn bytes(&self) -> u64 {
-        self.0.bytes() as u64
+        self.memory.bytes() as u64
+    }
+
+    /// The size of its counters.
+    pub(crate) fn counter_bytes(&self) -> u64 {
+        self.counters.bytes() as u64
     }
 }
 

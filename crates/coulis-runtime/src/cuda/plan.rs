@@ -106,8 +106,11 @@ pub enum LaunchError {
 /// Everything that one call puts on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Bytes of all temporaries; 0 where nothing is launched.
+    /// Bytes of all temporaries but the counters; 0 where nothing is launched.
     pub workspace_bytes: u64,
+    /// Bytes of the counters: temporaries that are zero before a call and that it leaves so. Memory of a stream's own
+    /// serves them call after call.
+    pub counter_bytes: u64,
     /// Offsets and lengths in the workspace that are filled with zeros first.
     pub zeroed: Vec<(u64, u64)>,
     /// The launches in order.
@@ -136,6 +139,8 @@ pub enum Arg {
     Parameter(usize),
     /// An offset into the workspace.
     Workspace(u64),
+    /// An offset into the counters.
+    Counters(u64),
     /// A number; the first bytes are the ones of its type, since numbers are little-endian.
     Scalar([u8; 8]),
 }
@@ -165,27 +170,32 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn plan(&self) -> Result<Plan, LaunchError> {
-        let (offsets, lengths, workspace_bytes) = self.workspace()?;
+        let (spans, [workspace_bytes, counter_bytes]) = self.workspace()?;
+        let places: Vec<Arg> = spans.iter().map(|(place, _)| *place).collect();
         let mut launches = Vec::new();
         for (index, kernel) in self.module.kernels.iter().enumerate() {
-            launches.extend(self.launch(index, kernel, &offsets)?);
+            launches.extend(self.launch(index, kernel, &places)?);
         }
         if launches.is_empty() {
-            return Ok(Plan { workspace_bytes: 0, zeroed: Vec::new(), launches });
+            return Ok(Plan { workspace_bytes: 0, counter_bytes: 0, zeroed: Vec::new(), launches });
         }
-        let spans = offsets.into_iter().zip(lengths);
-        let zeroed = self.module.temporaries.iter().zip(spans);
-        let zeroed = zeroed.filter(|(temporary, (_, length))| temporary.zeroed && *length > 0);
-        Ok(Plan { workspace_bytes, zeroed: zeroed.map(|(_, span)| span).collect(), launches })
+        let zeroed =
+            self.module.temporaries.iter().zip(spans).filter_map(
+                |(temporary, (place, length))| match place {
+                    Arg::Workspace(offset) if temporary.zeroed && length > 0 => Some((offset, length)),
+                    _ => None,
+                },
+            );
+        Ok(Plan { workspace_bytes, counter_bytes, zeroed: zeroed.collect(), launches })
     }
 
     fn value(&self, what: &'static str, expr: &Expr) -> Result<i64, LaunchError> {
         eval_index(expr, self.bindings).map_err(|reason| no_value(self.name, what, reason))
     }
 
-    /// Offsets and lengths of the temporaries, and the length of all.
-    fn workspace(&self) -> Result<(Vec<u64>, Vec<u64>, u64), LaunchError> {
-        let (mut offsets, mut lengths, mut end) = (Vec::new(), Vec::new(), 0u64);
+    /// Where the temporaries are and how long, and the lengths of workspace and counters.
+    fn workspace(&self) -> Result<(Vec<(Arg, u64)>, [u64; 2]), LaunchError> {
+        let (mut spans, mut ends) = (Vec::new(), [0u64; 2]);
         for temporary in &self.module.temporaries {
             let bytes =
                 eval_index(&temporary.bytes, self.bindings).map(|bytes| (u64::try_from(bytes), bytes));
@@ -199,12 +209,13 @@ impl Planner<'_> {
                 Ok((Err(_), negative)) => return Err(refused(negative.to_string())),
                 Err(reason) => return Err(refused(reason)),
             };
-            offsets.push(end);
-            lengths.push(bytes);
+            let end = &mut ends[usize::from(temporary.left_zero)];
+            let place = if temporary.left_zero { Arg::Counters(*end) } else { Arg::Workspace(*end) };
+            spans.push((place, bytes));
             let next = end.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
-            end = next.ok_or_else(|| refused("overflow".to_owned()))?;
+            *end = next.ok_or_else(|| refused("overflow".to_owned()))?;
         }
-        Ok((offsets, lengths, end))
+        Ok((spans, ends))
     }
 
     /// The launch of a kernel; `None` where its grid is empty.
@@ -212,7 +223,7 @@ impl Planner<'_> {
         &self,
         index: usize,
         kernel: &KernelLaunch,
-        offsets: &[u64],
+        places: &[Arg],
     ) -> Result<Option<Launch>, LaunchError> {
         let block = self.extents(kernel, "block", &kernel.block, self.limits.block, 1)?;
         let threads: i64 = block.iter().map(|&extent| i64::from(extent)).product();
@@ -232,7 +243,7 @@ impl Planner<'_> {
             found: shared,
             limit,
         })?;
-        let args = kernel.args.iter().map(|arg| self.arg(kernel, arg, offsets)).collect::<Result<_, _>>()?;
+        let args = kernel.args.iter().map(|arg| self.arg(kernel, arg, places)).collect::<Result<_, _>>()?;
         Ok(Some(Launch { kernel: index, grid, block, shared_bytes, args }))
     }
 
@@ -271,14 +282,13 @@ impl Planner<'_> {
         }
     }
 
-    fn arg(&self, kernel: &KernelLaunch, arg: &KernelArg, offsets: &[u64]) -> Result<Arg, LaunchError> {
+    fn arg(&self, kernel: &KernelLaunch, arg: &KernelArg, places: &[Arg]) -> Result<Arg, LaunchError> {
         let no_such = |what, index| LaunchError::NoSuch { kernel: kernel.name.clone(), what, index };
         match arg {
             KernelArg::Parameter(index) if *index < self.n_parameters => Ok(Arg::Parameter(*index)),
             KernelArg::Parameter(index) => Err(no_such("parameter", *index)),
             KernelArg::Temporary(index) => {
-                let offset = offsets.get(*index).ok_or_else(|| no_such("temporary", *index))?;
-                Ok(Arg::Workspace(*offset))
+                places.get(*index).copied().ok_or_else(|| no_such("temporary", *index))
             }
             KernelArg::Scalar { value, dtype } => {
                 let found = self.value("a scalar", value)?;
@@ -379,6 +389,7 @@ mod tests {
             buffer: Buffer::new("t", DType::U8, vec![bytes.clone()], MemScope::Global),
             bytes,
             zeroed,
+            left_zero: false,
         }
     }
 
@@ -395,6 +406,18 @@ mod tests {
         assert_eq!((plan.workspace_bytes, plan.zeroed), (1280, vec![(512, 4)]));
         assert_eq!(message(plan_of(edit, -1)), "temporary `t` of `k` has no size: -1");
         assert!(message(plan_of(edit, i64::MAX)).contains("no size"));
+    }
+
+    #[test]
+    fn what_calls_leave_zero_is_filled_by_no_call() {
+        let edit = |module: &mut Module, size: Expr| {
+            let counter = Temporary { left_zero: true, ..temporary(Expr::int(4), true) };
+            module.temporaries = vec![counter.clone(), temporary(size, false), counter];
+            module.kernels[0].args = (0..3).map(KernelArg::Temporary).collect();
+        };
+        let plan = plan_of(edit, 300).unwrap();
+        assert_eq!(plan.launches[0].args, [Arg::Counters(0), Arg::Workspace(0), Arg::Counters(256)]);
+        assert_eq!((plan.workspace_bytes, plan.counter_bytes, plan.zeroed), (512, 512, Vec::new()));
     }
 
     #[test]

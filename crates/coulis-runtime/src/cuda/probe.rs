@@ -53,6 +53,7 @@ pub static PROBES: &[&Probe] = &[
     &Probe { name: "vector_add", run: vector_add },
     &Probe { name: "shuffle_sum", run: shuffle_sum },
     &Probe { name: "last_block_sum", run: last_block_sum },
+    &Probe { name: "counters_of_streams", run: counters_of_streams },
     &Probe { name: "overlapping_launches", run: overlapping_launches },
     &Probe { name: "graph_capture", run: graph_capture },
     &Probe { name: "graph_capture_with_workspace", run: graph_capture_with_workspace },
@@ -108,6 +109,7 @@ const LAST_BLOCK: &str = r#"extern "C" __global__ void __launch_bounds__(32) tot
       whole += ((volatile unsigned int*)partial)[block];
     }
     sum[0] = whole;
+    ticket[0] = 0u;
   }
 }
 "#;
@@ -209,6 +211,7 @@ fn last_block_text() -> Text {
         buffer: Buffer::new(name, DType::U32, vec![Expr::int(length)], MemScope::Global),
         bytes: Expr::int(4 * length),
         zeroed,
+        left_zero: zeroed,
     };
     text.module.temporaries = vec![temporary("partial", BLOCKS, false), temporary("ticket", 1, true)];
     let args = &mut text.module.kernels[0].args;
@@ -223,6 +226,7 @@ fn overlapping_text() -> Text {
         buffer: Buffer::new("partial", DType::U32, vec![Expr::int(32 * BLOCKS)], MemScope::Global),
         bytes: Expr::int(4 * 32 * BLOCKS),
         zeroed: false,
+        left_zero: false,
     }];
     let mut second = text.module.kernels[0].clone();
     second.name = "count_kernel_1".to_owned();
@@ -351,12 +355,42 @@ fn shuffle_sum(cuda: &Cuda) -> Result<(), ProbeError> {
 fn last_block_sum(cuda: &Cuda) -> Result<(), ProbeError> {
     let n = 50_000;
     let mut bench = Bench::new(cuda, "total", last_block_text(), n as i64, &[n, 1])?;
-    // The second round fails unless the ticket is zero again.
+    // The second round fails unless the kernel left the ticket zero, which nobody fills again.
     for seed in [2, 3] {
         let a = words(n, seed);
         bench.fill(0, &a)?;
         bench.run()?;
         expect("the total", row_sums(&a, n), bench.read(1)?)?;
+    }
+    Ok(())
+}
+
+/// Calls on several streams at once, without workspaces: each stream has counters of its own, which every call leaves zero.
+fn counters_of_streams(cuda: &Cuda) -> Result<(), ProbeError> {
+    const STREAMS: usize = 4;
+    const CALLS: usize = 25;
+    let n = 50_000;
+    let streams: Vec<Stream> =
+        (0..STREAMS).map(|_| Stream::new(cuda.context())).collect::<Result<_, CudaError>>()?;
+    let total = |seed| -> Result<(Bench, Vec<u32>), ProbeError> {
+        let mut bench = Bench::new(cuda, "total", last_block_text(), n as i64, &[n, 1])?;
+        let a = words(n, seed);
+        bench.fill(0, &a)?;
+        Ok((bench, row_sums(&a, n)))
+    };
+    // One executable on all streams, beside another one.
+    let (first, second) = (total(11)?, total(12)?);
+    for _ in 0..CALLS {
+        for stream in &streams {
+            first.0.put(stream, None)?;
+            second.0.put(stream, None)?;
+        }
+    }
+    for stream in &streams {
+        stream.synchronize()?;
+    }
+    for (bench, wanted) in [first, second] {
+        expect("the total on several streams", wanted, bench.read(1)?)?;
     }
     Ok(())
 }

@@ -52,6 +52,11 @@ impl Stream {
         Ok(Stream { context: context.clone(), raw })
     }
 
+    /// The context that it belongs to.
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     /// As callers name streams.
     pub fn raw(&self) -> RawStream {
         RawStream(self.raw.addr())

@@ -1,7 +1,9 @@
 //! grid_finish: how the parts of a reduction over blocks come together.
 //!
 //! Each block leaves its part in global memory. A second launch folds the parts, or the block that takes the last
-//! ticket does; no float is ever added by an atomic, and the order of the fold is that of the blocks.
+//! ticket does; no float is ever added by an atomic, and the order of the fold is that of the blocks. Where the parts
+//! are a stage of their own, as rfactor leaves them, it is the stage after that which is finished in the last block: the
+//! whole launch of it, by as many threads as it asks for.
 
 use coulis_tensor::Body;
 
@@ -17,7 +19,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "grid_finish",
     signature: "s[B].grid_finish(how)",
     summary: "parts of a reduce axis on blockIdx are folded by a \"second_kernel\", or by the \"last_block\" to end",
-    before: "B_part = T.allocate([T.max((m + 31) // 32, 1)], \"float32\", \"global\")\nwith T.attr(None, \"zeroed\", T.bool(True)):\n    B_counter = T.allocate([1], \"uint32\", \"global\")\n    blockIdx_x = T.launch_thread(\"blockIdx.x\", T.max((m + 31) // 32, 1))\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        for k_inner in range(32):\n            if T.likely(blockIdx_x * 32 + k_inner < m):\n                mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]\n        B_part[blockIdx_x] = mine[0]\n    B_is_last = T.allocate([1], \"bool\", \"shared\")\n    B_ticket = T.allocate([1], \"uint32\", \"local\")\n    T.cuda.thread_fence()\n    T.cuda.cta_sync()\n    B_ticket[0] = T.cuda.atomic_add(B_counter[0], T.uint32(1))\n    B_is_last[0] = B_ticket[0] == T.Cast(\"uint32\", T.max((m + 31) // 32, 1) - 1)\n    T.cuda.cta_sync()\n    T.cuda.thread_fence()\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        if B_is_last[0]:\n            for part in range(T.max((m + 31) // 32, 1)):\n                mine[0] = mine[0] + B_part[part]\n        if B_is_last[0]:\n            B[()] = mine[0]\n    if B_is_last[0]:\n        B_counter[0] = T.uint32(0)",
+    before: "B_part = T.allocate([T.max((m + 31) // 32, 1)], \"float32\", \"global\")\nwith T.attr(None, \"zeroed\", \"left\"):\n    B_counter = T.allocate([1], \"uint32\", \"global\")\n    blockIdx_x = T.launch_thread(\"blockIdx.x\", T.max((m + 31) // 32, 1))\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        for k_inner in range(32):\n            if T.likely(blockIdx_x * 32 + k_inner < m):\n                mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]\n        B_part[blockIdx_x] = mine[0]\n    B_is_last = T.allocate([1], \"bool\", \"shared\")\n    B_ticket = T.allocate([1], \"uint32\", \"local\")\n    T.cuda.cta_sync()\n    T.cuda.thread_fence()\n    B_ticket[0] = T.cuda.atomic_add(B_counter[0], T.uint32(1))\n    T.cuda.thread_fence()\n    B_is_last[0] = B_ticket[0] == T.Cast(\"uint32\", T.max((m + 31) // 32, 1) - 1)\n    T.cuda.cta_sync()\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        if B_is_last[0]:\n            for part in range(T.max((m + 31) // 32, 1)):\n                mine[0] = mine[0] + B_part[part]\n        if B_is_last[0]:\n            B[()] = mine[0]\n    if B_is_last[0]:\n        B_counter[0] = T.uint32(0)",
     call: "s[B].grid_finish(\"second_kernel\")",
     after: "B_part = T.allocate([(m + 31) // 32], \"float32\", \"global\")\nwith T.launch_thread(\"blockIdx.x\", (m + 31) // 32) as blockIdx_x:\n    mine = T.allocate([1], \"float32\", \"local\")\n    mine[0] = T.float32(0)\n    for k_inner in range(32):\n        if T.likely(blockIdx_x * 32 + k_inner < m):\n            mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]\n    B_part[blockIdx_x] = mine[0]\nthreadIdx_x = T.launch_thread(\"threadIdx.x\", 1)\nmine = T.allocate([1], \"float32\", \"local\")\nmine[0] = T.float32(0)\nfor part in range((m + 31) // 32):\n    mine[0] = mine[0] + B_part[part]\nB[()] = mine[0]",
     apply: apply::<FinishGrid>,
@@ -48,9 +50,9 @@ impl Primitive for FinishGrid {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        match schedule.by_id(self.stage).body() {
-            Body::Reduce(_) => Ok(()),
-            Body::Plain(_) => Err(ScheduleError::WrongBody {
+        match (schedule.by_id(self.stage).body(), self.finish) {
+            (Body::Reduce(_), _) | (Body::Plain(_), GridFinish::LastBlock) => Ok(()),
+            (Body::Plain(_), GridFinish::SecondKernel) => Err(ScheduleError::WrongBody {
                 primitive: "grid_finish",
                 stage: schedule.stage_name(self.stage),
                 wanted: "a reduction",

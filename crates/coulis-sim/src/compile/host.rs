@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use coulis_ir::args::{Bindings, compact_strides, eval_index};
 use coulis_ir::device::{Launch, host_program};
 use coulis_ir::target::BlockLimits;
+use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
+use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
 
 use super::{Compiler, Place, from_active_mask};
 use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind};
@@ -24,16 +25,16 @@ pub(crate) fn plan<'k, const W: usize>(
     let mut host = Host { bindings, places: HashMap::new(), regions: Vec::new() };
     host.arguments(kernel)?;
     let mut bodies = Vec::new();
-    let mut zeroed = HashSet::new();
+    let mut zeroed = HashMap::new();
     let launches = if has_launches(&kernel.body) {
         let program = host_program(kernel)?;
         for (var, value) in &program.lets {
             let value = host.value(value, "the value", var.name())?;
             host.bindings.insert(var.id(), value);
         }
-        launch_bodies(&kernel.body, &mut bodies, &mut zeroed, false);
+        launch_bodies(&kernel.body, &mut bodies, &mut zeroed, None);
         for buffer in &program.temporaries {
-            host.temporary(buffer, zeroed.contains(&buffer.data.id()))?;
+            host.temporary(buffer, zeroed.get(&buffer.data.id()).copied())?;
         }
         program.launches
     } else {
@@ -73,25 +74,25 @@ pub(crate) fn has_launches(body: &Stmt) -> bool {
 }
 
 /// The bodies of the launches in order, in place, so that accusations can name their statements; and the pointers of
-/// temporaries that are zero at the start.
+/// temporaries that are zero at the start, with whether they are said to be left so.
 fn launch_bodies<'k>(
     stmt: &'k Stmt,
     bodies: &mut Vec<&'k Stmt>,
-    zeroed: &mut HashSet<VarId>,
-    is_zeroed: bool,
+    zeroed: &mut HashMap<VarId, bool>,
+    mark: Option<bool>,
 ) {
     match stmt {
-        Stmt::Seq(stmts) => stmts.iter().for_each(|s| launch_bodies(s, bodies, zeroed, is_zeroed)),
+        Stmt::Seq(stmts) => stmts.iter().for_each(|s| launch_bodies(s, bodies, zeroed, mark)),
         Stmt::Allocate { buffer, body } => {
-            if is_zeroed {
-                zeroed.insert(buffer.data.id());
+            if let Some(left_zero) = mark {
+                zeroed.insert(buffer.data.id(), left_zero);
             }
-            launch_bodies(body, bodies, zeroed, false);
+            launch_bodies(body, bodies, zeroed, None);
         }
-        Stmt::Annotate { key, body, .. } => {
-            launch_bodies(body, bodies, zeroed, is_zeroed || key == "zeroed");
+        Stmt::Annotate { key, value, body, .. } if key == ZEROED => {
+            launch_bodies(body, bodies, zeroed, Some(*value == Attr::Str(LEFT_ZERO.to_owned())));
         }
-        Stmt::Let { body, .. } => launch_bodies(body, bodies, zeroed, is_zeroed),
+        Stmt::Annotate { body, .. } | Stmt::Let { body, .. } => launch_bodies(body, bodies, zeroed, mark),
         Stmt::LaunchThread { body, .. } => {
             let mut at = body.as_ref();
             while let Stmt::LaunchThread { body, .. } = at {
@@ -200,14 +201,14 @@ impl Host {
         Ok(())
     }
 
-    fn temporary(&mut self, buffer: &Buffer, zeroed: bool) -> Result<(), SimError> {
+    fn temporary(&mut self, buffer: &Buffer, zeros: Option<bool>) -> Result<(), SimError> {
         let mut total = 1i128;
         for extent in &buffer.shape {
             total = total.saturating_mul(i128::from(self.value(extent, "the size", &buffer.name)?));
         }
         let fits = usize::try_from(total).ok().filter(|n| *n <= 1 << 40);
         let len = fits.ok_or_else(|| SimError::Size { buffer: buffer.name.clone(), elements: total })?;
-        let kind = RegionKind::Temporary { zeroed };
+        let kind = RegionKind::Temporary { zeroed: zeros.is_some(), left_zero: zeros == Some(true) };
         let (name, dtype) = (buffer.name.clone(), buffer.dtype);
         self.add(buffer, RegionInfo { name, dtype, kind, len, before: 0, is_written: true });
         Ok(())

@@ -1,0 +1,113 @@
+//! Folds that are split over blocks: whole arrays, few rows, strips of columns, columns whose rows are walked as one, and
+//! arrays small enough for their last block to fold the parts; over kinds of statistics and of lengths. The simulator
+//! accuses nothing, under several orders of warps.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{Special, array, check, numbers};
+use coulis::reduce::{array_info, plan};
+use coulis::te::Expr;
+use coulis::{
+    Array, DType, DeviceChoice, OwnReducer, PlanKnob, Request, Scalar, Tuned, UserReducer, comm_reducer,
+};
+
+fn made(dtype: DType, shape: &[i64], seed: u64) -> Array {
+    let n = shape.iter().product::<i64>() as usize;
+    array(dtype, shape, &numbers(n, Special::Zeros, seed))
+}
+
+fn simulated(ops: &[&str], axes: &[i64], warp: u32) -> Request {
+    Request { device: DeviceChoice::Sim { warp, orders: 2 }, ..Request::new(ops).over(axes) }
+}
+
+fn split(request: Request, strategy: &str, chunks: i64) -> Request {
+    let changes = vec![(PlanKnob::Chunks, chunks)];
+    Request { tuned: Tuned::As { strategy: strategy.to_owned(), changes }, ..request }
+}
+
+/// How a fold is split.
+struct Class {
+    strategy: &'static str,
+    shape: &'static [i64],
+    axes: &'static [i64],
+    chunks: &'static [i64],
+    in_last_block: bool,
+}
+
+const CLASSES: [Class; 6] = [
+    // Parts for a lane, for some lanes, for a warp and a bit, and for several turns of a warp.
+    Class { strategy: "gpu_rows", shape: &[12_011], axes: &[0], chunks: &[2, 9, 33], in_last_block: true },
+    Class { strategy: "gpu_rows", shape: &[40_000], axes: &[0], chunks: &[50], in_last_block: true },
+    Class { strategy: "gpu_rows", shape: &[9, 100, 16], axes: &[0, 1, 2], chunks: &[3], in_last_block: true },
+    Class { strategy: "gpu_rows", shape: &[3, 6_007], axes: &[1], chunks: &[2, 7], in_last_block: false },
+    Class { strategy: "gpu_columns", shape: &[601, 64], axes: &[0], chunks: &[3, 8], in_last_block: false },
+    Class { strategy: "gpu_columns", shape: &[611, 33], axes: &[0], chunks: &[4], in_last_block: false },
+];
+
+const KINDS: [(DType, &[&str]); 5] = [
+    (DType::F32, &["sum"]),
+    (DType::F32, &["argmax"]),
+    (DType::F16, &["mean", "var"]),
+    (DType::BF16, &["logsumexp"]),
+    (DType::F32, &["sum", "mean", "var", "min", "max", "argmax"]),
+];
+
+#[test]
+fn parts_of_every_kind_come_together_exactly_in_a_second_launch_and_in_the_last_block() {
+    for (turn, class) in CLASSES.iter().enumerate() {
+        for (seed, (dtype, ops)) in KINDS.into_iter().enumerate() {
+            let chunks = class.chunks[(seed + turn) % class.chunks.len()];
+            let warp = if (seed + turn) % 3 == 2 { 64 } else { 32 };
+            let input = [made(dtype, class.shape, seed as u64)];
+            let request = split(simulated(ops, class.axes, warp), class.strategy, chunks);
+            let trace = plan(&[array_info(&input[0])], &request).unwrap().trace;
+            assert_eq!(trace.contains("grid_finish(\"last_block\")"), class.in_last_block, "{trace}");
+            let what = || format!("{ops:?} of {:?} in {chunks} parts, warps of {warp}", class.shape);
+            check(&input, &request).unwrap_or_else(|why| panic!("{}: {why}", what()));
+        }
+    }
+}
+
+#[test]
+fn what_the_planner_splits_by_itself_is_exact() {
+    for (n, in_last_block) in [(4096, false), (40_001, true), (1 << 16, true)] {
+        let input = [made(DType::F32, &[n], 3)];
+        let request = simulated(&["sum", "max"], &[0], 32);
+        let trace = plan(&[array_info(&input[0])], &request).unwrap().trace;
+        assert_eq!(trace.contains("grid_finish(\"last_block\")"), in_last_block, "{n}: {trace}");
+        check(&input, &request).unwrap_or_else(|why| panic!("{n}: {why}"));
+    }
+}
+
+/// The largest difference between two elements, which takes the least and the largest of them.
+fn spread() -> OwnReducer {
+    let least = |v: i64| Expr::int_of(i128::from(v), DType::I64);
+    let lift = |v: &[Expr], _: &Expr| vec![v[0].clone().cast(DType::I64), v[0].clone().cast(DType::I64)];
+    let combine =
+        |a: &[Expr], b: &[Expr]| vec![a[0].clone().min(b[0].clone()), a[1].clone().max(b[1].clone())];
+    let finish = |s: &[Expr]| vec![s[1].clone() - s[0].clone()];
+    let identity = vec![least(i64::MAX), least(i64::MIN)];
+    let user = UserReducer {
+        lift: Some(&lift),
+        finish: Some(&finish),
+        ..UserReducer::new("spread", &[DType::I32], identity, &combine)
+    };
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+#[test]
+fn a_made_up_reducer_is_finished_in_the_last_block_too() {
+    for (n, chunks) in [(5_000usize, 4), (30_000, 90)] {
+        let values: Vec<i32> = (0..n as i32).map(|i| i.wrapping_mul(7919) % 10_007 - i % 13).collect();
+        let input = Array::from_slice(&[n as i64], &values).unwrap();
+        let request = Request { reducers: vec![spread()], ..simulated(&["spread", "sum"], &[0], 32) };
+        let request = split(request, "gpu_rows", chunks);
+        let outcome = coulis::reduce::run(std::slice::from_ref(&input), &request).unwrap();
+        let found: Vec<Scalar> = outcome.results.iter().flat_map(|r| r.array.scalars()).collect();
+        let range = values.iter().max().unwrap() - values.iter().min().unwrap();
+        let sum: i64 = values.iter().map(|v| i64::from(*v)).sum();
+        assert_eq!(found, [Scalar::Int(range.into()), Scalar::Int(sum)], "{n} in {chunks} parts");
+    }
+}
