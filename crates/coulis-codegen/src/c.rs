@@ -30,7 +30,8 @@ pub mod types;
 mod value;
 mod vector;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use coulis_ir::hash::FastMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use coulis_ir::simplify::Analyzer;
@@ -54,7 +55,7 @@ struct Definitions<'a> {
     dialect: &'a dyn Dialect,
     types: BTreeSet<VTy>,
     unaligned: BTreeSet<VTy>,
-    defined: HashMap<Helper, String>,
+    defined: FastMap<Helper, String>,
     /// Names and definitions, each after those that it refers to.
     texts: Vec<(String, String)>,
 }
@@ -110,15 +111,15 @@ struct Registers {
 #[derive(Default)]
 struct Frame {
     lines: Lines,
-    vars: HashMap<VarId, Val>,
-    pointers: HashMap<VarId, Pointer>,
+    vars: FastMap<VarId, Val>,
+    pointers: FastMap<VarId, Pointer>,
     /// Local arrays in order of declaration.
     arrays: Vec<VarId>,
-    registers: HashMap<VarId, Registers>,
+    registers: FastMap<VarId, Registers>,
     /// Named expressions, one table a block.
-    memo: Vec<HashMap<Expr, Val>>,
+    memo: Vec<FastMap<Expr, Val>>,
     /// How often expressions occur, one table a block.
-    uses: Vec<HashMap<Expr, u32>>,
+    uses: Vec<FastMap<Expr, u32>>,
     /// Above 0 while text is written that must stay inside one expression.
     inline: u32,
     /// Above 0 while a condition is written whose operands may all be evaluated.
@@ -130,7 +131,9 @@ struct Frame {
     /// Variables that hold what was read from memory.
     data_vars: BTreeSet<VarId>,
     /// Variables of the lanes of vector variables.
-    lane_vars: HashMap<VarId, Vec<Var>>,
+    lane_vars: FastMap<VarId, Vec<Var>>,
+    /// The scalar expressions of lanes, where several expressions share one.
+    lane_memo: FastMap<(Expr, u32), Expr>,
     /// Buffers in memory that is sized at launch, in order.
     dynamic: Vec<Buffer>,
 }
@@ -199,7 +202,7 @@ impl<'a> Walker<'a> {
                 dialect,
                 types: BTreeSet::new(),
                 unaligned: BTreeSet::new(),
-                defined: HashMap::new(),
+                defined: FastMap::default(),
                 texts: Vec::new(),
             },
             deps: DepsTable::default(),

@@ -4,8 +4,8 @@
 //! folding compare against it. A float is held as the `float64` of the same value; each operation is computed so
 //! that one rounding to the operation's own type remains. Source: contracts N5 and N15.
 
+use crate::hash::FastMap;
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use crate::buffer::Buffer;
 use crate::dtype::DType;
@@ -77,7 +77,7 @@ pub type Memory<'a> = dyn FnMut(&Buffer, &[i128]) -> Result<Value, EvalError> + 
 /// Values of variables, and memory for loads.
 #[derive(Default)]
 pub struct Env<'a> {
-    vars: HashMap<Var, Value>,
+    vars: FastMap<Var, Value>,
     memory: Option<&'a mut Memory<'a>>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Env<'a> {
 
     /// Nothing bound, loads answered by `memory`.
     pub fn with_memory(memory: &'a mut Memory<'a>) -> Env<'a> {
-        Env { vars: HashMap::new(), memory: Some(memory) }
+        Env { vars: FastMap::default(), memory: Some(memory) }
     }
 
     /// Binds a variable, or binds it anew.
@@ -162,7 +162,7 @@ fn int_to_float(value: i128, to: DType) -> f64 {
 
 /// The value of a scalar expression.
 pub fn eval_expr(expr: &Expr, env: &mut Env) -> Result<Value, EvalError> {
-    Evaluator { env, memo: HashMap::new() }.eval(expr)
+    Evaluator { env, memo: FastMap::default() }.eval(expr)
 }
 
 /// The values of a lambda's results at `args`, one a parameter.
@@ -171,18 +171,21 @@ pub fn eval_lambda(lambda: &crate::reducer::Lambda, args: &[Value]) -> Result<Ve
     for (param, value) in lambda.params.iter().zip(args) {
         env.set(param, *value);
     }
-    let mut evaluator = Evaluator { env: &mut env, memo: HashMap::new() };
+    let mut evaluator = Evaluator { env: &mut env, memo: FastMap::default() };
     lambda.body.iter().map(|e| evaluator.eval(e)).collect()
 }
 
 struct Evaluator<'e, 'a> {
     env: &'e mut Env<'a>,
     /// Values of shared nodes; valid while no variable is bound anew.
-    memo: HashMap<Expr, Value>,
+    memo: FastMap<Expr, Value>,
 }
 
 impl Evaluator<'_, '_> {
     fn eval(&mut self, expr: &Expr) -> Result<Value, EvalError> {
+        if !expr.may_be_shared() {
+            return self.eval_node(expr);
+        }
         if let Some(value) = self.memo.get(expr) {
             return Ok(*value);
         }

@@ -7,15 +7,17 @@
 //! Types are strict: both operands of a binary operation have the same type. [`Expr::promoted`] brings two
 //! operands of different types together as tensor expressions do.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
+use crate::expr::intern::interned;
 pub use crate::op::{BinaryOp, Intrinsic};
 pub use crate::var::{Var, VarId, VarKind};
+
+mod intern;
 
 /// One expression node; its operands are interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,72 +55,81 @@ pub enum Node {
 struct ExprData {
     node: Node,
     ty: Ty,
+    /// That of the node and the type.
+    hash: u64,
+    names: Names,
+    reads_memory: bool,
+}
+
+/// A set of variables that may hold more than were put in: a bit for each, which several share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names(u128);
+
+impl Names {
+    /// One variable.
+    pub fn of(var: &Var) -> Names {
+        Names(1 << (var.id().0 % 128))
+    }
+
+    /// Both.
+    pub fn and(self, other: Names) -> Names {
+        Names(self.0 | other.0)
+    }
+
+    /// Whether a variable may be in both; `false` is certain.
+    pub fn may_meet(self, other: Names) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// A shared handle on an interned expression. Cloning is cheap, equality is identity.
 #[derive(Clone)]
 pub struct Expr(Arc<ExprData>);
 
-struct Key(Expr);
+/// The operands of an expression, in order.
+#[derive(Clone, Debug)]
+pub struct Children<'e> {
+    few: [Option<&'e Expr>; 3],
+    many: std::slice::Iter<'e, Expr>,
+    at: usize,
+}
 
-impl PartialEq for Key {
-    fn eq(&self, other: &Key) -> bool {
-        self.0.0.ty == other.0.0.ty && self.0.0.node == other.0.0.node
+impl<'e> Children<'e> {
+    fn of(node: &'e Node) -> Children<'e> {
+        let (few, many): (_, &[Expr]) = match node {
+            Node::Int(_) | Node::Float(_) | Node::Var(_) => ([None; 3], &[]),
+            Node::Binary(_, a, b) | Node::Ramp(a, b) | Node::Let(_, a, b) => ([Some(a), Some(b), None], &[]),
+            Node::Not(a) | Node::Cast(a) | Node::Broadcast(a) => ([Some(a), None, None], &[]),
+            Node::Select(a, b, c) | Node::IfThenElse(a, b, c) => ([Some(a), Some(b), Some(c)], &[]),
+            Node::Call(_, args) | Node::Load(_, args) => ([None; 3], args),
+        };
+        Children { few, many: many.iter(), at: 0 }
+    }
+
+    /// Whether there are none (left).
+    pub fn is_empty(&self) -> bool {
+        self.clone().next().is_none()
     }
 }
 
-impl Eq for Key {}
+impl<'e> Iterator for Children<'e> {
+    type Item = &'e Expr;
 
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.0.ty.hash(state);
-        self.0.0.node.hash(state);
-    }
-}
-
-/// The table of live expressions. It holds one reference to each; when it has doubled since the last sweep,
-/// those that nobody else holds are dropped.
-struct Interner {
-    table: HashSet<Key>,
-    sweep_at: usize,
-}
-
-fn interner() -> &'static Mutex<Interner> {
-    static INTERNER: OnceLock<Mutex<Interner>> = OnceLock::new();
-    INTERNER.get_or_init(|| Mutex::new(Interner { table: HashSet::new(), sweep_at: 1 << 16 }))
-}
-
-impl Interner {
-    fn intern(&mut self, expr: Expr) -> Expr {
-        let key = Key(expr);
-        if let Some(found) = self.table.get(&key) {
-            return found.0.clone();
-        }
-        if self.table.len() >= self.sweep_at {
-            self.sweep();
-        }
-        let expr = key.0.clone();
-        self.table.insert(key);
-        expr
-    }
-
-    fn sweep(&mut self) {
-        loop {
-            let before = self.table.len();
-            self.table.retain(|key| Arc::strong_count(&key.0.0) > 1);
-            if self.table.len() == before {
-                break;
+    fn next(&mut self) -> Option<&'e Expr> {
+        match self.few.get(self.at).copied().flatten() {
+            Some(child) => {
+                self.at += 1;
+                Some(child)
             }
+            None => self.many.next(),
         }
-        self.sweep_at = (2 * self.table.len()).max(1 << 16);
     }
 }
 
 impl Expr {
     /// The interned expression of that node and type. The typed constructors below are the usual way.
     pub fn new(node: Node, ty: Ty) -> Expr {
-        let candidate = Expr(Arc::new(ExprData { node, ty }));
-        interner().lock().unwrap_or_else(PoisonError::into_inner).intern(candidate)
+        interned(node, ty)
     }
 
     /// The node.
@@ -294,14 +305,24 @@ impl Expr {
     }
 
     /// The operands, in order.
-    pub fn children(&self) -> Vec<&Expr> {
-        match self.node() {
-            Node::Int(_) | Node::Float(_) | Node::Var(_) => Vec::new(),
-            Node::Binary(_, a, b) | Node::Ramp(a, b) | Node::Let(_, a, b) => vec![a, b],
-            Node::Not(a) | Node::Cast(a) | Node::Broadcast(a) => vec![a],
-            Node::Select(a, b, c) | Node::IfThenElse(a, b, c) => vec![a, b, c],
-            Node::Call(_, args) | Node::Load(_, args) => args.iter().collect(),
-        }
+    pub fn children(&self) -> Children<'_> {
+        Children::of(self.node())
+    }
+
+    /// Whether several expressions may have it as an operand; `false` says that at most one has.
+    pub fn may_be_shared(&self) -> bool {
+        // One reference is the table's, one the operand's.
+        Arc::strong_count(&self.0) > 2 && !self.children().is_empty()
+    }
+
+    /// The variables that occur in it, those of buffers' shapes and pointers apart, and perhaps others.
+    pub fn names(&self) -> Names {
+        self.0.names
+    }
+
+    /// Whether memory is read in it.
+    pub fn reads_memory(&self) -> bool {
+        self.0.reads_memory
     }
 
     /// The smaller of two, as [`BinaryOp::Min`].

@@ -15,6 +15,7 @@ pub mod eval;
 pub mod expr;
 pub mod float8;
 pub mod form;
+pub mod hash;
 pub mod interrupt;
 pub mod kernel;
 pub mod math;

@@ -21,12 +21,12 @@ mod sum;
 mod tests;
 mod vector;
 
+use crate::hash::{FastMap, FastSet};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::dtype::DType;
-use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
+use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
 use interval::Interval;
@@ -84,6 +84,20 @@ pub(crate) const RULES: &[Rule] = rules![
 /// Rewrites that may follow one another at one node before the result is taken as it is.
 const MAX_REWRITES: u32 = 64;
 
+thread_local! {
+    static N_STEPS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Steps that analyzers of this thread have made so far: an expression simplified that was not seen before, or a
+/// polynomial looked at in a proof. A measure of work that is the same on every machine.
+pub fn n_steps() -> u64 {
+    N_STEPS.get()
+}
+
+fn count_step() {
+    N_STEPS.set(N_STEPS.get() + 1);
+}
+
 /// What is known: `larger - smaller >= gap`.
 #[derive(Clone, Debug)]
 struct Inequality {
@@ -95,27 +109,32 @@ struct Inequality {
 #[derive(Clone, Debug, Default)]
 struct Facts {
     /// `(min, extent)` of bound variables.
-    ranges: HashMap<VarId, (Expr, Expr)>,
+    ranges: FastMap<VarId, (Expr, Expr)>,
     /// Position of bound variables, the outermost loop first.
-    order: HashMap<VarId, usize>,
-    bounds: HashMap<VarId, Interval>,
-    classes: HashMap<VarId, modular::Class>,
+    order: FastMap<VarId, usize>,
+    /// Those in `order`.
+    ordered: Names,
+    bounds: FastMap<VarId, Interval>,
+    classes: FastMap<VarId, modular::Class>,
     /// Variables that stand for values from memory.
-    data_vars: HashSet<VarId>,
-    truths: HashMap<Expr, bool>,
+    data_vars: FastSet<VarId>,
+    truths: FastMap<Expr, bool>,
     inequalities: Vec<Inequality>,
 }
 
 /// What was found out under the present facts.
 #[derive(Debug, Default)]
 struct Caches {
-    simplified: HashMap<Expr, Expr>,
-    intervals: HashMap<Expr, Interval>,
-    polys: HashMap<Expr, Option<Rc<Poly>>>,
-    classes: HashMap<Expr, modular::Class>,
-    data: HashMap<Expr, bool>,
-    atoms: Vec<Atom>,
-    atom_ids: HashMap<Atom, AtomId>,
+    simplified: FastMap<Expr, Expr>,
+    intervals: FastMap<Expr, Interval>,
+    polys: FastMap<Expr, Option<Rc<Poly>>>,
+    classes: FastMap<Expr, modular::Class>,
+    data: FastMap<Expr, bool>,
+    /// With the interval of each, once it was asked for.
+    atoms: Vec<(Rc<Atom>, Option<Interval>)>,
+    atom_ids: FastMap<Rc<Atom>, AtomId>,
+    /// Polynomials that were to be shown at least 0, and whether they were.
+    proved: FastMap<Poly, bool>,
     facts: Option<Rc<Vec<Poly>>>,
 }
 
@@ -159,6 +178,7 @@ impl Analyzer {
         }
         let position = self.facts.order.len();
         self.facts.order.insert(var.id(), position);
+        self.facts.ordered = self.facts.ordered.and(Names::of(var));
         self.facts.ranges.insert(var.id(), (min, extent.clone()));
         if extent.as_int().is_none() {
             self.learn(&extent, &Expr::int_of(0, extent.dtype()), 1);
@@ -206,9 +226,13 @@ impl Analyzer {
     /// An equal expression, usually smaller: constants folded, like terms collected, terms in canonical order.
     /// Floats are folded only where the result has the same bits.
     pub fn simplify(&self, expr: &Expr) -> Expr {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) {
+            return expr.clone();
+        }
         if let Some(done) = self.caches.borrow().simplified.get(expr) {
             return done.clone();
         }
+        count_step();
         let mut result = self.simplify_operands(expr);
         let applied = RULES.iter().find_map(|rule| {
             let new = (rule.apply)(self, &result)?;
@@ -245,7 +269,7 @@ impl Analyzer {
             Node::Let(var, value, body) => {
                 let value = self.simplify(value);
                 if value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some() {
-                    let map = HashMap::from([(var.clone(), value)]);
+                    let map = std::collections::HashMap::from([(var.clone(), value)]);
                     return self.simplify(&crate::visit::substitute_expr(body, &map));
                 }
                 let mut within = self.clone();
@@ -299,7 +323,8 @@ impl Analyzer {
     /// Bounds each variable of `poly >= 0` that stands alone in it, as far as the rest's bounds allow.
     fn narrow_by(&mut self, poly: &Poly) {
         for id in poly.atoms() {
-            let Some(Atom::Leaf(expr)) = self.atom(id) else { continue };
+            let Some(atom) = self.atom(id) else { continue };
+            let Atom::Leaf(expr) = &*atom else { continue };
             let (Some(var), Some((factor, rest))) = (expr.as_var(), poly.split(id)) else { continue };
             let (Some(factor), Some(most)) = (factor.as_constant(), self.poly_interval(&rest).hi) else {
                 continue;

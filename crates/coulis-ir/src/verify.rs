@@ -203,6 +203,16 @@ pub fn verify_for(kernel: Kernel, target: &Target) -> Result<Checked, Faults> {
     judge(&kernel, found).map(|()| Checked::permit(kernel))
 }
 
+/// The permit of [`verify_for`] for a kernel that has the one of [`verify`]: checks only what the machine adds.
+pub fn verify_more_for(checked: Checked, target: &Target) -> Result<Checked, Faults> {
+    let mut report = Report::default();
+    if checked.kernel().form == Form::Flat {
+        check_for(checked.kernel(), target, &mut report);
+    }
+    let found = report.found;
+    judge(checked.kernel(), found).map(|()| checked)
+}
+
 /// V1 to V22; whether types are right and names defined.
 fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
     for group in GROUPS {

@@ -3,15 +3,23 @@
 use std::collections::HashMap;
 
 use crate::buffer::Buffer;
-use crate::expr::{Expr, Node, Var};
+use crate::expr::{Expr, Names, Node, Var};
+use crate::hash::{FastMap, FastSet};
 use crate::stmt::Stmt;
 
-/// Calls `f` on `expr` and everything below it, parents first, shared nodes once a path.
+/// Calls `f` on `expr` and everything below it, parents first, each distinct node once, at its first place: an expression
+/// written out may be longer than any memory.
 pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
-    f(expr);
-    for child in expr.children() {
-        for_each_expr(child, f);
+    fn go(expr: &Expr, f: &mut impl FnMut(&Expr), seen: &mut FastSet<Expr>) {
+        if expr.may_be_shared() && !seen.insert(expr.clone()) {
+            return;
+        }
+        f(expr);
+        for child in expr.children() {
+            go(child, f, seen);
+        }
     }
+    go(expr, f, &mut FastSet::default());
 }
 
 /// The expression with each operand replaced by `f(operand)`; types are recomputed from the new operands where
@@ -68,25 +76,54 @@ pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {
 
 /// The expression with variables replaced. Buffers' shapes are not looked into.
 pub fn substitute_expr(expr: &Expr, map: &HashMap<Var, Expr>) -> Expr {
-    fn go(expr: &Expr, map: &HashMap<Var, Expr>, memo: &mut HashMap<Expr, Expr>) -> Expr {
-        if let Some(done) = memo.get(expr) {
+    Substitution::new(map).of(expr)
+}
+
+/// Variables to be replaced, and what became of expressions.
+struct Substitution<'m> {
+    map: &'m HashMap<Var, Expr>,
+    names: Names,
+    memo: FastMap<Expr, Expr>,
+}
+
+impl<'m> Substitution<'m> {
+    fn new(map: &'m HashMap<Var, Expr>) -> Substitution<'m> {
+        let names = map.keys().fold(Names::default(), |names, var| names.and(Names::of(var)));
+        Substitution { map, names, memo: FastMap::default() }
+    }
+
+    fn of(&mut self, expr: &Expr) -> Expr {
+        if !expr.names().may_meet(self.names) {
+            return expr.clone();
+        }
+        if let Node::Var(var) = expr.node() {
+            return self.map.get(var).cloned().unwrap_or_else(|| expr.clone());
+        }
+        if let Some(done) = self.memo.get(expr) {
             return done.clone();
         }
-        let new = match expr.node() {
-            Node::Var(var) => map.get(var).cloned().unwrap_or_else(|| expr.clone()),
-            _ => map_children(expr, &mut |child| go(child, map, memo)),
-        };
-        memo.insert(expr.clone(), new.clone());
+        let new = map_children(expr, &mut |child| self.of(child));
+        self.memo.insert(expr.clone(), new.clone());
         new
     }
-    if map.is_empty() { expr.clone() } else { go(expr, map, &mut HashMap::new()) }
 }
 
 /// Whether any of the variables occurs in the expression, buffers' shapes aside.
 pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
-    let mut found = false;
-    for_each_expr(expr, &mut |e| found |= e.as_var().is_some_and(|v| vars.contains(v)));
-    found
+    fn go(expr: &Expr, vars: &[Var], names: Names, seen: &mut FastSet<Expr>) -> bool {
+        if !expr.names().may_meet(names) {
+            return false;
+        }
+        if let Some(found) = expr.as_var() {
+            return vars.contains(found);
+        }
+        if expr.may_be_shared() && !seen.insert(expr.clone()) {
+            return false;
+        }
+        expr.children().any(|child| go(child, vars, names, seen))
+    }
+    let names = vars.iter().fold(Names::default(), |names, var| names.and(Names::of(var)));
+    go(expr, vars, names, &mut FastSet::default())
 }
 
 /// Calls `f` on the statement and everything below it, parents first.
@@ -202,7 +239,8 @@ pub fn rewrite_stmt(
 
 /// The statement with variables replaced in all its expressions.
 pub fn substitute_stmt(stmt: Stmt, map: &HashMap<Var, Expr>) -> Stmt {
-    rewrite_stmt(stmt, &mut |e| substitute_expr(e, map), &mut |s| s)
+    let mut substitution = Substitution::new(map);
+    rewrite_stmt(stmt, &mut |e| substitution.of(e), &mut |s| s)
 }
 
 /// Every buffer that the statement accesses or declares, in order of first occurrence.

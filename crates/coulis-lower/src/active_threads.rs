@@ -150,8 +150,8 @@ impl Of<'_> {
 
     /// For each thread whether the condition holds (or fails), where its number decides.
     fn passes(&self, cond: &Expr, holds: bool) -> Option<Vec<bool>> {
-        let passes = |thread: u32| {
-            let mut env = Env::new();
+        let mut env = Env::new();
+        let mut passes = |thread: u32| {
             for (index, weight) in self.block.indices() {
                 let value = thread / weight % index.extent;
                 env.set(&index.var, Value::Int(i128::from(value)));
@@ -163,7 +163,7 @@ impl Of<'_> {
             }
             Some(eval_expr(cond, &mut env).ok()?.is_true() == holds)
         };
-        (0..self.block.n_threads()).map(passes).collect()
+        (0..self.block.n_threads()).map(&mut passes).collect()
     }
 
     /// Consecutive threads, aligned at multiples of their number, for which the value is surely the same.

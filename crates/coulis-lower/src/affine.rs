@@ -3,12 +3,9 @@
 //! Index arithmetic does not overflow (contract N6: it is 64 bits wide unless a check at launch holds), so a split
 //! looks through widening casts of integers.
 
-use std::collections::HashSet;
-
+use coulis_ir::DType;
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
-use coulis_ir::visit::for_each_stmt;
-use coulis_ir::visit::stmt_exprs;
-use coulis_ir::{DType, Stmt};
+use coulis_ir::visit::uses_any;
 
 /// `a + b`, folded where one is 0 or both are constants.
 pub fn sum(a: Expr, b: Expr) -> Expr {
@@ -100,32 +97,7 @@ pub fn split(expr: &Expr, var: &Var) -> Option<Affine> {
 
 /// Whether `var` occurs in the expression.
 pub fn uses(expr: &Expr, var: &Var) -> bool {
-    fn go(expr: &Expr, var: &Var, seen: &mut HashSet<Expr>) -> bool {
-        if let Some(found) = expr.as_var() {
-            return found == var;
-        }
-        let children = expr.children();
-        !children.is_empty() && seen.insert(expr.clone()) && children.into_iter().any(|c| go(c, var, seen))
-    }
-    go(expr, var, &mut HashSet::new())
-}
-
-/// Whether `var` occurs in any expression of the statement.
-pub fn stmt_uses(stmt: &Stmt, var: &Var) -> bool {
-    let mut found = false;
-    for_each_stmt(stmt, &mut |s| found = found || stmt_exprs(s).into_iter().any(|e| uses(e, var)));
-    found
-}
-
-/// Calls `f` once on every distinct node of the expression, operands after what holds them.
-pub fn for_each_distinct(expr: &Expr, f: &mut dyn FnMut(&Expr)) {
-    fn go(expr: &Expr, f: &mut dyn FnMut(&Expr), seen: &mut HashSet<Expr>) {
-        if seen.insert(expr.clone()) {
-            f(expr);
-            expr.children().into_iter().for_each(|child| go(child, f, seen));
-        }
-    }
-    go(expr, f, &mut HashSet::new());
+    uses_any(expr, std::slice::from_ref(var))
 }
 
 /// The parts of a conjunction, in order; marks of likelihood are looked through.

@@ -3,10 +3,11 @@
 //! Simple mode keeps them, as the listings of seed 003 do.
 
 use coulis_ir::expr::{Expr, Intrinsic, Node};
-use coulis_ir::visit::{map_children, rewrite_stmt};
+use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Form, Kernel};
 
 use crate::pass::{Context, LowerError, Pass};
+use crate::walk::Rewriter;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -22,13 +23,11 @@ pub fn drop_likely(kernel: Kernel, context: &Context) -> Result<Kernel, LowerErr
     if context.simple_mode {
         return Ok(kernel);
     }
-    let body = rewrite_stmt(kernel.body, &mut unmark, &mut |s| s);
+    let unmark = |expr: Expr| match expr.node() {
+        Node::Call(Intrinsic::Likely, args) => args[0].clone(),
+        _ => expr,
+    };
+    let mut unmarked = Rewriter::new(|_| true, unmark);
+    let body = rewrite_stmt(kernel.body, &mut |e| unmarked.of(e), &mut |s| s);
     Ok(Kernel { body, ..kernel })
-}
-
-fn unmark(expr: &Expr) -> Expr {
-    match expr.node() {
-        Node::Call(Intrinsic::Likely, args) => unmark(&args[0]),
-        _ => map_children(expr, &mut unmark),
-    }
 }

@@ -7,14 +7,14 @@
 //! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use coulis_ir::expr::{Expr, Node, Var};
-use coulis_ir::visit::{map_children, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::visit::{for_each_expr, map_children, rewrite_stmt, stmt_children, stmt_exprs};
 use coulis_ir::{Form, Kernel, Param, Stmt};
 
-use crate::affine::for_each_distinct;
 use crate::pass::{Context, LowerError, Pass};
 use crate::vector_expr::may_trap;
 
@@ -34,7 +34,7 @@ pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Ke
         Param::Buffer { .. } => None,
     });
     let mut names = Names { scope: scalars.collect(), ..Names::default() };
-    let body = names.visit(kernel.body);
+    let body = names.visit(kernel.body, Around::Decides);
     Ok(Kernel { body, ..kernel })
 }
 
@@ -48,8 +48,8 @@ struct Names {
     /// Values that have a name here.
     bound: Vec<(Expr, Var)>,
     n_made: usize,
-    tables: HashMap<Expr, Rc<Table>>,
-    facts: HashMap<Expr, Fact>,
+    tables: FastMap<Expr, Rc<Table>>,
+    facts: FastMap<Expr, Fact>,
 }
 
 /// What is known of an expression by itself.
@@ -61,35 +61,51 @@ struct Fact {
     plain: bool,
 }
 
+/// What stands directly around a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    /// Something that names were looked for in, with the same variables in scope and everything in this statement counted:
+    /// what could be named here was named there.
+    Includes,
+    /// A loop, a name or a branch: there may be something to find.
+    Decides,
+}
+
 impl Names {
-    fn visit(&mut self, stmt: Stmt) -> Stmt {
+    fn visit(&mut self, stmt: Stmt, around: Around) -> Stmt {
         let outer = (self.scope.len(), self.bound.len());
-        let (named, bindings) = self.name_parts(&stmt);
+        let (named, bindings) = match around {
+            Around::Includes => Default::default(),
+            Around::Decides => self.name_parts(&stmt),
+        };
         let stmt = replace_in(stmt, &named);
         let stmt = match stmt {
             Stmt::For { var, min, extent, kind, body } => {
                 self.scope.push(var.clone());
-                Stmt::for_(var, min, extent, kind, self.visit(*body))
+                Stmt::for_(var, min, extent, kind, self.visit(*body, Around::Decides))
             }
             Stmt::Let { var, value, body } => {
                 self.scope.push(var.clone());
                 self.bound.push((value.clone(), var.clone()));
-                Stmt::let_(var, value, self.visit(*body))
+                Stmt::let_(var, value, self.visit(*body, Around::Decides))
             }
-            other => crate::walk::map_children(other, &mut |s| self.visit(s)),
+            branch @ Stmt::If { .. } => {
+                crate::walk::map_children(branch, &mut |s| self.visit(s, Around::Decides))
+            }
+            other => crate::walk::map_children(other, &mut |s| self.visit(s, Around::Includes)),
         };
         self.scope.truncate(outer.0);
         self.bound.truncate(outer.1);
         // Later bindings are smaller, and earlier ones use them: they go outside.
         bindings.into_iter().fold(stmt, |body, (var, value)| {
-            let parts = map_children(&value, &mut |child| replace(child, &named, &mut HashMap::new()));
+            let parts = map_children(&value, &mut |child| replace(child, &named, &mut FastMap::default()));
             Stmt::let_(var, parts, body)
         })
     }
 
     /// The names that stand for computations in the statement, old ones and new ones, and the new ones' values.
-    fn name_parts(&mut self, stmt: &Stmt) -> (HashMap<Expr, Expr>, Vec<(Var, Expr)>) {
-        let mut named = HashMap::new();
+    fn name_parts(&mut self, stmt: &Stmt) -> (FastMap<Expr, Expr>, Vec<(Var, Expr)>) {
+        let mut named = FastMap::default();
         let mut made = Vec::new();
         let mut work = Work::default();
         for (expr, count) in self.of_stmt(stmt) {
@@ -131,7 +147,7 @@ impl Names {
 
     fn may_bind(&self, expr: &Expr) -> bool {
         let mut legal = true;
-        for_each_distinct(expr, &mut |e| {
+        for_each_expr(expr, &mut |e| {
             legal &= !may_trap(e) && e.as_var().is_none_or(|v| self.scope.contains(v));
         });
         legal
@@ -141,7 +157,7 @@ impl Names {
         if let Some(fact) = self.facts.get(expr) {
             return *fact;
         }
-        let parts: Vec<Fact> = expr.children().into_iter().map(|c| self.fact(c)).collect();
+        let parts: Vec<Fact> = expr.children().map(|c| self.fact(c)).collect();
         let own = match expr.node() {
             Node::Int(_)
             | Node::Float(_)
@@ -170,20 +186,19 @@ impl Names {
         if let Some(table) = self.tables.get(expr) {
             return table.clone();
         }
-        let children = expr.children();
-        let mut table = Table::new();
-        if !children.is_empty() {
+        let mut table = Counts::default();
+        if !expr.children().is_empty() {
             if self.fact(expr).plain {
-                table.push((expr.clone(), 1));
+                table.add(expr, 1);
             } else {
-                for child in children {
+                for child in expr.children() {
                     for (part, count) in self.of_expr(child).iter() {
-                        add(&mut table, part, *count);
+                        table.add(part, *count);
                     }
                 }
             }
         }
-        let table = Rc::new(table);
+        let table = Rc::new(table.table);
         self.tables.insert(expr.clone(), table.clone());
         table
     }
@@ -208,60 +223,65 @@ impl Names {
             | Stmt::Atom(_)
             | Stmt::Sync(_) => false,
         };
-        let mut seen = HashSet::new();
-        let mut shared = HashSet::new();
-        for (expr, _) in parts().flatten() {
+        let mut seen = FastSet::default();
+        let mut shared = FastSet::default();
+        for (expr, _) in parts().flatten().filter(|_| only_shared) {
             if !seen.insert(expr.clone()) {
                 shared.insert(expr.clone());
             }
         }
-        let mut table = Table::new();
-        let mut at = HashMap::new();
+        let mut table = Counts::default();
         for (expr, count) in parts().flatten().filter(|(e, _)| !only_shared || shared.contains(e)) {
-            let slot = *at.entry(expr.clone()).or_insert_with(|| {
-                table.push((expr.clone(), 0));
-                table.len() - 1
-            });
-            table[slot].1 += count;
+            table.add(expr, *count);
         }
-        table
+        table.table
     }
 }
 
-fn add(table: &mut Table, expr: &Expr, count: usize) {
-    match table.iter_mut().find(|(e, _)| e == expr) {
-        Some((_, n)) => *n += count,
-        None => table.push((expr.clone(), count)),
+/// A table, and where in it each computation is.
+#[derive(Default)]
+struct Counts {
+    table: Table,
+    at: FastMap<Expr, usize>,
+}
+
+impl Counts {
+    fn add(&mut self, expr: &Expr, count: usize) {
+        let slot = *self.at.entry(expr.clone()).or_insert_with(|| {
+            self.table.push((expr.clone(), 0));
+            self.table.len() - 1
+        });
+        self.table[slot].1 += count;
     }
 }
 
 /// Computations by size, with how often each occurs.
 #[derive(Default)]
 struct Work {
-    by_size: BTreeMap<usize, Table>,
+    by_size: BTreeMap<usize, Counts>,
 }
 
 impl Work {
     fn add(&mut self, expr: &Expr, count: usize, size: usize) {
-        add(self.by_size.entry(size).or_default(), expr, count);
+        self.by_size.entry(size).or_default().add(expr, count);
     }
 
     /// All computations of the largest size. What is added later is smaller.
     fn pop_largest(&mut self) -> Option<Table> {
-        self.by_size.pop_last().map(|(_, group)| group)
+        self.by_size.pop_last().map(|(_, group)| group.table)
     }
 }
 
-fn replace_in(stmt: Stmt, named: &HashMap<Expr, Expr>) -> Stmt {
+fn replace_in(stmt: Stmt, named: &FastMap<Expr, Expr>) -> Stmt {
     if named.is_empty() {
         return stmt;
     }
-    let mut memo = HashMap::new();
+    let mut memo = FastMap::default();
     rewrite_stmt(stmt, &mut |e| replace(e, named, &mut memo), &mut |s| s)
 }
 
 /// The expression with names in place of what they stand for, the largest first.
-fn replace(expr: &Expr, named: &HashMap<Expr, Expr>, memo: &mut HashMap<Expr, Expr>) -> Expr {
+fn replace(expr: &Expr, named: &FastMap<Expr, Expr>, memo: &mut FastMap<Expr, Expr>) -> Expr {
     if let Some(name) = named.get(expr) {
         return name.clone();
     }

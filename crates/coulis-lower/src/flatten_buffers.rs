@@ -12,11 +12,12 @@ use std::collections::HashMap;
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{map_children, rewrite_stmt};
+use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Buffer, DType, Form, Kernel, Stmt};
 
 use crate::affine::{product, sum};
 use crate::pass::{Context, LowerError, Pass};
+use crate::walk::Rewriter;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -32,7 +33,14 @@ pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError
     let mut flat = Flattener::default();
     flat.allocations(&kernel.body);
     let flat = std::cell::RefCell::new(flat);
-    let body = rewrite_stmt(kernel.body, &mut |e| flat.borrow_mut().expr(e), &mut |s| match s {
+    let mut exprs = Rewriter::new(Expr::reads_memory, |e: Expr| match e.node() {
+        Node::Load(buffer, indices) => {
+            let index = flat_index(buffer, indices);
+            Expr::load(flat.borrow_mut().view(buffer), vec![index])
+        }
+        _ => e,
+    });
+    let body = rewrite_stmt(kernel.body, &mut |e| exprs.of(e), &mut |s| match s {
         Stmt::Store { buffer, indices, value } => {
             let index = flat_index(&buffer, &indices);
             Stmt::Store { buffer: flat.borrow_mut().view(&buffer), indices: vec![index], value }
@@ -177,17 +185,5 @@ impl Flattener {
             })
         };
         self.views.entry(buffer.id).or_insert_with(make).clone()
-    }
-
-    fn expr(&mut self, expr: &Expr) -> Expr {
-        let new = map_children(expr, &mut |child| self.expr(child));
-        match new.node() {
-            Node::Load(buffer, indices) => {
-                let index = flat_index(buffer, indices);
-                let view = self.view(buffer);
-                Expr::load(view, vec![index])
-            }
-            _ => new,
-        }
     }
 }

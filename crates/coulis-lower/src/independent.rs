@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{stmt_children, stmt_exprs};
+use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, Stmt};
 
-use crate::affine::{difference, for_each_distinct, split, uses};
+use crate::affine::{difference, split, uses};
 
 struct Access {
     buffer: Buffer,
@@ -90,7 +90,7 @@ impl Collector {
     }
 
     fn expr(&mut self, expr: &Expr, loops: &[(Var, Option<i128>)]) {
-        for_each_distinct(expr, &mut |e| match e.node() {
+        for_each_expr(expr, &mut |e| match e.node() {
             Node::Load(buffer, indices) => match indices.as_slice() {
                 [index] => self.accesses.push(Access {
                     buffer: buffer.clone(),

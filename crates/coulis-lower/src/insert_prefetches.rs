@@ -14,10 +14,10 @@ use std::collections::HashSet;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, substitute_expr, uses_any};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
 
-use crate::affine::{for_each_distinct, product, sum};
+use crate::affine::{product, sum};
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
 
@@ -116,7 +116,7 @@ impl Hints {
             _ => {}
         }
         for expr in coulis_ir::visit::stmt_exprs(stmt) {
-            for_each_distinct(expr, &mut |e| {
+            for_each_expr(expr, &mut |e| {
                 if let Node::Load(buffer, indices) = e.node()
                     && let [index] = indices.as_slice()
                     && buffer.scope == MemScope::Global
@@ -139,9 +139,10 @@ impl Hints {
             _ if index.lanes() == 1 => (index.clone(), None, 1),
             _ => return,
         };
-        let mut reads = false;
-        for_each_distinct(&first, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-        if reads || uses_any(&first, bound) || !uses_any(&first, std::slice::from_ref(&self.var)) {
+        if first.reads_memory()
+            || uses_any(&first, bound)
+            || !uses_any(&first, std::slice::from_ref(&self.var))
+        {
             return;
         }
         let map = [(self.var.clone(), self.ahead.clone())].into_iter().collect();

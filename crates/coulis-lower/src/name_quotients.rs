@@ -10,10 +10,10 @@ use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, map_children, rewrite_stmt, stmt_exprs};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, map_children, rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt};
 
-use crate::affine::{for_each_distinct, uses};
+use crate::affine::uses;
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{reads_memory, with_let, with_loop};
 
@@ -87,7 +87,7 @@ fn first_quotient(
     let mut found: Option<Expr> = None;
     for_each_stmt(body, &mut |s| {
         for expr in stmt_exprs(s) {
-            for_each_distinct(expr, &mut |e| {
+            for_each_expr(expr, &mut |e| {
                 let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, _, divisor) = e.node() else {
                     return;
                 };

@@ -7,8 +7,10 @@
 //! middle of one. Source: the narrowing of seed 003's lowering. Order: late, since it looks at values and not at shapes of expressions; before names
 //! are given to common subexpressions.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use coulis_ir::hash::{FastMap, FastSet};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::map_children;
 use coulis_ir::{BinaryOp, DType, Element, Expr, Form, Kernel, Node, Stmt, Var, VarKind};
@@ -32,7 +34,7 @@ pub fn narrow_index_types(kernel: Kernel, context: &Context) -> Result<Kernel, L
     }
     let mut groups = Groups::default();
     groups.stmt(&kernel.body, &Analyzer::new());
-    let narrow = Narrowing { vars: groups.narrowed() };
+    let narrow = Narrowing { vars: groups.narrowed(), done: RefCell::default() };
     if narrow.vars.is_empty() {
         return Ok(kernel);
     }
@@ -81,6 +83,8 @@ struct Groups {
     bound: Vec<bool>,
     /// Whether something of the variable's does not fit.
     beyond: Vec<bool>,
+    /// Expressions of the statement that were looked at.
+    seen: FastSet<Expr>,
 }
 
 impl Groups {
@@ -165,7 +169,7 @@ impl Groups {
                 self.value(body, &with_value(known, var, value), members) && fits
             }
             Node::Binary(..) | Node::Not(_) | Node::Call(..) | Node::Load(..) | Node::Float(_) => {
-                expr.children().into_iter().for_each(|child| self.expr(child, known));
+                expr.children().for_each(|child| self.expr(child, known));
                 false
             }
         }
@@ -192,6 +196,10 @@ impl Groups {
     }
 
     fn expr(&mut self, expr: &Expr, known: &Analyzer) {
+        // What is known is the same in all of a statement's expressions.
+        if expr.may_be_shared() && !self.seen.insert(expr.clone()) {
+            return;
+        }
         match expr.node() {
             _ if expr.dtype() == DType::I64 => self.together(&[expr], known, Vec::new()),
             Node::Binary(op, a, b) if op.is_comparison() && a.dtype() == DType::I64 => {
@@ -199,13 +207,16 @@ impl Groups {
             }
             Node::Let(var, value, body) => {
                 self.binding(var, &[value], known);
+                let outside = std::mem::take(&mut self.seen);
                 self.expr(body, &with_value(known, var, value));
+                self.seen = outside;
             }
-            _ => expr.children().into_iter().for_each(|child| self.expr(child, known)),
+            _ => expr.children().for_each(|child| self.expr(child, known)),
         }
     }
 
     fn stmt(&mut self, stmt: &Stmt, known: &Analyzer) {
+        self.seen.clear();
         match stmt {
             Stmt::For { var, min, extent, body, .. } => {
                 let inner = with_loop(known, var, min, extent);
@@ -253,6 +264,8 @@ fn as_int32(var: &Var) -> Var {
 
 struct Narrowing {
     vars: HashMap<Var, Var>,
+    /// What became of expressions that several share.
+    done: RefCell<FastMap<Expr, Expr>>,
 }
 
 impl Narrowing {
@@ -308,6 +321,18 @@ impl Narrowing {
 
     /// The expression in its own type.
     fn expr(&self, expr: &Expr) -> Expr {
+        if !expr.may_be_shared() {
+            return self.new_expr(expr);
+        }
+        if let Some(done) = self.done.borrow().get(expr) {
+            return done.clone();
+        }
+        let new = self.new_expr(expr);
+        self.done.borrow_mut().insert(expr.clone(), new.clone());
+        new
+    }
+
+    fn new_expr(&self, expr: &Expr) -> Expr {
         match expr.node() {
             _ if expr.dtype() == DType::I64 && self.is_narrow(expr) => self.value(expr).cast(DType::I64),
             Node::Binary(op, a, b) if op.is_comparison() && a.dtype() == DType::I64 => {

@@ -26,13 +26,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
+use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
 use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
-use crate::affine::{
-    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen,
-};
+use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen};
 use crate::binders::copy_with;
 use crate::dispatch_tiles::is_thread;
 use crate::pass::{Context, LowerError, Pass};
@@ -352,7 +351,7 @@ impl Cuts<'_> {
 
     fn named(&mut self, offset: Expr) -> Expr {
         let mut clamped = false;
-        for_each_distinct(&offset, &mut |e| {
+        for_each_expr(&offset, &mut |e| {
             clamped |= matches!(e.node(), Node::Binary(BinaryOp::Min | BinaryOp::Max, ..));
         });
         if !clamped {
@@ -435,7 +434,7 @@ type Inside = Vec<(Var, Option<(Expr, Expr)>)>;
 
 fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, Option<Guard>)>) {
     for expr in stmt_exprs(stmt) {
-        for_each_distinct(expr, &mut |e| {
+        for_each_expr(expr, &mut |e| {
             let Node::Call(Intrinsic::Likely, args) = e.node() else { return };
             for cond in conjuncts(&args[0]) {
                 if !uses(&cond, var) {
@@ -547,7 +546,8 @@ fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
     if facts.is_empty() {
         return stmt;
     }
-    rewrite_stmt(stmt, &mut |e| replace(e, &facts), &mut |s| match s {
+    let mut done = FastMap::default();
+    rewrite_stmt(stmt, &mut |e| replace(e, &facts, &mut done), &mut |s| match s {
         Stmt::If { cond, then, otherwise } => {
             let parts = conjuncts(&cond);
             if parts.iter().all(|c| c.is_int(1)) {
@@ -563,15 +563,20 @@ fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
     })
 }
 
-fn replace(expr: &Expr, facts: &HashMap<Expr, bool>) -> Expr {
+fn replace(expr: &Expr, facts: &HashMap<Expr, bool>, done: &mut FastMap<Expr, Expr>) -> Expr {
     if let Some(&value) = facts.get(expr) {
         return Expr::bool(value);
     }
-    let new = coulis_ir::visit::map_children(expr, &mut |child| replace(child, facts));
-    match new.node() {
+    if let Some(known) = done.get(expr) {
+        return known.clone();
+    }
+    let new = coulis_ir::visit::map_children(expr, &mut |child| replace(child, facts, done));
+    let new = match new.node() {
         Node::Binary(BinaryOp::And, a, b) if a.is_int(1) => b.clone(),
         Node::Binary(BinaryOp::And, a, b) if b.is_int(1) => a.clone(),
         Node::Call(Intrinsic::Likely, args) if args[0].as_int().is_some() => args[0].clone(),
         _ => new,
-    }
+    };
+    done.insert(expr.clone(), new.clone());
+    new
 }

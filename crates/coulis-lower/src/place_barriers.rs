@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs};
+use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
 use crate::dispatch_tiles::{SYNCHRONIZED, is_thread};
@@ -292,9 +292,7 @@ impl Place {
 
     /// Whether the value differs between threads, or may.
     fn differs(&self, expr: &Expr) -> bool {
-        let mut reads = false;
-        for_each_expr(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-        reads || self.threads.tell_apart(expr)
+        expr.reads_memory() || self.threads.tell_apart(expr)
     }
 
     /// The condition or extent by which threads part ways at the statement.

@@ -2,10 +2,10 @@
 //! element to itself.
 
 use coulis_ir::expr::Node;
-use coulis_ir::visit::buffers_of;
-use coulis_ir::{Form, Kernel, Stmt};
+use coulis_ir::hash::FastSet;
+use coulis_ir::visit::stmt_exprs;
+use coulis_ir::{Buffer, Expr, Form, Kernel, Stmt, VarId};
 
-use crate::affine::stmt_uses;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
 
@@ -20,54 +20,80 @@ pub const PASS: Pass = Pass {
 
 /// Drops statements without effect.
 pub fn remove_noop(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let body = walk(kernel.body);
+    let body = Walk::default().stmt(kernel.body);
     Ok(Kernel { body, ..kernel })
 }
 
-fn walk(stmt: Stmt) -> Stmt {
-    let stmt = map_children(stmt, &mut walk);
-    let idle = match &stmt {
-        Stmt::For { body, extent, .. } => body.is_nop() || extent.as_int().is_some_and(|n| n <= 0),
-        Stmt::LaunchThread { .. } => false,
-        Stmt::If { then, otherwise, .. } => then.is_nop() && otherwise.as_ref().is_none_or(|s| s.is_nop()),
-        Stmt::Store { buffer, indices, value } => {
-            matches!(value.node(), Node::Load(from, at) if from == buffer && at == indices)
-        }
-        Stmt::Let { var, body, .. } => {
-            if !stmt_uses(body, var) {
-                return unwrap(stmt);
-            }
-            false
-        }
-        Stmt::Allocate { buffer, body } => {
-            if !buffers_of(body).iter().any(|b| b.data == buffer.data) {
-                return unwrap(stmt);
-            }
-            false
-        }
-        Stmt::Annotate { body, .. } => body.is_nop(),
-        Stmt::Seq(_)
-        | Stmt::DeviceEntry
-        | Stmt::ScopeIds { .. }
-        | Stmt::AllocBuffer(_)
-        | Stmt::View { .. }
-        | Stmt::Tile(_)
-        | Stmt::Atom(_)
-        | Stmt::Sync(_) => false,
-    };
-    match stmt {
-        _ if idle => Stmt::NOP,
-        Stmt::If { cond, then, otherwise } => {
-            Stmt::If { cond, then, otherwise: otherwise.filter(|s| !s.is_nop()) }
-        }
-        Stmt::Seq(stmts) => Stmt::seq(stmts),
-        other => other,
-    }
+/// What the statements that stay use, as far as the walk has come. Each is looked at once, from the innermost on, so what
+/// is bound or allocated around it has all its uses in here when its turn comes.
+#[derive(Default)]
+struct Walk {
+    /// Variables, and pointers of memory.
+    used: FastSet<VarId>,
+    /// Expressions whose variables and memory are in `used`.
+    seen: FastSet<Expr>,
 }
 
-fn unwrap(stmt: Stmt) -> Stmt {
-    match stmt {
-        Stmt::Let { body, .. } | Stmt::Allocate { body, .. } => *body,
-        other => other,
+impl Walk {
+    fn stmt(&mut self, stmt: Stmt) -> Stmt {
+        let stmt = map_children(stmt, &mut |s| self.stmt(s));
+        let idle = match &stmt {
+            Stmt::For { body, extent, .. } => body.is_nop() || extent.as_int().is_some_and(|n| n <= 0),
+            Stmt::If { then, otherwise, .. } => {
+                then.is_nop() && otherwise.as_ref().is_none_or(|s| s.is_nop())
+            }
+            Stmt::Store { buffer, indices, value } => {
+                matches!(value.node(), Node::Load(from, at) if from == buffer && at == indices)
+            }
+            Stmt::Annotate { body, .. } => body.is_nop(),
+            Stmt::LaunchThread { .. }
+            | Stmt::Let { .. }
+            | Stmt::Allocate { .. }
+            | Stmt::Seq(_)
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Atom(_)
+            | Stmt::Sync(_) => false,
+        };
+        let stmt = match stmt {
+            _ if idle => return Stmt::NOP,
+            Stmt::Let { var, body, .. } if !self.used.contains(&var.id()) => return *body,
+            Stmt::Allocate { buffer, body } if !self.used.contains(&buffer.data.id()) => return *body,
+            Stmt::If { cond, then, otherwise } => {
+                Stmt::If { cond, then, otherwise: otherwise.filter(|s| !s.is_nop()) }
+            }
+            Stmt::Seq(stmts) => return Stmt::seq(stmts),
+            other => other,
+        };
+        match &stmt {
+            Stmt::Store { buffer, .. } => self.uses(buffer),
+            Stmt::View { buffer, source, .. } => [buffer, source].into_iter().for_each(|b| self.uses(b)),
+            Stmt::Tile(call) => call.dsts.iter().chain(&call.srcs).for_each(|r| self.uses(&r.buffer)),
+            Stmt::Atom(call) => call.elements().for_each(|e| self.uses(&e.buffer)),
+            _ => {}
+        }
+        stmt_exprs(&stmt).into_iter().for_each(|e| self.expr(e));
+        stmt
+    }
+
+    fn uses(&mut self, buffer: &Buffer) {
+        self.used.insert(buffer.data.id());
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        if !self.seen.insert(expr.clone()) {
+            return;
+        }
+        match expr.node() {
+            Node::Var(var) => {
+                self.used.insert(var.id());
+            }
+            Node::Load(buffer, _) => self.uses(buffer),
+            _ => {}
+        }
+        expr.children().for_each(|child| self.expr(child));
     }
 }

@@ -13,7 +13,7 @@ use coulis_ir::simplify::{Analyzer, gcd};
 use coulis_ir::visit::{for_each_expr, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
-use crate::affine::{difference, for_each_distinct, split, sum, uses};
+use crate::affine::{difference, split, sum, uses};
 use crate::flatten_buffers::flat_index;
 
 /// Kind of access.
@@ -75,7 +75,7 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
         }
     };
     for expr in stmt_exprs(stmt) {
-        for_each_distinct(expr, &mut |e| {
+        for_each_expr(expr, &mut |e| {
             if let Node::Load(buffer, indices) = e.node() {
                 add(buffer, indices, Kind::Read);
             }
@@ -287,9 +287,12 @@ impl Place {
         }
         let rest = known.simplify(&rest);
         let (rest, constant) = constant_part(&rest);
-        let mut reads = false;
-        for_each_expr(&rest, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-        (!reads && !threads.tell_apart(&rest)).then_some(Place { threads: factors, loops, constant, rest })
+        (!rest.reads_memory() && !threads.tell_apart(&rest)).then_some(Place {
+            threads: factors,
+            loops,
+            constant,
+            rest,
+        })
     }
 
     /// Whether equal places mean equal threads.
@@ -334,7 +337,7 @@ impl Place {
 /// The constant that a thread index is divided by in an index.
 fn divided_by(index: &Expr, var: &Var) -> Option<i128> {
     let mut found = None;
-    for_each_distinct(index, &mut |e| {
+    for_each_expr(index, &mut |e| {
         if let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, x, by) = e.node()
             && x.as_var() == Some(var)
         {

@@ -10,7 +10,6 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_stmt;
 use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
 
-use crate::affine::for_each_distinct;
 use crate::pass::{Context, LowerError, Pass};
 
 /// The pass on Nest kernels.
@@ -74,9 +73,7 @@ pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
 
 /// Whether the value depends on memory.
 pub fn reads_memory(expr: &Expr) -> bool {
-    let mut reads = false;
-    for_each_distinct(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-    reads
+    expr.reads_memory()
 }
 
 /// The condition of a branch with its mark of likelihood taken off.

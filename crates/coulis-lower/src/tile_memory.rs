@@ -9,12 +9,13 @@ use std::collections::HashMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
-use coulis_ir::visit::{map_children, rewrite_stmt};
+use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Buffer, DType, Kernel, MemScope, Param, Stmt};
 use coulis_tile::address::{physical_index, physical_size};
 use coulis_tile::{TileError, is_row_major};
 
 use crate::pass::LowerError;
+use crate::walk::Rewriter;
 
 /// How a buffer is accessed.
 enum Way {
@@ -242,7 +243,14 @@ impl TileMemory {
                 (buffer.clone(), indices)
             }
         };
-        let body = rewrite_stmt(body, &mut |e| expr(e, &place), &mut |stmt| match stmt {
+        let mut exprs = Rewriter::new(Expr::reads_memory, |e: Expr| match e.node() {
+            Node::Load(buffer, indices) => {
+                let (memory, indices) = place(buffer, indices.clone());
+                Expr::load(memory, indices)
+            }
+            _ => e,
+        });
+        let body = rewrite_stmt(body, &mut |e| exprs.of(e), &mut |stmt| match stmt {
             Stmt::Store { buffer, indices, value } => {
                 let (buffer, indices) = place(&buffer, indices);
                 Stmt::Store { buffer, indices, value }
@@ -285,18 +293,4 @@ fn too_large(buffer: &Buffer, wanted: i64, source: &Buffer) -> LowerError {
         memory: source.name.clone(),
         found: size_of(source).unwrap_or(0),
     })
-}
-
-/// From an access to the memory behind it.
-type Place<'a> = &'a dyn Fn(&Buffer, Vec<Expr>) -> (Buffer, Vec<Expr>);
-
-fn expr(of: &Expr, place: Place) -> Expr {
-    let new = map_children(of, &mut |child| expr(child, place));
-    match new.node() {
-        Node::Load(buffer, indices) => {
-            let (memory, indices) = place(buffer, indices.clone());
-            Expr::load(memory, indices)
-        }
-        _ => new,
-    }
 }

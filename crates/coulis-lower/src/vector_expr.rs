@@ -1,12 +1,14 @@
 //! Vectors in place of scalars: what an expression of one lane is for all lanes at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
-use coulis_ir::visit::{map_children, substitute_expr};
+use coulis_ir::visit::{for_each_expr, map_children, substitute_expr};
 use coulis_ir::{DType, MemScope};
 
-use crate::affine::{difference, for_each_distinct, product, split, sum, uses};
+use crate::affine::{difference, product, split, sum, uses};
 
 /// The expression has no vector form; the statement that holds it runs lane by lane.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,7 @@ impl Lanes {
 
     /// The value in every lane; a scalar where it is the same in all.
     pub fn value(&self, expr: &Expr) -> Result<Expr, NotAVector> {
-        self.go(expr, &mut HashMap::new())
+        self.go(expr, &mut FastMap::default())
     }
 
     /// [`Lanes::value`], broadcast if it is a scalar.
@@ -41,7 +43,7 @@ impl Lanes {
         Ok(self.value(expr)?.broadcast_to(self.count))
     }
 
-    fn go(&self, expr: &Expr, memo: &mut HashMap<Expr, Expr>) -> Result<Expr, NotAVector> {
+    fn go(&self, expr: &Expr, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
         if let Some(done) = memo.get(expr) {
             return Ok(done.clone());
         }
@@ -50,7 +52,7 @@ impl Lanes {
         Ok(new)
     }
 
-    fn rewrite(&self, expr: &Expr, memo: &mut HashMap<Expr, Expr>) -> Result<Expr, NotAVector> {
+    fn rewrite(&self, expr: &Expr, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
         match expr.node() {
             Node::Int(_) | Node::Float(_) => Ok(expr.clone()),
             Node::Var(var) if *var == self.var => {
@@ -124,15 +126,15 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
 /// Whether evaluating both arms reads nothing that the condition, or a buffer of known size, does not vouch for,
 /// and divides by nothing that the condition may have ruled out.
 fn arms_may_both_run(cond: &Expr, a: &Expr, b: &Expr) -> bool {
-    let mut read = HashSet::new();
-    for_each_distinct(cond, &mut |e| {
+    let mut read = FastSet::default();
+    for_each_expr(cond, &mut |e| {
         if let Node::Load(..) = e.node() {
             read.insert(e.clone());
         }
     });
     let arm_is_safe = |arm: &Expr| {
         let mut safe = true;
-        for_each_distinct(arm, &mut |e| match e.node() {
+        for_each_expr(arm, &mut |e| match e.node() {
             Node::Load(buffer, _) => safe &= buffer.scope != MemScope::Global || read.contains(e),
             _ => safe &= !may_trap(e),
         });

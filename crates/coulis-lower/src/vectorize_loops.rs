@@ -23,12 +23,10 @@ use std::collections::HashMap;
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
-use crate::affine::{
-    as_negative, conjuncts, difference, for_each_distinct, product, split, sum, uses, widen, without_quotient,
-};
+use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
 use crate::binders::{copy_with, redirect_accesses};
 use crate::independent::lanes_are_independent;
 use crate::pass::{Context, LowerError, Pass};
@@ -173,7 +171,7 @@ fn expand_allocations(stmt: Stmt, lane: &Var, count: i128) -> Stmt {
 /// Data pointers of the memory that the expression reads.
 fn loads_of(expr: &Expr) -> Vec<Var> {
     let mut found = Vec::new();
-    for_each_distinct(expr, &mut |e| {
+    for_each_expr(expr, &mut |e| {
         if let Node::Load(buffer, _) = e.node() {
             found.push(buffer.data.clone());
         }
@@ -201,7 +199,7 @@ fn classify(cond: &Expr, lanes: &Lanes) -> Part {
         return Part::Below(bound);
     }
     let mut reads = false;
-    for_each_distinct(cond, &mut |e| {
+    for_each_expr(cond, &mut |e| {
         reads |= matches!(e.node(), Node::Load(..)) && uses(e, &lanes.var);
     });
     if reads { Part::Data } else { Part::Other }
@@ -418,7 +416,7 @@ impl Vectorizer {
         bodies.iter().for_each(|body| {
             for_each_stmt(body, &mut |s| {
                 for expr in stmt_exprs(s) {
-                    for_each_distinct(expr, &mut |e| traps |= may_trap(e));
+                    for_each_expr(expr, &mut |e| traps |= may_trap(e));
                 }
             });
         });

@@ -1,6 +1,39 @@
-//! One step of recursion over statements, shared by passes that carry something downwards.
+//! One step of recursion over statements, shared by passes that carry something downwards, and rewriting of expressions.
 
-use coulis_ir::Stmt;
+use coulis_ir::hash::FastMap;
+use coulis_ir::visit;
+use coulis_ir::{Expr, Stmt};
+
+/// Rewrites expressions from their operands up. What becomes of an expression is kept, so that no node is rewritten twice
+/// however often it occurs in a kernel.
+pub struct Rewriter<W, N> {
+    /// Whether something in the expression may change.
+    wants: W,
+    /// What becomes of an expression whose operands are rewritten.
+    on_node: N,
+    done: FastMap<Expr, Expr>,
+}
+
+impl<W: Fn(&Expr) -> bool, N: FnMut(Expr) -> Expr> Rewriter<W, N> {
+    /// Nothing rewritten yet.
+    pub fn new(wants: W, on_node: N) -> Rewriter<W, N> {
+        Rewriter { wants, on_node, done: FastMap::default() }
+    }
+
+    /// The rewritten expression.
+    pub fn of(&mut self, expr: &Expr) -> Expr {
+        if !(self.wants)(expr) {
+            return expr.clone();
+        }
+        if let Some(done) = self.done.get(expr) {
+            return done.clone();
+        }
+        let rebuilt = visit::map_children(expr, &mut |child| self.of(child));
+        let new = (self.on_node)(rebuilt);
+        self.done.insert(expr.clone(), new.clone());
+        new
+    }
+}
 
 /// The statement with each statement directly below it replaced by `f` of it.
 pub fn try_map_children<E>(stmt: Stmt, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {

@@ -270,7 +270,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         let known = match expr.node() {
             Node::Var(var) => self.vars.contains_key(&var.id()) || self.bindings.contains_key(&var.id()),
             _ => {
-                let children = expr.children();
+                let children: Vec<&Expr> = expr.children().collect();
                 let parts: Vec<bool> =
                     children.iter().map(|c| self.invariant_parts(c, seen, found)).collect();
                 let known = is_harmless(expr) && parts.iter().all(|p| *p);

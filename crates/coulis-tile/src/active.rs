@@ -4,6 +4,8 @@
 //! known exactly. One that also depends on values of the run is not decided; what is known of it is how many
 //! consecutive threads it never tells apart, and a scope of at most that many threads comes whole or not at all.
 
+use coulis_ir::hash::FastMap;
+
 /// The threads of a block that reach a call, as far as conditions around it are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveSet {
@@ -58,7 +60,10 @@ impl ActiveSet {
 
     /// Why the sets of threads that `set_of` numbers do not each come whole or not at all; `None` where they do.
     pub fn split_by(&self, set_of: impl Fn(u32) -> u32) -> Option<String> {
-        let mut first: std::collections::HashMap<u32, (u32, bool)> = std::collections::HashMap::new();
+        if self.undecided.is_empty() && self.threads.iter().all(|comes| *comes) {
+            return None;
+        }
+        let mut first: FastMap<u32, (u32, bool)> = FastMap::default();
         for thread in 0..self.n_threads() {
             let comes = self.may_come(thread);
             let (leader, known) = *first.entry(set_of(thread)).or_insert((thread, comes));

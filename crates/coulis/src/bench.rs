@@ -9,6 +9,7 @@ mod input;
 mod latency;
 mod map_reference;
 mod reference;
+mod stages;
 mod workload;
 
 use std::time::Instant;
@@ -24,6 +25,7 @@ use crate::request::{DeviceChoice, Request, Tuned};
 pub use input::{Init, input};
 pub use latency::{Latency, latency};
 pub use reference::Verdict;
+pub use stages::{Stage, Stages, stages};
 pub use workload::{SuiteError, Workload, parse_suite};
 
 /// How many launches are timed.

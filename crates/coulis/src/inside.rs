@@ -124,7 +124,7 @@ impl Proof {
                 self.expr(b, known)?;
                 self.divisor(at, b, known)
             }
-            _ => at.children().into_iter().try_for_each(|child| self.expr(child, known)),
+            _ => at.children().try_for_each(|child| self.expr(child, known)),
         }
     }
 

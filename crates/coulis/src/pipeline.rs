@@ -43,7 +43,7 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     if !target.has_threads() {
         return Ok(checked);
     }
-    coulis_ir::verify::verify_for(checked.kernel().clone(), target).map_err(|faults| {
+    coulis_ir::verify::verify_more_for(checked, target).map_err(|faults| {
         if faults.faults.iter().all(coulis_ir::verify::Fault::is_of_schedule) {
             return Error::user("verify", &faults).with_help(faults.listing.trim_end());
         }

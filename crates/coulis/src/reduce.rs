@@ -16,7 +16,7 @@ use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Consumer, Product};
 use coulis_runtime::Rates;
 
-pub(crate) use self::compiled::choose;
+pub(crate) use self::compiled::{choose, planned_for};
 pub(crate) use self::memo::forget as forget_prepared;
 
 use self::compiled::Compiled;

@@ -1,6 +1,7 @@
 //! What expressions and statements read, write and use: the facts behind sharing, captures and registers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use coulis_ir::visit::{stmt_children, stmt_exprs};
@@ -21,7 +22,7 @@ pub struct Deps {
 /// Dependencies of expressions, each computed once.
 #[derive(Debug, Default)]
 pub struct DepsTable {
-    known: HashMap<Expr, Rc<Deps>>,
+    known: FastMap<Expr, Rc<Deps>>,
 }
 
 impl DepsTable {
@@ -73,15 +74,15 @@ pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
 /// How often each node is an operand, in the expressions of one block. Operands of a node that occurs twice count
 /// once, and those that only one arm of a conditional evaluates do not count. `eager`: both arms are evaluated where
 /// they lie in registers.
-pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) -> HashMap<Expr, u32> {
-    let mut counts = HashMap::new();
+pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) -> FastMap<Expr, u32> {
+    let mut counts = FastMap::default();
     for expr in exprs {
         count(expr, eager, &mut counts);
     }
     counts
 }
 
-fn count(expr: &Expr, eager: bool, counts: &mut HashMap<Expr, u32>) {
+fn count(expr: &Expr, eager: bool, counts: &mut FastMap<Expr, u32>) {
     let seen = counts.entry(expr.clone()).or_insert(0);
     *seen += 1;
     if *seen > 1 {
@@ -126,7 +127,7 @@ pub struct Captures {
 
 /// The captures of a parallel loop's body, its own index aside.
 pub fn captures(stmt: &Stmt, index: &Var) -> Captures {
-    let mut walk = CaptureWalk { bound: HashSet::from([index.id()]), ..CaptureWalk::default() };
+    let mut walk = CaptureWalk { bound: FastSet::from_iter([index.id()]), ..CaptureWalk::default() };
     walk.stmt(stmt);
     walk.found
 }
@@ -135,9 +136,9 @@ pub fn captures(stmt: &Stmt, index: &Var) -> Captures {
 struct CaptureWalk {
     found: Captures,
     /// Variables and data pointers that the statement binds itself.
-    bound: HashSet<VarId>,
-    seen: HashSet<Expr>,
-    taken: HashSet<VarId>,
+    bound: FastSet<VarId>,
+    seen: FastSet<Expr>,
+    taken: FastSet<VarId>,
 }
 
 impl CaptureWalk {
@@ -230,7 +231,7 @@ impl SlotWalk {
             return;
         }
         let parallel = parallel || matches!(stmt, Stmt::For { kind: LoopKind::Parallel, .. });
-        let mut seen = HashSet::new();
+        let mut seen = FastSet::default();
         for expr in stmt_exprs(stmt) {
             self.expr(expr, parallel, &mut seen);
         }
@@ -249,7 +250,7 @@ impl SlotWalk {
         }
     }
 
-    fn expr(&mut self, expr: &Expr, parallel: bool, seen: &mut HashSet<Expr>) {
+    fn expr(&mut self, expr: &Expr, parallel: bool, seen: &mut FastSet<Expr>) {
         if !seen.insert(expr.clone()) {
             return;
         }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{map_children, rewrite_stmt, substitute_stmt};
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, LoopKind, Node, Stmt, Var};
 
@@ -127,7 +128,7 @@ pub fn end(min: &Expr, extent: &Expr) -> Expr {
 
 /// The expression with integer constants folded everywhere below.
 pub fn fold(expr: &Expr) -> Expr {
-    fn go(expr: &Expr, memo: &mut HashMap<Expr, Expr>) -> Expr {
+    fn go(expr: &Expr, memo: &mut FastMap<Expr, Expr>) -> Expr {
         if let Some(done) = memo.get(expr) {
             return done.clone();
         }
@@ -135,7 +136,7 @@ pub fn fold(expr: &Expr) -> Expr {
         memo.insert(expr.clone(), new.clone());
         new
     }
-    go(expr, &mut HashMap::new())
+    go(expr, &mut FastMap::default())
 }
 
 /// The statement with unrolled loops of few iterations written out, and integer constants folded.

@@ -7,6 +7,8 @@
 
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 
+use coulis_ir::hash::FastSet;
+
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
@@ -85,6 +87,7 @@ impl Walker<'_> {
             vars.push(lane_var);
         }
         self.f.lane_vars.insert(var.id(), vars);
+        self.f.lane_memo.clear();
         Ok(())
     }
 
@@ -93,6 +96,19 @@ impl Walker<'_> {
         if expr.lanes() == 1 {
             return expr.clone();
         }
+        if !expr.may_be_shared() {
+            return self.new_lane(expr, lane);
+        }
+        let key = (expr.clone(), lane);
+        if let Some(known) = self.f.lane_memo.get(&key) {
+            return known.clone();
+        }
+        let scalar = self.new_lane(expr, lane);
+        self.f.lane_memo.insert(key, scalar.clone());
+        scalar
+    }
+
+    fn new_lane(&mut self, expr: &Expr, lane: u32) -> Expr {
         match expr.node() {
             Node::Int(_) | Node::Float(_) => expr.clone(),
             Node::Var(var) => {
@@ -126,7 +142,9 @@ impl Walker<'_> {
                 let lane_var = Var::new(var.name(), value.dtype());
                 let shown = vec![lane_var.clone(); expr.lanes() as usize];
                 let outer = self.f.lane_vars.insert(var.id(), shown);
+                let memo = std::mem::take(&mut self.f.lane_memo);
                 let body = self.lane(body, lane);
+                self.f.lane_memo = memo;
                 match outer {
                     Some(outer) => self.f.lane_vars.insert(var.id(), outer),
                     None => self.f.lane_vars.remove(&var.id()),
@@ -178,7 +196,7 @@ impl Walker<'_> {
     fn read_words(&mut self, value: &Expr) -> Result<(), EmitError> {
         let mut loads = Vec::new();
         unconditional(value, &mut |e| {
-            if matches!(e.node(), Node::Load(..)) && !loads.contains(e) {
+            if matches!(e.node(), Node::Load(..)) {
                 loads.push(e.clone());
             }
         });
@@ -289,7 +307,7 @@ impl Walker<'_> {
     fn name_pairs(&mut self, value: &Expr) -> Result<(), EmitError> {
         let mut found = Vec::new();
         unconditional(value, &mut |e| {
-            if Pair::of(e).is_some() && e.lanes() % 2 == 0 && !found.contains(e) {
+            if Pair::of(e).is_some() && e.lanes() % 2 == 0 {
                 found.push(e.clone());
             }
         });
@@ -359,13 +377,15 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.
 fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
-    if expr.lanes() == 1 {
-        return;
+    fn go(expr: &Expr, found: &mut impl FnMut(&Expr), seen: &mut FastSet<Expr>) {
+        if expr.lanes() == 1 || expr.may_be_shared() && !seen.insert(expr.clone()) {
+            return;
+        }
+        found(expr);
+        match expr.node() {
+            Node::IfThenElse(..) | Node::Let(..) | Node::Load(..) => {}
+            _ => expr.children().for_each(|child| go(child, found, seen)),
+        }
     }
-    found(expr);
-    match expr.node() {
-        Node::IfThenElse(..) | Node::Let(..) => {}
-        Node::Load(..) => {}
-        _ => expr.children().into_iter().for_each(|child| unconditional(child, found)),
-    }
+    go(expr, found, &mut FastSet::default());
 }

@@ -1,19 +1,19 @@
 //! Names in emitted text: legal identifiers, unique in the translation unit, none of the dialect's own words.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 /// Hands out names.
 #[derive(Debug, Default)]
 pub struct Namer {
-    taken: HashSet<String>,
+    taken: FastSet<String>,
     /// The number to try next after a name.
-    next: HashMap<String, u32>,
+    next: FastMap<String, u32>,
 }
 
 impl Namer {
     /// A namer that never gives out a word of `reserved`.
     pub fn new(reserved: &[&str]) -> Namer {
-        Namer { taken: reserved.iter().map(|word| (*word).to_owned()).collect(), next: HashMap::new() }
+        Namer { taken: reserved.iter().map(|word| (*word).to_owned()).collect(), next: FastMap::default() }
     }
 
     /// A name like `hint`: other characters become `_`, a number is appended where the name is taken.

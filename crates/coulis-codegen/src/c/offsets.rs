@@ -3,7 +3,7 @@
 //! Variables that a kernel binds once, to arithmetic of other variables, are looked through. A rest that reads memory
 //! or uses a variable that is bound several times is none: it may change between two uses.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
 use coulis_ir::{BinaryOp, Expr, Node, Stmt, VarId};
@@ -17,16 +17,16 @@ const MAX_NODES: usize = 64;
 #[derive(Debug, Default)]
 pub struct Offsets {
     /// Variables that are bound once, to an index: its rest and constant.
-    known: HashMap<VarId, (Expr, i64)>,
+    known: FastMap<VarId, (Expr, i64)>,
     /// Variables that several `let`s bind.
-    rebound: HashSet<VarId>,
+    rebound: FastSet<VarId>,
 }
 
 impl Offsets {
     /// Of a kernel's body.
     pub fn of(body: &Stmt) -> Offsets {
         let mut offsets = Offsets::default();
-        let mut bound = HashSet::new();
+        let mut bound = FastSet::default();
         offsets.count(body, &mut bound);
         offsets.define(body);
         offsets
@@ -51,7 +51,7 @@ impl Offsets {
         stable.then_some((rest, offset))
     }
 
-    fn count(&mut self, stmt: &Stmt, bound: &mut HashSet<VarId>) {
+    fn count(&mut self, stmt: &Stmt, bound: &mut FastSet<VarId>) {
         let mut bind = |var: VarId| {
             if !bound.insert(var) {
                 self.rebound.insert(var);
@@ -121,7 +121,7 @@ fn is_small(expr: &Expr) -> bool {
             return false;
         }
         *left -= 1;
-        expr.children().into_iter().all(|child| size(child, left))
+        expr.children().all(|child| size(child, left))
     }
     size(expr, &mut MAX_NODES.clone())
 }

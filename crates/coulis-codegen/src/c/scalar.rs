@@ -1,5 +1,6 @@
 //! Scalar expressions.
 
+use coulis_ir::visit::for_each_expr;
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, MemScope, Node};
 
 use crate::EmitError;
@@ -379,18 +380,22 @@ pub(super) fn is_whole(intrinsic: Intrinsic) -> bool {
 
 /// Whether evaluating it where the program does not may fail: it reads memory.
 pub(super) fn may_trap(expr: &Expr) -> bool {
-    matches!(expr.node(), Node::Load(..)) || expr.children().into_iter().any(may_trap)
+    expr.reads_memory()
 }
 
 /// Whether the value comes from registers alone, so that it costs no more than an operation to have it in vain.
 pub(super) fn is_in_registers(expr: &Expr) -> bool {
-    let here = match expr.node() {
-        Node::Load(buffer, indices) => {
-            buffer.scope == MemScope::Local && indices.iter().all(|at| index::constant(at).is_some())
+    if !expr.reads_memory() {
+        return true;
+    }
+    let mut all_are = true;
+    for_each_expr(expr, &mut |e| {
+        if let Node::Load(buffer, indices) = e.node() {
+            all_are &=
+                buffer.scope == MemScope::Local && indices.iter().all(|at| index::constant(at).is_some());
         }
-        _ => true,
-    };
-    here && expr.children().into_iter().all(is_in_registers)
+    });
+    all_are
 }
 
 fn fits_inline(expr: &Expr) -> bool {
@@ -399,7 +404,7 @@ fn fits_inline(expr: &Expr) -> bool {
             return false;
         }
         *left -= 1;
-        expr.children().into_iter().all(|child| size(child, left))
+        expr.children().all(|child| size(child, left))
     }
     size(expr, &mut SMALL_ARM.clone())
 }

@@ -207,7 +207,7 @@ pub(super) fn may_fail(expr: &Expr) -> bool {
         Node::Binary(op, _, b) => divides(*op, expr) && !is_nonzero(b),
         _ => false,
     };
-    own || expr.children().into_iter().any(may_fail)
+    own || expr.children().any(may_fail)
 }
 
 /// Whether the operation is an integer division or remainder.

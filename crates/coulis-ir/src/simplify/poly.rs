@@ -5,7 +5,7 @@
 //! rings have one polynomial. Values are mathematical integers, which an expression equals where
 //! [`Analyzer::is_exact`] holds.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::Analyzer;
@@ -31,10 +31,51 @@ pub(crate) enum Atom {
     Mod(Poly, i128),
 }
 
+/// Atoms that one product has at most.
+const MAX_FACTORS: usize = 6;
+
+/// A product of atoms, in order of their numbers; empty it is 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Product {
+    ids: [AtomId; MAX_FACTORS],
+    len: u8,
+}
+
+impl Product {
+    /// The atoms.
+    pub fn ids(&self) -> &[AtomId] {
+        &self.ids[..usize::from(self.len)]
+    }
+
+    /// The product of those atoms; `None` of too many.
+    fn of(ids: impl Iterator<Item = AtomId>) -> Option<Product> {
+        let mut product = Product::default();
+        for id in ids {
+            *product.ids.get_mut(usize::from(product.len))? = id;
+            product.len += 1;
+        }
+        product.ids[..usize::from(product.len)].sort_unstable();
+        Some(product)
+    }
+}
+
+impl PartialOrd for Product {
+    fn partial_cmp(&self, other: &Product) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Product {
+    fn cmp(&self, other: &Product) -> Ordering {
+        self.ids().cmp(other.ids())
+    }
+}
+
 /// A sum of integer multiples of products of atoms; the empty product is the constant term.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Poly {
-    terms: BTreeMap<Vec<AtomId>, i128>,
+    /// In order of the products, none of multiplier 0.
+    terms: Vec<(Product, i128)>,
 }
 
 /// Greatest common divisor of magnitudes; `gcd(0, x)` is `|x|`.
@@ -54,51 +95,56 @@ pub(crate) fn floor_mod(a: i128, b: i128) -> i128 {
 impl Poly {
     /// A constant.
     pub fn constant(value: i128) -> Poly {
-        let mut poly = Poly::default();
-        if value != 0 {
-            poly.terms.insert(Vec::new(), value);
-        }
-        poly
+        let terms = if value == 0 { Vec::new() } else { vec![(Product::default(), value)] };
+        Poly { terms }
     }
 
     /// One atom.
     pub fn atom(id: AtomId) -> Poly {
-        Poly { terms: BTreeMap::from([(vec![id], 1)]) }
+        let mut product = Product { len: 1, ..Product::default() };
+        product.ids[0] = id;
+        Poly { terms: vec![(product, 1)] }
     }
 
     /// The value of the empty product.
     pub fn constant_term(&self) -> i128 {
-        self.terms.get(&Vec::new()).copied().unwrap_or(0)
+        match self.terms.first() {
+            Some((product, value)) if product.len == 0 => *value,
+            _ => 0,
+        }
     }
 
     /// The value, where no atom is left.
     pub fn as_constant(&self) -> Option<i128> {
-        let only_constant = self.terms.keys().all(Vec::is_empty);
+        let only_constant = self.terms.iter().all(|(product, _)| product.len == 0);
         only_constant.then(|| self.constant_term())
     }
 
     /// Products of atoms with their multipliers, the constant left out.
     pub fn products(&self) -> impl Iterator<Item = (&[AtomId], i128)> {
-        self.terms.iter().filter(|(m, _)| !m.is_empty()).map(|(m, c)| (m.as_slice(), *c))
+        self.terms.iter().filter(|(m, _)| m.len > 0).map(|(m, c)| (m.ids(), *c))
     }
 
     /// Every atom that occurs.
     pub fn atoms(&self) -> Vec<AtomId> {
-        let mut ids: Vec<AtomId> = self.terms.keys().flatten().copied().collect();
+        let mut ids: Vec<AtomId> = self.products().flat_map(|(ids, _)| ids).copied().collect();
         ids.sort_unstable();
         ids.dedup();
         ids
     }
 
-    fn insert(&mut self, product: Vec<AtomId>, coeff: i128) -> Option<()> {
-        let entry = self.terms.entry(product).or_insert(0);
-        *entry = entry.checked_add(coeff)?;
-        Some(())
-    }
-
-    fn tidy(mut self) -> Option<Poly> {
-        self.terms.retain(|_, c| *c != 0);
-        (self.terms.len() <= MAX_TERMS).then_some(self)
+    /// Of terms in any order, equal products added; `None` when it grows too large.
+    fn of(mut terms: Vec<(Product, i128)>) -> Option<Poly> {
+        terms.sort_unstable_by_key(|term| term.0);
+        let mut kept: Vec<(Product, i128)> = Vec::with_capacity(terms.len());
+        for (product, coeff) in terms {
+            match kept.last_mut() {
+                Some((last, total)) if *last == product => *total = total.checked_add(coeff)?,
+                _ => kept.push((product, coeff)),
+            }
+        }
+        kept.retain(|(_, coeff)| *coeff != 0);
+        (kept.len() <= MAX_TERMS).then_some(Poly { terms: kept })
     }
 
     /// The sum; `None` when it grows too large.
@@ -108,11 +154,29 @@ impl Poly {
 
     /// `self + other * factor`.
     pub fn add_scaled(&self, other: &Poly, factor: i128) -> Option<Poly> {
-        let mut sum = self.clone();
-        for (product, coeff) in &other.terms {
-            sum.insert(product.clone(), coeff.checked_mul(factor)?)?;
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (Some(a), Some(b)) => a.0.cmp(&b.0),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let mut total = 0i128;
+            let mut product = Product::default();
+            if let (Ordering::Less | Ordering::Equal, Some(term)) = (order, left.next_if(|_| order.is_le())) {
+                (product, total) = *term;
+            }
+            if let Some(term) = right.next_if(|_| order.is_ge()) {
+                product = term.0;
+                total = total.checked_add(term.1.checked_mul(factor)?)?;
+            }
+            if total != 0 {
+                terms.push((product, total));
+            }
         }
-        sum.tidy()
+        (terms.len() <= MAX_TERMS).then_some(Poly { terms })
     }
 
     /// `self + value`.
@@ -130,34 +194,30 @@ impl Poly {
         if self.terms.len() * other.terms.len() > MAX_TERMS {
             return None;
         }
-        let mut result = Poly::default();
+        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
-                let mut product = [left.as_slice(), right.as_slice()].concat();
-                product.sort_unstable();
-                if product.len() > 6 {
-                    return None;
-                }
-                result.insert(product, a.checked_mul(*b)?)?;
+                let product = Product::of(left.ids().iter().chain(right.ids()).copied())?;
+                terms.push((product, a.checked_mul(*b)?));
             }
         }
-        result.tidy()
+        Poly::of(terms)
     }
 
     /// `(c, r)` such that the polynomial is `c * atom + r` and `c` and `r` do not name the atom.
     pub fn split(&self, atom: AtomId) -> Option<(Poly, Poly)> {
-        let (mut with, mut without) = (Poly::default(), Poly::default());
+        let (mut with, mut without) = (Vec::new(), Vec::new());
         for (product, coeff) in &self.terms {
-            match product.iter().filter(|id| **id == atom).count() {
-                0 => without.terms.insert(product.clone(), *coeff),
+            match product.ids().iter().filter(|id| **id == atom).count() {
+                0 => without.push((*product, *coeff)),
                 1 => {
-                    let rest = product.iter().copied().filter(|id| *id != atom).collect();
-                    with.terms.insert(rest, *coeff)
+                    let rest = Product::of(product.ids().iter().copied().filter(|id| *id != atom))?;
+                    with.push((rest, *coeff));
                 }
                 _ => return None,
-            };
+            }
         }
-        Some((with, without))
+        Some((Poly::of(with)?, Poly { terms: without }))
     }
 
     /// The sign-preserving quotient by the common divisor of the products' multipliers: at least 0 exactly where
@@ -168,28 +228,21 @@ impl Poly {
             return self.clone();
         }
         let mut reduced = Poly::constant(floor_div(self.constant_term(), common));
-        for (product, coeff) in self.products() {
-            reduced.terms.insert(product.to_vec(), coeff / common);
-        }
+        let of_atoms = self.terms.iter().filter(|(product, _)| product.len > 0);
+        reduced.terms.extend(of_atoms.map(|(product, coeff)| (*product, coeff / common)));
         reduced
     }
 
     /// The terms whose multiplier `divisor` divides, divided by it, and the rest.
     fn divided(&self, divisor: i128) -> (Poly, Poly) {
-        let (mut quotient, mut rest) = (Poly::default(), Poly::default());
-        for (product, coeff) in self.products() {
-            if coeff % divisor == 0 {
-                quotient.terms.insert(product.to_vec(), coeff / divisor);
-            } else {
-                rest.terms.insert(product.to_vec(), coeff);
-            }
-        }
         let constant = self.constant_term();
-        for (poly, value) in
-            [(&mut quotient, floor_div(constant, divisor)), (&mut rest, floor_mod(constant, divisor))]
-        {
-            if value != 0 {
-                poly.terms.insert(Vec::new(), value);
+        let mut quotient = Poly::constant(floor_div(constant, divisor));
+        let mut rest = Poly::constant(floor_mod(constant, divisor));
+        for (product, coeff) in self.terms.iter().filter(|(product, _)| product.len > 0) {
+            if coeff % divisor == 0 {
+                quotient.terms.push((*product, coeff / divisor));
+            } else {
+                rest.terms.push((*product, *coeff));
             }
         }
         (quotient, rest)
@@ -204,14 +257,15 @@ impl Analyzer {
             return *id;
         }
         let id = caches.atoms.len() as AtomId;
-        caches.atoms.push(atom.clone());
+        let atom = Rc::new(atom);
+        caches.atoms.push((atom.clone(), None));
         caches.atom_ids.insert(atom, id);
         id
     }
 
     /// The atom of that number.
-    pub(crate) fn atom(&self, id: AtomId) -> Option<Atom> {
-        self.caches.borrow().atoms.get(id as usize).cloned()
+    pub(crate) fn atom(&self, id: AtomId) -> Option<Rc<Atom>> {
+        self.caches.borrow().atoms.get(id as usize).map(|(atom, _)| atom.clone())
     }
 
     /// The polynomial that a scalar integer expression equals.
@@ -314,14 +368,24 @@ impl Analyzer {
 
     /// Where an atom lies.
     pub(crate) fn atom_interval(&self, id: AtomId) -> Interval {
-        match self.atom(id) {
-            Some(Atom::Leaf(expr)) => self.interval(&expr),
-            Some(Atom::Div(poly, divisor)) => self.poly_interval(&poly).floor_div(divisor),
-            Some(Atom::Mod(poly, divisor)) => {
-                binary_interval(BinaryOp::FloorMod, self.poly_interval(&poly), Interval::point(divisor))
-            }
-            None => Interval::ALL,
+        let (atom, known) = match self.caches.borrow().atoms.get(id as usize) {
+            Some((atom, known)) => (atom.clone(), *known),
+            None => return Interval::ALL,
+        };
+        if let Some(known) = known {
+            return known;
         }
+        let found = match &*atom {
+            Atom::Leaf(expr) => self.interval(expr),
+            Atom::Div(poly, divisor) => self.poly_interval(poly).floor_div(*divisor),
+            Atom::Mod(poly, divisor) => {
+                binary_interval(BinaryOp::FloorMod, self.poly_interval(poly), Interval::point(*divisor))
+            }
+        };
+        if let Some((_, slot)) = self.caches.borrow_mut().atoms.get_mut(id as usize) {
+            *slot = Some(found);
+        }
+        found
     }
 
     /// The expression as constant multiples of variables, the constant term without one; `None` where it is
@@ -330,7 +394,7 @@ impl Analyzer {
         let poly = self.poly(expr);
         let terms = poly.products().map(|(product, coeff)| {
             let [id] = product else { return None };
-            match self.atom(*id)? {
+            match &*self.atom(*id)? {
                 Atom::Leaf(leaf) => Some((Some(leaf.as_var()?.clone()), coeff)),
                 Atom::Div(..) | Atom::Mod(..) => None,
             }
@@ -362,7 +426,7 @@ impl Analyzer {
         if let Some(found) = self.caches.borrow().data.get(expr) {
             return *found;
         }
-        let found = expr.dtype().is_float() || expr.children().iter().any(|child| self.holds_data(child));
+        let found = expr.dtype().is_float() || expr.children().any(|child| self.holds_data(child));
         self.caches.borrow_mut().data.insert(expr.clone(), found);
         found
     }

@@ -56,8 +56,13 @@ impl Analyzer {
 
     /// Whether the polynomial is proved to be at least 0.
     pub(crate) fn prove_nonnegative(&self, poly: &Poly) -> bool {
+        if let Some(known) = self.caches.borrow().proved.get(poly) {
+            return *known;
+        }
         let mut budget = BUDGET;
-        self.nonnegative(poly, 0, &mut budget)
+        let found = self.nonnegative(poly, 0, &mut budget);
+        self.caches.borrow_mut().proved.insert(poly.clone(), found);
+        found
     }
 
     fn nonnegative(&self, poly: &Poly, depth: u32, budget: &mut u32) -> bool {
@@ -69,12 +74,13 @@ impl Analyzer {
             return false;
         }
         *budget -= 1;
+        super::count_step();
         let less_facts = self.without_facts(&poly);
         if less_facts.iter().any(|p| self.poly_interval(p).at_least(0)) {
             return true;
         }
         let mut atoms = poly.atoms();
-        atoms.sort_by_key(|id| std::cmp::Reverse(self.atom_rank(*id)));
+        atoms.sort_by_cached_key(|id| std::cmp::Reverse(self.atom_rank(*id)));
         for id in atoms {
             let Some(ways) = self.bounded(&poly, id) else { continue };
             if ways.iter().any(|way| way.iter().all(|p| self.nonnegative(p, depth + 1, budget))) {
@@ -114,14 +120,12 @@ impl Analyzer {
 
     /// How early an atom is replaced: later loops first, and what is made of a variable before the variable.
     fn atom_rank(&self, id: AtomId) -> (usize, bool) {
-        match self.atom(id) {
-            Some(Atom::Leaf(expr)) => {
-                (self.loop_depth(&expr).map_or(0, |depth| depth + 1), expr.as_var().is_none())
-            }
-            Some(Atom::Div(poly, _) | Atom::Mod(poly, _)) => {
+        let Some(atom) = self.atom(id) else { return (0, false) };
+        match &*atom {
+            Atom::Leaf(expr) => (self.loop_depth(expr).map_or(0, |depth| depth + 1), expr.as_var().is_none()),
+            Atom::Div(poly, _) | Atom::Mod(poly, _) => {
                 (poly.atoms().into_iter().map(|id| self.atom_rank(id).0).max().unwrap_or(0), true)
             }
-            None => (0, false),
         }
     }
 
@@ -130,13 +134,14 @@ impl Analyzer {
         let (factor, rest) = poly.split(id)?;
         let sign = self.poly_interval(&factor);
         let up = if sign.at_least(0) { Some(true) } else { sign.at_most(0).then_some(false) };
-        match self.atom(id)? {
+        match &*self.atom(id)? {
             Atom::Div(x, c) => {
-                let bound = if up? { x.plus(1 - c)? } else { x };
-                Some(vec![vec![factor.mul(&bound)?.add(&rest.scale(c)?)?.plus(c - 1)?]])
+                let bound = if up? { x.plus(1 - c)? } else { x.clone() };
+                Some(vec![vec![factor.mul(&bound)?.add(&rest.scale(*c)?)?.plus(c - 1)?]])
             }
             Atom::Mod(x, c) => {
-                let quotient = self.poly_div(&x, c)?;
+                let c = *c;
+                let quotient = self.poly_div(x, c)?;
                 let expanded = factor.mul(&x.add_scaled(&quotient, -c)?)?.add(&rest)?;
                 let constant = up.and_then(|up| {
                     let bound = if up { 0 } else { c - 1 };

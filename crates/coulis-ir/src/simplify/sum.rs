@@ -106,9 +106,12 @@ impl Analyzer {
 
     /// The loop that the expression depends on, counted from the outermost; `None` where it depends on none.
     pub(crate) fn loop_depth(&self, expr: &Expr) -> Option<usize> {
+        if !expr.names().may_meet(self.facts.ordered) {
+            return None;
+        }
         match expr.node() {
             Node::Var(var) => self.facts.order.get(&var.id()).copied(),
-            _ => expr.children().into_iter().filter_map(|child| self.loop_depth(child)).max(),
+            _ => expr.children().filter_map(|child| self.loop_depth(child)).max(),
         }
     }
 
@@ -128,7 +131,7 @@ impl Analyzer {
                 };
                 let places: Vec<usize> = (0..len).filter(|i| movable(&run[*i].0)).collect();
                 let mut moved: Vec<Expr> = places.iter().map(|i| run[*i].0.clone()).collect();
-                moved.sort_by_key(|e| self.loop_depth(e));
+                moved.sort_by_cached_key(|e| self.loop_depth(e));
                 for (place, expr) in places.into_iter().zip(moved) {
                     run[place].0 = expr;
                 }

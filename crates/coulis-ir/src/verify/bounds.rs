@@ -4,7 +4,9 @@
 //! in some iteration of loops that certainly run, under no condition. The second looks at sums of constant multiples
 //! of loop variables, whose ends are reached exactly.
 
-use std::collections::{HashMap, HashSet};
+use crate::hash::{FastMap, FastSet};
+
+use std::rc::Rc;
 
 use super::Report;
 use crate::atom::Atom;
@@ -18,7 +20,7 @@ use crate::stmt::Stmt;
 
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let place = Place { analyzer: Analyzer::new(), ranges: HashMap::new(), certain: true };
+    let place = Place { analyzer: Rc::default(), ranges: Rc::default(), certain: true };
     let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
     let spans = strided.map(|b| (b.data.id(), span(b))).collect();
     Walk { form: kernel.form, spans, report }.stmt(&kernel.body, &place);
@@ -27,9 +29,9 @@ pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
 /// What is known at a statement.
 #[derive(Clone)]
 struct Place {
-    analyzer: Analyzer,
+    analyzer: Rc<Analyzer>,
     /// First and last value of loop variables of constant range.
-    ranges: HashMap<VarId, (i128, i128)>,
+    ranges: Rc<FastMap<VarId, (i128, i128)>>,
     /// Whether control comes here for every value of the loops around.
     certain: bool,
 }
@@ -46,11 +48,11 @@ impl Place {
         match (min.as_int(), extent.as_int()) {
             (_, Some(n)) if n <= 0 => return None,
             (Some(first), Some(n)) => {
-                inner.ranges.insert(var.id(), (first, first + n - 1));
+                Rc::make_mut(&mut inner.ranges).insert(var.id(), (first, first + n - 1));
             }
             _ => inner.certain = false,
         }
-        inner.analyzer.bind(var, &min, &extent);
+        Rc::make_mut(&mut inner.analyzer).bind(var, &min, &extent);
         Some(inner)
     }
 }
@@ -59,14 +61,14 @@ struct Walk<'r, 'k> {
     form: Form,
     /// Elements from the first to past the last of parameters with strides, by their pointers. The printed size of
     /// their one-dimensional aliases says nothing: it is 0 for a broadcast view.
-    spans: HashMap<VarId, Option<i128>>,
+    spans: FastMap<VarId, Option<i128>>,
     report: &'r mut Report<'k>,
 }
 
 impl<'k> Walk<'_, 'k> {
     fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
         for expr in crate::visit::stmt_exprs(stmt) {
-            self.expr(stmt, expr, place, &mut HashSet::new());
+            self.expr(stmt, expr, place, &mut FastSet::default());
         }
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s, place)),
@@ -100,7 +102,7 @@ impl<'k> Walk<'_, 'k> {
             }
             Stmt::Let { var, value, body } => {
                 let mut inner = place.clone();
-                inner.analyzer.bind_value(var, value);
+                Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
                 self.stmt(body, &inner);
             }
             Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, place),
@@ -113,7 +115,7 @@ impl<'k> Walk<'_, 'k> {
         }
     }
 
-    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut HashSet<(Expr, bool)>) {
+    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut FastSet<(Expr, bool)>) {
         if !seen.insert((expr.clone(), place.certain)) {
             return;
         }
@@ -136,14 +138,14 @@ impl<'k> Walk<'_, 'k> {
             Node::Let(var, value, body) => {
                 self.expr(stmt, value, place, seen);
                 let mut inner = place.clone();
-                inner.analyzer.bind_value(var, value);
-                self.expr(stmt, body, &inner, &mut HashSet::new());
+                Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
+                self.expr(stmt, body, &inner, &mut FastSet::default());
             }
             Node::Load(buffer, indices) => {
                 indices.iter().for_each(|i| self.expr(stmt, i, place, seen));
                 self.access(stmt, buffer, indices, place);
             }
-            _ => expr.children().into_iter().for_each(|child| self.expr(stmt, child, place, seen)),
+            _ => expr.children().for_each(|child| self.expr(stmt, child, place, seen)),
         }
     }
 

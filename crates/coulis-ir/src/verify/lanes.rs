@@ -6,7 +6,7 @@
 //! (a ballot's, say) cannot fit, and is refused when it names lanes that other places in memory decide about.
 //! Source: faults G1 and G2 (docs/sources.md); CUDA C++ Programming Guide, warp shuffle functions.
 
-use std::collections::HashSet;
+use crate::hash::FastSet;
 
 use super::Report;
 use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
@@ -28,6 +28,8 @@ pub(super) fn check_lanes<'k>(
     let active = comes_from_active_lanes(launched.body);
     let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
     let warp = target.warp.max(1) as usize;
+    // Places and masks that were found right: the calls of one tree of shuffles have one place and one mask.
+    let mut right: FastSet<(Vec<Step>, Expr)> = FastSet::default();
     launched.each_with_path(&mut |stmt, path| match stmt {
         Stmt::Atom(call) if takes_mask(call.atom) => {
             let Some(mask) = call.args.first() else { return };
@@ -39,9 +41,15 @@ pub(super) fn check_lanes<'k>(
                 report.at(stmt, "V31", text);
                 return;
             }
-            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.mask_fault(call, mask));
-            if let Some(text) = fault {
-                report.at(stmt, "V30", text);
+            let place = (path.to_vec(), mask.clone());
+            if right.contains(&place) {
+                return;
+            }
+            match scenes.iter().find_map(|scene| Place { scene, path, warp }.mask_fault(call, mask)) {
+                Some(text) => report.at(stmt, "V30", text),
+                None => {
+                    right.insert(place);
+                }
             }
         }
         Stmt::Sync(SyncKind::Warp) => {
@@ -78,8 +86,8 @@ fn takes_mask(atom: Atom) -> bool {
 }
 
 /// Pointers of memory, and names, whose value comes from `tvm_warp_activemask`.
-fn comes_from_active_lanes(body: &Stmt) -> HashSet<VarId> {
-    let mut active: HashSet<VarId> = HashSet::new();
+fn comes_from_active_lanes(body: &Stmt) -> FastSet<VarId> {
+    let mut active: FastSet<VarId> = FastSet::default();
     loop {
         let before = active.len();
         for_each_stmt(body, &mut |stmt| {
@@ -99,7 +107,7 @@ fn comes_from_active_lanes(body: &Stmt) -> HashSet<VarId> {
     }
 }
 
-fn is_tainted(expr: &Expr, sources: &HashSet<VarId>) -> bool {
+fn is_tainted(expr: &Expr, sources: &FastSet<VarId>) -> bool {
     let mut found = false;
     for_each_expr(expr, &mut |e| match e.node() {
         Node::Var(var) => found |= sources.contains(&var.id()),
@@ -122,10 +130,17 @@ impl Place<'_, '_> {
         let name = call.atom.name();
         let (text, value) = (print_expr(mask), self.scene.launched.resolved(mask));
         let mut env = self.scene.host_env();
+        let all_alike = !self.scene.tells_threads_apart(self.path, &value);
         for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
             let mut arrivals = Vec::with_capacity(lanes.len());
             let mut masks: Vec<Option<Result<i128, EvalError>>> = Vec::with_capacity(lanes.len());
             for thread in lanes {
+                if let (true, Some(arrival), Some(mask)) = (all_alike, arrivals.last(), masks.last()) {
+                    let (arrival, mask) = (*arrival, mask.clone());
+                    arrivals.push(arrival);
+                    masks.push(mask);
+                    continue;
+                }
                 let arrival = self.scene.arrival(self.path, thread, &mut env);
                 arrivals.push(arrival);
                 masks.push(if arrival == Arrival::Comes { mask_of(&value, &mut env) } else { None });
@@ -171,8 +186,8 @@ impl Place<'_, '_> {
         env: &mut Env,
     ) -> Option<String> {
         let depth = self.path.iter().position(|step| match step {
-            Step::Cond(cond, _) => has_load(cond),
-            Step::Loop(_, _, extent) => has_load(extent),
+            Step::Cond(cond, _) => cond.reads_memory(),
+            Step::Loop(_, _, extent) => extent.reads_memory(),
             Step::Name(..) => false,
         })?;
         let decider = match self.path.get(depth)? {
@@ -256,10 +271,4 @@ fn mask_of(mask: &Expr, env: &mut Env) -> Option<Result<i128, EvalError>> {
         Err(error @ (EvalError::ShiftAmount { .. } | EvalError::DivisionByZero)) => Some(Err(error)),
         Err(_) => None,
     }
-}
-
-fn has_load(expr: &Expr) -> bool {
-    let mut found = false;
-    for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
-    found
 }

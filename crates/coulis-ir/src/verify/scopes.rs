@@ -1,6 +1,6 @@
 //! V8 to V10: variables and buffers are there where they are used.
 
-use std::collections::HashSet;
+use crate::hash::FastSet;
 
 use super::Report;
 use crate::buffer::Buffer;
@@ -111,10 +111,10 @@ impl<'k> Scopes<'_, 'k> {
     }
 
     fn expr(&mut self, stmt: &'k Stmt, expr: &Expr) {
-        self.expr_once(stmt, expr, &mut HashSet::new());
+        self.expr_once(stmt, expr, &mut FastSet::default());
     }
 
-    fn expr_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut HashSet<Expr>) {
+    fn expr_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut FastSet<Expr>) {
         if !seen.insert(expr.clone()) {
             return;
         }
@@ -137,9 +137,9 @@ impl<'k> Scopes<'_, 'k> {
                 if seen.insert(buffer.data.expr()) {
                     self.buffer(stmt, buffer);
                 }
-                expr.children().into_iter().for_each(|child| self.expr_once(stmt, child, seen));
+                expr.children().for_each(|child| self.expr_once(stmt, child, seen));
             }
-            _ => expr.children().into_iter().for_each(|child| self.expr_once(stmt, child, seen)),
+            _ => expr.children().for_each(|child| self.expr_once(stmt, child, seen)),
         }
     }
 }

@@ -6,12 +6,14 @@
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::Report;
-use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
+use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, depends_on};
 use crate::buffer::{Buffer, MemScope};
 use crate::eval::Env;
 use crate::expr::{Expr, Node, Var};
+use crate::hash::FastMap;
 use crate::print::print_expr;
 use crate::simplify::Analyzer;
 use crate::stmt::{Stmt, ThreadTag};
@@ -21,20 +23,24 @@ use crate::visit::{substitute_expr, uses_any};
 pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], report: &mut Report<'k>) {
     let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
     let mut faulty: Vec<&Stmt> = Vec::new();
+    let mut comers = Comers::default();
     launched.each_with_path(&mut |stmt, path| {
         let places: Vec<(&Buffer, &[Expr])> = match stmt {
             Stmt::Store { buffer, indices, .. } => vec![(buffer, indices)],
             Stmt::Atom(call) => call.dst.iter().map(|e| (&e.buffer, &*e.indices)).collect(),
             _ => Vec::new(),
         };
-        for (buffer, indices) in places {
+        // Memory of one thread has one writer.
+        let is_shared = |scope| !matches!(scope, MemScope::Local | MemScope::Warp);
+        for (buffer, indices) in places.into_iter().filter(|(buffer, _)| is_shared(buffer.scope)) {
             let indices: Vec<Expr> = indices.iter().map(|i| launched.resolved(i)).collect();
-            for scene in &scenes {
+            for (at, scene) in scenes.iter().enumerate() {
                 let store = Store { scene, path, buffer, indices: &indices };
                 if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) || store.is_injective() {
                     continue;
                 }
-                if let Some(meeting) = store.meeting() {
+                let comers = comers.of(at, &store);
+                if let Some(meeting) = store.meeting(&comers) {
                     let (code, text) = store.message(&meeting);
                     report.at(stmt, code, text);
                     faulty.push(stmt);
@@ -42,6 +48,20 @@ pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], repo
             }
         }
     });
+}
+
+/// The threads that come to the statements of one place, which are several stores as a rule.
+#[derive(Default)]
+struct Comers {
+    /// By the sizes of the call, the path, and whether blocks meet.
+    known: FastMap<(usize, Vec<Step>, bool), Rc<Vec<Thread>>>,
+}
+
+impl Comers {
+    fn of(&mut self, scene: usize, store: &Store) -> Rc<Vec<Thread>> {
+        let key = (scene, store.path.to_vec(), store.buffer.scope == MemScope::Global);
+        self.known.entry(key).or_insert_with(|| Rc::new(store.comers())).clone()
+    }
 }
 
 /// Two threads that store to one element.
@@ -111,28 +131,31 @@ impl Store<'_, '_> {
         })
     }
 
-    /// Two threads that store to one element in the same execution of the statement.
-    fn meeting(&self) -> Option<Meeting> {
+    /// The threads that come to the statement, of the blocks that may meet there.
+    fn comers(&self) -> Vec<Thread> {
         let mut blocks = vec![[0i128; 3]];
         if self.buffer.scope == MemScope::Global {
             let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
             blocks.extend(axes.map(|axis| std::array::from_fn(|i| i128::from(i == axis))));
         }
-        let mut seen: HashMap<Vec<i128>, Thread> = HashMap::new();
         let mut env = self.scene.host_env();
-        for block in blocks {
-            for thread in self.scene.threads_of(block) {
-                if self.scene.arrival(self.path, &thread, &mut env) != Arrival::Comes {
-                    continue;
-                }
-                for index in self.elements(&mut env).unwrap_or_default() {
-                    match seen.get(&index) {
-                        Some(first) if *first != thread => {
-                            return Some(Meeting { first: *first, second: thread, index });
-                        }
-                        _ => {
-                            seen.insert(index, thread);
-                        }
+        let threads = blocks.into_iter().flat_map(|block| self.scene.threads_of(block));
+        threads.filter(|t| self.scene.arrival(self.path, t, &mut env) == Arrival::Comes).collect()
+    }
+
+    /// Two threads that store to one element in the same execution of the statement.
+    fn meeting(&self, comers: &[Thread]) -> Option<Meeting> {
+        let mut seen: FastMap<Vec<i128>, Thread> = FastMap::default();
+        let mut env = self.scene.host_env();
+        for thread in comers {
+            self.scene.arrival(self.path, thread, &mut env);
+            for index in self.elements(&mut env).unwrap_or_default() {
+                match seen.get(&index) {
+                    Some(first) if first != thread => {
+                        return Some(Meeting { first: *first, second: *thread, index });
+                    }
+                    _ => {
+                        seen.insert(index, *thread);
                     }
                 }
             }
@@ -171,7 +194,7 @@ impl Store<'_, '_> {
         let vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let index: Vec<String> = self.indices.iter().map(print_expr).collect();
         let (name, index) = (&self.buffer.name, index.join(", "));
-        if !self.depends_on(vars) {
+        if !depends_on(self.path, self.indices, vars) {
             let tags = tags.join(" and ");
             let text = format!(
                 "all values of {tags} store to one element, `{name}[{index}]`; store where {tags} is 0 only, or give each its own element"
@@ -182,18 +205,5 @@ impl Store<'_, '_> {
         let text =
             format!("{} and {} store to one element, `{name}[{}]`", a.name(), b.name(), found.join(", "));
         ("V28", text)
-    }
-
-    /// Whether the place, or whether there is a store, depends on one of the variables.
-    fn depends_on(&self, mut vars: Vec<Var>) -> bool {
-        for step in self.path {
-            match step {
-                Step::Cond(cond, _) if uses_any(cond, &vars) => return true,
-                Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => return true,
-                Step::Name(var, value) if uses_any(value, &vars) => vars.push(var.clone()),
-                Step::Cond(..) | Step::Loop(..) | Step::Name(..) => {}
-            }
-        }
-        self.indices.iter().any(|i| uses_any(i, &vars))
     }
 }

@@ -1,6 +1,6 @@
 //! V20 to V22: launches and barriers.
 
-use std::collections::HashSet;
+use crate::hash::FastSet;
 
 use super::Report;
 use crate::atom::{Atom, AtomCall};
@@ -79,7 +79,10 @@ struct Walk<'r, 'k> {
 
 impl<'k> Walk<'_, 'k> {
     fn levels(&self, expr: &Expr) -> Vec<Level> {
-        let mut used = HashSet::new();
+        if self.levels.is_empty() {
+            return Vec::new();
+        }
+        let mut used = FastSet::default();
         for_each_expr(expr, &mut |e| {
             used.extend(e.as_var().map(|v| v.id()));
             if let Node::Load(buffer, _) = e.node() {

@@ -5,7 +5,7 @@
 //! conditional read may have run in an earlier iteration and counts as before it. Memory annotated as zeroed is
 //! written. Conditions are not followed: a write that may have happened has happened.
 
-use std::collections::{HashMap, HashSet};
+use crate::hash::{FastMap, FastSet};
 
 use super::Report;
 use crate::buffer::Buffer;
@@ -19,7 +19,7 @@ use crate::visit::for_each_stmt;
 
 /// Checks reads of allocated memory.
 pub(super) fn check_unwritten<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let mut walk = Walk { memory: HashMap::new(), loops: Vec::new(), conditional: false, report };
+    let mut walk = Walk { memory: FastMap::default(), loops: Vec::new(), conditional: false, report };
     walk.stmt(&kernel.body, false);
 }
 
@@ -27,7 +27,7 @@ pub(super) fn check_unwritten<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
 #[derive(Clone, Debug)]
 enum Written {
     /// These elements and no others.
-    Places(HashSet<i128>),
+    Places(FastSet<i128>),
     /// Elements that are not told apart.
     Some,
 }
@@ -42,9 +42,9 @@ struct Memory {
 
 struct Walk<'r, 'k> {
     /// Allocations so far, by their pointers.
-    memory: HashMap<VarId, Memory>,
+    memory: FastMap<VarId, Memory>,
     /// Pointers of memory written anywhere in the loops around, the outermost first.
-    loops: Vec<HashSet<VarId>>,
+    loops: Vec<FastSet<VarId>>,
     /// Whether a condition stands between the innermost loop and here.
     conditional: bool,
     report: &'r mut Report<'k>,
@@ -110,7 +110,7 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn allocate(&mut self, buffer: &Buffer, zeroed: bool) {
-        let written = if zeroed { Written::Some } else { Written::Places(HashSet::new()) };
+        let written = if zeroed { Written::Some } else { Written::Places(FastSet::default()) };
         let memory = Memory { dtype: buffer.dtype, depth: self.loops.len(), written };
         self.memory.insert(buffer.data.id(), memory);
     }
@@ -128,25 +128,33 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn read(&mut self, stmt: &'k Stmt, expr: &Expr) {
+        self.read_once(stmt, expr, &mut FastSet::default());
+    }
+
+    /// Reads an expression of a statement; `seen` holds those that were read before, and whether under a condition.
+    fn read_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut FastSet<(Expr, bool)>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert((expr.clone(), self.conditional)) {
+            return;
+        }
         match expr.node() {
             Node::IfThenElse(cond, a, b) => {
-                self.read(stmt, cond);
+                self.read_once(stmt, cond, seen);
                 let before = std::mem::replace(&mut self.conditional, true);
-                self.read(stmt, a);
-                self.read(stmt, b);
+                self.read_once(stmt, a, seen);
+                self.read_once(stmt, b, seen);
                 self.conditional = before;
             }
             Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) => {
-                self.read(stmt, a);
+                self.read_once(stmt, a, seen);
                 let before = std::mem::replace(&mut self.conditional, true);
-                self.read(stmt, b);
+                self.read_once(stmt, b, seen);
                 self.conditional = before;
             }
             Node::Load(buffer, indices) => {
-                indices.iter().for_each(|i| self.read(stmt, i));
+                indices.iter().for_each(|i| self.read_once(stmt, i, seen));
                 self.access(stmt, buffer, indices);
             }
-            _ => expr.children().into_iter().for_each(|child| self.read(stmt, child)),
+            _ => expr.children().for_each(|child| self.read_once(stmt, child, seen)),
         }
     }
 
@@ -163,7 +171,7 @@ impl<'k> Walk<'_, 'k> {
         // A loop around the innermost one may have run its later statements too, whatever stands between.
         let n = self.loops.len();
         let earlier =
-            |(i, written): (usize, &HashSet<VarId>)| written.contains(&id) && (i + 1 < n || self.conditional);
+            |(i, written): (usize, &FastSet<VarId>)| written.contains(&id) && (i + 1 < n || self.conditional);
         if missing && !self.loops.iter().enumerate().skip(*depth).any(earlier) {
             let at: Vec<String> = indices.iter().map(print_expr).collect();
             let name = &buffer.name;
@@ -183,8 +191,8 @@ fn constant_place(buffer: &Buffer, indices: &[Expr]) -> Option<i128> {
 }
 
 /// Pointers of what the statement writes.
-fn written_in(stmt: &Stmt) -> HashSet<VarId> {
-    let mut written = HashSet::new();
+fn written_in(stmt: &Stmt) -> FastSet<VarId> {
+    let mut written = FastSet::default();
     for_each_stmt(stmt, &mut |s| match s {
         Stmt::Store { buffer, .. } => {
             written.insert(buffer.data.id());

@@ -12,7 +12,7 @@ use crate::eval::{Env, Value, eval_expr};
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
 use crate::stmt::Stmt;
-use crate::visit::map_children;
+use crate::visit::{map_children, uses_any};
 
 /// Threads that are looked at, at most: those of the largest block.
 const MAX_THREADS: i128 = 1024;
@@ -66,7 +66,7 @@ fn written_once(body: &Stmt) -> HashMap<VarId, Expr> {
 
 /// What stands around a statement inside a launch. Loads of memory that is written once are replaced by what is
 /// written.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     /// The branch that is taken when the condition has that value.
     Cond(Expr, bool),
@@ -110,13 +110,13 @@ impl<'k> Launched<'k> {
 
     /// The expression with loads of memory that is written once replaced by what is written.
     pub fn resolved(&self, expr: &Expr) -> Expr {
-        if self.once.is_empty() {
+        if self.once.is_empty() || !expr.reads_memory() {
             return expr.clone();
         }
         match expr.node() {
             Node::Load(buffer, _) if expr.lanes() == 1 => match self.once.get(&buffer.data.id()) {
                 // A value that reads memory again, itself perhaps, stays unknown.
-                Some(value) if value.dtype() == expr.dtype() && !reads_memory(value) => value.clone(),
+                Some(value) if value.dtype() == expr.dtype() && !value.reads_memory() => value.clone(),
                 _ => expr.clone(),
             },
             Node::Load(..) => expr.clone(),
@@ -230,6 +230,19 @@ pub(super) enum Arrival {
     Comes,
 }
 
+/// Whether who comes to the end of the path, or one of the values there, depends on one of the variables.
+pub(super) fn depends_on(path: &[Step], values: &[Expr], mut vars: Vec<Var>) -> bool {
+    for step in path {
+        match step {
+            Step::Cond(cond, _) if uses_any(cond, &vars) => return true,
+            Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => return true,
+            Step::Name(var, value) if uses_any(value, &vars) => vars.push(var.clone()),
+            Step::Cond(..) | Step::Loop(..) | Step::Name(..) => {}
+        }
+    }
+    values.iter().any(|value| uses_any(value, &vars))
+}
+
 impl<'s, 'k> Scene<'s, 'k> {
     /// The launch in a call of those sizes; `None` where its extents are not known or legal, or no thread runs.
     pub fn new(launched: &'s Launched<'k>, sample: &'s Sample) -> Option<Scene<'s, 'k>> {
@@ -307,6 +320,12 @@ impl<'s, 'k> Scene<'s, 'k> {
         Arrival::Comes
     }
 
+    /// Whether who comes to the end of the path, or the value there, may differ between threads of a block.
+    pub fn tells_threads_apart(&self, path: &[Step], value: &Expr) -> bool {
+        let vars = self.launched.launch.block.iter().filter_map(|(var, _)| var.clone()).collect();
+        depends_on(path, std::slice::from_ref(value), vars)
+    }
+
     /// An integer that is known.
     pub fn value(&self, expr: &Expr, env: &mut Env) -> Option<i128> {
         self.sample.int(expr, env)
@@ -320,10 +339,4 @@ impl<'s, 'k> Scene<'s, 'k> {
         };
         self.sample.values.iter().filter_map(int).collect()
     }
-}
-
-fn reads_memory(expr: &Expr) -> bool {
-    let mut found = false;
-    crate::visit::for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
-    found
 }

@@ -274,5 +274,5 @@ fn is_private(expr: &Expr) -> bool {
         Node::IfThenElse(..) => true,
         _ => is_harmless(expr),
     };
-    own && expr.children().into_iter().all(is_private)
+    own && expr.children().all(is_private)
 }

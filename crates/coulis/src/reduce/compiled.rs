@@ -36,10 +36,10 @@ pub(crate) struct Compiled {
 const KERNEL: &str = "reduce";
 
 /// A plan as it is written down and scheduled.
-pub(super) struct Planned {
-    pub(super) info: PlanInfo,
-    schedule: Schedule,
-    args: Vec<Tensor>,
+pub(crate) struct Planned {
+    pub(crate) info: PlanInfo,
+    pub(crate) schedule: Schedule,
+    pub(crate) args: Vec<Tensor>,
 }
 
 impl Planned {
@@ -156,6 +156,11 @@ pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result
     let info = PlanInfo { name: name.to_owned(), trace, reasons, tuned };
     let args = planned.statement.program.args().to_vec();
     Ok(Planned { info, schedule: planned.schedule, args })
+}
+
+/// The planner's own plan of a call for a machine, which need not be here.
+pub(crate) fn planned_for(call: &Call, request: &Request, target: &Target) -> Result<Planned, Error> {
+    schedule(call, request, Chosen { choice: choose_for(call, target)?, tuned: None })
 }
 
 type Table = HashMap<String, Arc<Compiled>>;

@@ -1,0 +1,80 @@
+//! How much work coulis itself does from a call to a text, by counts that are the same on every machine.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::slice::from_ref;
+
+use coulis::bench::{Workload, parse_suite, stages};
+use coulis::te::{Schedule, Split, compute, placeholder, reduce_axis, sum, var};
+use coulis::{DType, TargetChoice, compile_schedule};
+use coulis_ir::simplify::n_steps;
+
+/// Which of the two loops of a split is split again.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Outer,
+    Inner,
+}
+
+/// Steps of analysis for a sum of rows of symbolic length, whose reduce axis is split so many times.
+fn steps_of_splits(n_splits: usize, next: Next, by: &dyn Fn(usize) -> Split) -> u64 {
+    let (n, m) = (var("n"), var("m"));
+    let a = placeholder(&[n.expr(), m.expr()], DType::F32, "A").unwrap();
+    let k = reduce_axis(m.expr(), "k");
+    let row = |i: &[coulis::te::Var]| sum(a.at([i[0].expr(), k.var().expr()]), from_ref(&k)).unwrap();
+    let b = compute(&[n.expr()], "B", row).unwrap();
+    let args = [a, b.clone()];
+    let mut schedule = Schedule::new(from_ref(&b), &args).unwrap();
+    let mut axis = k.clone();
+    for at in 0..n_splits {
+        let (outer, inner) = schedule.split("B", &axis, by(at)).unwrap();
+        axis = match next {
+            Next::Outer => outer,
+            Next::Inner => inner,
+        };
+    }
+    let target = TargetChoice::Cpu.facts().unwrap();
+    let before = n_steps();
+    compile_schedule(&schedule, &args, "rows", &target).unwrap();
+    n_steps() - before
+}
+
+#[test]
+fn many_splits_of_an_axis_of_symbolic_length_take_work_in_proportion() {
+    let primes = |at: usize| Split::Factor([3, 5, 7, 2][at % 4]);
+    let cases: [(Next, &dyn Fn(usize) -> Split); 3] =
+        [(Next::Outer, &|_| Split::Factor(2)), (Next::Inner, &primes), (Next::Inner, &|_| Split::Nparts(2))];
+    for (next, by) in cases {
+        let (few, many) = (steps_of_splits(4, next, by), steps_of_splits(12, next, by));
+        assert!(many <= 5 * few, "{next:?}: {few} steps for 4 splits, {many} for 12");
+    }
+}
+
+fn workload(id: &str) -> Workload {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/workloads.json");
+    let suite = parse_suite(&std::fs::read_to_string(file).unwrap()).unwrap();
+    suite.into_iter().find(|workload| workload.id == id).unwrap()
+}
+
+#[test]
+fn plans_for_gpus_take_so_many_steps_and_give_so_many_lines() {
+    // Steps of analysis and lines of text as they are now, each with a tenth more as room.
+    let limits = [
+        ("row_sum_f32", 511, 103),
+        ("softmax_rows_f32", 2581, 317),
+        ("batchnorm_stats_f16", 6996, 678),
+        ("nhwc_channel_f16", 9708, 661),
+        ("image_stats_f32", 11114, 1028),
+        ("full_stats_f32", 11412, 1075),
+    ];
+    for (id, steps, lines) in limits {
+        let found = stages(&workload(id), &TargetChoice::Cuda { arch: None }).unwrap();
+        let n_lines = found.text.lines().count() as u64;
+        let within = |found: u64, limit: u64| found <= limit + limit / 10;
+        assert!(
+            within(found.n_steps(), steps) && within(n_lines, lines),
+            "`{id}`: {} steps, {n_lines} lines, where {steps} and {lines} are known",
+            found.n_steps()
+        );
+    }
+}
