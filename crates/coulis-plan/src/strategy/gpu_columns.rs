@@ -41,6 +41,11 @@ const LONGEST_RUN: i64 = 8;
 const THREAD_STATE: i64 = 96;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
 const BUSY_THREADS: i64 = 1024;
+/// The same where rows are walked as one and the second launch would have many partial states to read. Elements of one byte
+/// are more work for threads than for memory.
+const BUSY_OF_JOINED: i64 = 640;
+/// Bytes of partial states that are many.
+const MANY_PARTS: i64 = 512 << 10;
 /// Threads that a multiprocessor holds.
 const UNIT_THREADS: i64 = 2048;
 /// Registers of a multiprocessor.
@@ -91,7 +96,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_blocks = ceil_div(n_outer, outer) * ceil_div(row, tile);
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
     let resident = resident(together * outer, lanes * state);
-    let at_once = i64::from(facts.target.n_threads) / UNIT_THREADS * resident;
+    let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
+    let mut at_once = units * resident;
+    let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
+    if joined > 1 && parts > MANY_PARTS && facts.spec.inputs[0].bytes() > 1 {
+        at_once = units * (BUSY_OF_JOINED / together.max(1)).clamp(1, resident);
+    }
     let chunks = match facts.parallel() {
         true => (at_once / n_blocks.max(1)).clamp(1, (turns / FEWEST.max(run)).max(1)),
         false => 1,
