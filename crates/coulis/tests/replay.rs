@@ -50,7 +50,7 @@ fn a_printed_kernel_runs_to_the_bits_of_the_reduction() {
         let infos = [array_info(&input)];
         let here = executed(&["sum", "argmin"], axes);
         let (printed, _) = kernel(&infos, &here).unwrap();
-        let options = CompileOptions { device: here.device.clone(), threads: None };
+        let options = CompileOptions { device: here.device.clone(), ..CompileOptions::default() };
         let function = compile_one(&print_kernel(&printed), &options).unwrap();
         let values = BTreeMap::from([("A".to_owned(), Value::from(&input))]);
         let called = function.call_named(&Arguments { values, random: None }).unwrap();

@@ -168,6 +168,9 @@ struct Planner<'a> {
     limits: &'a Limits,
 }
 
+/// Where a temporary is, and its bytes.
+type Placed = (Arg, u64);
+
 impl Planner<'_> {
     fn plan(&self) -> Result<Plan, LaunchError> {
         let (spans, [workspace_bytes, counter_bytes]) = self.workspace()?;
@@ -194,7 +197,7 @@ impl Planner<'_> {
     }
 
     /// Where the temporaries are and how long, and the lengths of workspace and counters.
-    fn workspace(&self) -> Result<(Vec<(Arg, u64)>, [u64; 2]), LaunchError> {
+    fn workspace(&self) -> Result<(Vec<Placed>, [u64; 2]), LaunchError> {
         let (mut spans, mut ends) = (Vec::new(), [0u64; 2]);
         for temporary in &self.module.temporaries {
             let bytes =
