@@ -23,14 +23,14 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The target that is named, if one is.
-    pub fn choice(&self) -> Result<Option<TargetChoice>, Failure> {
+    /// The target that is named, if one is, of that command.
+    pub fn choice(&self, command: &str) -> Result<Option<TargetChoice>, Failure> {
         match (self.target.as_deref(), &self.arch) {
             (None, None) => Ok(None),
             (None | Some("cuda"), arch) => Ok(Some(TargetChoice::Cuda { arch: arch.clone() })),
             (Some("cpu"), None) => Ok(Some(TargetChoice::Cpu)),
             (Some("cpu"), Some(_)) => Err(Error::user("cli/arch", "--arch belongs to --target cuda").into()),
-            (Some("hip"), _) => Err(not_built("--target hip")),
+            (Some("hip"), _) => Err(not_built(&format!("{command} --target hip"))),
             (Some(other), _) => {
                 let message = format!("there is no target `{other}`; targets are cpu, cuda, hip");
                 Err(Error::user("cli/target", message).into())
@@ -39,8 +39,8 @@ impl TargetArgs {
     }
 
     /// The request, for the target that is named, if one is, in place of its device.
-    pub fn on(&self, request: Request) -> Result<Request, Failure> {
-        let Some(choice) = self.choice()? else { return Ok(request) };
+    pub fn on(&self, request: Request, command: &str) -> Result<Request, Failure> {
+        let Some(choice) = self.choice(command)? else { return Ok(request) };
         if request.device != DeviceChoice::Auto {
             let message = "--device opens a device, and --target names a machine that need not be here; give one of them";
             return Err(Error::user("cli/target", message).into());

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file";
         return Err(Error::user("cli/ops", message).into());
     };
-    let request = args.target.on(args.request.request(ops)?)?;
+    let request = args.target.on(args.request.request(ops)?, "explain")?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
     let predicted = predict(&inputs, &request)?;
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// The tables of a kernel's tile calls.
 fn kernel(file: &Path, args: &Args) -> Result<(), Failure> {
-    let target = args.target.choice()?.unwrap_or(TargetChoice::Cuda { arch: None });
+    let target = args.target.choice("explain")?.unwrap_or(TargetChoice::Cuda { arch: None });
     let tables = explain(&read(file)?, &target)?;
     answer(&match args.format {
         Format::Text if tables.is_empty() => "no tile calls\n".to_owned(),

@@ -60,7 +60,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
-    let request = args.target.on(args.request.request(&args.ops)?)?;
+    let request = args.target.on(args.request.request(&args.ops)?, "reduce")?;
     let inputs = args.request.inputs()?;
     let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
     if args.kernel {
