@@ -28,11 +28,15 @@ pub fn at_length<T: Send, E: Into<Error> + Send>(
     if !hears_of_interrupts(py)? {
         return briefly(py, work);
     }
-    let done = py.detach(|| {
-        let _work = fork::work();
-        interruptible(work)
+    let done: PyResult<Result<T, E>> = interruptible(|| {
+        // What came before the watch began is noted by the interpreter alone, which would look at it after the work.
+        py.check_signals()?;
+        Ok(py.detach(|| {
+            let _work = fork::work();
+            work()
+        }))
     });
-    done.map_err(|error| {
+    done?.map_err(|error| {
         let error = error.into();
         let is_interrupt = error.code == "interrupted";
         match py.check_signals() {
