@@ -25,6 +25,8 @@ def long(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
                 B[p] = B[p] * T.float32(0.5) + A[(q + r + p) % 64]
 '''
 f = coulis.compile(long, {target!r})
+# Programs that a shell starts in the background begin without this handler.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 a, b = np.ones(64, "float32"), np.zeros(64, "float32")
 # This thread runs while the kernel does.
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
