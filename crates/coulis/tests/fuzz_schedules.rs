@@ -3,7 +3,7 @@
 //! A case is a seed: it picks a program (inputs, a stage before, a reduction, a stage after) and a list of primitives,
 //! of which the refused ones are skipped. What is left is built, lowered and run; a schedule may be refused when it is
 //! built, for the reasons that show only then. A failure prints its seed, and `COULIS_FUZZ_SEED` runs that one alone;
-//! `COULIS_FUZZ_CASES` says how many cases a test runs.
+//! `COULIS_FUZZ_CASES` says how many cases a test runs, from that seed on where both are set.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -64,13 +64,15 @@ fn env(name: &str) -> Option<u64> {
 
 /// Runs cases from `first` on until that many of them had a legal schedule.
 fn run(first: u64, cases: u64, check: fn(u64) -> bool) {
-    if let Some(seed) = env("COULIS_FUZZ_SEED") {
+    let (from, asked) = (env("COULIS_FUZZ_SEED"), env("COULIS_FUZZ_CASES"));
+    if let (Some(seed), None) = (from, asked) {
         let _witness = Witness(seed);
         println!("seed {seed} has a legal schedule: {}", check(seed));
         return;
     }
+    let (first, cases) = (from.unwrap_or(first), asked.unwrap_or(cases));
     let (mut done, mut seed) = (0, first);
-    while done < env("COULIS_FUZZ_CASES").unwrap_or(cases) {
+    while done < cases {
         let _witness = Witness(seed);
         done += u64::from(check(seed));
         seed += 1;

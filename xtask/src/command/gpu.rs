@@ -29,6 +29,10 @@ const OTHERS: &str = "tests";
 /// Exit code of the sanitizer where it has something to say.
 const ACCUSED: &str = "86";
 
+/// One test at a time. Under racecheck, launches by several threads of the host end in "Internal Sanitizer Error: Detected a failure to
+/// track a kernel launch", which its summary counts as a hazard, or never end.
+const ONE_BY_ONE: (&str, &str) = ("RUST_TEST_THREADS", "1");
+
 fn gpu(words: &[String]) -> Result<(), Failure> {
     let legal = "--bin-dir DIR, --tools memcheck,racecheck,synccheck,initcheck or none";
     let refused = |word: &str| Failure::Argument { argument: word.to_owned(), legal };
@@ -49,7 +53,7 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
     }
     let tests = folder.join(TESTS);
     println!("== {TESTS}");
-    let found = run(&tests, &[])?;
+    let found = run(&tests, &[], None)?;
     let others = test_files(&folder.join(OTHERS));
     if !found {
         tools.iter().for_each(|tool| println!("SKIP {tool}: no GPU"));
@@ -57,7 +61,7 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
     }
     for file in &others {
         println!("== {}", file.display());
-        run(file, &[])?;
+        run(file, &[], None)?;
     }
     let Some(sanitizer) = find_sanitizer() else {
         let looked = "PATH, CUDA_HOME, CUDA_PATH and /usr/local/cuda";
@@ -67,19 +71,21 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
     for tool in tools {
         println!("== {tool}");
         let tests = tests.display().to_string();
-        run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &tests, "--small"])?;
+        let setting = (tool == "racecheck").then_some(ONE_BY_ONE);
+        run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &tests, "--small"], setting)?;
         for file in others.iter().map(|file| file.display().to_string()) {
             println!("== {tool} {file}");
-            run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &file])?;
+            run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &file], setting)?;
         }
     }
     Ok(())
 }
 
-/// Runs the tests and shows what they print; whether a GPU was there, that is, whether any of them ran.
-fn run(program: &Path, words: &[&str]) -> Result<bool, Failure> {
+/// Runs the tests, with that variable in their environment, and shows what they print; whether a GPU was there, that is,
+/// whether any of them ran.
+fn run(program: &Path, words: &[&str], setting: Option<(&str, &str)>) -> Result<bool, Failure> {
     let mut command = Process::new(program);
-    command.args(words).stdin(Stdio::null()).stderr(Stdio::inherit());
+    command.args(words).envs(setting).stdin(Stdio::null()).stderr(Stdio::inherit());
     let no_program = |source| Failure::NoProgram { program: program.display().to_string(), source };
     let output = command.output().map_err(no_program)?;
     let text = String::from_utf8_lossy(&output.stdout);
