@@ -31,7 +31,7 @@ use self::memory::{Contents, Memory};
 use self::within_int32::stays_within_int32;
 use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
 use crate::error::Error;
-use crate::inside::{first_unproven, first_unproven_divisor};
+use crate::inside::{first_unproven, first_unproven_divisor, launched};
 use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, permit_for, verify_given};
 use crate::request::{DeviceChoice, NamedArray};
 
@@ -412,9 +412,11 @@ impl Place {
             let max_steps = options.max_steps.unwrap_or(usual.max_steps);
             return Ok(Place::Simulator(Target::simulated(warp), coulis_sim::Options { max_steps, ..usual }));
         }
-        let (device, mut notices) = device_for(first_unproven(kernel), options)?;
+        let device = open_choice(&options.device, options.threads, CpuKind::Auto)?;
+        let launched = launched(kernel, device.target());
+        let (device, mut notices) = device_for(device, first_unproven(&launched), options)?;
         if device.target().has_threads()
-            && let Some(quotient) = first_unproven_divisor(kernel)
+            && let Some(quotient) = first_unproven_divisor(&launched)
         {
             notices.push(format!(
                 "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU refuses; `--device sim` accuses"
@@ -432,12 +434,12 @@ impl Place {
     }
 }
 
-/// The device that may run a kernel, and what to say of it.
+/// The device that may run a kernel, of which that access is not shown to stay inside, and what to say of it.
 fn device_for(
+    device: Arc<Opened>,
     unproven: Option<String>,
     options: &CompileOptions,
 ) -> Result<(Arc<Opened>, Vec<String>), Error> {
-    let device = open_choice(&options.device, options.threads, CpuKind::Auto)?;
     let mut notices = device.notices();
     let Some(access) = unproven else { return Ok((device, notices)) };
     if device.target().has_threads() {

@@ -5,12 +5,24 @@
 //! shown is not wrong, but compiled code would not notice if it were, so its calls go to the executor, which looks at
 //! each index (see `function.rs`).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt};
+use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_lower::pass::Context;
+use coulis_lower::resolve_scope_ids::resolve_scope_ids;
+
+/// A kernel with its scope ids as launches, whose extents bound the accesses below them. Where they are wrong, the kernel itself:
+/// lowering it tells why.
+pub fn launched<'a>(kernel: &'a Kernel, target: &Target) -> Cow<'a, Kernel> {
+    let context = Context { target, simple_mode: false };
+    let has_ids = kernel.form == Form::Tiled && target.has_threads();
+    let resolved = has_ids.then(|| resolve_scope_ids(kernel.clone(), &context)).and_then(Result::ok);
+    resolved.map_or(Cow::Borrowed(kernel), Cow::Owned)
+}
 
 /// The first access of a kernel that cannot be shown to stay inside; `None` where all of them do.
 ///
@@ -20,7 +32,9 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
     for_each_stmt(&kernel.body, &mut |stmt| {
         match stmt {
-            Stmt::Allocate { buffer, .. } | Stmt::View { buffer, local: true, .. } => sized.insert(buffer.id),
+            Stmt::Allocate { buffer, .. }
+            | Stmt::AllocBuffer(buffer)
+            | Stmt::View { buffer, local: true, .. } => sized.insert(buffer.id),
             _ => false,
         };
     });
@@ -146,8 +160,9 @@ impl Proof {
         let has_own_size = match self.form {
             Form::Nest => true,
             Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
-            // A window on registers has as many as its shape says: dispatch compares them with the layout.
-            Form::Tiled => buffer.layout.is_none(),
+            // Memory is as large as a layout in it reaches, and a window on registers has as many as its shape says: dispatch
+            // compares both. Of elements that are spread over threads each thread has only its own.
+            Form::Tiled => buffer.layout.as_ref().is_none_or(|layout| !layout.is_distributed()),
         };
         let inside = |(index, extent): (&Expr, &Expr)| {
             index.lanes() == 1 && {
@@ -208,6 +223,30 @@ def divide(A: T.Buffer((64,), \"int32\"), B: T.Buffer((64,), \"int32\")):
         for (divisor, may_be_zero) in divisors {
             let kernel = coulis_script::parse_module(&text(divisor)).unwrap().remove(0);
             assert_eq!(first_unproven_divisor(&kernel).is_some(), may_be_zero, "{divisor}");
+        }
+    }
+    #[test]
+    fn accesses_of_tile_programs_are_bounded_by_their_scope_ids() {
+        let text = |read: &str| {
+            format!(
+                "@T.prim_func
+def rows(A_ptr: T.handle, B_ptr: T.handle):
+    A = T.match_buffer(A_ptr, (32, 4), \"float32\", layout=TileLayout(S[(32, 4)]))
+    B = T.match_buffer(B_ptr, (32,), \"float32\", layout=TileLayout(S[(32,) : (1,)]))
+    T.device_entry(); T.cta_id([1]); tx = T.thread_id([32])
+    mine = T.alloc_buffer([4], \"float32\", scope=\"local\")
+    total = T.alloc_buffer([1], \"float32\", scope=\"local\")
+    for i in T.serial(4): mine[i] = {read}
+    Tx.sum(total, mine, accum=False)
+    B[tx] = total[0]
+"
+            )
+        };
+        for (read, unproven) in [("A[tx, i]", None), ("A[tx, i + 1]", Some("`A[tx, i + 1]`"))] {
+            let kernel = coulis_script::parse_module(&text(read)).unwrap().remove(0);
+            let target = Target::cuda("sm_90a").unwrap();
+            assert_eq!(first_unproven(&launched(&kernel, &target)).as_deref(), unproven);
+            assert_eq!(first_unproven_divisor(&launched(&kernel, &target)), None);
         }
     }
 }
