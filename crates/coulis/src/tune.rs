@@ -73,6 +73,8 @@ pub struct TuneOutcome {
 
 /// Elements of a proof shape.
 const PROOF: i64 = 1 << 16;
+/// Elements of which a proof shape keeps the rest of an extent.
+const UNIT: i64 = 64;
 /// The part of the best time that a better plan takes at most.
 const BETTER: f64 = 0.98;
 /// The part of the planner's time that the winner takes at most to be taken in the end.
@@ -312,12 +314,16 @@ fn request(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Result<R
     Ok(Request { device, threads, tuned, ..workload.request()? })
 }
 
-/// The workload with its longest axes halved until its elements are few.
+/// The workload with its longest axes halved until its elements are few. What is left of an extent after whole units stays, so that
+/// rows begin at addresses as even or odd as before and the same strategy takes them.
 fn proof(workload: &Workload) -> Workload {
     let mut small = workload.clone();
     while small.shape.iter().product::<i64>() > PROOF {
         let Some(longest) = small.shape.iter_mut().max_by_key(|extent| **extent) else { break };
-        *longest /= 2;
+        *longest = match *longest / 2 / UNIT {
+            0 => *longest / 2,
+            units => units * UNIT + *longest % UNIT,
+        };
     }
     small
 }
@@ -369,6 +375,43 @@ mod tests {
         assert_eq!(of(&[100, 7]), [100, 7]);
         assert_eq!(of(&[16384, 16384]), [256, 256]);
         assert_eq!(of(&[1 << 24, 16]), [4096, 16]);
+        assert_eq!(of(&[50001, 1237]), [209, 277], "50001 % 64 is 17 and 1237 % 64 is 21, as before");
         assert_eq!(of(&[0, 1 << 30]), [0, 1 << 30]);
+    }
+    #[test]
+    fn every_candidate_is_a_plan_or_is_refused_as_none() {
+        let target = crate::target::TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };
+        let facts = target.facts().unwrap();
+        let cases: [(DType, &[i64], &[i64]); 7] = [
+            (DType::F16, &[256, 256], &[0]),
+            (DType::F16, &[11, 14, 14, 16], &[0, 1, 2]),
+            (DType::F32, &[3, 4096, 64], &[1]),
+            (DType::BF16, &[256, 1024], &[1]),
+            (DType::F32, &[209, 277], &[1]),
+            (DType::F32, &[4096, 16], &[1]),
+            (DType::I8, &[1 << 16], &[0]),
+        ];
+        let (mut n_plans, mut n_refused) = (0, 0);
+        for (dtype, shape, axes) in cases {
+            let (shape, axes) = (shape.to_vec(), Some(axes.to_vec()));
+            let ops = vec!["sum".to_owned()];
+            let workload =
+                Workload { id: "w".to_owned(), dtype, shape, axes, ops, out_dtype: None, plan: None };
+            let request = workload.request().unwrap();
+            let call = check(&[workload.array_info()], &request).unwrap();
+            let choice = coulis_plan::choose(&call.spec, &facts).unwrap();
+            let turns = Knob::ALL.into_iter().flat_map(|knob| {
+                knob.values(&choice.sketch).into_iter().map(move |value| vec![(knob, value)])
+            });
+            for changes in turns {
+                let tuned = Tuned::As { strategy: choice.strategy.name.to_owned(), changes: changes.clone() };
+                match crate::reduce::planned_for(&call, &Request { tuned, ..request.clone() }, &facts) {
+                    Ok(_) => n_plans += 1,
+                    Err(error) if error.code == "plan/tuned" => n_refused += 1,
+                    Err(error) => panic!("{dtype} {:?} {changes:?}: {error}", workload.shape),
+                }
+            }
+        }
+        assert!(n_plans > 3 * n_refused && n_refused > 0, "{n_plans} plans, {n_refused} refused");
     }
 }

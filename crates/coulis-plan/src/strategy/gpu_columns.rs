@@ -281,7 +281,10 @@ fn bind_strips(
     }
     let mut outer = kept[..n_kept - 1].to_vec();
     if sketch.rows > 1 {
-        let all = if outer.len() > 1 { s.fuse(stage, &outer)? } else { outer[0].clone() };
+        let all = match outer.as_slice() {
+            [one] => one.clone(),
+            several => s.fuse(stage, several)?,
+        };
         let (block, row) = s.split(stage, &all, Split::Factor(sketch.rows))?;
         s.reorder(stage, &[block.clone(), strip.clone(), row.clone()])?;
         s.bind(stage, &row, ThreadTag::ThreadZ)?;

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::pipeline::{Lowered, Route, compile_schedule};
 use crate::request::{PlanInfo, Request, Tuned};
 use crate::statistic::Statistic;
-use crate::tune::record;
+use crate::tune::record::{self, Record};
 
 /// A kernel in memory, shared by all calls that it fits.
 pub(crate) struct Compiled {
@@ -60,9 +60,18 @@ pub(crate) struct Chosen {
     tuned: Option<String>,
 }
 
-/// The strategy that takes a call, with the parameters that the request asks for.
+/// The strategy that takes a call on a device, with the parameters that the request asks for.
 pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<Chosen, Error> {
-    let target = device.target();
+    choose_with(call, request, device.target(), || record::load(&record::class(call, device)))
+}
+
+/// The same for a machine; `recorded` gives what a search there found.
+fn choose_with(
+    call: &Call,
+    request: &Request,
+    target: &Target,
+    recorded: impl FnOnce() -> Option<Record>,
+) -> Result<Chosen, Error> {
     let mut choice = choose_for(call, target)?;
     let name = choice.strategy.name;
     let mut given = None;
@@ -71,7 +80,7 @@ pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<
         _ if request.plan.is_some() || call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
         Tuned::Ignored => Vec::new(),
         Tuned::Recorded => {
-            let known = record::load(&record::class(call, device)).filter(|known| known.strategy == name);
+            let known = recorded().filter(|known| known.strategy == name);
             known.map(|known| known.chosen).unwrap_or_default()
         }
         Tuned::As { strategy, changes } => {
@@ -90,12 +99,15 @@ pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<
     match changed(target, &choice.sketch, &changes) {
         Some(sketch) => choice.sketch = sketch,
         None if request.tuned == Tuned::Recorded => return Ok(Chosen { choice, tuned: None }),
-        None => {
-            let message = format!("`{name}` with {words} is no plan of this call");
-            return Err(Error::user("plan/tuned", message));
-        }
+        None => return Err(no_plan(name, &words, None)),
     }
     Ok(Chosen { choice, tuned: Some(words) })
+}
+
+/// The refusal of parameters with which a strategy makes no plan, and of what a primitive says of them.
+fn no_plan(strategy: &str, words: &str, why: Option<&PlanError>) -> Error {
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Error::user("plan/tuned", format!("`{strategy}` with {words} is no plan of this call{why}"))
 }
 
 /// What `make` gives; where that fails with recorded parameters, as those of another version of the planner may, what it gives
@@ -145,7 +157,10 @@ pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result
     let reasons = reasons(&chosen);
     let Chosen { choice: Choice { strategy, sketch, .. }, tuned } = chosen;
     let planned = match &request.plan {
-        None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|e| Error::bug("plan", e))?,
+        None => coulis_plan::schedule(&call.spec, strategy, &sketch).map_err(|error| match &tuned {
+            Some(words) => no_plan(strategy.name, words, Some(&error)),
+            None => Error::bug("plan", error),
+        })?,
         Some(text) => {
             let steps = crate::trace::parse(text)?;
             coulis_plan::replay(&call.spec, &sketch, &steps)?
@@ -158,9 +173,9 @@ pub(super) fn schedule(call: &Call, request: &Request, chosen: Chosen) -> Result
     Ok(Planned { info, schedule: planned.schedule, args })
 }
 
-/// The planner's own plan of a call for a machine, which need not be here.
+/// The plan of a call for a machine, which need not be here and of which nothing is recorded.
 pub(crate) fn planned_for(call: &Call, request: &Request, target: &Target) -> Result<Planned, Error> {
-    schedule(call, request, Chosen { choice: choose_for(call, target)?, tuned: None })
+    schedule(call, request, choose_with(call, request, target, || None)?)
 }
 
 type Table = HashMap<String, Arc<Compiled>>;
