@@ -91,19 +91,21 @@ pub trait GpuDialect: Sync {
     fn prelude(&self, text: &str) -> String;
 
     /// The head of a kernel, without the brace. `threads`: those of a block, where that is a constant. `blocks`: how many
-    /// of them a multiprocessor is to hold, where the registers are to leave room for that.
+    /// of them a multiprocessor is to hold, where the registers are to leave room for that. `cluster`: blocks of a cluster
+    /// along x, y and z.
     fn kernel_head(
         &self,
         name: &str,
         threads: Option<i128>,
         blocks: Option<i64>,
+        cluster: Option<[i128; 3]>,
         parameters: &[String],
     ) -> String;
 
     /// A parameter that points to memory. `alone`: nothing else refers to that memory while the kernel runs.
     fn pointer(&self, element: &str, name: &str, alone: bool) -> String;
 
-    /// The position of the executing thread or block.
+    /// The position of the executing thread or block; not of a block in its cluster, which follows from the block's.
     fn thread_index(&self, tag: ThreadTag, ty: CTy) -> Code;
 
     /// The declaration of an array of a block, of a size known when the text is compiled, aligned to so many bytes.

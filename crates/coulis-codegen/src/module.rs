@@ -28,6 +28,8 @@ pub struct KernelLaunch {
     pub name: String,
     /// Blocks along x, y and z. Where one of them is 0, nothing is launched.
     pub grid: [Expr; 3],
+    /// Blocks of a cluster along x, y and z, of which the grid is whole ones; the text fixes them. 1 where there are none.
+    pub cluster: [u32; 3],
     /// Threads of a block along x, y and z.
     pub block: [Expr; 3],
     /// Arguments in the order of the function's parameters.

@@ -184,6 +184,7 @@ fn options_follow_the_width_of_the_target() {
             n_threads: 1,
             cache_bytes: 1 << 20,
             block: coulis_ir::BlockLimits::default(),
+            cluster_blocks: 1,
         };
         assert_eq!(Options::for_target(&target).vector_bytes, want);
     }

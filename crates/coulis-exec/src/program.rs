@@ -132,5 +132,6 @@ pub fn target(n_threads: usize) -> Target {
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: 1 << 20,
         block: coulis_ir::BlockLimits::default(),
+        cluster_blocks: 1,
     }
 }

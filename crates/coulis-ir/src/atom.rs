@@ -1,9 +1,9 @@
 //! Atoms: machine instructions with an effect, or whose result depends on other threads.
 //!
 //! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between the lanes of a
-//! warp, votes, folds of a warp in one instruction, atomic updates of memory, the fence that publishes writes to the whole device, and the hint that memory
-//! will be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
-//! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences.
+//! warp, votes, folds of a warp in one instruction, atomic updates of memory, reads of another block's shared memory, the fence that publishes writes to the
+//! whole device, and the hint that memory will be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
+//! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences, distributed shared memory.
 
 use crate::buffer::Buffer;
 use crate::dtype::DType;
@@ -44,6 +44,9 @@ pub enum Atom {
     AtomicExchange,
     /// Replaces the value in memory where it equals the first argument by the second; gives the old value.
     AtomicCompareSwap,
+    /// Reads what stands at the place in the shared memory of another block of the cluster, which its number says: x
+    /// fastest, from 0.
+    ClusterLoad,
     /// Makes the caller's earlier writes visible to the whole device before its later ones.
     ThreadFence,
     /// Says that the place will be read soon. It changes nothing, and the place may lie outside the buffer.
@@ -52,7 +55,7 @@ pub enum Atom {
 
 impl Atom {
     /// Every atom.
-    pub const ALL: [Atom; 18] = [
+    pub const ALL: [Atom; 19] = [
         Atom::ShuffleDown,
         Atom::ShuffleUp,
         Atom::ShuffleXor,
@@ -69,6 +72,7 @@ impl Atom {
         Atom::AtomicMax,
         Atom::AtomicExchange,
         Atom::AtomicCompareSwap,
+        Atom::ClusterLoad,
         Atom::ThreadFence,
         Atom::Prefetch,
     ];
@@ -92,6 +96,7 @@ impl Atom {
             Atom::AtomicMax => "cuda.atomic_max",
             Atom::AtomicExchange => "cuda.atomic_exch",
             Atom::AtomicCompareSwap => "cuda.atomic_cas",
+            Atom::ClusterLoad => "cuda.cluster_load",
             Atom::ThreadFence => "cuda.thread_fence",
             Atom::Prefetch => "prefetch",
         }
@@ -112,6 +117,7 @@ impl Atom {
             Atom::ReduxAdd | Atom::ReduxMin | Atom::ReduxMax => Signature::Redux,
             Atom::AtomicAdd | Atom::AtomicMin | Atom::AtomicMax | Atom::AtomicExchange => Signature::Update,
             Atom::AtomicCompareSwap => Signature::Exchange,
+            Atom::ClusterLoad => Signature::Remote,
             Atom::ThreadFence => Signature::Fence,
             Atom::Prefetch => Signature::Hint,
         }
@@ -136,6 +142,8 @@ pub enum Signature {
     Update,
     /// `(memory, expected, value)`; as `Update`.
     Exchange,
+    /// `(memory, block)`, the block of int32; gives the type of the memory, which it does not change.
+    Remote,
     /// No arguments, no result.
     Fence,
     /// `(memory)`; no result.
@@ -149,13 +157,13 @@ impl Signature {
             Signature::Shuffle => 5,
             Signature::Mask | Signature::Fence | Signature::Hint => 0,
             Signature::Ballot | Signature::Vote | Signature::Redux | Signature::Exchange => 2,
-            Signature::Update => 1,
+            Signature::Update | Signature::Remote => 1,
         }
     }
 
     /// Whether it works on a place in memory.
     pub const fn has_memory(self) -> bool {
-        matches!(self, Signature::Update | Signature::Exchange | Signature::Hint)
+        matches!(self, Signature::Update | Signature::Exchange | Signature::Remote | Signature::Hint)
     }
 
     /// The type of its result for arguments of these types, where it has one.
@@ -165,7 +173,7 @@ impl Signature {
             Signature::Mask => Some(mask),
             Signature::Ballot => args.first().copied(),
             Signature::Vote => Some(DType::Bool),
-            Signature::Update | Signature::Exchange => memory,
+            Signature::Update | Signature::Exchange | Signature::Remote => memory,
             Signature::Fence | Signature::Hint => None,
         }
     }
@@ -187,7 +195,7 @@ pub struct AtomCall {
     pub atom: Atom,
     /// Where the result goes; `None` drops it.
     pub dst: Option<Element>,
-    /// The memory that an atomic update works on, or that a hint is about.
+    /// The memory that an atomic update works on, that a block reads of another one, or that a hint is about.
     pub memory: Option<Element>,
     /// The arguments in the order of its [`Signature`], without the memory.
     pub args: Vec<Expr>,
@@ -197,6 +205,21 @@ impl AtomCall {
     /// The places that it writes, then reads as memory: the destination and the memory.
     pub fn elements(&self) -> impl Iterator<Item = &Element> {
         self.dst.iter().chain(&self.memory)
+    }
+
+    /// Whether it changes its memory.
+    pub fn writes_memory(&self) -> bool {
+        match self.atom.signature() {
+            Signature::Update | Signature::Exchange => true,
+            Signature::Shuffle
+            | Signature::Mask
+            | Signature::Ballot
+            | Signature::Vote
+            | Signature::Redux
+            | Signature::Remote
+            | Signature::Fence
+            | Signature::Hint => false,
+        }
     }
 
     /// The same call with each expression (indices and arguments) replaced by `f` of it.

@@ -1,7 +1,7 @@
 //! What runs on the host and what on the device: the launches of a Flat kernel, in order.
 //!
 //! In a Flat kernel for a machine with threads, launches stand outermost: global memory that lives across launches,
-//! then one chain of `launch_thread` a device kernel, blocks and threads in any order, whose body has none. Emitters and the
+//! then one chain of `launch_thread` a device kernel, blocks, blocks of a cluster and threads in any order, whose body has none. Emitters and the
 //! simulator read the same list. Source: seed 003, whose functions become `NAME_kernel`, `NAME_kernel_1`, ....
 
 use crate::buffer::{Buffer, MemScope};
@@ -15,6 +15,8 @@ use crate::visit::stmt_children;
 pub struct Launch {
     /// Variables of `blockIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
     pub grid: [(Option<Var>, Expr); 3],
+    /// Variables of `clusterCtaIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
+    pub cluster: [(Option<Var>, Expr); 3],
     /// Variables of `threadIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
     pub block: [(Option<Var>, Expr); 3],
     /// What each thread executes.
@@ -25,6 +27,17 @@ impl Launch {
     /// Threads of a block, where its extents are constants.
     pub fn n_threads(&self) -> Option<i128> {
         self.block.iter().try_fold(1i128, |n, (_, extent)| n.checked_mul(extent.as_int()?))
+    }
+
+    /// Whether its blocks run in clusters.
+    pub fn has_clusters(&self) -> bool {
+        self.cluster.iter().any(|(var, _)| var.is_some())
+    }
+
+    /// Blocks of a cluster along x, y and z, where the extents are constants.
+    pub fn cluster_extents(&self) -> Option<[i128; 3]> {
+        let [x, y, z] = &self.cluster;
+        Some([x.1.as_int()?, y.1.as_int()?, z.1.as_int()?])
     }
 }
 
@@ -128,7 +141,7 @@ fn chain<'k>(
     let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
     let not_outermost =
         |tag: ThreadTag| DeviceError::NotOutermost { kernel: kernel.name.clone(), tag: tag.name() };
-    let mut launch = Launch { grid: one(), block: one(), body: Stmt::NOP };
+    let mut launch = Launch { grid: one(), cluster: one(), block: one(), body: Stmt::NOP };
     let mut links = Vec::new();
     let mut at = stmt;
     while let Stmt::LaunchThread { tag, var, extent, body } = at {
@@ -136,6 +149,9 @@ fn chain<'k>(
             ThreadTag::BlockX => &mut launch.grid[0],
             ThreadTag::BlockY => &mut launch.grid[1],
             ThreadTag::BlockZ => &mut launch.grid[2],
+            ThreadTag::ClusterX => &mut launch.cluster[0],
+            ThreadTag::ClusterY => &mut launch.cluster[1],
+            ThreadTag::ClusterZ => &mut launch.cluster[2],
             ThreadTag::ThreadX => &mut launch.block[0],
             ThreadTag::ThreadY => &mut launch.block[1],
             ThreadTag::ThreadZ => &mut launch.block[2],

@@ -40,6 +40,12 @@ pub enum ThreadTag {
     BlockY,
     /// `blockIdx.z`
     BlockZ,
+    /// `clusterCtaIdx.x`: the block's place in its cluster, `blockIdx.x % extent`.
+    ClusterX,
+    /// `clusterCtaIdx.y`: as along x.
+    ClusterY,
+    /// `clusterCtaIdx.z`: as along x.
+    ClusterZ,
     /// `threadIdx.x`
     ThreadX,
     /// `threadIdx.y`
@@ -52,10 +58,13 @@ pub enum ThreadTag {
 
 impl ThreadTag {
     /// Every tag.
-    pub const ALL: [ThreadTag; 7] = [
+    pub const ALL: [ThreadTag; 10] = [
         ThreadTag::BlockX,
         ThreadTag::BlockY,
         ThreadTag::BlockZ,
+        ThreadTag::ClusterX,
+        ThreadTag::ClusterY,
+        ThreadTag::ClusterZ,
         ThreadTag::ThreadX,
         ThreadTag::ThreadY,
         ThreadTag::ThreadZ,
@@ -68,11 +77,29 @@ impl ThreadTag {
             ThreadTag::BlockX => "blockIdx.x",
             ThreadTag::BlockY => "blockIdx.y",
             ThreadTag::BlockZ => "blockIdx.z",
+            ThreadTag::ClusterX => "clusterCtaIdx.x",
+            ThreadTag::ClusterY => "clusterCtaIdx.y",
+            ThreadTag::ClusterZ => "clusterCtaIdx.z",
             ThreadTag::ThreadX => "threadIdx.x",
             ThreadTag::ThreadY => "threadIdx.y",
             ThreadTag::ThreadZ => "threadIdx.z",
             ThreadTag::VThread => "vthread",
         }
+    }
+
+    /// Whether it counts the blocks of a cluster, which no axis of a schedule is bound to.
+    pub const fn is_of_cluster(self) -> bool {
+        matches!(self, ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ)
+    }
+
+    /// Whether it counts blocks: of the grid, or of a cluster.
+    pub const fn is_of_grid(self) -> bool {
+        matches!(self, ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ) || self.is_of_cluster()
+    }
+
+    /// The tags that an axis of a schedule may be bound to.
+    pub fn bindable() -> impl Iterator<Item = ThreadTag> {
+        ThreadTag::ALL.into_iter().filter(|tag| !tag.is_of_cluster())
     }
 }
 
@@ -109,6 +136,10 @@ impl ExecScope {
 pub enum ScopeId {
     /// `T.cta_id([...])`: block of the grid, up to three extents.
     Cta,
+    /// `T.cluster_id([...])`: cluster of the grid, up to three extents.
+    Cluster,
+    /// `T.cta_id_in_cluster([...])`: block of the cluster, up to three extents.
+    CtaInCluster,
     /// `T.thread_id([...])`: thread of the block, up to three extents.
     Thread,
     /// `T.warp_id([...])`: warp of the block.
@@ -125,8 +156,10 @@ pub enum ScopeId {
 
 impl ScopeId {
     /// Every scope id.
-    pub const ALL: [ScopeId; 7] = [
+    pub const ALL: [ScopeId; 9] = [
         ScopeId::Cta,
+        ScopeId::Cluster,
+        ScopeId::CtaInCluster,
         ScopeId::Thread,
         ScopeId::Warp,
         ScopeId::Warpgroup,
@@ -139,6 +172,8 @@ impl ScopeId {
     pub const fn name(self) -> &'static str {
         match self {
             ScopeId::Cta => "cta_id",
+            ScopeId::Cluster => "cluster_id",
+            ScopeId::CtaInCluster => "cta_id_in_cluster",
             ScopeId::Thread => "thread_id",
             ScopeId::Warp => "warp_id",
             ScopeId::Warpgroup => "warpgroup_id",
@@ -152,6 +187,9 @@ impl ScopeId {
 /// A barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncKind {
+    /// All threads of all blocks of the cluster (`T.cuda.cluster_sync()`); what one wrote before it, in shared or global
+    /// memory, the others see after it.
+    Cluster,
     /// All threads of the block (`T.cuda.cta_sync()`).
     Cta,
     /// The lanes of the warp (`T.cuda.warp_sync()`).
@@ -165,6 +203,16 @@ pub enum SyncKind {
         /// Threads that it waits for, a multiple of the warp's lanes.
         threads: u32,
     },
+}
+
+impl SyncKind {
+    /// Whether all threads of the block pass it together.
+    pub const fn is_of_block(self) -> bool {
+        match self {
+            SyncKind::Cluster | SyncKind::Cta => true,
+            SyncKind::Warp | SyncKind::Warpgroup(_) | SyncKind::Named { .. } => false,
+        }
+    }
 }
 
 /// A rectangular part of a buffer, of the buffer's rank. An index is an extent of 1.

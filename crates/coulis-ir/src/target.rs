@@ -30,6 +30,8 @@ pub struct Target {
     pub cache_bytes: u64,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
+    /// Blocks of a cluster, at most; 1 where there are no clusters.
+    pub cluster_blocks: u32,
 }
 
 /// Limits of one block of threads. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
@@ -45,16 +47,19 @@ pub struct BlockLimits {
     pub registers: u32,
 }
 
-/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch, and
-/// multiprocessors of the largest part of that name.
-const CUDA_ARCHS: &[(&str, u32, u32)] = &[
-    ("sm_80", 163 << 10, 108),
-    ("sm_86", 99 << 10, 84),
-    ("sm_89", 99 << 10, 142),
-    ("sm_90a", 227 << 10, 132),
-    ("sm_100a", 227 << 10, 148),
-    ("sm_103a", 227 << 10, 160),
-    ("sm_120a", 99 << 10, 188),
+/// Blocks of a cluster that every part with clusters launches. Source: CUDA C++ Programming Guide, thread block clusters.
+const CLUSTER_BLOCKS: u32 = 8;
+
+/// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch,
+/// multiprocessors of the largest part of that name, and blocks of a cluster.
+const CUDA_ARCHS: &[(&str, u32, u32, u32)] = &[
+    ("sm_80", 163 << 10, 108, 1),
+    ("sm_86", 99 << 10, 84, 1),
+    ("sm_89", 99 << 10, 142, 1),
+    ("sm_90a", 227 << 10, 132, CLUSTER_BLOCKS),
+    ("sm_100a", 227 << 10, 148, CLUSTER_BLOCKS),
+    ("sm_103a", 227 << 10, 160, CLUSTER_BLOCKS),
+    ("sm_120a", 99 << 10, 188, CLUSTER_BLOCKS),
 ];
 
 impl Target {
@@ -63,13 +68,14 @@ impl Target {
 
     /// Names of the CUDA architectures that coulis compiles for, oldest first.
     pub fn cuda_archs() -> impl Iterator<Item = &'static str> {
-        CUDA_ARCHS.iter().map(|(arch, _, _)| *arch)
+        CUDA_ARCHS.iter().map(|(arch, ..)| *arch)
     }
 
     /// An NVIDIA GPU of that architecture, `sm_90a` say; `None` for one that coulis does not compile for.
     /// `n_threads` counts the threads that all multiprocessors together hold.
     pub fn cuda(arch: &str) -> Option<Target> {
-        let (arch, shared_dyn_bytes, n_units) = CUDA_ARCHS.iter().find(|(name, _, _)| *name == arch)?;
+        let (arch, shared_dyn_bytes, n_units, cluster_blocks) =
+            CUDA_ARCHS.iter().find(|(name, ..)| *name == arch)?;
         Some(Target {
             kind: TargetKind::Cuda,
             arch: (*arch).to_owned(),
@@ -84,6 +90,7 @@ impl Target {
                 shared_dyn_bytes: *shared_dyn_bytes,
                 registers: 255,
             },
+            cluster_blocks: *cluster_blocks,
         })
     }
 
@@ -105,6 +112,7 @@ impl Target {
             n_threads: 132 * 2048,
             cache_bytes: 128 << 10,
             block,
+            cluster_blocks: CLUSTER_BLOCKS,
         }
     }
 

@@ -39,9 +39,11 @@
 //! | V32 | widths of shuffles are constant powers of two, for warps of the machine's length | `verify/atoms.rs` |
 //! | V33 | atomic updates work on shared or global memory of types that machines update | `verify/atoms.rs` |
 //! | V34 | named barriers are 1 to 15, and wait for whole warps | `verify/atoms.rs` |
+//! | V35 | clusters have a size that the machine has, and a grid is whole clusters | `verify/limits.rs` |
+//! | V36 | another block's shared memory is read in a cluster, and no block ends before | `verify/clusters.rs` |
 //!
 //! There V20 has the machine's own limit, and V21 follows what threads keep in memory of their own, and counts who
-//! comes to warp and named barriers. These are faults that a kernel shows when it runs, so the simulator takes the
+//! comes to warp, named and cluster barriers. These are faults that a kernel shows when it runs, so the simulator takes the
 //! permit of [`verify`] and accuses, and what is compiled for a GPU takes that of [`verify_for`].
 //!
 //! Not checked yet: accesses that may, but need not, be outside (symbolic extents, values from memory, guards);
@@ -52,6 +54,7 @@
 
 mod atoms;
 mod bounds;
+mod clusters;
 mod forms;
 mod lanes;
 mod limits;
@@ -140,6 +143,8 @@ pub const PROPERTIES: &[(&str, &str)] = &[
     ("V32", "widths of shuffles are constant powers of two, for warps of the machine's length"),
     ("V33", "atomic updates work on shared or global memory of types that machines update"),
     ("V34", "named barriers are 1 to 15, and wait for whole warps"),
+    ("V35", "clusters have a size that the machine has, and a grid is whole clusters"),
+    ("V36", "another block's shared memory is read in a cluster, and no block ends before"),
 ];
 
 /// The first property that only [`verify_for`] checks.
@@ -228,7 +233,7 @@ fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
     typed && !report.found.iter().any(|(_, fault)| matches!(fault.code, "V8" | "V9" | "V10"))
 }
 
-/// V23 to V34, and V20 and V21 as the machine has them.
+/// V23 to V36, and V20 and V21 as the machine has them.
 fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
     unwritten::check_unwritten(kernel, report);
     if !target.has_threads() {
@@ -248,6 +253,7 @@ fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
         limits::check_limits(&launched, target, report);
         atoms::check_atoms(launched.body, target, report);
         stores::check_stores(&launched, &samples, report);
+        clusters::check_clusters(&launched, target, report);
         lanes::check_lanes(&launched, &samples, target, report);
     }
     threads::check_barriers_of_private_values(&kernel.body, report);

@@ -1,13 +1,13 @@
-//! Which threads of a block reach a place in a kernel, from the conditions and loops around it.
+//! Which threads of a block, and blocks of a cluster, reach a place in a kernel, from the conditions and loops around it.
 
 use std::collections::{HashMap, HashSet};
 
-use coulis_ir::ThreadTag;
 use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
+use coulis_ir::{DType, ThreadTag};
 use coulis_tile::{ActiveSet, Block};
 
 use crate::dispatch_tiles::is_thread;
@@ -72,6 +72,43 @@ impl Around {
         !guards.chain(values.iter().copied()).any(sees)
     }
 
+    /// The condition, or the extent of a loop, by which blocks of a cluster may part ways.
+    pub(crate) fn splits_cluster(&self, launches: &[(ThreadTag, Var, Expr)]) -> Option<String> {
+        let guards = self.guards.iter().map(|guard| match guard {
+            Guard::Cond(expr, _) | Guard::Extent(expr) => expr,
+        });
+        let split = guards.into_iter().find(|expr| self.differs_in_cluster(expr, launches))?;
+        Some(format!("`{}`, which may differ between them", print_expr(split)))
+    }
+
+    /// Whether a value may differ between blocks of a cluster.
+    pub(crate) fn differs_in_cluster(&self, expr: &Expr, launches: &[(ThreadTag, Var, Expr)]) -> bool {
+        let value = substitute_expr(expr, &self.names);
+        if self.is_loaded(&value) {
+            return true;
+        }
+        let mut known = Analyzer::new();
+        let mut split = HashMap::new();
+        let mut places = Vec::new();
+        for (tag, var, extent) in launches.iter().filter(|(tag, ..)| tag.is_of_cluster()) {
+            let Some(size) = extent.as_int().filter(|n| *n > 1) else { continue };
+            let place = Var::size("place", DType::I32);
+            known.bind(&place, &Expr::int(0), &Expr::int_of(size, DType::I32));
+            split.insert(var.clone(), place.expr().cast(var.dtype()));
+            let grid = launches.iter().find(|(other, ..)| Some(*other) == grid_tag(*tag));
+            if let Some((_, block, grid)) = grid {
+                // The number of the cluster, and the block's place in it.
+                let number = Var::size("number", block.dtype());
+                let size = Expr::int_of(size, block.dtype());
+                let clusters = grid.clone().cast(block.dtype()).floordiv(size.clone());
+                known.bind(&number, &Expr::int_of(0, block.dtype()), &clusters);
+                split.insert(block.clone(), number.expr() * size + place.expr().cast(block.dtype()));
+            }
+            places.push(place);
+        }
+        uses_any(&known.simplify(&substitute_expr(&value, &split)), &places)
+    }
+
     fn is_loaded(&self, expr: &Expr) -> bool {
         let mut loads = false;
         for_each_expr(expr, &mut |e| {
@@ -94,6 +131,22 @@ impl Around {
             };
         }
         set
+    }
+}
+
+/// The index of blocks whose place in a cluster the tag counts.
+pub(crate) fn grid_tag(tag: ThreadTag) -> Option<ThreadTag> {
+    match tag {
+        ThreadTag::ClusterX => Some(ThreadTag::BlockX),
+        ThreadTag::ClusterY => Some(ThreadTag::BlockY),
+        ThreadTag::ClusterZ => Some(ThreadTag::BlockZ),
+        ThreadTag::BlockX
+        | ThreadTag::BlockY
+        | ThreadTag::BlockZ
+        | ThreadTag::ThreadX
+        | ThreadTag::ThreadY
+        | ThreadTag::ThreadZ
+        | ThreadTag::VThread => None,
     }
 }
 

@@ -10,10 +10,11 @@ use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt};
 use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, Stmt, SyncKind, Target, ThreadTag, TileCall};
 use coulis_tile::{
-    Block, Call, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex, TileError,
+    Block, Call, Cluster, CopyFacts, CopyOp, Emitted, Facts, NamedBarriers, ReduceOp, Row, ThreadIndex,
+    TileError,
 };
 
-use crate::active_threads::Around;
+use crate::active_threads::{Around, grid_tag};
 use crate::pass::{Context, LowerError, Pass};
 use crate::tile_memory::{TileMemory, unsupported};
 use crate::walk::try_map_children;
@@ -187,7 +188,12 @@ impl<'a> Dispatch<'a> {
         let active = self.around.active(&block, &self.launches, self.target.warp);
         let registers = |b: &Buffer| self.memory.registers(b);
         let mut seen = Call::of(call, self.target, &block, &active, &self.barriers, &registers)?;
+        seen.cluster = self.cluster()?;
         seen.repeated_along = self.repeated_along(call);
+        for operand in seen.dsts.iter_mut().chain(&mut seen.srcs) {
+            let mut mins = operand.region.ranges.iter().map(|(min, _)| min);
+            operand.differs_in_cluster = mins.any(|min| self.around.differs_in_cluster(min, &self.launches));
+        }
         check_regions(call)?;
         let rows = match &call.op {
             TileOp::Copy => {
@@ -202,9 +208,10 @@ impl<'a> Dispatch<'a> {
                 let facts = Facts::of(call, seen)?;
                 if !self.only_explain {
                     let mut emitted = coulis_tile::dispatch::<ReduceOp>(call, &facts)?.1;
-                    // The next iteration writes memory that threads of this one may still read.
+                    // The next iteration writes memory that threads of this one may still read. Other blocks do not: a
+                    // barrier of the cluster ends what reads theirs.
                     if self.is_ordered && !emitted.shared.is_empty() && self.around.is_in_loop() {
-                        let wait = facts.sync().map_err(unsupported)?;
+                        let wait = facts.block_sync().map_err(unsupported)?;
                         emitted.body = Stmt::seq([wait, emitted.body]);
                     }
                     return Ok(Some(emitted));
@@ -221,9 +228,26 @@ impl<'a> Dispatch<'a> {
         let mins: Vec<&Expr> = call.dsts.iter().flat_map(|dst| &dst.ranges).map(|(min, _)| min).collect();
         let repeats = |(tag, var, extent): &&(ThreadTag, Var, Expr)| {
             let is_block = matches!(tag, ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ);
-            is_block && !extent.is_int(1) && self.around.is_unseen(var, &mins)
+            // The blocks of one cluster do a call of a cluster together.
+            let of_one_cluster = |(other, _, n): &(ThreadTag, Var, Expr)| {
+                call.scope == ExecScope::Cluster && grid_tag(*other) == Some(*tag) && n == extent
+            };
+            is_block
+                && !extent.is_int(1)
+                && !self.launches.iter().any(of_one_cluster)
+                && self.around.is_unseen(var, &mins)
         };
         self.launches.iter().find(repeats).map(|(tag, ..)| *tag)
+    }
+
+    /// The blocks of the cluster around a call, where the grid has clusters.
+    fn cluster(&self) -> Result<Option<Cluster>, LowerError> {
+        let indices = self.indices(ThreadTag::is_of_cluster)?;
+        if indices.is_empty() {
+            return Ok(None);
+        }
+        let absent = self.around.splits_cluster(&self.launches);
+        Ok(Some(Cluster { blocks: Block::new(indices), absent }))
     }
 
     /// The threads of the block around a call.
@@ -238,11 +262,13 @@ impl<'a> Dispatch<'a> {
                 return Err(LowerError::CallOutsideLaunch { scope: call.scope.name(), tag: tag.name() });
             }
         }
+        Ok(Block::new(self.indices(is_thread)?))
+    }
+
+    /// The launched indices of some kind, which have constant extents.
+    fn indices(&self, is_wanted: fn(ThreadTag) -> bool) -> Result<Vec<ThreadIndex>, LowerError> {
         let mut indices = Vec::new();
-        for (tag, var, extent) in &self.launches {
-            if !is_thread(*tag) {
-                continue;
-            }
+        for (tag, var, extent) in self.launches.iter().filter(|(tag, ..)| is_wanted(*tag)) {
             let constant = extent.as_int().and_then(|n| u32::try_from(n).ok()).filter(|n| *n >= 1);
             let Some(extent) = constant else {
                 let extent = coulis_ir::print::print_expr(extent);
@@ -252,7 +278,7 @@ impl<'a> Dispatch<'a> {
                 indices.push(ThreadIndex { tag: *tag, var: var.clone(), extent });
             }
         }
-        Ok(Block::new(indices))
+        Ok(indices)
     }
 
     /// Takes the stores that fill the sources' registers from the end of `done`.
@@ -317,7 +343,9 @@ fn without_repeated_barriers(body: Stmt) -> Stmt {
             let mut kept: Vec<Stmt> = Vec::with_capacity(stmts.len());
             for stmt in stmts {
                 match (kept.last_mut(), &stmt) {
-                    (Some(Stmt::Sync(a)), Stmt::Sync(b)) if a == b || *a == SyncKind::Cta => {}
+                    (Some(Stmt::Sync(a)), Stmt::Sync(b)) if a == b || *a == SyncKind::Cluster => {}
+                    (Some(Stmt::Sync(a)), Stmt::Sync(SyncKind::Cluster)) => *a = SyncKind::Cluster,
+                    (Some(Stmt::Sync(SyncKind::Cta)), Stmt::Sync(_)) => {}
                     (Some(Stmt::Sync(a)), Stmt::Sync(SyncKind::Cta)) => *a = SyncKind::Cta,
                     _ => kept.push(stmt),
                 }
@@ -336,7 +364,13 @@ fn remark(key: &str, body: Stmt) -> Stmt {
 pub fn is_thread(tag: ThreadTag) -> bool {
     match tag {
         ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ => true,
-        ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ | ThreadTag::VThread => false,
+        ThreadTag::BlockX
+        | ThreadTag::BlockY
+        | ThreadTag::BlockZ
+        | ThreadTag::ClusterX
+        | ThreadTag::ClusterY
+        | ThreadTag::ClusterZ
+        | ThreadTag::VThread => false,
     }
 }
 

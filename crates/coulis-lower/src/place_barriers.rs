@@ -183,7 +183,7 @@ impl Place {
                 let whole = Stmt::For { var, min, extent, kind, body: Box::new(body) };
                 Ok(Stmt::seq(barrier.into_iter().chain([whole])))
             }
-            Stmt::Sync(SyncKind::Cta) => {
+            Stmt::Sync(kind) if kind.is_of_block() => {
                 pending.clear();
                 Ok(stmt)
             }
@@ -268,7 +268,7 @@ impl Place {
             Stmt::Seq(stmts) => &stmts[..],
             other => std::slice::from_ref(other),
         };
-        let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(SyncKind::Cta));
+        let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(kind) if kind.is_of_block());
         let first = parts.iter().position(is_barrier).unwrap_or(parts.len());
         let last = parts.iter().rposition(is_barrier).map_or(0, |at| at + 1);
         let of =
@@ -332,7 +332,7 @@ fn header_accesses(value: &Expr) -> Vec<Access> {
 /// Whether every pass through the statement meets a barrier of the block.
 fn always_syncs(stmt: &Stmt) -> bool {
     match stmt {
-        Stmt::Sync(SyncKind::Cta) => true,
+        Stmt::Sync(kind) => kind.is_of_block(),
         Stmt::Seq(stmts) => stmts.iter().any(always_syncs),
         Stmt::Let { body, .. } | Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => {
             always_syncs(body)
@@ -348,7 +348,7 @@ fn always_syncs(stmt: &Stmt) -> bool {
 /// The accesses of a loop's body before the first barrier that every pass meets. Returns whether there is one.
 fn leading(stmt: &Stmt, around: &Loops, found: &mut Vec<Access>) -> bool {
     match stmt {
-        Stmt::Sync(SyncKind::Cta) => true,
+        Stmt::Sync(kind) if kind.is_of_block() => true,
         Stmt::Seq(stmts) => stmts.iter().any(|s| leading(s, around, found)),
         Stmt::Let { value, body, .. } => {
             found.extend(header_accesses(value));

@@ -3,7 +3,9 @@
 //! What stands before `T.device_entry()` stays on the host; what follows is launched. Extents are closed under
 //! composition and quotient, with the warp of the machine as the one width that is known beforehand: four warps
 //! of 32 lanes are 128 threads, and 256 threads in two warpgroups are eight warps. Extents that contradict each other are an error, and
-//! so is a block whose number of threads follows from nothing. The number of a thread counts `threadIdx.x` fastest.
+//! so is a block whose number of threads follows from nothing. The number of a thread counts `threadIdx.x` fastest. In the
+//! same way blocks, clusters and blocks of a cluster are completed, axis by axis: four clusters of two blocks are eight
+//! blocks.
 //! Global memory that the device code allocates becomes a temporary of the function. The program orders its own
 //! accesses to shared memory, so that its body is marked and `place_barriers` adds none. Order: first of all; the
 //! next pass reads launches.
@@ -14,6 +16,7 @@ use std::collections::HashMap;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_stmt;
 use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, ScopeId, Stmt, ThreadTag};
 use coulis_tile::{Block, ThreadIndex};
@@ -32,6 +35,8 @@ pub const PASS: Pass = Pass {
 
 const GRID: [(ThreadTag, &str); 3] =
     [(ThreadTag::BlockX, "bx"), (ThreadTag::BlockY, "by"), (ThreadTag::BlockZ, "bz")];
+const CLUSTER: [(ThreadTag, &str); 3] =
+    [(ThreadTag::ClusterX, "cx"), (ThreadTag::ClusterY, "cy"), (ThreadTag::ClusterZ, "cz")];
 const BLOCK: [(ThreadTag, &str); 3] =
     [(ThreadTag::ThreadX, "tx"), (ThreadTag::ThreadY, "ty"), (ThreadTag::ThreadZ, "tz")];
 
@@ -117,7 +122,7 @@ fn launched(body: Stmt, warp: u32) -> Result<Stmt, LowerError> {
         extent: extent.clone(),
         body: Box::new(body),
     };
-    let launches = hierarchy.grid.iter().chain(&hierarchy.block).rev();
+    let launches = hierarchy.grid.iter().chain(&hierarchy.cluster).chain(&hierarchy.block).rev();
     let stmt = launches.fold(marked, launch);
     Ok(taken.globals.into_iter().rev().fold(stmt, |body, buffer| Stmt::allocate(buffer, body)))
 }
@@ -178,6 +183,8 @@ type Source = String;
 /// The launches of a device region.
 struct Hierarchy {
     grid: Vec<(ThreadTag, Var, Expr)>,
+    /// Places in a cluster; empty where there are none.
+    cluster: Vec<(ThreadTag, Var, Expr)>,
     block: Vec<(ThreadTag, Var, Expr)>,
     /// Threads of a block, where their number is a constant.
     n_threads: Option<u32>,
@@ -185,8 +192,8 @@ struct Hierarchy {
 
 impl Hierarchy {
     fn of(ids: &[Declared], warp: u32) -> Result<Hierarchy, LowerError> {
-        let grid_extents = dims_of(ids, ScopeId::Cta)?;
-        let Some(grid_extents) = grid_extents else {
+        let cluster_extents = cluster_of(ids)?;
+        let Some(grid_extents) = grid_of(ids, cluster_extents.as_deref())? else {
             return Err(wrong("the number of blocks follows from nothing; declare it by `T.cta_id([...])`"));
         };
         let thread_extents = dims_of(ids, ScopeId::Thread)?;
@@ -209,6 +216,7 @@ impl Hierarchy {
         };
         Ok(Hierarchy {
             grid: launch(GRID, ScopeId::Cta, grid_extents),
+            cluster: launch(CLUSTER, ScopeId::CtaInCluster, cluster_extents.unwrap_or_default()),
             block: launch(BLOCK, ScopeId::Thread, block_extents),
             n_threads,
         })
@@ -225,11 +233,26 @@ impl Hierarchy {
         Ok(values)
     }
 
+    /// The number of the cluster along each axis.
+    fn clusters(&self, declared: &Declared) -> Result<Vec<Expr>, LowerError> {
+        if declared.vars.len() > self.grid.len() {
+            let (found, wanted) = (declared.vars.len(), self.grid.len());
+            return Err(wrong(format!("`T.cluster_id` has {wanted} extents and gives {found} names")));
+        }
+        let number = |(axis, (_, block, _)): (usize, &(ThreadTag, Var, Expr))| {
+            let size = self.cluster.get(axis).map_or_else(|| Expr::int(1), |(_, _, n)| n.clone());
+            block.expr().floordiv(size.cast(block.dtype()))
+        };
+        Ok(self.grid.iter().enumerate().map(number).collect())
+    }
+
     fn value(&self, declared: &Declared, warp: u32) -> Result<Vec<Expr>, LowerError> {
         let vars =
             |of: &[(ThreadTag, Var, Expr)]| of.iter().map(|(_, var, _)| var.expr()).collect::<Vec<_>>();
         let dims = match declared.id {
             ScopeId::Cta => Some(&self.grid),
+            ScopeId::CtaInCluster => Some(&self.cluster),
+            ScopeId::Cluster => return self.clusters(declared),
             ScopeId::Thread => Some(&self.block),
             ScopeId::Warp
             | ScopeId::Warpgroup
@@ -239,7 +262,7 @@ impl Hierarchy {
         };
         if let Some(dims) = dims
             && declared.vars.len() <= dims.len()
-            && (declared.vars.len() == dims.len() || declared.id == ScopeId::Cta)
+            && (declared.vars.len() == dims.len() || declared.id != ScopeId::Thread)
         {
             return Ok(vars(dims));
         }
@@ -259,7 +282,7 @@ impl Hierarchy {
         let digit = |extent: u32, stride: u32| block.digit(extent.max(1), stride.min(n_threads.max(1)));
         let n_of = |unit: u32| n_threads.div_ceil(unit);
         Ok(vec![match declared.id {
-            ScopeId::Cta | ScopeId::Thread => block.linear(),
+            ScopeId::Cta | ScopeId::CtaInCluster | ScopeId::Cluster | ScopeId::Thread => block.linear(),
             ScopeId::Lane => digit(warp.min(n_threads), 1),
             ScopeId::Warp => digit(n_of(warp), warp),
             ScopeId::Warpgroup => digit(n_of(4 * warp), 4 * warp),
@@ -268,6 +291,68 @@ impl Hierarchy {
         }])
     }
 }
+
+/// The extents of a cluster, where there are clusters.
+fn cluster_of(ids: &[Declared]) -> Result<Option<Vec<Expr>>, LowerError> {
+    let Some(extents) = dims_of(ids, ScopeId::CtaInCluster)? else {
+        return match ids.iter().find(|d| matches!(d.id, ScopeId::CtaInCluster | ScopeId::Cluster)) {
+            Some(declared) => {
+                let (name, legal) = (declared.id.name(), "declare it by `T.cta_id_in_cluster([...])`");
+                Err(wrong(format!("the size of the clusters of `T.{name}` follows from nothing; {legal}")))
+            }
+            None => Ok(None),
+        };
+    };
+    extents.iter().try_for_each(|extent| constant(ScopeId::CtaInCluster, extent).map(|_| ()))?;
+    Ok(Some(extents))
+}
+
+/// The extents of the grid: as declared, or clusters times their blocks; both where both are.
+fn grid_of(ids: &[Declared], cluster: Option<&[Expr]>) -> Result<Option<Vec<Expr>>, LowerError> {
+    let declared = dims_of(ids, ScopeId::Cta)?;
+    let Some(cluster) = cluster else { return Ok(declared) };
+    let clusters = dims_of(ids, ScopeId::Cluster)?;
+    let rank = [declared.as_ref(), clusters.as_ref()].into_iter().flatten().map(Vec::len).max().unwrap_or(0);
+    let rank = rank.max(cluster.len());
+    let at = |extents: &[Expr], axis: usize| extents.get(axis).cloned().unwrap_or_else(|| Expr::int(1));
+    let product = |clusters: &[Expr], axis: usize| {
+        let (n, size) = Expr::promoted(at(clusters, axis), at(cluster, axis));
+        Analyzer::new().simplify(&(n * size))
+    };
+    let grid: Vec<Expr> = match (declared, clusters) {
+        (None, None) => return Ok(None),
+        (None, Some(clusters)) => (0..rank).map(|axis| product(&clusters, axis)).collect(),
+        (Some(grid), clusters) => {
+            for (axis, clusters) in clusters.iter().flat_map(|c| (0..rank).map(move |axis| (axis, c))) {
+                let (found, by) = (at(&grid, axis), product(clusters, axis));
+                let (a, b) = Expr::promoted(found.clone(), by.clone());
+                if a != b && !Analyzer::new().can_prove(&a.equal(b)) {
+                    return Err(wrong(format!(
+                        "inconsistent extents: a grid has {} blocks along {} by `T.cta_id`, and {} by `T.cluster_id` and `T.cta_id_in_cluster`",
+                        print_expr(&found),
+                        AXES[axis.min(2)],
+                        print_expr(&by)
+                    )));
+                }
+            }
+            (0..rank).map(|axis| at(&grid, axis)).collect()
+        }
+    };
+    for (axis, (blocks, size)) in grid.iter().zip(cluster).enumerate() {
+        if let (Some(blocks), Some(size)) = (blocks.as_int(), size.as_int())
+            && blocks % size != 0
+        {
+            return Err(wrong(format!(
+                "non-divisible extents: {blocks} blocks along {} are not whole clusters of {size}",
+                AXES[axis]
+            )));
+        }
+    }
+    Ok(Some(grid))
+}
+
+/// Names of the axes of a grid.
+const AXES: [&str; 3] = ["x", "y", "z"];
 
 fn int(value: u32) -> Expr {
     Expr::int_of(i128::from(value), DType::I32)

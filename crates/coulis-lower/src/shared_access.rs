@@ -86,7 +86,8 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
         Stmt::Atom(call) => {
             let AtomCall { dst, memory, .. } = &**call;
             dst.iter().for_each(|e| add(&e.buffer, &e.indices, Kind::Write));
-            memory.iter().for_each(|e| add(&e.buffer, &e.indices, Kind::Atomic));
+            let kind = if call.writes_memory() { Kind::Atomic } else { Kind::Read };
+            memory.iter().for_each(|e| add(&e.buffer, &e.indices, kind));
         }
         _ => {}
     }

@@ -124,6 +124,7 @@ fn explain_says_what_each_variant_wanted_and_found() {
            shared_tree             10  chosen    at most 5 additions in a chain, |error| <= 3.0e-7 * sum|x|\n  \
            mixed                    5  declined  operands: wanted tiles that a thread can address, found `red_buf0`, spread \
            over threads\n  \
+           cluster_shared           5  declined  scope: wanted a cluster, found a cta\n  \
            serial                   0  accepts   at most 25 additions in a chain, |error| <= 1.5e-6 * sum|x|"
     );
     let table = rows(&rows_of(32));

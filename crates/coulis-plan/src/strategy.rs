@@ -452,6 +452,7 @@ mod tests {
             n_threads: 2,
             cache_bytes: 1 << 20,
             block: BlockLimits::default(),
+            cluster_blocks: 1,
         };
         let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
         let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, false).unwrap();

@@ -166,6 +166,7 @@ mod tests {
             n_threads: 1 << 16,
             cache_bytes: 1 << 20,
             block: BlockLimits { threads, ..BlockLimits::default() },
+            cluster_blocks: 1,
         }
     }
 

@@ -44,6 +44,7 @@ pub fn target(n_threads: usize) -> Target {
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: second_level_cache().unwrap_or(1 << 20),
         block: coulis_ir::BlockLimits::default(),
+        cluster_blocks: 1,
     }
 }
 

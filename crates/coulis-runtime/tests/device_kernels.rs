@@ -181,7 +181,11 @@ fn everything_that_the_dialect_spells_compiles() {
     let dialect = dialect_named("cuda").unwrap();
     for kernel in kernels() {
         let text = emit_module(&checked(&kernel.name, &kernel.device), dialect).unwrap().text;
-        let archs = if text.contains("__CUDA_ARCH__") { &["sm_100a", "sm_80"][..] } else { &["sm_100a"] };
+        let archs = match (text.contains("__CUDA_ARCH__"), text.contains("__cluster_dims__")) {
+            (_, true) => &["sm_100a", "sm_90a"][..],
+            (true, false) => &["sm_100a", "sm_80"],
+            (false, false) => &["sm_100a"],
+        };
         for arch in archs {
             let compiled = compiler.cubin(&kernel.name, &text, arch);
             assert!(compiled.is_ok(), "{} for {arch}: {}\n{text}", kernel.name, compiled.unwrap_err());

@@ -39,6 +39,8 @@ pub fn thread_index(tag: ThreadTag) -> Var {
 pub(crate) fn is_block(tag: ThreadTag) -> bool {
     match tag {
         ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ => true,
+        // No axis of a schedule is bound to a place in a cluster.
+        ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ => false,
         ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ | ThreadTag::VThread => false,
     }
 }

@@ -74,10 +74,10 @@ fn try_step(s: &mut Schedule, [what, on, x, y]: [u8; 4]) -> Result<(), ScheduleE
         10 => s.grid_finish(stage, GridFinish::ALL[usize::from(y) % 2]),
         11 => s.cache_write(stage, [MemScope::Local, MemScope::Shared][usize::from(y) % 2]).map(|_| ()),
         12 => s.double_buffer(stage),
-        13 => s.bind(stage, &a, ThreadTag::ALL[usize::from(y) % 7]),
+        13 => s.bind(stage, &a, ThreadTag::ALL[usize::from(y) % 10]),
         _ => {
             let (_, inner) = s.split(stage, &a, Split::Factor(i64::from(y % 4) + 1))?;
-            s.bind(stage, &inner, ThreadTag::ALL[3 + usize::from(y / 4) % 4])
+            s.bind(stage, &inner, ThreadTag::ALL[6 + usize::from(y / 4) % 4])
         }
     }
 }

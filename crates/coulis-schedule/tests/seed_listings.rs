@@ -16,6 +16,7 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         n_threads: 2,
         cache_bytes: 1 << 20,
         block: coulis_ir::BlockLimits::default(),
+        cluster_blocks: 1,
     };
     let kernel = build_nest(schedule, args, "main").expect("the nest is built");
     let options = Options { target: &target, simple_mode: true };

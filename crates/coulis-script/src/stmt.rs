@@ -295,7 +295,7 @@ impl Reader<'_> {
         let mut values = Vec::new();
         for (at, value) in terms.iter().enumerate() {
             let value = match (signature, at) {
-                (Signature::Shuffle, 2..) => self.expr_as(value, DType::I32)?,
+                (Signature::Shuffle, 2..) | (Signature::Remote, _) => self.expr_as(value, DType::I32)?,
                 (Signature::Update | Signature::Exchange, _) => {
                     self.expr_as(value, of_memory.unwrap_or(DType::I32))?
                 }
@@ -355,10 +355,9 @@ impl Reader<'_> {
                 self.exactly::<0>(term, &path, args)?;
                 Stmt::DeviceEntry
             }
-            "T.cuda.cta_sync" | "T.cuda.warp_sync" => {
-                self.exactly::<0>(term, &path, args)?;
-                Stmt::Sync(if path == "T.cuda.cta_sync" { SyncKind::Cta } else { SyncKind::Warp })
-            }
+            "T.cuda.cluster_sync" => self.plain_sync(term, &path, args, SyncKind::Cluster)?,
+            "T.cuda.cta_sync" => self.plain_sync(term, &path, args, SyncKind::Cta)?,
+            "T.cuda.warp_sync" => self.plain_sync(term, &path, args, SyncKind::Warp)?,
             "T.cuda.warpgroup_sync" => {
                 let [id] = self.exactly(term, &path, args)?;
                 Stmt::Sync(SyncKind::Warpgroup(id.fitting("a barrier", "32-bit integers without sign")?))
@@ -373,6 +372,12 @@ impl Reader<'_> {
             _ => return Err(term.fault(ParseErrorKind::UnknownFunction { name: path, legal: LEGAL })),
         };
         Ok(Piece::Done(stmt))
+    }
+
+    /// A barrier without arguments.
+    fn plain_sync(&mut self, term: &Term, path: &str, args: &[Term], kind: SyncKind) -> Parsed<Stmt> {
+        self.exactly::<0>(term, path, args)?;
+        Ok(Stmt::Sync(kind))
     }
 
     /// A launch, allocation, binding or annotation. `target` names what it defines.
@@ -536,8 +541,7 @@ fn scope_id(path: &str) -> Option<ScopeId> {
 
 fn thread_tag(term: &Term) -> Parsed<ThreadTag> {
     let name = term.str()?;
-    ThreadTag::ALL
-        .into_iter()
-        .find(|tag| tag.name() == name)
-        .ok_or_else(|| term.unexpected("\"blockIdx.x\" to \"threadIdx.z\" or \"vthread\""))
+    ThreadTag::ALL.into_iter().find(|tag| tag.name() == name).ok_or_else(|| {
+        term.unexpected("\"blockIdx.x\" to \"threadIdx.z\", \"clusterCtaIdx.x\" to \".z\" or \"vthread\"")
+    })
 }

@@ -7,10 +7,16 @@ const TEXT: &str = r#"
 @T.prim_func
 def warp(A: T.Buffer((64,), "float32"), C: T.Buffer((1,), "uint32")):
     bx = T.launch_thread("blockIdx.x", 2)
+    cx = T.launch_thread("clusterCtaIdx.x", 2)
     tx = T.launch_thread("threadIdx.x", 64)
     x = T.allocate([1], "float32", "local")
     m = T.allocate([1], "uint32", "local")
     any_ = T.allocate([1], "bool", "local")
+    s = T.allocate([64], "float32", "shared")
+    s[tx] = A[tx]
+    T.cuda.cluster_sync()
+    x[0] = T.cuda.cluster_load(s[63 - tx], 1 - cx)
+    T.cuda.cluster_sync()
     m[0] = T.tvm_warp_activemask()
     x[0] = T.tvm_warp_shuffle_down(m[0], A[tx], 8, 32, 32)
     x[0] = T.tvm_warp_shuffle_xor(T.uint32(4294967295), x[0], 1, 32, 32)

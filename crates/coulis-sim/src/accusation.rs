@@ -12,6 +12,10 @@ pub enum Charge {
     WarpRace,
     /// Two blocks do, and no fence with an atomic operation orders them.
     BlockRace,
+    /// Two blocks of a cluster do in the shared memory of one, and no barrier of the cluster orders them.
+    ClusterRace,
+    /// Another block's shared memory is read, and that block may have ended.
+    EndedBlock,
     /// Memory is read that nothing wrote.
     Unwritten,
     /// A value decides what is done, or leaves the thread, that a shuffle took from a lane that did not give one.
@@ -48,10 +52,12 @@ pub enum Charge {
 
 impl Charge {
     /// Every charge.
-    pub const ALL: [Charge; 19] = [
+    pub const ALL: [Charge; 21] = [
         Charge::LaneRace,
         Charge::WarpRace,
         Charge::BlockRace,
+        Charge::ClusterRace,
+        Charge::EndedBlock,
         Charge::Unwritten,
         Charge::Undefined,
         Charge::OutOfBounds,
@@ -76,6 +82,8 @@ impl Charge {
             Charge::LaneRace => "race between lanes",
             Charge::WarpRace => "race between warps",
             Charge::BlockRace => "race between blocks",
+            Charge::ClusterRace => "race between blocks of a cluster",
+            Charge::EndedBlock => "read of a block that may have ended",
             Charge::Unwritten => "read of unwritten memory",
             Charge::Undefined => "use of an undefined value",
             Charge::OutOfBounds => "access out of bounds",

@@ -203,6 +203,13 @@ pub(crate) enum Instr<const W: usize> {
         a: Operand,
         b: Operand,
     },
+    /// An element of the shared memory of a block of the cluster.
+    ClusterLoad {
+        d: u32,
+        region: u32,
+        at: Operand,
+        block: Operand,
+    },
     Fence,
     End,
 }
@@ -226,13 +233,17 @@ pub(crate) struct Code<const W: usize> {
     /// Registers of `threadIdx` and `blockIdx`, x first, where the body has them.
     pub(crate) thread_registers: [Option<u32>; 3],
     pub(crate) block_registers: [Option<u32>; 3],
+    /// Registers of the place in the cluster, x first, where the body has them.
+    pub(crate) cluster_registers: [Option<u32>; 3],
 }
 
 impl<const W: usize> Code<W> {
     /// Whether it has no fences, and no barriers but those of the block and of a warp.
     pub(crate) fn has_block_barriers_only(&self) -> bool {
         self.instrs.iter().all(|instr| match instr {
-            Instr::Fence | Instr::Sync(SyncKind::Warpgroup(_) | SyncKind::Named { .. }) => false,
+            Instr::Fence
+            | Instr::ClusterLoad { .. }
+            | Instr::Sync(SyncKind::Warpgroup(_) | SyncKind::Named { .. } | SyncKind::Cluster) => false,
             Instr::Sync(SyncKind::Cta | SyncKind::Warp) => true,
             _ => true,
         })
@@ -262,6 +273,8 @@ pub(crate) struct RegionInfo {
     /// Elements from the first to past the last, and how many of them lie before element `[0, ..., 0]`.
     pub(crate) len: usize,
     pub(crate) before: i64,
+    /// How many there are side by side: one a block of a cluster.
+    pub(crate) copies: usize,
     /// Whether the kernel stores to it.
     pub(crate) is_written: bool,
 }
@@ -275,6 +288,7 @@ impl RegionInfo {
 /// A launch with known extents.
 pub(crate) struct LaunchCode<const W: usize> {
     pub(crate) grid: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) code: Code<W>,
 }

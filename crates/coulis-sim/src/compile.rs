@@ -304,7 +304,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         let len = self.known_size(buffer)?;
         let (name, dtype) = (buffer.name.clone(), buffer.dtype);
         self.places.insert(buffer.data.id(), (Place::Region(self.regions.len() as u32), dtype));
-        self.regions.push(RegionInfo { name, dtype, kind, len, before: 0, is_written: true });
+        self.regions.push(RegionInfo { name, dtype, kind, len, before: 0, copies: 1, is_written: true });
         Ok(())
     }
 }

@@ -12,35 +12,59 @@ pub(crate) struct Court<'p> {
     pub(crate) launch: u32,
     /// Serial number of the launch's first block.
     pub(crate) base: u32,
+    /// Serial number of the first block that runs now.
     pub(crate) serial: u32,
+    /// Warps of a block.
+    pub(crate) n_warps: u32,
     pub(crate) grid: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) lanes: u32,
+}
+
+/// The digits of a number, x first.
+fn spread(n: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    [n % x.max(1), n / x.max(1) % y.max(1), n / (x.max(1) * y.max(1))]
 }
 
 /// Numbers that keep accusations about local memory apart from those about regions.
 const LOCAL: u32 = 1 << 20;
 
 impl Court<'_> {
-    /// The thread of a lane of this block.
+    /// The thread of a lane of one of the warps that run now.
     pub(crate) fn thread(&self, warp: u32, lane: u32) -> Thread {
-        self.thread_of(self.serial, warp, lane)
+        let n_warps = self.n_warps.max(1);
+        self.thread_of(self.serial_of(warp), warp % n_warps, lane)
+    }
+
+    /// The serial number of a warp's block.
+    fn serial_of(&self, warp: u32) -> u32 {
+        self.serial + warp / self.n_warps.max(1)
+    }
+
+    /// The position in the grid of a block: clusters follow one another, and in each its blocks.
+    pub(crate) fn block_of(&self, serial: u32) -> [u32; 3] {
+        let size = self.cluster.iter().product::<u32>().max(1);
+        let nth = serial.saturating_sub(self.base);
+        let clusters = std::array::from_fn(|axis| self.grid[axis] / self.cluster[axis].max(1));
+        let (cluster, place) = (spread(nth / size, clusters), spread(nth % size, self.cluster));
+        std::array::from_fn(|axis| cluster[axis] * self.cluster[axis] + place[axis])
     }
 
     fn thread_of(&self, serial: u32, warp: u32, lane: u32) -> Thread {
-        let spread =
-            |n: u32, [x, y, _]: [u32; 3]| [n % x.max(1), n / x.max(1) % y.max(1), n / (x.max(1) * y.max(1))];
         let lane = if lane == MANY { 0 } else { lane };
         Thread {
             launch: self.launch,
-            block: spread(serial.saturating_sub(self.base), self.grid),
+            block: self.block_of(serial),
             thread: spread(warp * self.lanes + lane, self.block),
             lane,
         }
     }
 
     fn element(&self, region: u32, at: usize) -> i64 {
-        at as i64 - self.infos[region as usize].before
+        let info = &self.infos[region as usize];
+        let at = if info.copies > 1 { at % info.len.max(1) } else { at };
+        at as i64 - info.before
     }
 
     /// A fault of one lane.
@@ -102,9 +126,10 @@ impl Court<'_> {
 
     fn race(&mut self, conflict: Conflict, who: Who, region: u32, at: usize, is_write: bool) {
         let Conflict { stamp, stmt, was_write } = conflict;
-        let charge = if stamp.serial() != self.serial {
-            Charge::BlockRace
-        } else if stamp.warp() != who.warp {
+        let of_block = self.infos[region as usize].is_shared();
+        let charge = if stamp.serial() != self.serial_of(who.warp) {
+            if of_block { Charge::ClusterRace } else { Charge::BlockRace }
+        } else if stamp.warp() != who.warp % self.n_warps.max(1) {
             Charge::WarpRace
         } else {
             Charge::LaneRace
@@ -117,6 +142,7 @@ impl Court<'_> {
             let verb = |write: bool| if write { "writes" } else { "reads" };
             let what = match charge {
                 Charge::BlockRace => "no fence with an atomic operation orders them",
+                Charge::ClusterRace => "no barrier of the cluster orders them",
                 _ => "no barrier orders them",
             };
             let (first, second) = (verb(was_write), verb(is_write));
@@ -127,6 +153,25 @@ impl Court<'_> {
 
     fn other(&self, stamp: Stamp) -> Thread {
         self.thread_of(stamp.serial(), stamp.warp(), stamp.lane())
+    }
+
+    /// A read of the shared memory of a block that is not in the cluster.
+    pub(crate) fn no_such_block(&mut self, who: Who, region: u32, block: i64) {
+        let n_blocks: u32 = self.cluster.iter().product();
+        let thread = self.thread(who.warp, who.lane);
+        self.lane(Charge::OutOfBounds, who, region, || {
+            format!("{thread} reads memory of block {block} of its cluster, which has {n_blocks}")
+        });
+    }
+
+    /// A read of the shared memory of a block that may have ended.
+    pub(crate) fn ended_block(&mut self, who: Who, region: u32, block: u32) {
+        let (thread, owner) = (self.thread(who.warp, who.lane), self.block_of(self.serial + block));
+        let name = &self.infos[region as usize].name;
+        let text = format!(
+            "{thread} reads `{name}` of block {owner:?}, and no barrier of the cluster keeps that block from ending before"
+        );
+        self.lane(Charge::EndedBlock, who, region, || text);
     }
 
     /// A named barrier at which warps wait that are not to wait for each other.

@@ -79,6 +79,16 @@ pub enum SimError {
         /// Blocks that are told apart.
         limit: u32,
     },
+    /// A grid that is not whole clusters, or clusters of a size that there is none of.
+    #[error("clusters of {cluster:?} blocks, at most {limit} of them, do not make up a grid of {grid:?}")]
+    Cluster {
+        /// Blocks of a cluster along x, y and z.
+        cluster: [u32; 3],
+        /// Blocks of the grid.
+        grid: [u32; 3],
+        /// Blocks that a cluster may have.
+        limit: u32,
+    },
     /// An extent, or a value that the host computes, that is not known when the kernel starts.
     #[error("{what} of `{name}` is to be known when the kernel starts, and depends on `{reason}`")]
     Unknown {

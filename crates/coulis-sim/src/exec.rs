@@ -2,6 +2,7 @@
 
 mod access;
 mod atoms;
+mod cluster;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +32,8 @@ pub(crate) struct Machine<'p, const W: usize> {
     interrupt: &'static AtomicBool,
     /// Whether the second of two branches goes first.
     pub(crate) swaps_branches: bool,
+    /// What blocks of the cluster read of one another.
+    pub(crate) remote: cluster::Remote,
     /// Conversions of each region's elements.
     codecs: Vec<(F1<W>, F1<W>)>,
     /// Byte addresses of the accesses of an instruction.
@@ -73,6 +76,7 @@ impl<'p, const W: usize> Machine<'p, W> {
             steps_left: steps,
             interrupt: coulis_ir::interrupt::flag(),
             swaps_branches: false,
+            remote: cluster::Remote::default(),
             addresses: Vec::new(),
         }
     }
@@ -253,6 +257,9 @@ impl<'p, const W: usize> Machine<'p, W> {
                 Instr::Atomic { ref update, d, region, at, a, b } => {
                     self.atomic(code, warp, update, d, (region, at), (a, b));
                 }
+                Instr::ClusterLoad { d, region, at, block } => {
+                    self.cluster_load(code, warp, d, region, (at, block));
+                }
                 Instr::Fence => {
                     self.counters.fences += 1;
                     self.order.fence(warp.n, warp.active);
@@ -335,6 +342,7 @@ impl<'p, const W: usize> Machine<'p, W> {
 /// The kind of a barrier in messages.
 pub(crate) fn barrier_name(kind: SyncKind) -> &'static str {
     match kind {
+        SyncKind::Cluster => "cluster",
         SyncKind::Cta => "cta",
         SyncKind::Warp => "warp",
         SyncKind::Warpgroup(_) => "warpgroup",

@@ -5,8 +5,8 @@
 //! [`SimReport`]. It shares the intermediate representation with the emitters and nothing else, so that it is an
 //! independent witness: arithmetic, evaluation of expressions and the order of accesses are its own.
 //!
-//! Not modelled: blocks that run at the same time (they run one after another, in several orders), clusters, memory
-//! of warps, and the alignment of vector accesses.
+//! Not modelled: clusters that run at the same time, or blocks without one (they run one after another, in several
+//! orders), memory of warps, and the alignment of vector accesses.
 
 #![forbid(unsafe_code)]
 

@@ -14,6 +14,7 @@ pub(crate) struct Region {
     pub(crate) bytes: Vec<u8>,
     /// Bytes of an element.
     pub(crate) width: usize,
+    /// Elements; where several blocks have one each, those of one block, and the blocks' follow one another.
     pub(crate) len: usize,
     pub(crate) before: i64,
     /// Elements that exist, one bit each; `None` where all do.
@@ -38,6 +39,12 @@ impl Region {
             Some(bits) if bits[at / 64] >> (at % 64) & 1 == 0 => None,
             _ => Some(at),
         }
+    }
+
+    /// Where the elements of the block of that number in its cluster begin.
+    #[inline(always)]
+    pub(crate) fn first_of(&self, block: usize) -> usize {
+        if self.is_shared { block * self.len } else { 0 }
     }
 
     /// The bytes of an element as a number.
@@ -82,7 +89,8 @@ pub(crate) fn regions(infos: &[RegionInfo], args: &[SimArg<'_>]) -> Result<Vec<R
 fn region(n: u32, info: &RegionInfo, args: &[SimArg<'_>]) -> Result<Region, SimError> {
     let width = info.dtype.bytes();
     let size = || SimError::Size { buffer: info.name.clone(), elements: info.len as i128 };
-    let total = info.len.checked_mul(width).ok_or_else(size)?;
+    let n_elements = info.len.checked_mul(info.copies).ok_or_else(size)?;
+    let total = n_elements.checked_mul(width).ok_or_else(size)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(total).map_err(|_| size())?;
     bytes.resize(total, NOTHING);
@@ -108,7 +116,7 @@ fn region(n: u32, info: &RegionInfo, args: &[SimArg<'_>]) -> Result<Region, SimE
         }
         RegionKind::Shared { .. } => false,
     };
-    let shadow = info.is_written.then(|| Shadow::new(n, info.is_shared(), info.len, is_initialised));
+    let shadow = info.is_written.then(|| Shadow::new(n, info.is_shared(), n_elements, is_initialised));
     let (len, before, is_shared) = (info.len, info.before, info.is_shared());
     Ok(Region { bytes, width, len, before, exists, shadow, is_initialised, is_shared })
 }

@@ -5,7 +5,8 @@
 //! after a fence of the same thread publishes what that thread knew at the fence, and what threads knew at theirs that
 //! met it at a barrier in between; a thread whose later update of the
 //! same place finds it there knows it too, and barriers pass that on. Nothing else orders accesses: neither shuffles nor
-//! votes, and no two lanes of a warp without a barrier between them. Source: CUDA C++ Programming Guide, memory fence
+//! votes, and no two lanes of a warp without a barrier between them. The warps of all blocks of a cluster are numbered together
+//! here, block after block, and a barrier of the cluster is one of all of them. Source: CUDA C++ Programming Guide, memory fence
 //! functions, and warp synchronisation since compute capability 7.0; vector clocks as in FastTrack (Flanagan, Freund 2009).
 
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ pub(crate) const FIRST_SERIAL: u32 = 2;
 pub(crate) const HOST: u32 = 1;
 /// Blocks that are told apart.
 pub(crate) const MAX_SERIAL: u32 = (1 << 27) - 1;
+/// Blocks of a cluster that are run together.
+pub(crate) const MAX_CLUSTER: u32 = 16;
 /// Barriers and fences of one warp that are told apart.
 pub(crate) const MAX_TIME: u32 = (1 << 24) - 1;
 /// The lane of an access that several lanes of a warp made.
@@ -139,10 +142,15 @@ struct Log {
     passed_on: Known,
 }
 
-/// Order of the accesses of a block, and of the blocks of a launch.
+/// Order of the accesses of a cluster of blocks, or a block alone, and of those of a launch.
 #[derive(Default)]
 pub(crate) struct Order {
+    /// Serial number of the first block that runs now.
     serial: u32,
+    /// Blocks that run now: those of one cluster, whose serial numbers follow one another.
+    n_blocks: u32,
+    /// Warps of a block.
+    n_warps: u32,
     launch_base: u32,
     /// Whether barriers of the whole block and of warps are all that orders accesses in this launch.
     has_block_barriers_only: bool,
@@ -166,6 +174,8 @@ pub(crate) struct Order {
 /// A warp at one time.
 pub(crate) struct Now<'o> {
     pub(crate) order: &'o Order,
+    /// Its number.
+    warp: u32,
     /// The stamp of accesses by several of its lanes.
     pub(crate) many: Stamp,
     synced: u32,
@@ -183,12 +193,12 @@ impl Now<'_> {
     /// else may ([`Order::ordered`]).
     #[inline(always)]
     pub(crate) fn is_after_barrier(&self, before: Stamp) -> bool {
-        if before.serial() != self.many.serial() {
+        let Some(warp) = self.order.number(before) else {
             return before.serial() < self.order.launch_base;
-        }
-        let known = match before.warp() == self.many.warp() {
+        };
+        let known = match warp == self.warp {
             true => self.synced,
-            false => self.seen.get(before.warp() as usize).copied().unwrap_or(0),
+            false => self.seen.get(warp as usize).copied().unwrap_or(0),
         };
         before.time() < known
     }
@@ -203,9 +213,12 @@ impl Order {
         self.log_of.clear();
     }
 
-    /// Begins a block.
-    pub(crate) fn begin_block(&mut self, serial: u32, n_warps: usize) {
+    /// Begins the blocks of a cluster, with `n_warps` warps in each.
+    pub(crate) fn begin_blocks(&mut self, serial: u32, n_blocks: u32, n_warps: usize) {
         self.serial = serial;
+        self.n_blocks = n_blocks;
+        self.n_warps = n_warps as u32;
+        let n_warps = n_warps * n_blocks as usize;
         self.epoch = 1;
         self.now.clear();
         self.now.resize(n_warps, 1);
@@ -222,6 +235,55 @@ impl Order {
         self.lane_known.clear();
     }
 
+    /// Serial number of the first block that runs now.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u32 {
+        self.serial
+    }
+
+    /// Whether the block runs now.
+    #[inline(always)]
+    pub(crate) fn is_running(&self, serial: u32) -> bool {
+        serial.wrapping_sub(self.serial) < self.n_blocks
+    }
+
+    /// The number among the warps that run now of the one that made an access.
+    #[inline(always)]
+    fn number(&self, stamp: Stamp) -> Option<u32> {
+        let block = stamp.serial().wrapping_sub(self.serial);
+        (block < self.n_blocks).then(|| block * self.n_warps + stamp.warp())
+    }
+
+    /// Serial number of the first block of the cluster that a block of this launch is in.
+    fn first_of(&self, serial: u32) -> u32 {
+        serial - serial.saturating_sub(self.launch_base) % self.n_blocks.max(1)
+    }
+
+    /// A stamp of a warp.
+    #[inline(always)]
+    fn stamp(&self, warp: u32, lane: u32, time: u32) -> Stamp {
+        match self.n_blocks {
+            1 => Stamp::new(self.serial, warp, lane, time),
+            _ => Stamp::new(self.serial + warp / self.n_warps, warp % self.n_warps, lane, time),
+        }
+    }
+
+    /// The number in its block of a warp.
+    #[inline(always)]
+    pub(crate) fn in_block(&self, warp: u32) -> u32 {
+        if self.n_blocks == 1 { warp } else { warp % self.n_warps }
+    }
+
+    /// Whether a warp, at the time of its last barrier, knew of what another one did until `time`.
+    pub(crate) fn knows(&self, warp: u32, other: u32, time: u32) -> bool {
+        time < self.seen[warp as usize * self.now.len() + other as usize]
+    }
+
+    /// The time of a warp.
+    pub(crate) fn time(&self, warp: u32) -> u32 {
+        self.now[warp as usize]
+    }
+
     pub(crate) fn launch_base(&self) -> u32 {
         self.launch_base
     }
@@ -232,7 +294,8 @@ impl Order {
         let (w, n) = (warp as usize, self.now.len());
         Now {
             order: self,
-            many: Stamp::new(self.serial, warp, MANY, self.now[w]),
+            warp,
+            many: self.stamp(warp, MANY, self.now[w]),
             synced: self.synced[w],
             seen: &self.seen[w * n..][..n],
         }
@@ -366,8 +429,7 @@ impl Order {
             return true;
         }
         let w = warp as usize;
-        if serial == self.serial {
-            let other = before.warp();
+        if let Some(other) = self.number(before) {
             let plain = if before.is_crowd() {
                 before.time() < self.epoch
             } else if other == warp {
@@ -406,9 +468,12 @@ impl Order {
         while let Some(&(id, upto)) = open.get(next) {
             next += 1;
             let log = &self.logs[id as usize];
-            let own = log.by_serial.get(&before.serial()).map_or(&[][..], Vec::as_slice);
+            let first = self.first_of(before.serial());
+            let own = log.by_serial.get(&first).map_or(&[][..], Vec::as_slice);
             let releases = own.iter().map(|at| &log.releases[*at as usize]);
-            if releases.take_while(|release| release.at < upto).any(|release| covers(release, before)) {
+            let writer = ((before.serial() - first) * self.n_warps + before.warp(), before.lane());
+            let time = before.time();
+            if releases.take_while(|release| release.at < upto).any(|release| covers(release, writer, time)) {
                 return true;
             }
             if log.releases.last().is_some_and(|release| release.at < upto) {
@@ -423,22 +488,21 @@ impl Order {
     }
 }
 
-/// Whether what a release publishes includes an access of the same block.
-fn covers(release: &Release, before: Stamp) -> bool {
+/// Whether what a release publishes includes an access by a warp and lane of the same cluster.
+fn covers(release: &Release, writer: (u32, u32), at: u32) -> bool {
     let own = release.fence.as_ref().map(|fence| ((release.warp, release.lane), fence));
-    let writer = (before.warp(), before.lane());
     // Most often the thread itself fenced; looking at everybody's fences comes last.
-    own.is_some_and(|(who, fence)| is_before(before, who, fence))
-        || release.met.get(&writer).is_some_and(|fence| is_before(before, writer, fence))
-        || release.met.iter().any(|(who, fence)| is_before(before, *who, fence))
+    own.is_some_and(|(who, fence)| is_before(writer, at, who, fence))
+        || release.met.get(&writer).is_some_and(|fence| is_before(writer, at, writer, fence))
+        || release.met.iter().any(|(who, fence)| is_before(writer, at, *who, fence))
 }
 
-/// Whether a thread knew of an access of its block at a fence.
-fn is_before(before: Stamp, (warp, lane): (u32, u32), fence: &Fence) -> bool {
-    if before.warp() != warp {
-        return fence.seen.get(before.warp() as usize).is_some_and(|seen| before.time() < *seen);
+/// Whether a thread knew of an access of its cluster at a fence.
+fn is_before(writer: (u32, u32), at: u32, (warp, lane): (u32, u32), fence: &Fence) -> bool {
+    if writer.0 != warp {
+        return fence.seen.get(writer.0 as usize).is_some_and(|seen| at < *seen);
     }
-    before.time() < fence.synced || (before.lane() == lane && before.time() < fence.time)
+    at < fence.synced || (writer.1 == lane && at < fence.time)
 }
 
 /// The lanes of a mask, ascending.
@@ -461,7 +525,7 @@ mod tests {
     fn two_warps() -> Order {
         let mut order = Order::default();
         order.begin_launch(FIRST_SERIAL, false);
-        order.begin_block(FIRST_SERIAL, 2);
+        order.begin_blocks(FIRST_SERIAL, 1, 2);
         order
     }
 
@@ -488,7 +552,7 @@ mod tests {
             }
             let late = order.now(0).stamp(0);
             order.update((7, 0, 0), 0, 0);
-            order.begin_block(FIRST_SERIAL + 1, 2);
+            order.begin_blocks(FIRST_SERIAL + 1, 1, 2);
             assert!(!order.ordered(write, 0, 0));
             order.fence(0, 1);
             order.update((7, 0, 0), 0, 0);

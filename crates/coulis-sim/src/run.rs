@@ -80,7 +80,18 @@ fn run_warps<const W: usize>(
 
 fn court(infos: &[RegionInfo], lanes: u32) -> Court<'_> {
     let (launch, base, serial) = (0, FIRST_SERIAL, FIRST_SERIAL);
-    Court { docket: Docket::default(), infos, launch, base, serial, grid: [1; 3], block: [1; 3], lanes }
+    Court {
+        docket: Docket::default(),
+        infos,
+        launch,
+        base,
+        serial,
+        n_warps: 1,
+        grid: [1; 3],
+        cluster: [1; 3],
+        block: [1; 3],
+        lanes,
+    }
 }
 
 fn stopped<const W: usize>(stop: Stop, kernel: &Kernel, plan: &Plan<'_, W>, options: &Options) -> SimError {

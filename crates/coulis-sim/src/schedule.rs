@@ -1,6 +1,6 @@
-//! Who runs when: launches one after the other, blocks one at a time, warps until they wait or have had their turn.
+//! Who runs when: launches one after the other, blocks or clusters one at a time, warps until they wait or have had their turn.
 //!
-//! Only one block runs at a time, to its end, so a block that waits for a later one never ends (the limit of
+//! Only one block, or the blocks of one cluster, run at a time, to their end, so a block that waits for a later one never ends (the limit of
 //! statements stops it). In the first order blocks and warps go by their numbers; in others they are shuffled, a
 //! warp's turn ends after a few statements, and lanes that diverge take the second branch first.
 
@@ -54,8 +54,12 @@ impl<'p, const W: usize> Machine<'p, W> {
             self.court.launch = n as u32;
             self.court.base = base;
             self.court.grid = launch.grid;
+            self.court.cluster = launch.cluster;
             self.court.block = launch.block;
-            self.order.begin_launch(base, launch.code.has_block_barriers_only());
+            self.court.n_warps = n_threads.div_ceil(W as u32);
+            let n_in_cluster: u32 = launch.cluster.iter().product();
+            let block_barriers_only = n_in_cluster == 1 && launch.code.has_block_barriers_only();
+            self.order.begin_launch(base, block_barriers_only);
             self.counters.launches += 1;
             self.counters.blocks += u64::from(n_blocks);
             self.counters.threads += u64::from(n_blocks) * u64::from(n_threads);
@@ -77,9 +81,13 @@ impl<'p, const W: usize> Machine<'p, W> {
     ) -> Result<(), Stop> {
         let lanes = W as u32;
         let code = &launch.code;
-        let mut warps: Vec<Warp<W>> = (0..n_threads.div_ceil(lanes))
-            .map(|n| Warp::new(n, (n_threads - n * lanes).min(lanes), code))
-            .collect();
+        let n_warps = n_threads.div_ceil(lanes);
+        let n_in_cluster: u32 = launch.cluster.iter().product();
+        let warp = |n: u32| {
+            let n_lanes = (n_threads - n % n_warps * lanes).min(lanes);
+            Warp::new(n, n / n_warps, n_lanes, code)
+        };
+        let mut warps: Vec<Warp<W>> = (0..n_warps * n_in_cluster).map(warp).collect();
         for warp in &mut warps {
             for (axis, register) in code.thread_registers.iter().enumerate() {
                 if let Some(register) = register {
@@ -90,35 +98,42 @@ impl<'p, const W: usize> Machine<'p, W> {
                 }
             }
         }
-        let blocks = chance.as_mut().map(|chance| chance.permutation(n_blocks));
-        for i in 0..n_blocks {
-            let block = blocks.as_ref().map_or(i, |order| order[i as usize]);
-            self.court.serial = base + block;
+        let n_clusters = n_blocks / n_in_cluster;
+        let clusters = chance.as_mut().map(|chance| chance.permutation(n_clusters));
+        for i in 0..n_clusters {
+            let cluster = clusters.as_ref().map_or(i, |order| order[i as usize]);
+            let first = base + cluster * n_in_cluster;
+            self.court.serial = first;
             self.swaps_branches = chance.as_mut().is_some_and(|chance| chance.below(4) > 0);
-            self.order.begin_block(base + block, warps.len());
-            let [x, y, _] = launch.grid;
-            let at = [block % x, block / x % y, block / (x * y)];
+            self.order.begin_blocks(first, n_in_cluster, n_warps as usize);
+            self.remote.begin(n_in_cluster);
             for warp in &mut warps {
                 warp.restart();
-                for (register, at) in code.block_registers.iter().zip(at) {
-                    if let Some(register) = register {
-                        warp.registers[*register as usize] = [u64::from(at); W];
+                let block = self.court.block_of(first + warp.block as u32);
+                let place = std::array::from_fn(|axis| block[axis] % launch.cluster[axis]);
+                for (registers, at) in [(&code.block_registers, block), (&code.cluster_registers, place)] {
+                    for (register, at) in registers.iter().zip(at) {
+                        if let Some(register) = register {
+                            warp.registers[*register as usize] = [u64::from(at); W];
+                        }
                     }
                 }
             }
-            self.block(code, &mut warps, chance)?;
+            self.blocks(code, &mut warps, chance)?;
         }
         Ok(())
     }
 
-    fn block(
+    /// Runs the blocks of a cluster, or a block alone.
+    fn blocks(
         &mut self,
         code: &Code<W>,
         warps: &mut [Warp<W>],
         chance: &mut Option<Chance>,
     ) -> Result<(), Stop> {
         let mut next = 0;
-        let mut arrivals = Arrivals::new();
+        let n_blocks = warps.last().map_or(0, |warp| warp.block + 1);
+        let mut arrivals: Vec<Arrivals> = vec![Arrivals::new(); n_blocks];
         loop {
             let n_ready = warps.iter().filter(|w| w.state == State::Ready).count();
             if n_ready == 0 {
@@ -139,11 +154,17 @@ impl<'p, const W: usize> Machine<'p, W> {
             match warps[at].state {
                 State::Ready => next = at + 1,
                 State::Waiting(kind, stmt) => {
-                    self.arrive(&mut arrivals, at as u32, kind, stmt);
+                    self.arrive(&mut arrivals[warps[at].block], at as u32, kind, stmt);
                     self.release(warps, at, kind);
                     next = at;
                 }
-                State::Done => next = at,
+                State::Done => {
+                    let own = block_of(warps, at);
+                    if n_blocks > 1 && warps[own.clone()].iter().all(|w| w.state == State::Done) {
+                        self.end_of_block(warps[at].block as u32, own.start as u32..own.end as u32);
+                    }
+                    next = at;
+                }
             }
         }
     }
@@ -152,9 +173,9 @@ impl<'p, const W: usize> Machine<'p, W> {
     /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
     fn arrive(&mut self, arrivals: &mut Arrivals, warp: u32, kind: SyncKind, stmt: u32) {
         let (id, who) = match kind {
-            SyncKind::Warpgroup(id) => (id, Some(warp / 4)),
+            SyncKind::Warpgroup(id) => (id, Some(self.order.in_block(warp) / 4)),
             SyncKind::Named { id, .. } => (id, None),
-            SyncKind::Cta | SyncKind::Warp => return,
+            SyncKind::Cluster | SyncKind::Cta | SyncKind::Warp => return,
         };
         for ((other_id, other_warp), (other_who, stamp, other)) in arrivals.iter() {
             if *other_id == id && *other_who != who && !self.order.ordered(*stamp, warp, 0) {
@@ -171,11 +192,19 @@ impl<'p, const W: usize> Machine<'p, W> {
             (State::Waiting(found, _), _) => found == kind,
             _ => false,
         };
+        let own = block_of(warps, at);
         let members: Vec<usize> = match kind {
-            SyncKind::Cta | SyncKind::Warp => (0..warps.len()).collect(),
-            SyncKind::Warpgroup(_) => (at / 4 * 4..at / 4 * 4 + 4).collect(),
+            SyncKind::Cluster => (0..warps.len()).collect(),
+            SyncKind::Cta | SyncKind::Warp => own.collect(),
+            SyncKind::Warpgroup(_) => {
+                let first = own.start + (at - own.start) / 4 * 4;
+                if first + 4 > own.end {
+                    return;
+                }
+                (first..first + 4).collect()
+            }
             SyncKind::Named { threads, .. } => {
-                let here: Vec<usize> = (0..warps.len()).filter(|i| waits(&warps[*i])).collect();
+                let here: Vec<usize> = own.filter(|i| waits(&warps[*i])).collect();
                 if here.len() * W < threads as usize {
                     return;
                 }
@@ -217,16 +246,29 @@ impl<'p, const W: usize> Machine<'p, W> {
         else {
             return;
         };
-        let same: Vec<usize> =
-            (0..warps.len()).filter(|i| waiting(&warps[*i]) == Some((kind, stmt))).collect();
-        let counts = |i: &usize| match kind {
-            SyncKind::Warpgroup(_) => i / 4 == first / 4,
-            SyncKind::Cta | SyncKind::Warp | SyncKind::Named { .. } => true,
+        let own = match kind {
+            SyncKind::Cluster => 0..warps.len(),
+            SyncKind::Cta | SyncKind::Warp | SyncKind::Warpgroup(_) | SyncKind::Named { .. } => {
+                block_of(warps, first)
+            }
         };
-        let away = (0..warps.len()).filter(counts).find(|i| !same.contains(i));
+        let same: Vec<usize> = own.clone().filter(|i| waiting(&warps[*i]) == Some((kind, stmt))).collect();
+        let counts = |i: &usize| match kind {
+            SyncKind::Warpgroup(_) => (i - own.start) / 4 == (first - own.start) / 4,
+            SyncKind::Cluster | SyncKind::Cta | SyncKind::Warp | SyncKind::Named { .. } => true,
+        };
+        let away = own.clone().filter(counts).find(|i| !same.contains(i));
         let other = away.and_then(|i| waiting(&warps[i])).map(|(_, stmt)| stmt);
         let name = barrier_name(kind);
         self.court.barrier(stmt, other, name, (first as u32, 0), away.map(|i| (i as u32, 0)));
         self.let_go(warps, &same);
     }
+}
+
+/// The warps of the block that a warp is in.
+fn block_of<const W: usize>(warps: &[Warp<W>], at: usize) -> std::ops::Range<usize> {
+    let block = warps[at].block;
+    let first = warps[..at].iter().rposition(|w| w.block != block).map_or(0, |before| before + 1);
+    let end = warps[at..].iter().position(|w| w.block != block).map_or(warps.len(), |n| at + n);
+    first..end
 }

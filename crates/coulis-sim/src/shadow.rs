@@ -32,7 +32,7 @@ pub(crate) struct Who {
 /// Last writes and reads of each element of a region.
 pub(crate) struct Shadow {
     region: u32,
-    /// Whether the memory is of one block, so that what other blocks did to it does not count.
+    /// Whether the memory is of one block, so that what blocks did to it that do not run now does not count.
     of_block: bool,
     writes: Vec<(u64, u32)>,
     /// A stamp, perhaps of several warps; or, where the lowest bit is set, a place in `crowds`.
@@ -64,17 +64,18 @@ impl Shadow {
         (self.region, at as u64, if self.of_block { serial } else { 0 })
     }
 
-    /// The write that counts for a thread of this block.
-    fn write_at(&self, at: usize, serial: u32) -> Stamp {
+    /// The write that counts for a thread that runs now.
+    #[inline(always)]
+    fn write_at(&self, at: usize, order: &Order) -> Stamp {
         let stamp = Stamp(self.writes[at].0);
-        if self.of_block && stamp.serial() != serial { Stamp::NONE } else { stamp }
+        if self.of_block && !order.is_running(stamp.serial()) { Stamp::NONE } else { stamp }
     }
 
     /// A read now.
     #[inline(always)]
     pub(crate) fn read(&mut self, at: usize, who: Who, now: &Now) -> Finding {
         let me = now.stamp(who.lane);
-        let write = self.write_at(at, me.serial());
+        let write = self.write_at(at, now.order);
         if write.is_none() {
             return Finding::Unwritten;
         }
@@ -87,24 +88,24 @@ impl Shadow {
         }
         match now.is_after_barrier(write) {
             true => Finding::Fine,
-            false => self.after_write(at, write, me, who, now.order),
+            false => self.after_write(at, write, who, now.order),
         }
     }
 
     #[inline(never)]
-    fn after_write(&self, at: usize, write: Stamp, me: Stamp, who: Who, order: &Order) -> Finding {
+    fn after_write(&self, at: usize, write: Stamp, who: Who, order: &Order) -> Finding {
         if order.ordered(write, who.warp, who.lane)
-            || (write.is_atomic() && order.knows_updates(self.spot(at, me.serial()), who.warp, who.lane))
+            || (write.is_atomic() && order.knows_updates(self.spot(at, order.first()), who.warp, who.lane))
         {
             return Finding::Fine;
         }
         Finding::Race(Conflict { stamp: write, stmt: self.writes[at].1, was_write: true })
     }
 
-    fn is_past(&self, stamp: Stamp, me: Stamp, order: &Order) -> bool {
+    fn is_past(&self, stamp: Stamp, order: &Order) -> bool {
         stamp.is_none()
             || stamp.serial() < order.launch_base()
-            || (self.of_block && stamp.serial() != me.serial())
+            || (self.of_block && !order.is_running(stamp.serial()))
     }
 
     fn note_read(&mut self, at: usize, me: Stamp, who: Who, order: &Order) {
@@ -118,7 +119,7 @@ impl Shadow {
         }
         let old = Stamp(word);
         let same_warp = old.serial() == me.serial() && old.warp() == me.warp();
-        if self.is_past(old, me, order) || order.ordered(old, who.warp, who.lane) {
+        if self.is_past(old, order) || order.ordered(old, who.warp, who.lane) {
             self.reads[at] = (me.0, who.stmt);
         } else if same_warp {
             self.reads[at] = (together(old, me).0, who.stmt);
@@ -146,7 +147,7 @@ impl Shadow {
         }
         let of_block = self.of_block;
         crowd.retain(|(s, _)| {
-            let past = s.serial() < order.launch_base() || (of_block && s.serial() != me.serial());
+            let past = s.serial() < order.launch_base() || (of_block && !order.is_running(s.serial()));
             !past && !order.ordered(*s, who.warp, who.lane)
         });
         if crowd.len() < MAX_READERS {
@@ -158,7 +159,7 @@ impl Shadow {
     #[inline(always)]
     pub(crate) fn write(&mut self, at: usize, who: Who, now: &Now, is_atomic: bool) -> Finding {
         let (me, order) = (now.stamp(who.lane), now.order);
-        let write = self.write_at(at, me.serial());
+        let write = self.write_at(at, order);
         let are_updates = is_atomic && write.is_atomic();
         let mut finding = Finding::Fine;
         if write.is_none() {
@@ -166,11 +167,11 @@ impl Shadow {
                 finding = Finding::Unwritten;
             }
         } else if !are_updates && !now.is_after_barrier(write) {
-            finding = self.after_write(at, write, me, who, order);
+            finding = self.after_write(at, write, who, order);
         }
         if self.reads[at].0 != 0 {
             if finding == Finding::Fine {
-                finding = self.after_reads(at, me, who, order);
+                finding = self.after_reads(at, who, order);
             }
             if self.reads[at].0 & 1 == 1 {
                 self.free.push((self.reads[at].0 >> 1) as u32);
@@ -181,13 +182,13 @@ impl Shadow {
         finding
     }
 
-    fn after_reads(&self, at: usize, me: Stamp, who: Who, order: &Order) -> Finding {
+    fn after_reads(&self, at: usize, who: Who, order: &Order) -> Finding {
         let (word, stmt) = self.reads[at];
         let single = [(Stamp(word), stmt)];
         let readers = if word & 1 == 1 { &self.crowds[(word >> 1) as usize][..] } else { &single };
         for (read, stmt) in readers {
-            if !self.is_past(*read, me, order) && !order.ordered(*read, who.warp, who.lane) {
-                let stamp = read.by_other_than(who.warp);
+            if !self.is_past(*read, order) && !order.ordered(*read, who.warp, who.lane) {
+                let stamp = read.by_other_than(order.in_block(who.warp));
                 return Finding::Race(Conflict { stamp, stmt: *stmt, was_write: false });
             }
         }
@@ -213,7 +214,7 @@ mod tests {
     fn start() -> (Shadow, Order) {
         let mut order = Order::default();
         order.begin_launch(FIRST_SERIAL, false);
-        order.begin_block(FIRST_SERIAL, 3);
+        order.begin_blocks(FIRST_SERIAL, 1, 3);
         (Shadow::new(0, true, 1, false), order)
     }
 

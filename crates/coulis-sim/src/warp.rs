@@ -20,10 +20,12 @@ pub(crate) enum State {
     Done,
 }
 
-/// One warp of a block.
+/// One warp.
 pub(crate) struct Warp<const W: usize> {
-    /// Number in the block.
+    /// Number among the warps of the blocks that run together.
     pub(crate) n: u32,
+    /// Number of its block among them.
+    pub(crate) block: usize,
     /// Lanes that exist.
     pub(crate) full: u64,
     pub(crate) active: u64,
@@ -43,12 +45,13 @@ pub(crate) struct Warp<const W: usize> {
 }
 
 impl<const W: usize> Warp<W> {
-    /// A warp of that number whose first `n_lanes` lanes exist.
-    pub(crate) fn new(n: u32, n_lanes: u32, code: &Code<W>) -> Warp<W> {
+    /// A warp of that number, in a block of that one, whose first `n_lanes` lanes exist.
+    pub(crate) fn new(n: u32, block: u32, n_lanes: u32, code: &Code<W>) -> Warp<W> {
         let full = if n_lanes >= 64 { u64::MAX } else { (1 << n_lanes) - 1 };
         let (n_registers, n_slots) = (code.n_registers as usize, code.n_slots as usize);
         Warp {
             n,
+            block: block as usize,
             full,
             active: full,
             pc: 0,

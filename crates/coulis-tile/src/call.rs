@@ -22,6 +22,17 @@ pub struct Operand {
     pub register: Buffer,
     /// Whether the buffer's layout spreads it over threads.
     pub is_spread: bool,
+    /// Whether blocks of a cluster may name different parts of the buffer.
+    pub differs_in_cluster: bool,
+}
+
+/// The blocks of the cluster that a call stands in.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The blocks, numbered as threads of a block are: x fastest.
+    pub blocks: Block,
+    /// Why not all of them may reach the call, where that is so.
+    pub absent: Option<String>,
 }
 
 impl Operand {
@@ -162,6 +173,8 @@ pub struct Call<'a> {
     pub scope: ExecScope,
     /// The threads of the block.
     pub block: &'a Block,
+    /// The blocks of the cluster, where the grid has clusters.
+    pub cluster: Option<Cluster>,
     /// The threads of the block that reach the call.
     pub active: &'a ActiveSet,
     /// Barriers that the call may take.
@@ -223,12 +236,14 @@ impl<'a> Call<'a> {
                 region: region.clone(),
                 register: own.unwrap_or_else(|| region.buffer.clone()),
                 is_spread,
+                differs_in_cluster: false,
             }
         };
         Ok(Call {
             target,
             scope: call.scope,
             block,
+            cluster: None,
             active,
             barriers,
             dsts: call.dsts.iter().map(operand).collect(),
@@ -238,7 +253,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Threads of one whole instance of the call's scope.
+    /// Threads of one whole instance of the call's scope; of a cluster, those in one block.
     pub fn scope_threads(&self) -> u32 {
         match self.scope {
             ExecScope::Thread => 1,
@@ -248,10 +263,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The threads that reach the call together, or what was found instead of whole instances of one size.
+    /// The threads of a block that reach the call together, or what was found instead of whole instances of one size.
     pub fn participants(&self) -> Result<Participants, String> {
         if self.scope == ExecScope::Cluster {
-            return Err("cluster scope, and no scope id makes blocks a cluster".to_owned());
+            match &self.cluster {
+                None => return Err("a grid without clusters".to_owned()),
+                Some(cluster) => {
+                    if let Some(why) = &cluster.absent {
+                        return Err(format!("{} of which come {why}", self.scope_noun()));
+                    }
+                }
+            }
         }
         let (n, stride) = (self.block.n_threads(), self.scope_threads().max(1));
         if let Some(why) = self.active.split_by(|thread| thread / stride) {
@@ -272,7 +294,23 @@ impl<'a> Call<'a> {
     fn scope_noun(&self) -> String {
         match self.scope {
             ExecScope::Cta => format!("a cta of {} threads", self.block.n_threads()),
+            ExecScope::Cluster => match &self.cluster {
+                Some(cluster) => format!("a cluster of {} ctas", cluster.blocks.n_threads()),
+                None => "a cluster".to_owned(),
+            },
             scope => format!("{}s", scope.name()),
+        }
+    }
+
+    /// As [`Call::sync`], for those of them that are in one block.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn block_sync(&self) -> Result<Stmt, String> {
+        match self.scope {
+            ExecScope::Cluster if self.block.n_threads() == 1 => Ok(Stmt::NOP),
+            ExecScope::Cluster => Ok(Stmt::Sync(SyncKind::Cta)),
+            ExecScope::Thread | ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => self.sync(),
         }
     }
 
@@ -283,6 +321,9 @@ impl<'a> Call<'a> {
     /// Where threads of an instance stay away, or barriers are used up; the text says what was found.
     pub fn sync(&self) -> Result<Stmt, String> {
         let together = self.participants()?;
+        if self.scope == ExecScope::Cluster {
+            return Ok(Stmt::Sync(SyncKind::Cluster));
+        }
         if together.n_threads == 1 {
             return Ok(Stmt::NOP);
         }

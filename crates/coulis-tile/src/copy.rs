@@ -178,6 +178,9 @@ const TOGETHER: Need<CopyOp> = Need {
     name: "active threads",
     doc: "The threads of the scope come together.",
     check: |facts| match facts.participants() {
+        Ok(_) if facts.scope == coulis_ir::ExecScope::Cluster => {
+            wanted("one thread, a warp, a warpgroup or a cta", "a cluster")
+        }
         Ok(_) => Ok(()),
         Err(found) => wanted("all threads of the scope", found),
     },

@@ -48,6 +48,7 @@ pub static REGISTRY: &[&Variant] = &[
     &reduce::shared::VARIANT,
     &reduce::shared_tree::VARIANT,
     &reduce::mixed::VARIANT,
+    &reduce::cluster_shared::VARIANT,
     &reduce::serial::VARIANT,
 ];
 

@@ -23,7 +23,8 @@
 //! - **Memory of its own.** [`Emitted`] lists the registers and the shared memory that the statements declare; new
 //!   buffers come from [`coulis_ir::Buffer::new`] with scope `Local` or `Shared`, of constant shape.
 //! - **Barriers.** [`Call::sync`] is the barrier of all threads that reach the call with the calling thread: none for a
-//!   thread, a warp barrier, a named barrier a warpgroup (a free one, see [`NamedBarriers`]), or the barrier of the block.
+//!   thread, a warp barrier, a named barrier a warpgroup (a free one, see [`NamedBarriers`]), the barrier of the block, or
+//!   that of the cluster.
 //!   Where the calling code has accesses of its own before the call, it synchronizes before; what the variant promises after is
 //!   part of its doc.
 //! - **Options** that the call gives are typed in [`Options`]. A variant that cannot honour one has a need for it.
@@ -55,7 +56,7 @@ pub mod variant;
 pub use active::ActiveSet;
 pub use barriers::NamedBarriers;
 pub use block::{Block, ThreadIndex};
-pub use call::{Call, Operand, Options, Participants};
+pub use call::{Call, Cluster, Operand, Options, Participants};
 pub use copy::{COPIES, CopyFacts, CopyOp};
 pub use dispatch::{Op, REGISTRY, ReduceOp, dispatch, explain, explain_call};
 pub use error::TileError;

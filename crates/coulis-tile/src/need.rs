@@ -175,9 +175,10 @@ pub const SHARED_STATES: Need = Need {
 pub const NO_LANES: Need = Need {
     name: "lanes",
     doc: "The operands are no lanes that the call numbers itself.",
-    check: |facts| match facts.options.lanes {
-        Some(n) => wanted("tiles", format!("`lanes={n}`")),
-        None => Ok(()),
+    check: |facts| match (facts.options.lanes, facts.options.warps) {
+        (Some(n), _) => wanted("tiles", format!("`lanes={n}`")),
+        (None, Some(n)) => wanted("tiles", format!("`warps={n}`")),
+        (None, None) => Ok(()),
     },
 };
 
@@ -197,10 +198,7 @@ pub const WITHIN_BLOCK: Need = Need {
     doc: "The scope is a block or a part of one.",
     check: |facts| match facts.scope {
         ExecScope::Thread | ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta => Ok(()),
-        ExecScope::Cluster => wanted(
-            "one thread, a warp, a warpgroup or a cta",
-            "cluster, and no scope id makes blocks a cluster",
-        ),
+        ExecScope::Cluster => wanted("one thread, a warp, a warpgroup or a cta", "a cluster"),
     },
 };
 
@@ -209,8 +207,10 @@ pub const ALL_THREADS: Need = Need {
     name: "active threads",
     doc: "All threads of each instance of the scope that comes do come, and instances are alike.",
     check: |facts| match facts.participants() {
-        Err(found) if facts.scope != ExecScope::Cluster => wanted("all threads of the scope", found),
-        Ok(_) | Err(_) => Ok(()),
+        // A grid without clusters is another need's.
+        Err(_) if facts.scope == ExecScope::Cluster && facts.cluster.is_none() => Ok(()),
+        Err(found) => wanted("all threads of the scope", found),
+        Ok(_) => Ok(()),
     },
 };
 

@@ -1,6 +1,7 @@
 //! Variants of reductions, one file each.
 
 pub mod alone;
+pub mod cluster_shared;
 pub(crate) mod cooperative;
 pub(crate) mod lanes;
 pub mod local;

@@ -47,13 +47,19 @@ fn with_facts(
     let operands: Vec<Operand> = dtypes
         .iter()
         .map(|&d| Buffer::new("t", d, vec![Expr::int(1)], MemScope::Local))
-        .map(|register| Operand { region: Region::whole(&register), register, is_spread: true })
+        .map(|register| Operand {
+            region: Region::whole(&register),
+            register,
+            is_spread: true,
+            differs_in_cluster: false,
+        })
         .collect();
     let target = Target::simulated(warp);
     let (active, barriers) = (ActiveSet::all(block.n_threads()), NamedBarriers::default());
     let call = Call {
         target: &target,
         scope: ExecScope::Cta,
+        cluster: None,
         block: &block,
         active: &active,
         barriers: &barriers,

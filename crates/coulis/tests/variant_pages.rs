@@ -122,10 +122,7 @@ const WITHOUT: &str = "
 
 A variant is there because it wins a benchmark or takes a call that no other takes.
 
-- **Clusters** (`Tx.cluster.*`, distributed shared memory of `sm_90` and later). Programs have no scope id for the blocks of a cluster, so
-  that no tile can stand in the memory of several blocks and no call can name them; every variant declines by `scope`, or by
-  `operands`. Rows that one block cannot hold are folded by blocks of their own and finished by a second kernel or by the last block
-  (`grid_finish`), in any number of blocks and on every architecture.
+- **Copies of a cluster** (`Tx.cluster.copy`). Blocks copy what is theirs (`Tx.cta.copy`); every variant declines by `active threads`.
 - **Packed sums of halves** (`add.f16x2`). Sums accumulate in float32 (contract N4); extrema are folded in pairs by `packed_halves`.
 ";
 

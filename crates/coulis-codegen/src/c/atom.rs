@@ -17,8 +17,19 @@ impl Walker<'_> {
         self.check_mask(gpu, call)?;
         let mut args = Vec::new();
         for (position, arg) in call.args.iter().enumerate() {
-            // The lanes of a shuffle are indices, its value is not.
-            let is_index = call.atom.signature() == Signature::Shuffle && position >= 2;
+            // The lanes of a shuffle are indices, its value is not; so is the number of a block.
+            let is_index = match call.atom.signature() {
+                Signature::Shuffle => position >= 2,
+                Signature::Remote => true,
+                Signature::Mask
+                | Signature::Ballot
+                | Signature::Vote
+                | Signature::Redux
+                | Signature::Update
+                | Signature::Exchange
+                | Signature::Fence
+                | Signature::Hint => false,
+            };
             args.push(if is_index { self.place(arg)? } else { self.code(arg)? });
         }
         let address = match &call.memory {
@@ -51,7 +62,11 @@ impl Walker<'_> {
                 call.args.first().map(|mask| mask.dtype())
             }
             Signature::Mask => call.dst.as_ref().map(|dst| dst.buffer.dtype),
-            Signature::Update | Signature::Exchange | Signature::Fence | Signature::Hint => None,
+            Signature::Update
+            | Signature::Exchange
+            | Signature::Remote
+            | Signature::Fence
+            | Signature::Hint => None,
         };
         match mask {
             Some(found) if found != gpu.mask() => {

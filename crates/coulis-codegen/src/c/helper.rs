@@ -120,6 +120,8 @@ pub enum Helper {
     },
     /// An atomic update that the machine has no instruction for.
     Atomic(Atom, DType),
+    /// What stands in the shared memory of another block of the cluster, as it is in memory.
+    ClusterLoad(DType),
     /// Returns when the launches before this one are done, and what they wrote is seen.
     WaitForLaunch,
     /// Lets the next launch take its place on the device, where it waits.
@@ -189,6 +191,7 @@ impl Helper {
             }
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
+            Helper::ClusterLoad(d) => format!("cx_cluster_load_{}", short(d)),
             Helper::WaitForLaunch => "cx_wait_for_launch".to_owned(),
             Helper::LetNextBegin => "cx_let_next_begin".to_owned(),
         }

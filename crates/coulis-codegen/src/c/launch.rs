@@ -138,6 +138,9 @@ fn bytes_of(buffer: &Buffer, host: &HashMap<Var, Expr>) -> Expr {
     index::fold(&substitute_expr(&bytes, host))
 }
 
+/// What no dialect has.
+const OPEN_CLUSTER: &str = "clusters of a size that is not constant";
+
 /// Where a launch stands among those of its module.
 struct Order<'a> {
     /// What the launches before it do with memory.
@@ -164,11 +167,15 @@ impl Walker<'_> {
     ) -> Result<(String, KernelLaunch), EmitError> {
         self.f = Frame { lines: Lines::in_function(self.style().indent), ..Frame::default() };
         let mut positions = Vec::new();
-        for (tags, slots) in [(BLOCKS, &launch.grid), (THREADS, &launch.block)] {
+        for (tags, slots) in [(BLOCKS, &launch.grid), (BLOCKS, &launch.cluster), (THREADS, &launch.block)] {
             for (tag, (var, extent)) in tags.into_iter().zip(slots) {
                 let Some(var) = var else { continue };
                 let ty = CTy::carrier(var.dtype());
-                self.f.vars.insert(var.id(), Val::scalar(ty, gpu.thread_index(tag, ty)));
+                let mut index = gpu.thread_index(tag, ty);
+                if std::ptr::eq(slots, &launch.cluster) {
+                    index = Code::primary(format!("({} % {})", index.text, self.cluster_extent(extent)?));
+                }
+                self.f.vars.insert(var.id(), Val::scalar(ty, index));
                 self.facts.bind(var, &Expr::int_of(0, extent.dtype()), extent);
                 positions.push(var.id());
             }
@@ -218,7 +225,12 @@ impl Walker<'_> {
         }
         self.block(&launch.body)?;
         let dynamic = std::mem::take(&mut self.f.dynamic);
-        let mut text = gpu.kernel_head(entry, launch.n_threads(), resident(&launch.body), &parameters);
+        let cluster = match launch.has_clusters() {
+            true => Some(launch.cluster_extents().ok_or_else(|| self.unsupported(OPEN_CLUSTER.to_owned()))?),
+            false => None,
+        };
+        let resident = resident(&launch.body);
+        let mut text = gpu.kernel_head(entry, launch.n_threads(), resident, cluster, &parameters);
         text.push_str(" {\n");
         if !dynamic.is_empty() {
             let mut first = Lines::in_function(self.style().indent);
@@ -233,11 +245,17 @@ impl Walker<'_> {
         let written = KernelLaunch {
             name: entry.to_owned(),
             grid: extents(&launch.grid),
+            cluster: cluster.unwrap_or([1; 3]).map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
             block: extents(&launch.block),
             args,
             dynamic_shared_bytes: index::fold(&substitute_expr(&dynamic_bytes(&dynamic), host)),
         };
         Ok((text, written))
+    }
+
+    /// Blocks of a cluster along an axis, as text.
+    fn cluster_extent(&self, extent: &Expr) -> Result<i128, EmitError> {
+        extent.as_int().ok_or_else(|| self.unsupported(OPEN_CLUSTER.to_owned()))
     }
 
     /// What the body uses from outside: pointers first, then numbers, each by name; equal names in order of first use.

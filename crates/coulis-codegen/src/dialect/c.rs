@@ -200,6 +200,7 @@ impl Dialect for C {
             | Helper::ExtremumPair(..)
             | Helper::OfTwo(_)
             | Helper::Atomic(..)
+            | Helper::ClusterLoad(_)
             | Helper::WaitForLaunch
             | Helper::LetNextBegin => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })

@@ -2,7 +2,8 @@
 //!
 //! Types of 8 and 16 bits that C++ lacks are unsigned integers in memory. Text is compiled with [`COMPILER_OPTIONS`]:
 //! no contraction of products and sums, no flush of subnormals, IEEE division and root, so that results are those of
-//! the executor. What differs between architectures stands behind `__CUDA_ARCH__`: one text serves all of them.
+//! the executor. What differs between architectures stands behind `__CUDA_ARCH__`: one text serves all of them that
+//! have what it uses.
 //! A launch has no status, so an integer divided by zero gives 0. Source: CUDA C++ Programming Guide; PTX ISA.
 
 mod atomic;
@@ -278,6 +279,7 @@ impl Dialect for Cuda {
             Helper::ExtremumPair(of, dtype) => Ok(math::extremum_pair(of, dtype, &helper.name())),
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
+            Helper::ClusterLoad(dtype) => Ok(memory::cluster_load(dtype)),
             Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),
             Helper::LetNextBegin => {
                 Ok(memory::of_launches(&helper.name(), "griddepcontrol.launch_dependents"))
@@ -340,6 +342,7 @@ impl GpuDialect for Cuda {
         name: &str,
         threads: Option<i128>,
         blocks: Option<i64>,
+        cluster: Option<[i128; 3]>,
         parameters: &[String],
     ) -> String {
         let bounds = match (threads.filter(|n| *n > 1), blocks) {
@@ -347,7 +350,9 @@ impl GpuDialect for Cuda {
             (Some(n), None) => format!("__launch_bounds__({n}) "),
             (Some(n), Some(blocks)) => format!("__launch_bounds__({n}, {blocks}) "),
         };
-        format!("extern \"C\" __global__ void {bounds}{name}({})", parameters.join(", "))
+        let cluster =
+            cluster.map_or_else(String::new, |[x, y, z]| format!("__cluster_dims__({x}, {y}, {z}) "));
+        format!("extern \"C\" __global__ void {cluster}{bounds}{name}({})", parameters.join(", "))
     }
 
     fn pointer(&self, element: &str, name: &str, alone: bool) -> String {
@@ -375,6 +380,8 @@ impl GpuDialect for Cuda {
         let named =
             |id: u32, threads: u32| format!("asm volatile(\"barrier.sync {id}, {threads};\" ::: \"memory\")");
         Ok(match kind {
+            // What is written before it is seen after it by all threads of the cluster.
+            SyncKind::Cluster => "asm volatile(\"barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\" ::: \"memory\")".to_owned(),
             SyncKind::Cta => "__syncthreads()".to_owned(),
             SyncKind::Warp => "__syncwarp()".to_owned(),
             SyncKind::Warpgroup(id) => named(id, 128),

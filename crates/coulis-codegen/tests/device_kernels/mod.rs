@@ -75,6 +75,7 @@ pub fn kernels() -> Vec<DeviceKernel> {
             all.push(vectors(dtype, lanes));
         }
         all.push(shuffles(dtype));
+        all.push(clusters(dtype));
         if computes(dtype) {
             all.push(arithmetic(dtype));
             all.push(functions(dtype));
@@ -234,6 +235,23 @@ fn shuffles(dtype: DType) -> DeviceKernel {
         *line = line.replace(half, full);
     }
     kernel(&format!("shuffle_{}", dtype.short_name()), &params, &device, &host, 0)
+}
+
+/// Each block reads what the next one of its cluster holds.
+fn clusters(dtype: DType) -> DeviceKernel {
+    let device = [
+        "cx = T.launch_thread(\"clusterCtaIdx.x\", 2)".to_owned(),
+        format!("s = T.allocate([64], \"{dtype}\", \"shared\")"),
+        format!("r = T.allocate([1], \"{dtype}\", \"local\")"),
+        "s[tx] = A[bx * 64 + tx]".to_owned(),
+        "T.cuda.cluster_sync()".to_owned(),
+        "r[0] = T.cuda.cluster_load(s[63 - tx], 1 - cx)".to_owned(),
+        "T.cuda.cluster_sync()".to_owned(),
+        "O0[bx * 64 + tx] = r[0]".to_owned(),
+    ];
+    let host = ["O0[bx * 64 + tx] = A[(bx // 2 * 2 + 1 - bx % 2) * 64 + 63 - tx]".to_owned()];
+    let params = [("A".to_owned(), dtype), ("O0".to_owned(), dtype)];
+    kernel(&format!("cluster_{}", dtype.short_name()), &params, &device, &host, 0)
 }
 
 /// Sums of ones and extrema of small numbers, which do not depend on the order.

@@ -199,6 +199,7 @@ impl Printer {
                 format!("{} = {text}", self.names.define_buffer(&known, &buffer.name))
             }
             Stmt::Tile(call) => self.tile_call(call),
+            Stmt::Sync(SyncKind::Cluster) => "T.cuda.cluster_sync()".to_owned(),
             Stmt::Sync(SyncKind::Cta) => "T.cuda.cta_sync()".to_owned(),
             Stmt::Sync(SyncKind::Warp) => "T.cuda.warp_sync()".to_owned(),
             Stmt::Sync(SyncKind::Warpgroup(id)) => format!("T.cuda.warpgroup_sync({id})"),

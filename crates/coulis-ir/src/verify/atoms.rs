@@ -61,7 +61,7 @@ fn width_fault(call: &AtomCall, target: &Target) -> Option<String> {
 fn update_fault(call: &AtomCall) -> Option<String> {
     let memory = call.memory.as_ref()?;
     let (name, buffer) = (call.atom.name(), &memory.buffer);
-    if matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
+    if matches!(buffer.scope, MemScope::Local | MemScope::Warp) && call.writes_memory() {
         let scope = buffer.scope.name();
         return Some(format!(
             "`{name}` works on memory that threads share, and `{}` is {scope} memory",
@@ -85,6 +85,7 @@ fn update_fault(call: &AtomCall) -> Option<String> {
         | Atom::ReduxAdd
         | Atom::ReduxMin
         | Atom::ReduxMax
+        | Atom::ClusterLoad
         | Atom::ThreadFence
         | Atom::Prefetch => true,
     };

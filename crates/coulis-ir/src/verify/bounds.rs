@@ -20,10 +20,13 @@ use crate::stmt::Stmt;
 
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let place = Place { analyzer: Rc::default(), ranges: Rc::default(), certain: true };
+    let place =
+        Place { analyzer: Rc::default(), ranges: Rc::default(), blocks: Rc::default(), certain: true };
     let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
     let spans = strided.map(|b| (b.data.id(), span(b))).collect();
-    Walk { form: kernel.form, spans, report }.stmt(&kernel.body, &place);
+    // The extents of scope ids are not complete yet.
+    let cluster_blocks = (kernel.form != Form::Tiled).then_some(1);
+    Walk { form: kernel.form, spans, cluster_blocks, report }.stmt(&kernel.body, &place);
 }
 
 /// What is known at a statement.
@@ -32,6 +35,8 @@ struct Place {
     analyzer: Rc<Analyzer>,
     /// First and last value of loop variables of constant range.
     ranges: Rc<FastMap<VarId, (i128, i128)>>,
+    /// Indices of blocks, and whether they are of a block in its cluster: these two kinds follow from one another.
+    blocks: Rc<FastMap<VarId, bool>>,
     /// Whether control comes here for every value of the loops around.
     certain: bool,
 }
@@ -62,6 +67,8 @@ struct Walk<'r, 'k> {
     /// Elements from the first to past the last of parameters with strides, by their pointers. The printed size of
     /// their one-dimensional aliases says nothing: it is 0 for a broadcast view.
     spans: FastMap<VarId, Option<i128>>,
+    /// Blocks of the cluster around the statement, where their number is a constant.
+    cluster_blocks: Option<i128>,
     report: &'r mut Report<'k>,
 }
 
@@ -77,10 +84,18 @@ impl<'k> Walk<'_, 'k> {
                     self.stmt(body, &inner);
                 }
             }
-            Stmt::LaunchThread { var, extent, body, .. } => {
-                if let Some(inner) = place.inside(var, &Expr::int_of(0, extent.dtype()), extent) {
+            Stmt::LaunchThread { tag, var, extent, body } => {
+                let outer = self.cluster_blocks;
+                if tag.is_of_cluster() {
+                    self.cluster_blocks = outer.zip(extent.as_int()).and_then(|(n, m)| n.checked_mul(m));
+                }
+                if let Some(mut inner) = place.inside(var, &Expr::int_of(0, extent.dtype()), extent) {
+                    if tag.is_of_grid() {
+                        Rc::make_mut(&mut inner.blocks).insert(var.id(), tag.is_of_cluster());
+                    }
                     self.stmt(body, &inner);
                 }
+                self.cluster_blocks = outer;
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = place.analyzer.simplify(cond);
@@ -99,6 +114,9 @@ impl<'k> Walk<'_, 'k> {
             Stmt::Atom(call) if call.atom == Atom::Prefetch => {}
             Stmt::Atom(call) => {
                 call.elements().for_each(|e| self.access(stmt, &e.buffer, &e.indices, place));
+                if let (Atom::ClusterLoad, [block]) = (call.atom, &call.args[..]) {
+                    self.block(stmt, block, place);
+                }
             }
             Stmt::Let { var, value, body } => {
                 let mut inner = place.clone();
@@ -146,6 +164,17 @@ impl<'k> Walk<'_, 'k> {
                 self.access(stmt, buffer, indices, place);
             }
             _ => expr.children().for_each(|child| self.expr(stmt, child, place, seen)),
+        }
+    }
+
+    /// The block of a cluster whose memory is read.
+    fn block(&mut self, stmt: &'k Stmt, block: &Expr, place: &Place) {
+        let Some(n) = self.cluster_blocks else { return };
+        if let Some(value) = value_outside(block, n, place) {
+            let text = print_expr(block);
+            let message =
+                format!("block `{text}` of the cluster comes to {value}, and legal ones are 0 to {}", n - 1);
+            self.report.at(stmt, "V12", message);
         }
     }
 
@@ -226,7 +255,15 @@ fn reached(base: &Expr, place: &Place) -> Option<(i128, i128)> {
         return None;
     }
     let mut ends = (0i128, 0i128);
-    for (var, coeff) in place.analyzer.affine(base)? {
+    let terms = place.analyzer.affine(base)?;
+    let has = |of_cluster: bool| {
+        let var = |(var, _): &(Option<Var>, i128)| var.as_ref().and_then(|v| place.blocks.get(&v.id()));
+        terms.iter().any(|term| var(term) == Some(&of_cluster))
+    };
+    if has(true) && has(false) {
+        return None;
+    }
+    for (var, coeff) in terms {
         let (first, last) = match var {
             Some(var) => *place.ranges.get(&var.id())?,
             None => (1, 1),

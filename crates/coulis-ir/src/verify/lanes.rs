@@ -1,4 +1,4 @@
-//! V21, V30 and V31 for whole warps: who reaches a shuffle, a vote or a barrier of some warps.
+//! V21, V30 and V31 for whole warps: who reaches a shuffle, a vote, a barrier of some warps or one of a cluster.
 //!
 //! Every thread of the first block is followed to the statement, for the sizes of [`super::witness`]. A mask has to
 //! name the caller and only lanes that come there; a warp barrier waits for all lanes of its warp, a named barrier
@@ -52,6 +52,12 @@ pub(super) fn check_lanes<'k>(
                 }
             }
         }
+        Stmt::Sync(SyncKind::Cluster) => {
+            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.part_of_a_cluster());
+            if let Some(text) = fault {
+                report.at(stmt, "V21", format!("cluster barrier that {text}"));
+            }
+        }
         Stmt::Sync(SyncKind::Warp) => {
             let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.part_of_a_warp());
             if let Some(text) = fault {
@@ -79,9 +85,12 @@ pub(super) fn check_lanes<'k>(
 fn takes_mask(atom: Atom) -> bool {
     match atom.signature() {
         Signature::Shuffle | Signature::Ballot | Signature::Vote | Signature::Redux => true,
-        Signature::Mask | Signature::Update | Signature::Exchange | Signature::Fence | Signature::Hint => {
-            false
-        }
+        Signature::Mask
+        | Signature::Update
+        | Signature::Exchange
+        | Signature::Remote
+        | Signature::Fence
+        | Signature::Hint => false,
     }
 }
 
@@ -251,6 +260,19 @@ impl Place<'_, '_> {
             }
         }
         None
+    }
+
+    /// Which blocks of the first cluster come, where some do and some do not. Threads of one block are another matter.
+    fn part_of_a_cluster(&self) -> Option<String> {
+        let mut env = self.scene.host_env();
+        let [x, y, z] = self.scene.cluster;
+        let blocks = (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
+        let first = |block: [i128; 3]| Thread { block, thread: [0; 3] };
+        let all: Vec<(Thread, Arrival)> =
+            blocks.map(first).map(|t| (t, self.scene.arrival(self.path, &t, &mut env))).collect();
+        let one = |wanted: Arrival| all.iter().find(|(_, found)| *found == wanted);
+        let ((here, _), (absent, _)) = (one(Arrival::Comes)?, one(Arrival::Absent)?);
+        Some(format!("{} reaches and {} does not", here.name(), absent.name()))
     }
 
     /// Threads of the block that come; `None` where memory decides.

@@ -1,4 +1,4 @@
-//! V20 and V24 to V26 for a target: what one block of threads and one grid may have.
+//! V20, V24 to V26 and V35 for a target: what one block of threads, one grid and one cluster may have.
 //!
 //! Source: CUDA C++ Programming Guide, technical specifications per compute capability; the numbers come from
 //! [`crate::target::BlockLimits`], but for the extents of grids and of `threadIdx.z`, which are alike everywhere.
@@ -36,6 +36,7 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
             report.at(link, "V24", text);
         }
     }
+    check_cluster(launched, target, report);
     let mut memory = Memory { target, shared: 0, at_launch: 0, report };
     memory.stmt(launched.body, 0);
 }
@@ -49,8 +50,38 @@ fn most_along(tag: ThreadTag) -> Option<i128> {
         ThreadTag::ThreadX => Some(BLOCK[0]),
         ThreadTag::ThreadY => Some(BLOCK[1]),
         ThreadTag::ThreadZ => Some(BLOCK[2]),
-        ThreadTag::VThread => None,
+        ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => None,
     }
+}
+
+/// Checks the size of clusters, and that a grid is whole ones where its extents are constants.
+fn check_cluster<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
+    let launch = &launched.launch;
+    let of_cluster = |stmt: &&&Stmt| matches!(stmt, Stmt::LaunchThread { tag, .. } if tag.is_of_cluster());
+    let Some(link) = launched.chain.iter().rfind(of_cluster) else { return };
+    let most = i128::from(target.cluster_blocks);
+    let text = match launch.cluster_extents() {
+        _ if most <= 1 => format!("{} has no clusters", target.arch),
+        None => "the extents of a cluster are constants".to_owned(),
+        Some(extents) => {
+            let found: i128 = extents.iter().product();
+            let cut = (launch.grid.iter().zip(extents).zip(["x", "y", "z"]))
+                .filter_map(|(((_, grid), cluster), axis)| Some((grid.as_int()?, cluster, axis)))
+                .find(|(grid, cluster, _)| *cluster > 0 && grid % cluster != 0);
+            match cut {
+                _ if extents.iter().any(|n| *n < 1) || found > most => {
+                    format!("a cluster has 1 to {most} blocks on {}, got {found}", target.arch)
+                }
+                Some((grid, cluster, axis)) => {
+                    format!(
+                        "a grid is whole clusters, and {grid} blocks along {axis} are no multiple of {cluster}"
+                    )
+                }
+                None => return,
+            }
+        }
+    };
+    report.at(link, "V35", text);
 }
 
 struct Memory<'r, 'k> {

@@ -103,6 +103,7 @@ impl Store<'_, '_> {
             return true;
         }
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
+        let of_clusters: Vec<Var> = self.of_clusters().collect();
         let mut names: HashMap<Var, Expr> = self.scene.constants();
         for step in self.path {
             match step {
@@ -115,7 +116,12 @@ impl Store<'_, '_> {
                 Step::Loop(..) | Step::Cond(..) => {}
             }
         }
-        let Some(terms) = Analyzer::new().affine(&substitute_expr(index, &names)) else { return false };
+        let index = substitute_expr(index, &names);
+        // They are no indices of their own.
+        if uses_any(&index, &of_clusters) {
+            return false;
+        }
+        let Some(terms) = Analyzer::new().affine(&index) else { return false };
         let mut steps = Vec::new();
         for (_, var, extent) in &writers {
             let of_var = |(v, coeff): &(Option<Var>, i128)| (v.as_ref() == *var).then_some(coeff.abs());
@@ -131,12 +137,25 @@ impl Store<'_, '_> {
         })
     }
 
+    /// Variables of a block's place in its cluster.
+    fn of_clusters(&self) -> impl Iterator<Item = Var> {
+        self.scene.launched.launch.cluster.iter().filter_map(|(var, _)| var.clone())
+    }
+
     /// The threads that come to the statement, of the blocks that may meet there.
     fn comers(&self) -> Vec<Thread> {
         let mut blocks = vec![[0i128; 3]];
         if self.buffer.scope == MemScope::Global {
             let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
-            blocks.extend(axes.map(|axis| std::array::from_fn(|i| i128::from(i == axis))));
+            // The next block, and the same one of the next cluster.
+            for axis in axes {
+                for step in [1, self.scene.cluster[axis]] {
+                    let block: [i128; 3] = std::array::from_fn(|i| if i == axis { step } else { 0 });
+                    if step < self.scene.grid[axis] && !blocks.contains(&block) {
+                        blocks.push(block);
+                    }
+                }
+            }
         }
         let mut env = self.scene.host_env();
         let threads = blocks.into_iter().flat_map(|block| self.scene.threads_of(block));
@@ -185,13 +204,16 @@ impl Store<'_, '_> {
             ThreadTag::ThreadX => t.thread[0],
             ThreadTag::ThreadY => t.thread[1],
             ThreadTag::ThreadZ => t.thread[2],
-            ThreadTag::VThread => 0,
+            ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => 0,
         };
         let writers = self.writers();
         let apart: Vec<_> =
             writers.iter().filter(|(tag, ..)| position(*tag, a) != position(*tag, b)).collect();
         let tags: Vec<String> = apart.iter().map(|(tag, ..)| format!("`{}`", tag.name())).collect();
-        let vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
+        let mut vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
+        if a.block != b.block {
+            vars.extend(self.of_clusters());
+        }
         let index: Vec<String> = self.indices.iter().map(print_expr).collect();
         let (name, index) = (&self.buffer.name, index.join(", "));
         if !depends_on(self.path, self.indices, vars) {

@@ -156,6 +156,8 @@ impl<'k> Walk<'_, 'k> {
                     Vec::new()
                 }
             }
+            // Another block's memory may hold what tells threads apart.
+            Atom::ClusterLoad => of_args(),
             Atom::ThreadFence | Atom::Prefetch => Vec::new(),
         }
     }
@@ -206,7 +208,7 @@ impl<'k> Walk<'_, 'k> {
             }
             Stmt::ScopeIds { id, vars, extents } => {
                 let level = match id {
-                    ScopeId::Cta => return,
+                    ScopeId::Cta | ScopeId::Cluster | ScopeId::CtaInCluster => return,
                     ScopeId::Thread => Level::Thread,
                     ScopeId::Warp | ScopeId::WarpInWarpgroup => Level::Warp,
                     ScopeId::Warpgroup => Level::Warpgroup,
@@ -259,6 +261,7 @@ impl<'k> Walk<'_, 'k> {
     fn barrier(&mut self, stmt: &'k Stmt, kind: SyncKind) {
         let d = self.divergent;
         let (name, differs) = match kind {
+            SyncKind::Cluster => ("cluster", d.lane || d.warp || d.warpgroup || d.thread),
             SyncKind::Cta => ("cta", d.lane || d.warp || d.warpgroup || d.thread),
             SyncKind::Warpgroup(_) => ("warpgroup", d.lane || d.warp),
             SyncKind::Named { .. } => ("named", d.lane),
@@ -275,6 +278,12 @@ impl<'k> Walk<'_, 'k> {
 fn is_thread(tag: ThreadTag) -> bool {
     match tag {
         ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ => true,
-        ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ | ThreadTag::VThread => false,
+        ThreadTag::BlockX
+        | ThreadTag::BlockY
+        | ThreadTag::BlockZ
+        | ThreadTag::ClusterX
+        | ThreadTag::ClusterY
+        | ThreadTag::ClusterZ
+        | ThreadTag::VThread => false,
     }
 }

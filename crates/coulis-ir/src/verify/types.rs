@@ -166,6 +166,7 @@ impl Checker {
                 !is_mask(types[0]) || !(is_word || is_extremum)
             }
             Signature::Update | Signature::Exchange => types.iter().any(|d| Some(*d) != memory),
+            Signature::Remote => types[0] != DType::I32,
             Signature::Mask | Signature::Fence | Signature::Hint => false,
         };
         if wrong {

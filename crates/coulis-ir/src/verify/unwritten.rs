@@ -8,6 +8,7 @@
 use crate::hash::{FastMap, FastSet};
 
 use super::Report;
+use crate::atom::Atom;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, VarId};
@@ -95,7 +96,9 @@ impl<'k> Walk<'_, 'k> {
                 call.exprs().into_iter().for_each(|e| self.read(stmt, e));
                 if let Some(memory) = &call.memory {
                     self.access(stmt, &memory.buffer, &memory.indices);
-                    self.write(&memory.buffer, &memory.indices);
+                    if call.atom != Atom::ClusterLoad {
+                        self.write(&memory.buffer, &memory.indices);
+                    }
                 }
                 if let Some(dst) = &call.dst {
                     self.write(&dst.buffer, &dst.indices);

@@ -215,6 +215,8 @@ pub(super) struct Scene<'s, 'k> {
     sample: &'s Sample,
     /// Extents of the grid.
     pub grid: [i128; 3],
+    /// Blocks of a cluster.
+    pub cluster: [i128; 3],
     /// Extents of a block.
     pub block: [i128; 3],
 }
@@ -246,14 +248,16 @@ pub(super) fn depends_on(path: &[Step], values: &[Expr], mut vars: Vec<Var>) -> 
 impl<'s, 'k> Scene<'s, 'k> {
     /// The launch in a call of those sizes; `None` where its extents are not known or legal, or no thread runs.
     pub fn new(launched: &'s Launched<'k>, sample: &'s Sample) -> Option<Scene<'s, 'k>> {
-        let mut scene = Scene { launched, sample, grid: [1; 3], block: [1; 3] };
+        let mut scene = Scene { launched, sample, grid: [1; 3], cluster: [1; 3], block: [1; 3] };
         let mut env = scene.host_env();
         for axis in 0..3 {
             scene.grid[axis] = sample.int(&launched.launch.grid[axis].1, &mut env)?;
+            scene.cluster[axis] = sample.int(&launched.launch.cluster[axis].1, &mut env)?;
             scene.block[axis] = sample.int(&launched.launch.block[axis].1, &mut env)?;
         }
         let threads: i128 = scene.block.iter().product();
-        let legal = scene.grid.iter().all(|n| *n > 0) && (1..=MAX_THREADS).contains(&threads);
+        let legal =
+            scene.grid.iter().chain(&scene.cluster).all(|n| *n > 0) && (1..=MAX_THREADS).contains(&threads);
         legal.then_some(scene)
     }
 
@@ -288,7 +292,10 @@ impl<'s, 'k> Scene<'s, 'k> {
     /// What the thread does at the end of the path. Where it comes, `env` has its values.
     pub fn arrival(&self, path: &[Step], thread: &Thread, env: &mut Env) -> Arrival {
         let launch = &self.launched.launch;
-        let indices = launch.grid.iter().zip(thread.block).chain(launch.block.iter().zip(thread.thread));
+        let in_cluster: [i128; 3] = std::array::from_fn(|axis| thread.block[axis] % self.cluster[axis]);
+        let indices = (launch.grid.iter().zip(thread.block))
+            .chain(launch.cluster.iter().zip(in_cluster))
+            .chain(launch.block.iter().zip(thread.thread));
         for ((var, _), value) in indices {
             if let Some(var) = var {
                 env.set(var, Value::Int(value));

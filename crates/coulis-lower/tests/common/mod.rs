@@ -44,6 +44,7 @@ pub fn cpu() -> Target {
         n_threads: 2,
         cache_bytes: 1 << 20,
         block: coulis_ir::BlockLimits::default(),
+        cluster_blocks: 1,
     }
 }
 

@@ -41,6 +41,20 @@ pub enum LaunchError {
         /// Largest legal one.
         hi: i64,
     },
+    /// A grid that is not whole clusters.
+    #[error(
+        "grid {axis} of `{kernel}` is {found}, which is no multiple of the {cluster} blocks of a cluster"
+    )]
+    Cluster {
+        /// Kernel name.
+        kernel: String,
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// Blocks.
+        found: u32,
+        /// Blocks of a cluster.
+        cluster: u32,
+    },
     /// Too many threads in a block.
     #[error("a block of `{kernel}` has {found} threads; the device takes {limit}")]
     Threads {
@@ -238,6 +252,15 @@ impl Planner<'_> {
         if grid.contains(&0) {
             return Ok(None);
         }
+        let cut = (0..3).find(|&axis| !grid[axis].is_multiple_of(kernel.cluster[axis].max(1)));
+        if let Some(axis) = cut {
+            return Err(LaunchError::Cluster {
+                kernel: kernel.name.clone(),
+                axis: ['x', 'y', 'z'][axis],
+                found: grid[axis],
+                cluster: kernel.cluster[axis],
+            });
+        }
         let shared = self.value("shared memory", &kernel.dynamic_shared_bytes)?;
         let limit = self.limits.shared_bytes_opt_in;
         let shared_bytes = u32::try_from(shared).ok().filter(|bytes| *bytes <= limit);
@@ -324,6 +347,7 @@ mod tests {
         let kernel = KernelLaunch {
             name: "k".to_owned(),
             grid: one(),
+            cluster: [1; 3],
             block: one(),
             args: Vec::new(),
             dynamic_shared_bytes: Expr::int(0),
@@ -352,6 +376,20 @@ mod tests {
             assert_eq!(found, format!("grid {name} of `k` is {}; the device takes 0 to {limit}", limit + 1));
             assert!(at(-1).is_err());
         }
+    }
+
+    #[test]
+    fn grids_are_whole_clusters() {
+        let at = |n| {
+            let edit = |module: &mut Module, size: Expr| {
+                module.kernels[0].grid[1] = size;
+                module.kernels[0].cluster = [1, 4, 1];
+            };
+            plan_of(edit, n)
+        };
+        assert!(at(8).is_ok() && at(0).unwrap().launches.is_empty());
+        let found = message(at(6));
+        assert_eq!(found, "grid y of `k` is 6, which is no multiple of the 4 blocks of a cluster");
     }
 
     #[test]

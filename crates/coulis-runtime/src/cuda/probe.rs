@@ -172,6 +172,7 @@ fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block: i32, n: V
     let mut args: Vec<KernelArg> = (0..dtypes.len()).map(KernelArg::Parameter).collect();
     args.push(KernelArg::Scalar { value: n.expr(), dtype: n.dtype() });
     let kernel = KernelLaunch {
+        cluster: [1; 3],
         name: format!("{name}_kernel"),
         grid: [grid, one(), one()],
         block: [Expr::int(block), one(), one()],

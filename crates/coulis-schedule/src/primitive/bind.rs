@@ -40,7 +40,7 @@ impl Primitive for Bind {
         call.at_most(2)?;
         let stage = call.object()?;
         let (axis, found) = (call.axis(stage, 0, "axis")?, call.string(1, "tag")?);
-        let tag = ThreadTag::ALL.into_iter().find(|tag| tag.name() == found);
+        let tag = ThreadTag::bindable().find(|tag| tag.name() == found);
         let tag = tag.ok_or(ThreadError::UnknownTag { found })?;
         Ok(Bind { stage, axis, tag })
     }
@@ -52,6 +52,9 @@ impl Primitive for Bind {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        if self.tag.is_of_cluster() {
+            return Err(ThreadError::UnknownTag { found: self.tag.name().to_owned() }.into());
+        }
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("bind", &self.axis)?;
         stage.check_unmarked("bind", &self.axis)?;

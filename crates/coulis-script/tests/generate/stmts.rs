@@ -96,7 +96,12 @@ impl Maker {
             11 => self.view(),
             12 => {
                 let id = self.random.below(16) as u32;
-                Stmt::Sync(*self.random.pick(&[SyncKind::Cta, SyncKind::Warp, SyncKind::Warpgroup(id)]))
+                Stmt::Sync(*self.random.pick(&[
+                    SyncKind::Cluster,
+                    SyncKind::Cta,
+                    SyncKind::Warp,
+                    SyncKind::Warpgroup(id),
+                ]))
             }
             _ => self.tile_call(),
         }

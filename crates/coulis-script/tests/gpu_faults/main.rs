@@ -1,6 +1,7 @@
-//! Properties of kernels for GPUs, V20, V21 and V23 to V34: for each a text that has it and one that has not, and the
+//! Properties of kernels for GPUs, V20, V21 and V23 to V36: for each a text that has it and one that has not, and the
 //! comment that stands under the faulty line.
 
+mod clusters;
 mod lanes;
 
 use std::collections::BTreeSet;
@@ -314,7 +315,8 @@ const STORES: &[Case] = &[
 #[test]
 fn each_property_of_gpu_kernels_is_told_from_its_opposite() {
     let (mut passing, mut failing) = (BTreeSet::new(), BTreeSet::new());
-    for (property, what, body, wanted) in [LAUNCHES, MEMORY, STORES, lanes::BARRIERS, lanes::LANES].concat() {
+    let cases = [LAUNCHES, MEMORY, STORES, lanes::BARRIERS, lanes::LANES, clusters::CLUSTERS].concat();
+    for (property, what, body, wanted) in cases {
         let found = check(&format!("{property}, {what}"), body, wanted);
         if wanted.is_empty() {
             passing.insert(property);
@@ -337,6 +339,16 @@ fn a_target_with_smaller_blocks_has_its_own_limit() {
     target.block.threads = 32;
     let faults = verify_for(kernels[0].clone(), &target).unwrap_err();
     assert!(faults.to_string().ends_with("V20: a block has at most 32 threads on sim, got 64"), "{faults}");
+}
+
+#[test]
+fn a_target_without_clusters_has_neither_their_launches_nor_their_barrier() {
+    let text = kernel("cx = T.launch_thread(\"clusterCtaIdx.x\", 1)\n        T.cuda.cluster_sync()");
+    let kernels = parse_module(&text).unwrap();
+    verify_for(kernels[0].clone(), &Target::cuda("sm_90a").unwrap()).unwrap();
+    let faults = verify_for(kernels[0].clone(), &Target::cuda("sm_89").unwrap()).unwrap_err();
+    let found: Vec<&str> = faults.faults.iter().map(|f| f.message.as_str()).collect();
+    assert_eq!(found, ["sm_89 has no clusters", "sm_89 has no clusters, whose barrier this is"]);
 }
 
 #[test]

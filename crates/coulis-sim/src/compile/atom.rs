@@ -1,4 +1,4 @@
-//! Atoms: shuffles, votes, atomic updates, fences.
+//! Atoms: shuffles, votes, atomic updates, reads of other blocks, fences.
 
 use coulis_ir::{Atom, AtomCall, BinaryOp, DType, Signature};
 
@@ -34,13 +34,27 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                 self.emit(Instr::Redux { fold, d, mask, value, active });
             }
             (Signature::Update | Signature::Exchange, _) => self.update(call, &args, d)?,
+            (Signature::Remote, &[block]) => {
+                let Some(memory) = &call.memory else {
+                    let op = format!("{} without memory", call.atom.name());
+                    return Err(SimError::UnsupportedOp { op, ty: coulis_ir::Ty::scalar(DType::I32) });
+                };
+                let at = self.index(&memory.buffer, &memory.indices)?[0];
+                let region = self.region(&memory.buffer)?;
+                if !self.regions[region as usize].is_shared() {
+                    let (buffer, scope) = (memory.buffer.name.clone(), memory.buffer.scope.name());
+                    return Err(SimError::Scope { buffer, scope });
+                }
+                self.emit(Instr::ClusterLoad { d, region, at, block });
+            }
             (
                 Signature::Fence
                 | Signature::Hint
                 | Signature::Shuffle
                 | Signature::Ballot
                 | Signature::Vote
-                | Signature::Redux,
+                | Signature::Redux
+                | Signature::Remote,
                 _,
             ) => {
                 self.emit(Instr::Fence);
@@ -79,6 +93,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             | Atom::ReduxAdd
             | Atom::ReduxMin
             | Atom::ReduxMax
+            | Atom::ClusterLoad
             | Atom::ThreadFence
             | Atom::Prefetch => return Err(unsupported(dtype)),
         };

@@ -12,7 +12,7 @@ use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, Va
 use super::{Compiler, Place, from_active_mask};
 use crate::code::{Code, Instr, LaunchCode, Operand, Plan, RegionInfo, RegionKind};
 use crate::error::SimError;
-use crate::order::{FIRST_SERIAL, MAX_SERIAL};
+use crate::order::{FIRST_SERIAL, MAX_CLUSTER, MAX_SERIAL};
 
 /// Memory and launches of a kernel whose free variables have these values.
 pub(crate) fn plan<'k, const W: usize>(
@@ -40,7 +40,7 @@ pub(crate) fn plan<'k, const W: usize>(
     } else {
         bodies.push(&kernel.body);
         let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
-        vec![Launch { grid: one(), block: one(), body: Stmt::NOP }]
+        vec![Launch { grid: one(), cluster: one(), block: one(), body: Stmt::NOP }]
     };
     let written = written_memory(&kernel.body);
     for param in &kernel.params {
@@ -56,6 +56,10 @@ pub(crate) fn plan<'k, const W: usize>(
         let first = host.regions.len();
         let compiled = host.launch::<W>(launch, body, &mut plan.stmts)?;
         fits_in_block(&kernel.name, &compiled.block, &host.regions[first..], limits)?;
+        let copies = compiled.cluster.iter().product::<u32>() as usize;
+        for region in host.regions[first..].iter_mut().filter(|region| region.is_shared()) {
+            region.copies = copies;
+        }
         n_blocks += compiled.grid.iter().map(|n| i128::from(*n)).product::<i128>();
         if n_blocks > i128::from(MAX_SERIAL) {
             return Err(SimError::GridBlocks { found: n_blocks, limit: MAX_SERIAL });
@@ -196,7 +200,7 @@ impl Host {
             let len = if is_empty { 0 } else { (last - first + 1) as usize };
             let kind = RegionKind::Argument { n, shape, strides };
             let (dtype, before) = (buffer.dtype, -first);
-            self.add(buffer, RegionInfo { name, dtype, kind, len, before, is_written: false });
+            self.add(buffer, RegionInfo { name, dtype, kind, len, before, copies: 1, is_written: false });
         }
         Ok(())
     }
@@ -210,7 +214,7 @@ impl Host {
         let len = fits.ok_or_else(|| SimError::Size { buffer: buffer.name.clone(), elements: total })?;
         let kind = RegionKind::Temporary { zeroed: zeros.is_some(), left_zero: zeros == Some(true) };
         let (name, dtype) = (buffer.name.clone(), buffer.dtype);
-        self.add(buffer, RegionInfo { name, dtype, kind, len, before: 0, is_written: true });
+        self.add(buffer, RegionInfo { name, dtype, kind, len, before: 0, copies: 1, is_written: true });
         Ok(())
     }
 
@@ -232,6 +236,12 @@ impl Host {
         stmts: &mut Vec<&'k Stmt>,
     ) -> Result<LaunchCode<W>, SimError> {
         let grid = self.extents(&launch.grid, "blockIdx")?;
+        let cluster = self.extents(&launch.cluster, "clusterCtaIdx")?;
+        let blocks: u64 = cluster.iter().map(|n| u64::from(*n)).product();
+        let is_cut = grid.iter().zip(cluster).any(|(grid, cluster)| cluster == 0 || grid % cluster != 0);
+        if is_cut || blocks > u64::from(MAX_CLUSTER) {
+            return Err(SimError::Cluster { cluster, grid, limit: MAX_CLUSTER });
+        }
         let block = self.extents(&launch.block, "threadIdx")?;
         let code = Code {
             instrs: Vec::new(),
@@ -242,6 +252,7 @@ impl Host {
             n_slots: 0,
             thread_registers: [None; 3],
             block_registers: [None; 3],
+            cluster_registers: [None; 3],
         };
         let mut compiler = Compiler {
             code,
@@ -267,10 +278,11 @@ impl Host {
             out
         };
         compiler.code.block_registers = bind(&mut compiler, &launch.grid);
+        compiler.code.cluster_registers = bind(&mut compiler, &launch.cluster);
         compiler.code.thread_registers = bind(&mut compiler, &launch.block);
         compiler.hoist(body)?;
         compiler.body(body)?;
         compiler.emit(Instr::End);
-        Ok(LaunchCode { grid, block, code: compiler.code })
+        Ok(LaunchCode { grid, cluster, block, code: compiler.code })
     }
 }

@@ -24,6 +24,7 @@ impl<const W: usize> Machine<'_, W> {
         let width = memory.width as u64;
         let mut row = indices.len() > 1;
         let now = self.order.now(warp.n);
+        let first = memory.first_of(warp.block);
         for (n, operand) in indices.iter().enumerate() {
             let index = warp.value(code, *operand);
             let mut places = [0; W];
@@ -32,7 +33,7 @@ impl<const W: usize> Machine<'_, W> {
                 let index = index[lane as usize] as i64;
                 match memory.element(index) {
                     Some(at) => {
-                        places[lane as usize] = at;
+                        places[lane as usize] = first + at;
                         inside |= 1 << lane;
                     }
                     None => {
@@ -58,7 +59,7 @@ impl<const W: usize> Machine<'_, W> {
             }
             let mut raw = [u64::MAX; W];
             memory.gather(inside, &places, &mut raw);
-            self.addresses.extend(each(inside).map(|lane| places[lane as usize] as u64 * width));
+            self.addresses.extend(each(inside).map(|lane| (places[lane as usize] - first) as u64 * width));
             warp.registers[d as usize + n] = decode(&raw);
             warp.undefined[d as usize + n] = 0;
         }
@@ -81,6 +82,7 @@ impl<const W: usize> Machine<'_, W> {
         let width = memory.width as u64;
         let mut row = indices.len() > 1;
         let now = self.order.now(warp.n);
+        let first = memory.first_of(warp.block);
         for (operand, value) in indices.iter().zip(values) {
             let index = *warp.value(code, *operand);
             let raw = encode(warp.value(code, *value));
@@ -92,13 +94,14 @@ impl<const W: usize> Machine<'_, W> {
                     row = false;
                     continue;
                 };
+                let place = first + at;
                 if let Some(shadow) = &mut memory.shadow {
-                    let finding = shadow.write(at, who, &now, false);
+                    let finding = shadow.write(place, who, &now, false);
                     if finding != Finding::Fine {
-                        self.court.finding(finding, who, region, at, true);
+                        self.court.finding(finding, who, region, place, true);
                     }
                 }
-                memory.set(at, raw[lane as usize]);
+                memory.set(place, raw[lane as usize]);
                 self.addresses.push(at as u64 * width);
             }
         }

@@ -221,13 +221,14 @@ impl<const W: usize> Machine<'_, W> {
                 self.court.out_of_bounds(who, region, index[l] as i64);
                 continue;
             };
+            let at = memory.first_of(warp.block) + at;
             if let Some(shadow) = &mut memory.shadow {
                 let finding = shadow.write(at, who, &self.order.now(warp.n), true);
                 if finding != Finding::Fine {
                     self.court.finding(finding, who, region, at, true);
                 }
             }
-            let block = if memory.is_shared { self.court.serial } else { 0 };
+            let block = if memory.is_shared { self.order.first() } else { 0 };
             self.order.update((region, at as u64, block), warp.n, lane);
             let old = decode(&[memory.get(at); W])[0];
             let new = match update {

@@ -154,11 +154,41 @@ pub(crate) fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
 
 /// The statements for several threads, whole warps and neighbours by their instructions where there are some.
 pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusal> {
+    let walk = Walk::of(facts).map_err(Refusal::Bug)?;
+    let Fold { registers, shared, mut stmts, sync, .. } =
+        fold(facts, by, &constant(0), &|state, p| state.finish_onto(&walk.outputs(facts, p), facts.accum))?;
+    stmts.push(sync);
+    Ok(Emitted { registers, shared, body: Stmt::seq(stmts) })
+}
+
+/// A fold by the threads of a scope, up to what becomes of the totals.
+pub(crate) struct Fold<'a> {
+    /// The state that holds a total where it is complete.
+    pub state: State<'a>,
+    /// Registers to declare.
+    pub registers: Vec<Buffer>,
+    /// Shared memory that it uses.
+    pub shared: Vec<Buffer>,
+    /// The statements, without a barrier at the end.
+    pub stmts: Vec<Stmt>,
+    /// The barrier of the scope.
+    pub sync: Stmt,
+}
+
+/// The fold. The first element is at position `begin` of its group; what one thread does with the total of output `p` when it
+/// is complete is `close`.
+pub(crate) fn fold<'a>(
+    facts: &Facts<'a>,
+    by: Instructions,
+    begin: &Expr,
+    close: &dyn Fn(&State, &Expr) -> Stmt,
+) -> Result<Fold<'a>, Refusal> {
     let bug = Refusal::Bug;
     let (walk, together) = (Walk::of(facts).map_err(bug)?, facts.participants().map_err(bug)?);
     let warp = facts.target.warp;
     let plan = Plan::of(facts).map_err(bug)?;
-    let (rank, sync) = (together.rank(facts.block), facts.sync().map_err(bug)?);
+    let rank = together.rank(facts.block);
+    let (sync, inner) = (facts.sync().map_err(bug)?, facts.block_sync().map_err(bug)?);
     let state = State::new(facts.reducer);
     let received = by.redux.map_or_else(|| received(facts.reducer), |redux| redux.received());
     let Plan { lanes, rows, parts, vector } = plan;
@@ -222,10 +252,11 @@ pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusa
         let one_by_one = |t: &Expr| {
             if vector > 1 {
                 let q = affine(&affine(&affine(t, parts, &part), lanes, &lane), vector, &constant(0));
-                return take_vector(facts, &walk, &state, &vectors, [&p, &q]);
+                return take_vector(facts, &walk, &state, &vectors, [&p, &q, begin]);
             }
             let q = affine(&affine(t, parts, &part), lanes, &lane);
-            let take = state.take(&walk.elements(facts, &p, &q), q.clone().cast(DType::I64));
+            let position = affine(&q, 1, begin).cast(DType::I64);
+            let take = state.take(&walk.elements(facts, &p, &q), position);
             below(&q, n_elements, n_elements.is_multiple_of(lanes * parts), take)
         };
         let gather = by_pairs.unwrap_or_else(|| repeat("t", steps, one_by_one));
@@ -233,14 +264,14 @@ pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusa
         let mut stmts = vec![state.clear(), below(&p, n_outputs, is_sure, gather)];
         stmts.extend(fold(plan.n_threads()));
         stmts.push(by_first_lane(match parts {
-            1 => below(&p, n_outputs, is_sure, state.finish_onto(&walk.outputs(facts, &p), facts.accum)),
+            1 => below(&p, n_outputs, is_sure, close(&state, &p)),
             _ => store_all(&at(&staged(&slot)), state.values()),
         }));
         Stmt::seq(stmts)
     });
     let mut body = vec![below(&rank, plan.n_threads(), plan.n_threads() == together.n_threads, first)];
     if parts > 1 {
-        body.push(sync.clone());
+        body.push(inner);
         let gather = repeat("t", parts.div_ceil(lanes), |t| {
             let j = affine(t, lanes, &lane);
             let from = staged(&affine(&j, rows, &row));
@@ -249,10 +280,9 @@ pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusa
         });
         let mut second = vec![state.clear(), gather];
         second.extend(fold(rows * lanes));
-        second.push(by_first_lane(state.finish_onto(&walk.outputs(facts, &row), facts.accum)));
+        second.push(by_first_lane(close(&state, &row)));
         body.push(Stmt::if_(rank.clone().lt(constant(rows * lanes)), Stmt::seq(second)));
     }
-    body.push(sync);
     let registers = received
         .iter()
         .filter(|_| lanes > 1)
@@ -261,11 +291,18 @@ pub(crate) fn emit_by(facts: &Facts, by: Instructions) -> Result<Emitted, Refusa
         .chain(&halves)
         .cloned()
         .collect();
-    Ok(Emitted { registers, shared: staging, body: Stmt::seq(body) })
+    Ok(Fold { state, registers, shared: staging, stmts: body, sync })
 }
 
-/// Reads elements `q` and on of output `p`, one vector of each source, and takes them in one after another.
-fn take_vector(facts: &Facts, walk: &Walk, state: &State, vectors: &[Buffer], [p, q]: [&Expr; 2]) -> Stmt {
+/// Reads elements `q` and on of output `p`, one vector of each source, and takes them in one after another; the first of
+/// them is at position `begin + q`.
+fn take_vector(
+    facts: &Facts,
+    walk: &Walk,
+    state: &State,
+    vectors: &[Buffer],
+    [p, q, begin]: [&Expr; 3],
+) -> Stmt {
     let Some(n) = vectors.first().and_then(|v| v.shape[0].as_int()).and_then(|n| u32::try_from(n).ok())
     else {
         return Stmt::NOP;
@@ -279,7 +316,8 @@ fn take_vector(facts: &Facts, walk: &Walk, state: &State, vectors: &[Buffer], [p
     }
     for at in 0..n {
         let elements: Vec<Expr> = vectors.iter().map(|v| v.at([constant(at)])).collect();
-        stmts.push(state.take(&elements, affine(q, 1, &constant(at)).cast(DType::I64)));
+        let position = affine(&affine(q, 1, &constant(at)), 1, begin).cast(DType::I64);
+        stmts.push(state.take(&elements, position));
     }
     Stmt::seq(stmts)
 }

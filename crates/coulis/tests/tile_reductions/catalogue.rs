@@ -49,6 +49,15 @@ enum Place {
     },
     Registers,
     Lanes,
+    /// The blocks of a cluster, each with a part of the rows.
+    Cluster {
+        n_blocks: usize,
+        n_threads: usize,
+        /// Memory of the sources: `shared` or `global`.
+        from: &'static str,
+        /// Memory of the results: `shared`, `global` or `local`.
+        to: &'static str,
+    },
 }
 
 fn program(
@@ -70,9 +79,17 @@ fn program(
         line(format!("B{i} = T.match_buffer(B{i}_ptr, ({rows},), \"{d}\")"));
     }
     line("T.device_entry()".to_owned());
-    line("T.cta_id([1])".to_owned());
+    match place {
+        Place::Cluster { n_blocks, .. } => {
+            line("T.cluster_id([1])".to_owned());
+            line(format!("part = T.cta_id_in_cluster([{n_blocks}])"));
+        }
+        _ => line("T.cta_id([1])".to_owned()),
+    }
     let threads = match place {
-        Place::Shared { n_threads, .. } | Place::Global { n_threads } => n_threads,
+        Place::Shared { n_threads, .. } | Place::Global { n_threads } | Place::Cluster { n_threads, .. } => {
+            n_threads
+        }
         Place::Registers => 1,
         Place::Lanes => 32,
     };
@@ -89,6 +106,22 @@ fn program(
             }
             line("T.cuda.cta_sync()".to_owned());
             scope
+        }
+        Place::Cluster { n_blocks, from, to, .. } => {
+            let own = n / n_blocks;
+            if from == "shared" {
+                for (i, d) in inputs.iter().enumerate() {
+                    line(format!("a{i} = T.alloc_buffer(({rows}, {own}), \"{d}\", scope=\"shared\")"));
+                    line(format!("Tx.cta.copy(a{i}, A{i}[0:{rows}, part * {own}:part * {own} + {own}])"));
+                }
+                line("T.cuda.cta_sync()".to_owned());
+            }
+            if to != "global" {
+                for (i, d) in outputs.iter().enumerate() {
+                    line(format!("b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"{to}\")"));
+                }
+            }
+            "cluster."
         }
         Place::Registers => {
             for (i, d) in inputs.iter().enumerate() {
@@ -128,8 +161,19 @@ fn program(
         1 => format!("{name}0"),
         n => format!("({})", (0..n).map(|i| format!("{name}{i}")).collect::<Vec<_>>().join(", ")),
     };
-    let (to, from) = if matches!(place, Place::Global { .. }) { ("B", "A") } else { ("b", "a") };
-    let (dsts, srcs) = (all(to, outputs.len()), all(from, inputs.len()));
+    let (to, from) = match place {
+        Place::Global { .. } => ("B", "A"),
+        Place::Cluster { from, to, .. } => {
+            (if to == "global" { "B" } else { "b" }, if from == "global" { "A" } else { "a" })
+        }
+        Place::Shared { .. } | Place::Registers | Place::Lanes => ("b", "a"),
+    };
+    let (dsts, mut srcs) = (all(to, outputs.len()), all(from, inputs.len()));
+    if let Place::Cluster { n_blocks, from: "global", .. } = place {
+        let own = n / n_blocks;
+        let part = |i| format!("A{i}[0:{rows}, part * {own}:part * {own} + {own}]");
+        srcs = format!("({},)", (0..inputs.len()).map(part).collect::<Vec<_>>().join(", "));
+    }
     let mut indent = "";
     if let Place::Shared { guard, .. } = place {
         guard.lines().for_each(|own| line(own.to_owned()));
@@ -143,7 +187,17 @@ fn program(
     }
     for i in 0..outputs.len() {
         match place {
-            Place::Global { .. } => {}
+            Place::Global { .. } | Place::Cluster { to: "global", .. } => {}
+            // The last block and thread have what all have.
+            Place::Cluster { n_blocks, n_threads, to: "local", .. } => {
+                line(format!("if part == {} and tid == {}:", n_blocks - 1, n_threads - 1));
+                line(format!("    for i in T.serial({rows}):"));
+                line(format!("        B{i}[i] = b{i}[i]"));
+            }
+            Place::Cluster { n_blocks, .. } => {
+                line(format!("if part == {}:", n_blocks - 1));
+                line(format!("    Tx.cta.copy(B{i}, b{i})"));
+            }
             Place::Shared { .. } => line(format!("Tx.cta.copy(B{i}, b{i})")),
             Place::Registers => {
                 line(format!("for i in T.serial({rows}):"));
@@ -293,6 +347,63 @@ fn tile_reducers_of_other_types_fold_everywhere() {
     ] {
         let reducer = coulis::tile_reducer(name, &[dtype]).unwrap();
         check_everywhere(&reducer, &format!("\"{name}\""), &[dtype]);
+    }
+}
+
+/// The blocks of clusters of several sizes, from and to every memory that they fold.
+fn check_in_clusters(reducer: &Reducer, text: &str, inputs: &[DType]) {
+    let target = Target::simulated(32);
+    for (sizes, n_blocks, n_threads, from, to) in [
+        ([3, 4 * 37], 4, 64, "shared", "shared"),
+        ([1, 2 * 300], 2, 160, "global", "global"),
+        ([2, 3 * 9], 3, 33, "shared", "local"),
+        ([70, 8 * 5], 8, 32, "shared", "global"),
+        ([2, 6], 1, 1, "shared", "shared"),
+    ] {
+        let place = Place::Cluster { n_blocks, n_threads, from, to };
+        check_wins(&program(reducer, text, inputs, sizes, place), &target, "cluster_shared");
+    }
+}
+
+/// Every third reducer of the catalogue.
+fn check_catalogue_in_clusters(part: usize) {
+    for entry in CATALOGUE.iter().skip(part).step_by(3) {
+        let inputs = vec![DType::F32; entry.n_inputs];
+        let Some(reducer) = coulis::tile_reducer(entry.name, &inputs) else { continue };
+        check_in_clusters(&reducer, &format!("\"{}\"", entry.name), &inputs);
+    }
+}
+
+#[test]
+fn tile_every_first_reducer_of_three_folds_in_clusters() {
+    check_catalogue_in_clusters(0);
+}
+
+#[test]
+fn tile_every_second_reducer_of_three_folds_in_clusters() {
+    check_catalogue_in_clusters(1);
+}
+
+#[test]
+fn tile_every_third_reducer_of_three_folds_in_clusters() {
+    check_catalogue_in_clusters(2);
+}
+
+#[test]
+fn tile_products_and_other_types_fold_in_clusters() {
+    for name in ["mean+var+max", "argmax+min+logsumexp"] {
+        let inputs = [DType::F32];
+        check_in_clusters(&named(name, &inputs).unwrap(), &format!("\"{name}\""), &inputs);
+    }
+    for (name, dtype) in [
+        ("sum", DType::I8),
+        ("max", DType::BF16),
+        ("argmin", DType::U64),
+        ("any", DType::I32),
+        ("mean", DType::F64),
+    ] {
+        let reducer = coulis::tile_reducer(name, &[dtype]).unwrap();
+        check_in_clusters(&reducer, &format!("\"{name}\""), &[dtype]);
     }
 }
 

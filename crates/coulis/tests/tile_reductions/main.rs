@@ -8,6 +8,7 @@
 mod build;
 mod cases;
 mod catalogue;
+mod clusters;
 mod forced;
 mod halves;
 mod intrinsics;

@@ -368,7 +368,7 @@ fn tile_shared_axes_dup() {
 }
 
 #[test]
-fn tile_no_scope_id_makes_blocks_a_cluster() {
+fn tile_a_grid_without_clusters_folds_none() {
     let text = "@T.prim_func
 def main(A: T.Buffer((4, 64), \"float32\"), B: T.Buffer((4,), \"float32\")):
     T.device_entry(); T.cta_id([1])
@@ -382,13 +382,15 @@ def main(A: T.Buffer((4, 64), \"float32\"), B: T.Buffer((4,), \"float32\")):
 ";
     let program = Program { text: text.to_owned(), args: Vec::new() };
     let target = Target::cuda("sm_90a").unwrap();
-    let words = "scope: wanted one thread, a warp, a warpgroup or a cta, found cluster, and no scope id makes blocks a cluster";
+    let words = "scope: wanted one thread, a warp, a warpgroup or a cta, found a cluster";
     for variant in ["shared", "mixed", "local"] {
         check_declines(&program, variant, &target, words);
     }
     for variant in ["alone", "warp_shuffle", "warp_shuffle_two_stage", "shared_tree", "serial"] {
         check_declines(&program, variant, &target, "one element a thread, in registers, found cluster scope");
     }
+    let words = "scope: wanted blocks in clusters, by `T.cta_id_in_cluster`, found a grid without clusters";
+    check_declines(&program, "cluster_shared", &target, words);
     for option in ["lanes=32", "warps=2"] {
         let own = Program {
             text: text.replace("accum=False", &format!("accum=False, {option}")),

@@ -1,4 +1,4 @@
-//! Shuffles, votes, atomics and the fence.
+//! Shuffles, votes, atomics, reads of another block's shared memory and the fence.
 //!
 //! Types of 1 and 2 bytes travel through shuffles as `int`, types that live in memory only as `float`. Atomic sums of
 //! `float` are loops of compare-and-swap: the instruction flushes subnormals in global memory (PTX ISA, `atom.add`),
@@ -47,6 +47,27 @@ pub fn spell(
             }
             _ => Err(unsupported()),
         },
+        Atom::ClusterLoad => {
+            let address = address.ok_or_else(unsupported)?;
+            let with: Vec<&Code> = std::iter::once(address).chain(args).collect();
+            let loaded = Code::call(&needs.helper(Helper::ClusterLoad(dtype))?, &with);
+            match dtype {
+                DType::Bool => Ok(Code::primary(format!("({} != 0)", loaded.text))),
+                DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => {
+                    Ok(Code::call(&needs.helper(Helper::Widen(dtype))?, &[&loaded]))
+                }
+                DType::I8
+                | DType::I16
+                | DType::I32
+                | DType::I64
+                | DType::U8
+                | DType::U16
+                | DType::U32
+                | DType::U64
+                | DType::F32
+                | DType::F64 => Ok(loaded),
+            }
+        }
         Atom::ThreadFence => Ok(Code::primary("__threadfence()")),
         Atom::AtomicAdd
         | Atom::AtomicMin

@@ -1,4 +1,5 @@
-//! Types that live in memory only: to `f32` and back, on their bits; and when memory of other launches is seen.
+//! Types that live in memory only: to `f32` and back, on their bits; memory of other blocks of a cluster; and when memory
+//! of other launches is seen.
 //!
 //! The machine converts 16-bit types; NaN stays NaN. The 8-bit types are widened by the machine from `sm_89` on, and
 //! rounded by integer arithmetic everywhere: the machine's own rounding saturates, where the IR's overflows to
@@ -24,6 +25,30 @@ pub fn of_launches(name: &str, instruction: &str) -> String {
 #if __CUDA_ARCH__ >= 900
     asm volatile(\"{instruction};\" ::: \"memory\");
 #endif
+}}
+"
+    )
+}
+
+/// A read of another block's shared memory, which the machine has from `sm_90` on. Source: PTX ISA, mapa.
+pub fn cluster_load(dtype: DType) -> String {
+    let name = Helper::ClusterLoad(dtype).name();
+    let memory = CTy::memory(dtype);
+    let (register, constraint, load) = match memory.bytes() {
+        1 => ("u32", "r", "u8"),
+        2 => ("u16", "h", "u16"),
+        4 if memory == CTy::F32 => ("f32", "f", "f32"),
+        4 => ("u32", "r", "u32"),
+        _ if memory == CTy::F64 => ("f64", "d", "f64"),
+        _ => ("u64", "l", "u64"),
+    };
+    let ty = memory.name();
+    format!(
+        "{FN} {ty} {name}(const {ty} *p, i32 block)
+{{
+    {register} v;
+    asm volatile(\"{{ .reg .u64 own; .reg .u32 at; cvta.to.shared.u64 own, %1; cvt.u32.u64 at, own; mapa.shared::cluster.u32 at, at, %2; ld.shared::cluster.{load} %0, [at]; }}\" : \"={constraint}\"(v) : \"l\"(p), \"r\"(block) : \"memory\");
+    return ({ty})v;
 }}
 "
     )

@@ -28,6 +28,7 @@ fn cpu() -> Target {
         n_threads: 2,
         cache_bytes: 1 << 20,
         block: coulis_ir::BlockLimits::default(),
+        cluster_blocks: 1,
     }
 }
 
