@@ -72,6 +72,10 @@ pub enum Helper {
     Max(VTy),
     /// Lanes `lanes * index ..` of a vector that has more: type of the piece, lanes of the whole, index.
     Piece(VTy, u32, u32),
+    /// Puts a vector variable into memory, where that is faster than to cut it in registers: the address of the variable.
+    Keep(VTy),
+    /// A piece as in `Piece`, of the vector at that address, which was kept.
+    Kept(VTy, u32, u32),
     /// Two vectors of that type as one.
     Concat(VTy),
     /// Lanes of two vectors by turns, in each block of that many lanes: those of the block's first half, or (`true`)
@@ -155,6 +159,8 @@ impl Helper {
             Helper::Min(v) => format!("cx_min_{}", v.name()),
             Helper::Max(v) => format!("cx_max_{}", v.name()),
             Helper::Piece(v, of, index) => format!("cx_piece{index}_of{of}_{}", v.name()),
+            Helper::Keep(v) => format!("cx_keep_{}", v.name()),
+            Helper::Kept(v, of, index) => format!("cx_kept{index}_of{of}_{}", v.name()),
             Helper::Concat(v) => format!("cx_concat_{}", v.name()),
             Helper::Zip(v, block, high) => {
                 format!("cx_zip_{}_{}{}", if *high { "high" } else { "low" }, v.name(), blocks(v, *block))

@@ -2,7 +2,7 @@
 
 use crate::EmitError;
 use crate::c::Walker;
-use crate::c::code::Code;
+use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::types::{CTy, VTy, part_lanes};
 
@@ -73,6 +73,13 @@ impl Step {
             Step::Odd(_) => Helper::Odd(from),
         }
     }
+}
+
+/// Whether pieces of a vector are converted faster if it is put into memory first. A register of `f32` is halved to be
+/// converted to `f64`, which reads its operand from memory in one operation, while a half in a register is two more for the
+/// port that moves lanes: 1.15 times the speed of sums of squares of 16-bit elements.
+fn is_faster_from_memory(piece: VTy, of: u32, step: Step) -> bool {
+    piece.ty == CTy::F32 && (piece.lanes, of) == (8, 16) && step == Step::Convert(CTy::F64)
 }
 
 impl Walker<'_> {
@@ -155,14 +162,21 @@ impl Walker<'_> {
                 continue;
             }
             // A wider type: this part becomes several.
-            let whole = self.simple_vector(from, part.code.clone());
             let piece = VTy { lanes: first, ..from };
+            let kept = self.f.inline == 0 && is_faster_from_memory(piece, part.lanes, step);
+            let whole =
+                if kept { self.kept(from, &part.code)? } else { self.simple_vector(from, part.code.clone()) };
             let name = self.defs.helper(step.helper(piece))?;
             for index in 0..part.lanes / first {
                 if index > 0 {
                     next.next();
                 }
-                let cut = self.defs.helper(Helper::Piece(piece, part.lanes, index))?;
+                let cut = if kept {
+                    Helper::Kept(piece, part.lanes, index)
+                } else {
+                    Helper::Piece(piece, part.lanes, index)
+                };
+                let cut = self.defs.helper(cut)?;
                 let code = Code::call(&name, &[&Code::call(&cut, &[&whole])]);
                 converted.push(Part { lanes: first, code });
             }
@@ -203,8 +217,7 @@ impl Walker<'_> {
 
     /// `code` as text that may be repeated: itself where it is short and binds tightly, else a new name.
     pub fn simple(&mut self, ty: CTy, code: Code) -> Code {
-        let repeatable =
-            code.prec >= crate::c::code::Prec::Unary && code.text.len() <= 16 && !code.text.contains('(');
+        let repeatable = code.prec >= Prec::Unary && code.text.len() <= 16 && !code.text.contains('(');
         if repeatable || self.f.inline > 0 { code } else { self.declare(VTy::scalar(ty), &code) }
     }
 
@@ -212,6 +225,16 @@ impl Walker<'_> {
     pub fn simple_vector(&mut self, ty: VTy, code: Code) -> Code {
         let is_name = code.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if is_name || self.f.inline > 0 { code } else { self.declare(ty, &code) }
+    }
+
+    /// The address of a new variable of that value, which is in memory.
+    fn kept(&mut self, ty: VTy, code: &Code) -> Result<Code, EmitError> {
+        let keep = self.defs.helper(Helper::Keep(ty))?;
+        let (name, spelled) = (self.namer.fresh("t"), self.spelled(ty));
+        self.f.lines.statement(&format!("{spelled} {name} = {}", code.text));
+        let address = Code { text: format!("&{name}"), prec: Prec::Unary };
+        self.f.lines.statement(&Code::call(&keep, &[&address]).text);
+        Ok(address)
     }
 
     /// The name of a type.

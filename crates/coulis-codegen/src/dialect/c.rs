@@ -177,6 +177,8 @@ impl Dialect for C {
             Helper::Free => Ok(memory::FREE.to_owned()),
             Helper::Fail => Ok(memory::FAIL.to_owned()),
             Helper::Piece(piece, of, index) => Ok(convert::piece(piece, of, index, needs)),
+            Helper::Keep(ty) => Ok(convert::keep(ty, needs)),
+            Helper::Kept(piece, of, index) => Ok(convert::kept(piece, of, index, needs)),
             Helper::Concat(half) => Ok(convert::concat(half, needs)),
             Helper::Zip(ty, block, high) => Ok(convert::zip(ty, block, high, needs)),
             Helper::Unzip(ty, block, odd) => Ok(convert::unzip(ty, block, odd, needs)),

@@ -293,6 +293,8 @@ impl Dialect for Cuda {
             | Helper::Min(_)
             | Helper::Max(_)
             | Helper::Piece(..)
+            | Helper::Keep(_)
+            | Helper::Kept(..)
             | Helper::Concat(_)
             | Helper::Zip(..)
             | Helper::Unzip(..)

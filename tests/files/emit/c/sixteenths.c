@@ -50,6 +50,11 @@ static inline __attribute__((always_inline)) f32x16 cx_add_exact_f32x16(f32x16 a
     return a * b + c;
 #endif
 }
+static inline __attribute__((always_inline)) void cx_keep_f32x16(f32x16 *a) {
+#ifdef CX_GCC_AVX512
+    __asm__("" : "+m"(*a));
+#endif
+}
 static inline __attribute__((always_inline)) f64x8 cx_convert_f32x8_f64(f32x8 a) {
 #ifdef CX_GCC_AVX512
     return (f64x8)__builtin_ia32_cvtps2pd512_mask((f32x8)a, (f64x8){0}, -1, 4);
@@ -57,20 +62,20 @@ static inline __attribute__((always_inline)) f64x8 cx_convert_f32x8_f64(f32x8 a)
     return __builtin_convertvector(a, f64x8);
 #endif
 }
-static inline __attribute__((always_inline)) f32x8 cx_piece0_of16_f32x8(f32x16 a) {
+static inline __attribute__((always_inline)) f32x8 cx_kept0_of16_f32x8(const f32x16 *a)
+{
 #ifdef CX_GCC_AVX512
-    __asm__("" : "+m"(a));
-    return *(const f32x8_u *)((const f32 *)&a + 0);
+    return *(const f32x8_u *)((const f32 *)a + 0);
 #else
-    return __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(*a, *a, 0, 1, 2, 3, 4, 5, 6, 7);
 #endif
 }
-static inline __attribute__((always_inline)) f32x8 cx_piece1_of16_f32x8(f32x16 a) {
+static inline __attribute__((always_inline)) f32x8 cx_kept1_of16_f32x8(const f32x16 *a)
+{
 #ifdef CX_GCC_AVX512
-    __asm__("" : "+m"(a));
-    return *(const f32x8_u *)((const f32 *)&a + 8);
+    return *(const f32x8_u *)((const f32 *)a + 8);
 #else
-    return __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+    return __builtin_shufflevector(*a, *a, 8, 9, 10, 11, 12, 13, 14, 15);
 #endif
 }
 static inline __attribute__((always_inline)) void cx_store_f64x8(f64 *p, f64x8 v) { *(f64x8_u *)p = v; }
@@ -84,9 +89,10 @@ i32 coulis_sixteenths(void *const *buf, const i64 *scalar, coulis_parallel_for p
     i32 failed = 0, *const status = &failed;
     const f32x16 t = cx_load_bf16x16(A);
     const f32x16 t_1 = cx_load_f32x16(S);
-    const f32x16 t_2 = cx_add_exact_f32x16(t, cx_splat_f32x16(0.0625f), -t_1);
-    const f64x8 t_3 = cx_convert_f32x8_f64(cx_piece0_of16_f32x8(t_2));
-    const f64x8 t_4 = cx_convert_f32x8_f64(cx_piece1_of16_f32x8(t_2));
+    f32x16 t_2 = cx_add_exact_f32x16(t, cx_splat_f32x16(0.0625f), -t_1);
+    cx_keep_f32x16(&t_2);
+    const f64x8 t_3 = cx_convert_f32x8_f64(cx_kept0_of16_f32x8(&t_2));
+    const f64x8 t_4 = cx_convert_f32x8_f64(cx_kept1_of16_f32x8(&t_2));
     cx_store_f64x8(Q, cx_load_f64x8(Q) + t_3 * t_3);
     cx_store_f64x8(Q + 8, cx_load_f64x8(Q + 8) + t_4 * t_4);
     cx_store_f32x16(S, cx_add_exact_f32x16(t, cx_splat_f32x16(0.0625f), t_1));

@@ -23,22 +23,27 @@ pub fn piece(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
     let lanes: Vec<String> = (first..first + piece.lanes).map(|lane| lane.to_string()).collect();
     let name = Helper::Piece(piece, of, index).name();
     let cut = format!("return __builtin_shufflevector(a, a, {});", lanes.join(", "));
-    let body = match from_memory(piece, of, first, needs) {
-        Some(read) => format!("\n#ifdef CX_GCC_AVX512\n    {read}\n#else\n    {cut}\n#endif\n"),
-        None => format!(" {cut} "),
-    };
-    format!("{FN} {small} {name}({whole} a) {{{body}}}\n")
+    format!("{FN} {small} {name}({whole} a) {{ {cut} }}\n")
 }
 
-/// Half of a register of `f32`, read back from memory. It is cut to be converted to `f64`, which reads its operand from memory
-/// in one operation, while a half in a register is two more for the port that moves lanes: 1.15 times the speed of
-/// sums of squares of 16-bit elements.
-fn from_memory(piece: VTy, of: u32, first: u32, needs: &mut dyn Needs) -> Option<String> {
-    let is_half = piece.ty == CTy::F32 && (piece.lanes, of) == (8, 16);
-    is_half.then(|| {
-        let read = format!("*(const {} *)((const f32 *)&a + {first})", needs.unaligned(piece));
-        format!("__asm__(\"\" : \"+m\"(a));\n    return {read};")
-    })
+/// Puts a vector into memory.
+pub fn keep(whole: VTy, needs: &mut dyn Needs) -> String {
+    let (ty, name) = (needs.ty(whole), Helper::Keep(whole).name());
+    let body = "\n#ifdef CX_GCC_AVX512\n    __asm__(\"\" : \"+m\"(*a));\n#endif\n";
+    format!("{FN} void {name}({ty} *a) {{{body}}}\n")
+}
+
+/// Part of a vector that was kept in memory.
+pub fn kept(piece: VTy, of: u32, index: u32, needs: &mut dyn Needs) -> String {
+    let (small, whole) = (needs.ty(piece), needs.ty(VTy { lanes: of, ..piece }));
+    let first = index * piece.lanes;
+    let lanes: Vec<String> = (first..first + piece.lanes).map(|lane| lane.to_string()).collect();
+    let (name, lane) = (Helper::Kept(piece, of, index).name(), piece.ty.name());
+    let read = format!("return *(const {} *)((const {lane} *)a + {first});", needs.unaligned(piece));
+    let cut = format!("return __builtin_shufflevector(*a, *a, {});", lanes.join(", "));
+    format!(
+        "{FN} {small} {name}(const {whole} *a)\n{{\n#ifdef CX_GCC_AVX512\n    {read}\n#else\n    {cut}\n#endif\n}}\n"
+    )
 }
 
 /// Two halves.
