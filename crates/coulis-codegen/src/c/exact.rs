@@ -1,9 +1,10 @@
 //! Sums of which one operand is a product that is exact: a vector operation fewer.
 //!
 //! An element of 16 bits times a power of two from `2^-16` to 1 is a `float32`: its least digit is `2^-133` at
-//! least, and that of a `float32` `2^-149`. So adding such a product gives the same bits whether it is rounded before
-//! or not, and a machine that multiplies and adds in one operation may, under contract N15 too. It is how runs of `bfloat16`
-//! keep a sixteenth of their sum for no more than the sum.
+//! least, and that of a `float32` `2^-149`. A product of two `float16` is one too: it has 22 digits, the least of them
+//! `2^-48`. So adding such a product gives the same bits whether it is rounded before or not, and a machine that multiplies
+//! and adds in one operation may, under contract N15 too. It is how runs of `bfloat16` keep a sixteenth of their sum for no
+//! more than the sum.
 
 use coulis_ir::{BinaryOp, DType, Expr, Node};
 
@@ -58,9 +59,13 @@ impl Walker<'_> {
     }
 }
 
-/// The factors of a product of an element of 16 bits, widened, and a power of two.
+/// The factors of a product of two widened `float16`, or of an element of 16 bits, widened, and a power of two.
 fn exact_product(expr: &Expr) -> Option<(&Expr, &Expr)> {
     let Node::Binary(BinaryOp::Mul, x, factor) = expr.node() else { return None };
+    let is_half = |e: &Expr| matches!(e.node(), Node::Cast(element) if element.dtype() == DType::F16);
+    if expr.dtype() == DType::F32 && is_half(x) && is_half(factor) {
+        return Some((x, factor));
+    }
     let Node::Cast(element) = x.node() else { return None };
     let Node::Broadcast(by) = factor.node() else { return None };
     let by = by.as_float()?;
