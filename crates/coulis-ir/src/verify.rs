@@ -160,6 +160,7 @@ const GROUPS: &[Group] = &[
     scopes::check_scopes,
     loops::check_loops,
     threads::check_threads,
+    atoms::check_barrier_numbers,
 ];
 
 /// Groups that reason about values, and so take kernels whose types are right.
@@ -218,7 +219,7 @@ pub fn verify_more_for(checked: Checked, target: &Target) -> Result<Checked, Fau
     judge(checked.kernel(), found).map(|()| checked)
 }
 
-/// V1 to V22; whether types are right and names defined.
+/// V1 to V22, and V34 as it is on every machine; whether types are right and names defined.
 fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
     for group in GROUPS {
         group(kernel, report);

@@ -102,12 +102,21 @@ impl TileLayout {
         self.shard.iter().map(|it| it.extent).product()
     }
 
-    /// Number of steps from the first to past the last place along an axis, offset included.
+    /// Number of steps from the first to past the last place along an axis, offset included. It stays at the largest number where
+    /// that is passed.
     pub fn span(&self, axis: &str) -> i64 {
         let steps = self.shard.iter().chain(&self.replica).filter(|it| it.step.axis == axis);
-        let offsets = self.offset.iter().filter(|o| o.axis == axis);
-        1 + steps.map(|it| (it.extent - 1) * it.step.stride).sum::<i64>()
-            + offsets.map(|o| o.stride).sum::<i64>()
+        let offsets = self.offset.iter().filter(|o| o.axis == axis).map(|o| o.stride);
+        steps
+            .map(|it| (it.extent - 1).saturating_mul(it.step.stride))
+            .chain(offsets)
+            .fold(1, i64::saturating_add)
+    }
+
+    /// Whether a stride or an offset leads back.
+    pub fn has_negative_steps(&self) -> bool {
+        let steps = self.shard.iter().chain(&self.replica).map(|it| &it.step);
+        steps.chain(&self.offset).any(|step| step.stride < 0)
     }
 
     /// Number of elements along an axis: the product of the extents of its shard iterators.
@@ -117,7 +126,8 @@ impl TileLayout {
 
     /// Number of memory elements that one thread holds: the span of all memory axes together.
     pub fn memory_span(&self) -> i64 {
-        self.axes().into_iter().filter(|axis| is_memory_axis(axis)).map(|axis| self.span(axis)).product()
+        let memory = self.axes().into_iter().filter(|axis| is_memory_axis(axis));
+        memory.map(|axis| self.span(axis)).fold(1, i64::saturating_mul)
     }
 
     /// The axes in use, sorted, each once. An axis along which there is no step and no offset does not count.

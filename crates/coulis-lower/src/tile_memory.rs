@@ -11,7 +11,7 @@ use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Buffer, DType, Kernel, MemScope, Param, Stmt};
-use coulis_tile::address::{physical_index, physical_size};
+use coulis_tile::address::{AddressError, physical_index, physical_size};
 use coulis_tile::{TileError, is_row_major};
 
 use crate::pass::LowerError;
@@ -58,6 +58,27 @@ fn flat(buffer: &Buffer, n: i64) -> Buffer {
     })
 }
 
+/// Refuses a layout that has another number of elements than its buffer, or that memory does not have.
+fn check_layout(buffer: &Buffer) -> Result<(), LowerError> {
+    let Some(layout) = &buffer.layout else { return Ok(()) };
+    let name = || buffer.name.clone();
+    if layout.has_negative_steps() {
+        let layout = layout.to_string();
+        return Err(LowerError::from(TileError::Backwards { buffer: name(), layout }));
+    }
+    let span = physical_size(layout);
+    if span > i64::from(i32::MAX) {
+        return Err(LowerError::from(TileError::from(AddressError::Wide { buffer: name(), span })));
+    }
+    match size_of(buffer) {
+        Some(wanted) if layout.size() != wanted => {
+            let (found, layout) = (layout.size(), layout.to_string());
+            Err(LowerError::from(TileError::LayoutSize { buffer: name(), wanted, layout, found }))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a layout in which writing an element changes another one.
 fn check_overlap(buffer: &Buffer) -> Result<(), LowerError> {
     let Some(layout) = &buffer.layout else { return Ok(()) };
@@ -95,7 +116,7 @@ impl TileMemory {
                         buffer.name
                     )));
                 } else {
-                    self.check_size(buffer)?;
+                    check_layout(buffer)?;
                     check_overlap(buffer)?;
                     let n = physical_size(layout);
                     if size_of(buffer) != Some(n) {
@@ -114,7 +135,7 @@ impl TileMemory {
     /// The memory of one thread, or of all, for a buffer that the program allocates.
     pub(crate) fn allocated(&mut self, buffer: &Buffer) -> Result<Buffer, LowerError> {
         let Some(layout) = &buffer.layout else { return Ok(buffer.clone()) };
-        self.check_size(buffer)?;
+        check_layout(buffer)?;
         if !layout.is_distributed() {
             if is_row_major(buffer) {
                 let plain = buffer.derive(|b| b.layout = None);
@@ -122,9 +143,7 @@ impl TileMemory {
                 return Ok(plain);
             }
             let own = flat(buffer, physical_size(layout));
-            if own.shape[0].as_int().is_some_and(|n| n <= i128::from(i32::MAX)) {
-                check_overlap(buffer)?;
-            }
+            check_overlap(buffer)?;
             self.ways.insert(buffer.id, Way::Laid(own.clone()));
             return Ok(own);
         }
@@ -138,22 +157,9 @@ impl TileMemory {
         Ok(own)
     }
 
-    /// Refuses a layout that has another number of elements than its buffer.
-    fn check_size(&self, buffer: &Buffer) -> Result<(), LowerError> {
-        match (&buffer.layout, size_of(buffer)) {
-            (Some(layout), Some(n)) if layout.size() != n => Err(LowerError::from(TileError::LayoutSize {
-                buffer: buffer.name.clone(),
-                wanted: n,
-                layout: layout.to_string(),
-                found: layout.size(),
-            })),
-            _ => Ok(()),
-        }
-    }
-
     /// Notes a window on the memory of `source`.
     pub(crate) fn window(&mut self, buffer: &Buffer, source: &Buffer, local: bool) -> Result<(), LowerError> {
-        self.check_size(buffer)?;
+        check_layout(buffer)?;
         let own = self.registers.get(&source.data).cloned();
         let layout = buffer.layout.as_ref();
         let is_spread = layout.is_some_and(|layout| layout.is_distributed());
@@ -199,21 +205,41 @@ impl TileMemory {
                 Way::Spread(self.fitting(flat(source, n), buffer)?)
             }
             (None, false) => match layout {
-                Some(layout) if !is_row_major(buffer) => Way::Laid(flat(buffer, physical_size(layout))),
+                Some(layout) if !is_row_major(buffer) => {
+                    let wanted = physical_size(layout);
+                    self.check_reach(buffer, wanted, source)?;
+                    Way::Laid(flat(buffer, wanted))
+                }
                 _ => {
                     let sizes = (size_of(buffer), size_of(source));
-                    if let (Some(wanted), Some(n)) = sizes
+                    if let (Some(wanted), Some(found)) = sizes
                         && buffer.dtype == source.dtype
-                        && wanted > n
+                        && wanted != found
+                        && layout.is_none()
                     {
-                        return Err(too_large(buffer, wanted, source));
+                        let (buffer, memory) = (buffer.name.clone(), source.name.clone());
+                        let fault = TileError::WindowSize { buffer, wanted, memory, found };
+                        return Err(LowerError::from(fault));
                     }
+                    self.check_reach(buffer, sizes.0.unwrap_or(0), source)?;
                     Way::As(buffer.derive(|b| b.layout = None))
                 }
             },
         };
         self.ways.insert(buffer.id, way);
         Ok(())
+    }
+
+    /// Refuses a window that reaches over more elements than the memory of what it looks at has.
+    fn check_reach(&self, buffer: &Buffer, wanted: i64, source: &Buffer) -> Result<(), LowerError> {
+        let memory = match self.ways.get(&source.id) {
+            Some(Way::As(memory) | Way::Laid(memory)) => memory,
+            Some(Way::Spread(_)) | None => source,
+        };
+        match size_of(memory) {
+            Some(n) if buffer.dtype == memory.dtype && wanted > n => Err(too_large(buffer, wanted, memory)),
+            _ => Ok(()),
+        }
     }
 
     /// The registers, where the layout of `buffer` stays inside them.

@@ -158,6 +158,30 @@ pub enum TileError {
         /// Extent of the dimension.
         whole: i128,
     },
+    /// A layout whose addresses are not counted upwards.
+    #[error(
+        "the strides and offsets of a layout are to be at least 0, and `{buffer}` has the layout `{layout}`"
+    )]
+    Backwards {
+        /// The buffer.
+        buffer: String,
+        /// Its layout.
+        layout: String,
+    },
+    /// A window without a layout that has another number of elements than what it looks at.
+    #[error(
+        "the window `{buffer}` has {wanted} elements, and `{memory}` has {found}; without a layout both are to have as many"
+    )]
+    WindowSize {
+        /// The window.
+        buffer: String,
+        /// Its elements.
+        wanted: i64,
+        /// What it looks at.
+        memory: String,
+        /// Elements of that.
+        found: i64,
+    },
     /// A window that is larger than what it looks at.
     #[error("the window `{buffer}` reaches over {wanted} elements, and `{memory}` has {found}")]
     Window {

@@ -45,7 +45,7 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     }
     coulis_ir::verify::verify_more_for(checked, target).map_err(|faults| {
         if faults.faults.iter().all(coulis_ir::verify::Fault::is_of_schedule) {
-            return Error::user("verify", &faults).with_help(faults.listing.trim_end());
+            return given_faults(faults);
         }
         Error::from(faults)
     })
@@ -83,6 +83,10 @@ pub fn verify(kernel: Kernel) -> Result<Checked, Error> {
 
 /// The permit of a kernel that a user wrote.
 pub fn verify_given(kernel: Kernel) -> Result<Checked, Error> {
-    coulis_ir::verify::verify(kernel)
-        .map_err(|faults| Error::user("verify", &faults).with_help(faults.listing.trim_end()))
+    coulis_ir::verify::verify(kernel).map_err(given_faults)
+}
+
+/// Faults of a kernel that a user wrote.
+pub(crate) fn given_faults(faults: coulis_ir::verify::Faults) -> Error {
+    Error::user("verify", &faults).with_help(faults.listing.trim_end())
 }

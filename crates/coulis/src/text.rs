@@ -19,7 +19,7 @@ pub use coulis_tile::{Accuracy, Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{compile_schedule, lower_kernel, verify_given, with_reducers};
+use crate::pipeline::{compile_schedule, given_faults, lower_kernel, verify_given, with_reducers};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -191,6 +191,11 @@ fn flat(kernel: Kernel, target: &Target) -> Result<Checked, Error> {
     }
 }
 
+/// The same, with the permit of a machine with threads, too. What it refuses is the user's to change.
+fn flat_for(kernel: Kernel, target: &Target) -> Result<Checked, Error> {
+    coulis_ir::verify::verify_more_for(flat(kernel, target)?, target).map_err(given_faults)
+}
+
 /// The C text of the kernels.
 pub fn emit_c(text: &str) -> Result<String, Error> {
     let target = TargetChoice::Cpu.facts()?;
@@ -242,7 +247,7 @@ pub fn emit_cuda(text: &str, target: &TargetChoice) -> Result<String, Error> {
     let target = target.facts()?;
     let mut out = String::new();
     for kernel in kernels(text)? {
-        out.push_str(&cuda_module(&flat(kernel, &target)?)?.text);
+        out.push_str(&cuda_module(&flat_for(kernel, &target)?)?.text);
     }
     Ok(out)
 }
@@ -266,7 +271,7 @@ pub fn emit_cuda_binary(text: &str, target: &TargetChoice, to: CudaBinary) -> Re
     let [kernel] = <[_; 1]>::try_from(kernels).map_err(|_| {
         Error::user("emit", format!("a text with one kernel is compiled, and this one has {count}"))
     })?;
-    let checked = flat(kernel, &target)?;
+    let checked = flat_for(kernel, &target)?;
     let module = cuda_module(&checked)?;
     let name = &checked.kernel().name;
     let (compiler, _) = CudaCompiler::open(&crate::device::cuda_options().search(), None);

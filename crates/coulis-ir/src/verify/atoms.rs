@@ -7,6 +7,7 @@ use super::forms::each_stmt;
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::buffer::MemScope;
 use crate::dtype::DType;
+use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::stmt::{Stmt, SyncKind};
 use crate::target::Target;
@@ -14,7 +15,19 @@ use crate::target::Target;
 /// Named barriers of a block; number 0 is that of all its threads.
 const NAMED: std::ops::RangeInclusive<u32> = 1..=15;
 
-/// Checks shuffles, atomic updates and named barriers.
+/// Checks the numbers of named barriers, which are the same on every machine.
+pub(super) fn check_barrier_numbers<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+    each_stmt(&kernel.body, &mut |stmt| {
+        if let Stmt::Sync(SyncKind::Warpgroup(id) | SyncKind::Named { id, .. }) = stmt
+            && !NAMED.contains(id)
+        {
+            let text = format!("named barriers are {} to {}, got {id}", NAMED.start(), NAMED.end());
+            report.at(stmt, "V34", text);
+        }
+    });
+}
+
+/// Checks shuffles, atomic updates and who waits at named barriers.
 pub(super) fn check_atoms<'k>(body: &'k Stmt, target: &Target, report: &mut Report<'k>) {
     each_stmt(body, &mut |stmt| match stmt {
         Stmt::Atom(call) => {
@@ -25,13 +38,8 @@ pub(super) fn check_atoms<'k>(body: &'k Stmt, target: &Target, report: &mut Repo
                 report.at(stmt, "V33", text);
             }
         }
-        Stmt::Sync(SyncKind::Named { id, threads }) => {
-            if let Some(text) = named_fault(*id, *threads, target) {
-                report.at(stmt, "V34", text);
-            }
-        }
-        Stmt::Sync(SyncKind::Warpgroup(id)) => {
-            if let Some(text) = number_fault(*id) {
+        Stmt::Sync(SyncKind::Named { threads, .. }) => {
+            if let Some(text) = named_fault(*threads, target) {
                 report.at(stmt, "V34", text);
             }
         }
@@ -92,15 +100,7 @@ fn update_fault(call: &AtomCall) -> Option<String> {
     (!legal).then(|| format!("`{name}` does not work on {dtype}, the type of `{}`", buffer.name))
 }
 
-fn number_fault(id: u32) -> Option<String> {
-    let is_legal = NAMED.contains(&id);
-    (!is_legal).then(|| format!("named barriers are {} to {}, got {id}", NAMED.start(), NAMED.end()))
-}
-
-fn named_fault(id: u32, threads: u32, target: &Target) -> Option<String> {
-    if let Some(text) = number_fault(id) {
-        return Some(text);
-    }
+fn named_fault(threads: u32, target: &Target) -> Option<String> {
     let (warp, most) = (target.warp.max(1), target.block.threads);
     let legal = threads >= warp && threads.is_multiple_of(warp) && threads <= most;
     (!legal).then(|| {
