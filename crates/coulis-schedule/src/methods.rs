@@ -12,6 +12,7 @@ use crate::primitive::compute_at::ComputeAt;
 use crate::primitive::compute_inline::ComputeInline;
 use crate::primitive::compute_root::ComputeRoot;
 use crate::primitive::double_buffer::DoubleBuffer;
+use crate::primitive::from_first::FromFirst;
 use crate::primitive::fuse::Fuse;
 use crate::primitive::grid_finish::FinishGrid;
 use crate::primitive::in_runs::InRuns;
@@ -221,6 +222,12 @@ impl Schedule {
     pub fn in_runs(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<()> {
         let stage = self.find(&stage.into())?;
         self.call(InRuns { stage, axis: axis.clone() })
+    }
+
+    /// A fold that surely holds an element starts from the state of the first one.
+    pub fn from_first(&mut self, stage: impl Into<StageRef>) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        self.call(FromFirst { stage })
     }
 
     /// The results live in that scope.

@@ -10,7 +10,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr};
-use coulis_ir::{Attr, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var};
+use coulis_ir::{
+    Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var,
+};
 use coulis_tensor::{Body, Reduction, Tensor};
 
 use crate::accumulate::{self, is_wide, stored};
@@ -214,6 +216,17 @@ impl Builder<'_> {
         if let Some(condition) = &r.condition {
             update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
         }
+        if let Some(begins) = self.begins(stage, r) {
+            let update = match begins.into_iter().reduce(Expr::and) {
+                Some(is_first) => Stmt::If {
+                    cond: is_first,
+                    then: Box::new(self.store(stage, &sources)),
+                    otherwise: Some(Box::new(update)),
+                },
+                None => self.store(stage, &sources),
+            };
+            return self.loops(stage, 0, n_loops, self.guarded(stage, update)?);
+        }
         let update = match (runs::position(stage, r), &r.quick) {
             (Some(run_at), Some(quick)) if in_order && !is_wide(stage, r) => {
                 let run = self.run(stage, r, quick, run_at)?;
@@ -223,6 +236,30 @@ impl Builder<'_> {
         };
         let init = self.init(stage, r, common)?;
         self.loops(stage, 0, common, Stmt::seq([init, update]))
+    }
+
+    /// What holds at the first element of a fold that starts from it; `None` where it starts from the identity.
+    fn begins(&self, stage: &Stage, r: &Reduction) -> Option<Vec<Expr>> {
+        let at = self.at(stage);
+        let is_plain = r.init.is_empty() && r.condition.is_none() && stage.store_predicate.is_none();
+        if !stage.from_first || !is_plain || runs::position(stage, r).is_some() {
+            return None;
+        }
+        let mut begins = Vec::new();
+        for l in at.loops.iter().filter(|l| stage.origin(&l.leaf).reduce) {
+            let holds_one = l.extent.as_int().is_some_and(|n| n > 0) && !stage.origin(&l.leaf).data;
+            if !holds_one || l.thread.is_some() || l.launched().is_some() {
+                return None;
+            }
+            if !l.is_unit() {
+                begins.push(fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype())));
+            }
+        }
+        let known = at.known_inside();
+        let point =
+            Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
+        let guards = self.guards_of(stage, &point, Purpose::Main);
+        guards.iter().all(|guard| !guard.is_reduce).then_some(begins)
     }
 
     /// The loops that store the start values.

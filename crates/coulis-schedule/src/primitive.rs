@@ -18,6 +18,7 @@ pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
 pub mod double_buffer;
+pub mod from_first;
 pub mod fuse;
 pub mod grid_finish;
 pub mod in_runs;
@@ -71,6 +72,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &rfactor::ENTRY,
     &join::ENTRY,
     &in_runs::ENTRY,
+    &from_first::ENTRY,
     &set_scope::ENTRY,
     &set_store_predicate::ENTRY,
     &grid_finish::ENTRY,

@@ -135,6 +135,7 @@ pub struct Stage {
     pub(crate) store_predicate: Option<Expr>,
     pub(crate) finish: Option<GridFinish>,
     pub(crate) double_buffer: bool,
+    pub(crate) from_first: bool,
     pub(crate) is_output: bool,
     pub(crate) is_arg: bool,
 }
@@ -170,6 +171,7 @@ impl Stage {
             store_predicate: None,
             finish: None,
             double_buffer: false,
+            from_first: false,
             is_output: false,
             is_arg: false,
         };

@@ -103,6 +103,12 @@ fn example(primitive: &str) -> Schedule {
             s.compute_at("B", "C", &i).expect("attached");
             s
         }
+        "from_first" => {
+            let a = placeholder(&[Expr::int(4)], DType::F32, "A").expect("a tensor");
+            let k = reduce_axis(Expr::int(4), "k");
+            let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
+            schedule(b, &[a])
+        }
         "rfactor" => {
             let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
             let k = reduce_axis(m, "k");

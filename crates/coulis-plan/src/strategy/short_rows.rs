@@ -7,7 +7,7 @@
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::steps::{Site, fold_loops, place, same_axis, stage_of};
+use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of};
 use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, work};
 use crate::program::{Spec, Statement};
 
@@ -119,6 +119,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let rows = s.stage(output)?.leaves()[n_kept - 1].clone();
+    // The elements of an output are those of one row, which is written out.
+    let is_row = s.stage(state)?.reduce_axes().len() == 1;
     let (block, lane) = s.split(output, &rows, Split::Factor(sketch.lanes))?;
     s.vectorize(output, &lane)?;
     let mut block = block;
@@ -152,11 +154,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         if in_runs {
             s.in_runs(long, &steps)?;
             let axis = s.stage(state)?.reduce_axes()[0].clone();
-            let (pieces, lane) = s.split(state, &axis, Split::Factor(sketch.tile))?;
+            let (_, lane) = s.split(state, &axis, Split::Factor(sketch.tile))?;
             vector = s.rfactor_at(state, &lane, n_kept as i64)?;
             fold_loops(s, vector, n_kept)?;
-            let pieces = same_axis(s, vector, &pieces)?;
-            s.unroll(vector, &pieces)?;
+            fold_states(s, vector)?;
+        } else if is_row {
+            s.from_first(long)?;
         }
         let row = s.stage(vector)?.leaves()[n_kept - 1].clone();
         if sketch.unroll > 1 {
@@ -175,8 +178,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     order.push(kept[n_kept - 1].clone());
     s.reorder(state, &order)?;
     s.vectorize(state, &kept[n_kept - 1])?;
-    match reduce.last() {
-        Some(inner) => s.unroll(state, inner),
-        None => Ok(()),
+    if let Some(inner) = reduce.last() {
+        s.unroll(state, inner)?;
     }
+    if is_row { s.from_first(state) } else { Ok(()) }
 }

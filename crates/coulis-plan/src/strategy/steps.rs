@@ -86,13 +86,11 @@ pub fn fold_by_vectors(
         let (_, inner) = s.split(stage, &axis, Split::Factor(shorter))?;
         let middle = s.rfactor_at(stage, &inner, n_kept as i64)?;
         fold_loops(s, middle, n_kept)?;
-        if sketch.by_halves {
-            let halves = s.stage(middle)?.reduce_axes().to_vec();
-            halves.iter().try_for_each(|half| s.unroll(middle, half))?;
-        }
+        fold_states(s, middle)?;
         made.push(middle);
         lanes = shorter;
     }
+    fold_states(s, stage)?;
     let Some(side) = parts.side else {
         fold_elements(s, vector, parts, n_kept, sketch)?;
         return Ok(made);
@@ -100,10 +98,17 @@ pub fn fold_by_vectors(
     let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
     made.push(many);
     fold_elements(s, many, parts, n_kept, sketch)?;
-    let reduce = s.stage(vector)?.reduce_axes()[0].clone();
     fold_loops(s, vector, n_kept)?;
-    s.unroll(vector, &reduce)?;
+    fold_states(s, vector)?;
     Ok(made)
+}
+
+/// Has a stage that folds a few states write its reduced loops out, starting from the first state.
+pub fn fold_states(s: &mut Schedule, stage: StageId) -> Result<(), ScheduleError> {
+    let reduced: Vec<IterVar> =
+        s.stage(stage)?.leaves().iter().filter(|leaf| leaf.kind() == IterKind::Reduce).cloned().collect();
+    reduced.iter().try_for_each(|axis| s.unroll(stage, axis))?;
+    s.from_first(stage)
 }
 
 /// Orders the loops of a stage as kept, reduced, state, and makes vectors of the innermost state loop; one before it
