@@ -6,7 +6,7 @@
 
 use coulis_ir::{DType, Expr, VarId};
 
-use crate::ops::{GatherFn, ScalarFn, ScatterFn, StridedFn, VecFn};
+use crate::ops::{GatherFn, Op, ScalarFn, ScatterFn, StridedFn, VecFn};
 
 /// A scalar register.
 pub(crate) type Slot = u32;
@@ -20,6 +20,7 @@ pub(crate) type Base = u32;
 #[derive(Clone, Copy)]
 pub(crate) enum Instr {
     Scalar {
+        op: Op,
         f: ScalarFn,
         d: Slot,
         a: Slot,
@@ -34,6 +35,7 @@ pub(crate) enum Instr {
     NonZero {
         any_zero: unsafe fn(*const u8, usize) -> bool,
         a: Slot,
+        bytes: u8,
     },
     VecNonZero {
         any_zero: unsafe fn(*const u8, usize) -> bool,
@@ -52,6 +54,12 @@ pub(crate) enum Instr {
         index: Slot,
         bytes: u8,
     },
+    /// Says that an element, which need not exist, will be read.
+    Prefetch {
+        base: Base,
+        index: Slot,
+        bytes: u8,
+    },
     /// Points at `n` elements from `index`.
     Address {
         p: Ptr,
@@ -61,6 +69,7 @@ pub(crate) enum Instr {
         bytes: u8,
     },
     Vector {
+        op: Op,
         f: VecFn,
         d: Ptr,
         a: Ptr,
@@ -205,6 +214,7 @@ impl Instr {
             | Instr::NonZero { .. }
             | Instr::Load { .. }
             | Instr::Store { .. }
+            | Instr::Prefetch { .. }
             | Instr::Address { .. }
             | Instr::For { .. }
             | Instr::Next { .. }
@@ -213,6 +223,80 @@ impl Instr {
             | Instr::Parallel { .. }
             | Instr::Alloc { .. }
             | Instr::Free { .. } => (None, Vec::new()),
+        }
+    }
+
+    /// The scalar slots that are written.
+    pub(crate) fn written_slots(&self) -> Vec<Slot> {
+        match *self {
+            Instr::Scalar { d, .. } | Instr::Move { d, .. } | Instr::Load { d, .. } => vec![d],
+            Instr::For { var, rest, .. } | Instr::Next { var, rest, .. } => vec![var, rest],
+            Instr::Parallel { var, .. } => vec![var],
+            Instr::Vector { .. }
+            | Instr::NonZero { .. }
+            | Instr::VecNonZero { .. }
+            | Instr::Store { .. }
+            | Instr::Prefetch { .. }
+            | Instr::Address { .. }
+            | Instr::GatherStrided { .. }
+            | Instr::ScatterStrided { .. }
+            | Instr::Gather { .. }
+            | Instr::Scatter { .. }
+            | Instr::Jump { .. }
+            | Instr::Unless { .. }
+            | Instr::Alloc { .. }
+            | Instr::Free { .. } => Vec::new(),
+        }
+    }
+
+    /// The scalar slots that are read, but for those behind pointers.
+    pub(crate) fn read_slots(&self) -> Vec<Slot> {
+        match *self {
+            Instr::Scalar { a, b, c, .. } => vec![a, b, c],
+            Instr::Move { a, .. } | Instr::NonZero { a, .. } => vec![a],
+            Instr::Load { index, .. } | Instr::Address { index, .. } | Instr::Prefetch { index, .. } => {
+                vec![index]
+            }
+            Instr::Store { a, index, .. } => vec![a, index],
+            Instr::GatherStrided { index, stride, .. } | Instr::ScatterStrided { index, stride, .. } => {
+                vec![index, stride]
+            }
+            Instr::For { min, extent, .. } | Instr::Parallel { min, extent, .. } => vec![min, extent],
+            Instr::Unless { cond, .. } => vec![cond],
+            Instr::Alloc { count, .. } => vec![count],
+            Instr::Next { .. }
+            | Instr::Vector { .. }
+            | Instr::VecNonZero { .. }
+            | Instr::Gather { .. }
+            | Instr::Scatter { .. }
+            | Instr::Jump { .. }
+            | Instr::Free { .. } => Vec::new(),
+        }
+    }
+
+    /// The buffer that is accessed or pointed into.
+    pub(crate) fn base(&self) -> Option<Base> {
+        match *self {
+            Instr::Load { base, .. }
+            | Instr::Store { base, .. }
+            | Instr::Address { base, .. }
+            | Instr::Prefetch { base, .. }
+            | Instr::GatherStrided { base, .. }
+            | Instr::ScatterStrided { base, .. }
+            | Instr::Gather { base, .. }
+            | Instr::Scatter { base, .. }
+            | Instr::Alloc { base, .. }
+            | Instr::Free { base } => Some(base),
+            Instr::Scalar { .. }
+            | Instr::Move { .. }
+            | Instr::NonZero { .. }
+            | Instr::VecNonZero { .. }
+            | Instr::Vector { .. }
+            | Instr::For { .. }
+            | Instr::Next { .. }
+            | Instr::Jump { .. }
+            | Instr::Unless { .. }
+            | Instr::Parallel { .. } => None,
         }
     }
 }

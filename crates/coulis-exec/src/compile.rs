@@ -247,7 +247,7 @@ impl Compiler {
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
-            Stmt::Atom(call) if call.atom == Atom::Prefetch => Ok(()),
+            Stmt::Atom(call) if call.atom == Atom::Prefetch => self.hint(call.memory.as_ref()),
             Stmt::LaunchThread { .. }
             | Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }

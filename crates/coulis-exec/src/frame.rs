@@ -24,6 +24,7 @@ pub(crate) fn lines(bytes: usize) -> Option<Box<[Line]>> {
 
 /// Element 0 of a buffer, and the elements `[lo, hi)` that exist.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct BaseAt {
     pub(crate) ptr: *mut u8,
     pub(crate) lo: i64,
@@ -114,6 +115,11 @@ impl Frame {
         for ptr in &info.outer_registers {
             self.ptrs[*ptr as usize] = parent.ptrs[*ptr as usize];
         }
+    }
+
+    /// The memory of vector registers and local buffers.
+    pub(crate) fn arena(&mut self) -> *mut u8 {
+        self.arena.as_mut_ptr().cast()
     }
 
     /// Drops what the last run allocated on the heap.

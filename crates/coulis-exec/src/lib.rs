@@ -1,7 +1,8 @@
 //! Executes checked Flat kernels on the CPU without a compiler.
 //!
 //! A kernel is compiled to bytecode: scalar registers for index arithmetic, and vector instructions that are typed
-//! loops over hundreds of lanes, so that interpretation costs next to nothing. [`pool`] is the thread pool that
+//! loops over hundreds of lanes, so that interpretation costs next to nothing. Where the processor has AVX-512, bytecode
+//! becomes machine code as fast as a C compiler's, whose vectors are those of the processor. [`pool`] is the thread pool that
 //! compiled kernels share.
 
 mod code;
@@ -9,6 +10,8 @@ mod compile;
 mod error;
 mod frame;
 mod level;
+#[cfg(target_arch = "x86_64")]
+mod native;
 mod ops;
 pub mod pool;
 mod program;
@@ -18,4 +21,4 @@ mod run;
 pub use error::ExecError;
 pub use level::Level;
 pub use pool::{Pool, PoolError, forked, partition};
-pub use program::{Program, target};
+pub use program::{Program, is_native, target};

@@ -20,7 +20,7 @@ pub(crate) use unary::{Call, call, not};
 
 use std::slice;
 
-use coulis_ir::DType;
+use coulis_ir::{BinaryOp, DType, Intrinsic};
 
 use crate::level::Level;
 
@@ -80,9 +80,33 @@ pub(crate) type VecFn = unsafe fn(*mut u8, *const u8, *const u8, *const u8, usiz
 /// A scalar operation on register slots.
 pub(crate) type ScalarFn = unsafe fn(*mut u64, *const u64, *const u64, *const u64);
 
+/// Which operation an instruction is, for native code; its functions are the definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Never `Gt` or `Ge`: those are the others with swapped operands.
+    Binary(BinaryOp, Reg),
+    Not,
+    /// `a ? b : c` on lanes of so many bytes.
+    Select(u8),
+    Copy(u8),
+    Broadcast(u8),
+    Ramp(u8),
+    Cast(Reg, Reg),
+    /// Memory form to register form.
+    Widen(DType),
+    /// Register form to memory form.
+    Narrow(DType),
+    /// Rounding of an `f32` to the values of a type.
+    Round(DType),
+    Call(Intrinsic, Reg),
+    /// Any other.
+    Other,
+}
+
 /// The functions of one operation at one level.
 #[derive(Clone, Copy)]
 pub(crate) struct Fns {
+    pub(crate) op: Op,
     pub(crate) scalar: ScalarFn,
     pub(crate) vector: VecFn,
     /// The loop for a destination that is the first, second or third operand.
@@ -195,9 +219,16 @@ pub(crate) fn vec_fn<K: Kernel>(level: Level) -> VecFn {
     }
 }
 
+impl Fns {
+    /// The same functions, known to be that operation.
+    fn being(self, op: Op) -> Fns {
+        Fns { op, ..self }
+    }
+}
+
 /// The functions of an operation.
 pub(crate) fn fns<O: Lane>(level: Level) -> Fns {
-    Fns { scalar: scalar::<O>, vector: vec_fn::<Fresh<O>>(level), in_place: [None; 3] }
+    Fns { op: Op::Other, scalar: scalar::<O>, vector: vec_fn::<Fresh<O>>(level), in_place: [None; 3] }
 }
 
 /// The functions of an operation whose result often replaces its first operand.

@@ -18,6 +18,8 @@ pub struct Program {
     pub(crate) name: String,
     pub(crate) compiled: Compiled,
     pub(crate) layout: Layout,
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) native: Option<crate::native::Native>,
     frames: Mutex<Vec<Frame>>,
 }
 
@@ -29,13 +31,31 @@ impl Program {
 
     /// Compiles a kernel for one level of instructions, which this machine must have. All levels give the same bits.
     pub fn compile_for(kernel: &Checked, level: Level) -> Result<Program, ExecError> {
+        let program = Program::interpreted(kernel, level)?;
+        #[cfg(target_arch = "x86_64")]
+        if crate::native::is_available(level) {
+            let native = crate::native::Native::compile(&program.compiled, &program.layout);
+            return Ok(Program { native, ..program });
+        }
+        Ok(program)
+    }
+
+    /// Compiles a kernel for the interpreter alone, as where native code cannot be had. It gives the same bits.
+    pub fn interpreted(kernel: &Checked, level: Level) -> Result<Program, ExecError> {
         if !level.is_available() {
             return Err(ExecError::Level { level: level.name() });
         }
         let mut compiled = compile(kernel, level)?;
         let layout = lay_out(&compiled.code, &compiled.ptrs, &compiled.bases, &mut compiled.parallels);
         let name = kernel.kernel().name.clone();
-        Ok(Program { name, compiled, layout, frames: Mutex::new(Vec::new()) })
+        Ok(Program {
+            name,
+            compiled,
+            layout,
+            #[cfg(target_arch = "x86_64")]
+            native: None,
+            frames: Mutex::new(Vec::new()),
+        })
     }
 
     /// Runs the kernel once, its parallel loops on the threads of `pool`.
@@ -105,9 +125,11 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
         return Err(ExecError::Misaligned { buffer: info.name.clone(), bytes });
     }
     let shape: Vec<i64> = shape.iter().map(eval).collect::<Result<_, _>>()?;
-    let compact = coulis_ir::args::compact_strides(&shape);
-    let strides: Vec<i64> =
-        if strides.is_empty() { compact } else { strides.iter().map(eval).collect::<Result<_, _>>()? };
+    let strides: Vec<i64> = if strides.is_empty() {
+        coulis_ir::args::compact_strides(&shape)
+    } else {
+        strides.iter().map(eval).collect::<Result<_, _>>()?
+    };
     let (mut lo, mut hi) = (0i64, 0i64);
     for (&extent, &stride) in shape.iter().zip(&strides) {
         if extent <= 0 {
@@ -120,7 +142,15 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
     Ok(BaseAt { ptr, lo, hi: hi.saturating_add(1) })
 }
 
-/// Facts about the executor as a target of the planner: vectors of 4096 bytes, since each vector operation is one
+/// Whether programs become native code on this machine, so that its vectors and registers are those of the processor.
+pub fn is_native() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return crate::native::is_available(Level::detect());
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Facts about the interpreter as a target of the planner: vectors of 4096 bytes, since each vector operation is one
 /// interpreted instruction, and registers that are first-level cache.
 pub fn target(n_threads: usize) -> Target {
     Target {

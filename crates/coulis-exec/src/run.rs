@@ -28,6 +28,28 @@ impl Program {
         to: usize,
         pool: &Pool,
     ) -> Result<(), ExecError> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            // SAFETY: the caller promises the same, and the code is this program's.
+            if let Some(result) = unsafe { native.run(self, frame, from..to, pool) } {
+                return result;
+            }
+        }
+        // SAFETY: by the contract.
+        unsafe { self.interpret(frame, from, to, pool) }
+    }
+
+    /// Runs the instructions `[from, to)` one by one; the bodies of parallel loops natively where there is native code.
+    ///
+    /// # Safety
+    /// As for [`Program::execute`].
+    pub(crate) unsafe fn interpret(
+        &self,
+        frame: &mut Frame,
+        from: usize,
+        to: usize,
+        pool: &Pool,
+    ) -> Result<(), ExecError> {
         let code = &self.compiled.code[..to];
         let slots = frame.slots.as_mut_ptr();
         let ptrs = frame.ptrs.as_mut_ptr();
@@ -44,8 +66,8 @@ impl Program {
         while let Some(instr) = code.get(pc) {
             pc += 1;
             match *instr {
-                Instr::Scalar { f, d, a, b, c } => unsafe { f(slot(d), slot(a), slot(b), slot(c)) },
-                Instr::Vector { f, d, a, b, c, n } => unsafe {
+                Instr::Scalar { f, d, a, b, c, .. } => unsafe { f(slot(d), slot(a), slot(b), slot(c)) },
+                Instr::Vector { f, d, a, b, c, n, .. } => unsafe {
                     f(ptr(d), ptr(a), ptr(b), ptr(c), n as usize)
                 },
                 Instr::Move { d, a } => unsafe { *slot(d) = *slot(a) },
@@ -89,6 +111,7 @@ impl Program {
                         pc -= back as usize + 1;
                     }
                 }
+                Instr::Prefetch { .. } => {}
                 Instr::Jump { by } => pc += by as usize,
                 Instr::Unless { cond, by } => {
                     if unsafe { *slot(cond).cast::<u8>() } == 0 {
@@ -123,7 +146,7 @@ impl Program {
                         return Err(self.out_of_bounds(b, into, unsafe { *indices.add(lane) }));
                     }
                 }
-                Instr::NonZero { any_zero, a } => {
+                Instr::NonZero { any_zero, a, .. } => {
                     if unsafe { any_zero(slot(a).cast(), 1) } {
                         return Err(ExecError::DivisionByZero);
                     }

@@ -416,3 +416,15 @@ fn a_hint_does_nothing_even_where_it_is_outside() {
         Stmt::seq([Stmt::Atom(Box::new(hint)), Stmt::store(o, vec![int(0)], a.at([int(0)]))])
     });
 }
+
+#[test]
+fn vectors_from_before_a_parallel_loop_are_known_in_it() {
+    check(&[1, 2, 3, 4, 5, 6, 7, 8], 8, &[6, 9, 12, 15, 18, 21, 24, 27], &|a, o| {
+        let i = index("i");
+        let at = iota(i.expr() * int(4), 4);
+        let three = int(3).broadcast_to(4);
+        let value = a.at(vec![at.clone()]) * three.clone() + three;
+        let body = Stmt::store(o, vec![at], value);
+        Stmt::for_(i, int(0), int(2), LoopKind::Parallel, body)
+    });
+}

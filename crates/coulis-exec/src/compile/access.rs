@@ -1,12 +1,13 @@
 //! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
 
-use coulis_ir::{BinaryOp, Buffer, DType, Expr, Node};
+use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Node};
 
+use super::expr::may_fail;
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
 use crate::code::{Instr, Ptr, PtrKind};
 use crate::error::ExecError;
-use crate::ops::{Reg, copy, gather, gather_strided, narrow, scatter, scatter_strided, widen};
+use crate::ops::{Op, Reg, copy, gather, gather_strided, narrow, scatter, scatter_strided, widen};
 
 impl Compiler {
     fn buf(&self, buffer: &Buffer) -> Result<Buf, ExecError> {
@@ -51,7 +52,7 @@ impl Compiler {
             let mut place = Place::Scalar(d);
             if let Some(fns) = widen(buf.dtype, self.level) {
                 let wide = self.new_slot();
-                self.emit_here(Instr::Scalar { f: fns.scalar, d: wide, a: d, b: 0, c: 0 });
+                self.emit_here(Instr::Scalar { op: fns.op, f: fns.scalar, d: wide, a: d, b: 0, c: 0 });
                 place = Place::Scalar(wide);
             }
             return Ok(Value { place, scope, reads: reads(&at), in_memory: false });
@@ -90,11 +91,22 @@ impl Compiler {
         Ok(match (widen(buf.dtype, self.level), raw.place) {
             (Some(fns), Place::Vector(a)) => {
                 let d = self.new_register(lanes as usize * reg.bytes());
-                self.emit_here(Instr::Vector { f: fns.vector, d, a, b: 0, c: 0, n: lanes });
+                self.emit_here(Instr::Vector { op: fns.op, f: fns.vector, d, a, b: 0, c: 0, n: lanes });
                 Value { place: Place::Vector(d), in_memory: false, ..raw }
             }
             (Some(_), Place::Scalar(_)) | (None, _) => raw,
         })
+    }
+
+    /// A hint about an element. One whose index is not easily had is left out.
+    pub(super) fn hint(&mut self, place: Option<&Element>) -> Result<(), ExecError> {
+        let Some(Element { buffer, indices }) = place else { return Ok(()) };
+        let (index, buf) = (Self::one_index(buffer, indices)?, self.buf(buffer)?);
+        if !may_fail(index) {
+            let index = self.scalar(&index.clone().cast(DType::I64))?;
+            self.emit_here(Instr::Prefetch { base: buf.base, index, bytes: buf.dtype.bytes() as u8 });
+        }
+        Ok(())
     }
 
     /// The pointer entry of `lanes` elements from `at`, an int64 expression.
@@ -135,7 +147,7 @@ impl Compiler {
             let index = self.scalar(&index.clone().cast(DType::I64))?;
             if let Some(fns) = narrow(buf.dtype, self.level) {
                 let d = self.new_slot();
-                self.emit_here(Instr::Scalar { f: fns.scalar, d, a, b: 0, c: 0 });
+                self.emit_here(Instr::Scalar { op: fns.op, f: fns.scalar, d, a, b: 0, c: 0 });
                 a = d;
             }
             self.emit_here(Instr::Store { a, base: buf.base, index, bytes: buf.dtype.bytes() as u8 });
@@ -165,7 +177,7 @@ impl Compiler {
             }
             let a = self.narrowed(value)?;
             let f = copy(size);
-            self.emit_here(Instr::Vector { f, d, a, b: 0, c: 0, n: lanes });
+            self.emit_here(Instr::Vector { op: Op::Copy(size as u8), f, d, a, b: 0, c: 0, n: lanes });
             return Ok(());
         }
         let a = self.narrowed(value)?;
@@ -199,7 +211,7 @@ impl Compiler {
         let a = self.vector(&compiled, Reg::of(value.dtype()), value.lanes());
         let Some(fns) = narrow(value.dtype(), self.level) else { return Ok(a) };
         let d = self.new_register(value.lanes() as usize * value.dtype().bytes());
-        self.emit_here(Instr::Vector { f: fns.vector, d, a, b: 0, c: 0, n: value.lanes() });
+        self.emit_here(Instr::Vector { op: fns.op, f: fns.vector, d, a, b: 0, c: 0, n: value.lanes() });
         Ok(d)
     }
 }

@@ -6,7 +6,7 @@ use coulis_ir::{BinaryOp, DType, Expr, Node, Var, VarKind};
 use super::{Compiler, Place, Value};
 use crate::code::{Input, Instr, Ptr, Slot, slot_of_bytes, slot_of_int};
 use crate::error::ExecError;
-use crate::ops::{Reg, broadcast, copy, ramp};
+use crate::ops::{Op, Reg, broadcast, copy, ramp};
 
 impl Compiler {
     /// Compiles an expression, or finds it compiled.
@@ -39,7 +39,10 @@ impl Compiler {
                 let a = self.slot_ptr(slot);
                 let d = self.new_register(lanes as usize * reg.bytes());
                 let f = broadcast(reg.bytes());
-                self.emit(value.scope, Instr::Vector { f, d, a, b: 0, c: 0, n: lanes });
+                self.emit(
+                    value.scope,
+                    Instr::Vector { op: Op::Broadcast(reg.bytes() as u8), f, d, a, b: 0, c: 0, n: lanes },
+                );
                 d
             }
         }
@@ -51,7 +54,15 @@ impl Compiler {
         let reg = Reg::of(expr.dtype());
         let d = self.new_register(expr.lanes() as usize * reg.bytes());
         let f = copy(reg.bytes());
-        self.emit_here(Instr::Vector { f, d, a, b: 0, c: 0, n: expr.lanes() });
+        self.emit_here(Instr::Vector {
+            op: Op::Copy(reg.bytes() as u8),
+            f,
+            d,
+            a,
+            b: 0,
+            c: 0,
+            n: expr.lanes(),
+        });
         Value { place: Place::Vector(d), scope: self.current(), reads: value.reads, in_memory: false }
     }
 
@@ -152,7 +163,10 @@ impl Compiler {
         let d = self.new_register(expr.lanes() as usize * reg.bytes());
         let scope = from.scope.max(step.scope);
         let f = ramp(reg.bytes());
-        self.emit(scope, Instr::Vector { f, d, a, b, c: 0, n: expr.lanes() });
+        self.emit(
+            scope,
+            Instr::Vector { op: Op::Ramp(reg.bytes() as u8), f, d, a, b, c: 0, n: expr.lanes() },
+        );
         let reads = [from.reads, step.reads].concat();
         Ok(Value { place: Place::Vector(d), scope, reads, in_memory: false })
     }
@@ -175,7 +189,15 @@ impl Compiler {
                     (Place::Scalar(d), Place::Scalar(a)) => Instr::Move { d, a },
                     (Place::Vector(d), _) => {
                         let a = this.vector(&value, reg, lanes);
-                        Instr::Vector { f: copy(reg.bytes()), d, a, b: 0, c: 0, n: lanes }
+                        Instr::Vector {
+                            op: Op::Copy(reg.bytes() as u8),
+                            f: copy(reg.bytes()),
+                            d,
+                            a,
+                            b: 0,
+                            c: 0,
+                            n: lanes,
+                        }
                     }
                     (Place::Scalar(_), Place::Vector(_)) => {
                         return Err(ExecError::Lanes { wanted: 1, found: arm.lanes() });

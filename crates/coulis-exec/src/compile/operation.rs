@@ -136,7 +136,7 @@ impl Compiler {
     fn check_divisor(&mut self, value: &Value, reg: Reg, lanes: u32) {
         let any_zero = any_zero(reg.bytes());
         let instr = match value.place {
-            Place::Scalar(a) => Instr::NonZero { any_zero, a },
+            Place::Scalar(a) => Instr::NonZero { any_zero, a, bytes: reg.bytes() as u8 },
             Place::Vector(a) => Instr::VecNonZero { any_zero, a, n: lanes },
         };
         self.emit_here(instr);
@@ -163,12 +163,12 @@ impl Compiler {
             }
             let d = self.new_slot();
             let [a, b, c] = slots;
-            self.emit(scope, Instr::Scalar { f: step.fns.scalar, d, a, b, c });
+            self.emit(scope, Instr::Scalar { op: step.fns.op, f: step.fns.scalar, d, a, b, c });
             Place::Scalar(d)
         } else {
             let [a, b, c] = self.pointers(step, lanes);
             let d = self.new_register(lanes as usize * step.out.bytes());
-            self.emit(scope, Instr::Vector { f: step.fns.vector, d, a, b, c, n: lanes });
+            self.emit(scope, Instr::Vector { op: step.fns.op, f: step.fns.vector, d, a, b, c, n: lanes });
             Place::Vector(d)
         };
         Value { place, scope, reads, in_memory: false }
@@ -218,7 +218,7 @@ impl Compiler {
         }
         let [a, b, c] = self.pointers(&step, expr.lanes());
         let f = in_place.unwrap_or(step.fns.vector);
-        self.emit_here(Instr::Vector { f, d, a, b, c, n: expr.lanes() });
+        self.emit_here(Instr::Vector { op: step.fns.op, f, d, a, b, c, n: expr.lanes() });
         Ok(true)
     }
 }

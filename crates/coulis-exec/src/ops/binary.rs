@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use coulis_ir::BinaryOp;
 
-use super::{Fns, Reg, fns, fns_on_either, fns_on_first, lane2};
+use super::{Fns, Op, Reg, fns, fns_on_either, fns_on_first, lane2};
 use crate::level::Level;
 
 macro_rules! declare {
@@ -129,6 +129,10 @@ pub(crate) fn binary(op: BinaryOp, reg: Reg, level: Level) -> Option<(Fns, bool)
         }
         BinaryOp::Shr => by_int!(fns, Shr, level, reg),
     };
-    let swapped = matches!(op, BinaryOp::Gt | BinaryOp::Ge);
-    found.map(|fns| (fns, swapped))
+    let (op, swapped) = match op {
+        BinaryOp::Gt => (BinaryOp::Lt, true),
+        BinaryOp::Ge => (BinaryOp::Le, true),
+        _ => (op, false),
+    };
+    found.map(|fns| (fns.being(Op::Binary(op, reg)), swapped))
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Fns, Lane, Reg, fns};
+use super::{Fns, Lane, Op, Reg, fns};
 use crate::level::Level;
 
 struct Cast<A, B>(PhantomData<(A, B)>);
@@ -65,6 +65,10 @@ macro_rules! pairs {
 
 /// The functions that convert `from` to `to`; `None` where the bits stay as they are.
 pub(crate) fn cast(from: Reg, to: Reg, level: Level) -> Option<Fns> {
+    conversion(from, to, level).map(|fns| fns.being(Op::Cast(from, to)))
+}
+
+fn conversion(from: Reg, to: Reg, level: Level) -> Option<Fns> {
     if from == to {
         return None;
     }

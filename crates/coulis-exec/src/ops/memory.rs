@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Fns, Lane, VecFn, fns_on_arms};
+use super::{Fns, Lane, Op, VecFn, fns_on_arms};
 use crate::level::Level;
 
 struct Select<T>(PhantomData<T>);
@@ -86,7 +86,7 @@ pub(crate) fn ramp(bytes: usize) -> VecFn {
 
 /// `a ? b : c` lane by lane.
 pub(crate) fn select(bytes: usize, level: Level) -> Fns {
-    by_size!(bytes, T => fns_on_arms::<Select<T>>(level))
+    by_size!(bytes, T => fns_on_arms::<Select<T>>(level)).being(Op::Select(bytes as u8))
 }
 
 /// Whether one of `n` lanes is zero.

@@ -7,7 +7,7 @@ use coulis_ir::DType;
 use coulis_ir::float8::{f64_to_e4m3, f64_to_e5m2};
 use coulis_ir::math::{f64_to_f32_odd, fma_odd, i128_to_f64_odd};
 
-use super::{Fns, Lane, Reg, fns};
+use super::{Fns, Lane, Op, Reg, fns};
 use crate::level::Level;
 
 /// The value of binary16 bits.
@@ -158,17 +158,20 @@ pub(crate) fn widen(dtype: DType, level: Level) -> Option<Fns> {
     if dtype == DType::Bool {
         return super::cast(Reg::U8, Reg::Bool, level);
     }
-    by_narrow!(dtype, level; WidenF16, WidenBf16, WidenE5m2, WidenE4m3)
+    let found = by_narrow!(dtype, level; WidenF16, WidenBf16, WidenE5m2, WidenE4m3);
+    found.map(|fns| fns.being(Op::Widen(dtype)))
 }
 
 /// Register to memory; `None` for types whose memory form is the register form.
 pub(crate) fn narrow(dtype: DType, level: Level) -> Option<Fns> {
-    by_narrow!(dtype, level; NarrowF16, NarrowBf16, NarrowE5m2, NarrowE4m3)
+    let found = by_narrow!(dtype, level; NarrowF16, NarrowBf16, NarrowE5m2, NarrowE4m3);
+    found.map(|fns| fns.being(Op::Narrow(dtype)))
 }
 
 /// Rounds an `f32` register to the values of `dtype`; `None` for types that need no rounding.
 pub(crate) fn round_in_f32(dtype: DType, level: Level) -> Option<Fns> {
-    by_narrow!(dtype, level; RoundF16, RoundBf16, RoundE5m2, RoundE4m3)
+    let found = by_narrow!(dtype, level; RoundF16, RoundBf16, RoundE5m2, RoundE4m3);
+    found.map(|fns| fns.being(Op::Round(dtype)))
 }
 
 /// Rounds an `f64` register to the values of `dtype`, held as `f32`; `None` for types of 32 bits and more.

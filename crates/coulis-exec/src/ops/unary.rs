@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use coulis_ir::Intrinsic;
 use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64};
 
-use super::{Fns, Lane, Reg, fns, lane1, lane2};
+use super::{Fns, Lane, Op, Reg, fns, lane1, lane2};
 use crate::level::Level;
 
 macro_rules! declare {
@@ -124,6 +124,13 @@ macro_rules! bits {
 
 /// What calling `intrinsic` on a register type does; `None` where the function is not defined on that type.
 pub(crate) fn call(intrinsic: Intrinsic, reg: Reg, level: Level) -> Option<Call> {
+    Some(match function(intrinsic, reg, level)? {
+        Call::Apply(fns) => Call::Apply(fns.being(Op::Call(intrinsic, reg))),
+        Call::Same => Call::Same,
+    })
+}
+
+fn function(intrinsic: Intrinsic, reg: Reg, level: Level) -> Option<Call> {
     match intrinsic {
         Intrinsic::Exp => float!(Exp, level, reg),
         Intrinsic::Exp2 => float!(Exp2, level, reg),
@@ -171,5 +178,5 @@ fn rounding(float: Option<Call>, reg: Reg) -> Option<Call> {
 
 /// Logical not.
 pub(crate) fn not(level: Level) -> Fns {
-    fns::<Not<u8>>(level)
+    fns::<Not<u8>>(level).being(Op::Not)
 }

@@ -10,7 +10,9 @@ use coulis_exec::{ExecError, Level, Pool, Program};
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args};
 use coulis_ir::kernel::{Kernel, Param};
 use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64};
-use coulis_ir::{BinaryOp, Buffer, DType, Expr, Form, Intrinsic, MemScope, Node, Stmt, Var, verify};
+use coulis_ir::{
+    BinaryOp, Buffer, DType, Expr, Form, Intrinsic, LoopKind, MemScope, Node, Stmt, Var, verify,
+};
 
 /// One lane: an integer or bool, or a float with the value it has in its type.
 #[derive(Clone, Copy, Debug)]
@@ -261,6 +263,7 @@ pub fn kernel(buffers: &[Buffer], body: Stmt) -> Kernel {
 }
 
 /// Memory of lanes, aligned to 8.
+#[derive(Clone)]
 pub struct Memory {
     pub dtype: DType,
     words: Vec<u64>,
@@ -285,17 +288,35 @@ impl Memory {
     }
 }
 
-/// Runs a kernel of one-dimensional arrays at a level.
+/// Runs a kernel of one-dimensional arrays at a level, as the machine would and in the interpreter, which must agree in
+/// every element and error.
 pub fn run_at(kernel: &Kernel, arrays: &mut [Memory], level: Level, threads: usize) -> Result<(), ExecError> {
     let info =
         |m: &Memory| ArgInfo::Array(ArrayInfo { dtype: m.dtype, shape: vec![m.n as i64], strides: vec![1] });
     let infos: Vec<ArgInfo> = arrays.iter().map(info).collect();
     let bindings = bind_args(kernel, &infos).unwrap();
     let checked = verify::verify(kernel.clone()).unwrap();
-    let program = Program::compile_for(&checked, level)?;
-    let buffers: Vec<*mut u8> = arrays.iter_mut().map(|m| m.words.as_mut_ptr().cast()).collect();
-    // SAFETY: the arrays are as long as the bindings say.
-    unsafe { program.run(&bindings, &buffers, Pool::global(threads)) }
+    let mut second: Vec<Memory> = arrays.to_vec();
+    let run = |program: &Program, arrays: &mut [Memory]| {
+        let buffers: Vec<*mut u8> = arrays.iter_mut().map(|m| m.words.as_mut_ptr().cast()).collect();
+        // SAFETY: the arrays are as long as the bindings say.
+        unsafe { program.run(&bindings, &buffers, Pool::global(threads)) }
+    };
+    let result = run(&Program::compile_for(&checked, level)?, arrays);
+    let interpreted = run(&Program::interpreted(&checked, level)?, &mut second);
+    assert_eq!(result, interpreted, "{level:?}: native code and the interpreter");
+    if result.is_ok() {
+        for (m, i) in arrays.iter().zip(&second) {
+            for (at, (got, want)) in m.lanes().into_iter().zip(i.lanes()).enumerate() {
+                assert!(
+                    got.same(want),
+                    "{level:?} element {at}: native {got:?}, interpreted {want:?} of {:?}",
+                    kernel.body
+                );
+            }
+        }
+    }
+    result
 }
 
 pub fn levels() -> impl Iterator<Item = Level> {
@@ -317,8 +338,27 @@ pub fn check_lanes(what: &str, out: DType, inputs: &[(DType, Vec<Lane>)], make: 
     let vector = make(&loads(iota(int(0), n)));
     let loops = Stmt::range(i.clone(), int(n as i64), Stmt::store(&o, vec![i.expr()], scalar.clone()));
     let whole = Stmt::store(&o, vec![iota(int(0), n)], vector.broadcast_to(n as u32));
-    for (form, body) in [("scalar", loops), ("vector", whole)] {
-        for level in levels() {
+    // Vectors that fit machine registers, and what is left over as scalars.
+    let pieces = |lanes: usize| {
+        let j = Var::size("j", DType::I64);
+        let at = iota(j.expr() * int(lanes as i64), lanes);
+        let value = make(&loads(at.clone())).broadcast_to(lanes as u32);
+        let whole = Stmt::range(j, int((n / lanes) as i64), Stmt::store(&o, vec![at], value));
+        let rest = (n - n % lanes) as i64;
+        let i = Var::size("i", DType::I64);
+        let value = make(&loads(i.expr()));
+        let left = Stmt::for_(
+            i.clone(),
+            int(rest),
+            int(n as i64 - rest),
+            LoopKind::Serial,
+            Stmt::store(&o, vec![i.expr()], value),
+        );
+        Stmt::seq([whole, left])
+    };
+    for (form, body) in [("scalar", loops), ("vector", whole), ("pairs", pieces(2)), ("pieces", pieces(32))] {
+        let is_whole = matches!(form, "scalar" | "vector");
+        for level in levels().filter(|level| is_whole || *level == Level::detect()) {
             let mut arrays: Vec<Memory> = inputs.iter().map(|(d, lanes)| Memory::new(*d, lanes)).collect();
             let empty = if out.is_float() { Lane::F(0.0) } else { Lane::I(0) };
             arrays.push(Memory::new(out, &vec![empty; n]));

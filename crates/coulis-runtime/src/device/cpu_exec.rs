@@ -9,6 +9,7 @@ use coulis_ir::{Checked, Target};
 
 use crate::device::{CpuOptions, Device, Executable, Info, Origin, n_threads};
 use crate::error::RuntimeError;
+use crate::features;
 
 /// Name of the device.
 pub const NAME: &str = "cpu_exec";
@@ -31,7 +32,11 @@ impl Device for CpuExec {
     }
 
     fn target(&self) -> Target {
-        coulis_exec::target(self.pool.n_threads())
+        let n_threads = self.pool.n_threads();
+        if coulis_exec::is_native() {
+            return Target { arch: "exec".to_owned(), ..features::target(n_threads) };
+        }
+        coulis_exec::target(n_threads)
     }
 
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {

@@ -1,0 +1,138 @@
+//! Native code for x86-64 with AVX-512, made from the bytecode in well under a millisecond.
+//!
+//! Each instruction is either translated or left to the interpreter, which native code calls for it, so every program has
+//! native code and both ways give the same bits. Source of the plan: a direct emitter makes code as fast as a C compiler's
+//! for reductions, without one at run time.
+
+mod asm;
+mod emit;
+mod functions;
+mod lanes;
+mod loops;
+mod memory;
+mod operand;
+mod plan;
+mod scalar;
+mod vector;
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use crate::code::Instr;
+use crate::compile::Compiled;
+use crate::error::ExecError;
+use crate::frame::{BaseAt, Frame};
+use crate::level::Level;
+use crate::pool::Pool;
+use crate::program::Program;
+use crate::registers::Layout;
+
+/// Longer programs stay bytecode: packing registers takes more than linear time.
+const MOST_INSTRUCTIONS: usize = 1 << 14;
+
+/// What native code runs on.
+#[repr(C)]
+pub(crate) struct Context {
+    slots: *mut u64,
+    arena: *mut u8,
+    bases: *mut BaseAt,
+    ptrs: *mut *mut u8,
+    interrupt: *const AtomicBool,
+    program: *const Program,
+    frame: *mut Frame,
+    pool: *const Pool,
+    error: Option<ExecError>,
+}
+
+type Entry = unsafe extern "sysv64" fn(*mut Context) -> u32;
+
+/// The machine code of a program.
+pub(crate) struct Native {
+    memory: memory::CodeMemory,
+    /// Offsets of the code of the whole program and of the bodies of its parallel loops, by their positions.
+    entries: Vec<(Range<usize>, usize)>,
+}
+
+/// Whether programs have native code at that level.
+pub(crate) fn is_available(level: Level) -> bool {
+    level == Level::Avx512 && Level::Avx512.is_available() && memory::is_given()
+}
+
+impl Native {
+    /// Translates a program for a machine with AVX-512; `None` for very long ones, and where the system gives no
+    /// memory for code.
+    pub(crate) fn compile(compiled: &Compiled, layout: &Layout) -> Option<Native> {
+        let code = &compiled.code;
+        if code.len() > MOST_INSTRUCTIONS {
+            return None;
+        }
+        let slots = loops::Slots::of(compiled);
+        let mut regions = vec![plan::Region { range: 0..code.len(), parallel: None }];
+        for (at, instr) in code.iter().enumerate() {
+            if let Instr::Parallel { id, len, .. } = instr {
+                regions.push(plan::Region { range: at + 1..at + 1 + *len as usize, parallel: Some(*id) });
+            }
+        }
+        let mut asm = asm::Asm::default();
+        let mut entries = Vec::new();
+        for region in &regions {
+            let (next, entry) = emit::emit(asm, compiled, layout, &slots, region);
+            asm = next;
+            entries.push((region.range.clone(), entry));
+        }
+        let memory = memory::CodeMemory::new(&asm.finish())?;
+        Some(Native { memory, entries })
+    }
+
+    /// Runs the instructions `range` if they are a region of their own.
+    ///
+    /// # Safety
+    /// As for [`Program::execute`], of the program that this is the code of.
+    pub(crate) unsafe fn run(
+        &self,
+        program: &Program,
+        frame: &mut Frame,
+        range: Range<usize>,
+        pool: &Pool,
+    ) -> Option<Result<(), ExecError>> {
+        let offset = self.entries.iter().find(|(of, _)| *of == range)?.1;
+        let mut context = Context {
+            slots: frame.slots.as_mut_ptr(),
+            arena: frame.arena(),
+            bases: frame.bases.as_mut_ptr(),
+            ptrs: frame.ptrs.as_mut_ptr(),
+            interrupt: frame.interrupt,
+            program,
+            frame,
+            pool,
+            error: None,
+        };
+        // SAFETY: the offset is that of a function of this type, which touches what the interpreter would.
+        let status = unsafe {
+            let entry: Entry = std::mem::transmute(self.memory.at(offset));
+            entry(&raw mut context)
+        };
+        Some(match (status, context.error) {
+            (emit::INTERRUPTED, _) => Err(ExecError::Interrupted),
+            (_, Some(error)) => Err(error),
+            (_, None) => Ok(()),
+        })
+    }
+}
+
+/// Runs instructions on behalf of native code; the result is not 0 after an error.
+///
+/// # Safety
+/// The context is that of a run of native code, which waits.
+unsafe extern "sysv64" fn interpret_from_native(context: *mut Context, from: usize, to: usize) -> u32 {
+    // SAFETY: native code holds no references; the pointers of the context outlive the run.
+    let (context, frame) = unsafe { (&mut *context, &mut *(*context).frame) };
+    // SAFETY: the same, and the frame is prepared for this program.
+    match unsafe { (*context.program).interpret(frame, from, to, &*context.pool) } {
+        Ok(()) => emit::DONE,
+        Err(error) => {
+            context.error = Some(error);
+            emit::FAILED
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! From a region of bytecode to machine code: control, addresses, scalars, and calls back to the interpreter.
+//!
+//! Every scalar slot, pointer and buffer is in the tables of the frame, as the interpreter has them; what is kept in
+//! registers besides is the vectors of [`plan`](super::plan) and the pointers of innermost loops. An instruction that is
+//! not native is run by the interpreter, with the vectors brought home before. A check that fails is left to the
+//! interpreter too, which then finds the error itself.
+
+use std::collections::HashMap;
+
+use super::asm::{
+    Alu, Asm, Cond, Label, Len, Mask, Mem, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm,
+    Vec_, enc,
+};
+use super::loops::{Inner, POINTERS, Slots, inner};
+use super::plan::{Home, Operand, Place, Plan, Region, calls_out, plan, positions};
+use super::vector::{SMALL, TEMP, enc_load, enc_store};
+use super::{Context, interpret_from_native};
+use crate::code::{Base, Instr, Origin, Slot};
+use crate::compile::Compiled;
+use crate::frame::BaseAt;
+use crate::registers::Layout;
+
+/// What native code returns.
+pub(super) const DONE: u32 = 0;
+/// The error is in the context.
+pub(super) const FAILED: u32 = 1;
+pub(super) const INTERRUPTED: u32 = 2;
+
+/// Iterations of an innermost loop between two looks for an interrupt; a power of two.
+const ITERATIONS_PER_LOOK: i32 = 1024;
+
+/// Constants that an innermost loop has in registers.
+#[derive(Default)]
+pub(super) struct Pinned {
+    registers: HashMap<(u32, u8), Vec_>,
+    /// How often each constant is asked for, while that is counted.
+    counts: Option<HashMap<(u32, u8), usize>>,
+}
+
+/// Code that stands behind the rest because it is seldom run.
+enum Cold {
+    /// The instruction is given to the interpreter, which fails.
+    Fail { label: Label, at: usize },
+    /// A loop is given to the interpreter as a whole.
+    Loop { label: Label, back: Label, first: usize, last: usize },
+}
+
+pub(super) struct Emitter<'p> {
+    pub asm: Asm,
+    pub compiled: &'p Compiled,
+    pub slots: &'p Slots,
+    pub plan: Plan,
+    /// The innermost loop that is being written.
+    pub inner: Option<Inner>,
+    pub pinned: Pinned,
+    region: &'p Region,
+    layout: &'p Layout,
+    labels: HashMap<usize, Label>,
+    cold: Vec<Cold>,
+    exit: Label,
+    interrupted: Label,
+    callout: Label,
+    loops: Vec<Label>,
+}
+
+/// Writes the code of a region; the result is its entry.
+pub(super) fn emit(
+    asm: Asm,
+    compiled: &Compiled,
+    layout: &Layout,
+    slots: &Slots,
+    region: &Region,
+) -> (Asm, usize) {
+    let mut asm = asm;
+    let (exit, interrupted, callout) = (asm.label(), asm.label(), asm.label());
+    let plan = plan(compiled, layout, region, &|slot| slots.constant(slot));
+    let mut emitter = Emitter {
+        asm,
+        compiled,
+        slots,
+        plan,
+        inner: None,
+        pinned: Pinned::default(),
+        region,
+        layout,
+        labels: HashMap::new(),
+        cold: Vec::new(),
+        exit,
+        interrupted,
+        callout,
+        loops: Vec::new(),
+    };
+    let entry = emitter.asm.bytes.len();
+    emitter.region();
+    (emitter.asm, entry)
+}
+
+impl Emitter<'_> {
+    fn region(&mut self) {
+        let asm = &mut self.asm;
+        for register in [RBX, RBP, R12, R13, R14, R15] {
+            asm.push(register);
+        }
+        asm.alu_imm(Alu::Sub, RSP, 8);
+        asm.mov(R15, RDI);
+        for (register, at) in [
+            (RBX, std::mem::offset_of!(Context, slots)),
+            (R12, std::mem::offset_of!(Context, arena)),
+            (R13, std::mem::offset_of!(Context, bases)),
+            (R14, std::mem::offset_of!(Context, ptrs)),
+        ] {
+            asm.load(register, Mem::at(R15, at as i32), 8);
+        }
+        let all = positions(&self.compiled.code, self.region);
+        for at in all {
+            if let Some(label) = self.labels.get(&at) {
+                self.asm.bind(*label);
+            }
+            self.begin_variables(at);
+            self.instr(at);
+        }
+        if let Some(label) = self.labels.get(&self.region.range.end) {
+            self.asm.bind(*label);
+        }
+        self.asm.mov_imm(RAX, DONE.into());
+        self.asm.bind(self.exit);
+        let asm = &mut self.asm;
+        asm.vzeroupper();
+        asm.alu_imm(Alu::Add, RSP, 8);
+        for register in [R15, R14, R13, R12, RBP, RBX] {
+            asm.pop(register);
+        }
+        asm.ret();
+        asm.bind(self.interrupted);
+        asm.mov_imm(RAX, INTERRUPTED.into());
+        asm.jump(self.exit);
+        for cold in std::mem::take(&mut self.cold) {
+            match cold {
+                Cold::Fail { label, at } => {
+                    self.asm.bind(label);
+                    self.call_interpreter(at, at + 1);
+                    self.asm.mov_imm(RAX, FAILED.into());
+                    self.asm.jump(self.exit);
+                }
+                Cold::Loop { label, back, first, last } => {
+                    self.asm.bind(label);
+                    self.save(first, true);
+                    self.call_interpreter(first, last + 1);
+                    self.reload(last);
+                    self.asm.jump(back);
+                }
+            }
+        }
+        let asm = &mut self.asm;
+        asm.bind(self.callout);
+        asm.vzeroupper();
+        asm.alu_imm(Alu::Sub, RSP, 8);
+        asm.mov(RDI, R15);
+        asm.mov_imm(RAX, interpret_from_native as *const () as u64);
+        asm.call_reg(RAX);
+        asm.alu_imm(Alu::Add, RSP, 8);
+        asm.ret();
+    }
+
+    fn call_interpreter(&mut self, from: usize, to: usize) {
+        self.asm.mov_imm(RSI, from as u64);
+        self.asm.mov_imm(RDX, to as u64);
+        self.asm.call(self.callout);
+        self.asm.test(RAX, RAX, 4);
+        self.asm.jump_if(Cond::NotEqual, self.exit);
+    }
+
+    fn label_of(&mut self, at: usize) -> Label {
+        let asm = &mut self.asm;
+        *self.labels.entry(at).or_insert_with(|| asm.label())
+    }
+
+    pub(super) fn slot(&self, slot: Slot) -> Mem {
+        Mem::at(RBX, slot as i32 * 8)
+    }
+
+    // Vectors at home.
+
+    pub(super) fn home(&mut self, home: Home) -> Mem {
+        match home {
+            Home::Arena(offset) => Mem::at(R12, offset),
+            Home::Outer(ptr) => {
+                self.asm.load(RAX, Mem::at(R14, ptr as i32 * 8), 8);
+                Mem::at(RAX, 0)
+            }
+        }
+    }
+
+    /// Loads the variables whose interval begins here with a value in memory.
+    fn begin_variables(&mut self, at: usize) {
+        for v in self.plan.starts.get(&at).cloned().unwrap_or_default() {
+            self.fetch(v);
+        }
+    }
+
+    fn fetch(&mut self, v: usize) {
+        let variable = self.plan.variables[v].clone();
+        if variable.place == Place::Memory {
+            return;
+        }
+        let mem = self.home(variable.home);
+        match variable.place {
+            Place::Memory => {}
+            Place::Vectors(registers) => {
+                for (part, register) in registers.iter().enumerate() {
+                    let bytes = variable.bytes.min(64);
+                    enc_load(&mut self.asm, Vec_(*register), mem.plus(64 * part as i32), bytes);
+                }
+            }
+            Place::Mask(k) => self.load_mask(Mask(k), mem, variable.bytes),
+        }
+    }
+
+    pub(super) fn bring_home(&mut self, v: usize) {
+        let variable = self.plan.variables[v].clone();
+        let Home::Arena(offset) = variable.home else { return };
+        let mem = Mem::at(R12, offset);
+        match variable.place {
+            Place::Memory => {}
+            Place::Vectors(registers) => {
+                for (part, register) in registers.iter().enumerate() {
+                    let bytes = variable.bytes.min(64);
+                    enc_store(&mut self.asm, mem.plus(64 * part as i32), Vec_(*register), bytes);
+                }
+            }
+            Place::Mask(k) => self.store_mask(mem, Mask(k), variable.bytes),
+        }
+    }
+
+    /// Whether the variable is brought home right where it is written.
+    pub(super) fn writes_through(&self, v: usize) -> bool {
+        let variable = &self.plan.variables[v];
+        let wanted = |at: &usize| variable.first < *at && *at <= variable.last;
+        variable.n_writes == 1 && self.plan.calls.iter().any(wanted)
+    }
+
+    /// Brings home what lives at a call, or only what a buffer holds; `all` with what is at home already.
+    fn save(&mut self, at: usize, all: bool) {
+        for v in 0..self.plan.variables.len() {
+            let variable = &self.plan.variables[v];
+            let lives = variable.first < at && at <= variable.last
+                || variable.first == at && variable.starts_in_memory;
+            if lives && variable.n_writes > 0 && (all || !self.writes_through(v)) {
+                self.bring_home(v);
+            }
+        }
+    }
+
+    fn reload(&mut self, at: usize) {
+        for v in 0..self.plan.variables.len() {
+            let variable = &self.plan.variables[v];
+            if variable.first <= at && at < variable.last {
+                self.fetch(v);
+            }
+        }
+    }
+
+    /// Brings home the variables of a buffer that is about to be accessed another way.
+    pub(super) fn save_base(&mut self, base: Base, at: usize) {
+        for v in 0..self.plan.variables.len() {
+            let variable = &self.plan.variables[v];
+            if variable.base == Some(base) && variable.first <= at && at <= variable.last {
+                self.bring_home(v);
+            }
+        }
+    }
+
+    pub(super) fn reload_base(&mut self, base: Base, at: usize) {
+        for v in 0..self.plan.variables.len() {
+            let variable = &self.plan.variables[v];
+            if variable.base == Some(base) && variable.first <= at && at < variable.last {
+                self.fetch(v);
+            }
+        }
+    }
+
+    // Instructions.
+
+    fn instr(&mut self, at: usize) {
+        if self.inner.as_ref().is_some_and(|inner| inner.dropped.contains(&at)) {
+            return;
+        }
+        let instr = self.compiled.code[at];
+        if calls_out(&instr) {
+            return self.call_out(at);
+        }
+        match instr {
+            Instr::Vector { op, d, a, b, c, n, .. } => self.vector(at, op, d, [a, b, c], n),
+            Instr::Scalar { op, d, a, b, c, .. } => self.scalar(op, d, [a, b, c]),
+            Instr::Move { d, a } => {
+                self.asm.load(RAX, self.slot(a), 8);
+                self.asm.store(self.slot(d), RAX, 8);
+            }
+            Instr::NonZero { bytes, a, .. } => {
+                self.asm.load(RAX, self.slot(a), bytes.into());
+                self.asm.test(RAX, RAX, usize::from(bytes).max(4));
+                let label = self.failure(at);
+                self.asm.jump_if(Cond::Equal, label);
+            }
+            Instr::Load { d, base, index, bytes } => {
+                let mem = self.element(at, base, index, bytes);
+                self.save_base(base, at);
+                self.asm.load(RDX, mem, bytes.into());
+                self.asm.store(self.slot(d), RDX, bytes.into());
+            }
+            Instr::Store { a, base, index, bytes } => {
+                let mem = self.element(at, base, index, bytes);
+                self.save_base(base, at);
+                self.asm.load(RDX, self.slot(a), bytes.into());
+                self.asm.store(mem, RDX, bytes.into());
+                self.reload_base(base, at);
+            }
+            Instr::Address { p, base, index, n, bytes } => self.address(at, p, base, index, n, bytes),
+            Instr::Prefetch { base, index, bytes } => self.prefetch(at, base, index, bytes),
+            Instr::For { var, min, extent, rest, exit } => self.begin_loop(at, var, min, extent, rest, exit),
+            Instr::Next { var, rest, wide, .. } => self.end_loop(var, rest, wide),
+            Instr::Jump { by } => {
+                let label = self.label_of(at + 1 + by as usize);
+                self.asm.jump(label);
+            }
+            Instr::Unless { cond, by } => {
+                let label = self.label_of(at + 1 + by as usize);
+                self.asm.is_zero(self.slot(cond));
+                self.asm.jump_if(Cond::Equal, label);
+            }
+            Instr::VecNonZero { .. }
+            | Instr::GatherStrided { .. }
+            | Instr::ScatterStrided { .. }
+            | Instr::Gather { .. }
+            | Instr::Scatter { .. }
+            | Instr::Parallel { .. }
+            | Instr::Alloc { .. }
+            | Instr::Free { .. } => self.call_out(at),
+        }
+    }
+
+    fn call_out(&mut self, at: usize) {
+        self.save(at, false);
+        let keeps = self.inner.as_ref().is_some_and(|inner| !inner.groups.is_empty());
+        if keeps {
+            POINTERS.iter().chain([&SMALL]).for_each(|register| self.asm.push(*register));
+        }
+        self.asm.mov_imm(RSI, at as u64);
+        self.asm.mov_imm(RDX, at as u64 + 1);
+        self.asm.call(self.callout);
+        if keeps {
+            self.asm.pop(SMALL);
+            POINTERS.iter().rev().for_each(|register| self.asm.pop(*register));
+        }
+        self.asm.test(RAX, RAX, 4);
+        self.asm.jump_if(Cond::NotEqual, self.exit);
+        self.reload(at);
+    }
+
+    fn failure(&mut self, at: usize) -> Label {
+        let label = self.asm.label();
+        self.cold.push(Cold::Fail { label, at });
+        label
+    }
+
+    fn base_field(&self, base: Base, field: usize) -> Mem {
+        Mem::at(R13, (base as usize * size_of::<BaseAt>() + field) as i32)
+    }
+
+    /// Index in `rax`; checks `n` elements.
+    fn check(&mut self, at: usize, base: Base, n: u32) {
+        let label = self.failure(at);
+        let (lo, hi) = (std::mem::offset_of!(BaseAt, lo), std::mem::offset_of!(BaseAt, hi));
+        self.asm.alu_mem(Alu::Cmp, RAX, self.base_field(base, lo), 8);
+        self.asm.jump_if(Cond::Less, label);
+        self.asm.load(RCX, self.base_field(base, hi), 8);
+        if n > 1 {
+            // The end of a buffer is not so near the least integer that this wraps.
+            self.asm.alu_imm(Alu::Sub, RCX, n as i32 - 1);
+        }
+        self.asm.alu(Alu::Cmp, RAX, RCX, 8);
+        self.asm.jump_if(Cond::GreaterEqual, label);
+    }
+
+    /// The place of one element, which is checked; it takes `rax`.
+    fn element(&mut self, at: usize, base: Base, index: Slot, bytes: u8) -> Mem {
+        let known = self.slots.constant(index);
+        if let (Some(index), Origin::Arena { count }, Some(offset), true) = (
+            known,
+            &self.compiled.bases[base as usize].origin,
+            self.layout.bases[base as usize],
+            self.plan.variables.iter().any(|v| v.base == Some(base)),
+        ) && (0..*count).contains(&index)
+        {
+            return Mem::at(R12, offset as i32 + index as i32 * i32::from(bytes));
+        }
+        self.asm.load(RAX, self.slot(index), 8);
+        self.check(at, base, 1);
+        self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
+        Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 }
+    }
+
+    fn address(&mut self, at: usize, p: u32, base: Base, index: Slot, n: u32, bytes: u8) {
+        match self.plan.operands.get(&p) {
+            Some(Operand::Static(offset, _)) => self.asm.lea(RAX, Mem::at(R12, *offset)),
+            Some(Operand::Variable(v)) => {
+                let mem = self.home(self.plan.variables[*v].home);
+                self.asm.lea(RAX, mem);
+            }
+            Some(Operand::Dynamic(_) | Operand::Slot(_)) | None => {
+                self.asm.load(RAX, self.slot(index), 8);
+                self.check(at, base, n);
+                self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
+                self.asm.lea(RAX, Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
+            }
+        }
+        self.asm.store(Mem::at(R14, p as i32 * 8), RAX, 8);
+    }
+
+    /// A hint about an element, which need not exist.
+    fn prefetch(&mut self, at: usize, base: Base, index: Slot, bytes: u8) {
+        if let Some((pointer, away)) = self.inner.as_ref().and_then(|inner| inner.hints.get(&at)) {
+            return self.asm.prefetch(Mem::at(*pointer, *away));
+        }
+        self.asm.load(RAX, self.slot(index), 8);
+        self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
+        self.asm.prefetch(Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
+    }
+
+    fn begin_loop(&mut self, at: usize, var: Slot, min: Slot, extent: Slot, rest: Slot, exit: u32) {
+        let last = at + exit as usize;
+        let behind = self.label_of(last + 1);
+        self.asm.load(RAX, self.slot(extent), 8);
+        self.asm.test(RAX, RAX, 8);
+        self.asm.jump_if(Cond::LessEqual, behind);
+        let top = self.asm.label();
+        let found = inner(self.compiled, self.slots, at, last);
+        match found {
+            Some(inner) => {
+                self.asm.mov(RBP, RAX);
+                self.point(at, last, &inner, min);
+                self.inner = Some(inner);
+                self.pin_constants(at, last);
+            }
+            None => self.asm.store(self.slot(rest), RAX, 8),
+        }
+        self.asm.load(RCX, self.slot(min), 8);
+        self.asm.store(self.slot(var), RCX, 8);
+        self.asm.bind(top);
+        self.loops.push(top);
+    }
+
+    /// A constant of the pool in all lanes: in a register where the loop has it in one.
+    pub(super) fn pooled(&mut self, at: u32, bytes: u8) -> Rm {
+        if let Some(counts) = &mut self.pinned.counts {
+            *counts.entry((at, bytes)).or_default() += 1;
+        }
+        self.pinned.registers.get(&(at, bytes)).map_or(Rm::Pool(at, bytes), |register| Rm::Reg(*register))
+    }
+
+    /// Loads the constants that an innermost loop asks for most into the registers that are free in it. The body is
+    /// written once to see which those are.
+    fn pin_constants(&mut self, first: usize, last: usize) {
+        if self.compiled.code[first + 1..last].iter().any(calls_out) {
+            return;
+        }
+        let (mark, n_cold, labels) = (self.asm.mark(), self.cold.len(), self.labels.clone());
+        self.pinned.counts = Some(HashMap::new());
+        for at in first + 1..last {
+            self.begin_variables(at);
+            self.instr(at);
+        }
+        self.asm.back_to(&mark);
+        self.cold.truncate(n_cold);
+        self.labels = labels;
+        let mut wanted: Vec<((u32, u8), usize)> =
+            self.pinned.counts.take().unwrap_or_default().into_iter().collect();
+        wanted.sort_by_key(|(constant, count)| (std::cmp::Reverse(*count), *constant));
+        let free = self.plan.free_vectors(first, last);
+        for ((constant, _), register) in wanted.into_iter().zip(free) {
+            let e = if constant.1 == 8 { enc(1, 2, 0x59, 1) } else { enc(1, 2, 0x58, 0) };
+            let source = Rm::Table(constant.0, constant.1);
+            self.asm.vec(e, Len::Z, Vec_(register), Vec_(0), source, Mask(0), false, None);
+            self.pinned.registers.insert(constant, Vec_(register));
+        }
+    }
+
+    /// Sets the pointers of the groups, or leaves the loop to the interpreter where an address would be outside.
+    fn point(&mut self, first: usize, last: usize, inner: &Inner, min: Slot) {
+        if inner.groups.is_empty() {
+            return;
+        }
+        let slow = self.asm.label();
+        let back = self.label_of(last + 1);
+        self.cold.push(Cold::Loop { label: slow, back, first, last });
+        for group in &inner.groups {
+            let affine = &group.affine;
+            self.asm.mov_imm(RAX, 0);
+            for (factor, slot) in affine.terms.iter().copied().chain([(affine.step, min)]) {
+                if factor == 0 {
+                    continue;
+                }
+                self.asm.load(RCX, self.slot(slot), 8);
+                if factor != 1 {
+                    self.asm.imul_imm(RCX, RCX, factor as i32);
+                    self.asm.jump_if(Cond::Overflow, slow);
+                }
+                self.asm.alu(Alu::Add, RAX, RCX, 8);
+                self.asm.jump_if(Cond::Overflow, slow);
+            }
+            // From the first to the last iteration.
+            self.asm.lea(RDX, Mem::at(RBP, -1));
+            self.asm.imul_imm(RDX, RDX, affine.step as i32);
+            self.asm.jump_if(Cond::Overflow, slow);
+            let (low_moves, high_moves) = (affine.step < 0, affine.step > 0);
+            let ends = [
+                (group.low, low_moves, std::mem::offset_of!(BaseAt, lo), Cond::Less),
+                (group.high, high_moves, std::mem::offset_of!(BaseAt, hi), Cond::Greater),
+            ];
+            for (constant, moves, field, outside) in ends {
+                self.asm.mov(RCX, RAX);
+                self.asm.alu_imm(Alu::Add, RCX, constant as i32);
+                self.asm.jump_if(Cond::Overflow, slow);
+                if moves {
+                    self.asm.alu(Alu::Add, RCX, RDX, 8);
+                    self.asm.jump_if(Cond::Overflow, slow);
+                }
+                self.asm.alu_mem(Alu::Cmp, RCX, self.base_field(group.base, field), 8);
+                self.asm.jump_if(outside, slow);
+            }
+            self.asm.load(RCX, self.base_field(group.base, std::mem::offset_of!(BaseAt, ptr)), 8);
+            self.asm.lea(group.pointer, Mem { base: RCX, index: Some((RAX, group.bytes)), disp: 0 });
+        }
+    }
+
+    fn end_loop(&mut self, var: Slot, rest: Slot, wide: bool) {
+        let Some(top) = self.loops.pop() else { return };
+        let done = self.asm.label();
+        let inner = self.inner.take();
+        self.pinned = Pinned::default();
+        for group in inner.iter().flat_map(|inner| &inner.groups) {
+            let by = group.affine.step * i64::from(group.bytes);
+            if by != 0 {
+                self.asm.lea_far(group.pointer, by);
+            }
+        }
+        if inner.as_ref().is_none_or(|inner| inner.needs_variable) {
+            self.asm.add_to_mem(self.slot(var), 1, if wide { 8 } else { 4 });
+        }
+        if inner.is_some() {
+            self.asm.dec(RBP);
+            self.asm.jump_if(Cond::LessEqual, done);
+            self.asm.test_imm(RBP, ITERATIONS_PER_LOOK - 1);
+            self.asm.jump_if(Cond::NotEqual, top);
+        } else {
+            self.asm.load(RAX, self.slot(rest), 8);
+            self.asm.dec(RAX);
+            self.asm.jump_if(Cond::LessEqual, done);
+            self.asm.store(self.slot(rest), RAX, 8);
+        }
+        self.asm.load(RCX, Mem::at(R15, std::mem::offset_of!(Context, interrupt) as i32), 8);
+        self.asm.is_zero(Mem::at(RCX, 0));
+        self.asm.jump_if(Cond::Equal, top);
+        self.asm.jump(self.interrupted);
+        self.asm.bind(done);
+    }
+
+    // Masks in memory are bytes, 0 or 1.
+
+    pub(super) fn load_mask(&mut self, k: Mask, mem: Mem, n: usize) {
+        enc_load(&mut self.asm, TEMP[5], mem, n);
+        let test = enc(1, 2, 0x26, 0);
+        self.asm.vec(test, Len::of(n), Vec_(k.0), TEMP[5], Rm::Reg(TEMP[5]), Mask(0), false, None);
+    }
+
+    pub(super) fn store_mask(&mut self, mem: Mem, k: Mask, n: usize) {
+        if n == 1 {
+            self.asm.mask_gpr(enc(0, 1, 0x93, 0), SMALL.0, k.0);
+            self.asm.alu_imm(Alu::And, SMALL, 1);
+            self.asm.store(mem, SMALL, 1);
+            return;
+        }
+        let ones = self.asm.constant(&[1; 64]);
+        let load = enc(3, 1, 0x6f, 0);
+        self.asm.vec(load, Len::of(n), TEMP[5], Vec_(0), Rm::Table(ones, 64), k, true, None);
+        enc_store(&mut self.asm, mem, TEMP[5], n);
+    }
+}
