@@ -1,9 +1,10 @@
 //! A launch that asks for it becomes what the last block of the launch before it does.
 //!
 //! `launch { first }` and a marked `launch { second }` become one launch whose blocks each do `first` and take a
-//! ticket, and of which the block with the highest ticket does `second`. The marked launch has one block, and either as many
-//! threads along each axis as the one before, or fewer whole warps along x, whose threads then never wait for all
-//! of a block; the other threads of the last block are done. What `second` computes, and in which order, stays the same, so
+//! ticket, and of which the block with the highest ticket does `second`. The marked launch has one block, or one for each group of
+//! blocks that have an index in common with it; then each group has tickets of its own, where each is shown to leave its block all
+//! that this reads, and where not, the launch stays one of its own. It has either as many threads along each axis as the one before, or fewer whole warps along
+//! x, whose threads then never wait for all of a block; the other threads of the last block are done. What `second` computes, and in which order, stays the same, so
 //! results do; what is saved is a launch. Order: after everything that looks at launches one by one.
 //!
 //! Source: threadFenceReduction in NVIDIA's samples (the last block to finish folds what all left).
@@ -15,6 +16,7 @@ use coulis_ir::ticket::{IN_LAST_BLOCK, Tickets};
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt, substitute_stmt};
 use coulis_ir::{DType, Form, Kernel, Stmt, SyncKind, ThreadTag};
 
+use crate::blocks_apart::{Region, blocks_are_apart};
 use crate::dispatch_tiles::is_thread;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::try_map_children;
@@ -50,6 +52,15 @@ impl Launch {
             body = *inner;
         }
         Launch { indices, body }
+    }
+
+    fn stmt(self) -> Stmt {
+        self.indices.into_iter().rev().fold(self.body, |body, (tag, var, extent)| Stmt::LaunchThread {
+            tag,
+            var,
+            extent,
+            body: Box::new(body),
+        })
     }
 
     /// Extent along an index; `None` where it is not a constant.
@@ -114,8 +125,9 @@ impl Join<'_> {
         let Some(n_blocks) = first.n_blocks() else {
             return Err(refused("the launch before it has a number of blocks that is not a constant"));
         };
-        if second.n_blocks() != Some(1) {
-            return Err(refused("it has more than one block"));
+        let group = common_index(&first, &second)?;
+        if group.as_ref().is_some_and(|group| !group.is_apart) {
+            return Ok(Stmt::seq([first.stmt(), second.stmt()]));
         }
         let (own, wanted) = (first.threads(), second.threads());
         let condition = if own == wanted {
@@ -141,7 +153,8 @@ impl Join<'_> {
         };
         let mut values = HashMap::new();
         for (tag, var, _) in &second.indices {
-            let mine = first.indices.iter().find(|(other, ..)| other == tag && is_thread(*tag));
+            let mine = first.indices.iter().find(|(other, ..)| other == tag);
+            let mine = mine.filter(|_| is_thread(*tag) || group.as_ref().is_some_and(|g| g.tag == *tag));
             let value = mine.map_or(Expr::int(0), |(_, mine, _)| mine.expr());
             values.insert(
                 var.clone(),
@@ -159,18 +172,59 @@ impl Join<'_> {
             0 => self.name.to_owned(),
             n => format!("{}.{n}", self.name),
         };
-        let tickets = Tickets::new(&name, Expr::int(1), Expr::int(0), is_zero.reduce(|a, b| a.and(b)));
-        let highest = Expr::int_of(n_blocks - 1, DType::U32);
+        let n_groups = group.as_ref().map_or(1, |g| g.extent);
+        let row = group.map_or(Expr::int(0), |g| g.var.expr());
+        let is_first = is_zero.reduce(|a, b| a.and(b));
+        let tickets = Tickets::new(&name, Expr::int_of(n_groups, row.dtype()), row, is_first);
+        let highest = Expr::int_of(n_blocks / n_groups - 1, DType::U32);
         let last = tickets.around(&highest, Stmt::if_(tickets.is_last(), last));
         self.tickets.push(tickets);
-        let body = Stmt::seq([first.body, last]);
-        Ok(first.indices.into_iter().rev().fold(body, |body, (tag, var, extent)| Stmt::LaunchThread {
-            tag,
-            var,
-            extent,
-            body: Box::new(body),
-        }))
+        Ok(Launch { body: Stmt::seq([first.body, last]), ..first }.stmt())
     }
+}
+
+/// An index that blocks of both launches have.
+struct Group {
+    tag: ThreadTag,
+    var: Var,
+    extent: i128,
+    /// Whether blocks of the second read only what those of their index leave.
+    is_apart: bool,
+}
+
+/// The index of the second launch's blocks, which is to be one of the first's too; none where it has one block.
+///
+/// Errors: it is not.
+fn common_index(first: &Launch, second: &Launch) -> Result<Option<Group>, LowerError> {
+    let mut found: Option<Group> = None;
+    let mut values = HashMap::new();
+    for (tag, own, extent) in second.indices.iter().filter(|(tag, ..)| !is_thread(*tag)) {
+        if extent.is_int(1) {
+            continue;
+        }
+        let (Some(extent), Some((_, var, _))) =
+            (extent.as_int(), first.indices.iter().find(|(other, ..)| other == tag))
+        else {
+            return Err(refused("it has blocks that the launch before it does not have"));
+        };
+        if first.extent(*tag) != Some(extent) || found.is_some() {
+            return Err(refused("its blocks are not those of one index of the launch before it"));
+        }
+        let mine = var.expr();
+        values.insert(own.clone(), if mine.dtype() == own.dtype() { mine } else { mine.cast(own.dtype()) });
+        found = Some(Group { tag: *tag, var: var.clone(), extent, is_apart: false });
+    }
+    if let Some(group) = &mut found {
+        let of = |launch: &Launch| launch.indices.iter().map(|(_, v, n)| (v.clone(), n.clone())).collect();
+        let after = substitute_stmt(second.body.clone(), &values);
+        let mut indices: Vec<(Var, Expr)> = of(second);
+        indices.extend(of(first).into_iter().filter(|(var, _)| *var == group.var));
+        let (before, after) =
+            (Region { indices: of(first), body: &first.body }, Region { indices, body: &after });
+        let above = first.indices.iter().find(|(tag, ..)| !is_thread(*tag) && *tag != group.tag);
+        group.is_apart = blocks_are_apart(&before, &after, &group.var, above.map(|(_, var, _)| var));
+    }
+    Ok(found)
 }
 
 fn refused(reason: &'static str) -> LowerError {

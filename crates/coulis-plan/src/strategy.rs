@@ -120,6 +120,8 @@ pub struct Sketch {
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
+    /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
+    pub in_turn: bool,
     /// Whether those are of the innermost dimension, rather than of the outermost that is reduced.
     pub cuts_inner: bool,
     /// Threads that fold one output together, on machines with blocks of threads.
@@ -359,6 +361,7 @@ impl Facts<'_> {
             run: 1,
             tile: 1,
             chunks: 1,
+            in_turn: false,
             cuts_inner: false,
             threads: 1,
             rows: 1,

@@ -193,8 +193,9 @@ pub(crate) fn in_last_block(launch: Stmt) -> Stmt {
     Stmt::Annotate { node: None, key, value: Attr::Bool(true), body: Box::new(launch) }
 }
 
-/// Whether one block of a launch can do another launch: that has one block, and as many threads along each axis, or one
-/// warp of them along x; and the first one is sure to have a block.
+/// Whether blocks of a launch can do another launch: that has one block, or as many along an index as the first has, and as
+/// many threads along each axis, or one warp of them along x; and the first one is sure to have a block. That such blocks
+/// read only what those of their index leave is shown when the launches are joined.
 pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
     const WARPS: [i128; 2] = [32, 64];
     let blocks = |indices: &[Index]| {
@@ -209,7 +210,12 @@ pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
     let (all, few) = (threads(first), threads(last));
     let is_warp = matches!((all, few), ([Some(all), Some(1), Some(1)], [Some(few), Some(1), Some(1)])
         if few < all && WARPS.contains(&few));
-    blocks(first).is_some_and(|n| n >= 1) && blocks(last) == Some(1) && (all == few || is_warp)
+    let is_shared = |index: &Index| {
+        let mine = first.iter().find(|i| i.tag == index.tag).and_then(|i| i.extent.as_int());
+        index.is_unit() || mine.is_some() && mine == index.extent.as_int()
+    };
+    let are_shared = last.iter().filter(|i| is_block(i.tag)).all(is_shared);
+    blocks(first).is_some_and(|n| n >= 1) && are_shared && (all == few || is_warp)
 }
 
 /// The product of the extents of indices, and their linear index, the first fastest.

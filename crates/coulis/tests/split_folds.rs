@@ -7,10 +7,12 @@
 mod common;
 
 use common::{Special, array, check, numbers};
+use coulis::bench::{Workload, stages};
 use coulis::reduce::{array_info, plan};
 use coulis::te::Expr;
 use coulis::{
-    Array, DType, DeviceChoice, OwnReducer, PlanKnob, Request, Scalar, Tuned, UserReducer, comm_reducer,
+    Array, DType, DeviceChoice, OwnReducer, PlanKnob, Request, Scalar, TargetChoice, Tuned, UserReducer,
+    comm_reducer,
 };
 
 fn made(dtype: DType, shape: &[i64], seed: u64) -> Array {
@@ -41,7 +43,7 @@ const CLASSES: [Class; 6] = [
     Class { strategy: "gpu_rows", shape: &[12_011], axes: &[0], chunks: &[2, 9, 33], in_last_block: true },
     Class { strategy: "gpu_rows", shape: &[40_000], axes: &[0], chunks: &[50], in_last_block: true },
     Class { strategy: "gpu_rows", shape: &[9, 100, 16], axes: &[0, 1, 2], chunks: &[3], in_last_block: true },
-    Class { strategy: "gpu_rows", shape: &[3, 6_007], axes: &[1], chunks: &[2, 7], in_last_block: false },
+    Class { strategy: "gpu_rows", shape: &[3, 24_007], axes: &[1], chunks: &[2, 7], in_last_block: true },
     Class { strategy: "gpu_columns", shape: &[601, 64], axes: &[0], chunks: &[3, 8], in_last_block: false },
     Class { strategy: "gpu_columns", shape: &[611, 33], axes: &[0], chunks: &[4], in_last_block: false },
 ];
@@ -72,12 +74,37 @@ fn parts_of_every_kind_come_together_exactly_in_a_second_launch_and_in_the_last_
 
 #[test]
 fn what_the_planner_splits_by_itself_is_exact() {
-    for (n, in_last_block) in [(4096, false), (40_001, true), (1 << 16, true)] {
-        let input = [made(DType::F32, &[n], 3)];
-        let request = simulated(&["sum", "max"], &[0], 32);
+    let cases: [(&[i64], &[i64], bool); 10] = [
+        (&[4096], &[0], false),
+        (&[40_001], &[0], true),
+        (&[1 << 16], &[0], true),
+        // Rows of several outputs, a strip of columns, strips that are whole and one that is not, rows walked as one.
+        (&[5, 40_001], &[1], true),
+        (&[3, 2, 20_000], &[2], true),
+        (&[1_100, 64], &[0], true),
+        (&[300, 1024], &[0], true),
+        (&[500, 1000], &[0], false),
+        (&[2_000, 33], &[0], true),
+        (&[3, 1_000, 96], &[1], true),
+    ];
+    for (shape, axes, in_last_block) in cases {
+        let input = [made(DType::F32, shape, 3)];
+        let request = simulated(&["sum", "max"], axes, 32);
         let trace = plan(&[array_info(&input[0])], &request).unwrap().trace;
-        assert_eq!(trace.contains("grid_finish(\"last_block\")"), in_last_block, "{n}: {trace}");
-        check(&input, &request).unwrap_or_else(|why| panic!("{n}: {why}"));
+        assert_eq!(trace.contains("grid_finish(\"last_block\")"), in_last_block, "{shape:?}: {trace}");
+        check(&input, &request).unwrap_or_else(|why| panic!("{shape:?}: {why}"));
+        let workload = Workload {
+            id: "split".to_owned(),
+            dtype: DType::F32,
+            shape: shape.to_vec(),
+            axes: Some(axes.to_vec()),
+            ops: vec!["sum".to_owned(), "max".to_owned()],
+            out_dtype: None,
+            plan: None,
+        };
+        let text = stages(&workload, &TargetChoice::Cuda { arch: None }).unwrap().text;
+        let is_one = shape.iter().product::<i64>() <= 4096 || in_last_block;
+        assert_eq!(text.matches("__global__").count(), if is_one { 1 } else { 2 }, "{shape:?}");
     }
 }
 

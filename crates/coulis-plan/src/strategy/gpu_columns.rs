@@ -2,17 +2,18 @@
 //!
 //! A block covers a strip of outputs; a thread takes as many neighbours as one access holds, and no more than its registers
 //! have room for states. Several threads share them: they fold different rows of the reduced dimensions, and then their
-//! partial states. Few strips are split into chunks of the rows, as many as blocks run at once, whose partial states a
-//! second launch folds.
+//! partial states. Few strips are split into chunks of the rows, as many as blocks run at once, whose partial states that
+//! block of a strip folds which ends last, or, where they are many, a second launch.
 //!
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
 //! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results`.
 
 use coulis_ir::{Attr, MemScope, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_steps::{Finish, Fold, fold_chunks_beside, split_fold};
+use super::gpu_rows::LAST_BLOCK_BYTES;
+use super::gpu_steps::{Finish, Fold, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
@@ -63,6 +64,12 @@ const FINISH_MOST: i64 = 256;
 const FINISH_WIDTH: (i64, i64) = (4, 32);
 /// Bytes of partial states that a thread of the second launch reads at once.
 const FINISH_BYTES: i64 = 128;
+/// Most bytes of partial states that the last block of a strip folds sooner than a second launch would.
+const LAST_STATES: i64 = 16 << 10;
+/// Bytes of partial states that a thread of it reads at once.
+const LAST_BYTES: i64 = 64;
+/// Most strips of a row whose chunks take rows in turn.
+const MOST_BESIDE: i64 = 2;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
@@ -74,7 +81,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let constant = facts.constant_extents(false);
     let state = state_bytes(&facts.spec.reducer);
-    let most_lanes = floor_pow2(THREAD_STATE / state.max(1));
+    // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
+    let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
+    let most_lanes = floor_pow2(THREAD_STATE / state.max(1)).max(narrow);
     let alone = facts.word_lanes(&constant).min(most_lanes);
     let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
@@ -106,7 +115,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         true => (at_once / n_blocks.max(1)).clamp(1, (turns / FEWEST.max(run)).max(1)),
         false => 1,
     };
+    // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
+    // there is but one.
+    let are_apart = if joined == 1 { row % tile == 0 } else { row == tile };
+    let handed = chunks.saturating_mul(tile).saturating_mul(state);
+    let is_short = facts.input_bytes() <= LAST_BLOCK_BYTES && handed <= LAST_STATES;
+    let in_last = chunks > 1 && outer == 1 && are_apart && is_short;
     Ok(Sketch {
+        last_threads: if in_last { together } else { 0 },
+        // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
+        in_turn: row <= MOST_BESIDE * tile && n_outer == 1,
         tile,
         lanes,
         unroll,
@@ -197,7 +215,7 @@ fn split_joined(
         let turns: Vec<IterVar> = outer.iter().chain([&turn]).cloned().collect();
         turn = s.fuse(state, &turns)?;
     }
-    let (chunk, turn) = s.split(state, &turn, Split::Nparts(sketch.chunks))?;
+    let (chunk, turn) = split_turns(s, state, &turn, sketch)?;
     let of_chunk = s.rfactor_at(state, &chunk, 0)?;
     let stage = s.rfactor_at(of_chunk, &same_axis(s, of_chunk, &row)?, n_kept as i64)?;
     let dims = s.stage(stage)?.axes().to_vec();
@@ -218,8 +236,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     };
     let mine = s.rfactor_at(fold.stage, &fold.thread, fold.n_kept as i64)?;
     let turn = same_axis(s, mine, &fold.turn)?;
+    let in_last = sketch.last_threads > 0 && sketch.rows == 1 && !is_whole;
     let (root, n_root) = if is_whole { (output, n_kept) } else { (fold.stage, fold.n_kept) };
-    let column = bind_strips(s, root, n_root, sketch)?;
+    let Sketch { tile, lanes, rows, .. } = *sketch;
+    let strips = Strips { tile, lanes, rows, in_last, are_parts: !is_whole };
+    let column = bind_strips(s, root, n_root, &strips)?;
     if sketch.threads > 1 {
         let shared = s.stage(fold.stage)?.reduce_axes()[0].clone();
         s.bind(fold.stage, &shared, ThreadTag::ThreadY)?;
@@ -256,12 +277,69 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if is_whole {
         return Ok(());
     }
-    let part = fold_chunks_beside(s, state, output, n_kept, finish(spec, sketch))?;
+    let part = match in_last {
+        true => fold_in_last_block(s, state, output, n_kept, spec, sketch)?,
+        false => fold_chunks_beside(s, state, output, n_kept, finish(spec, sketch))?,
+    };
     let Some(of_chunk) = of_chunk else { return Ok(()) };
     let row = s.stage(of_chunk)?.reduce_axes()[0].clone();
     s.unroll(of_chunk, &row)?;
     s.set_scope(of_chunk, MemScope::Local)?;
     s.compute_at(of_chunk, state, &part)
+}
+
+/// The block of each strip that ends last folds the partial states of its chunks, by all its threads: those side by side take
+/// neighbouring outputs, those above each other share the chunks; the loop over the partial states of one thread.
+fn fold_in_last_block(
+    s: &mut Schedule,
+    state: StageId,
+    output: StageId,
+    n_kept: usize,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    let (tile, words) = (sketch.tile / sketch.joined, sketch.tile / sketch.lanes);
+    let lanes = tile / words;
+    let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.threads))?;
+    let strips = Strips { tile, lanes, rows: 1, in_last: true, are_parts: false };
+    let column = bind_strips(s, output, n_kept, &strips)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &column)?;
+    if lanes > 1 {
+        let lane = s.stage(state)?.leaves()[n_kept - 1].clone();
+        s.unroll(state, &lane)?;
+    }
+    let mut last = turn.clone();
+    if sketch.threads > 1 {
+        s.bind(state, &thread, ThreadTag::ThreadY)?;
+        last = thread;
+    }
+    let states = state_bytes(&spec.reducer) * sketch.joined * lanes;
+    let at_once = (LAST_BYTES / states.max(1)).min(ceil_div(sketch.chunks, sketch.threads));
+    if at_once > 1 {
+        let (_, few) = s.split(state, &turn, Split::Factor(floor_pow2(at_once)))?;
+        s.unroll(state, &few)?;
+        if sketch.threads == 1 {
+            last = few;
+        }
+    }
+    s.grid_finish(output, GridFinish::LastBlock)?;
+    Ok(last)
+}
+
+/// How the last kept loop of a stage is cut into strips.
+struct Strips {
+    /// Outputs of one.
+    tile: i64,
+    /// Those of a thread.
+    lanes: i64,
+    /// Outer indices of a block.
+    rows: i64,
+    /// Whether the last block of each strip folds the parts, so that strips have an index of blocks of their own.
+    in_last: bool,
+    /// Whether the outermost loop is over chunks.
+    are_parts: bool,
 }
 
 /// Binds strips of the last kept loop to blocks, several outer indices together where that is asked for, and their outputs
@@ -270,29 +348,36 @@ fn bind_strips(
     s: &mut Schedule,
     stage: StageId,
     n_kept: usize,
-    sketch: &Sketch,
+    strips: &Strips,
 ) -> Result<IterVar, ScheduleError> {
     let kept: Vec<IterVar> = s.stage(stage)?.leaves()[..n_kept].to_vec();
-    let (strip, mut column) = s.split(stage, &kept[n_kept - 1], Split::Factor(sketch.tile))?;
-    if sketch.lanes > 1 {
-        let (thread, lane) = s.split(stage, &column, Split::Factor(sketch.lanes))?;
+    let (strip, mut column) = s.split(stage, &kept[n_kept - 1], Split::Factor(strips.tile))?;
+    if strips.lanes > 1 {
+        let (thread, lane) = s.split(stage, &column, Split::Factor(strips.lanes))?;
         s.unroll(stage, &lane)?;
         column = thread;
     }
     let mut outer = kept[..n_kept - 1].to_vec();
-    if sketch.rows > 1 {
+    if strips.rows > 1 {
         let all = match outer.as_slice() {
             [one] => one.clone(),
             several => s.fuse(stage, several)?,
         };
-        let (block, row) = s.split(stage, &all, Split::Factor(sketch.rows))?;
+        let (block, row) = s.split(stage, &all, Split::Factor(strips.rows))?;
         s.reorder(stage, &[block.clone(), strip.clone(), row.clone()])?;
         s.bind(stage, &row, ThreadTag::ThreadZ)?;
         outer = vec![block];
     }
+    let mut of_strips = ThreadTag::BlockX;
+    if strips.in_last {
+        of_strips = ThreadTag::BlockY;
+        if strips.are_parts {
+            s.bind(stage, &outer.remove(0), ThreadTag::BlockX)?;
+        }
+    }
     outer.push(strip.clone());
     let block = if outer.len() > 1 { s.fuse(stage, &outer)? } else { strip };
-    s.bind(stage, &block, ThreadTag::BlockX)?;
+    s.bind(stage, &block, of_strips)?;
     s.bind(stage, &column, ThreadTag::ThreadX)?;
     Ok(column)
 }

@@ -3,14 +3,14 @@
 //! The threads of a row stand side by side on its elements, each on as many neighbours as one access holds, so that a warp
 //! reads whole sectors; several accesses of a thread are in flight, and where the reducer has a quick step for what they
 //! bring, they are one run of it. The row's threads then fold their partial states together. Short rows share a block.
-//! Few long rows are split into chunks whose partial states a second launch folds, or, of one row that is not too long, the
-//! block that ends last. Measured: `bench/results`.
+//! Few long rows are split into chunks whose partial states a second launch folds, or, where the input is not large, that
+//! block of a row that ends last. Measured: `bench/results`.
 
 use coulis_ir::ThreadTag;
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_steps::{
-    bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows, split_fold,
+    bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows, split_fold,
 };
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
@@ -50,8 +50,8 @@ const FEWEST: i64 = IN_FLIGHT;
 /// so much the second launch reads.
 const WAVE_BYTES: i64 = 16;
 
-/// Bytes of input up to which one array is folded in one launch: where there are more, the launch counts for nothing.
-const LAST_BLOCK_BYTES: i64 = 32 << 20;
+/// Bytes of input up to which an array is folded in one launch: where there are more, the launch counts for nothing.
+pub const LAST_BLOCK_BYTES: i64 = 32 << 20;
 /// Most bytes of partial states that one warp of the last block folds sooner than a second launch would.
 const LAST_BLOCK_STATES: i64 = 4 << 10;
 
@@ -87,13 +87,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state_bytes(&facts.spec.reducer).max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
-    // Without a row of its own for each block, kernels that know the number of rows need no guard.
-    let constant = facts.constant_extents(rows == 1);
+    // One warp folds few parts before a second launch has begun.
+    let is_one = problem.n_outputs == 1;
+    let is_short = (is_one || chunks > 1) && rows == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
+    let last_threads = if is_short { warp } else { 0 };
+    // Without a row of its own for each block, kernels that know the number of rows need no guard; and a block can only be
+    // the last of a known number.
+    let constant = facts.constant_extents(rows == 1 && !is_short);
     let run = facts.short_run(lanes, unroll);
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    // One warp folds few parts before a second launch has begun.
-    let is_short = problem.n_outputs == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
-    let last_threads = if is_short { warp } else { 0 };
     Ok(Sketch { lanes, unroll, run, threads, rows, chunks, last_threads, constant, ..plain })
 }
 
@@ -109,10 +111,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.chunks == 1 {
         return place_rows(s, state, output, n_kept, sketch.rows).map(drop);
     }
-    bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     let parts = sketch.chunks * state_bytes(&spec.reducer);
     if sketch.last_threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
-        return fold_chunks_in_last_block(s, state, output, n_kept, sketch);
+        let of_parts = bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
+        return fold_chunks_in_last_block(s, (fold.stage, state), output, n_kept, of_parts, sketch);
     }
+    bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     fold_chunks(s, state, output, n_kept, sketch)
 }

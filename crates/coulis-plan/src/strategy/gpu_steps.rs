@@ -5,7 +5,7 @@ use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::same_axis;
-use super::{Decline, Facts, Sketch};
+use super::{Decline, Facts, Sketch, ceil_div, floor_pow2};
 
 /// Threads of a block that has nothing to fold together.
 const BLOCK: i64 = 256;
@@ -53,11 +53,24 @@ pub fn split_fold(
     if sketch.chunks == 1 {
         return Ok(Fold { stage: state, n_kept, turn, thread, lane });
     }
-    let (chunk, turn) = s.split(state, &turn, Split::Nparts(sketch.chunks))?;
+    let (chunk, turn) = split_turns(s, state, &turn, sketch)?;
     let stage = s.rfactor_at(state, &chunk, at as i64)?;
     let lane = lane.map(|lane| same_axis(s, stage, &lane)).transpose()?;
     let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
     Ok(Fold { stage, n_kept: n_kept + 1, turn, thread, lane })
+}
+
+/// Cuts turns into chunks: the chunk, and the turns of one. They lie together, or every so many of them are one chunk's.
+pub fn split_turns(
+    s: &mut Schedule,
+    state: StageId,
+    turns: &IterVar,
+    sketch: &Sketch,
+) -> Result<(IterVar, IterVar), ScheduleError> {
+    if sketch.in_turn {
+        return s.split(state, turns, Split::Factor(sketch.chunks)).map(|(turn, chunk)| (chunk, turn));
+    }
+    s.split(state, turns, Split::Nparts(sketch.chunks))
 }
 
 /// Each thread of `tag` folds its steps, several at a time, then the threads fold their states together. Where a step
@@ -113,6 +126,15 @@ pub fn fold_by_threads(
     Ok(mine)
 }
 
+/// The first `n` loops of a stage as one.
+pub fn fused(s: &mut Schedule, stage: StageId, n: usize) -> Result<IterVar, ScheduleError> {
+    let loops: Vec<IterVar> = s.stage(stage)?.leaves()[..n].to_vec();
+    match &loops[..] {
+        [only] => Ok(only.clone()),
+        loops => s.fuse(stage, loops),
+    }
+}
+
 /// Binds the first `n_kept` loops of a stage, fused, to blocks of `rows` rows; the loop of one row.
 pub fn bind_rows(
     s: &mut Schedule,
@@ -120,11 +142,7 @@ pub fn bind_rows(
     n_kept: usize,
     rows: i64,
 ) -> Result<IterVar, ScheduleError> {
-    let kept: Vec<IterVar> = s.stage(stage)?.leaves()[..n_kept].to_vec();
-    let all = match &kept[..] {
-        [only] => only.clone(),
-        loops => s.fuse(stage, loops)?,
-    };
+    let all = fused(s, stage, n_kept)?;
     if rows == 1 {
         s.bind(stage, &all, ThreadTag::BlockX)?;
         return Ok(all);
@@ -235,22 +253,66 @@ pub fn fold_chunks(
 
 /// Partial states that a thread of the last block reads at once.
 const AT_ONCE_OF_LAST: i64 = 16;
+/// Bytes of them, where they have several components.
+const BYTES_OF_LAST: i64 = 128;
 
-/// The block that ends last folds the partial states of chunks of one output: one warp of it, whose threads read all that
-/// they fold before they do.
+/// Binds chunks of outputs to blocks, those of one output to an index of their own where there are several outputs; the index
+/// of outputs. The chunk is the loop after the kept ones.
+pub fn bind_chunks(
+    s: &mut Schedule,
+    stage: StageId,
+    n_kept: usize,
+    n_outputs: i64,
+) -> Result<ThreadTag, ScheduleError> {
+    if n_outputs == 1 {
+        bind_rows(s, stage, n_kept + 1, 1)?;
+        return Ok(ThreadTag::BlockX);
+    }
+    let chunk = s.stage(stage)?.leaves()[n_kept].clone();
+    let rows = fused(s, stage, n_kept)?;
+    s.bind(stage, &chunk, ThreadTag::BlockX)?;
+    s.bind(stage, &rows, ThreadTag::BlockY)?;
+    Ok(ThreadTag::BlockY)
+}
+
+/// The block of each output that ends last folds the partial states of its chunks: one warp of it, whose threads read all that
+/// they fold before they do. Outputs are blocks along `of_parts`.
 pub fn fold_chunks_in_last_block(
     s: &mut Schedule,
-    state: StageId,
+    (parts, state): (StageId, StageId),
     output: StageId,
     n_kept: usize,
+    of_parts: ThreadTag,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
-    let (turn, thread) = s.split(state, &chunk, Split::Factor(sketch.last_threads))?;
-    place_rows(s, state, output, n_kept, 1)?;
+    let outputs = s.stage(parts)?.outputs().to_vec();
+    // A combination may ask for one component only where another says so, which would be one read after another: then a thread
+    // reads all of several neighbours before it combines them.
+    let reads_first = outputs.len() > 1;
+    let (turn, thread) = if reads_first {
+        let (thread, turn) = s.split(state, &chunk, Split::Nparts(sketch.last_threads))?;
+        (turn, thread)
+    } else {
+        s.split(state, &chunk, Split::Factor(sketch.last_threads))?
+    };
+    let row = fused(s, output, n_kept)?;
+    s.bind(output, &row, of_parts)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &row)?;
     s.bind(state, &thread, ThreadTag::ThreadX)?;
-    let (_, few) = s.split(state, &turn, Split::Factor(AT_ONCE_OF_LAST))?;
+    let bytes: i64 = outputs.iter().map(|o| o.dtype.bytes() as i64).sum();
+    let at_once = if reads_first { (BYTES_OF_LAST / bytes).max(1) } else { AT_ONCE_OF_LAST };
+    let at_once = floor_pow2(at_once.min(ceil_div(sketch.chunks, sketch.last_threads)));
+    let (turn, few) = s.split(state, &turn, Split::Factor(at_once))?;
     s.unroll(state, &few)?;
+    for part in outputs.iter().filter(|_| reads_first) {
+        let own = s.cache_read(part, MemScope::Local, &[state.into()])?;
+        s.compute_at(own, state, &turn)?;
+        if let Some(axis) = s.stage(own)?.leaves().last().cloned() {
+            s.unroll(own, &axis)?;
+        }
+    }
     s.grid_finish(output, GridFinish::LastBlock)
 }
 
@@ -273,11 +335,7 @@ pub fn fold_chunks_beside(
     n_kept: usize,
     finish: Finish,
 ) -> Result<IterVar, ScheduleError> {
-    let kept: Vec<IterVar> = s.stage(output)?.leaves()[..n_kept].to_vec();
-    let all = match &kept[..] {
-        [only] => only.clone(),
-        loops => s.fuse(output, loops)?,
-    };
+    let all = fused(s, output, n_kept)?;
     let (block, beside) = s.split(output, &all, Split::Factor(finish.width))?;
     s.bind(output, &block, ThreadTag::BlockX)?;
     s.bind(output, &beside, ThreadTag::ThreadX)?;
