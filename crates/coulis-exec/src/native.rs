@@ -7,6 +7,7 @@
 mod asm;
 mod emit;
 mod functions;
+mod gather;
 mod lanes;
 mod loops;
 mod memory;

@@ -198,7 +198,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn fetch(&mut self, v: usize) {
+    pub(super) fn fetch(&mut self, v: usize) {
         let variable = self.plan.variables[v].clone();
         if variable.place == Place::Memory {
             return;
@@ -328,8 +328,10 @@ impl Emitter<'_> {
                 self.asm.is_zero(self.slot(cond));
                 self.asm.jump_if(Cond::Equal, label);
             }
+            Instr::GatherStrided { d, base, index, stride, n, bytes, .. } => {
+                self.gather(at, d, base, [index, stride], n, bytes);
+            }
             Instr::VecNonZero { .. }
-            | Instr::GatherStrided { .. }
             | Instr::ScatterStrided { .. }
             | Instr::Gather { .. }
             | Instr::Scatter { .. }
@@ -357,13 +359,13 @@ impl Emitter<'_> {
         self.reload(at);
     }
 
-    fn failure(&mut self, at: usize) -> Label {
+    pub(super) fn failure(&mut self, at: usize) -> Label {
         let label = self.asm.label();
         self.cold.push(Cold::Fail { label, at });
         label
     }
 
-    fn base_field(&self, base: Base, field: usize) -> Mem {
+    pub(super) fn base_field(&self, base: Base, field: usize) -> Mem {
         Mem::at(R13, (base as usize * size_of::<BaseAt>() + field) as i32)
     }
 

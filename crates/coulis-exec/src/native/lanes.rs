@@ -294,7 +294,16 @@ impl Emitter<'_> {
     /// An `f32` register to 16-bit lanes.
     fn narrow(&mut self, dtype: DType, d: Vec_, a: Vec_, len: Len) {
         if dtype == DType::F16 {
-            return self.asm.vec(enc(1, 3, 0x1d, 0), len, a, NONE, Rm::Reg(d), ALL, false, Some(0));
+            // Every NaN becomes the one of its sign, as in the interpreter.
+            let one_nan = TEMP[4];
+            let nan = enc(0, 1, 0xc2, 0);
+            self.asm.vec(nan, len, Vec_(TEMP_MASK.0), a, Rm::Reg(a), ALL, false, Some(UNORDERED));
+            self.op1(enc(2, 1, 0x6f, 0), len, one_nan, Rm::Reg(a));
+            let infinite = self.bits(0xff80_0000, 4);
+            self.asm.vec(enc(1, 1, 0xdb, 0), len, one_nan, a, infinite, TEMP_MASK, false, None);
+            let quiet = self.bits(0x40_0000, 4);
+            self.asm.vec(enc(1, 1, 0xeb, 0), len, one_nan, one_nan, quiet, TEMP_MASK, false, None);
+            return self.asm.vec(enc(1, 3, 0x1d, 0), len, one_nan, NONE, Rm::Reg(d), ALL, false, Some(0));
         }
         let (high, sum) = (TEMP[3], TEMP[4]);
         let shift = |this: &mut Self, d: Vec_, a: Vec_| {

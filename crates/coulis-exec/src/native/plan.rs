@@ -17,6 +17,9 @@ pub(super) const N_VECTORS: u8 = 25;
 /// Mask registers that variables may have, from 1 on.
 const MASKS: Range<u8> = 1..6;
 
+/// Most lanes that native code gathers one by one.
+pub(super) const MOST_GATHERED: u32 = 64;
+
 /// Code that runs on one frame: all of the program but the bodies of parallel loops, or one such body.
 pub(super) struct Region {
     pub range: Range<usize>,
@@ -156,8 +159,8 @@ pub(super) fn calls_out(instr: &Instr) -> bool {
     match *instr {
         Instr::Vector { op, n, .. } => !is_native(op, n),
         Instr::Scalar { op, .. } => !is_native(op, 1),
+        Instr::GatherStrided { n, .. } => n > MOST_GATHERED,
         Instr::VecNonZero { .. }
-        | Instr::GatherStrided { .. }
         | Instr::ScatterStrided { .. }
         | Instr::Gather { .. }
         | Instr::Scatter { .. }
