@@ -1,5 +1,8 @@
 //! Memory of a program: parameters, buffers of each scope, layouts, parts, and operands that share elements.
 
+use coulis::text::emit_cuda;
+use coulis::{Owner, TargetChoice};
+
 use crate::{counting, program, refusal, run};
 
 #[test]
@@ -193,4 +196,53 @@ fn tile_copies_go_through_layouts_swizzles_and_parts() {
             assert_eq!(found, (0..512).map(|at| place(at) as f64).collect::<Vec<_>>());
         }
     }
+}
+
+#[test]
+fn tile_layouts_and_windows_that_memory_does_not_have_are_refused() {
+    let with = |line: &str| {
+        let lines = format!(
+            "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([64], \"float32\")\n    {line}\n    \
+             v[tid % 2, 0] = A[tid]\n    B[tid] = A[tid]"
+        );
+        program("64,", "64,", &lines)
+    };
+    let alloc = |layout: &str| {
+        format!("v = T.alloc_buffer((2, 1), \"float32\", scope=\"shared\", layout=TileLayout({layout}))")
+    };
+    let steps = "the strides and offsets of a layout are to be at least 0, and `v` has the layout";
+    let wide = "`v` has a layout of 9223372036854775807 elements, and layouts have at most 2147483647";
+    for (line, wanted) in [
+        (alloc("S[(2, 1) : (-1, 1)]"), steps),
+        (alloc("S[(2, 1) : (-1, 1)] + 1"), steps),
+        (alloc("S[(2, 1) : (9223372036854775807, 1)]"), wide),
+        (
+            "v = s.view(2, 32, layout=TileLayout(S[(2, 32) : (64, 1)]))".to_owned(),
+            "the window `v` reaches over 96 elements, and `s` has 64",
+        ),
+        (
+            "v = s.view(2, 31)".to_owned(),
+            "the window `v` has 62 elements, and `s` has 64; without a layout both are to have as many",
+        ),
+    ] {
+        let found = refusal(&with(&line));
+        assert!(found.contains(wanted), "{line}\n{found}");
+    }
+    assert!(refusal(&with("v = s.view(2, 32)\n    T.cuda.warpgroup_sync(16)")).contains("V34"));
+    assert_eq!(
+        run(&with("v = s.view(2, 32)"), 32, &counting(&[64], 0.0)),
+        (0..64).map(f64::from).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn tile_programs_are_printed_for_machines_that_have_their_memory() {
+    let lines = "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([50000], \"float32\")\n    s[tid] = A[tid]\n    \
+                 B[tid] = s[tid]";
+    let text = program("64,", "64,", lines);
+    let on = |arch: &str| emit_cuda(&text, &TargetChoice::Cuda { arch: Some(arch.to_owned()) });
+    assert!(on("sm_90a").is_ok());
+    let found = on("sm_80").unwrap_err();
+    assert_eq!(found.owner, Owner::User);
+    assert!(found.to_string().contains("V26"), "{found}");
 }
