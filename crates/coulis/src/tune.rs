@@ -12,7 +12,7 @@ use coulis_plan::tuned::{Changes, Knob, changed};
 use crate::bench::{Amount, Init, Options, Verdict, Workload, input, measure_on};
 use crate::device;
 use crate::error::Error;
-use crate::reduce::{check, choose, plan};
+use crate::reduce::{check, choose, plan, planned_for};
 use crate::request::{DeviceChoice, Request, Tuned};
 
 use self::record::{Record, Trial};
@@ -112,6 +112,8 @@ struct Search<'a> {
     n_new: usize,
     stopped: bool,
     input: Option<coulis_io::Array>,
+    /// The smallest shape on the way of halves that the strategy takes.
+    proof: Workload,
 }
 
 impl<'a> Search<'a> {
@@ -120,7 +122,7 @@ impl<'a> Search<'a> {
         options: &'a TuneOptions,
         progress: &'a mut dyn FnMut(&TuneProgress),
     ) -> Result<Search<'a>, Error> {
-        let request = request(workload, options, Tuned::Ignored)?;
+        let request = request_of(workload, options, Tuned::Ignored)?;
         let info = workload.array_info();
         let call = check(std::slice::from_ref(&info), &request)?;
         if let Some(consumer) = &call.consumer {
@@ -133,6 +135,12 @@ impl<'a> Search<'a> {
         let strategy = chosen.choice.strategy.name.to_owned();
         let known = record::load(&class).filter(|known| known.strategy == strategy && !options.again);
         let record = known.unwrap_or_else(|| Record::new(&strategy));
+        let takes = |small: &Workload| {
+            let tuned = Tuned::As { strategy: strategy.clone(), changes: Vec::new() };
+            let request = request_of(small, options, tuned)?;
+            planned_for(&check(&[small.array_info()], &request)?, &request, opened.target())
+        };
+        let proof = proofs(workload).into_iter().find(|small| takes(small).is_ok());
         Ok(Search {
             workload,
             options,
@@ -146,6 +154,7 @@ impl<'a> Search<'a> {
             n_new: 0,
             stopped: false,
             input: None,
+            proof: proof.unwrap_or_else(|| workload.clone()),
         })
     }
 
@@ -245,7 +254,7 @@ impl<'a> Search<'a> {
 
     fn request(&self, workload: &Workload, changes: &Changes) -> Result<Request, Error> {
         let strategy = self.strategy.clone();
-        request(workload, self.options, Tuned::As { strategy, changes: changes.clone() })
+        request_of(workload, self.options, Tuned::As { strategy, changes: changes.clone() })
     }
 
     /// A short name of the candidate's trace; `None` where the planner or a primitive refuses it.
@@ -257,10 +266,9 @@ impl<'a> Search<'a> {
 
     /// Whether the candidate's results are right on the proof shape.
     fn proves(&self, changes: &Changes) -> bool {
-        let small = proof(self.workload);
         let options = self.options(changes, true, None);
-        let measured = input(small.dtype, &small.shape, Init::Uniform)
-            .and_then(|input| measure_on(&input, &small, &options));
+        let measured = input(self.proof.dtype, &self.proof.shape, Init::Uniform)
+            .and_then(|input| measure_on(&input, &self.proof, &options));
         measured.is_ok_and(|report| report.verdict.as_ref().is_some_and(Verdict::is_verified))
     }
 
@@ -309,14 +317,15 @@ impl<'a> Search<'a> {
     }
 }
 
-fn request(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Result<Request, Error> {
+fn request_of(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Result<Request, Error> {
     let TuneOptions { device, threads, .. } = options.clone();
     Ok(Request { device, threads, tuned, ..workload.request()? })
 }
 
-/// The workload with its longest axes halved until its elements are few. What is left of an extent after whole units stays, so that
-/// rows begin at addresses as even or odd as before and the same strategy takes them.
-fn proof(workload: &Workload) -> Workload {
+/// The workload with its longest axes halved until its elements are few, and what led there, smallest first. What is left of an
+/// extent after whole units stays, so that rows begin at addresses as even or odd as before.
+fn proofs(workload: &Workload) -> Vec<Workload> {
+    let mut found = vec![workload.clone()];
     let mut small = workload.clone();
     while small.shape.iter().product::<i64>() > PROOF {
         let Some(longest) = small.shape.iter_mut().max_by_key(|extent| **extent) else { break };
@@ -324,8 +333,10 @@ fn proof(workload: &Workload) -> Workload {
             0 => *longest / 2,
             units => units * UNIT + *longest % UNIT,
         };
+        found.push(small.clone());
     }
-    small
+    found.reverse();
+    found
 }
 
 #[cfg(test)]
@@ -369,8 +380,9 @@ mod tests {
             let ops = vec!["sum".to_owned()];
             let id = "w".to_owned();
             let shape = shape.to_vec();
-            proof(&Workload { id, dtype: DType::F32, shape, axes: None, ops, out_dtype: None, plan: None })
-                .shape
+            let workload =
+                Workload { id, dtype: DType::F32, shape, axes: None, ops, out_dtype: None, plan: None };
+            proofs(&workload).swap_remove(0).shape
         };
         assert_eq!(of(&[100, 7]), [100, 7]);
         assert_eq!(of(&[16384, 16384]), [256, 256]);
@@ -405,7 +417,7 @@ mod tests {
             });
             for changes in turns {
                 let tuned = Tuned::As { strategy: choice.strategy.name.to_owned(), changes: changes.clone() };
-                match crate::reduce::planned_for(&call, &Request { tuned, ..request.clone() }, &facts) {
+                match planned_for(&call, &Request { tuned, ..request.clone() }, &facts) {
                     Ok(_) => n_plans += 1,
                     Err(error) if error.code == "plan/tuned" => n_refused += 1,
                     Err(error) => panic!("{dtype} {:?} {changes:?}: {error}", workload.shape),
