@@ -123,6 +123,10 @@ def join(p):
     p.s[p.C].join(outer, inner)
 
 
+def from_first(p):
+    p.s[p.B].from_first()
+
+
 WAYS = [
     split,
     split_by_names_of_the_reference,
@@ -142,6 +146,7 @@ WAYS = [
     set_store_predicate,
     double_buffer,
     join,
+    from_first,
 ]
 
 
