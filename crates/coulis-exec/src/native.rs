@@ -1,8 +1,8 @@
-//! Native code for x86-64 with AVX-512, made from the bytecode in well under a millisecond.
+//! Native code for x86-64 with AVX-512, made from the bytecode.
 //!
 //! Each instruction is either translated or left to the interpreter, which native code calls for it, so every program has
-//! native code and both ways give the same bits. Source of the plan: a direct emitter makes code as fast as a C compiler's
-//! for reductions, without one at run time.
+//! native code and both ways give the same bits, any NaN being one. Source of the plan: a direct emitter makes code as fast
+//! as a C compiler's for reductions, without one at run time.
 
 mod asm;
 mod emit;

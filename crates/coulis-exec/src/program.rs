@@ -29,7 +29,8 @@ impl Program {
         Program::compile_for(kernel, Level::detect())
     }
 
-    /// Compiles a kernel for one level of instructions, which this machine must have. All levels give the same bits.
+    /// Compiles a kernel for one level of instructions, which this machine must have. All levels give the same bits, any NaN
+    /// being one.
     pub fn compile_for(kernel: &Checked, level: Level) -> Result<Program, ExecError> {
         let program = Program::interpreted(kernel, level)?;
         #[cfg(target_arch = "x86_64")]
@@ -40,7 +41,8 @@ impl Program {
         Ok(program)
     }
 
-    /// Compiles a kernel for the interpreter alone, as where native code cannot be had. It gives the same bits.
+    /// Compiles a kernel for the interpreter alone, as where native code cannot be had. It gives the same bits, any NaN
+    /// being one.
     pub fn interpreted(kernel: &Checked, level: Level) -> Result<Program, ExecError> {
         if !level.is_available() {
             return Err(ExecError::Level { level: level.name() });
