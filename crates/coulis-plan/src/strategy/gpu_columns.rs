@@ -13,7 +13,7 @@ use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_rows::LAST_BLOCK_BYTES;
-use super::gpu_steps::{Finish, Fold, fold_chunks_beside, split_fold, split_turns};
+use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
@@ -359,10 +359,7 @@ fn bind_strips(
     }
     let mut outer = kept[..n_kept - 1].to_vec();
     if strips.rows > 1 {
-        let all = match outer.as_slice() {
-            [one] => one.clone(),
-            several => s.fuse(stage, several)?,
-        };
+        let all = as_one(s, stage, &outer)?;
         let (block, row) = s.split(stage, &all, Split::Factor(strips.rows))?;
         s.reorder(stage, &[block.clone(), strip.clone(), row.clone()])?;
         s.bind(stage, &row, ThreadTag::ThreadZ)?;
@@ -375,8 +372,8 @@ fn bind_strips(
             s.bind(stage, &outer.remove(0), ThreadTag::BlockX)?;
         }
     }
-    outer.push(strip.clone());
-    let block = if outer.len() > 1 { s.fuse(stage, &outer)? } else { strip };
+    outer.push(strip);
+    let block = as_one(s, stage, &outer)?;
     s.bind(stage, &block, of_strips)?;
     s.bind(stage, &column, ThreadTag::ThreadX)?;
     Ok(column)

@@ -2,8 +2,8 @@
 
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
-use coulis_tensor::IterVar;
 
+use super::gpu_steps::fused;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy};
 use crate::program::{Spec, Statement};
@@ -32,11 +32,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let kept: Vec<IterVar> = s.stage(output)?.leaves()[..spec.n_kept()].to_vec();
-    let all = match &kept[..] {
-        [only] => only.clone(),
-        loops => s.fuse(output, loops)?,
-    };
+    let all = fused(s, output, spec.n_kept())?;
     let (block, within) = s.split(output, &all, Split::Factor(sketch.threads * sketch.unroll))?;
     s.bind(output, &block, ThreadTag::BlockX)?;
     s.set_scope(state, MemScope::Local)?;

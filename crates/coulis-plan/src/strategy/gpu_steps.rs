@@ -129,9 +129,14 @@ pub fn fold_by_threads(
 /// The first `n` loops of a stage as one.
 pub fn fused(s: &mut Schedule, stage: StageId, n: usize) -> Result<IterVar, ScheduleError> {
     let loops: Vec<IterVar> = s.stage(stage)?.leaves()[..n].to_vec();
-    match &loops[..] {
+    as_one(s, stage, &loops)
+}
+
+/// Loops as one; a single one is left as it is.
+pub fn as_one(s: &mut Schedule, stage: StageId, loops: &[IterVar]) -> Result<IterVar, ScheduleError> {
+    match loops {
         [only] => Ok(only.clone()),
-        loops => s.fuse(stage, loops),
+        several => s.fuse(stage, several),
     }
 }
 
