@@ -9,7 +9,7 @@ use coulis::{
 };
 
 use crate::failure::{Failure, not_built};
-use crate::values::{Integers, Names, PerOp, device, dtype, dtypes, factors, integers, threads};
+use crate::values::{Integers, Names, PerOp, count, device, dtype, dtypes, factors, integers};
 
 /// The machine that something is shown for.
 #[derive(clap::Args)]
@@ -114,7 +114,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all of them without it
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = count)]
     threads: Option<usize>,
     /// Run the trace in this file instead of the planner's choice
     #[arg(long, value_name = "FILE")]

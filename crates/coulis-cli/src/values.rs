@@ -37,9 +37,9 @@ pub enum ValueError {
         /// The op, empty for the default.
         op: String,
     },
-    /// A count of threads.
-    #[error("a count of threads is an integer of at least 1, got `{text}`")]
-    Threads {
+    /// A count.
+    #[error("a count is an integer of at least 1, got `{text}`")]
+    Count {
         /// The text.
         text: String,
     },
@@ -140,9 +140,9 @@ pub fn dtype(text: &str) -> Result<DType, ValueError> {
     text.parse::<DType>().map_err(|error| ValueError::DType { said: error.to_string() })
 }
 
-/// Reads a count of threads.
-pub fn threads(text: &str) -> Result<usize, ValueError> {
-    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| ValueError::Threads { text: text.to_owned() })
+/// Reads a count of at least 1, as of threads.
+pub fn count(text: &str) -> Result<usize, ValueError> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| ValueError::Count { text: text.to_owned() })
 }
 
 /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -185,10 +185,10 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_is_legal_and_none_is_not() {
-        assert_eq!(threads("1"), Ok(1));
-        let said = threads("0").unwrap_err().to_string();
-        assert_eq!(said, "a count of threads is an integer of at least 1, got `0`");
+    fn a_count_of_one_is_legal_and_none_is_not() {
+        assert_eq!(count("1"), Ok(1));
+        let said = count("0").unwrap_err().to_string();
+        assert_eq!(said, "a count is an integer of at least 1, got `0`");
     }
 
     #[test]

@@ -79,11 +79,19 @@ fn a_search_needs_statistics_and_time_within_bounds() {
         "the following required arguments were not provided:\n  --shape <LIST>\n\nUsage: coulis tune --shape <LIST>",
     );
     refused(
-        &["tune", "-D", "8", "--ops", "sum", "--seconds=-1"],
+        &["tune", "-D", "8", "--ops", "sum", "--seconds", "-1"],
         "error[tune/seconds]: --seconds is to be from 0 to 3600, got -1",
     );
     refused(
         &["tune", "--suite", "/nonexistent"],
         "error[read/suite]: cannot read the suite `/nonexistent`: no such file or directory (os error 2)",
+    );
+    refused(
+        &["tune", "-D", "0,100", "--ops", "sum"],
+        "error[tune/shape]: an array of shape [0, 100] has no elements to time",
+    );
+    misused(
+        &["tune", "-D", "8", "--ops", "sum", "--most", "0"],
+        "invalid value '0' for '--most <N>': a count is an integer of at least 1, got `0`",
     );
 }

@@ -64,7 +64,7 @@ fn a_device_is_one_of_the_list() {
 fn no_threads_at_all_are_refused() {
     misused(
         &["reduce", IRIS, "--ops", "sum", "--threads", "0"],
-        "invalid value '0' for '--threads <N>': a count of threads is an integer of at least 1, got `0`",
+        "invalid value '0' for '--threads <N>': a count is an integer of at least 1, got `0`",
     );
 }
 

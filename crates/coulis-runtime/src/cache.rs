@@ -224,9 +224,11 @@ pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// Removes the compiled files of a folder, and says which there were. Processes that run one go on with it.
+/// Removes the compiled files of a folder, and says which there were. Processes that run one go on with it. What compilers
+/// that were killed left of their work goes too.
 pub fn clear(dir: &Path) -> io::Result<Vec<Entry>> {
     let found = entries(dir)?;
+    remove_abandoned(dir)?;
     for entry in &found {
         match fs::remove_file(&entry.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -234,6 +236,36 @@ pub fn clear(dir: &Path) -> io::Result<Vec<Entry>> {
         }
     }
     Ok(found)
+}
+
+/// How the folders begin in which files are made, before the number of the process that does it.
+const WORK: &str = ".build-";
+
+/// Removes the work folders of processes that are no more.
+fn remove_abandoned(dir: &Path) -> io::Result<()> {
+    let listing = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listing => listing?,
+    };
+    for folder in listing {
+        let folder = folder?;
+        let name = folder.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(WORK)?.split('-').next()?.parse().ok());
+        if maker.is_some_and(|maker| !is_alive(maker)) {
+            match fs::remove_dir_all(folder.path()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is a process of that number.
+fn is_alive(process: libc::pid_t) -> bool {
+    // SAFETY: signal 0 is not sent, only looked at whether it could be.
+    let answer = unsafe { libc::kill(process, 0) };
+    answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 fn at_io(kernel: &str, source: io::Error) -> RuntimeError {
@@ -281,7 +313,10 @@ fn publish(
     build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
 ) -> Result<PathBuf, RuntimeError> {
     let io = |error| at_io(kernel, error);
-    let work = tempfile::Builder::new().prefix(".build-").tempdir_in(dir).map_err(io)?;
+    let work = tempfile::Builder::new()
+        .prefix(&format!("{WORK}{}-", std::process::id()))
+        .tempdir_in(dir)
+        .map_err(io)?;
     let made = work.path().join("kernel.so");
     build(&made)?;
     let content = fs::read(&made).map_err(io)?;
@@ -388,6 +423,22 @@ mod tests {
         fs::write(&file, bytes).unwrap();
         assert_eq!(cache.words(&key()), None);
         assert_eq!(clear(cache.dir().unwrap()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn clearing_takes_the_work_of_processes_that_are_no_more_and_leaves_that_of_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let [abandoned, mine] =
+            [ended.id(), std::process::id()].map(|id| dir.path().join(format!("{WORK}{id}-x")));
+        for folder in [&abandoned, &mine] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("kernel.c"), b"text").unwrap();
+        }
+        assert_eq!(clear(dir.path()).unwrap(), []);
+        assert!(!abandoned.exists() && mine.exists());
+        assert_eq!(clear(&dir.path().join("absent")).unwrap(), []);
     }
 
     #[test]

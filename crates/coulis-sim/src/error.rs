@@ -108,7 +108,9 @@ pub enum SimError {
         elements: i128,
     },
     /// Memory of a scope that the simulator does not have.
-    #[error("the simulator has no memory of scope {scope}, which `{buffer}` asks for")]
+    #[error(
+        "the simulator has no memory of scope {scope}, which `{buffer}` asks for; legal are global, shared, shared.dyn and local"
+    )]
     Scope {
         /// Buffer name.
         buffer: String,
@@ -116,7 +118,9 @@ pub enum SimError {
         scope: &'static str,
     },
     /// Two views of one memory with different element types.
-    #[error("buffer `{buffer}` looks at memory of {wanted} as {found}")]
+    #[error(
+        "buffer `{buffer}` looks at memory of {wanted} as {found}; the simulator keeps each memory as one type, so a view is to have {wanted}"
+    )]
     AliasType {
         /// Name of the view.
         buffer: String,

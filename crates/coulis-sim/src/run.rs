@@ -3,7 +3,8 @@
 use coulis_ir::args::{ArgInfo, bind_args};
 use coulis_ir::device::host_program;
 use coulis_ir::print::{Notes, print_kernel_with_notes};
-use coulis_ir::{Checked, Form, Kernel, Stmt};
+use coulis_ir::visit::{for_each_stmt, uses_any};
+use coulis_ir::{Checked, Form, Kernel, MemScope, Stmt};
 
 use crate::accusation::{Accusation, Case, Charge, Docket, Site};
 use crate::args::{Options, SimArg};
@@ -37,7 +38,7 @@ pub fn run(kernel: &Checked, args: &mut [SimArg<'_>], options: &Options) -> Resu
 /// Whether the simulator runs a kernel, as far as it can be told without arguments.
 ///
 /// # Errors
-/// Where the kernel is not in Flat form, or has launches that are no program of launches.
+/// Where the kernel is not in Flat form, has launches that are no program of launches, or asks for memory that no run would give it.
 pub fn check(kernel: &Checked) -> Result<(), SimError> {
     let kernel = kernel.kernel();
     if kernel.form != Form::Flat {
@@ -46,7 +47,32 @@ pub fn check(kernel: &Checked) -> Result<(), SimError> {
     if has_launches(&kernel.body) {
         host_program(kernel)?;
     }
-    Ok(())
+    memory_is_there(&kernel.body)
+}
+
+/// Refuses memory of a scope that there is none of, and memory whose size changes while the kernel runs.
+fn memory_is_there(body: &Stmt) -> Result<(), SimError> {
+    let mut changing = Vec::new();
+    for_each_stmt(body, &mut |stmt| {
+        if let Stmt::For { var, .. } | Stmt::LaunchThread { var, .. } = stmt {
+            changing.push(var.clone());
+        }
+    });
+    let mut fault = None;
+    for_each_stmt(body, &mut |stmt| {
+        let Stmt::Allocate { buffer, .. } = stmt else { return };
+        let name = || buffer.name.clone();
+        if buffer.scope == MemScope::Warp {
+            fault.get_or_insert(SimError::Scope { buffer: name(), scope: buffer.scope.name() });
+        }
+        let used =
+            changing.iter().find(|var| buffer.shape.iter().any(|e| uses_any(e, std::slice::from_ref(var))));
+        if let Some(var) = used {
+            let reason = var.name().to_owned();
+            fault.get_or_insert(SimError::Unknown { what: "the size", name: name(), reason });
+        }
+    });
+    fault.map_or(Ok(()), Err)
 }
 
 fn run_warps<const W: usize>(

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::verify::verify;
 use coulis_ir::{Checked, DType};
-use coulis_sim::{Charge, Memory, Options, SimArg, SimArray, SimError, run};
+use coulis_sim::{Charge, Memory, Options, SimArg, SimArray, SimError, check, run};
 
 const COPY: &str = r#"
 @T.prim_func
@@ -120,4 +120,33 @@ fn the_same_run_gives_the_same_report() {
     let first = once();
     assert!(!first.is_clean());
     assert_eq!(first, once());
+}
+
+#[test]
+fn memory_that_no_run_would_give_is_refused_before_one() {
+    let refusal = |scope: &str, size: &str| {
+        let text = format!(
+            r#"
+@T.prim_func
+def k(B_ptr: T.handle):
+    B = T.match_buffer(B_ptr, (8,), "int32")
+    B_1 = T.Buffer((8,), "int32", data=B.data)
+    for i in range(8):
+        t = T.allocate([{size}], "int32", "{scope}")
+        t_1 = T.Buffer(({size},), "int32", data=t, scope="{scope}")
+        t_1[0] = 1
+        B_1[i] = t_1[0]
+"#
+        );
+        let kernel = verify(coulis_script::parse_module(&text).unwrap().remove(0)).unwrap();
+        check(&kernel).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refusal("warp", "8"),
+        "the simulator has no memory of scope warp, which `t` asks for; legal are global, shared, shared.dyn and local"
+    );
+    assert_eq!(
+        refusal("local", "i + 1"),
+        "the size of `t` is to be known when the kernel starts, and depends on `i`"
+    );
 }

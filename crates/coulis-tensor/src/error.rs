@@ -244,7 +244,7 @@ pub enum TensorError {
     },
     /// A tuple where one result is wanted, or an empty body.
     #[error(
-        "the body of `{tensor}` has {found} components, and compute makes one tensor; compute_tuple makes several"
+        "the body of `{tensor}` has {found} components; one makes a tensor, and a tuple of two or more makes as many tensors"
     )]
     TupleBody {
         /// The tensor.

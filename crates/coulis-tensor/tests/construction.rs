@@ -255,7 +255,7 @@ fn bodies_and_their_names() {
     let (n, m, a) = matrix();
     refused(
         compute(from_ref(&n), "B", |_| vec![Expr::int(0), Expr::int(1)]),
-        "the body of `B` has 2 components, and compute makes one tensor; compute_tuple makes several",
+        "the body of `B` has 2 components; one makes a tensor, and a tuple of two or more makes as many tensors",
     );
     refused(
         compute_axes(&[n.clone(), m.clone()], &["i"], "B", |i| a.at(i)),

@@ -92,6 +92,10 @@ pub fn tune(
     options: &TuneOptions,
     progress: &mut dyn FnMut(&TuneProgress),
 ) -> Result<TuneOutcome, Error> {
+    if workload.shape.contains(&0) {
+        let message = format!("an array of shape {:?} has no elements to time", workload.shape);
+        return Err(Error::user("tune/shape", message));
+    }
     let mut search = Search::new(workload, options, progress)?;
     if !search.record.done {
         search.run()?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::{answer, note};
-use crate::values::{Integers, Names, device, dtype, integers, names, threads};
+use crate::values::{Integers, Names, count, device, dtype, integers, names};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = count)]
     threads: Option<usize>,
     /// Launches that are timed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..))]
     max_bytes: u64,
     /// Seconds to time each workload of a suite, about
-    #[arg(long, value_name = "S", default_value_t = 0.5)]
+    #[arg(long, value_name = "S", default_value_t = 0.5, allow_hyphen_values = true)]
     seconds: f64,
     /// Time the parts of a first call on an array of 16 numbers
     #[arg(long, conflicts_with_all = ["shape", "suite", "axis", "ops", "dtype"])]

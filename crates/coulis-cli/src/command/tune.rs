@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::output::{answer, note};
-use crate::values::{Integers, Names, device, dtype, integers, names, threads};
+use crate::values::{Integers, Names, count, device, dtype, integers, names};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,13 +61,13 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default
-    #[arg(long, value_name = "N", value_parser = threads)]
+    #[arg(long, value_name = "N", value_parser = count)]
     threads: Option<usize>,
     /// Seconds to time each candidate, about
-    #[arg(long, value_name = "S", default_value_t = 0.2)]
+    #[arg(long, value_name = "S", default_value_t = 0.2, allow_hyphen_values = true)]
     seconds: f64,
     /// Stop after so many new candidates of each workload; the same command goes on
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     most: Option<usize>,
     /// Search again what was searched to the end
     #[arg(long)]

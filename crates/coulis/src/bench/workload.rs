@@ -49,6 +49,9 @@ pub enum SuiteError {
     /// No list of workloads.
     #[error("the suite is to be an object with a list `workloads`, or a list of workloads")]
     NoList,
+    /// A list of nothing.
+    #[error("the suite has no workloads; legal is a list of at least one")]
+    Empty,
     /// A member of a workload that is missing or of another kind.
     #[error("workload {at}{}: `{member}` is to be {wanted}, got {found}", named(id))]
     Member {
@@ -84,6 +87,9 @@ fn named(id: &str) -> String {
 pub fn parse_suite(text: &str) -> Result<Vec<Workload>, SuiteError> {
     let suite: Value = serde_json::from_str(text)?;
     let list = suite.get("workloads").unwrap_or(&suite).as_array().ok_or(SuiteError::NoList)?;
+    if list.is_empty() {
+        return Err(SuiteError::Empty);
+    }
     list.iter().enumerate().map(|(at, entry)| workload(at, entry)).collect()
 }
 
@@ -188,6 +194,7 @@ mod tests {
         let unknown = parse_suite(&ONE.replace("f16", "f17")).unwrap_err().to_string();
         assert!(unknown.starts_with("workload 0 (`a`): unknown dtype `f17`"), "{unknown}");
         assert!(matches!(parse_suite("{}"), Err(SuiteError::NoList)));
+        assert!(matches!(parse_suite("[]"), Err(SuiteError::Empty)));
         assert!(matches!(parse_suite("{"), Err(SuiteError::Json(_))));
     }
 
