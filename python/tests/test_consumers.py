@@ -182,3 +182,19 @@ def test_tensors_of_pytorch_agree_with_its_own_functions():
     close(coulis.log_softmax(x), torch.log_softmax(x, -1))
     close(coulis.layer_norm(x, -1, weight, bias), torch.nn.functional.layer_norm(x, (70,), weight, bias))
     close(coulis.batch_norm(x, (0, 2)), torch.nn.functional.batch_norm(x, None, None, training=True))
+
+
+def test_calls_that_differ_in_their_settings_alone_are_told_apart():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    w, b = np.full(4, 2, np.float32), np.full(4, 1, np.float32)
+    plain, wide = coulis.layer_norm(x), coulis.layer_norm(x, eps=100.0)
+    for _ in range(2):
+        np.testing.assert_array_equal(coulis.layer_norm(x), plain)
+        np.testing.assert_array_equal(coulis.layer_norm(x, eps=100.0), wide)
+        np.testing.assert_allclose(coulis.layer_norm(x, weight=w), 2 * plain, rtol=1e-6)
+        np.testing.assert_allclose(coulis.layer_norm(x, bias=b), plain + 1, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(coulis.softmax(x, 0).sum(0), np.ones(4), rtol=1e-6)
+        np.testing.assert_allclose(coulis.softmax(x, 1).sum(1), np.ones(3), rtol=1e-6)
+        with pytest.raises(ValueError, match="softmax"):
+            coulis.reduce(x, "softmax", 1)
+    assert abs(wide).max() < abs(plain).max()

@@ -151,6 +151,21 @@ def test_arrow_arrays_with_nulls():
         coulis.max(pa.array([None, None], pa.float32()))
 
 
+def test_nulls_of_arrow_take_no_part_wherever_they_stand():
+    pa = pytest.importorskip("pyarrow")
+    # What lies under a null is no value; here it is 100, or true.
+    under = pa.array([1.0, 100.0, 3.0], pa.float32()).buffers()[1]
+    w = pa.Array.from_buffers(pa.float32(), 3, [pa.py_buffer(bytes([0b101])), under])
+    ones = np.ones(3, np.float32)
+    assert float(coulis.dot(ones, w)) == 4 and coulis.dot(w, ones).as_py() == 4
+    under = pa.array([True, True, False]).buffers()[1]
+    mask = pa.Array.from_buffers(pa.bool_(), 3, [pa.py_buffer(bytes([0b101])), under])
+    assert coulis.sum(ones, where=mask) == 1
+    assert coulis.dot(ones, w, where=mask) == 1
+    with pytest.raises(ValueError, match="beside the elements has nulls"):
+        coulis.layer_norm(np.ones((2, 3), np.float32), weight=w)
+
+
 def test_arrays_of_jax():
     jnp = pytest.importorskip("jax.numpy")
     import jax

@@ -1,6 +1,8 @@
 //! `coulis._coulis.consume`: maps over the elements beside the statistics of their row, for the functions of
 //! `python/coulis/_consumers.py`.
 
+use std::rc::Rc;
+
 use coulis::{Consume, DType, DeviceChoice, NanPolicy};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,7 +11,7 @@ use crate::array::Given;
 use crate::error::OrRaise;
 use crate::options::{self, Ops, Options};
 use crate::own_consumer::OwnConsumer;
-use crate::recent::Known;
+use crate::recent::{self, Known, MapSettings, Wanted};
 use crate::reduce::{Call, inputs as inputs_of};
 
 /// Registers `consume` and `consumers`.
@@ -59,18 +61,16 @@ fn consume<'py>(
         Some(own) => (own.consume(), inputs_of(x)?),
         None => (Consume::named(&name.extract::<String>()?).or_raise()?, vec![Given::of(x, "x")?]),
     };
-    let ops = Ops::named(listed.name());
-    let mut names: Vec<String> = Vec::new();
+    let mut settings = MapSettings::default();
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
         let name: String = name.extract()?;
         inputs.push(Given::of(&array, &name)?);
-        names.push(name);
+        settings.beside.push(name);
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut consume = listed.beside(&names);
     for (name, value) in parameters.into_iter().flat_map(|p| p.iter()).filter(|(_, value)| !value.is_none()) {
         let name: String = name.extract()?;
-        consume = consume.with(&name, options::number(&name, &value)?);
+        let value = options::number(&name, &value)?;
+        settings.parameters.push((name, value));
     }
     let options = Options {
         axis,
@@ -86,15 +86,27 @@ fn consume<'py>(
         reproducible,
         plan,
     };
+    let is_plain = options.are_plain() && own.is_none() && device.is_none() && inputs[0].valid.is_none();
+    let wanted = Wanted { ops: name, axis, keepdims: false, map: Some(&settings) };
+    if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
+        return Call::plain(inputs).run(py, &known, out, stream);
+    }
+    let ops = Ops::named(listed.name());
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
     let mut request = options.request(py, &ops, &dtypes)?;
     request.ops.clear();
-    request.consume = Some(consume);
+    let beside: Vec<&str> = settings.beside.iter().map(String::as_str).collect();
+    let set = |consume: Consume, (name, value): &(String, f64)| consume.with(name, *value);
+    request.consume = Some(settings.parameters.iter().fold(listed.beside(&beside), set));
     let call = Call::new(inputs, None, &mut request, device)?;
     let prepared = call.prepare(py, &request);
     let prepared = match own {
         Some(own) => own.or_failure(prepared),
         None => prepared,
     };
-    call.run(py, &Known::new(ops, request, prepared?), out, stream)
+    let known = Rc::new(Known::new(ops, request, prepared?));
+    if is_plain {
+        recent::keep(&known, Some(settings), call.inputs());
+    }
+    call.run(py, &known, out, stream)
 }

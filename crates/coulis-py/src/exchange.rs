@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use coulis::ArrayInfo;
+use coulis::DType;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -108,18 +108,19 @@ impl Exchange {
     pub fn empty<'py>(
         &self,
         py: Python<'py>,
-        info: &ArrayInfo,
+        dtype: DType,
+        shape: &[i64],
         place: Place,
     ) -> PyResult<(Bound<'py, PyAny>, usize)> {
         let (Some(allocate), Some(import)) = (self.allocate, self.import) else {
             return Err(missing("make arrays"));
         };
-        let mut shape = info.shape.clone();
         let mut prototype = DlTensor::empty();
         prototype.device = device_of(place);
         prototype.ndim = i32::try_from(shape.len()).unwrap_or(0);
-        prototype.dtype = code_of(info.dtype);
-        prototype.shape = shape.as_mut_ptr();
+        prototype.dtype = code_of(dtype);
+        // Who makes an array reads what it is to be like, and does not write there.
+        prototype.shape = shape.as_ptr().cast_mut();
         let mut managed = ptr::null_mut();
         let mut said = String::new();
         // SAFETY: the prototype says all that is asked for; what is said of a failure is kept in the string.

@@ -1,7 +1,8 @@
 //! Calls that this thread made last, known again by what Python gives, before anything is read into a request.
 //!
 //! Reading names and options, making a request and looking it up takes some microseconds; most programs make a few calls
-//! over and over. Only calls without options other than axes are kept, and none with reducers of the caller's own.
+//! over and over. Only calls without options other than axes and the settings of a map are kept, and none with reducers of the
+//! caller's own.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -14,6 +15,7 @@ use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple};
 use crate::array::Given;
 use crate::dlpack::Place;
 use crate::options::Ops;
+use crate::result::n_results;
 
 /// Calls that are kept; the oldest goes first.
 const MANY: usize = 8;
@@ -26,14 +28,38 @@ pub struct Known {
     pub request: Request,
     /// Its kernel, bound to arrays of one type, shape and strides.
     pub prepared: Prepared,
+    /// Results of each statistic.
+    pub n_results: Vec<usize>,
     /// The class of its results, once it was made.
     pub class: OnceCell<Py<PyAny>>,
 }
 
-/// A call, and the array that it was made for.
+/// A call as Python words it.
+pub struct Wanted<'a, 'py> {
+    /// The statistics, or the name of a map.
+    pub ops: &'a Bound<'py, PyAny>,
+    /// The axes.
+    pub axis: Option<&'a Bound<'py, PyAny>>,
+    /// Whether reduced axes stay.
+    pub keepdims: bool,
+    /// The settings of a map.
+    pub map: Option<&'a MapSettings>,
+}
+
+/// What is set of a map over the elements.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MapSettings {
+    /// Names of the arrays beside the first.
+    pub beside: Vec<String>,
+    /// Its numbers.
+    pub parameters: Vec<(String, f64)>,
+}
+
+/// A call, and the arrays that it was made for.
 struct Kept {
     known: Rc<Known>,
-    info: ArrayInfo,
+    map: Option<MapSettings>,
+    infos: Vec<ArrayInfo>,
     place: Place,
 }
 
@@ -41,26 +67,22 @@ thread_local! {
     static RECENT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The call of these statistics of an array, if it is among those made last.
-pub fn find(
-    ops: &Bound<'_, PyAny>,
-    axis: Option<&Bound<'_, PyAny>>,
-    keepdims: bool,
-    input: &Given<'_>,
-) -> Option<Rc<Known>> {
+/// The call of these arrays, if it is among those made last.
+pub fn find(wanted: &Wanted<'_, '_>, inputs: &[Given<'_>]) -> Option<Rc<Known>> {
     RECENT.with_borrow_mut(|recent| {
-        let at = recent.iter().position(|kept| kept.is_of(ops, axis, keepdims, input))?;
+        let at = recent.iter().position(|kept| kept.is_of(wanted, inputs))?;
         recent[..=at].rotate_right(1);
         Some(recent[0].known.clone())
     })
 }
 
 /// Keeps a call, if it is one that [`find`] can tell from others.
-pub fn keep(known: &Rc<Known>, input: &Given<'_>) {
+pub fn keep(known: &Rc<Known>, map: Option<MapSettings>, inputs: &[Given<'_>]) {
     if !known.ops.reducers.is_empty() {
         return;
     }
-    let kept = Kept { known: known.clone(), info: input.info.clone(), place: input.place };
+    let infos = inputs.iter().map(|input| input.info.clone()).collect();
+    let kept = Kept { known: known.clone(), map, infos, place: inputs[0].place };
     RECENT.with_borrow_mut(|recent| {
         recent.truncate(MANY - 1);
         recent.insert(0, kept);
@@ -68,26 +90,26 @@ pub fn keep(known: &Rc<Known>, input: &Given<'_>) {
 }
 
 impl Kept {
-    fn is_of(
-        &self,
-        ops: &Bound<'_, PyAny>,
-        axis: Option<&Bound<'_, PyAny>>,
-        keepdims: bool,
-        input: &Given<'_>,
-    ) -> bool {
+    fn is_of(&self, wanted: &Wanted<'_, '_>, inputs: &[Given<'_>]) -> bool {
         let request = &self.known.request;
-        request.keepdims == keepdims
-            && self.place == input.place
-            && self.info == input.info
-            && self.known.has_names(ops)
-            && has_axes(request.axes.as_deref(), axis)
+        request.keepdims == wanted.keepdims
+            && self.infos.len() == inputs.len()
+            && self
+                .infos
+                .iter()
+                .zip(inputs)
+                .all(|(info, input)| self.place == input.place && *info == input.info)
+            && self.map.as_ref() == wanted.map
+            && self.known.has_names(wanted.ops)
+            && has_axes(request.axes.as_deref(), wanted.axis)
     }
 }
 
 impl Known {
     /// A call whose results have no class yet.
     pub fn new(ops: Ops, request: Request, prepared: Prepared) -> Known {
-        Known { ops, request, prepared, class: OnceCell::new() }
+        let n_results = n_results(&ops, &prepared);
+        Known { ops, request, prepared, n_results, class: OnceCell::new() }
     }
 
     fn has_names(&self, ops: &Bound<'_, PyAny>) -> bool {

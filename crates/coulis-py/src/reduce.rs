@@ -21,7 +21,7 @@ use crate::error::{OrRaise, exception};
 use crate::options::{self, Ops, Options};
 use crate::outside;
 use crate::recent::{self, Known};
-use crate::result::{Outs, Target, assemble, targets};
+use crate::result::{Outs, Prior, Target, assemble, targets};
 
 /// Elements of a call that runs too short a time to be interrupted, wherever it runs.
 const BRIEF: i64 = 1 << 16;
@@ -148,9 +148,9 @@ fn reduce<'py>(
         && device.is_none()
         && !is_given(r#where)
         && !is_given(prologue);
-    if is_plain && let Some(known) = recent::find(ops, axis, keepdims, &inputs[0]) {
-        let place = inputs[0].place;
-        return Call { inputs, mask: None, chosen: None, place }.run(py, &known, out, stream);
+    let wanted = recent::Wanted { ops, axis, keepdims, map: None };
+    if is_plain && let Some(known) = recent::find(&wanted, &inputs) {
+        return Call::plain(inputs).run(py, &known, out, stream);
     }
     let ops = Ops::of(ops)?;
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
@@ -165,7 +165,7 @@ fn reduce<'py>(
     let prepared = call.prepare(py, &request)?;
     let known = Rc::new(Known::new(ops, request, prepared));
     if is_plain {
-        recent::keep(&known, &call.inputs[0]);
+        recent::keep(&known, None, &call.inputs);
     }
     call.run(py, &known, out, stream)
 }
@@ -182,6 +182,17 @@ pub struct Call<'py> {
 }
 
 impl<'py> Call<'py> {
+    /// A call whose arrays are all inputs, as one of a kernel that is known.
+    pub fn plain(inputs: Vec<Given<'py>>) -> Call<'py> {
+        let place = inputs[0].place;
+        Call { inputs, mask: None, chosen: None, place }
+    }
+
+    /// The arrays that are reduced, and those beside them.
+    pub fn inputs(&self) -> &[Given<'py>] {
+        &self.inputs
+    }
+
     /// Reads the mask and completes the request.
     pub fn new(
         inputs: Vec<Given<'py>>,
@@ -205,12 +216,20 @@ impl<'py> Call<'py> {
             }
         }
         request.device = chosen(place, on)?;
+        let n_folded = if request.consume.is_some() { 1 } else { inputs.len() };
+        if inputs[n_folded..].iter().any(|beside| beside.valid.is_some()) {
+            let message =
+                "an array beside the elements has nulls, for which there is no value; fill them first";
+            return Err(PyValueError::new_err(message));
+        }
         // SAFETY: the call keeps the mask, and the request does not leave the call.
         let given = mask.as_ref().map(|m| unsafe { m.array() }).transpose()?;
-        request.where_ = match (given, inputs[0].valid.clone()) {
-            (Some(given), Some(valid)) => Some(both(&given, &valid)?),
-            (given, valid) => given.or(valid),
-        };
+        // What is null takes no part, wherever it stands.
+        let valid = inputs.iter().chain(&mask).filter_map(|given| given.valid.as_ref());
+        request.where_ = valid.into_iter().try_fold(given, |chosen, valid| {
+            let chosen = chosen.map_or_else(|| Ok(valid.clone()), |chosen| both(&chosen, valid))?;
+            Ok::<_, PyErr>(Some(chosen))
+        })?;
         Ok(Call { inputs, mask, chosen: request.where_.clone(), place })
     }
 
@@ -228,8 +247,8 @@ impl<'py> Call<'py> {
         out: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Known { ops, request, prepared, .. } = known;
-        let outs = Outs::of(out, ops, prepared)?;
+        let Known { request, prepared, .. } = known;
+        let outs = Outs::of(out, known)?;
         let targets = targets(py, &self.inputs, self.place, &outs, prepared)?;
         match self.place {
             Place::Host => {
@@ -255,9 +274,18 @@ impl<'py> Call<'py> {
     }
 
     /// Runs on arrays of the host.
-    fn launch_on_host(&self, py: Python<'py>, prepared: &Prepared, targets: &[Target<'py>]) -> PyResult<()> {
+    fn launch_on_host(
+        &self,
+        py: Python<'py>,
+        prepared: &Prepared,
+        targets: &[Target<'_, 'py>],
+    ) -> PyResult<()> {
         let arrays = self.arrays()?;
-        let priors: Vec<Array> = targets.iter().filter_map(|t| t.prior.clone()).collect();
+        let on_host = |t: &Target<'_, 'py>| match t.prior.as_ref()? {
+            Prior::Host(array) => Some(array.clone()),
+            Prior::Device(_) => None,
+        };
+        let priors: Vec<Array> = targets.iter().filter_map(on_host).collect();
         let places: Vec<(usize, usize)> = targets.iter().map(|t| (t.address, t.n_bytes())).collect();
         let launch = || {
             let slices = places.iter().map(|&(address, n)| {
@@ -282,7 +310,7 @@ impl<'py> Call<'py> {
         &self,
         py: Python<'py>,
         prepared: &Prepared,
-        targets: &[Target<'py>],
+        targets: &[Target<'_, 'py>],
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let first = &self.inputs[0];
@@ -291,13 +319,17 @@ impl<'py> Call<'py> {
             None => first.current_stream(py)?,
         };
         let read = self.inputs.iter().chain(&self.mask).map(|given| given.address);
-        let priors = targets.iter().filter_map(|t| t.prior_address);
-        let addresses: Vec<usize> = read.chain(priors).chain(targets.iter().map(|t| t.address)).collect();
+        let on_device = |t: &Target<'_, 'py>| match t.prior.as_ref()? {
+            Prior::Device(given) => Some(given.address),
+            Prior::Host(_) => None,
+        };
+        let priors = targets.iter().filter_map(on_device);
+        let addresses = read.chain(priors).chain(targets.iter().map(|t| t.address));
+        // SAFETY: the libraries keep the memory and reuse it in the order of their stream, which this is, or it is waited
+        // for below; overlaps were looked for.
+        let pointers: Vec<DevicePointer> =
+            addresses.map(|address| unsafe { DevicePointer::new(address) }).collect();
         let launch = || {
-            // SAFETY: the libraries keep the memory and reuse it in the order of their stream, which this is, or it is
-            // waited for below; overlaps were looked for.
-            let pointers: Vec<DevicePointer> =
-                addresses.iter().map(|&address| unsafe { DevicePointer::new(address) }).collect();
             // SAFETY: the library or the caller says that this stream is alive.
             let stream = unsafe { StreamHandle::new(handle) };
             prepared.launch_on_stream(&pointers, stream)?;
@@ -312,7 +344,7 @@ impl<'py> Call<'py> {
         py: Python<'py>,
         prepared: &Prepared,
         request: &Request,
-        targets: &[Target<'py>],
+        targets: &[Target<'_, 'py>],
     ) -> PyResult<()> {
         let mut results = Vec::with_capacity(targets.len());
         for target in targets {
@@ -322,8 +354,8 @@ impl<'py> Call<'py> {
                 // SAFETY: the target keeps its memory, which was written.
                 n => unsafe { std::slice::from_raw_parts(first, n) },
             };
-            let array = Array::from_bytes(target.info.dtype, &target.info.shape, bytes).or_raise()?;
-            results.push(NamedArray { name: target.name.clone(), array });
+            let array = Array::from_bytes(target.dtype, target.shape, bytes).or_raise()?;
+            results.push(NamedArray { name: target.name.to_owned(), array });
         }
         let shape = &self.inputs[0].info.shape;
         outside::briefly(py, || prepared.check_results(request, shape, &results))
@@ -336,7 +368,7 @@ impl<'py> Call<'py> {
         py: Python<'py>,
         prepared: &Prepared,
         request: &Request,
-        targets: &[Target<'py>],
+        targets: &[Target<'_, 'py>],
     ) -> PyResult<()> {
         let reduce = py.import(intern!(py, "coulis._coulis"))?.getattr(intern!(py, "reduce"))?;
         let smallest = |array: &Bound<'py, PyAny>| -> PyResult<i64> {

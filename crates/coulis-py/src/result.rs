@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use coulis::reduce::Prepared;
-use coulis::{AlignedBytes, Array, ArrayInfo};
+use coulis::{AlignedBytes, Array, ArrayInfo, DType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::array::Given;
@@ -17,22 +18,21 @@ use crate::library::{Library, numpy};
 use crate::options::Ops;
 use crate::recent::Known;
 
-/// The arrays of `out`, one a result; none where coulis makes the results.
+/// The arrays of `out`, one a result; none at all where coulis makes the results.
 pub struct Outs<'py>(Vec<Option<Bound<'py, PyAny>>>);
 
-/// The statistic of a result: `maxloc` of `maxloc.index`.
-fn op_of(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
+/// Results of each statistic: 2 of `maxloc`, whose results are `maxloc.value` and `maxloc.index`.
+pub fn n_results(ops: &Ops, prepared: &Prepared) -> Vec<usize> {
+    let is_of = |result: &str, op: &str| result.split('.').next() == Some(op);
+    ops.names.iter().map(|op| prepared.results().filter(|(result, _)| is_of(result, op)).count()).collect()
 }
 
 impl<'py> Outs<'py> {
     /// Reads `out`: an array, a list of arrays in the order of the statistics, or a dict by their names. A statistic with
     /// two results takes a pair.
-    pub fn of(out: Option<&Bound<'py, PyAny>>, ops: &Ops, prepared: &Prepared) -> PyResult<Outs<'py>> {
-        let n_results = prepared.results().count();
-        let Some(out) = out.filter(|o| !o.is_none()) else {
-            return Ok(Outs(vec![None; n_results]));
-        };
+    pub fn of(out: Option<&Bound<'py, PyAny>>, known: &Known) -> PyResult<Outs<'py>> {
+        let Some(out) = out.filter(|o| !o.is_none()) else { return Ok(Outs(Vec::new())) };
+        let ops = &known.ops;
         let by_name: Vec<Option<Bound<'py, PyAny>>> = if let Ok(dict) = out.cast::<PyDict>() {
             for name in dict.keys() {
                 let name: String = name.extract()?;
@@ -57,9 +57,8 @@ impl<'py> Outs<'py> {
             }
             list.into_iter().map(Some).collect()
         };
-        let mut outs = Vec::with_capacity(n_results);
-        for (name, given) in ops.names.iter().zip(by_name) {
-            let n = prepared.results().filter(|(result, _)| op_of(result) == name).count();
+        let mut outs = Vec::new();
+        for ((name, &n), given) in ops.names.iter().zip(&known.n_results).zip(by_name) {
             match given {
                 None => outs.extend(std::iter::repeat_n(None, n)),
                 Some(one) if n == 1 => outs.push(Some(one)),
@@ -89,29 +88,35 @@ enum Kind<'py> {
     Export(Py<Export>),
 }
 
+/// What is folded into a result, for a beta.
+pub enum Prior<'py> {
+    /// On the host.
+    Host(Array),
+    /// On a device; keeps it.
+    Device(Box<Given<'py>>),
+}
+
 /// A result, and where it is written.
-pub struct Target<'py> {
+pub struct Target<'a, 'py> {
     /// Its name.
-    pub name: String,
-    /// Its type and shape, row-major.
-    pub info: ArrayInfo,
+    pub name: &'a str,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its shape; it is row-major.
+    pub shape: &'a [i64],
     /// Address of its memory.
     pub address: usize,
     /// Its library.
     pub library: Library,
-    /// What is folded in, for a beta; on the host.
-    pub prior: Option<Array>,
-    /// The same on a device.
-    pub prior_address: Option<usize>,
+    /// What is folded in.
+    pub prior: Option<Prior<'py>>,
     kind: Kind<'py>,
-    /// Keeps a prior on a device.
-    _prior: Option<Given<'py>>,
 }
 
-impl<'py> Target<'py> {
+impl<'py> Target<'_, 'py> {
     /// Bytes of the result.
     pub fn n_bytes(&self) -> usize {
-        self.info.shape.iter().product::<i64>() as usize * self.info.dtype.bytes()
+        n_bytes(self.dtype, self.shape)
     }
 
     /// The array that was written.
@@ -120,7 +125,7 @@ impl<'py> Target<'py> {
             Kind::Scalar(bytes) => {
                 let mut word = [0; 8];
                 word.copy_from_slice(bytes.as_slice());
-                numpy(py)?.scalar(py, self.info.dtype, word)
+                numpy(py)?.scalar(py, self.dtype, word)
             }
             Kind::Array(array) | Kind::Copied { made: array, .. } => Ok(array.clone()),
             Kind::Export(export) => self.library.adapter(py)?.call_method1(intern!(py, "adopt"), (export,)),
@@ -128,87 +133,77 @@ impl<'py> Target<'py> {
     }
 }
 
+fn n_bytes(dtype: DType, shape: &[i64]) -> usize {
+    shape.iter().product::<i64>() as usize * dtype.bytes()
+}
+
 /// A place for each result: in `out`, or newly made.
-pub fn targets<'py>(
+pub fn targets<'a, 'py>(
     py: Python<'py>,
     inputs: &[Given<'py>],
     place: Place,
     outs: &Outs<'py>,
-    prepared: &Prepared,
-) -> PyResult<Vec<Target<'py>>> {
+    prepared: &'a Prepared,
+) -> PyResult<Vec<Target<'a, 'py>>> {
     let priors = prepared.wants_priors();
     let shape = prepared.out_shape();
-    let mut targets: Vec<Target<'py>> = Vec::with_capacity(outs.0.len());
+    let mut targets = Vec::with_capacity(prepared.results().len());
     let mut given_outs: Vec<Given<'py>> = Vec::new();
-    for ((name, info), out) in prepared.results().zip(&outs.0) {
-        let strides = row_major(shape);
-        let info = ArrayInfo { dtype: info.dtype, shape: shape.to_vec(), strides };
-        let name = name.to_owned();
-        let Some(out) = out else {
-            if priors.contains(&name.as_str()) {
+    for (nth, (name, info)) in prepared.results().enumerate() {
+        let dtype = info.dtype;
+        let Some(out) = outs.0.get(nth).and_then(Option::as_ref) else {
+            if priors.contains(&name) {
                 let message =
                     format!("beta of `{name}` is not 0, and there is no `out` that holds its prior");
                 return Err(PyValueError::new_err(message));
             }
-            targets.push(made(py, name, info, &inputs[0], place, prepared)?);
+            let (address, kind) = made(py, dtype, shape, &inputs[0], place, prepared)?;
+            let library = inputs[0].library;
+            targets.push(Target { name, dtype, shape, address, library, prior: None, kind });
             continue;
         };
-        let given = checked(out, &name, &info, place)?;
+        let given = checked(out, name, dtype, shape, place)?;
         if given_outs.iter().any(|other| other.may_meet(&given)) {
             let message = format!("`out` of `{name}` overlaps another result's");
             return Err(PyValueError::new_err(message));
         }
         given_outs.push(given);
         let Some(given) = given_outs.last() else { continue };
-        let has_prior = priors.contains(&name.as_str());
+        let has_prior = priors.contains(&name);
         let is_direct =
             !has_prior && is_row_major(&given.info) && !inputs.iter().any(|input| input.may_meet(given));
         if is_direct {
             let (address, library) = (given.address, given.library);
             let kind = Kind::Array(out.clone());
-            targets.push(Target {
-                name,
-                info,
-                address,
-                library,
-                prior: None,
-                prior_address: None,
-                kind,
-                _prior: None,
-            });
+            targets.push(Target { name, dtype, shape, address, library, prior: None, kind });
             continue;
         }
-        let fresh = made_array(py, given.library, &given.object, &info)?;
-        let mut target = Target {
-            name,
-            info,
-            address: fresh.1,
-            library: given.library,
-            prior: None,
-            prior_address: None,
-            kind: Kind::Copied { made: fresh.0, out: out.clone() },
-            _prior: None,
-        };
-        if has_prior {
-            match place {
-                // SAFETY: the copy, if there is one, owns its memory; else the call keeps `out`.
-                Place::Host => target.prior = Some(unsafe { given.array() }?.to_row_major().or_raise()?),
-                Place::Cuda(_) => {
-                    let adapter = given.library.adapter(py)?;
-                    let seen = adapter.call_method1(intern!(py, "row_major"), (&given.object,))?;
-                    let seen = Given::of(&seen, "out")?;
-                    target.prior_address = Some(seen.address);
-                    target._prior = Some(seen);
-                }
+        let (made, address) = made_array(py, given.library, &given.object, dtype, shape)?;
+        let prior = match (has_prior, place) {
+            (false, _) => None,
+            // SAFETY: the copy, if there is one, owns its memory; else the call keeps `out`.
+            (true, Place::Host) => Some(Prior::Host(unsafe { given.array() }?.to_row_major().or_raise()?)),
+            (true, Place::Cuda(_)) => {
+                let adapter = given.library.adapter(py)?;
+                let seen = adapter.call_method1(intern!(py, "row_major"), (&given.object,))?;
+                Some(Prior::Device(Box::new(Given::of(&seen, "out")?)))
             }
-        }
-        targets.push(target);
+        };
+        let kind = Kind::Copied { made, out: out.clone() };
+        let library = given.library;
+        targets.push(Target { name, dtype, shape, address, library, prior, kind });
     }
     Ok(targets)
 }
 
 /// `out`, if the result can be written there.
-fn checked<'py>(out: &Bound<'py, PyAny>, name: &str, info: &ArrayInfo, place: Place) -> PyResult<Given<'py>> {
+fn checked<'py>(
+    out: &Bound<'py, PyAny>,
+    name: &str,
+    dtype: DType,
+    shape: &[i64],
+    place: Place,
+) -> PyResult<Given<'py>> {
     if !crate::array::is_array(out)? {
         let message = format!(
             "`out` of `{name}` is to be an array, got an object of type `{}`",
@@ -222,10 +217,10 @@ fn checked<'py>(out: &Bound<'py, PyAny>, name: &str, info: &ArrayInfo, place: Pl
         return Err(PyTypeError::new_err(message));
     }
     let refused = |message: String| Err(PyValueError::new_err(message));
-    if given.info.dtype != info.dtype || given.info.shape != info.shape {
+    if given.info.dtype != dtype || given.info.shape != shape {
         return refused(format!(
-            "`out` of `{name}` is to be {} of shape {:?}, got {} of shape {:?}",
-            info.dtype, info.shape, given.info.dtype, given.info.shape
+            "`out` of `{name}` is to be {dtype} of shape {shape:?}, got {} of shape {:?}",
+            given.info.dtype, given.info.shape
         ));
     }
     if given.is_readonly {
@@ -248,49 +243,49 @@ fn made_array<'py>(
     py: Python<'py>,
     library: Library,
     like: &Bound<'py, PyAny>,
-    info: &ArrayInfo,
+    dtype: DType,
+    shape: &[i64],
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     if library == Library::NumPy {
-        let array = numpy(py)?.empty(py, &info.shape, info.dtype)?;
+        let array = numpy(py)?.empty(py, shape, dtype)?;
         let address = Given::of(&array, "out")?.address;
         return Ok((array, address));
     }
-    let shape = PyTuple::new(py, &info.shape)?;
-    let words = (like, shape, info.dtype.name());
+    let words = (like, PyTuple::new(py, shape)?, dtype.name());
     library.adapter(py)?.call_method1(intern!(py, "empty"), words)?.extract()
 }
 
 /// A new place for a result of the input's library.
 fn made<'py>(
     py: Python<'py>,
-    name: String,
-    info: ArrayInfo,
+    dtype: DType,
+    shape: &[i64],
     input: &Given<'py>,
     place: Place,
     prepared: &Prepared,
-) -> PyResult<Target<'py>> {
+) -> PyResult<(usize, Kind<'py>)> {
     let library = input.library;
-    let n_bytes = info.shape.iter().product::<i64>() as usize * info.dtype.bytes();
-    let (address, kind) = match library {
+    Ok(match library {
         _ if let Some(exchange) = input.exchange
             && library != Library::NumPy =>
         {
-            let (array, address) = exchange.empty(py, &info, place)?;
+            let (array, address) = exchange.empty(py, dtype, shape, place)?;
             (address, Kind::Array(array))
         }
-        Library::NumPy | Library::Named("pyarrow") if info.shape.is_empty() => {
+        Library::NumPy | Library::Named("pyarrow") if shape.is_empty() => {
             let mut bytes = AlignedBytes::zeroed(size_of::<u64>()).or_raise()?;
             (bytes.as_mut_slice().as_mut_ptr().expose_provenance(), Kind::Scalar(bytes))
         }
         Library::NumPy | Library::Named("pyarrow") => {
-            let (array, address) = made_array(py, Library::NumPy, &input.object, &info)?;
+            let (array, address) = made_array(py, Library::NumPy, &input.object, dtype, shape)?;
             (address, Kind::Array(array))
         }
         Library::Named("torch" | "cupy") => {
-            let (array, address) = made_array(py, library, &input.object, &info)?;
+            let (array, address) = made_array(py, library, &input.object, dtype, shape)?;
             (address, Kind::Array(array))
         }
         Library::Named(_) => {
+            let n_bytes = n_bytes(dtype, shape);
             let (memory, address) = match place {
                 Place::Host => {
                     let mut bytes = AlignedBytes::zeroed(n_bytes).or_raise()?;
@@ -305,37 +300,38 @@ fn made<'py>(
                     None => return Err(PyTypeError::new_err("the device has no memory of its own")),
                 },
             };
-            (address, Kind::Export(Py::new(py, Export::new(memory, info.dtype, &info.shape))?))
+            (address, Kind::Export(Py::new(py, Export::new(memory, dtype, shape))?))
         }
-    };
-    Ok(Target { name, info, address, library, prior: None, prior_address: None, kind, _prior: None })
+    })
 }
 
 /// What the caller gets: one result, or a named tuple of the results by statistic.
 pub fn assemble<'py>(
     py: Python<'py>,
     known: &Known,
-    targets: Vec<Target<'py>>,
+    targets: Vec<Target<'_, 'py>>,
     input: &Given<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let ops = &known.ops;
-    let mut results = Vec::with_capacity(ops.names.len());
-    let mut left = targets.into_iter().peekable();
-    for op in &ops.names {
-        let mut fields = Vec::new();
-        let mut values = Vec::new();
-        while let Some(target) = left.next_if(|t| op_of(&t.name) == op) {
-            fields.push(target.name.split_once('.').map_or("value", |(_, field)| field).to_owned());
-            values.push(finished(py, target, input)?);
+    let mut targets = targets.into_iter();
+    let mut next = |op: &str, n: usize| -> PyResult<Bound<'py, PyAny>> {
+        if n == 1
+            && let Some(target) = targets.next()
+        {
+            return finished(py, target, input);
         }
-        results.push(match values.len() {
-            1 => values.swap_remove(0),
-            _ => named_tuple(py, op, &fields)?.call1(PyTuple::new(py, values)?)?,
-        });
-    }
+        let of_op: Vec<Target<'_, 'py>> = targets.by_ref().take(n).collect();
+        let field =
+            |t: &Target<'_, 'py>| t.name.split_once('.').map_or("value", |(_, field)| field).to_owned();
+        let class = named_tuple(py, op, &of_op.iter().map(field).collect::<Vec<_>>())?;
+        let values = of_op.into_iter().map(|t| finished(py, t, input)).collect::<PyResult<Vec<_>>>()?;
+        tuple_of(&class, values)
+    };
     if ops.is_single {
-        return Ok(results.swap_remove(0));
+        return next(&ops.names[0], known.n_results[0]);
     }
+    let results = ops.names.iter().zip(&known.n_results).map(|(op, &n)| next(op, n));
+    let results = results.collect::<PyResult<Vec<_>>>()?;
     let class = match known.class.get() {
         Some(class) => class.bind(py).clone(),
         None => {
@@ -344,10 +340,23 @@ pub fn assemble<'py>(
             class
         }
     };
-    class.call1(PyTuple::new(py, results)?)
+    tuple_of(&class, results)
 }
 
-fn finished<'py>(py: Python<'py>, target: Target<'py>, input: &Given<'py>) -> PyResult<Bound<'py, PyAny>> {
+/// A named tuple of as many values as its class has fields, past the class's own `__new__`, which is written in Python.
+fn tuple_of<'py>(class: &Bound<'py, PyAny>, values: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = class.py();
+    let new =
+        NEW.get_or_try_init(py, || Ok::<_, PyErr>(py.get_type::<PyTuple>().getattr("__new__")?.unbind()))?;
+    new.bind(py).call1((class, PyTuple::new(py, values)?))
+}
+
+fn finished<'py>(
+    py: Python<'py>,
+    target: Target<'_, 'py>,
+    input: &Given<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     let array = target.array(py)?;
     match target.kind {
         Kind::Scalar(_) if input.library == Library::Named("pyarrow") => {

@@ -1,8 +1,8 @@
 //! Devices: what they are, and the context that a process shares on each.
 //!
 //! coulis uses the primary context of a device, as the CUDA runtime does, so that memory and streams of other
-//! libraries in the process are valid here. It is made current for each call and the caller's is put back, so that no
-//! thread finds another context current than it left.
+//! libraries in the process are valid here. Where it is not the thread's current one it is made current for each call and the
+//! caller's is put back, so that no thread finds another context current than it left.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -270,9 +270,17 @@ impl Context {
 
     /// Makes the context current until the result is dropped.
     pub fn enter(&self) -> Result<Entered, CudaError> {
-        // SAFETY: the context lives to the end of the process.
-        unsafe { self.driver.push_context(self.raw) }?;
-        Ok(Entered { driver: self.driver, thread: std::marker::PhantomData })
+        let mut current = ptr::null_mut();
+        // SAFETY: writes one pointer; the context lives to the end of the process.
+        let is_pushed = unsafe {
+            self.driver.current_context(&mut current)?;
+            let is_other = current != self.raw;
+            if is_other {
+                self.driver.push_context(self.raw)?;
+            }
+            is_other
+        };
+        Ok(Entered { driver: self.driver, is_pushed, thread: std::marker::PhantomData })
     }
 
     /// Free and all bytes of the device's memory.
@@ -325,6 +333,8 @@ impl Context {
 #[derive(Debug)]
 pub struct Entered {
     driver: &'static Driver,
+    /// Whether another one was current before.
+    is_pushed: bool,
     /// The current context is a matter of one thread.
     thread: std::marker::PhantomData<*const ()>,
 }
@@ -339,6 +349,9 @@ impl std::ops::Deref for Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        if !self.is_pushed {
+            return;
+        }
         let mut context = ptr::null_mut();
         // SAFETY: the context that `enter` pushed is the topmost of this thread.
         let _ = unsafe { self.driver.pop_context(&mut context) };

@@ -102,6 +102,8 @@ table! {
     device_memory = "cuDeviceTotalMem_v2" (bytes: *mut usize, device: c_int);
     /// The context that all users of a device in this process share.
     primary_context = "cuDevicePrimaryCtxRetain" (context: *mut Handle, device: c_int);
+    /// The thread's current context, or none.
+    current_context = "cuCtxGetCurrent" (context: *mut Handle);
     /// Makes a context the thread's current one.
     push_context = "cuCtxPushCurrent_v2" (context: Handle);
     /// Makes the previous context the thread's current one again.

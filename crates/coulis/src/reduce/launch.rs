@@ -15,7 +15,7 @@ use crate::request::{NamedArray, Request};
 
 impl Prepared {
     /// Names, types, shapes and (row-major) strides of the results, in the order of the statistics; `maxloc` has two.
-    pub fn results(&self) -> impl Iterator<Item = (&str, &ArrayInfo)> {
+    pub fn results(&self) -> impl ExactSizeIterator<Item = (&str, &ArrayInfo)> {
         let outputs = &self.0.infos[self.0.infos.len() - self.0.call.names.len()..];
         self.0.call.names.iter().map(String::as_str).zip(outputs)
     }
