@@ -32,7 +32,7 @@ use compare::{integer_comparison, negated};
 use interval::Interval;
 use poly::{Atom, AtomId, Poly};
 
-pub use poly::gcd;
+pub use poly::{Linear, gcd};
 
 /// A rewrite of a node whose operands are simplified; `None` where it does not apply.
 pub(crate) struct Rule {

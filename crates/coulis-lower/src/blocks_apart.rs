@@ -8,10 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs, substitute_expr};
-use coulis_ir::{Buffer, MemScope, Stmt};
+use coulis_ir::{Buffer, DType, MemScope, Stmt};
 
 use crate::affine::conjuncts;
 
@@ -56,78 +56,28 @@ pub fn blocks_are_apart(first: &Region, second: &Region, block: &Var, above: Opt
 
 /// Whether the index of every access says which value of `block` it was made for; the first is a write.
 fn tells_block(all: &[&Access], block: &Var, above: Option<&Var>) -> bool {
-    let Some(first) = all.first().and_then(|a| linear(&a.index)) else { return false };
-    let coeff_of = |terms: &[(Expr, i128)], var: &Var| {
-        terms.iter().find(|(atom, _)| atom.as_var() == Some(var)).map_or(0, |(_, c)| *c)
-    };
-    let coeff = coeff_of(&first.terms, block);
-    let period = above.map_or(0, |above| coeff_of(&first.terms, above));
+    let Some(first) = all.first().and_then(|a| a.known.linear(&a.index)) else { return false };
+    let coeff = first.multiplier(block);
+    let period = above.map_or(0, |above| first.multiplier(above));
     let period = (period > coeff).then_some(period);
     coeff > 0
         && all.iter().all(|access| {
-            let Some(sum) = linear(&access.index) else { return false };
-            if coeff_of(&sum.terms, block) != coeff || access.buffer.dtype != all[0].buffer.dtype {
+            let Some(sum) = access.known.linear(&access.index) else { return false };
+            if sum.multiplier(block) != coeff || access.buffer.dtype != all[0].buffer.dtype {
                 return false;
             }
-            let dtype = access.index.dtype();
-            let int = |value: i128| Expr::int_of(value, dtype);
+            let int = |value: i128| Expr::int_of(value, DType::I64);
             let is_high = |c: i128| period.is_some_and(|period| c % period == 0);
-            let mut low = int(sum.constant);
-            for (atom, c) in sum.terms.iter().filter(|(atom, c)| atom.as_var() != Some(block) && !is_high(*c))
-            {
-                low = low + atom.clone() * int(*c);
-            }
+            let is_low = |(term, c): &&(Expr, i128)| term.as_var() != Some(block) && !is_high(*c);
+            let low = sum.terms.iter().filter(is_low);
+            let low =
+                low.fold(int(sum.constant), |low, (term, c)| low + term.clone().cast(DType::I64) * int(*c));
             let prove = |cond: Expr| access.known.can_prove(&cond);
             let last = low.clone() + int(access.lanes - 1);
-            let within = prove(low.clone().ge(int(0))) && prove(last.clone().lt(int(coeff)));
-            let place = last + block.expr().cast(dtype) * int(coeff);
+            let within = prove(low.ge(int(0))) && prove(last.clone().lt(int(coeff)));
+            let place = last + block.expr().cast(DType::I64) * int(coeff);
             within && period.is_none_or(|period| prove(place.lt(int(period))))
         })
-}
-
-/// A sum of constant multiples.
-struct Linear {
-    terms: Vec<(Expr, i128)>,
-    constant: i128,
-}
-
-/// An index as such a sum; `None` where numbers are too large.
-fn linear(index: &Expr) -> Option<Linear> {
-    let mut sum = Linear { terms: Vec::new(), constant: 0 };
-    add(&mut sum, index, 1)?;
-    Some(sum)
-}
-
-fn add(sum: &mut Linear, expr: &Expr, factor: i128) -> Option<()> {
-    if let Some(value) = expr.as_int() {
-        sum.constant = sum.constant.checked_add(value.checked_mul(factor)?)?;
-        return Some(());
-    }
-    match expr.node() {
-        Node::Binary(BinaryOp::Add, a, b) => {
-            add(sum, a, factor)?;
-            add(sum, b, factor)
-        }
-        Node::Binary(BinaryOp::Sub, a, b) => {
-            add(sum, a, factor)?;
-            add(sum, b, factor.checked_neg()?)
-        }
-        Node::Binary(BinaryOp::Mul, a, b) if b.as_int().is_some() || a.as_int().is_some() => {
-            let (inner, by) = if b.as_int().is_some() { (a, b) } else { (b, a) };
-            add(sum, inner, factor.checked_mul(by.as_int()?)?)
-        }
-        // Index arithmetic does not overflow, so a conversion to a wider type changes nothing.
-        Node::Cast(inner) if inner.dtype().is_int() && inner.dtype().bytes() <= expr.dtype().bytes() => {
-            add(sum, inner, factor)
-        }
-        _ => {
-            match sum.terms.iter_mut().find(|(atom, _)| atom == expr) {
-                Some((_, c)) => *c = c.checked_add(factor)?,
-                None => sum.terms.push((expr.clone(), factor)),
-            }
-            Some(())
-        }
-    }
 }
 
 fn reads_memory(expr: &Expr) -> bool {

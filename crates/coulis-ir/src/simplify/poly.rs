@@ -249,6 +249,22 @@ impl Poly {
     }
 }
 
+/// A sum of constant multiples; see [`Analyzer::linear`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// Terms with their multipliers, no term twice.
+    pub terms: Vec<(Expr, i128)>,
+    /// What is added.
+    pub constant: i128,
+}
+
+impl Linear {
+    /// The multiplier of a variable, 0 where it is no term.
+    pub fn multiplier(&self, var: &Var) -> i128 {
+        self.terms.iter().find(|(term, _)| term.as_var() == Some(var)).map_or(0, |(_, coeff)| *coeff)
+    }
+}
+
 impl Analyzer {
     /// The number of an atom, given on first sight.
     fn atom_id(&self, atom: Atom) -> AtomId {
@@ -391,15 +407,45 @@ impl Analyzer {
     /// The expression as constant multiples of variables, the constant term without one; `None` where it is
     /// something else.
     pub(crate) fn affine(&self, expr: &Expr) -> Option<Vec<(Option<Var>, i128)>> {
+        let Linear { terms, constant } = self.linear(expr)?;
+        let terms = terms.into_iter().map(|(term, coeff)| Some((Some(term.as_var()?.clone()), coeff)));
+        terms.chain([Some((None, constant))]).collect()
+    }
+
+    /// A scalar integer expression as a sum of constant multiples. Conversions that change no value are looked through, so
+    /// terms may be of other types than the expression. `None` where a part is not known any more.
+    pub fn linear(&self, expr: &Expr) -> Option<Linear> {
         let poly = self.poly(expr);
-        let terms = poly.products().map(|(product, coeff)| {
-            let [id] = product else { return None };
-            match &*self.atom(*id)? {
-                Atom::Leaf(leaf) => Some((Some(leaf.as_var()?.clone()), coeff)),
-                Atom::Div(..) | Atom::Mod(..) => None,
+        let term = |(product, coeff): (&[AtomId], i128)| Some((self.product_expr(product)?, coeff));
+        let terms = poly.products().map(term).collect::<Option<_>>()?;
+        Some(Linear { terms, constant: poly.constant_term() })
+    }
+
+    fn product_expr(&self, product: &[AtomId]) -> Option<Expr> {
+        let factors = product.iter().map(|id| self.atom_expr(*id)).collect::<Option<Vec<_>>>()?;
+        factors.into_iter().reduce(|a, b| {
+            let (a, b) = Expr::promoted(a, b);
+            a * b
+        })
+    }
+
+    fn atom_expr(&self, id: AtomId) -> Option<Expr> {
+        match &*self.atom(id)? {
+            Atom::Leaf(expr) => Some(expr.clone()),
+            Atom::Div(poly, divisor) => {
+                Some(self.poly_expr(poly)?.floordiv(Expr::int_of(*divisor, DType::I64)))
             }
-        });
-        terms.chain([Some((None, poly.constant_term()))]).collect()
+            Atom::Mod(poly, divisor) => {
+                Some(self.poly_expr(poly)?.floormod(Expr::int_of(*divisor, DType::I64)))
+            }
+        }
+    }
+
+    fn poly_expr(&self, poly: &Poly) -> Option<Expr> {
+        let constant = Expr::int_of(poly.constant_term(), DType::I64);
+        poly.products().try_fold(constant, |sum, (product, coeff)| {
+            Some(sum + self.product_expr(product)?.cast(DType::I64) * Expr::int_of(coeff, DType::I64))
+        })
     }
 
     /// Whether the operation's value is that of mathematical integers, without wrapping. Signed 32 and 64 bit
