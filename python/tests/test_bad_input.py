@@ -158,3 +158,28 @@ def test_options_of_maps_plans_and_measurements_are_named_too():
         coulis.plan(X, "sum", nan=3)
     with pytest.raises(ValueError, match="`seconds` is to be a number above 0, got -1"):
         coulis.bench(X, "sum", seconds=-1)
+
+
+def test_results_are_not_written_where_they_cannot_stand_apart():
+    x = np.ones((4, 6), np.float32)
+    unaligned = np.frombuffer(bytearray(32), np.float32, 4, offset=1)
+    with pytest.raises(ValueError, match="multiple of 4 bytes"):
+        coulis.sum(x, axis=1, out=unaligned)
+    folded = np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), (4,), (0,))
+    with pytest.raises(ValueError, match="share memory"):
+        coulis.sum(x, axis=1, out=folded)
+    crossed = np.lib.stride_tricks.as_strided(np.zeros(12, np.float32), (4, 6), (4, 4))
+    with pytest.raises(ValueError, match="share memory"):
+        coulis.softmax(x, out=crossed)
+    apart = np.zeros((6, 8), np.float32)[::-2, ::2]
+    assert coulis.sum(np.ones((3, 4, 5), np.float32), axis=2, out=apart) is apart and (apart == 5).all()
+
+
+def test_a_type_of_another_meaning_is_not_taken_by_its_name():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([np.inf, 1], ml_dtypes.float8_e4m3)
+    with pytest.raises((TypeError, NotImplementedError)):
+        coulis.max(x)
+    with pytest.raises(TypeError, match="float8_e4m3fn"):
+        coulis.max(np.ones(2, np.float32), dtype=ml_dtypes.float8_e4m3)
+    assert coulis.max(np.array([2, 1], ml_dtypes.float8_e4m3fn)) == 2

@@ -281,3 +281,13 @@ def test_an_expression_that_outgrows_every_program_is_refused(step):
     wide = grown(lambda e: e + 1, 990)
     B = te.compute((4,), lambda q: wide * 0, name="B")
     assert str(wide).startswith("x + T.float32(1)") and B.name == "B"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64", "bool"])
+def test_bits_are_turned_over(dtype):
+    x = np.array([0, 1, 1, 0] if dtype == "bool" else [0, 1, 100, 127], dtype)
+    A = te.placeholder((4,), dtype, name="A")
+    B = te.compute((4,), lambda i: ~A[i], name="B")
+    y = np.zeros(4, dtype)
+    coulis.build(te.create_schedule(B.op), [A, B], "cpu")(x, y)
+    np.testing.assert_array_equal(y, ~x)

@@ -1,6 +1,6 @@
 //! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
 //!
-//! The first line is a header when none of its fields is a number. Fields may stand in double quotes and may have
+//! The first line is a header when none of its fields is a number, or several numbers parted by something else. Fields may stand in double quotes and may have
 //! blanks around them; blank lines, a byte order mark and carriage returns are skipped. `nan` and `inf` are numbers.
 
 use std::path::Path;
@@ -51,7 +51,7 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
             return Err(CsvFault::Ragged { line, wanted: columns, found });
         }
         match bad {
-            Some(_) if is_first && values.len() == row_start => {}
+            Some(_) if is_first && values.len() == row_start && !text.split(',').any(holds_numbers) => {}
             Some((field, plain)) => {
                 return Err(CsvFault::Number { line, field, text: plain.chars().take(40).collect() });
             }
@@ -59,6 +59,14 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
         }
     }
     if columns == 0 { Err(CsvFault::Empty) } else { Ok((columns, values)) }
+}
+
+/// Whether a field is several numbers, parted by blanks or semicolons: then commas are not what parts this table.
+fn holds_numbers(field: &str) -> bool {
+    let words =
+        unquoted(field).split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty());
+    let mut n_words = 0;
+    words.inspect(|_| n_words += 1).all(|word| word.parse::<f64>().is_ok()) && n_words > 1
 }
 
 /// A field without blanks and without its pair of quotes.
@@ -108,6 +116,9 @@ mod tests {
     fn a_word_or_an_empty_field_below_the_first_line_is_refused() {
         check_fault(b"a,b\n1,x\n", "line 2, field 2 is `x`, which is not a number");
         check_fault(b"1,2\n3,\n", "line 2, field 2 is ``, which is not a number");
+        check_fault(b"1 2 3\n", "line 1, field 1 is `1 2 3`, which is not a number");
+        check_fault(b"1\r2\r3\n", "line 1, field 1 is `1\r2\r3`, which is not a number");
+        check_fault(b"1;2\n3;4\n", "line 1, field 1 is `1;2`, which is not a number");
     }
 
     #[test]

@@ -84,6 +84,17 @@ pub enum ReadError {
         /// The dtype in the file's own words.
         dtype: String,
     },
+    /// A dtype of which the file says the width alone.
+    #[error(
+        "`{}` holds elements of type `{dtype}`, as which NumPy writes several types of 8 bits, so nobody knows which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype",
+        path.display()
+    )]
+    NamelessDType {
+        /// The path.
+        path: PathBuf,
+        /// The dtype in the file's own words.
+        dtype: String,
+    },
     /// A key that the file does not have.
     #[error("`{}` has no member `{key}`; its members are {}", path.display(), list(keys))]
     MissingKey {

@@ -2,8 +2,9 @@
 //!
 //! Source: the format's description in `numpy.lib.format`, versions 1.0, 2.0 and 3.0. The dictionary is read by a
 //! scanner without recursion, so that a hostile header costs no stack; its answers are tested against the `npyz`
-//! crate. bfloat16 and the 8-bit floats are read as `ml_dtypes` writes them (`<V2`, `<V1` for e4m3, `<f1` for e5m2)
-//! and by name.
+//! crate. bfloat16 and float8_e5m2 are read as `ml_dtypes` writes them (`<V2`, `<f1`) and by name. float8_e4m3 is read and
+//! written by the name `float8_e4m3fn`, which NumPy knows beside `ml_dtypes`: what that package writes itself, `<V1`, is the
+//! same for a dozen of its types.
 
 use std::path::Path;
 
@@ -65,8 +66,13 @@ impl NpyHeader {
         let descr = found.descr.ok_or_else(|| missing("descr"))?;
         let is_fortran = found.is_fortran.ok_or_else(|| missing("fortran_order"))?;
         let shape = found.shape.ok_or_else(|| missing("shape"))?;
-        let (dtype, is_big_endian) = dtype_of(&descr)
-            .ok_or_else(|| ReadError::UnsupportedDType { path: path.to_owned(), dtype: descr.clone() })?;
+        let (dtype, is_big_endian) = dtype_of(&descr).ok_or_else(|| {
+            let (path, dtype) = (path.to_owned(), descr.clone());
+            match descr.trim_start_matches(['<', '|', '=', '>']) {
+                "V1" => ReadError::NamelessDType { path, dtype },
+                _ => ReadError::UnsupportedDType { path, dtype },
+            }
+        })?;
         if shape.len() > crate::array::MAX_RANK {
             let source = ShapeError::Rank { rank: shape.len() };
             return Err(ReadError::Shape { path: path.to_owned(), source });
@@ -100,7 +106,7 @@ fn dtype_of(descr: &str) -> Option<(DType, bool)> {
         "f4" => DType::F32,
         "f8" => DType::F64,
         "V2" | "bfloat16" => DType::BF16,
-        "V1" | "float8_e4m3fn" | "float8_e4m3" => DType::F8E4M3,
+        "float8_e4m3fn" => DType::F8E4M3,
         "f1" | "float8_e5m2" => DType::F8E5M2,
         _ => return None,
     };
@@ -119,7 +125,7 @@ pub(crate) const fn descr_of(dtype: DType) -> &'static str {
         DType::U16 => "<u2",
         DType::U32 => "<u4",
         DType::U64 => "<u8",
-        DType::F8E4M3 => "<V1",
+        DType::F8E4M3 => "float8_e4m3fn",
         DType::F8E5M2 => "<f1",
         DType::F16 => "<f2",
         DType::BF16 => "<V2",

@@ -88,6 +88,15 @@ fn an_unknown_extension_lists_the_known_ones() {
 }
 
 #[test]
+fn a_dtype_of_which_the_file_says_the_width_alone_is_not_guessed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/float8_e4m3.npy");
+    assert_eq!(
+        message(&path, &ReadOptions::default()),
+        "`FILE` holds elements of type `<V1`, as which NumPy writes several types of 8 bits, so nobody knows which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype"
+    );
+}
+
+#[test]
 fn headers_that_are_none_are_refused() {
     check("a.npy", b"", "`FILE` is not a .npy file: it does not begin with the format's signature");
     check("a.npy", b"1,2\n", "`FILE` is not a .npy file: it does not begin with the format's signature");

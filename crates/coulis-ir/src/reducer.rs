@@ -223,6 +223,9 @@ pub struct Reducer {
     pub step_needs_ascending: bool,
     /// A still cheaper fold for short runs, where there is one. No plan has to use it.
     pub quick: Option<QuickStep>,
+    /// What is folded in place of the elements, where that is something else. Parameters: the elements. The lifts have it
+    /// inside; the NaN policy looks at it.
+    pub values: Option<Lambda>,
     /// Results of a state. Parameters: the fields.
     pub finish: Lambda,
     /// Name and default output type of each result. `finish` gives results in the precision of the state, so that
@@ -302,6 +305,7 @@ impl Reducer {
             step: None,
             step_needs_ascending: false,
             quick: None,
+            values: None,
             finish: Lambda { body: as_is(&state), params: state },
             claims: Claims { associative: true, commutative: true, idempotent: false },
             nan: NanPolicy::Propagate,
@@ -337,15 +341,19 @@ impl Reducer {
             Lambda { params, body: lift.apply(&args) }
         };
         let quick = self.quick.map(|quick| QuickStep { lift: lift(&quick.lift), ..quick });
-        Reducer { lift: lift(&self.lift), quick, ..self }
+        Reducer { lift: lift(&self.lift), quick, values: Some(map.clone()), ..self }
     }
 
     /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's
-    /// element is NaN; `None` where every element does. Plans mask with it as with `where` (contract N2).
+    /// element, or nothing of what is folded in its place, is NaN; `None` where every element does. Plans mask with it as
+    /// with `where` (contract N2).
     pub fn takes_part(&self, elements: &[Expr]) -> Option<Expr> {
         match self.nan {
             NanPolicy::Propagate => None,
-            NanPolicy::Ignore => elements
+            NanPolicy::Ignore => self
+                .values
+                .as_ref()
+                .map_or_else(|| elements.to_vec(), |values| values.apply(elements))
                 .iter()
                 .filter(|e| e.dtype().is_float())
                 .map(|e| {

@@ -382,7 +382,9 @@ fn interface_dtype(typestr: &str) -> Option<DType> {
 
 /// The element type that an object names: a string, a dtype of any library, or a Python type.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let mut is_word = false;
     let text = if let Ok(text) = object.extract::<String>() {
+        is_word = true;
         text
     } else if let Ok(name) = object.getattr("name").and_then(|name| name.extract::<String>()) {
         name
@@ -398,6 +400,12 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         let message = format!(
             "`{text}` is {stem}64 to NumPy and {stem}8 to coulis; legal are `{stem}64` and `{stem}8`"
         );
+        return Err(PyTypeError::new_err(message));
+    }
+    // Other libraries call another type so, which has infinities.
+    if name == "float8_e4m3" && !is_word {
+        let message =
+            format!("`{text}` with infinities is not supported, `float8_e4m3fn` is; {}", legal_dtypes());
         return Err(PyTypeError::new_err(message));
     }
     let name = match name {

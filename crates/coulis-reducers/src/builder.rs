@@ -248,6 +248,7 @@ impl<'r> Builder<'r> {
                 again,
                 nan_witness: self.nan_witness,
             }),
+            values: None,
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
             results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),
             fields: self.fields.into_iter().map(|f| f.field).collect(),

@@ -443,6 +443,7 @@ impl Fusion {
                 }
                 .condensed()
             }),
+            values: None,
             finish: over(&left, finished),
             results,
             claims: Claims {

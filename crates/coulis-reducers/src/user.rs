@@ -129,6 +129,7 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
         step: None,
         step_needs_ascending: false,
         quick: None,
+        values: None,
         results: finish.iter().enumerate().map(result).collect(),
         finish: Lambda { params: left, body: finish },
         claims: spec.claims,

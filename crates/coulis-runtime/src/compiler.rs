@@ -208,13 +208,20 @@ impl Compiler {
             None => Ok(()),
         };
         let result = child.wait_with_output().map_err(io)?;
-        if !result.status.success() {
-            return Err(RuntimeError::CompileFailed {
+        let failed = |stderr: String| {
+            let status = result.status.to_string();
+            RuntimeError::CompileFailed {
                 kernel: kernel.to_owned(),
                 compiler: self.command(),
-                status: result.status.to_string(),
-                stderr: String::from_utf8_lossy(&result.stderr).trim().to_owned(),
-            });
+                status,
+                stderr,
+            }
+        };
+        if !result.status.success() {
+            return Err(failed(String::from_utf8_lossy(&result.stderr).trim().to_owned()));
+        }
+        if !output.exists() {
+            return Err(failed("it wrote no library".to_owned()));
         }
         written.map_err(io)
     }

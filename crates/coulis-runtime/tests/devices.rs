@@ -375,6 +375,23 @@ fn script(dir: &Path, text: &str) -> PathBuf {
 }
 
 #[test]
+fn a_compiler_that_is_content_and_writes_nothing_is_said_to_have_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let fake = script(dir.path(), "exit 0");
+    let options = CpuOptions {
+        kind: CpuKind::Compiled,
+        compiler: Some(fake.into_os_string()),
+        cache_dir: Some(dir.path().join("c")),
+        environment: Some(support::with_compiler()),
+        ..CpuOptions::default()
+    };
+    let (device, _) = Cpu::open(&options).unwrap();
+    let error = device.compile(&tagged(4005)).err().unwrap();
+    let RuntimeError::CompileFailed { stderr, .. } = &error else { panic!("{error}") };
+    assert_eq!(stderr, "it wrote no library");
+}
+
+#[test]
 fn a_kernel_that_the_compiler_refuses_is_executed_or_an_error_as_was_asked() {
     let dir = tempfile::tempdir().unwrap();
     let fake = script(

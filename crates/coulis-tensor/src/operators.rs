@@ -63,12 +63,21 @@ pub fn negative(a: Expr) -> Result<Expr, TensorError> {
     }
 }
 
-/// Logical not of a bool.
+/// Logical not of a bool, every bit turned over of an integer.
 pub fn not(a: Expr) -> Result<Expr, TensorError> {
-    if a.dtype() == DType::Bool {
+    let dtype = a.dtype();
+    if dtype == DType::Bool {
         return Ok(a.logical_not());
     }
-    Err(TensorError::OperandType { operation: "not", wanted: "a bool", found: a.dtype() })
+    if !dtype.is_int() {
+        return Err(TensorError::OperandType {
+            operation: "not",
+            wanted: "a bool or an integer",
+            found: dtype,
+        });
+    }
+    let all_bits = if dtype.is_signed_int() { -1 } else { (1i128 << (8 * dtype.bytes())) - 1 };
+    Ok(Expr::binary(BinaryOp::BitXor, a, Expr::int_of(all_bits, dtype)))
 }
 
 /// A choice of two by a bool, as `make` makes it.

@@ -221,6 +221,7 @@ impl Reduction {
             step: None,
             step_needs_ascending: false,
             quick: None,
+            values: None,
             results: fields,
             finish: Lambda { params: left, body: state },
             claims: self.claims,

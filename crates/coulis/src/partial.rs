@@ -78,6 +78,7 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         step: None,
         step_needs_ascending: false,
         quick: None,
+        values: None,
         nan: NanPolicy::Propagate,
         ..whole
     };

@@ -67,6 +67,38 @@ fn statistics_of_an_expression_are_those_of_its_values() {
 }
 
 #[test]
+fn the_nan_policy_looks_at_what_is_folded_and_not_at_what_was_read() {
+    let shape = [5, 19];
+    let x = whole(&shape, 4);
+    let root = Prologue::new(1, |v: &[Expr]| vec![Expr::call1(Intrinsic::Sqrt, v[0].clone())]);
+    let roots = made(&shape, &[&x], |v| f64::from((v[0] as f32).sqrt()));
+    let filled = Prologue::new(1, |v: &[Expr]| {
+        let is_nan = Expr::call1(Intrinsic::IsNan, v[0].clone());
+        vec![Expr::if_then_else(is_nan, Expr::constant(7, DType::F32), v[0].clone())]
+    });
+    let filleds = made(&shape, &[&x], |v| if v[0].is_nan() { 7.0 } else { v[0] });
+    assert!(roots.scalars().filter(|v| v.to_f64().is_nan()).count() > x.len() / 4);
+    for device in DEVICES {
+        for (prologue, values) in [(&root, &roots), (&filled, &filleds)] {
+            let plain = Request {
+                nan: NanPolicy::Ignore,
+                device: device.clone(),
+                ..Request::new(&["count", "max", "min", "argmax"])
+            };
+            let of = Request { prologue: Some(prologue.clone()), ..plain.clone() };
+            for axis in [0i64, 1] {
+                let want = run(std::slice::from_ref(values), &plain.clone().over(&[axis]));
+                assert_eq!(
+                    run(std::slice::from_ref(&x), &of.clone().over(&[axis])),
+                    want,
+                    "{axis} {device:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_prologue_may_make_both_values_of_a_statistic_of_two_inputs() {
     let x = Array::from_slice(&[4], &[1f32, 2.0, 3.0, 4.0]).unwrap();
     let weighted = Prologue::new(1, |v: &[Expr]| vec![v[0].clone(), &v[0] * &v[0]]);

@@ -11,9 +11,10 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     name: "log_softmax",
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
     details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
-              holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. The error is at \
-              most `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 \
-              bits, else of `float64`.",
+              holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. Integers of 64 \
+              bits are first rounded to `float64`, in which two beyond 2^53 may be one. The error is at most \
+              `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 bits, \
+              else of `float64`.",
     parameters: &[],
     extras: &[],
     make,

@@ -10,9 +10,10 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     name: "softmax",
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
-              that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. The \
-              error is at most `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of \
-              at most 32 bits, else of `float64`.",
+              that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
+              Integers of 64 bits are first rounded to `float64`, in which two beyond 2^53 may be one. The error is at \
+              most `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
+              bits, else of `float64`.",
     parameters: &[],
     extras: &[],
     make,
