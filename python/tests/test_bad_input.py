@@ -183,3 +183,12 @@ def test_a_type_of_another_meaning_is_not_taken_by_its_name():
     with pytest.raises(TypeError, match="float8_e4m3fn"):
         coulis.max(np.ones(2, np.float32), dtype=ml_dtypes.float8_e4m3)
     assert coulis.max(np.array([2, 1], ml_dtypes.float8_e4m3fn)) == 2
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin", "argmax_last", "argmin_last"])
+def test_positions_that_may_not_be_are_not_scaled(op):
+    x, where, out = np.ones((2, 3), np.float32), np.array([[True] * 3, [False] * 3]), np.full(2, 7.0)
+    for options in [{"alpha": 2}, {"alpha": 0}, {"beta": 1, "out": out}]:
+        with pytest.raises(NotImplementedError, match="no alpha and beta together"):
+            coulis.reduce(x, op, 1, where=where, dtype="float64", **options)
+    assert coulis.reduce(x, op, 1, dtype="float64", beta=1, out=out).tolist() == [7 + 2 * op.endswith("last")] * 2

@@ -255,3 +255,29 @@ def test_calls_are_timed_as_tvm_times_them():
         fn.time_evaluator("main", coulis.cpu())
     with pytest.raises(ValueError, match="at least 1"):
         fn.time_evaluator("more", coulis.cpu(), number=0)
+
+
+@pytest.mark.parametrize("target", ["cpu", "sim"])
+@pytest.mark.parametrize("kind", ["start", "ragged"])
+def test_what_memory_says_of_a_row_is_read_for_rows_that_there_are(kind, target):
+    n, m = 29, 55
+    A = te.placeholder((n, m), "int32", name="A")
+    Z = te.placeholder((n,), "int32", name="Z")
+
+    def row(i):
+        k = te.reduce_axis((0, Z[i] if kind == "ragged" else m), "k")
+        return te.sum(A[i, k], axis=k, **({} if kind == "ragged" else {"init": Z[i]}))
+
+    C = te.compute((n,), row, name="C")
+    s = te.create_schedule(C.op)
+    copy = s.cache_write(C, "local")
+    outer, inner = s[C].split(C.op.axis[0], factor=6)
+    if target == "sim":
+        s[C].bind(outer, te.thread_axis("blockIdx.x"))
+    s[copy].compute_at(s[C], outer)
+    s[copy].split(s[copy].op.axis[0], factor=4)
+    a = np.arange(n * m, dtype=np.int32).reshape(n, m)
+    z, c = np.arange(n, dtype=np.int32) % 20, np.zeros(n, np.int32)
+    coulis.build(s, [A, Z, C], target)(a, z, c)
+    wanted = [a[i, : z[i]].sum() if kind == "ragged" else a[i].sum() + z[i] for i in range(n)]
+    assert c.tolist() == wanted

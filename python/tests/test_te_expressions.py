@@ -68,7 +68,7 @@ def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, tex
         (lambda: te.all(i), ValueError, "`not` takes a bool, got int32"),
         (lambda: te.all(b, i), ValueError, "`and` takes bools, got int32"),
         (lambda: te.all(), TypeError, "at least one condition"),
-        (lambda: ~x, ValueError, "`not` takes a bool, got float32"),
+        (lambda: ~x, ValueError, "`not` takes a bool or an integer, got float32"),
         (lambda: i + "1", TypeError, "unsupported operand"),
         (lambda: te.const(1, "float33"), ValueError, "float33"),
         (lambda: te.const(300, "int8"), ValueError, "the constant is 300, which int8 does not hold"),

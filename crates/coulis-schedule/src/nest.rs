@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr, uses_any};
 use coulis_ir::{
     Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var,
 };
@@ -344,7 +344,7 @@ impl Builder<'_> {
     ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut body = body;
-        for l in at.loops[from..to].iter().rev() {
+        for (nth, l) in at.loops[..to].iter().enumerate().skip(from).rev() {
             let attached = self.schedule.stages.iter().rev().filter(|s| match &s.attach {
                 Attach::At(parent, axis) => *parent == stage.id && *axis == l.leaf,
                 Attach::Root | Attach::Inline => false,
@@ -352,9 +352,26 @@ impl Builder<'_> {
             for inner in attached {
                 body = self.with_stage(inner, body)?;
             }
-            body = self.one_loop(stage, l, body)?;
+            let extent = self.extent_there(stage, nth);
+            body = self.one_loop(stage, &Loop { extent, ..l.clone() }, body)?;
         }
         Ok(body)
+    }
+
+    /// The extent of a loop. One that memory says is read where the loops around are at a point of the stage, and is 0
+    /// elsewhere.
+    fn extent_there(&self, stage: &Stage, nth: usize) -> Expr {
+        let loops = &self.at(stage).loops;
+        let extent = loops[nth].extent.clone();
+        if !extent.reads_memory() {
+            return extent;
+        }
+        let inside: Vec<Var> = loops[nth..].iter().map(|l| l.var.clone()).collect();
+        let around = self.guards(stage).into_iter().map(|guard| guard.condition);
+        match around.filter(|condition| !uses_any(condition, &inside)).reduce(Expr::and) {
+            Some(there) => Expr::if_then_else(there, extent.clone(), fold::int(0, extent.dtype())),
+            None => extent,
+        }
     }
 
     pub(crate) fn one_loop(&self, stage: &Stage, l: &Loop, body: Stmt) -> Result<Stmt, ScheduleError> {

@@ -7,6 +7,8 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr};
 use coulis_ir::{BinaryOp, Buffer, Expr, Node, Stmt, ThreadTag, Var};
 
+use coulis_tensor::Body;
+
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::{self, Placed};
@@ -114,8 +116,11 @@ impl Builder<'_> {
                 demand(BinaryOp::Lt, value, extent, origin.reduce);
             }
         }
-        // Values that are no points of the tensor may go to memory of the realised size, unless it is the caller's.
-        if at.partial && (purpose == Purpose::Main || !own_memory) {
+        // Values that are no points of the tensor may go to memory of the realised size, unless it is the caller's; but what
+        // is read for them has to be there.
+        let starts_from_memory =
+            matches!(&stage.body, Body::Reduce(r) if r.init.iter().any(Expr::reads_memory));
+        if at.partial && (purpose == Purpose::Main || !own_memory || starts_from_memory) {
             let declared = ranges::declared(stage);
             for axis in &stage.axes {
                 let (min, extent) = &declared[axis.var()];

@@ -59,6 +59,26 @@ impl Doubt {
     }
 }
 
+/// Refuses positions that are scaled or added to where elements may be left out: what comes back would not show that there is
+/// no position.
+pub(crate) fn check_positions(call: &Call) -> Result<(), Error> {
+    if !(call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore) {
+        return Ok(());
+    }
+    for (statistic, part) in call.statistics.iter().zip(&call.product.parts) {
+        let spec = &call.spec.outputs[part.results.end - 1];
+        if statistic.empty_index_is_error() && (spec.alpha != 1.0 || spec.beta != 0.0) {
+            let op = statistic.name();
+            let message = format!(
+                "`{op}` takes no alpha and beta together with `where` or nan=ignore: a group without elements has no \
+                 position, which its result has to show"
+            );
+            return Err(Error::unsupported("reduce/position", message));
+        }
+    }
+    Ok(())
+}
+
 /// The results that are to be looked at after a run in which elements may be left out.
 pub(crate) fn doubts(call: &Call) -> Result<Vec<Doubt>, Error> {
     let mut doubts = Vec::new();

@@ -119,7 +119,9 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     spec.keep_legal_step();
     narrow::refuse(&statistics, &product, &spec)?;
-    Ok(Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None })
+    let call = Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None };
+    crate::empty::check_positions(&call)?;
+    Ok(call)
 }
 
 /// What machines with threads in blocks ask of reducers: positions as narrow as they fit, and runs that walk twice over

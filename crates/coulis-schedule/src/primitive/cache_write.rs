@@ -126,12 +126,26 @@ impl Primitive for CacheWrite {
 }
 
 /// The body with root axes expressed in the new dimensions. Points that are none of the tensor keep the identity,
-/// or 0 where there is no reduction.
+/// or 0 where there is no reduction; what memory says of their start and of their reduce axes is not read.
 fn cached_body(stage: &Stage, roots: &Values, inside: Option<Expr>) -> Body {
     let body = map_body(&stage.body, &|e| substitute_expr(e, roots));
     match (body, inside) {
         (body, None) => body,
         (Body::Reduce(mut r), Some(inside)) => {
+            for axis in &mut r.axes {
+                if let Some((min, extent)) = axis.dom()
+                    && extent.reads_memory()
+                {
+                    let extent =
+                        Expr::if_then_else(inside.clone(), extent.clone(), Expr::constant(0, extent.dtype()));
+                    *axis = IterVar::new(axis.var().clone(), axis.kind(), min.clone(), extent);
+                }
+            }
+            for (start, identity) in r.init.iter_mut().zip(&r.identity) {
+                if start.reads_memory() {
+                    *start = Expr::if_then_else(inside.clone(), start.clone(), identity.clone());
+                }
+            }
             r.condition = Some(match r.condition {
                 Some(condition) => inside.and(condition),
                 None => inside,
