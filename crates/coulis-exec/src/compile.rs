@@ -8,6 +8,7 @@
 mod access;
 mod expr;
 mod operation;
+mod short_loops;
 
 use std::collections::HashMap;
 
@@ -293,6 +294,9 @@ impl Compiler {
     }
 
     fn serial_loop(&mut self, var: &Var, min: &Expr, extent: &Expr, body: &Stmt) -> Result<(), ExecError> {
+        if let Some(stmt) = self.instead_of_loop(var, min, extent, body) {
+            return self.stmt(&stmt);
+        }
         let (index, min, extent, wide) = self.loop_slots(var, min, extent)?;
         let rest = self.new_slot();
         self.forget_stored_in(body);

@@ -12,6 +12,7 @@ mod frame;
 mod level;
 #[cfg(target_arch = "x86_64")]
 mod native;
+mod neighbours;
 mod ops;
 pub mod pool;
 mod program;

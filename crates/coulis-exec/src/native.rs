@@ -8,6 +8,7 @@ mod asm;
 mod emit;
 mod functions;
 mod gather;
+mod iterate;
 mod lanes;
 mod loops;
 mod memory;
@@ -42,6 +43,8 @@ pub(crate) struct Context {
     program: *const Program,
     frame: *mut Frame,
     pool: *const Pool,
+    /// Iterations of a parallel loop that are left to this run of its body.
+    count: i64,
     error: Option<ExecError>,
 }
 
@@ -70,8 +73,9 @@ impl Native {
         let slots = loops::Slots::of(compiled);
         let mut regions = vec![plan::Region { range: 0..code.len(), parallel: None }];
         for (at, instr) in code.iter().enumerate() {
-            if let Instr::Parallel { id, len, .. } = instr {
-                regions.push(plan::Region { range: at + 1..at + 1 + *len as usize, parallel: Some(*id) });
+            if let Instr::Parallel { var, wide, id, len, .. } = *instr {
+                let parallel = Some(plan::Parallel { id, var, wide });
+                regions.push(plan::Region { range: at + 1..at + 1 + len as usize, parallel });
             }
         }
         let mut asm = asm::Asm::default();
@@ -85,7 +89,8 @@ impl Native {
         Some(Native { memory, entries })
     }
 
-    /// Runs the instructions `range` if they are a region of their own.
+    /// Runs the instructions `range` if they are a region of their own: the whole program, or the body of a parallel loop
+    /// `count` times, its variable being set for the first. `None` where the interpreter has to.
     ///
     /// # Safety
     /// As for [`Program::execute`], of the program that this is the code of.
@@ -94,6 +99,7 @@ impl Native {
         program: &Program,
         frame: &mut Frame,
         range: Range<usize>,
+        count: i64,
         pool: &Pool,
     ) -> Option<Result<(), ExecError>> {
         let offset = self.entries.iter().find(|(of, _)| *of == range)?.1;
@@ -106,6 +112,7 @@ impl Native {
             program,
             frame,
             pool,
+            count,
             error: None,
         };
         // SAFETY: the offset is that of a function of this type, which touches what the interpreter would.
@@ -114,6 +121,7 @@ impl Native {
             entry(&raw mut context)
         };
         Some(match (status, context.error) {
+            (emit::NOT_BEGUN, _) => return None,
             (emit::INTERRUPTED, _) => Err(ExecError::Interrupted),
             (_, Some(error)) => Err(error),
             (_, None) => Ok(()),

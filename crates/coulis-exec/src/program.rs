@@ -48,6 +48,7 @@ impl Program {
             return Err(ExecError::Level { level: level.name() });
         }
         let mut compiled = compile(kernel, level)?;
+        crate::neighbours::bring_together(&mut compiled);
         let layout = lay_out(&compiled.code, &compiled.ptrs, &compiled.bases, &mut compiled.parallels);
         let name = kernel.kernel().name.clone();
         Ok(Program {
@@ -74,7 +75,7 @@ impl Program {
         let mut frame = self.take_frame();
         let result = self.prepare(&mut frame, bindings, buffers).and_then(|()| {
             // SAFETY: the frame is prepared, and the caller answers for the buffers.
-            unsafe { self.execute(&mut frame, 0, self.compiled.code.len(), pool) }
+            unsafe { self.execute(&mut frame, pool) }
         });
         self.give_back(frame);
         result

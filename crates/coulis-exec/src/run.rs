@@ -1,5 +1,6 @@
 //! The interpreter.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,27 +17,61 @@ struct Parent(*const Frame);
 unsafe impl Sync for Parent {}
 
 impl Program {
-    /// Runs the instructions `[from, to)`.
+    /// Runs the whole program.
     ///
     /// # Safety
     /// The frame is prepared for this program, and its buffers are as the caller of [`Program::run`] promised.
     /// Every index in the instructions was made by the compiler for tables of these sizes.
-    pub(crate) unsafe fn execute(
-        &self,
-        frame: &mut Frame,
-        from: usize,
-        to: usize,
-        pool: &Pool,
-    ) -> Result<(), ExecError> {
+    pub(crate) unsafe fn execute(&self, frame: &mut Frame, pool: &Pool) -> Result<(), ExecError> {
+        let to = self.compiled.code.len();
         #[cfg(target_arch = "x86_64")]
         if let Some(native) = &self.native {
             // SAFETY: the caller promises the same, and the code is this program's.
-            if let Some(result) = unsafe { native.run(self, frame, from..to, pool) } {
+            if let Some(result) = unsafe { native.run(self, frame, 0..to, 1, pool) } {
                 return result;
             }
         }
         // SAFETY: by the contract.
-        unsafe { self.interpret(frame, from, to, pool) }
+        unsafe { self.interpret(frame, 0, to, pool) }
+    }
+
+    /// Runs iterations of a parallel loop on a frame of their own.
+    ///
+    /// # Safety
+    /// As for [`Program::execute`]; the frame was entered.
+    unsafe fn iterations(
+        &self,
+        frame: &mut Frame,
+        loop_: &ParallelLoop,
+        which: Range<i64>,
+        pool: &Pool,
+    ) -> Result<(), ExecError> {
+        let first = frame.slots[loop_.min as usize];
+        let var = loop_.var as usize;
+        frame.slots[var] = first;
+        // SAFETY: the slot is in the table.
+        unsafe { add_to_index(&mut frame.slots[var], which.start, loop_.wide) };
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &self.native {
+            let count = which.end - which.start;
+            // SAFETY: the caller promises the same, and the code is this program's.
+            let result = unsafe { native.run(self, frame, loop_.body.clone(), count, pool) };
+            if let Some(result) = result {
+                return result;
+            }
+        }
+        for i in which {
+            if frame.interrupt.load(Ordering::Relaxed) {
+                return Err(ExecError::Interrupted);
+            }
+            frame.slots[var] = first;
+            // SAFETY: the slot is in the table; the frame is prepared.
+            unsafe {
+                add_to_index(&mut frame.slots[var], i, loop_.wide);
+                self.interpret(frame, loop_.body.start, loop_.body.end, pool)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs the instructions `[from, to)` one by one; the bodies of parallel loops natively where there is native code.
@@ -203,21 +238,10 @@ impl Program {
             let parent = unsafe { &*parent.0 };
             let mut own = self.take_frame();
             own.enter(self, parent, loop_.id);
-            for i in partition(loop_.extent, n_parts, part) {
-                if own.interrupt.load(Ordering::Relaxed) {
-                    keep(part, ExecError::Interrupted);
-                    break;
-                }
-                own.slots[loop_.var as usize] = parent.slots[loop_.min as usize];
-                // SAFETY: the slot is in the table; the frame is prepared by `enter`.
-                let result = unsafe {
-                    add_to_index(&mut own.slots[loop_.var as usize], i, loop_.wide);
-                    self.execute(&mut own, loop_.body.start, loop_.body.end, pool)
-                };
-                if let Err(error) = result {
-                    keep(part, error);
-                    break;
-                }
+            let which = partition(loop_.extent, n_parts, part);
+            // SAFETY: the frame is prepared by `enter`.
+            if let Err(error) = unsafe { self.iterations(&mut own, loop_, which, pool) } {
+                keep(part, error);
             }
             self.give_back(own);
         })?;
@@ -265,7 +289,7 @@ struct ParallelLoop {
     wide: bool,
     id: u32,
     extent: i64,
-    body: std::ops::Range<usize>,
+    body: Range<usize>,
 }
 
 /// # Safety

@@ -428,3 +428,88 @@ fn vectors_from_before_a_parallel_loop_are_known_in_it() {
         Stmt::for_(i, int(0), int(2), LoopKind::Parallel, body)
     });
 }
+
+/// Rows of `extent` elements, `lanes` of them side by side: the columns are read with a stride and added one by one.
+fn side_by_side(a: &Buffer, o: &Buffer, dtype: DType, extent: i64, lanes: i64) -> Stmt {
+    let s = Buffer::new("S", dtype, vec![int(lanes)], MemScope::Local);
+    let block = index("block");
+    let all = || vec![iota(int(0), lanes as usize)];
+    let column = |c: i64| {
+        let first = block.expr() * int(lanes * extent) + int(c);
+        a.at(vec![Expr::ramp(first, int(extent), lanes as u32)])
+    };
+    let first = Stmt::store(&s, all(), column(0));
+    let folds = (1..extent).map(|c| {
+        let odd = c % 2 == 1;
+        let (old, new) = (s.at(all()), column(c));
+        // An order that matters.
+        Stmt::store(
+            &s,
+            all(),
+            if odd { old - new } else { old * Expr::constant(3, dtype).broadcast_to(lanes as u32) + new },
+        )
+    });
+    let out = Stmt::store(o, vec![iota(block.expr() * int(lanes), lanes as usize)], s.at(all()));
+    let body = Stmt::seq([first].into_iter().chain(folds).chain([out]));
+    Stmt::for_(block, int(0), int(3), LoopKind::Parallel, Stmt::allocate(s, body))
+}
+
+#[test]
+fn columns_that_are_read_together_are_the_columns() {
+    for dtype in [DType::F32, DType::F64, DType::I32, DType::I64, DType::I16, DType::U8] {
+        for (extent, lanes) in [(7, 16), (4, 4), (9, 8), (5, 32), (3, 7), (8, 12)] {
+            let n = (3 * extent * lanes) as usize;
+            let (a, o) = (array("A", dtype, n), array("O", dtype, (3 * lanes) as usize));
+            let kernel = kernel(&[a.clone(), o.clone()], side_by_side(&a, &o, dtype, extent, lanes));
+            let value = |i: usize| (i * 7 % 23) as i128;
+            let lane = |v: i128| if dtype.is_float() { Lane::F(v as f64) } else { Lane::I(v) };
+            let given: Vec<Lane> = (0..n).map(|i| lane(value(i))).collect();
+            for level in levels() {
+                let mut arrays =
+                    [Memory::new(dtype, &given), Memory::new(dtype, &vec![lane(0); (3 * lanes) as usize])];
+                run_at(&kernel, &mut arrays, level, 2).unwrap();
+                for (row, got) in arrays[1].lanes().into_iter().enumerate() {
+                    let at = |c: usize| value(row * extent as usize + c);
+                    let fold = |s: i128, c: usize| if c % 2 == 1 { s - at(c) } else { s * 3 + at(c) };
+                    let want = (1..extent as usize).fold(at(0), fold);
+                    let want = if dtype.is_float() { lane(want) } else { Lane::I(dtype.wrap_int(want)) };
+                    assert!(want.same(got), "{dtype:?} {extent} {lanes} {level:?} row {row}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn short_loops_do_what_their_iterations_do_in_order() {
+    // Each iteration reads what the one before wrote, a choice hides a read outside, and a sum is repeated.
+    check(&[1, 2, 3, 4], 4, &[1, 3, 6, 10], &|a, o| {
+        let i = index("i");
+        let before = o.at(vec![i.expr() - int(1)]);
+        let old = Expr::if_then_else(i.expr().gt(int(0)), before, int(0));
+        Stmt::range(i.clone(), int(4), Stmt::store(o, vec![i.expr()], old + a.at(vec![i.expr()])))
+    });
+    check(&[1, 2, 3], 5, &[1, 2, 3, -1, -1], &|a, o| {
+        let i = index("i");
+        let guarded = Expr::if_then_else(i.expr().lt(int(3)), a.at(vec![i.expr()]), int(-1));
+        Stmt::range(i.clone(), int(5), Stmt::store(o, vec![i.expr()], guarded))
+    });
+    check(&[5, 6, 7], 3, &[105, 106, 107], &|a, o| {
+        let (i, v) = (index("i"), Var::new("v", DType::I64));
+        let spoil = Stmt::store(a, vec![i.expr()], int(0));
+        let keep = Stmt::store(o, vec![i.expr()], v.expr() + int(100));
+        let body = Stmt::let_(v.clone(), a.at(vec![i.expr()]), Stmt::seq([spoil, keep]));
+        Stmt::range(i.clone(), int(3), body)
+    });
+    check(&[0; 2], 2, &[21, 1000], &|_, o| {
+        let i = index("i");
+        let (first, second) = (vec![int(0)], vec![int(1)]);
+        let three = Stmt::store(o, first.clone(), o.at(first) + int(3));
+        let last = Stmt::store(o, second, int(1000));
+        Stmt::seq([Stmt::range(i, int(7), three), last])
+    });
+    check(&[1, 2, 3, 4, 5], 5, &[5, 4, 3, 2, 1], &|a, o| {
+        let i = index("i");
+        Stmt::range(i.clone(), int(5), Stmt::store(o, vec![i.expr()], a.at(vec![int(4) - i.expr()])))
+    });
+}

@@ -217,7 +217,7 @@ impl Compiler {
 }
 
 /// How the lanes of a vector index follow each other.
-enum Access {
+pub(super) enum Access {
     /// `at`, `at + 1`, ...
     Contiguous(Expr),
     /// `at`, `at + stride`, ...
@@ -228,7 +228,7 @@ enum Access {
     Indexed,
 }
 
-fn shape_of(index: &Expr) -> Access {
+pub(super) fn shape_of(index: &Expr) -> Access {
     match as_ramp(index) {
         Some((at, stride)) if stride.is_int(0) => Access::Repeated(at),
         Some((at, stride)) if stride.is_int(1) => Access::Contiguous(at),

@@ -63,6 +63,13 @@ pub(super) enum Rm {
     Table(u32, u8),
 }
 
+impl Rm {
+    /// So many bytes of memory that an instruction with a mask of bytes accesses.
+    pub(super) fn bytes_at(mem: Mem, bytes: usize) -> Rm {
+        Rm::Mem(mem, 16 << Len::of(bytes) as u8)
+    }
+}
+
 /// The length of a vector instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Len {

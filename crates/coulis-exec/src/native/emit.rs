@@ -11,7 +11,8 @@ use super::asm::{
     Alu, Asm, Cond, Label, Len, Mask, Mem, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm,
     Vec_, enc,
 };
-use super::loops::{Inner, POINTERS, Slots, inner};
+use super::gather::together;
+use super::loops::{Inner, POINTERS, Slots};
 use super::plan::{Home, Operand, Place, Plan, Region, calls_out, plan, positions};
 use super::vector::{SMALL, TEMP, enc_load, enc_store};
 use super::{Context, interpret_from_native};
@@ -25,20 +26,19 @@ pub(super) const DONE: u32 = 0;
 /// The error is in the context.
 pub(super) const FAILED: u32 = 1;
 pub(super) const INTERRUPTED: u32 = 2;
-
-/// Iterations of an innermost loop between two looks for an interrupt; a power of two.
-const ITERATIONS_PER_LOOK: i32 = 1024;
+/// An address of a parallel loop would be outside: nothing was done yet.
+pub(super) const NOT_BEGUN: u32 = 3;
 
 /// Constants that an innermost loop has in registers.
 #[derive(Default)]
 pub(super) struct Pinned {
-    registers: HashMap<(u32, u8), Vec_>,
+    pub registers: HashMap<(u32, u8), Vec_>,
     /// How often each constant is asked for, while that is counted.
-    counts: Option<HashMap<(u32, u8), usize>>,
+    pub counts: Option<HashMap<(u32, u8), usize>>,
 }
 
 /// Code that stands behind the rest because it is seldom run.
-enum Cold {
+pub(super) enum Cold {
     /// The instruction is given to the interpreter, which fails.
     Fail { label: Label, at: usize },
     /// A loop is given to the interpreter as a whole.
@@ -53,14 +53,16 @@ pub(super) struct Emitter<'p> {
     /// The innermost loop that is being written.
     pub inner: Option<Inner>,
     pub pinned: Pinned,
-    region: &'p Region,
-    layout: &'p Layout,
-    labels: HashMap<usize, Label>,
-    cold: Vec<Cold>,
+    /// Strided reads that are made together: how many from the first one's position on, and 0 for the others.
+    together: HashMap<usize, usize>,
+    pub region: &'p Region,
+    pub layout: &'p Layout,
+    pub labels: HashMap<usize, Label>,
+    pub cold: Vec<Cold>,
     exit: Label,
-    interrupted: Label,
+    pub interrupted: Label,
     callout: Label,
-    loops: Vec<Label>,
+    pub loops: Vec<Label>,
 }
 
 /// Writes the code of a region; the result is its entry.
@@ -81,6 +83,7 @@ pub(super) fn emit(
         plan,
         inner: None,
         pinned: Pinned::default(),
+        together: together(compiled, region),
         region,
         layout,
         labels: HashMap::new(),
@@ -111,6 +114,8 @@ impl Emitter<'_> {
         ] {
             asm.load(register, Mem::at(R15, at as i32), 8);
         }
+        let not_begun = self.asm.label();
+        let top = self.region.parallel.map(|parallel| self.begin_iterations(parallel, not_begun));
         let all = positions(&self.compiled.code, self.region);
         for at in all {
             if let Some(label) = self.labels.get(&at) {
@@ -121,6 +126,9 @@ impl Emitter<'_> {
         }
         if let Some(label) = self.labels.get(&self.region.range.end) {
             self.asm.bind(*label);
+        }
+        if let (Some(parallel), Some(top)) = (self.region.parallel, top) {
+            self.end_iterations(parallel, top);
         }
         self.asm.mov_imm(RAX, DONE.into());
         self.asm.bind(self.exit);
@@ -133,6 +141,9 @@ impl Emitter<'_> {
         asm.ret();
         asm.bind(self.interrupted);
         asm.mov_imm(RAX, INTERRUPTED.into());
+        asm.jump(self.exit);
+        asm.bind(not_begun);
+        asm.mov_imm(RAX, NOT_BEGUN.into());
         asm.jump(self.exit);
         for cold in std::mem::take(&mut self.cold) {
             match cold {
@@ -170,7 +181,7 @@ impl Emitter<'_> {
         self.asm.jump_if(Cond::NotEqual, self.exit);
     }
 
-    fn label_of(&mut self, at: usize) -> Label {
+    pub(super) fn label_of(&mut self, at: usize) -> Label {
         let asm = &mut self.asm;
         *self.labels.entry(at).or_insert_with(|| asm.label())
     }
@@ -191,10 +202,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads the variables whose interval begins here with a value in memory.
-    fn begin_variables(&mut self, at: usize) {
+    /// Loads the variables whose interval begins here with a value in memory. What a parallel loop only reads was loaded
+    /// before its first iteration.
+    pub(super) fn begin_variables(&mut self, at: usize) {
         for v in self.plan.starts.get(&at).cloned().unwrap_or_default() {
-            self.fetch(v);
+            if !matches!(self.plan.variables[v].home, Home::Outer(_)) {
+                self.fetch(v);
+            }
         }
     }
 
@@ -204,15 +218,15 @@ impl Emitter<'_> {
             return;
         }
         let mem = self.home(variable.home);
-        match variable.place {
+        match &variable.place {
             Place::Memory => {}
             Place::Vectors(registers) => {
                 for (part, register) in registers.iter().enumerate() {
-                    let bytes = variable.bytes.min(64);
+                    let bytes = variable.bytes_of(part);
                     enc_load(&mut self.asm, Vec_(*register), mem.plus(64 * part as i32), bytes);
                 }
             }
-            Place::Mask(k) => self.load_mask(Mask(k), mem, variable.bytes),
+            Place::Mask(k) => self.load_mask(Mask(*k), mem, variable.bytes),
         }
     }
 
@@ -220,15 +234,15 @@ impl Emitter<'_> {
         let variable = self.plan.variables[v].clone();
         let Home::Arena(offset) = variable.home else { return };
         let mem = Mem::at(R12, offset);
-        match variable.place {
+        match &variable.place {
             Place::Memory => {}
             Place::Vectors(registers) => {
                 for (part, register) in registers.iter().enumerate() {
-                    let bytes = variable.bytes.min(64);
+                    let bytes = variable.bytes_of(part);
                     enc_store(&mut self.asm, mem.plus(64 * part as i32), Vec_(*register), bytes);
                 }
             }
-            Place::Mask(k) => self.store_mask(mem, Mask(k), variable.bytes),
+            Place::Mask(k) => self.store_mask(mem, Mask(*k), variable.bytes),
         }
     }
 
@@ -281,7 +295,7 @@ impl Emitter<'_> {
 
     // Instructions.
 
-    fn instr(&mut self, at: usize) {
+    pub(super) fn instr(&mut self, at: usize) {
         if self.inner.as_ref().is_some_and(|inner| inner.dropped.contains(&at)) {
             return;
         }
@@ -328,9 +342,11 @@ impl Emitter<'_> {
                 self.asm.is_zero(self.slot(cond));
                 self.asm.jump_if(Cond::Equal, label);
             }
-            Instr::GatherStrided { d, base, index, stride, n, bytes, .. } => {
-                self.gather(at, d, base, [index, stride], n, bytes);
-            }
+            Instr::GatherStrided { d, base, index, stride, n, bytes, .. } => match self.together.get(&at) {
+                Some(0) => {}
+                Some(n_reads) => self.gather_together(at, *n_reads),
+                None => self.gather(at, d, base, [index, stride], n, bytes),
+            },
             Instr::VecNonZero { .. }
             | Instr::ScatterStrided { .. }
             | Instr::Gather { .. }
@@ -427,144 +443,6 @@ impl Emitter<'_> {
         self.asm.load(RAX, self.slot(index), 8);
         self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
         self.asm.prefetch(Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
-    }
-
-    fn begin_loop(&mut self, at: usize, var: Slot, min: Slot, extent: Slot, rest: Slot, exit: u32) {
-        let last = at + exit as usize;
-        let behind = self.label_of(last + 1);
-        self.asm.load(RAX, self.slot(extent), 8);
-        self.asm.test(RAX, RAX, 8);
-        self.asm.jump_if(Cond::LessEqual, behind);
-        let top = self.asm.label();
-        let found = inner(self.compiled, self.slots, at, last);
-        match found {
-            Some(inner) => {
-                self.asm.mov(RBP, RAX);
-                self.point(at, last, &inner, min);
-                self.inner = Some(inner);
-                self.pin_constants(at, last);
-            }
-            None => self.asm.store(self.slot(rest), RAX, 8),
-        }
-        self.asm.load(RCX, self.slot(min), 8);
-        self.asm.store(self.slot(var), RCX, 8);
-        self.asm.bind(top);
-        self.loops.push(top);
-    }
-
-    /// A constant of the pool in all lanes: in a register where the loop has it in one.
-    pub(super) fn pooled(&mut self, at: u32, bytes: u8) -> Rm {
-        if let Some(counts) = &mut self.pinned.counts {
-            *counts.entry((at, bytes)).or_default() += 1;
-        }
-        self.pinned.registers.get(&(at, bytes)).map_or(Rm::Pool(at, bytes), |register| Rm::Reg(*register))
-    }
-
-    /// Loads the constants that an innermost loop asks for most into the registers that are free in it. The body is
-    /// written once to see which those are.
-    fn pin_constants(&mut self, first: usize, last: usize) {
-        if self.compiled.code[first + 1..last].iter().any(calls_out) {
-            return;
-        }
-        let (mark, n_cold, labels) = (self.asm.mark(), self.cold.len(), self.labels.clone());
-        self.pinned.counts = Some(HashMap::new());
-        for at in first + 1..last {
-            self.begin_variables(at);
-            self.instr(at);
-        }
-        self.asm.back_to(&mark);
-        self.cold.truncate(n_cold);
-        self.labels = labels;
-        let mut wanted: Vec<((u32, u8), usize)> =
-            self.pinned.counts.take().unwrap_or_default().into_iter().collect();
-        wanted.sort_by_key(|(constant, count)| (std::cmp::Reverse(*count), *constant));
-        let free = self.plan.free_vectors(first, last);
-        for ((constant, _), register) in wanted.into_iter().zip(free) {
-            let e = if constant.1 == 8 { enc(1, 2, 0x59, 1) } else { enc(1, 2, 0x58, 0) };
-            let source = Rm::Table(constant.0, constant.1);
-            self.asm.vec(e, Len::Z, Vec_(register), Vec_(0), source, Mask(0), false, None);
-            self.pinned.registers.insert(constant, Vec_(register));
-        }
-    }
-
-    /// Sets the pointers of the groups, or leaves the loop to the interpreter where an address would be outside.
-    fn point(&mut self, first: usize, last: usize, inner: &Inner, min: Slot) {
-        if inner.groups.is_empty() {
-            return;
-        }
-        let slow = self.asm.label();
-        let back = self.label_of(last + 1);
-        self.cold.push(Cold::Loop { label: slow, back, first, last });
-        for group in &inner.groups {
-            let affine = &group.affine;
-            self.asm.mov_imm(RAX, 0);
-            for (factor, slot) in affine.terms.iter().copied().chain([(affine.step, min)]) {
-                if factor == 0 {
-                    continue;
-                }
-                self.asm.load(RCX, self.slot(slot), 8);
-                if factor != 1 {
-                    self.asm.imul_imm(RCX, RCX, factor as i32);
-                    self.asm.jump_if(Cond::Overflow, slow);
-                }
-                self.asm.alu(Alu::Add, RAX, RCX, 8);
-                self.asm.jump_if(Cond::Overflow, slow);
-            }
-            // From the first to the last iteration.
-            self.asm.lea(RDX, Mem::at(RBP, -1));
-            self.asm.imul_imm(RDX, RDX, affine.step as i32);
-            self.asm.jump_if(Cond::Overflow, slow);
-            let (low_moves, high_moves) = (affine.step < 0, affine.step > 0);
-            let ends = [
-                (group.low, low_moves, std::mem::offset_of!(BaseAt, lo), Cond::Less),
-                (group.high, high_moves, std::mem::offset_of!(BaseAt, hi), Cond::Greater),
-            ];
-            for (constant, moves, field, outside) in ends {
-                self.asm.mov(RCX, RAX);
-                self.asm.alu_imm(Alu::Add, RCX, constant as i32);
-                self.asm.jump_if(Cond::Overflow, slow);
-                if moves {
-                    self.asm.alu(Alu::Add, RCX, RDX, 8);
-                    self.asm.jump_if(Cond::Overflow, slow);
-                }
-                self.asm.alu_mem(Alu::Cmp, RCX, self.base_field(group.base, field), 8);
-                self.asm.jump_if(outside, slow);
-            }
-            self.asm.load(RCX, self.base_field(group.base, std::mem::offset_of!(BaseAt, ptr)), 8);
-            self.asm.lea(group.pointer, Mem { base: RCX, index: Some((RAX, group.bytes)), disp: 0 });
-        }
-    }
-
-    fn end_loop(&mut self, var: Slot, rest: Slot, wide: bool) {
-        let Some(top) = self.loops.pop() else { return };
-        let done = self.asm.label();
-        let inner = self.inner.take();
-        self.pinned = Pinned::default();
-        for group in inner.iter().flat_map(|inner| &inner.groups) {
-            let by = group.affine.step * i64::from(group.bytes);
-            if by != 0 {
-                self.asm.lea_far(group.pointer, by);
-            }
-        }
-        if inner.as_ref().is_none_or(|inner| inner.needs_variable) {
-            self.asm.add_to_mem(self.slot(var), 1, if wide { 8 } else { 4 });
-        }
-        if inner.is_some() {
-            self.asm.dec(RBP);
-            self.asm.jump_if(Cond::LessEqual, done);
-            self.asm.test_imm(RBP, ITERATIONS_PER_LOOK - 1);
-            self.asm.jump_if(Cond::NotEqual, top);
-        } else {
-            self.asm.load(RAX, self.slot(rest), 8);
-            self.asm.dec(RAX);
-            self.asm.jump_if(Cond::LessEqual, done);
-            self.asm.store(self.slot(rest), RAX, 8);
-        }
-        self.asm.load(RCX, Mem::at(R15, std::mem::offset_of!(Context, interrupt) as i32), 8);
-        self.asm.is_zero(Mem::at(RCX, 0));
-        self.asm.jump_if(Cond::Equal, top);
-        self.asm.jump(self.interrupted);
-        self.asm.bind(done);
     }
 
     // Masks in memory are bytes, 0 or 1.

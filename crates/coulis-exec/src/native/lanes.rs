@@ -138,6 +138,7 @@ impl Emitter<'_> {
     fn exact_input(&mut self, loc: &Loc, from: usize, bytes: usize, lanes: usize, out: usize) -> Rm {
         if let Loc::Mem(mem) = loc
             && lanes * bytes.max(out) >= 16
+            && lanes.is_power_of_two()
         {
             return Rm::Mem(mem.plus((from * bytes) as i32), (lanes * bytes) as u8);
         }

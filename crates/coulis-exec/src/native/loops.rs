@@ -42,6 +42,8 @@ pub(super) struct Inner {
     pub addresses: HashMap<Ptr, (Gpr, i32)>,
     /// The same of the places that hints are about, by position.
     pub hints: HashMap<usize, (Gpr, i32)>,
+    /// The same of the first elements of strided reads, by position, and how many bytes the next ones are away.
+    pub gathers: HashMap<usize, (Gpr, i32, i32)>,
     /// Positions of instructions that are not needed any more.
     pub dropped: HashSet<usize>,
     /// Whether the loop variable is read by what remains.
@@ -74,6 +76,19 @@ impl Slots {
         (!changes).then(|| self.values[slot as usize] as i64)
     }
 
+    /// How many elements below the first one an instruction reaches, where the last one ends, and how far the lanes are apart.
+    fn reach(&self, instr: &Instr) -> Option<(i64, i64, i32)> {
+        match *instr {
+            Instr::Address { n, .. } => Some((0, n.into(), 1)),
+            Instr::GatherStrided { stride, n, .. } => {
+                let stride = self.constant(stride).filter(|s| s.abs() < FARTHEST_APART)?;
+                let last = stride * (i64::from(n) - 1);
+                Some(((-last).max(0), last.max(0) + 1, stride as i32))
+            }
+            _ => None,
+        }
+    }
+
     fn affine(&self, code: &[Instr], slot: Slot, inner: (usize, usize), var: Slot) -> Option<Affine> {
         if slot == var {
             return Some(Affine { step: 1, ..Affine::default() });
@@ -103,6 +118,9 @@ impl Slots {
     }
 }
 
+/// Lanes that are farther apart are found one by one.
+const FARTHEST_APART: i64 = 1 << 16;
+
 /// Larger factors are not worth the care for their overflow.
 const MOST: i64 = 1 << 30;
 
@@ -128,10 +146,15 @@ impl Affine {
     }
 }
 
-/// The loop at those positions (`For` and `Next`); `None` where it holds another loop.
-pub(super) fn inner(compiled: &Compiled, slots: &Slots, first: usize, last: usize) -> Option<Inner> {
+/// The loop over what lies between those positions; `None` where it holds another loop.
+pub(super) fn inner(
+    compiled: &Compiled,
+    slots: &Slots,
+    first: usize,
+    last: usize,
+    (var, wide): (Slot, bool),
+) -> Option<Inner> {
     let code = &compiled.code;
-    let (Instr::For { var, .. }, Instr::Next { wide, .. }) = (code[first], code[last]) else { return None };
     let body = first + 1..last;
     let nested = |i: &Instr| {
         matches!(i, Instr::For { .. } | Instr::Parallel { .. } | Instr::Alloc { .. } | Instr::Free { .. })
@@ -157,27 +180,35 @@ impl Inner {
             called.extend(written.into_iter().chain(read));
         }
         for at in first + 1..last {
-            let Instr::Address { p, base, index, n, bytes } = code[at] else { continue };
+            let (base, index, bytes) = match code[at] {
+                Instr::Address { p, base, index, bytes, .. } if !called.contains(&p) => (base, index, bytes),
+                Instr::GatherStrided { base, index, bytes, .. } if !calls_out(&code[at]) => {
+                    (base, index, bytes)
+                }
+                _ => continue,
+            };
+            let Some((below, above, apart)) = slots.reach(&code[at]) else { continue };
             let Some(mut affine) = slots.affine(code, index, (first, last), var) else { continue };
-            if called.contains(&p) {
-                continue;
-            }
             let constant = std::mem::take(&mut affine.constant);
-            let end = constant + i64::from(n);
+            let (low, high) = (constant - below, constant + above);
             let Ok(away) = i32::try_from(constant * i64::from(bytes)) else { continue };
             let same = |g: &&mut Group| g.base == base && g.affine == affine && g.bytes == bytes;
             let pointer = if let Some(group) = self.groups.iter_mut().find(same) {
-                group.low = group.low.min(constant);
-                group.high = group.high.max(end);
+                group.low = group.low.min(low);
+                group.high = group.high.max(high);
                 group.pointer
             } else if let Some(pointer) = POINTERS.get(self.groups.len()) {
-                self.groups.push(Group { base, affine, bytes, low: constant, high: end, pointer: *pointer });
+                self.groups.push(Group { base, affine, bytes, low, high, pointer: *pointer });
                 *pointer
             } else {
                 continue;
             };
-            self.addresses.insert(p, (pointer, away));
-            self.dropped.insert(at);
+            if let Instr::Address { p, .. } = code[at] {
+                self.addresses.insert(p, (pointer, away));
+                self.dropped.insert(at);
+            } else {
+                self.gathers.insert(at, (pointer, away, apart * i32::from(bytes)));
+            }
         }
     }
 
@@ -219,7 +250,8 @@ impl Inner {
             {
                 self.dropped.insert(at);
             }
-            if !self.dropped.contains(&at) && !self.hints.contains_key(&at) {
+            let is_pointed = self.hints.contains_key(&at) || self.gathers.contains_key(&at);
+            if !self.dropped.contains(&at) && !is_pointed {
                 needed.extend(instr.read_slots());
                 needed.extend(slot_operands(compiled, instr));
             }

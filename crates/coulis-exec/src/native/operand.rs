@@ -67,7 +67,7 @@ const MOST_LANES: u32 = 64;
 pub(super) fn is_native(op: Op, n: u32) -> bool {
     let Some(signature) = signature(op) else { return false };
     let widest = signature.args.iter().flatten().chain([&signature.out]).map(|lane| lane.bytes).max();
-    if !n.is_power_of_two() || n > MOST_LANES || n as usize * widest.unwrap_or(1) > 512 {
+    if n > MOST_LANES || n as usize * widest.unwrap_or(1) > 512 {
         return false;
     }
     let is_float = |reg| matches!(reg, Reg::F32 | Reg::F64);

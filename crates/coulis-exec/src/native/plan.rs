@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::operand::{Lane, is_native, signature};
-use crate::code::{Base, Instr, Origin, Ptr, PtrKind};
+use crate::code::{Base, Instr, Origin, Ptr, PtrKind, Slot};
 use crate::compile::Compiled;
 use crate::registers::Layout;
 
 /// Vector registers that variables may have; those above are for passing values.
 pub(super) const N_VECTORS: u8 = 25;
 /// Mask registers that variables may have, from 1 on.
-const MASKS: Range<u8> = 1..6;
+const MASKS: Range<u8> = 1..5;
 
 /// Most lanes that native code gathers one by one.
 pub(super) const MOST_GATHERED: u32 = 64;
@@ -23,7 +23,15 @@ pub(super) const MOST_GATHERED: u32 = 64;
 /// Code that runs on one frame: all of the program but the bodies of parallel loops, or one such body.
 pub(super) struct Region {
     pub range: Range<usize>,
-    pub parallel: Option<u32>,
+    pub parallel: Option<Parallel>,
+}
+
+/// The loop that a body belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Parallel {
+    pub id: u32,
+    pub var: Slot,
+    pub wide: bool,
 }
 
 /// Where a variable lies in memory.
@@ -57,6 +65,13 @@ pub(super) struct Variable {
     is_mask: bool,
     fits: bool,
     weight: f64,
+}
+
+impl Variable {
+    /// Bytes that lie in its register of that number.
+    pub(super) fn bytes_of(&self, part: usize) -> usize {
+        64.min(self.bytes - 64 * part)
+    }
 }
 
 /// What a pointer entry is in this region.
@@ -144,6 +159,13 @@ fn collect(instr: &Instr, at: usize, accesses: &mut Vec<Access>, calls: &mut Vec
             accesses.extend(lane.map(|lane| access(ptr, lane, false)));
         }
         accesses.push(access(d, signature.out, true));
+        return;
+    }
+    if let Instr::GatherStrided { d, n, bytes, .. } = *instr
+        && !calls_out(instr)
+    {
+        let lane = Lane { bytes: bytes.into(), is_bool: false };
+        accesses.push(Access { at, ptr: d, lane: Some((lane.bytes * n as usize, lane)), writes: true });
         return;
     }
     let (written, read) = instr.vector_operands();
@@ -242,7 +264,7 @@ impl Plan {
         statics: &HashMap<Ptr, (Base, i32, usize)>,
     ) {
         let outer = |ptr: Ptr| {
-            let info = region.parallel.map(|id| &compiled.parallels[id as usize]);
+            let info = region.parallel.map(|p| &compiled.parallels[p.id as usize]);
             info.is_some_and(|info| info.outer_registers.contains(&ptr))
         };
         let mut of_elements: HashMap<(i32, usize), usize> = HashMap::new();
@@ -282,7 +304,6 @@ impl Plan {
                     None if outer(ptr) => (Home::Outer(ptr), None),
                     None => (Home::Arena(layout.registers[ptr as usize].unwrap_or(0) as i32), None),
                 };
-                let parts = bytes.is_multiple_of(64) || bytes.is_power_of_two();
                 self.operands.insert(ptr, Operand::Variable(v));
                 self.variables.push(Variable {
                     home,
@@ -294,7 +315,7 @@ impl Plan {
                     n_writes: 0,
                     place: Place::Memory,
                     is_mask: true,
-                    fits: parts && bytes <= 512,
+                    fits: bytes <= 512,
                     weight: 0.0,
                 });
             }
@@ -421,10 +442,10 @@ impl Plan {
 }
 
 /// Whether the buffer is one of this region alone.
-fn is_own(compiled: &Compiled, region: &Region, base: Base) -> bool {
+pub(super) fn is_own(compiled: &Compiled, region: &Region, base: Base) -> bool {
     let own = |id: usize| compiled.parallels[id].own_bases.contains(&base);
     match region.parallel {
-        Some(id) => own(id as usize),
+        Some(parallel) => own(parallel.id as usize),
         None => {
             let inside_of_any = (0..compiled.parallels.len()).any(own);
             !inside_of_any && !is_used_in_parallel(compiled, base)

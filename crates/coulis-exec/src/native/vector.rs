@@ -15,6 +15,8 @@ pub(super) const SMALL: Gpr = R11;
 /// Mask registers for passing values.
 pub(super) const TEMP_MASK: Mask = Mask(6);
 const COMBINED: Mask = Mask(7);
+/// The bytes of a piece that is no power of two.
+const ODD: Mask = Mask(5);
 
 /// Where the lanes of an operand are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +29,28 @@ pub(super) enum Loc {
 const LOAD: Enc = enc(2, 1, 0x6f, 0);
 const STORE: Enc = enc(2, 1, 0x7f, 0);
 
-/// Loads so many bytes, a power of two or at least a register.
+/// Picks so many bytes of a register.
+fn pick_bytes(asm: &mut Asm, bytes: usize) {
+    asm.mov_imm(SMALL, (1 << bytes) - 1);
+    asm.mask_gpr(enc(3, 1, 0x92, 1), ODD.0, SMALL.0);
+}
+
+/// Loads so many bytes; the rest of the register is 0.
 pub(super) fn enc_load(asm: &mut Asm, d: Vec_, mem: Mem, bytes: usize) {
     match bytes {
+        _ if !bytes.is_power_of_two() => {
+            pick_bytes(asm, bytes);
+            asm.vec(
+                enc(3, 1, 0x6f, 0),
+                Len::of(bytes),
+                d,
+                Vec_(0),
+                Rm::bytes_at(mem, bytes),
+                ODD,
+                true,
+                None,
+            );
+        }
         1 | 2 => {
             asm.load(SMALL, mem, bytes);
             asm.vec(enc(1, 1, 0x6e, 0), Len::X, d, Vec_(0), Rm::Reg(Vec_(SMALL.0)), Mask(0), false, None);
@@ -53,6 +74,19 @@ pub(super) fn enc_load(asm: &mut Asm, d: Vec_, mem: Mem, bytes: usize) {
 pub(super) fn enc_store(asm: &mut Asm, mem: Mem, a: Vec_, bytes: usize) {
     asm.forget_loaded();
     match bytes {
+        _ if !bytes.is_power_of_two() => {
+            pick_bytes(asm, bytes);
+            asm.vec(
+                enc(3, 1, 0x7f, 0),
+                Len::of(bytes),
+                a,
+                Vec_(0),
+                Rm::bytes_at(mem, bytes),
+                ODD,
+                false,
+                None,
+            );
+        }
         1 | 2 => {
             asm.vec(enc(1, 1, 0x7e, 0), Len::X, a, Vec_(0), Rm::Reg(Vec_(SMALL.0)), Mask(0), false, None);
             asm.store(mem, SMALL, bytes);
@@ -122,7 +156,7 @@ impl Emitter<'_> {
     }
 
     /// Where a pointer entry's lanes are; `gpr` is used where the pointer must be loaded.
-    fn locate(&mut self, ptr: Ptr, gpr: Gpr) -> Loc {
+    pub(super) fn locate(&mut self, ptr: Ptr, gpr: Gpr) -> Loc {
         if let Some((pointer, away)) = self.inner.as_ref().and_then(|inner| inner.addresses.get(&ptr)) {
             return Loc::Mem(Mem::at(*pointer, *away));
         }
@@ -169,7 +203,7 @@ impl Emitter<'_> {
         let widest = lanes.iter().filter(|l| !l.is_bool).map(|l| l.bytes).max().unwrap_or(1);
         let group = (64 / widest).min(n);
         for from in (0..n).step_by(group) {
-            self.piece(op, &d, &args, from, group);
+            self.piece(op, &d, &args, from, group.min(n - from));
         }
     }
 
@@ -178,7 +212,7 @@ impl Emitter<'_> {
         match loc {
             Loc::Mem(mem) => {
                 let mem = mem.plus(from as i32);
-                if bytes < 16 {
+                if bytes < 16 || !bytes.is_power_of_two() {
                     enc_load(&mut self.asm, temp, mem, bytes);
                     Rm::Reg(temp)
                 } else {
@@ -201,7 +235,7 @@ impl Emitter<'_> {
             return Rm::Reg(register);
         }
         let asm = &mut self.asm;
-        if bytes == 32 {
+        if bytes > 16 {
             let e = enc(1, 3, 0x3b, 1);
             asm.vec(e, Len::Z, register, Vec_(0), Rm::Reg(temp), Mask(0), false, Some((away / 32) as u8));
             return Rm::Reg(temp);
@@ -222,8 +256,12 @@ impl Emitter<'_> {
     /// The register that a piece of the result is best computed in.
     pub(super) fn target(&self, d: &Loc, from: usize, bytes: usize) -> Vec_ {
         match d {
-            Loc::Vectors(registers, total) if bytes == (*total).min(64) => Vec_(registers[from / bytes]),
-            _ => TEMP[0],
+            Loc::Vectors(registers, total) => {
+                let part = (*total).min(64);
+                let is_whole = from.is_multiple_of(part) && bytes >= part.min(total - from);
+                if is_whole { Vec_(registers[from / part]) } else { TEMP[0] }
+            }
+            Loc::Mem(_) | Loc::Mask(_) => TEMP[0],
         }
     }
 
@@ -252,8 +290,8 @@ impl Emitter<'_> {
                     return;
                 }
                 let (e, imm) = match bytes {
-                    32 => (enc(1, 3, 0x3a, 1), away / 32),
-                    16 => (enc(1, 3, 0x38, 0), away / 16),
+                    17.. => (enc(1, 3, 0x3a, 1), away / 32),
+                    9..=16 => (enc(1, 3, 0x38, 0), away / 16),
                     _ => return self.insert_small(register, away, bytes, value, part),
                 };
                 let len = Len::of(part);
@@ -267,8 +305,8 @@ impl Emitter<'_> {
     fn insert_small(&mut self, register: Vec_, away: usize, bytes: usize, value: Vec_, part: usize) {
         // Every piece is spread over its whole register, and a mask of bytes picks its place.
         let spread = match bytes {
-            8 => enc(1, 2, 0x59, 1),
-            4 => enc(1, 2, 0x58, 0),
+            5.. => enc(1, 2, 0x59, 1),
+            3..=4 => enc(1, 2, 0x58, 0),
             2 => enc(1, 2, 0x79, 0),
             _ => enc(1, 2, 0x78, 0),
         };
@@ -388,7 +426,7 @@ impl Emitter<'_> {
         let target = self.target(d, 0, piece);
         self.spread(target, *mem, bytes, piece);
         for from in (0..n * bytes).step_by(piece) {
-            self.output(d, from, piece, target);
+            self.output(d, from, piece.min(n * bytes - from), target);
         }
     }
 
@@ -423,7 +461,8 @@ impl Emitter<'_> {
             let table: Vec<u8> =
                 (0..64 / bytes).flat_map(|i| lane(i).to_le_bytes()[..bytes].to_vec()).collect();
             let table = Rm::Table(self.asm.constant(&table), 64);
-            let target = self.target(d, from, piece);
+            let size = piece.min(n * bytes - from);
+            let target = self.target(d, from, size);
             let asm = &mut self.asm;
             let mut away = table;
             if known.is_none() {
@@ -432,7 +471,7 @@ impl Emitter<'_> {
             }
             let add = if w == 1 { enc(1, 1, 0xd4, 1) } else { enc(1, 1, 0xfe, 0) };
             asm.vec(add, len, target, TEMP[1], away, Mask(0), false, None);
-            self.output(d, from, piece, target);
+            self.output(d, from, size, target);
         }
     }
 }

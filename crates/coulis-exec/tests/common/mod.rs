@@ -356,7 +356,14 @@ pub fn check_lanes(what: &str, out: DType, inputs: &[(DType, Vec<Lane>)], make: 
         );
         Stmt::seq([whole, left])
     };
-    for (form, body) in [("scalar", loops), ("vector", whole), ("pairs", pieces(2)), ("pieces", pieces(32))] {
+    let forms = [
+        ("scalar", loops),
+        ("vector", whole),
+        ("pairs", pieces(2)),
+        ("odd pieces", pieces(13)),
+        ("pieces", pieces(32)),
+    ];
+    for (form, body) in forms {
         let is_whole = matches!(form, "scalar" | "vector");
         for level in levels().filter(|level| is_whole || *level == Level::detect()) {
             let mut arrays: Vec<Memory> = inputs.iter().map(|(d, lanes)| Memory::new(*d, lanes)).collect();
