@@ -1,10 +1,11 @@
-//! Native code for x86-64 with AVX-512, made from the bytecode.
+//! Native code for x86-64 with AVX2 or AVX-512, made from the bytecode.
 //!
 //! Each instruction is either translated or left to the interpreter, which native code calls for it, so every program has
 //! native code and both ways give the same bits, any NaN being one. Source of the plan: a direct emitter makes code as fast
 //! as a C compiler's for reductions, without one at run time.
 
 mod asm;
+mod bools;
 mod emit;
 mod functions;
 mod gather;
@@ -12,9 +13,11 @@ mod iterate;
 mod lanes;
 mod loops;
 mod memory;
+mod moves;
 mod operand;
 mod plan;
 mod scalar;
+mod steps;
 mod vector;
 
 use std::ops::Range;
@@ -59,13 +62,22 @@ pub(crate) struct Native {
 
 /// Whether programs have native code at that level.
 pub(crate) fn is_available(level: Level) -> bool {
-    level == Level::Avx512 && Level::Avx512.is_available() && memory::is_given()
+    isa(level).is_some() && level.is_available() && memory::is_given()
+}
+
+fn isa(level: Level) -> Option<asm::Isa> {
+    match level {
+        Level::Baseline => None,
+        Level::Avx2 => Some(asm::Isa::Avx2),
+        Level::Avx512 => Some(asm::Isa::Avx512),
+    }
 }
 
 impl Native {
-    /// Translates a program for a machine with AVX-512; `None` for very long ones, and where the system gives no
-    /// memory for code.
-    pub(crate) fn compile(compiled: &Compiled, layout: &Layout) -> Option<Native> {
+    /// Translates a program for a machine of that level; `None` for very long ones, for levels without native code, and where
+    /// the system gives no memory for code.
+    pub(crate) fn compile(compiled: &Compiled, layout: &Layout, level: Level) -> Option<Native> {
+        let isa = isa(level)?;
         let code = &compiled.code;
         if code.len() > MOST_INSTRUCTIONS {
             return None;
@@ -78,14 +90,18 @@ impl Native {
                 regions.push(plan::Region { range: at + 1..at + 1 + len as usize, parallel });
             }
         }
-        let mut asm = asm::Asm::default();
+        let mut asm = asm::Asm::new(isa);
         let mut entries = Vec::new();
         for region in &regions {
             let (next, entry) = emit::emit(asm, compiled, layout, &slots, region);
             asm = next;
             entries.push((region.range.clone(), entry));
         }
-        let memory = memory::CodeMemory::new(&asm.finish())?;
+        let code = asm.finish();
+        if std::env::var_os("COULIS_ASM").is_some() {
+            let _ = std::fs::write(format!("/tmp/ex/asm_{isa:?}.bin"), &code);
+        }
+        let memory = memory::CodeMemory::new(&code)?;
         Some(Native { memory, entries })
     }
 

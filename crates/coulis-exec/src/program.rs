@@ -35,7 +35,7 @@ impl Program {
         let program = Program::interpreted(kernel, level)?;
         #[cfg(target_arch = "x86_64")]
         if crate::native::is_available(level) {
-            let native = crate::native::Native::compile(&program.compiled, &program.layout);
+            let native = crate::native::Native::compile(&program.compiled, &program.layout, level);
             return Ok(Program { native, ..program });
         }
         Ok(program)

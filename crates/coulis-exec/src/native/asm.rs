@@ -1,8 +1,37 @@
 //! An assembler of the few x86-64 instructions that native code consists of.
 //!
 //! Scalar instructions have a method each. Vector instructions are one [`Enc`] (prefix, map, opcode, width bit) and one
-//! method for all lengths and operands, in EVEX form throughout. Source: Intel 64 and IA-32 Architectures Software
+//! method for all lengths and operands, which writes the EVEX or the VEX form. Source: Intel 64 and IA-32 Architectures Software
 //! Developer's Manual, volume 2, chapter 2 and the instruction pages.
+
+mod vectors;
+
+/// What vector instructions there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Isa {
+    /// 16 registers of 32 bytes; comparisons give lanes of ones or zeros.
+    Avx2,
+    /// 32 registers of 64 bytes, and masks.
+    Avx512,
+}
+
+impl Isa {
+    /// Bytes of a vector register.
+    pub(super) const fn register_bytes(self) -> usize {
+        match self {
+            Isa::Avx2 => 32,
+            Isa::Avx512 => 64,
+        }
+    }
+
+    /// Vector registers that variables may have; those above are for passing values.
+    pub(super) const fn n_vectors(self) -> u8 {
+        match self {
+            Isa::Avx2 => 8,
+            Isa::Avx512 => 25,
+        }
+    }
+}
 
 /// A general register by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +54,7 @@ pub(super) const R13: Gpr = Gpr(13);
 pub(super) const R14: Gpr = Gpr(14);
 pub(super) const R15: Gpr = Gpr(15);
 
-/// A vector register of any length by its number.
+/// A vector register of any length by its number. Where there are 16, those from 16 on are the same as those from 0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vec_(pub u8);
 
@@ -150,8 +179,8 @@ pub(super) struct Mark {
 }
 
 /// Code in the making.
-#[derive(Default)]
 pub(super) struct Asm {
+    pub isa: Isa,
     pub bytes: Vec<u8>,
     labels: Vec<Option<usize>>,
     /// Places of 32-bit distances to labels.
@@ -164,6 +193,18 @@ pub(super) struct Asm {
 }
 
 impl Asm {
+    pub(super) fn new(isa: Isa) -> Asm {
+        Asm {
+            isa,
+            bytes: Vec::new(),
+            labels: Vec::new(),
+            jumps: Vec::new(),
+            to_pool: Vec::new(),
+            pool: Vec::new(),
+            loaded: None,
+        }
+    }
+
     pub(super) fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() as u32 - 1)
@@ -497,78 +538,6 @@ impl Asm {
 
     pub(super) fn forget_loaded(&mut self) {
         self.loaded = None;
-    }
-
-    /// `d = op(a, b)` in the lanes of `mask`, the others as they are or zero. Instructions of two operands take register
-    /// 0 as `a`; stores take their source as `d`.
-    #[allow(clippy::too_many_arguments, reason = "one instruction has so many parts")]
-    pub(super) fn vec(
-        &mut self,
-        e: Enc,
-        len: Len,
-        d: Vec_,
-        a: Vec_,
-        b: Rm,
-        mask: Mask,
-        zero: bool,
-        imm: Option<u8>,
-    ) {
-        let (x, base, broadcast) = match b {
-            Rm::Reg(r) => (r.0 >> 4 & 1, r.0 >> 3 & 1, 0),
-            Rm::Mem(mem, _) => (mem.index.map_or(0, |(index, _)| index.0 >> 3), mem.base.0 >> 3, 0),
-            Rm::Pool(..) => (0, 0, 1),
-            Rm::Table(..) => (0, 0, 0),
-        };
-        // Shifts by constants write their first operand.
-        let shifts = e.map == 1 && (0x71..=0x73).contains(&e.op);
-        let touches = |register: Vec_| d == register || b == Rm::Reg(register) || shifts && a == register;
-        if self.loaded.is_some_and(|(register, ..)| touches(register)) {
-            self.loaded = None;
-        }
-        let not = |bit: u8| (bit & 1) ^ 1;
-        self.byte(0x62);
-        self.byte(not(d.0 >> 3) << 7 | not(x) << 6 | not(base) << 5 | not(d.0 >> 4) << 4 | e.map);
-        self.byte(e.w << 7 | (!a.0 & 15) << 3 | 4 | e.pp);
-        self.byte(u8::from(zero) << 7 | (len as u8) << 5 | broadcast << 4 | not(a.0 >> 4) << 3 | mask.0);
-        self.byte(e.op);
-        self.vec_operand(d.0, b, imm);
-    }
-
-    fn vec_operand(&mut self, reg: u8, b: Rm, imm: Option<u8>) {
-        match b {
-            Rm::Reg(r) => self.modrm(reg, r.0),
-            Rm::Mem(mem, bytes) => self.modrm_mem(reg, mem, i32::from(bytes.max(1))),
-            Rm::Pool(offset, _) | Rm::Table(offset, _) => {
-                self.byte((reg & 7) << 3 | 5);
-                self.to_pool.push((self.bytes.len(), offset, u8::from(imm.is_some())));
-                self.dword(0);
-            }
-        }
-        if let Some(imm) = imm {
-            self.byte(imm);
-        }
-    }
-
-    /// An instruction on mask registers.
-    pub(super) fn mask(&mut self, e: Enc, long: bool, d: Mask, a: Mask, b: Mask, imm: Option<u8>) {
-        self.vex(e, long, d.0, a.0, b.0);
-        if let Some(imm) = imm {
-            self.byte(imm);
-        }
-    }
-
-    /// An instruction on a mask and a general register.
-    pub(super) fn mask_gpr(&mut self, e: Enc, d: u8, b: u8) {
-        self.vex(e, false, d, 0, b);
-    }
-
-    fn vex(&mut self, e: Enc, long: bool, d: u8, a: u8, b: u8) {
-        let not = |bit: u8| (bit & 1) ^ 1;
-        self.byte(0xc4);
-        self.byte(not(d >> 3) << 7 | 1 << 6 | not(b >> 3) << 5 | e.map);
-        self.byte(e.w << 7 | (!a & 15) << 3 | u8::from(long) << 2 | e.pp);
-        self.byte(e.op);
-        self.modrm(d, b);
     }
 }
 

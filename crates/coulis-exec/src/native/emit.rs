@@ -8,13 +8,12 @@
 use std::collections::HashMap;
 
 use super::asm::{
-    Alu, Asm, Cond, Label, Len, Mask, Mem, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm,
-    Vec_, enc,
+    Alu, Asm, Cond, Label, Mask, Mem, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Vec_,
 };
 use super::gather::together;
 use super::loops::{Inner, POINTERS, Slots};
+use super::moves::{SMALL, enc_load, enc_store};
 use super::plan::{Home, Operand, Place, Plan, Region, calls_out, plan, positions};
-use super::vector::{SMALL, TEMP, enc_load, enc_store};
 use super::{Context, interpret_from_native};
 use crate::code::{Base, Instr, Origin, Slot};
 use crate::compile::Compiled;
@@ -74,8 +73,9 @@ pub(super) fn emit(
     region: &Region,
 ) -> (Asm, usize) {
     let mut asm = asm;
+    let isa = asm.isa;
     let (exit, interrupted, callout) = (asm.label(), asm.label(), asm.label());
-    let plan = plan(compiled, layout, region, &|slot| slots.constant(slot));
+    let plan = plan(compiled, layout, region, asm.isa, &|slot| slots.constant(slot));
     let mut emitter = Emitter {
         asm,
         compiled,
@@ -83,7 +83,7 @@ pub(super) fn emit(
         plan,
         inner: None,
         pinned: Pinned::default(),
-        together: together(compiled, region),
+        together: together(compiled, region, isa),
         region,
         layout,
         labels: HashMap::new(),
@@ -218,15 +218,19 @@ impl Emitter<'_> {
             return;
         }
         let mem = self.home(variable.home);
+        let width = self.width();
         match &variable.place {
             Place::Memory => {}
             Place::Vectors(registers) => {
                 for (part, register) in registers.iter().enumerate() {
-                    let bytes = variable.bytes_of(part);
-                    enc_load(&mut self.asm, Vec_(*register), mem.plus(64 * part as i32), bytes);
+                    let bytes = variable.bytes_of(part, width);
+                    enc_load(&mut self.asm, Vec_(*register), mem.plus((width * part) as i32), bytes);
                 }
             }
             Place::Mask(k) => self.load_mask(Mask(*k), mem, variable.bytes),
+            Place::Lanes(registers) => {
+                self.load_lanes(registers, mem, variable.bytes, variable.lane_bytes);
+            }
         }
     }
 
@@ -234,15 +238,19 @@ impl Emitter<'_> {
         let variable = self.plan.variables[v].clone();
         let Home::Arena(offset) = variable.home else { return };
         let mem = Mem::at(R12, offset);
+        let width = self.width();
         match &variable.place {
             Place::Memory => {}
             Place::Vectors(registers) => {
                 for (part, register) in registers.iter().enumerate() {
-                    let bytes = variable.bytes_of(part);
-                    enc_store(&mut self.asm, mem.plus(64 * part as i32), Vec_(*register), bytes);
+                    let bytes = variable.bytes_of(part, width);
+                    enc_store(&mut self.asm, mem.plus((width * part) as i32), Vec_(*register), bytes);
                 }
             }
             Place::Mask(k) => self.store_mask(mem, Mask(*k), variable.bytes),
+            Place::Lanes(registers) => {
+                self.store_lanes(mem, registers, variable.bytes, variable.lane_bytes);
+            }
         }
     }
 
@@ -300,7 +308,7 @@ impl Emitter<'_> {
             return;
         }
         let instr = self.compiled.code[at];
-        if calls_out(&instr) {
+        if calls_out(&instr, self.asm.isa) {
             return self.call_out(at);
         }
         match instr {
@@ -443,26 +451,5 @@ impl Emitter<'_> {
         self.asm.load(RAX, self.slot(index), 8);
         self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
         self.asm.prefetch(Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
-    }
-
-    // Masks in memory are bytes, 0 or 1.
-
-    pub(super) fn load_mask(&mut self, k: Mask, mem: Mem, n: usize) {
-        enc_load(&mut self.asm, TEMP[5], mem, n);
-        let test = enc(1, 2, 0x26, 0);
-        self.asm.vec(test, Len::of(n), Vec_(k.0), TEMP[5], Rm::Reg(TEMP[5]), Mask(0), false, None);
-    }
-
-    pub(super) fn store_mask(&mut self, mem: Mem, k: Mask, n: usize) {
-        if n == 1 {
-            self.asm.mask_gpr(enc(0, 1, 0x93, 0), SMALL.0, k.0);
-            self.asm.alu_imm(Alu::And, SMALL, 1);
-            self.asm.store(mem, SMALL, 1);
-            return;
-        }
-        let ones = self.asm.constant(&[1; 64]);
-        let load = enc(3, 1, 0x6f, 0);
-        self.asm.vec(load, Len::of(n), TEMP[5], Vec_(0), Rm::Table(ones, 64), k, true, None);
-        enc_store(&mut self.asm, mem, TEMP[5], n);
     }
 }

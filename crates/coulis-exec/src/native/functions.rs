@@ -3,9 +3,10 @@
 
 use coulis_ir::math;
 
-use super::asm::{Enc, Len, Mask, Rm, Vec_, enc};
+use super::asm::{Enc, Isa, Len, Mask, Rm, Vec_, enc};
+use super::bools::Picked;
 use super::emit::Emitter;
-use super::vector::{TEMP, TEMP_MASK};
+use super::vector::{LANES, LOAD, TEMP, TEMP_MASK};
 use crate::ops::Reg;
 
 const ALL: Mask = Mask(0);
@@ -102,7 +103,7 @@ impl Emitter<'_> {
         }
         // p * 2^(k / 2) * 2^(k - k / 2).
         let half = n;
-        self.shift_lanes(t, 4, half, k, 1);
+        self.halve(t, half, k);
         self.step(t, t.int_sub(), k, k, Rm::Reg(half));
         let (bias, digits) = if is_double { (1023, 52) } else { (127, 23) };
         for (power, target) in [(half, p), (k, d)] {
@@ -111,6 +112,19 @@ impl Emitter<'_> {
             self.shift_lanes(t, 6, power, power, digits);
             self.step(t, t.op(MUL), target, p, Rm::Reg(power));
         }
+    }
+
+    /// Half of small integers, rounded down.
+    fn halve(&mut self, t: Float, d: Vec_, a: Vec_) {
+        if !(t.pd == 1 && self.asm.isa == Isa::Avx2) {
+            return self.shift_lanes(t, 4, d, a, 1);
+        }
+        // No arithmetic shift of 64 bits: of what is made positive, logically.
+        let away = self.integer(1 << 20, t.reg);
+        self.step(t, t.int_add(), d, a, away);
+        self.shift_lanes(t, 2, d, d, 1);
+        let back = self.integer(1 << 19, t.reg);
+        self.step(t, t.int_sub(), d, d, back);
     }
 
     fn exp_f32(&mut self, t: Float, x: Vec_, k: Vec_, n: Vec_, p: Vec_) {
@@ -174,7 +188,7 @@ impl Emitter<'_> {
         let is_double = reg == Reg::F64;
         let x = TEMP[1];
         if a != Rm::Reg(x) {
-            self.asm.vec(enc(2, 1, 0x6f, 0), len, x, Vec_(0), a, ALL, false, None);
+            self.asm.op(LOAD, len, x, Vec_(0), a);
         }
         let (f, k, s, z, r) = (TEMP[2], TEMP[3], TEMP[4], TEMP[5], TEMP[6]);
         let (least, scale, bias) = if is_double {
@@ -185,19 +199,27 @@ impl Emitter<'_> {
         let one = if is_double { 1f64.to_bits() } else { 1f32.to_bits().into() };
         let root: u64 = if is_double { 0x3fe6_a09e_667f_3bcd } else { 0x3f35_04f3 };
         let (digits, exponent_bias) = if is_double { (52, 1023) } else { (23, 127) };
-        self.test(t, x, 0x11, least);
-        self.asm.vec(enc(2, 1, 0x6f, 0), len, f, Vec_(0), Rm::Reg(x), ALL, false, None);
+        let small = self.test(t, x, 0x11, least);
+        self.asm.op(LOAD, len, f, Vec_(0), Rm::Reg(x));
         let scale = self.real(scale, reg);
-        self.asm.vec(t.op(MUL), len, f, x, scale, TEMP_MASK, false, None);
+        self.only_where(small, t, t.op(MUL), f, x, scale);
         let away = self.integer(one - root, reg);
         self.step(t, t.int_add(), f, f, away);
         self.shift_lanes(t, 2, k, f, digits);
         let unbiased = self.integer(exponent_bias, reg);
         self.step(t, t.int_sub(), k, k, unbiased);
-        let to_float = if is_double { enc(2, 1, 0xe6, 1) } else { enc(0, 1, 0x5b, 0) };
-        self.step(t, to_float, k, Vec_(0), Rm::Reg(k));
+        if is_double && self.asm.isa == Isa::Avx2 {
+            // Small integers are the last digits of a number that is large enough.
+            let large = f64::from_bits(0x4338_0000_0000_0000);
+            let digits = self.integer(large.to_bits(), reg);
+            self.step(t, t.int_add(), k, k, digits);
+            self.with(t, SUB, k, large);
+        } else {
+            let to_float = if is_double { enc(2, 1, 0xe6, 1) } else { enc(0, 1, 0x5b, 0) };
+            self.step(t, to_float, k, Vec_(0), Rm::Reg(k));
+        }
         let bias = self.real(bias, reg);
-        self.asm.vec(t.op(SUB), len, k, k, bias, TEMP_MASK, false, None);
+        self.only_where(small, t, t.op(SUB), k, k, bias);
         let mantissa = self.integer((1 << digits) - 1, reg);
         self.step(t, enc(1, 1, 0xdb, t.pd), f, f, mantissa);
         let root = self.integer(root, reg);
@@ -238,20 +260,41 @@ impl Emitter<'_> {
         self.with(t, MUL, k, high);
         self.step(t, t.op(SUB), k, k, Rm::Reg(r));
         // 0, infinity, and what is not at least 0.
-        let blend = enc(1, 2, 0x64, t.pd);
-        self.test(t, x, 0, 0.0);
+        let bytes = reg.bytes();
+        let is_zero = self.test(t, x, 0, 0.0);
         let value = self.real(f64::NEG_INFINITY, reg);
-        self.asm.vec(blend, len, k, k, value, TEMP_MASK, false, None);
-        self.test(t, x, 0, f64::INFINITY);
-        self.asm.vec(blend, len, k, k, Rm::Reg(x), TEMP_MASK, false, None);
-        self.test(t, x, 0x19, 0.0);
+        self.blend(bytes, len, k, (value, k), is_zero);
+        let is_infinite = self.test(t, x, 0, f64::INFINITY);
+        self.blend(bytes, len, k, (Rm::Reg(x), k), is_infinite);
+        let is_below = self.test(t, x, 0x19, 0.0);
         let value = self.real(f64::NAN, reg);
-        self.asm.vec(blend, len, d, k, value, TEMP_MASK, false, None);
+        self.blend(bytes, len, d, (value, k), is_below);
     }
 
     /// The lanes where `x` compares so with the constant.
-    fn test(&mut self, t: Float, x: Vec_, predicate: u8, value: f64) {
+    fn test(&mut self, t: Float, x: Vec_, predicate: u8, value: f64) -> Picked {
         let value = self.real(value, t.reg);
-        self.asm.vec(t.op(0xc2), t.len, Vec_(TEMP_MASK.0), x, value, ALL, false, Some(predicate));
+        self.picked_where(t.op(0xc2), t.len, x, value, predicate)
+    }
+
+    /// The lanes where a comparison holds.
+    pub(super) fn picked_where(&mut self, e: Enc, len: Len, a: Vec_, b: Rm, predicate: u8) -> Picked {
+        let (d, picked) = match self.asm.isa {
+            Isa::Avx2 => (LANES, Picked::Lanes(LANES)),
+            Isa::Avx512 => (Vec_(TEMP_MASK.0), Picked::Mask(TEMP_MASK)),
+        };
+        self.asm.op_imm(e, len, d, a, b, predicate);
+        picked
+    }
+
+    /// `d = op(a, b)` in the lanes that are picked; it takes `TEMP[0]`.
+    fn only_where(&mut self, picked: Picked, t: Float, e: Enc, d: Vec_, a: Vec_, b: Rm) {
+        match picked {
+            Picked::Mask(mask) => self.asm.vec(e, t.len, d, a, b, mask, false, None),
+            Picked::Lanes(_) => {
+                self.asm.op(e, t.len, TEMP[0], a, b);
+                self.blend(t.reg.bytes(), t.len, d, (Rm::Reg(TEMP[0]), d), picked);
+            }
+        }
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::asm::{Alu, Cond, Len, Mask, Mem, R12, RAX, RCX, RDX, Rm, Vec_, enc};
+use super::asm::{Alu, Cond, Isa, Len, Mask, Mem, R12, RAX, RCX, RDX, Rm, Vec_, enc};
 use super::emit::Emitter;
+use super::moves::{SMALL, enc_load};
 use super::plan::{Operand, Region, calls_out, is_own, positions};
-use super::vector::{SMALL, TEMP, enc_load};
+use super::vector::TEMP;
 use crate::code::{Base, Instr, Origin, Ptr, Slot};
 use crate::compile::Compiled;
 use crate::frame::BaseAt;
@@ -25,9 +26,9 @@ enum Lanes {
 }
 
 /// Strided reads of neighbouring elements that stand side by side.
-pub(super) fn together(compiled: &Compiled, region: &Region) -> HashMap<usize, usize> {
+pub(super) fn together(compiled: &Compiled, region: &Region, isa: Isa) -> HashMap<usize, usize> {
     let code = &compiled.code[..region.range.end];
-    let is_read = |i: &Instr| matches!(i, Instr::GatherStrided { .. }) && !calls_out(i);
+    let is_read = |i: &Instr| matches!(i, Instr::GatherStrided { .. }) && !calls_out(i, isa);
     let mut found = HashMap::new();
     if !code.iter().any(is_read) {
         return found;
@@ -62,8 +63,8 @@ impl Emitter<'_> {
         let lanes = self.find_lanes(at, base, places, n, bytes);
         let target = self.locate(d, SMALL);
         let (n, bytes) = (n as usize, usize::from(bytes));
-        for first in (0..n).step_by(64 / bytes) {
-            let count = (64 / bytes).min(n - first);
+        for first in (0..n).step_by(self.width() / bytes) {
+            let count = (self.width() / bytes).min(n - first);
             let register = self.target(&target, first * bytes, count * bytes);
             self.bring_together(register, lanes, first..first + count, bytes);
             self.output(&target, first * bytes, count * bytes, register);
@@ -88,7 +89,7 @@ impl Emitter<'_> {
         }
         let Some((lanes, n, bytes)) = row else { return };
         let bytes = usize::from(bytes);
-        let n_rows = 64 / bytes;
+        let n_rows = self.width() / bytes;
         for first in (0..n).step_by(n_rows) {
             let count = n_rows.min(n - first);
             let len = Len::of(count * bytes);

@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 
 use super::Context;
-use super::asm::{Alu, Cond, Label, Len, Mask, Mem, R15, RAX, RBP, RCX, RDX, Rm, Vec_, enc};
+use super::asm::{Alu, Cond, Label, Mem, R15, RAX, RBP, RCX, RDX, Rm, Vec_, enc};
 use super::emit::{Cold, Emitter, Pinned};
 use super::loops::{Inner, inner};
 use super::plan::{Home, Parallel, calls_out};
+use super::vector::LOAD;
 use crate::code::{Instr, Slot};
 use crate::frame::BaseAt;
 
@@ -32,7 +33,7 @@ impl Emitter<'_> {
         self.asm.jump_if(Cond::LessEqual, behind);
         let top = self.asm.label();
         let Instr::Next { wide, .. } = self.compiled.code[last] else { return };
-        match inner(self.compiled, self.slots, at, last, (var, wide)) {
+        match inner(self.compiled, self.slots, &self.plan, (at, last), (var, wide)) {
             Some(inner) => {
                 self.asm.mov(RBP, RAX);
                 if !inner.groups.is_empty() {
@@ -62,7 +63,7 @@ impl Emitter<'_> {
     /// Loads the constants that an innermost loop asks for most into the registers that are free in it. The body is
     /// written once to see which those are.
     fn pin_constants(&mut self, first: usize, last: usize) {
-        if self.compiled.code[first + 1..last].iter().any(calls_out) {
+        if self.compiled.code[first + 1..last].iter().any(|i| calls_out(i, self.asm.isa)) {
             return;
         }
         let (mark, n_cold, labels) = (self.asm.mark(), self.cold.len(), self.labels.clone());
@@ -79,9 +80,13 @@ impl Emitter<'_> {
         wanted.sort_by_key(|(constant, count)| (std::cmp::Reverse(*count), *constant));
         let free = self.plan.free_vectors(first, last);
         for ((constant, _), register) in wanted.into_iter().zip(free) {
-            let e = if constant.1 == 8 { enc(1, 2, 0x59, 1) } else { enc(1, 2, 0x58, 0) };
-            let source = Rm::Table(constant.0, constant.1);
-            self.asm.vec(e, Len::Z, Vec_(register), Vec_(0), source, Mask(0), false, None);
+            let e = match constant.1 {
+                4 => enc(1, 2, 0x58, 0),
+                8 => enc(1, 2, 0x59, 1),
+                _ => LOAD,
+            };
+            let (whole, source) = (self.asm.whole(), Rm::Table(constant.0, constant.1));
+            self.asm.op(e, whole, Vec_(register), Vec_(0), source);
             self.pinned.registers.insert(constant, Vec_(register));
         }
     }
@@ -90,7 +95,8 @@ impl Emitter<'_> {
     pub(super) fn begin_iterations(&mut self, parallel: Parallel, not_begun: Label) -> Label {
         let (first, last) = (self.region.range.start - 1, self.region.range.end);
         let top = self.asm.label();
-        let found = inner(self.compiled, self.slots, first, last, (parallel.var, parallel.wide));
+        let found =
+            inner(self.compiled, self.slots, &self.plan, (first, last), (parallel.var, parallel.wide));
         if let Some(inner) = found {
             self.asm.load(RBP, Mem::at(R15, std::mem::offset_of!(Context, count) as i32), 8);
             self.point(&inner, parallel.var, not_begun);

@@ -2,10 +2,11 @@
 
 use coulis_ir::{BinaryOp, DType, Intrinsic};
 
-use super::asm::{Enc, Len, Mask, Rm, Vec_, enc};
+use super::asm::{Enc, Isa, Len, Mask, Rm, Vec_, enc};
+use super::bools::Picked;
 use super::emit::Emitter;
 use super::operand::{is_comparison, signature};
-use super::vector::{Loc, TEMP, TEMP_MASK};
+use super::vector::{Loc, TEMP};
 use crate::ops::{Op, Reg};
 
 const NONE: Vec_ = Vec_(0);
@@ -33,17 +34,11 @@ impl Emitter<'_> {
                 self.output(d, from * out, lanes * out, target);
             }
             Op::Select(_) => {
-                let on_true = self.input(&args[1], from * out, lanes * out, TEMP[1]);
                 let on_false = self.input(&args[2], from * out, lanes * out, TEMP[2]);
                 let on_false = self.in_register(on_false, lanes * out, TEMP[2]);
-                let mask = self.condition(&args[0], from, lanes);
-                let blend = match out {
-                    1 => enc(1, 2, 0x66, 0),
-                    2 => enc(1, 2, 0x66, 1),
-                    4 => enc(1, 2, 0x64, 0),
-                    _ => enc(1, 2, 0x64, 1),
-                };
-                self.asm.vec(blend, Len::of(lanes * out), target, on_false, on_true, mask, false, None);
+                let on_true = self.input(&args[1], from * out, lanes * out, TEMP[1]);
+                let picked = self.condition(&args[0], from, lanes, out);
+                self.blend(out, Len::of(lanes * out), target, (on_true, on_false), picked);
                 self.output(d, from * out, lanes * out, target);
             }
             Op::Copy(_) => {
@@ -59,30 +54,14 @@ impl Emitter<'_> {
                 let size = lanes * reg.bytes();
                 let a = self.input(&args[0], from * reg.bytes(), size, TEMP[1]);
                 let a = self.in_register(a, size, TEMP[1]);
-                let k = self.mask_target(d, from);
-                if let Some(pd) = float(reg) {
+                let picked = self.picked_target(d, from, lanes, reg.bytes());
+                if float(reg).is_some() {
                     self.zero(TEMP[2]);
-                    let e = enc(pd, 1, 0xc2, pd);
-                    self.asm.vec(
-                        e,
-                        Len::of(size),
-                        Vec_(k.0),
-                        a,
-                        Rm::Reg(TEMP[2]),
-                        ALL,
-                        false,
-                        Some(FLOAT_NE),
-                    );
+                    self.compare_floats(reg, FLOAT_NE, picked, a, Rm::Reg(TEMP[2]), Len::of(size));
                 } else {
-                    let e = match reg.bytes() {
-                        1 => enc(1, 2, 0x26, 0),
-                        2 => enc(1, 2, 0x26, 1),
-                        4 => enc(1, 2, 0x27, 0),
-                        _ => enc(1, 2, 0x27, 1),
-                    };
-                    self.asm.vec(e, Len::of(size), Vec_(k.0), a, Rm::Reg(a), ALL, false, None);
+                    self.not_zero(reg, picked, a, Len::of(size));
                 }
-                self.output_mask(d, from, lanes, k);
+                self.output_picked(d, from, lanes, picked, reg.bytes());
             }
             Op::Cast(source, to) => {
                 // Short integers become 32-bit ones on their way to floats.
@@ -116,9 +95,9 @@ impl Emitter<'_> {
                 match intrinsic {
                     Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite => {
                         let a = self.in_register(a, lanes * bytes(0), TEMP[1]);
-                        let k = self.mask_target(d, from);
-                        self.classify(intrinsic, reg, k, a, len, lanes);
-                        self.output_mask(d, from, lanes, k);
+                        let picked = self.picked_target(d, from, lanes, reg.bytes());
+                        self.classify(intrinsic, reg, picked, a, len, lanes);
+                        self.output_picked(d, from, lanes, picked, reg.bytes());
                         return;
                     }
                     Intrinsic::Fma => {
@@ -145,25 +124,36 @@ impl Emitter<'_> {
         self.input(loc, from * bytes, lanes * bytes, TEMP[1])
     }
 
-    fn op2(&mut self, e: Enc, len: Len, d: Vec_, a: Vec_, b: Rm) {
-        self.asm.vec(e, len, d, a, b, ALL, false, None);
+    pub(super) fn op2(&mut self, e: Enc, len: Len, d: Vec_, a: Vec_, b: Rm) {
+        self.asm.op(e, len, d, a, b);
     }
 
-    fn op1(&mut self, e: Enc, len: Len, d: Vec_, b: Rm) {
-        self.asm.vec(e, len, d, NONE, b, ALL, false, None);
+    pub(super) fn op1(&mut self, e: Enc, len: Len, d: Vec_, b: Rm) {
+        self.asm.op(e, len, d, NONE, b);
     }
 
     fn zero(&mut self, d: Vec_) {
-        self.op2(enc(1, 1, 0xef, 0), Len::Z, d, d, Rm::Reg(d));
+        let whole = self.asm.whole();
+        self.op2(enc(1, 1, 0xef, 0), whole, d, d, Rm::Reg(d));
     }
 
     /// A constant of 4 or 8 bytes in all lanes.
     pub(super) fn bits(&mut self, bits: u64, bytes: usize) -> Rm {
-        let at = self.asm.constant(&bits.to_le_bytes()[..bytes]);
-        self.pooled(at, bytes as u8)
+        let one = &bits.to_le_bytes()[..bytes];
+        match self.asm.isa {
+            // No instruction spreads an operand.
+            Isa::Avx2 => {
+                let at = self.asm.constant(&one.repeat(32 / bytes));
+                self.pooled(at, 32)
+            }
+            Isa::Avx512 => {
+                let at = self.asm.constant(one);
+                self.pooled(at, bytes as u8)
+            }
+        }
     }
 
-    fn arithmetic(&mut self, op: BinaryOp, reg: Reg, d: Vec_, a: Vec_, b: Rm, lanes: usize) {
+    pub(super) fn arithmetic(&mut self, op: BinaryOp, reg: Reg, d: Vec_, a: Vec_, b: Rm, lanes: usize) {
         let len = Len::of(lanes * reg.bytes());
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
             // Counts wrap.
@@ -173,10 +163,17 @@ impl Emitter<'_> {
             self.op2(enc(1, 1, 0xdb, w), len, TEMP[2], count, most);
             let e = match (op, reg) {
                 (BinaryOp::Shl, _) => enc(1, 2, 0x47, w),
+                (_, Reg::I64) if self.asm.isa == Isa::Avx2 => return self.shift_signed(len, d, a),
                 (_, Reg::I32 | Reg::I64) => enc(1, 2, 0x46, w),
                 _ => enc(1, 2, 0x45, w),
             };
             return self.op2(e, len, d, a, Rm::Reg(TEMP[2]));
+        }
+        if self.asm.isa == Isa::Avx2
+            && matches!(reg, Reg::I64 | Reg::U64)
+            && matches!(op, BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max)
+        {
+            return self.wide_arithmetic(op, reg, d, a, b, len);
         }
         if let Some(e) = arithmetic(op, reg) {
             self.op2(e, len, d, a, b);
@@ -188,36 +185,81 @@ impl Emitter<'_> {
         let a = self.input(&args[0], from * bytes, lanes * bytes, TEMP[1]);
         let a = self.in_register(a, lanes * bytes, TEMP[1]);
         let b = self.input(&args[1], from * bytes, lanes * bytes, TEMP[2]);
-        let k = self.mask_target(d, from);
-        let (e, imm) = match float(reg) {
-            Some(pd) => {
-                let imm = match op {
-                    BinaryOp::Eq => 0,
-                    BinaryOp::Ne => FLOAT_NE,
-                    BinaryOp::Lt => 0x11,
-                    _ => 0x12,
-                };
-                (enc(pd, 1, 0xc2, pd), imm)
-            }
-            None => {
-                let signed = matches!(reg, Reg::I8 | Reg::I16 | Reg::I32 | Reg::I64);
-                let op_code = (if bytes <= 2 { 0x3e } else { 0x1e }) | u8::from(signed);
-                let imm = match op {
+        let picked = self.picked_target(d, from, lanes, bytes);
+        let len = Len::of(lanes * bytes);
+        if float(reg).is_some() {
+            let predicate = match op {
+                BinaryOp::Eq => 0,
+                BinaryOp::Ne => FLOAT_NE,
+                BinaryOp::Lt => 0x11,
+                _ => 0x12,
+            };
+            self.compare_floats(reg, predicate, picked, a, b, len);
+        } else {
+            self.compare_integers(op, reg, picked, a, b, len);
+        }
+        self.output_picked(d, from, lanes, picked, bytes);
+    }
+
+    /// The register that an instruction that compares writes to.
+    fn register_of(picked: Picked) -> Vec_ {
+        match picked {
+            Picked::Mask(k) => Vec_(k.0),
+            Picked::Lanes(register) => register,
+        }
+    }
+
+    fn compare_floats(&mut self, reg: Reg, predicate: u8, d: Picked, a: Vec_, b: Rm, len: Len) {
+        let pd = u8::from(reg == Reg::F64);
+        self.asm.op_imm(enc(pd, 1, 0xc2, pd), len, Self::register_of(d), a, b, predicate);
+    }
+
+    fn compare_integers(&mut self, op: BinaryOp, reg: Reg, d: Picked, a: Vec_, b: Rm, len: Len) {
+        let bytes = reg.bytes();
+        match d {
+            Picked::Lanes(d) => self.compare_in_lanes(op, reg, d, a, b, len),
+            Picked::Mask(k) => {
+                let op_code = (if bytes <= 2 { 0x3e } else { 0x1e }) | u8::from(is_signed(reg));
+                let predicate = match op {
                     BinaryOp::Eq => 0,
                     BinaryOp::Ne => 4,
                     BinaryOp::Lt => 1,
                     _ => 2,
                 };
-                (enc(1, 3, op_code, u8::from(bytes == 2 || bytes == 8)), imm)
+                let e = enc(1, 3, op_code, u8::from(bytes == 2 || bytes == 8));
+                self.asm.op_imm(e, len, Vec_(k.0), a, b, predicate);
             }
-        };
-        self.asm.vec(e, Len::of(lanes * bytes), Vec_(k.0), a, b, ALL, false, Some(imm));
-        self.output_mask(d, from, lanes, k);
+        }
+    }
+
+    /// The lanes of integers that are not 0.
+    fn not_zero(&mut self, reg: Reg, d: Picked, a: Vec_, len: Len) {
+        match d {
+            Picked::Mask(k) => {
+                let e = match reg.bytes() {
+                    1 => enc(1, 2, 0x26, 0),
+                    2 => enc(1, 2, 0x26, 1),
+                    4 => enc(1, 2, 0x27, 0),
+                    _ => enc(1, 2, 0x27, 1),
+                };
+                self.op2(e, len, Vec_(k.0), a, Rm::Reg(a));
+            }
+            Picked::Lanes(d) => {
+                self.zero(TEMP[2]);
+                self.compare_in_lanes(BinaryOp::Ne, reg, d, a, Rm::Reg(TEMP[2]), len);
+            }
+        }
     }
 
     fn spread_bool(&mut self, to: Reg, d: Vec_, a: &Loc, from: usize, lanes: usize) {
-        let k = self.condition(a, from, lanes);
         let len = Len::of(lanes * to.bytes());
+        let k = match self.condition(a, from, lanes, to.bytes()) {
+            Picked::Mask(k) => k,
+            Picked::Lanes(ones) => {
+                let one = self.bits(one_of(to), to.bytes());
+                return self.op2(enc(1, 1, 0xdb, 0), len, d, ones, one);
+            }
+        };
         // All bits of the lanes that hold, then 1 of them.
         let spread = match to.bytes() {
             1 => enc(2, 2, 0x28, 0),
@@ -226,22 +268,16 @@ impl Emitter<'_> {
             _ => enc(2, 2, 0x38, 1),
         };
         self.op1(spread, len, d, Rm::Reg(Vec_(k.0)));
-        match to {
-            Reg::F32 => {
-                let one = self.bits(1f32.to_bits().into(), 4);
-                self.op2(enc(1, 1, 0xdb, 0), len, d, d, one);
-            }
-            Reg::F64 => {
-                let one = self.bits(1f64.to_bits(), 8);
-                self.op2(enc(1, 1, 0xdb, 1), len, d, d, one);
-            }
-            _ => self.op1(absolute(to), len, d, Rm::Reg(d)),
+        if let Some(pd) = float(to) {
+            let one = self.bits(one_of(to), to.bytes());
+            return self.op2(enc(1, 1, 0xdb, pd), len, d, d, one);
         }
+        self.op1(absolute(to), len, d, Rm::Reg(d));
     }
 
     fn convert(&mut self, from: Reg, to: Reg, d: Vec_, a: Rm, lanes: usize) {
         let wide = Len::of(lanes * from.bytes().max(to.bytes()));
-        let signed = matches!(from, Reg::I8 | Reg::I16 | Reg::I32 | Reg::I64);
+        let signed = is_signed(from);
         match (from, to) {
             (Reg::F32, Reg::F64) => self.op1(enc(0, 1, 0x5a, 0), wide, d, a),
             (Reg::F64, Reg::F32) => self.op1(enc(1, 1, 0x5a, 1), wide, d, a),
@@ -255,6 +291,10 @@ impl Emitter<'_> {
                 };
                 // What was extended is never negative where it had no sign.
                 let signed = signed || from.bytes() < 4;
+                if self.asm.isa == Isa::Avx2 && (bytes == 8 || !signed) {
+                    let len = Len::of(lanes * bytes.max(to.bytes()));
+                    return self.convert_in_steps((bytes, signed), is_double, d, a, len);
+                }
                 let e = match (bytes, is_double, signed) {
                     (4, false, true) => enc(0, 1, 0x5b, 0),
                     (4, true, true) => enc(2, 1, 0xe6, 0),
@@ -270,6 +310,12 @@ impl Emitter<'_> {
             _ if to.bytes() > from.bytes() => self.op1(extend(from.bytes(), to.bytes(), signed), wide, d, a),
             _ => {
                 let a = self.in_register(a, lanes * from.bytes(), TEMP[1]);
+                if self.asm.isa == Isa::Avx2 {
+                    return match to.bytes() == from.bytes() {
+                        true => self.copy(d, a),
+                        false => self.low_parts(d, a, (from.bytes(), to.bytes()), lanes),
+                    };
+                }
                 let e = match (from.bytes(), to.bytes()) {
                     (2, _) => enc(2, 2, 0x30, 0),
                     (4, 1) => enc(2, 2, 0x31, 0),
@@ -297,18 +343,17 @@ impl Emitter<'_> {
         if dtype == DType::F16 {
             // Every NaN becomes the one of its sign, as in the interpreter.
             let one_nan = TEMP[4];
-            let nan = enc(0, 1, 0xc2, 0);
-            self.asm.vec(nan, len, Vec_(TEMP_MASK.0), a, Rm::Reg(a), ALL, false, Some(UNORDERED));
-            self.op1(enc(2, 1, 0x6f, 0), len, one_nan, Rm::Reg(a));
+            let is_nan = self.picked_where(enc(0, 1, 0xc2, 0), len, a, Rm::Reg(a), UNORDERED);
             let infinite = self.bits(0xff80_0000, 4);
-            self.asm.vec(enc(1, 1, 0xdb, 0), len, one_nan, a, infinite, TEMP_MASK, false, None);
+            self.op2(enc(1, 1, 0xdb, 0), len, one_nan, a, infinite);
             let quiet = self.bits(0x40_0000, 4);
-            self.asm.vec(enc(1, 1, 0xeb, 0), len, one_nan, one_nan, quiet, TEMP_MASK, false, None);
-            return self.asm.vec(enc(1, 3, 0x1d, 0), len, one_nan, NONE, Rm::Reg(d), ALL, false, Some(0));
+            self.op2(enc(1, 1, 0xeb, 0), len, one_nan, one_nan, quiet);
+            self.blend(4, len, one_nan, (Rm::Reg(one_nan), a), is_nan);
+            return self.asm.op_imm(enc(1, 3, 0x1d, 0), len, one_nan, NONE, Rm::Reg(d), 0);
         }
         let (high, sum) = (TEMP[3], TEMP[4]);
         let shift = |this: &mut Self, d: Vec_, a: Vec_| {
-            this.asm.vec(enc(1, 1, 0x72, 0), len, Vec_(2), d, Rm::Reg(a), ALL, false, Some(16));
+            this.asm.op_imm(enc(1, 1, 0x72, 0), len, Vec_(2), d, Rm::Reg(a), 16);
         };
         shift(self, high, a);
         let one = self.bits(1, 4);
@@ -318,15 +363,22 @@ impl Emitter<'_> {
         self.op2(enc(1, 1, 0xfe, 0), len, sum, sum, Rm::Reg(a));
         shift(self, sum, sum);
         // A NaN stays one.
-        let nan = enc(0, 1, 0xc2, 0);
-        self.asm.vec(nan, len, Vec_(TEMP_MASK.0), a, Rm::Reg(a), ALL, false, Some(UNORDERED));
+        let is_nan = self.picked_where(enc(0, 1, 0xc2, 0), len, a, Rm::Reg(a), UNORDERED);
         let quiet = self.bits(0x40, 4);
-        self.asm.vec(enc(1, 1, 0xeb, 0), len, sum, high, quiet, TEMP_MASK, false, None);
-        self.asm.vec(enc(2, 2, 0x33, 0), len, sum, NONE, Rm::Reg(d), ALL, false, None);
+        self.op2(enc(1, 1, 0xeb, 0), len, high, high, quiet);
+        self.blend(4, len, sum, (Rm::Reg(high), sum), is_nan);
+        match self.asm.isa {
+            Isa::Avx2 => self.low_parts(d, sum, (4, 2), (16 << len as usize) / 4),
+            Isa::Avx512 => self.asm.op(enc(2, 2, 0x33, 0), len, sum, NONE, Rm::Reg(d)),
+        }
     }
 
-    fn classify(&mut self, intrinsic: Intrinsic, reg: Reg, k: Mask, a: Vec_, len: Len, lanes: usize) {
+    fn classify(&mut self, intrinsic: Intrinsic, reg: Reg, d: Picked, a: Vec_, len: Len, lanes: usize) {
         let w = u8::from(reg == Reg::F64);
+        let k = match d {
+            Picked::Mask(k) => k,
+            Picked::Lanes(_) => return self.classify_in_lanes(intrinsic, reg, d, a, len),
+        };
         // Quiet NaN, signaling NaN, both infinities.
         let (nan, infinite) = (0x81, 0x18);
         let classes = match intrinsic {
@@ -334,7 +386,7 @@ impl Emitter<'_> {
             Intrinsic::IsInf => infinite,
             _ => nan | infinite,
         };
-        self.asm.vec(enc(1, 3, 0x66, w), len, Vec_(k.0), NONE, Rm::Reg(a), ALL, false, Some(classes));
+        self.asm.op_imm(enc(1, 3, 0x66, w), len, Vec_(k.0), NONE, Rm::Reg(a), classes);
         if intrinsic == Intrinsic::IsFinite {
             self.asm.mask(enc(0, 1, 0x44, 1), false, k, Mask(0), k, None);
             // Bits behind the lanes of a piece are 0.
@@ -342,6 +394,19 @@ impl Emitter<'_> {
             self.asm.mask(enc(1, 3, 0x33, 1), false, k, Mask(0), k, Some(spare));
             self.asm.mask(enc(1, 3, 0x31, 1), false, k, Mask(0), k, Some(spare));
         }
+    }
+
+    fn classify_in_lanes(&mut self, intrinsic: Intrinsic, reg: Reg, d: Picked, a: Vec_, len: Len) {
+        if intrinsic == Intrinsic::IsNan {
+            return self.compare_floats(reg, UNORDERED, d, a, Rm::Reg(a), len);
+        }
+        let (bytes, infinity) = (reg.bytes(), infinity_of(reg));
+        let magnitude = self.bits(u64::MAX >> (64 - 8 * bytes + 1), bytes);
+        self.op2(enc(1, 1, 0xdb, 0), len, TEMP[2], a, magnitude);
+        let infinity = self.bits(infinity, bytes);
+        // Equal to it, or less and no NaN.
+        let predicate = if intrinsic == Intrinsic::IsInf { 0 } else { 0x11 };
+        self.compare_floats(reg, predicate, d, TEMP[2], infinity, len);
     }
 
     fn fused(&mut self, reg: Reg, d: Vec_, a: Rm, b: Rm, c: Rm, len: Len) {
@@ -355,13 +420,13 @@ impl Emitter<'_> {
         let b = if b == d { self.copied(d, TEMP[2]) } else { b };
         let a = self.in_register(a, bytes, d);
         if a != d {
-            self.op1(enc(2, 1, 0x6f, 0), Len::Z, d, Rm::Reg(a));
+            self.copy(d, a);
         }
         self.op2(enc(1, 2, 0xa8, w), len, d, b, c);
     }
 
     fn copied(&mut self, a: Vec_, temp: Vec_) -> Vec_ {
-        self.op1(enc(2, 1, 0x6f, 0), Len::Z, temp, Rm::Reg(a));
+        self.copy(temp, a);
         temp
     }
 
@@ -386,6 +451,7 @@ impl Emitter<'_> {
                     let magnitude = self.bits(u64::MAX >> (64 - 8 * bytes + 1), bytes);
                     return self.op2(enc(1, 1, 0xdb, pd), len, d, a, magnitude);
                 }
+                Reg::I64 if self.asm.isa == Isa::Avx2 => return self.absolute_in_steps(d, a, len),
                 _ => return self.op1(absolute(reg), len, d, a),
             },
             Intrinsic::Exp => return self.exp(reg, d, a, len),
@@ -407,6 +473,26 @@ fn float(reg: Reg) -> Option<u8> {
     }
 }
 
+pub(super) fn is_signed(reg: Reg) -> bool {
+    matches!(reg, Reg::I8 | Reg::I16 | Reg::I32 | Reg::I64)
+}
+
+/// The bits of 1.
+fn one_of(reg: Reg) -> u64 {
+    match reg {
+        Reg::F32 => 1f32.to_bits().into(),
+        Reg::F64 => 1f64.to_bits(),
+        _ => 1,
+    }
+}
+
+fn infinity_of(reg: Reg) -> u64 {
+    match reg {
+        Reg::F64 => f64::INFINITY.to_bits(),
+        _ => f32::INFINITY.to_bits().into(),
+    }
+}
+
 /// Magnitudes of integers by their size.
 fn absolute(reg: Reg) -> Enc {
     match reg.bytes() {
@@ -417,7 +503,7 @@ fn absolute(reg: Reg) -> Enc {
     }
 }
 
-fn extend(from: usize, to: usize, signed: bool) -> Enc {
+pub(super) fn extend(from: usize, to: usize, signed: bool) -> Enc {
     let size = match (from, to) {
         (1, 2) => 0,
         (1, 4) => 1,
@@ -443,7 +529,7 @@ fn arithmetic(op: BinaryOp, reg: Reg) -> Option<Enc> {
         return Some(enc(pd, 1, code, pd));
     }
     let bytes = reg.bytes();
-    let signed = matches!(reg, Reg::I8 | Reg::I16 | Reg::I32 | Reg::I64);
+    let signed = is_signed(reg);
     let by_size = |codes: [u8; 4]| match bytes {
         1 => enc(1, 1, codes[0], 0),
         2 => enc(1, 1, codes[1], 0),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use coulis_ir::BinaryOp;
 
 use super::asm::{Gpr, R8, R9, R10, RDI, RSI};
-use super::plan::calls_out;
+use super::plan::{Operand, Plan, calls_out};
 use crate::code::{Base, Instr, Ptr, PtrKind, Slot};
 use crate::compile::Compiled;
 use crate::ops::{Op, Reg};
@@ -150,8 +150,8 @@ impl Affine {
 pub(super) fn inner(
     compiled: &Compiled,
     slots: &Slots,
-    first: usize,
-    last: usize,
+    plan: &Plan,
+    (first, last): (usize, usize),
     (var, wide): (Slot, bool),
 ) -> Option<Inner> {
     let code = &compiled.code;
@@ -164,7 +164,7 @@ pub(super) fn inner(
     }
     let mut inner = Inner::default();
     if wide {
-        inner.find_groups(compiled, slots, first, last, var);
+        inner.find_groups(compiled, slots, plan, (first, last), var);
         inner.place_hints(compiled, slots, first, last, var);
     }
     inner.drop_unneeded(compiled, first, last, var);
@@ -172,17 +172,29 @@ pub(super) fn inner(
 }
 
 impl Inner {
-    fn find_groups(&mut self, compiled: &Compiled, slots: &Slots, first: usize, last: usize, var: Slot) {
+    fn find_groups(
+        &mut self,
+        compiled: &Compiled,
+        slots: &Slots,
+        plan: &Plan,
+        (first, last): (usize, usize),
+        var: Slot,
+    ) {
+        let isa = plan.isa;
+        let has_place =
+            |p: Ptr| matches!(plan.operands.get(&p), Some(Operand::Variable(_) | Operand::Static(..)));
         let code = &compiled.code;
         let mut called: HashSet<Ptr> = HashSet::new();
-        for instr in code[first + 1..last].iter().filter(|i| calls_out(i)) {
+        for instr in code[first + 1..last].iter().filter(|i| calls_out(i, isa)) {
             let (written, read) = instr.vector_operands();
             called.extend(written.into_iter().chain(read));
         }
         for at in first + 1..last {
             let (base, index, bytes) = match code[at] {
-                Instr::Address { p, base, index, bytes, .. } if !called.contains(&p) => (base, index, bytes),
-                Instr::GatherStrided { base, index, bytes, .. } if !calls_out(&code[at]) => {
+                Instr::Address { p, base, index, bytes, .. } if !called.contains(&p) && !has_place(p) => {
+                    (base, index, bytes)
+                }
+                Instr::GatherStrided { base, index, bytes, .. } if !calls_out(&code[at], isa) => {
                     (base, index, bytes)
                 }
                 _ => continue,

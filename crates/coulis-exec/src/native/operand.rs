@@ -2,6 +2,7 @@
 
 use coulis_ir::{BinaryOp, DType, Intrinsic};
 
+use super::asm::Isa;
 use crate::ops::{Op, Reg};
 
 /// A lane of an operand.
@@ -63,8 +64,22 @@ pub(super) fn signature(op: Op) -> Option<Signature> {
 /// Most lanes that native code handles in one instruction: those of a mask.
 const MOST_LANES: u32 = 64;
 
+/// Bytes of the lanes that an operation which gives bools looks at; `None` where those are bools themselves.
+pub(super) fn compared_bytes(op: Op) -> Option<usize> {
+    match op {
+        Op::Binary(binary, reg) if is_comparison(binary) => Some(reg.bytes()),
+        Op::Cast(reg, Reg::Bool) => Some(reg.bytes()),
+        Op::Call(Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite, reg) => Some(reg.bytes()),
+        _ => None,
+    }
+}
+
 /// Whether native code does the operation on so many lanes.
-pub(super) fn is_native(op: Op, n: u32) -> bool {
+pub(super) fn is_native(op: Op, n: u32, isa: Isa) -> bool {
+    // Those round once, which takes an instruction.
+    if isa == Isa::Avx2 && matches!(op, Op::Cast(Reg::I64 | Reg::U64, Reg::F32)) {
+        return false;
+    }
     let Some(signature) = signature(op) else { return false };
     let widest = signature.args.iter().flatten().chain([&signature.out]).map(|lane| lane.bytes).max();
     if n > MOST_LANES || n as usize * widest.unwrap_or(1) > 512 {

@@ -7,13 +7,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::operand::{Lane, is_native, signature};
+use super::asm::Isa;
+use super::operand::{Lane, compared_bytes, is_native, signature};
 use crate::code::{Base, Instr, Origin, Ptr, PtrKind, Slot};
 use crate::compile::Compiled;
 use crate::registers::Layout;
 
-/// Vector registers that variables may have; those above are for passing values.
-pub(super) const N_VECTORS: u8 = 25;
 /// Mask registers that variables may have, from 1 on.
 const MASKS: Range<u8> = 1..5;
 
@@ -49,6 +48,8 @@ pub(super) enum Place {
     Memory,
     Vectors(Vec<u8>),
     Mask(u8),
+    /// Bools as lanes of ones and zeros.
+    Lanes(Vec<u8>),
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub(super) struct Variable {
     pub starts_in_memory: bool,
     pub n_writes: usize,
     pub place: Place,
+    /// Bytes of a lane of bools that are lanes of ones and zeros.
+    pub lane_bytes: usize,
     is_mask: bool,
     fits: bool,
     weight: f64,
@@ -69,8 +72,8 @@ pub(super) struct Variable {
 
 impl Variable {
     /// Bytes that lie in its register of that number.
-    pub(super) fn bytes_of(&self, part: usize) -> usize {
-        64.min(self.bytes - 64 * part)
+    pub(super) fn bytes_of(&self, part: usize, register_bytes: usize) -> usize {
+        register_bytes.min(self.bytes - register_bytes * part)
     }
 }
 
@@ -87,6 +90,7 @@ pub(super) enum Operand {
 }
 
 pub(super) struct Plan {
+    pub isa: Isa,
     pub variables: Vec<Variable>,
     pub operands: HashMap<Ptr, Operand>,
     /// Positions of calls out of native code.
@@ -122,6 +126,7 @@ pub(super) fn plan(
     compiled: &Compiled,
     layout: &Layout,
     region: &Region,
+    isa: Isa,
     constant: &dyn Fn(u32) -> Option<i64>,
 ) -> Plan {
     let code = &compiled.code;
@@ -129,17 +134,19 @@ pub(super) fn plan(
     let mut accesses = Vec::new();
     let mut calls = Vec::new();
     for &pc in &at {
-        collect(&code[pc], pc, &mut accesses, &mut calls);
+        collect(&code[pc], pc, isa, &mut accesses, &mut calls);
         if let Instr::Parallel { id, .. } = code[pc] {
             let read = &compiled.parallels[id as usize].outer_registers;
             accesses.extend(read.iter().map(|ptr| Access { at: pc, ptr: *ptr, lane: None, writes: false }));
         }
     }
-    let mut plan = Plan { variables: Vec::new(), operands: HashMap::new(), calls, starts: HashMap::new() };
+    let mut plan =
+        Plan { isa, variables: Vec::new(), operands: HashMap::new(), calls, starts: HashMap::new() };
     let statics = plan.name_operands(compiled, layout, region, &at, constant);
     plan.make_variables(compiled, layout, region, &accesses, &statics);
     let blocks = blocks(code, &at);
     plan.measure(code, region, &at, &accesses, &blocks);
+    plan.choose_lanes(code, &at);
     plan.pack();
     for (v, variable) in plan.variables.iter().enumerate().filter(|(_, v)| v.starts_in_memory) {
         plan.starts.entry(variable.first).or_default().push(v);
@@ -148,9 +155,9 @@ pub(super) fn plan(
 }
 
 /// Adds the accesses of an instruction to vectors, and its position if native code calls out for it.
-fn collect(instr: &Instr, at: usize, accesses: &mut Vec<Access>, calls: &mut Vec<usize>) {
+fn collect(instr: &Instr, at: usize, isa: Isa, accesses: &mut Vec<Access>, calls: &mut Vec<usize>) {
     if let Instr::Vector { op, d, a, b, c, n, .. } = *instr
-        && is_native(op, n)
+        && is_native(op, n, isa)
         && let Some(signature) = signature(op)
     {
         let access =
@@ -162,7 +169,7 @@ fn collect(instr: &Instr, at: usize, accesses: &mut Vec<Access>, calls: &mut Vec
         return;
     }
     if let Instr::GatherStrided { d, n, bytes, .. } = *instr
-        && !calls_out(instr)
+        && !calls_out(instr, isa)
     {
         let lane = Lane { bytes: bytes.into(), is_bool: false };
         accesses.push(Access { at, ptr: d, lane: Some((lane.bytes * n as usize, lane)), writes: true });
@@ -171,16 +178,16 @@ fn collect(instr: &Instr, at: usize, accesses: &mut Vec<Access>, calls: &mut Vec
     let (written, read) = instr.vector_operands();
     accesses.extend(read.into_iter().map(|ptr| Access { at, ptr, lane: None, writes: false }));
     accesses.extend(written.map(|ptr| Access { at, ptr, lane: None, writes: true }));
-    if calls_out(instr) {
+    if calls_out(instr, isa) {
         calls.push(at);
     }
 }
 
 /// Whether the interpreter runs the instruction even where the rest is native.
-pub(super) fn calls_out(instr: &Instr) -> bool {
+pub(super) fn calls_out(instr: &Instr, isa: Isa) -> bool {
     match *instr {
-        Instr::Vector { op, n, .. } => !is_native(op, n),
-        Instr::Scalar { op, .. } => !is_native(op, 1),
+        Instr::Vector { op, n, .. } => !is_native(op, n, isa),
+        Instr::Scalar { op, .. } => !is_native(op, 1, isa),
         Instr::GatherStrided { n, .. } => n > MOST_GATHERED,
         Instr::VecNonZero { .. }
         | Instr::ScatterStrided { .. }
@@ -314,6 +321,7 @@ impl Plan {
                     starts_in_memory: false,
                     n_writes: 0,
                     place: Place::Memory,
+                    lane_bytes: 1,
                     is_mask: true,
                     fits: bytes <= 512,
                     weight: 0.0,
@@ -334,6 +342,7 @@ impl Plan {
         accesses: &[Access],
         blocks: &[Block],
     ) {
+        let width = self.isa.register_bytes();
         let depth = |at: usize| blocks.iter().filter(|b| b.repeats && b.first < at && at < b.last).count();
         for access in accesses {
             let weight = 8f64.powi(depth(access.at) as i32);
@@ -348,7 +357,7 @@ impl Plan {
                     variable.last = variable.last.max(access.at);
                     variable.n_writes += usize::from(access.writes);
                     if access.lane.is_some() {
-                        variable.weight += weight / variable.bytes.div_ceil(64) as f64;
+                        variable.weight += weight / variable.bytes.div_ceil(width) as f64;
                     }
                 }
                 Some(Operand::Static(_, base) | Operand::Dynamic(base)) => self.touch(*base, access.at),
@@ -406,9 +415,32 @@ impl Plan {
 
     /// Vector registers that no variable has between those positions.
     pub(super) fn free_vectors(&self, first: usize, last: usize) -> Vec<u8> {
-        let has = |v: &Variable, register: &u8| matches!(&v.place, Place::Vectors(r) if r.contains(register));
+        let has = |v: &Variable, register: &u8| match &v.place {
+            Place::Vectors(registers) | Place::Lanes(registers) => registers.contains(register),
+            Place::Memory | Place::Mask(_) => false,
+        };
         let lives = |v: &&Variable| v.first <= last && first <= v.last;
-        (0..N_VECTORS).filter(|r| !self.variables.iter().filter(lives).any(|v| has(v, r))).collect()
+        (0..self.isa.n_vectors())
+            .filter(|r| !self.variables.iter().filter(lives).any(|v| has(v, r)))
+            .collect()
+    }
+
+    /// Bools have lanes as wide as what they come from: what is compared, or the bools that they are made of.
+    fn choose_lanes(&mut self, code: &[Instr], positions: &[usize]) {
+        let variable_of = |plan: &Plan, ptr: Ptr| match plan.operands.get(&ptr) {
+            Some(Operand::Variable(v)) => Some(*v),
+            _ => None,
+        };
+        for &at in positions {
+            let Instr::Vector { op, d, a, b, .. } = code[at] else { continue };
+            let Some(v) = variable_of(self, d).filter(|v| self.variables[*v].is_mask) else { continue };
+            let of_operands = [a, b].into_iter().filter_map(|ptr| variable_of(self, ptr));
+            let bytes = compared_bytes(op)
+                .or_else(|| of_operands.map(|v| self.variables[v].lane_bytes).max())
+                .unwrap_or(1);
+            let variable = &mut self.variables[v];
+            variable.lane_bytes = variable.lane_bytes.max(bytes);
+        }
     }
 
     fn pack(&mut self) {
@@ -422,7 +454,7 @@ impl Plan {
         for v in order {
             let variable = &mut self.variables[v];
             let (first, last) = (variable.first, variable.last);
-            if variable.is_mask {
+            if variable.is_mask && self.isa == Isa::Avx512 {
                 let found = MASKS.clone().find(|k| is_free(&busy_masks[*k as usize], first, last));
                 if let Some(k) = found {
                     busy_masks[k as usize].push((first, last));
@@ -430,12 +462,15 @@ impl Plan {
                 }
                 continue;
             }
-            let wanted = variable.bytes.div_ceil(64);
-            let found: Vec<u8> =
-                (0..N_VECTORS).filter(|r| is_free(&busy[*r as usize], first, last)).take(wanted).collect();
+            let bytes = if variable.is_mask { variable.bytes * variable.lane_bytes } else { variable.bytes };
+            let wanted = bytes.div_ceil(self.isa.register_bytes());
+            let found: Vec<u8> = (0..self.isa.n_vectors())
+                .filter(|r| is_free(&busy[*r as usize], first, last))
+                .take(wanted)
+                .collect();
             if found.len() == wanted {
                 found.iter().for_each(|r| busy[*r as usize].push((first, last)));
-                variable.place = Place::Vectors(found);
+                variable.place = if variable.is_mask { Place::Lanes(found) } else { Place::Vectors(found) };
             }
         }
     }
