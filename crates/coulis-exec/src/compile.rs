@@ -12,6 +12,7 @@ mod short_loops;
 
 use std::collections::HashMap;
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Atom, Checked, DType, Expr, Form, LoopKind, Param, Stmt, Var, VarId};
 
@@ -53,6 +54,8 @@ struct Value {
 
 #[derive(Default)]
 struct Scope {
+    /// Whether it runs once at most each time that the scope around it runs.
+    is_branch: bool,
     code: Vec<Instr>,
     values: HashMap<Expr, Value>,
     /// Pointers to `n` elements of a buffer, by data pointer, index and length.
@@ -191,12 +194,19 @@ impl Compiler {
     /// Opens a scope, compiles into it, closes it, and gives its code.
     fn in_scope(
         &mut self,
+        is_branch: bool,
         body: impl FnOnce(&mut Self) -> Result<(), ExecError>,
     ) -> Result<Vec<Instr>, ExecError> {
-        self.scopes.push(Scope::default());
+        self.scopes.push(Scope { is_branch, ..Scope::default() });
         let result = body(self);
         let code = self.scopes.pop().map(|scope| scope.code).unwrap_or_default();
         result.map(|()| code)
+    }
+
+    /// Where a value belongs that could be had from that scope on: no farther out than it saves work, so that what only a
+    /// branch needs is computed there.
+    fn settled(&self, scope: usize) -> usize {
+        (scope + 1..self.scopes.len()).take_while(|s| self.scopes[*s].is_branch).last().unwrap_or(scope)
     }
 
     /// Forgets everything that was read from that memory.
@@ -297,10 +307,12 @@ impl Compiler {
         if let Some(stmt) = self.instead_of_loop(var, min, extent, body) {
             return self.stmt(&stmt);
         }
+        let count = extent;
         let (index, min, extent, wide) = self.loop_slots(var, min, extent)?;
         let rest = self.new_slot();
         self.forget_stored_in(body);
-        let code = self.in_scope(|this| {
+        let most = Analyzer::new().const_bounds(count).1;
+        let code = self.in_scope(most.is_some_and(|n| n <= 1), |this| {
             this.bind_index(var, index);
             this.stmt(body)
         })?;
@@ -318,7 +330,7 @@ impl Compiler {
         self.parallels.push(ParallelInfo::default());
         self.forget_stored_in(body);
         self.parallel = Some(id);
-        let code = self.in_scope(|this| {
+        let code = self.in_scope(false, |this| {
             this.bind_index(var, index);
             this.stmt(body)
         });
@@ -333,9 +345,9 @@ impl Compiler {
 
     fn branch(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<(), ExecError> {
         let cond = self.scalar(cond)?;
-        let then = self.in_scope(|this| this.stmt(then))?;
+        let then = self.in_scope(true, |this| this.stmt(then))?;
         let otherwise = match otherwise {
-            Some(stmt) => self.in_scope(|this| this.stmt(stmt))?,
+            Some(stmt) => self.in_scope(true, |this| this.stmt(stmt))?,
             None => Vec::new(),
         };
         self.emit_branch(cond, then, otherwise);

@@ -2,7 +2,6 @@
 
 use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Node};
 
-use super::expr::may_fail;
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
 use crate::code::{Instr, Ptr, PtrKind};
@@ -102,7 +101,7 @@ impl Compiler {
     pub(super) fn hint(&mut self, place: Option<&Element>) -> Result<(), ExecError> {
         let Some(Element { buffer, indices }) = place else { return Ok(()) };
         let (index, buf) = (Self::one_index(buffer, indices)?, self.buf(buffer)?);
-        if !may_fail(index) {
+        if !self.may_fail(index) {
             let index = self.scalar(&index.clone().cast(DType::I64))?;
             self.emit_here(Instr::Prefetch { base: buf.base, index, bytes: buf.dtype.bytes() as u8 });
         }

@@ -1,7 +1,7 @@
 //! Expressions: constants, variables, sharing, laziness.
 
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{BinaryOp, DType, Expr, Node, Var, VarKind};
+use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node, Var, VarKind};
 
 use super::{Compiler, Place, Value};
 use crate::code::{Input, Instr, Ptr, Slot, slot_of_bytes, slot_of_int};
@@ -83,11 +83,14 @@ impl Compiler {
                 }))
             }
             Node::Var(var) => self.variable(var, expr.lanes()),
-            Node::Binary(BinaryOp::And, a, b) if expr.lanes() == 1 && may_fail(b) => {
+            Node::Binary(BinaryOp::And, a, b) if expr.lanes() == 1 && self.may_fail(b) => {
                 self.either(a, b, &Expr::bool(false), expr)
             }
-            Node::Binary(BinaryOp::Or, a, b) if expr.lanes() == 1 && may_fail(b) => {
+            Node::Binary(BinaryOp::Or, a, b) if expr.lanes() == 1 && self.may_fail(b) => {
                 self.either(a, &Expr::bool(true), b, expr)
+            }
+            Node::IfThenElse(cond, a, b) if self.is_harmless(a) && self.is_harmless(b) => {
+                self.expr(&Expr::select(cond.clone(), a.clone(), b.clone()))
             }
             Node::IfThenElse(cond, a, b) => self.either(cond, a, b, expr),
             Node::Binary(..) | Node::Not(_) | Node::Cast(_) | Node::Select(..) | Node::Call(..) => {
@@ -161,7 +164,7 @@ impl Compiler {
             (_, Place::Vector(_)) => return Err(ExecError::Lanes { wanted: 1, found: stride.lanes() }),
         };
         let d = self.new_register(expr.lanes() as usize * reg.bytes());
-        let scope = from.scope.max(step.scope);
+        let scope = self.settled(from.scope.max(step.scope));
         let f = ramp(reg.bytes());
         self.emit(
             scope,
@@ -169,6 +172,45 @@ impl Compiler {
         );
         let reads = [from.reads, step.reads].concat();
         Ok(Value { place: Place::Vector(d), scope, reads, in_memory: false })
+    }
+
+    /// Whether evaluating the expression may stop the run: it reads memory of which it is not sure, or divides by what may be
+    /// zero.
+    pub(super) fn may_fail(&self, expr: &Expr) -> bool {
+        let mut fails = false;
+        for_each_expr(expr, &mut |e| {
+            fails |= match e.node() {
+                Node::Load(buffer, indices) => !self.is_there(buffer, indices),
+                Node::Binary(op, _, b) => divides(*op, e) && !is_nonzero(b),
+                _ => false,
+            };
+        });
+        fails
+    }
+
+    /// Whether the element is one of a local buffer at any time.
+    fn is_there(&self, buffer: &Buffer, indices: &[Expr]) -> bool {
+        let [index] = indices else { return false };
+        let count = self.bufs.get(&buffer.data.id()).and_then(|buf| buf.count);
+        let inside = |n: i128| count.is_some_and(|count| (0..i128::from(count)).contains(&n));
+        index.as_int().is_some_and(inside)
+    }
+
+    /// Whether a scalar side of a choice may be computed where it is not chosen: that fails never and costs less than a
+    /// branch.
+    fn is_harmless(&self, expr: &Expr) -> bool {
+        let mut is_cheap = expr.lanes() == 1;
+        for_each_expr(expr, &mut |e| {
+            is_cheap &= match e.node() {
+                Node::Call(f, _) => {
+                    matches!(f, Intrinsic::IsNan | Intrinsic::IsInf | Intrinsic::IsFinite | Intrinsic::Abs)
+                }
+                Node::Binary(op, ..) => !divides(*op, e),
+                Node::Let(..) => false,
+                _ => true,
+            };
+        });
+        is_cheap && !self.may_fail(expr)
     }
 
     /// `cond ? a : b`, only one side computed.
@@ -182,7 +224,7 @@ impl Compiler {
         };
         let mut reads = Vec::new();
         let mut side = |this: &mut Compiler, arm: &Expr| {
-            this.in_scope(|this| {
+            this.in_scope(true, |this| {
                 let value = this.expr(arm)?;
                 reads.extend_from_slice(&value.reads);
                 let instr = match (place, value.place) {
@@ -220,16 +262,6 @@ impl Compiler {
         reads.dedup();
         Ok(Value { place, scope: self.current(), reads, in_memory: false })
     }
-}
-
-/// Whether evaluating the expression may stop the run: it reads memory or divides by what may be zero.
-pub(super) fn may_fail(expr: &Expr) -> bool {
-    let own = match expr.node() {
-        Node::Load(..) => true,
-        Node::Binary(op, _, b) => divides(*op, expr) && !is_nonzero(b),
-        _ => false,
-    };
-    own || expr.children().any(may_fail)
 }
 
 /// Whether the operation is an integer division or remainder.

@@ -149,7 +149,7 @@ impl Compiler {
         reads.dedup();
         let pinned = step.pinned || !reads.is_empty();
         let scope = step.args.iter().map(|(v, _)| v.scope).max().unwrap_or(0);
-        (if pinned { self.current() } else { scope }, reads)
+        (if pinned { self.current() } else { self.settled(scope) }, reads)
     }
 
     fn apply(&mut self, step: &Step, lanes: u32) -> Value {

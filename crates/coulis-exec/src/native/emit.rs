@@ -38,8 +38,8 @@ pub(super) struct Pinned {
 
 /// Code that stands behind the rest because it is seldom run.
 pub(super) enum Cold {
-    /// The instruction is given to the interpreter, which fails.
-    Fail { label: Label, at: usize },
+    /// So many instructions are given to the interpreter, which fails.
+    Fail { label: Label, at: usize, count: usize },
     /// A loop is given to the interpreter as a whole.
     Loop { label: Label, back: Label, first: usize, last: usize },
 }
@@ -147,9 +147,9 @@ impl Emitter<'_> {
         asm.jump(self.exit);
         for cold in std::mem::take(&mut self.cold) {
             match cold {
-                Cold::Fail { label, at } => {
+                Cold::Fail { label, at, count } => {
                     self.asm.bind(label);
-                    self.call_interpreter(at, at + 1);
+                    self.call_interpreter(at, at + count);
                     self.asm.mov_imm(RAX, FAILED.into());
                     self.asm.jump(self.exit);
                 }
@@ -321,7 +321,7 @@ impl Emitter<'_> {
             Instr::NonZero { bytes, a, .. } => {
                 self.asm.load(RAX, self.slot(a), bytes.into());
                 self.asm.test(RAX, RAX, usize::from(bytes).max(4));
-                let label = self.failure(at);
+                let label = self.failure(at, 1);
                 self.asm.jump_if(Cond::Equal, label);
             }
             Instr::Load { d, base, index, bytes } => {
@@ -383,9 +383,10 @@ impl Emitter<'_> {
         self.reload(at);
     }
 
-    pub(super) fn failure(&mut self, at: usize) -> Label {
+    /// Where to go when one of so many instructions fails.
+    pub(super) fn failure(&mut self, at: usize, count: usize) -> Label {
         let label = self.asm.label();
-        self.cold.push(Cold::Fail { label, at });
+        self.cold.push(Cold::Fail { label, at, count });
         label
     }
 
@@ -395,7 +396,7 @@ impl Emitter<'_> {
 
     /// Index in `rax`; checks `n` elements.
     fn check(&mut self, at: usize, base: Base, n: u32) {
-        let label = self.failure(at);
+        let label = self.failure(at, 1);
         let (lo, hi) = (std::mem::offset_of!(BaseAt, lo), std::mem::offset_of!(BaseAt, hi));
         self.asm.alu_mem(Alu::Cmp, RAX, self.base_field(base, lo), 8);
         self.asm.jump_if(Cond::Less, label);

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::asm::{Alu, Cond, Isa, Len, Mask, Mem, R12, RAX, RCX, RDX, Rm, Vec_, enc};
+use super::asm::{Alu, Cond, Isa, Len, Mask, Mem, R11, R12, RAX, RCX, RDX, Rm, Vec_, enc};
 use super::emit::Emitter;
 use super::moves::{SMALL, enc_load};
 use super::plan::{Operand, Region, calls_out, is_own, positions};
-use super::vector::TEMP;
+use super::vector::{Loc, TEMP};
 use crate::code::{Base, Instr, Origin, Ptr, Slot};
 use crate::compile::Compiled;
 use crate::frame::BaseAt;
@@ -60,7 +60,7 @@ impl Emitter<'_> {
     /// `places` are the slots of the first index and of the stride.
     pub(super) fn gather(&mut self, at: usize, d: Ptr, base: Base, places: [Slot; 2], n: u32, bytes: u8) {
         self.save_base(base, at);
-        let lanes = self.find_lanes(at, base, places, n, bytes);
+        let lanes = self.find_lanes(at, 1, base, places, (n, bytes));
         let target = self.locate(d, SMALL);
         let (n, bytes) = (n as usize, usize::from(bytes));
         for first in (0..n).step_by(self.width() / bytes) {
@@ -75,19 +75,13 @@ impl Emitter<'_> {
     /// Strided reads of neighbouring elements from that position on: each 16 bytes that hold an element of each are read once,
     /// and the elements of the rows change places with those of the columns.
     pub(super) fn gather_together(&mut self, at: usize, n_reads: usize) {
-        let reads = &self.compiled.code[at..at + n_reads];
-        let mut places = Vec::new();
-        let mut row = None;
-        for (away, read) in reads.iter().enumerate().rev() {
-            let Instr::GatherStrided { d, base, index, stride, n, bytes, .. } = *read else { return };
-            self.save_base(base, at);
-            // The last ones first: what the registers say then is of the first one.
-            if away == 0 || away + 1 == n_reads {
-                row = Some((self.find_lanes(at + away, base, [index, stride], n, bytes), n as usize, bytes));
-            }
-            places.insert(0, (d, self.locate(d, SMALL)));
-        }
-        let Some((lanes, n, bytes)) = row else { return };
+        let reads = self.compiled.code[at..at + n_reads].to_vec();
+        let Instr::GatherStrided { base, index, stride, n, bytes, .. } = reads[0] else { return };
+        let written = reads.iter().filter_map(|read| read.vector_operands().0);
+        let places: Vec<(Ptr, Loc)> = written.map(|d| (d, self.locate(d, SMALL))).collect();
+        self.save_base(base, at);
+        let lanes = self.find_lanes(at, n_reads, base, [index, stride], (n, bytes));
+        let n = n as usize;
         let bytes = usize::from(bytes);
         let n_rows = self.width() / bytes;
         for first in (0..n).step_by(n_rows) {
@@ -137,7 +131,15 @@ impl Emitter<'_> {
         }
     }
 
-    fn find_lanes(&mut self, at: usize, base: Base, places: [Slot; 2], n: u32, bytes: u8) -> Lanes {
+    /// The lanes of the first of so many reads of neighbouring elements, all of which are checked.
+    fn find_lanes(
+        &mut self,
+        at: usize,
+        n_reads: usize,
+        base: Base,
+        places: [Slot; 2],
+        (n, bytes): (u32, u8),
+    ) -> Lanes {
         if let Some((pointer, away, apart)) = self.inner.as_ref().and_then(|inner| inner.gathers.get(&at)) {
             return Lanes::Apart(Mem::at(*pointer, *away), *apart);
         }
@@ -150,30 +152,49 @@ impl Emitter<'_> {
             && let Origin::Arena { count } = self.compiled.bases[base as usize].origin
             && (0..count).contains(&index)
             && (0..count).contains(&(index + stride * (i64::from(n) - 1)))
+            && (0..count).contains(&(index + n_reads as i64 - 1))
+            && (0..count).contains(&(index + stride * (i64::from(n) - 1) + n_reads as i64 - 1))
         {
             let first = offset as i64 + index * i64::from(bytes);
             return Lanes::Apart(Mem::at(R12, first as i32), apart as i32);
         }
-        let label = self.failure(at);
+        let label = self.failure(at, n_reads);
         let [index, stride] = places.map(|slot| self.slot(slot));
         self.asm.load(RAX, index, 8);
+        let field = |field: usize| self.base_field(base, field);
+        let (lo, hi) = (field(std::mem::offset_of!(BaseAt, lo)), field(std::mem::offset_of!(BaseAt, hi)));
+        let ptr = field(std::mem::offset_of!(BaseAt, ptr));
+        if let (Some(stride), Some(apart)) = (known[1], apart) {
+            let reach = stride * (i64::from(n) - 1);
+            self.asm.mov(RDX, RAX);
+            self.asm.alu_imm(Alu::Add, RDX, reach.min(0) as i32);
+            self.asm.jump_if(Cond::Overflow, label);
+            self.asm.alu_mem(Alu::Cmp, RDX, lo, 8);
+            self.asm.jump_if(Cond::Less, label);
+            // The end of a buffer is not so near the least integer that this wraps.
+            self.asm.load(RDX, hi, 8);
+            self.asm.alu_imm(Alu::Sub, RDX, reach.max(0) as i32 + n_reads as i32 - 1);
+            self.asm.alu(Alu::Cmp, RAX, RDX, 8);
+            self.asm.jump_if(Cond::GreaterEqual, label);
+            self.asm.load(RDX, ptr, 8);
+            self.asm.lea(RAX, Mem { base: RDX, index: Some((RAX, bytes)), disp: 0 });
+            return Lanes::Apart(Mem::at(RAX, 0), apart as i32);
+        }
         self.asm.load(RCX, stride, 8);
         self.asm.imul_imm(RDX, RCX, n as i32 - 1);
         self.asm.jump_if(Cond::Overflow, label);
         self.asm.alu(Alu::Add, RDX, RAX, 8);
         self.asm.jump_if(Cond::Overflow, label);
         for end in [RAX, RDX] {
-            let (lo, hi) = (std::mem::offset_of!(BaseAt, lo), std::mem::offset_of!(BaseAt, hi));
-            self.asm.alu_mem(Alu::Cmp, end, self.base_field(base, lo), 8);
+            self.asm.alu_mem(Alu::Cmp, end, lo, 8);
             self.asm.jump_if(Cond::Less, label);
-            self.asm.alu_mem(Alu::Cmp, end, self.base_field(base, hi), 8);
+            self.asm.load(R11, hi, 8);
+            self.asm.alu_imm(Alu::Sub, R11, n_reads as i32 - 1);
+            self.asm.alu(Alu::Cmp, end, R11, 8);
             self.asm.jump_if(Cond::GreaterEqual, label);
         }
-        self.asm.load(RDX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
+        self.asm.load(RDX, ptr, 8);
         self.asm.lea(RAX, Mem { base: RDX, index: Some((RAX, bytes)), disp: 0 });
-        if let Some(apart) = apart {
-            return Lanes::Apart(Mem::at(RAX, 0), apart as i32);
-        }
         self.asm.imul_imm(RCX, RCX, bytes.into());
         self.asm.lea(RDX, Mem { base: RCX, index: Some((RCX, 2)), disp: 0 });
         Lanes::Counted
