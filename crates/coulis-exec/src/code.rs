@@ -198,6 +198,10 @@ pub(crate) struct ParallelInfo {
     pub(crate) own_bases: Vec<Base>,
     /// Vector registers that are written before the loop and read in it.
     pub(crate) outer_registers: Vec<Ptr>,
+    /// Slots that the loop reads and does not write.
+    pub(crate) outer_slots: Vec<Slot>,
+    /// Entries that lead into buffers, set before the loop and used in it.
+    pub(crate) outer_addresses: Vec<Ptr>,
 }
 
 impl Instr {

@@ -39,6 +39,8 @@ pub(crate) struct Frame {
     /// Set where whoever called for the run wants it to stop.
     pub(crate) interrupt: &'static AtomicBool,
     arena: Box<[Line]>,
+    /// The parallel loop whose outer vector registers the table of pointers leads to.
+    entered: Option<u32>,
 }
 
 // SAFETY: the pointers lead into the frame's own boxes, or into memory that the caller of a run lends for its
@@ -57,6 +59,7 @@ impl Frame {
             heap: compiled.bases.iter().map(|_| None).collect(),
             interrupt: interrupt::flag(),
             arena: vec![Line([0; LINE]); program.layout.lines].into_boxed_slice(),
+            entered: None,
         };
         let slots = frame.slots.as_mut_ptr();
         for (ptr, kind) in frame.ptrs.iter_mut().zip(&compiled.ptrs) {
@@ -64,6 +67,7 @@ impl Frame {
                 *ptr = slots.wrapping_add(*slot as usize).cast();
             }
         }
+        frame.place_registers(program);
         frame.reset(program);
         frame
     }
@@ -77,14 +81,15 @@ impl Frame {
         }
     }
 
-    /// Makes a used frame as good as a new one.
+    /// Makes a used frame as good as a new one. Constants are never written to, and other slots are before they are read.
     pub(crate) fn reset(&mut self, program: &Program) {
         self.interrupt = interrupt::flag();
-        self.slots.copy_from_slice(&program.compiled.slots);
         for base in 0..program.compiled.bases.len() {
             self.place_in_arena(program, base);
         }
-        self.place_registers(program);
+        if self.entered.take().is_some() {
+            self.place_registers(program);
+        }
     }
 
     fn place_registers(&mut self, program: &Program) {
@@ -101,16 +106,18 @@ impl Frame {
     pub(crate) fn enter(&mut self, program: &Program, parent: &Frame, parallel: u32) {
         let info = &program.compiled.parallels[parallel as usize];
         self.interrupt = parent.interrupt;
-        self.slots.copy_from_slice(&parent.slots);
+        for slot in &info.outer_slots {
+            self.slots[*slot as usize] = parent.slots[*slot as usize];
+        }
         self.bases.copy_from_slice(&parent.bases);
         for base in &info.own_bases {
             self.place_in_arena(program, *base as usize);
         }
-        self.place_registers(program);
-        for (at, kind) in program.compiled.ptrs.iter().enumerate() {
-            if let PtrKind::Address = kind {
-                self.ptrs[at] = parent.ptrs[at];
-            }
+        if self.entered.replace(parallel).is_some_and(|other| other != parallel) {
+            self.place_registers(program);
+        }
+        for ptr in &info.outer_addresses {
+            self.ptrs[*ptr as usize] = parent.ptrs[*ptr as usize];
         }
         for ptr in &info.outer_registers {
             self.ptrs[*ptr as usize] = parent.ptrs[*ptr as usize];

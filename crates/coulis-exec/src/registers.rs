@@ -3,6 +3,8 @@
 //! Small arenas stay in the first-level cache, which is what makes wide vectors cheap. A register that is written
 //! before a loop and read in it lives to the end of the loop.
 
+use std::collections::BTreeSet;
+
 use crate::code::{Base, BaseInfo, Instr, Origin, ParallelInfo, Ptr, PtrKind};
 
 /// Alignment and granularity of everything in the arena.
@@ -62,6 +64,7 @@ pub(crate) fn lay_out(
         }
     }
     note_outer_registers(code, &ranges, parallels);
+    note_outer_scalars(code, ptrs, parallels);
     layout
 }
 
@@ -109,6 +112,37 @@ fn note_outer_registers(code: &[Instr], ranges: &[Range], parallels: &mut [Paral
             let crosses = |r: &&Range| r.first < at && at < r.last;
             parallels[*id as usize].outer_registers = ranges.iter().filter(crosses).map(|r| r.ptr).collect();
         }
+    }
+}
+
+/// Notes what the bodies of parallel loops need of the frame that launches them, vector registers aside.
+fn note_outer_scalars(code: &[Instr], ptrs: &[PtrKind], parallels: &mut [ParallelInfo]) {
+    for (at, instr) in code.iter().enumerate() {
+        let Instr::Parallel { id, min, var, len, .. } = *instr else { continue };
+        let body = &code[at + 1..at + 1 + len as usize];
+        let mut slots = BTreeSet::from([min]);
+        let mut addresses = BTreeSet::new();
+        for instr in body {
+            slots.extend(instr.read_slots());
+            let (written, read) = instr.vector_operands();
+            for ptr in read.into_iter().chain(written) {
+                match ptrs[ptr as usize] {
+                    PtrKind::Slot(slot) => slots.extend([slot]),
+                    PtrKind::Address => addresses.extend([ptr]),
+                    PtrKind::Register { .. } => {}
+                }
+            }
+        }
+        slots.remove(&var);
+        for instr in body {
+            instr.written_slots().iter().for_each(|slot| _ = slots.remove(slot));
+            if let Instr::Address { p, .. } = instr {
+                addresses.remove(p);
+            }
+        }
+        let info = &mut parallels[id as usize];
+        info.outer_slots = slots.into_iter().collect();
+        info.outer_addresses = addresses.into_iter().collect();
     }
 }
 

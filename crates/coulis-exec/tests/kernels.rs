@@ -18,6 +18,8 @@ enum Fold {
     Choose(BinaryOp),
     /// Where both comparisons hold.
     ChooseBoth(BinaryOp, BinaryOp),
+    /// Where a comparison in another type holds, and one in this.
+    ChooseThrough(DType, BinaryOp),
     /// Through another type.
     Through(DType, BinaryOp),
     /// Where the element is no NaN.
@@ -54,6 +56,7 @@ fn folds() -> impl Strategy<Value = Fold> {
         arithmetic.clone().prop_map(Fold::Binary),
         orders().prop_map(Fold::Choose),
         (orders(), orders()).prop_map(|(a, b)| Fold::ChooseBoth(a, b)),
+        (types.clone(), orders()).prop_map(|(d, op)| Fold::ChooseThrough(d, op)),
         (types, arithmetic).prop_map(|(d, op)| Fold::Through(d, op)),
         Just(Fold::Present),
         Just(Fold::Exp),
@@ -96,6 +99,12 @@ fn folded(fold: Fold, dtype: DType, old: Expr, new: Expr) -> Expr {
             let first = Expr::binary(one, new.clone(), old.clone());
             let second = Expr::binary(two, new.clone(), zero).logical_not();
             Expr::select(Expr::binary(BinaryOp::Or, first, second), new, old)
+        }
+        Fold::ChooseThrough(other, op) => {
+            let zero = Expr::constant(0, dtype).broadcast_to(new.lanes());
+            let first = Expr::binary(op, new.clone().cast(other), old.clone().cast(other));
+            let second = Expr::binary(BinaryOp::Ne, new.clone(), zero);
+            Expr::select(Expr::binary(BinaryOp::And, first, second), new, old)
         }
         Fold::Through(other, op) => Expr::binary(op, old.cast(other), new.cast(other)).cast(dtype),
         Fold::Present if is_float => {

@@ -87,13 +87,13 @@ impl Compiler {
         let mut done = Vec::new();
         for step in &steps {
             let value = self.without_choices(step.value(), (var, min, n), &sure)?;
-            let value = substitute_expr(&value, &map).broadcast_to(lanes);
+            let value = with_plain_places(&substitute_expr(&value, &map)).broadcast_to(lanes);
             if has_scattered_load(&value) {
                 return None;
             }
             match step {
                 Step::Store { buffer, index, .. } => {
-                    let index = substitute_expr(index, &map);
+                    let index = plain_place(&substitute_expr(index, &map));
                     if !matches!(shape_of(&index), Access::Contiguous(_)) {
                         return None;
                     }
@@ -160,6 +160,27 @@ fn has_load(expr: &Expr) -> bool {
     let mut found = false;
     for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
     found
+}
+
+/// The index with its base simplified.
+fn plain_place(index: &Expr) -> Expr {
+    let one = Expr::int_of(1, DType::I64);
+    let (at, stride) = match shape_of(index) {
+        Access::Contiguous(at) => (at, one),
+        Access::Strided(at, stride) => (at, stride),
+        Access::Repeated(_) | Access::Indexed => return index.clone(),
+    };
+    let analyzer = Analyzer::new();
+    Expr::ramp(analyzer.simplify(&at), analyzer.simplify(&stride), index.lanes())
+}
+
+fn with_plain_places(expr: &Expr) -> Expr {
+    match expr.node() {
+        Node::Load(buffer, indices) if indices[0].lanes() > 1 => {
+            Expr::load(buffer.clone(), vec![plain_place(&indices[0])])
+        }
+        _ => map_children(expr, &mut with_plain_places),
+    }
 }
 
 fn has_scattered_load(expr: &Expr) -> bool {

@@ -52,6 +52,8 @@ pub(super) struct Emitter<'p> {
     /// The innermost loop that is being written.
     pub inner: Option<Inner>,
     pub pinned: Pinned,
+    /// Whether the result of what is being written is one of its operands.
+    pub in_place: bool,
     /// Strided reads that are made together: how many from the first one's position on, and 0 for the others.
     together: HashMap<usize, usize>,
     pub region: &'p Region,
@@ -83,6 +85,7 @@ pub(super) fn emit(
         plan,
         inner: None,
         pinned: Pinned::default(),
+        in_place: false,
         together: together(compiled, region, isa),
         region,
         layout,

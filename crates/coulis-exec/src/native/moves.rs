@@ -192,7 +192,8 @@ impl Emitter<'_> {
                 let part = (*total).min(self.width());
                 let register = Vec_(registers[from / part]);
                 let away = from % part;
-                if away == 0 {
+                let is_rest_read = self.in_place && bytes < part.min(total - from);
+                if away == 0 && !is_rest_read {
                     // Pieces come in order: the first one of a register may spoil the rest.
                     if register != value {
                         self.asm.op(LOAD, Len::of(bytes), register, Vec_(0), Rm::Reg(value));

@@ -147,9 +147,11 @@ impl Emitter<'_> {
             Loc::Vectors(..) | Loc::Mask(_) | Loc::Mem(_) => widest,
         });
         let group = (self.width() / widest).min(n);
+        self.in_place = matches!(d, Loc::Vectors(..)) && args.contains(&d);
         for from in (0..n).step_by(group) {
             self.piece(op, &d, &args, from, group.min(n - from));
         }
+        self.in_place = false;
     }
 
     fn broadcast(&mut self, d: &Loc, a: &Loc, bytes: usize, n: usize) {
