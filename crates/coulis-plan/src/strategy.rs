@@ -126,11 +126,13 @@ pub struct Sketch {
     pub cuts_inner: bool,
     /// Threads that fold one output together, on machines with blocks of threads.
     pub threads: i64,
-    /// Outputs that one block folds, on machines with blocks of threads.
+    /// Outputs that one block folds, on machines with blocks of threads; on others, outputs whose last lanes are folded
+    /// together, each output in a lane.
     pub rows: i64,
     /// How a map that reads the elements again is scheduled.
     pub map: MapSketch,
-    /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself.
+    /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself. On machines without
+    /// blocks of threads, rows that are walked side by side: of several outputs where these end together, else of one.
     pub joined: i64,
     /// Blocks that a multiprocessor is to hold, for which the compiler leaves registers; 0 is as many as come.
     pub resident: i64,
@@ -267,7 +269,7 @@ impl Facts<'_> {
         outermost.is_some_and(|d| d.extent >= 8 * i64::from(self.target.n_threads))
     }
 
-    /// Parts to split a fold of `len` steps into when there are `n_independent` pieces of work without that.
+    /// Parts, about even, to split a fold of `len` steps into when there are `n_independent` pieces of work without that.
     pub fn chunks(&self, n_independent: i64, len: i64) -> i64 {
         let wanted = 8 * i64::from(self.target.n_threads);
         if !self.parallel() || n_independent >= wanted || self.input_bytes() < 4 * PARALLEL_BYTES {
@@ -275,7 +277,8 @@ impl Facts<'_> {
         }
         // A fixed number, not the machine's: results then do not depend on the number of threads.
         let chunks = if self.target.n_threads <= 4 { 16 } else { 128 };
-        if len >= 4 * chunks { chunks } else { 1 }
+        let is_even = len >= chunks && len % chunks == 0;
+        if len >= 4 * chunks || is_even { chunks } else { 1 }
     }
 
     /// Parts to split a fold of `turns` turns into, each of `fewest` at least, when there are `n_blocks` blocks without

@@ -67,6 +67,23 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
 }
 
 impl Builder<'_> {
+    /// Whether all elements along the reduced loops take part or none does: guards only keep data axes within the tensor,
+    /// so that the state of which they leave out everything is that of no point.
+    fn is_all_or_nothing(&self, stage: &Stage, reduced: &[&Loop]) -> Result<bool, ScheduleError> {
+        let along: Vec<Var> = reduced.iter().map(|l| l.var.clone()).collect();
+        if self.guards(stage).iter().any(|g| g.is_reduce || uses_any(&g.condition, &along)) {
+            return Ok(false);
+        }
+        let mut inside = &self.guarded(stage, Stmt::NOP)?;
+        while let Stmt::If { cond, then, otherwise: None } = inside {
+            if !matches!(cond.node(), Node::Call(Intrinsic::Likely, _)) {
+                return Ok(false);
+            }
+            inside = &**then;
+        }
+        Ok(*inside == Stmt::NOP)
+    }
+
     /// One run: the loop at `run_at` and those in it, between its start and its end.
     pub(crate) fn run(
         &self,
@@ -83,7 +100,7 @@ impl Builder<'_> {
         let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
             .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
             .collect();
-        let is_whole = r.condition.is_none() && self.guarded(stage, Stmt::NOP)? == Stmt::NOP;
+        let is_whole = r.condition.is_none() && self.is_all_or_nothing(stage, &reduced)?;
         let n_steps = reduced.iter().map(|l| l.extent.as_int()).product::<Option<i128>>();
         let (quick, kept) = match n_steps.filter(|_| is_whole) {
             Some(n_steps) => counted(quick, n_steps),

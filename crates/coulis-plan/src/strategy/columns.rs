@@ -39,9 +39,8 @@ const FEWEST_ROWS: i64 = 64;
 /// cache has ways would push each other out of it where their length is a power of two.
 const ROWS_A_VISIT: i64 = 8;
 /// The same of runs over rows of an input in memory that are shorter than a page, where the ends of runs are what a visit
-/// costs; and the bytes of the rows of such a visit and those between them, four pages.
+/// costs.
 const ROWS_OF_A_RUN: i64 = 16;
-const RUN_BYTES: i64 = 4 * PAGE_BYTES;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
 /// Bytes of a page of memory. Rows shorter than that are visited a page apart, so that several pages are read side by
@@ -76,8 +75,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let apart = match rows {
         Some((rows, row_step, _)) if in_memory && tile >= extent && !reducer.step_needs_ascending => {
-            let between = if unroll > ROWS_A_VISIT { RUN_BYTES / unroll } else { PAGE_BYTES };
-            let page = between / (row_step.saturating_abs().saturating_mul(width)).clamp(1, between);
+            let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
             floor_pow2(page.min(rows / (unroll * chunks)))
         }
         Some(_) | None => 1,

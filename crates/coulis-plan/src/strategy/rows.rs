@@ -2,14 +2,18 @@
 //!
 //! Vectors run along the innermost reduced dimension, several side by side so that additions overlap. Few outputs
 //! are split into chunks whose partial states are folded by a second nest.
+//!
+//! The end of a row, where its lanes are folded and its results finished, is a chain of operations that wait for each
+//! other, and takes as long as a few kilobytes. Rows that are not long end eight at a time, one in each lane. Two of them, or
+//! a few of the same output, are walked side by side.
 
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
-use super::steps::{Parts, fold_by_vectors, place, same_axis, site, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, work};
+use super::steps::{END_LANES, Parts, fold_by_vectors, place, place_rows, same_axis, site, stage_of};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -43,6 +47,12 @@ const BLOCK_PAGES: i64 = 4;
 const FEWEST_BLOCKS: i64 = 4;
 /// How far ahead memory is asked for where rows lie apart and one ends before a block does.
 const ROWS_AHEAD_BYTES: i64 = 2 * PAGE_BYTES;
+/// Rows that end together, of so many bytes at most, and those of them that are walked side by side.
+const ROWS_THAT_END: i64 = 8;
+const LONGEST_THAT_END: i64 = 64 << 10;
+const ROWS_BESIDE: i64 = 2;
+/// Steps of a run that each of several rows of one output has at least, where they are walked side by side.
+const SHORTEST_OF_A_ROW: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, stride, true)) = facts.inner() else {
@@ -68,26 +78,45 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
-    let n_pages = if is_walk { block_pages(extent * width) } else { 1 };
+    let mut n_pages = if is_walk { block_pages(extent * width) } else { 1 };
+    let rows = if stride == 1 && lanes > END_LANES { rows_that_end(facts) } else { 1 };
+    let (mut joined, mut of_one) = (1, 1);
+    if rows > 1 && n_pages < BLOCK_PAGES && runs.operations < ENOUGH_OPERATIONS && unroll > 1 {
+        // Two rows front to back, in place of two parts of one.
+        (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
+    } else if rows == 1 && is_walk && n_pages < BLOCK_PAGES {
+        let beside = BLOCK_PAGES / n_pages;
+        let has_runs = runs.steps == 1 || runs.steps >= SHORTEST_OF_A_ROW * beside;
+        if has_runs && extent / (lanes * unroll) >= SHORTEST_OF_A_ROW {
+            of_one = rows_of_one(facts, beside);
+            joined = of_one;
+        }
+    }
     // Elements have to reach a state in order where its step needs that.
     let in_order = facts.spec.reducer.step_needs_ascending;
     let by_pages = n_pages > 1 && n_pages % unroll == 0 && (n_pages == unroll || !in_order);
     let apart = if by_pages { n_pages * PAGE_BYTES / (unroll * width) } else { lanes };
     let pages = if by_pages { n_pages / unroll } else { 1 };
     let steps = if by_pages { apart / lanes } else { (extent / (lanes * unroll)).min(LONGEST_FRONT_TO_BACK) };
-    let run = runs.steps.min(floor_pow2(steps));
-    let distance = if by_pages { n_pages * PAGE_BYTES } else { PAGE_BYTES };
+    let run = runs.steps.min(floor_pow2(steps) * of_one);
+    let distance = match joined * extent * width {
+        _ if by_pages => n_pages * PAGE_BYTES,
+        of_rows if joined > 1 && of_rows <= BLOCK_PAGES * PAGE_BYTES => {
+            ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows
+        }
+        _ => PAGE_BYTES,
+    };
     let by_halves = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_PAGES * PAGE_BYTES;
     let (ahead, rows_ahead) = match stride {
-        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, extent * width)),
+        1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
         1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width), 0),
         _ => (0, 0),
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
-    let block = if by_pages { apart * unroll } else { apart * unroll * run };
+    let block = if by_pages { apart * unroll } else { apart * unroll * (run / of_one).max(1) };
     // Where the outermost of several reduced dimensions is too short to be cut, the innermost is.
     let of_outermost = if n_reduced > 1 { facts.chunks(problem.n_outputs, outermost) } else { 1 };
     let cuts_inner = of_outermost == 1;
@@ -103,13 +132,58 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         run,
         chunks,
         cuts_inner,
+        rows,
+        joined,
         ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
     };
-    // Blocks that make up a row exactly have no rest if the kernel knows the row's length.
+    // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
-        *last = by_pages && extent % block == 0;
+        *last = (by_pages || rows > 1 && run > 1) && extent % block == 0;
+    }
+    if let Some(kept) = last_kept(facts).filter(|_| rows > 1) {
+        sketch.constant[kept] = true;
+    }
+    if let Some(around) = around_rows(facts).filter(|_| of_one > 1) {
+        sketch.constant[around] = true;
     }
     Ok(sketch)
+}
+
+/// Rows whose ends are folded together: of outputs side by side that are not long, where whole blocks of so many make up all
+/// of them, since a rest would be half of the kernel, and keep all threads busy; else 1.
+fn rows_that_end(facts: &Facts) -> i64 {
+    let problem = &facts.spec.problem;
+    let width = facts.spec.inputs[0].bytes() as i64;
+    let n_blocks = problem.n_outputs / ROWS_THAT_END;
+    let are_many = n_blocks >= if facts.parallel() { 8 * i64::from(facts.target.n_threads) } else { 1 };
+    let is_whole = last_kept(facts).is_some_and(|at| problem.dims[at].extent % ROWS_THAT_END == 0);
+    let is_long = problem.reduce_len.saturating_mul(width) > LONGEST_THAT_END;
+    let ends =
+        are_many && is_whole && !is_long && facts.spec.map.is_none() && facts.target.vector_bytes <= 256;
+    if ends { ROWS_THAT_END } else { 1 }
+}
+
+/// Rows of one output that are walked side by side, `wanted` of them where these make up all along the reduced dimension
+/// around a row.
+fn rows_of_one(facts: &Facts, wanted: i64) -> i64 {
+    let problem = &facts.spec.problem;
+    let in_order = facts.spec.reducer.step_needs_ascending;
+    let is_whole = facts.chunks(problem.n_outputs, problem.reduce_len) == 1;
+    match around_rows(facts) {
+        Some(at) if !in_order && is_whole && problem.dims[at].extent % wanted == 0 => wanted,
+        Some(_) | None => 1,
+    }
+}
+
+/// The kept dimension nearest to the innermost one.
+fn last_kept(facts: &Facts) -> Option<usize> {
+    facts.spec.problem.dims.iter().rposition(|d| !d.is_reduced())
+}
+
+/// The reduced dimension next to the innermost one.
+fn around_rows(facts: &Facts) -> Option<usize> {
+    let (_, outer) = facts.spec.problem.dims.split_last()?;
+    outer.iter().rposition(|d| d.is_reduced())
 }
 
 /// Pages of the blocks of a row of so many bytes; 1 where it is walked front to back.
@@ -133,9 +207,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let by_pages = sketch.apart > sketch.lanes;
     let mut page = None;
     let step = sketch.apart * sketch.unroll;
-    let (block, mut rest) =
-        s.split(fold, inner, Split::Factor(if by_pages { step } else { step * sketch.run }))?;
-    if sketch.run > 1 && !by_pages {
+    // Each of the rows of one output that are walked side by side has its part of a run.
+    let of_one = if sketch.rows == 1 { sketch.joined } else { 1 };
+    let run = (sketch.run / of_one).max(1);
+    let (block, mut rest) = s.split(fold, inner, Split::Factor(if by_pages { step } else { step * run }))?;
+    if run > 1 && !by_pages {
         rest = s.split(fold, &rest, Split::Factor(step))?.1;
     }
     let (side, rest) = if sketch.unroll > 1 {
@@ -151,17 +227,25 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
             (page, rest) = (Some(outer), within);
         }
         let (vector, lane) = s.split(fold, &rest, Split::Factor(sketch.lanes))?;
-        if sketch.run > 1 {
-            s.split(fold, &vector, Split::Factor(sketch.run / sketch.pages))?;
+        if run > 1 {
+            s.split(fold, &vector, Split::Factor(run / sketch.pages))?;
         }
         lane
     } else {
         rest
     };
-    let parts = Parts { lane: &lane, side: side.as_ref(), page: page.as_ref() };
+    let rows = reduce.iter().rev().nth(1).filter(|_| of_one > 1).map(|rows| (rows, of_one));
+    let parts = Parts { lane: &lane, side: side.as_ref(), page: page.as_ref(), rows };
     if sketch.chunks == 1 {
         let made = fold_by_vectors(s, state, &parts, n_kept, sketch)?;
         ask_rows_ahead(s, &made, &block, sketch)?;
+        if sketch.rows > 1 {
+            let row = s.stage(output)?.leaves()[n_kept - 1].clone();
+            let (_, lane) = s.split(output, &row, Split::Factor(sketch.rows))?;
+            s.vectorize(output, &lane)?;
+            let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
+            return place_rows(s, state, &made, n_kept, sketch, site.as_ref());
+        }
         let root = root(s, stmt, sketch)?;
         let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
         for stage in made.into_iter().chain([state]) {

@@ -11,6 +11,8 @@ use crate::strategy::{Sketch, floor_pow2};
 const SCALAR_FOLD: i64 = 8;
 /// Vectors of more lanes are folded by eights, others by fours.
 const LONG_VECTOR: i64 = 64;
+/// Lanes that are left of each of several rows whose ends are folded together.
+pub const END_LANES: i64 = 8;
 
 /// A loop of a stage, at which other stages are computed.
 #[derive(Clone)]
@@ -59,6 +61,8 @@ pub struct Parts<'a> {
     pub side: Option<&'a IterVar>,
     /// That over pages read side by side, whose elements go to one state, where there are several.
     pub page: Option<&'a IterVar>,
+    /// That over rows of which several are read side by side in the same way, and how many.
+    pub rows: Option<(&'a IterVar, i64)>,
 }
 
 /// Splits the fold of `stage` over its loops of lanes (and sides) into stages that fold vectors. From the data up:
@@ -76,8 +80,15 @@ pub fn fold_by_vectors(
     let vector = s.rfactor_at(stage, &same_axis(s, stage, parts.lane)?, n_kept as i64)?;
     let mut made = vec![vector];
     let mut lanes = sketch.lanes;
-    while lanes > if sketch.by_halves { 2 } else { SCALAR_FOLD } {
+    // Rows that end together leave as many lanes of each as a vector across them has room for.
+    let fewest = match sketch.rows {
+        1 if sketch.by_halves => 2,
+        1 => SCALAR_FOLD,
+        _ => END_LANES,
+    };
+    while lanes > fewest {
         let shorter = match lanes {
+            _ if sketch.rows > 1 => floor_pow2(lanes / 4).max(fewest),
             _ if sketch.by_halves => lanes / 2,
             _ if lanes > LONG_VECTOR => floor_pow2(lanes / 8),
             _ => floor_pow2(lanes / 4),
@@ -91,16 +102,51 @@ pub fn fold_by_vectors(
         lanes = shorter;
     }
     fold_states(s, stage)?;
+    // Rows side by side are states side by side.
+    let n_data = n_kept;
+    let n_kept = n_kept - usize::from(sketch.rows > 1 && sketch.joined > 1);
     let Some(side) = parts.side else {
         fold_elements(s, vector, parts, n_kept, sketch)?;
         return Ok(made);
     };
-    let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_kept as i64)?;
+    let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_data as i64)?;
     made.push(many);
     fold_elements(s, many, parts, n_kept, sketch)?;
     fold_loops(s, vector, n_kept)?;
     fold_states(s, vector)?;
     Ok(made)
+}
+
+/// Places what [`fold_by_vectors`] made of rows that end together at `site`, a loop over blocks of `sketch.rows` of them:
+/// each row is folded to a short vector, and `state`, with the rows side by side, folds the lanes of these.
+pub fn place_rows(
+    s: &mut Schedule,
+    state: StageId,
+    made: &[StageId],
+    n_kept: usize,
+    sketch: &Sketch,
+    site: Option<&Site>,
+) -> Result<(), ScheduleError> {
+    let n_short = if sketch.unroll > 1 { made.len() - 1 } else { made.len() };
+    let Some(&short) = made[..n_short].last() else { return Ok(()) };
+    place(s, short, site)?;
+    let mut at = s.stage(short)?.leaves()[n_kept - 1].clone();
+    if sketch.joined > 1 {
+        let (rows, row) = s.split(short, &at, Split::Factor(sketch.joined))?;
+        s.unroll(short, &row)?;
+        at = rows;
+    }
+    let of_row = Site { stage: short, at };
+    for &stage in made.iter().filter(|stage| **stage != short) {
+        place(s, stage, Some(&of_row))?;
+    }
+    place(s, state, site)?;
+    let leaves = s.stage(state)?.leaves().to_vec();
+    let (kept, reduce) = leaves.split_at(n_kept);
+    let Some((row, outer)) = kept.split_last() else { return Ok(()) };
+    let order: Vec<IterVar> = outer.iter().chain(reduce).chain([row]).cloned().collect();
+    s.reorder(state, &order)?;
+    s.vectorize(state, row)
 }
 
 /// Has a stage that folds a few states write its reduced loops out, starting from the first state.
@@ -130,7 +176,7 @@ pub fn fold_loops(s: &mut Schedule, stage: StageId, n_kept: usize) -> Result<(),
     Ok(())
 }
 
-/// Orders the loops of the stage that reads elements, has it ask for memory ahead and fold runs. A loop over pages goes
+/// Orders the loops of the stage that reads elements, has it ask for memory ahead and fold runs. Loops over pages go
 /// inside the other reduced loops, written out.
 fn fold_elements(
     s: &mut Schedule,
@@ -140,14 +186,21 @@ fn fold_elements(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     fold_loops(s, stage, n_kept)?;
+    let mut pages = Vec::new();
+    if let Some((rows, beside)) = parts.rows {
+        // A stage that is factored along a dimension keeps no splits of others.
+        let rows = same_axis(s, stage, rows)?;
+        pages.push(s.split(stage, &rows, Split::Factor(beside))?.1);
+    }
     if let Some(page) = parts.page {
-        let page = same_axis(s, stage, page)?;
+        pages.push(same_axis(s, stage, page)?);
+    }
+    if !pages.is_empty() {
         let leaves = s.stage(stage)?.leaves();
-        let at = leaves.iter().position(|leaf| *leaf == page).unwrap_or(0);
-        let reduced = leaves[at..].iter().filter(|leaf| leaf.kind() == IterKind::Reduce);
-        let order: Vec<IterVar> = reduced.skip(1).chain([&page]).cloned().collect();
+        let others = leaves.iter().filter(|leaf| leaf.kind() == IterKind::Reduce && !pages.contains(leaf));
+        let order: Vec<IterVar> = others.chain(&pages).cloned().collect();
         s.reorder(stage, &order)?;
-        s.unroll(stage, &page)?;
+        pages.iter().try_for_each(|page| s.unroll(stage, page))?;
     }
     ask_ahead(s, stage, sketch.ahead)?;
     match innermost_loop(s, stage)?.filter(|_| sketch.run > 1) {
