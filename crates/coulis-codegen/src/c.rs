@@ -23,6 +23,7 @@ mod parallel;
 mod place;
 pub mod plain;
 pub mod scalar;
+mod slots;
 mod stmt;
 pub mod style;
 mod transpose;
@@ -38,10 +39,11 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
 
 use crate::c::code::{Code, Lines};
-use crate::c::deps::{DepsTable, Slot};
+use crate::c::deps::DepsTable;
 use crate::c::helper::{Helper, Needs};
 use crate::c::names::Namer;
 use crate::c::offsets::Offsets;
+use crate::c::slots::{Slot, SlotTable};
 use crate::c::style::{Style, Vectors};
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
@@ -136,6 +138,8 @@ struct Frame {
     lane_memo: FastMap<(Expr, u32), Expr>,
     /// Buffers in memory that is sized at launch, in order.
     dynamic: Vec<Buffer>,
+    /// Memory that the launch accesses by vectors.
+    by_vectors: BTreeSet<VarId>,
 }
 
 /// The state of an emission.
@@ -146,6 +150,7 @@ pub struct Walker<'a> {
     namer: Namer,
     defs: Definitions<'a>,
     deps: DepsTable,
+    slots: SlotTable,
     offsets: Offsets,
     /// Finished bodies of parallel loops.
     functions: String,
@@ -206,6 +211,7 @@ impl<'a> Walker<'a> {
                 texts: Vec::new(),
             },
             deps: DepsTable::default(),
+            slots: SlotTable::default(),
             offsets: Offsets::default(),
             functions: String::new(),
             entry: String::new(),
@@ -363,15 +369,14 @@ impl Walker<'_> {
     fn forget_memory(&mut self, data: VarId) {
         let deps = &mut self.deps;
         for table in &mut self.f.memo {
-            table.retain(|expr, _| !deps.of(expr).reads.contains(&data));
+            table.retain(|expr, _| !expr.reads_memory() || !deps.of(expr).reads.contains(&data));
         }
     }
 
     /// Forgets all named expressions that read memory.
     fn forget_all_memory(&mut self) {
-        let deps = &mut self.deps;
         for table in &mut self.f.memo {
-            table.retain(|expr, _| deps.of(expr).reads.is_empty());
+            table.retain(|expr, _| !expr.reads_memory());
         }
     }
 

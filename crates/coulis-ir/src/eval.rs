@@ -97,6 +97,16 @@ impl<'a> Env<'a> {
         self.vars.insert(var.clone(), value);
     }
 
+    /// The value of a variable.
+    pub fn get(&self, var: &Var) -> Option<Value> {
+        self.vars.get(var).copied()
+    }
+
+    /// The same variables, without memory.
+    pub fn without_memory(&self) -> Env<'static> {
+        Env { vars: self.vars.clone(), memory: None }
+    }
+
     /// Leaves a variable without a value.
     pub fn unset(&mut self, var: &Var) {
         self.vars.remove(var);
@@ -281,8 +291,8 @@ fn binary_int(op: BinaryOp, a: i128, b: i128, dtype: DType) -> Result<Value, Eva
         BinaryOp::Add => a + b,
         BinaryOp::Sub => a - b,
         BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::Div => a / divisor()?,
-        BinaryOp::TruncMod => a % divisor()?,
+        BinaryOp::Div => quotient(a, divisor()?),
+        BinaryOp::TruncMod => a - quotient(a, divisor()?) * b,
         BinaryOp::FloorDiv => floor_div(a, divisor()?),
         BinaryOp::FloorMod => a - floor_div(a, divisor()?) * b,
         BinaryOp::Min => a.min(b),
@@ -296,9 +306,17 @@ fn binary_int(op: BinaryOp, a: i128, b: i128, dtype: DType) -> Result<Value, Eva
     Ok(Value::Int(dtype.wrap_int(raw)))
 }
 
+/// `a / b`, in the machine's own width where both fit: that of 128 bits is a function.
+fn quotient(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(x), Ok(y)) => x.checked_div(y).map_or(a / b, i128::from),
+        _ => a / b,
+    }
+}
+
 fn floor_div(a: i128, b: i128) -> i128 {
-    let quotient = a / b;
-    if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
+    let quotient = quotient(a, b);
+    if quotient * b != a && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
 }
 
 fn binary_float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> Result<Value, EvalError> {

@@ -25,7 +25,7 @@ use crate::hash::{FastMap, FastSet};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
@@ -120,11 +120,39 @@ struct Facts {
     data_vars: FastSet<VarId>,
     truths: FastMap<Expr, bool>,
     inequalities: Vec<Inequality>,
+    /// Of bound variables whose ends are no constants: the variable, and those in its ends.
+    open_ranges: Vec<(Names, Names)>,
+}
+
+impl Facts {
+    /// Of variables of which something new is known: all those whose expressions may be simplified otherwise than before.
+    fn touched(&self, about: Names) -> Names {
+        let mut all = about;
+        loop {
+            let before = all;
+            for fact in &self.inequalities {
+                let named = fact.larger.names().and(fact.smaller.names());
+                if named.may_meet(all) {
+                    all = all.and(named);
+                }
+            }
+            for (var, ends) in &self.open_ranges {
+                if ends.may_meet(all) {
+                    all = all.and(*var);
+                }
+            }
+            if all == before {
+                return all;
+            }
+        }
+    }
 }
 
 /// What was found out under the present facts.
 #[derive(Debug, Default)]
 struct Caches {
+    /// Variables whose bounds, class or origin was asked for.
+    looked_at: FastSet<VarId>,
     simplified: FastMap<Expr, Expr>,
     intervals: FastMap<Expr, Interval>,
     polys: FastMap<Expr, Option<Rc<Poly>>>,
@@ -143,16 +171,36 @@ struct Caches {
 /// Knowledge is added in the order of the text, outer loops first: [`Analyzer::bind`] for loops and threads,
 /// [`Analyzer::assume`] for conditions, [`Analyzer::bind_value`] for names. Knowledge that holds in a part of the
 /// text only is added to a clone, or to what [`Analyzer::with`] returns.
+///
+/// Clones share what they find out as long as they know the same. One that learns more asks the one before it about
+/// expressions that its knowledge does not concern, so that what stands in a loop or branch is not looked at anew for what
+/// comes from outside.
 #[derive(Debug, Default)]
 pub struct Analyzer {
-    facts: Facts,
-    caches: RefCell<Caches>,
+    facts: Rc<Facts>,
+    caches: Rc<RefCell<Caches>>,
+    /// The one before the last thing that was learnt, if it is worth asking.
+    outer: Option<Rc<Analyzer>>,
+    /// Variables whose expressions `outer` knows less of.
+    own: Names,
+    /// How many there are outside.
+    depth: u32,
     rewrites: Cell<u32>,
 }
 
+/// Analyzers that one may ask, one after another.
+const MAX_OUTER: u32 = 64;
+
 impl Clone for Analyzer {
     fn clone(&self) -> Analyzer {
-        Analyzer { facts: self.facts.clone(), ..Analyzer::default() }
+        Analyzer {
+            facts: self.facts.clone(),
+            caches: self.caches.clone(),
+            outer: self.outer.clone(),
+            own: self.own,
+            depth: self.depth,
+            rewrites: Cell::default(),
+        }
     }
 }
 
@@ -169,51 +217,129 @@ impl Analyzer {
             return;
         }
         let (min, extent) = (self.simplify(min), self.simplify(extent));
+        let before = self.detach();
         let last = self.interval(&min).add(self.interval(&extent)).add(Interval::point(-1));
         let bounds = Interval { lo: self.interval(&min).lo, hi: last.hi };
         self.narrow(var, bounds);
         if extent.is_int(1) {
             let class = self.modular(&min);
-            self.facts.classes.insert(var.id(), class);
+            self.facts_mut().classes.insert(var.id(), class);
         }
-        let position = self.facts.order.len();
-        self.facts.order.insert(var.id(), position);
-        self.facts.ordered = self.facts.ordered.and(Names::of(var));
-        self.facts.ranges.insert(var.id(), (min, extent.clone()));
+        let mut about = Names::of(var);
+        let facts = self.facts_mut();
+        let position = facts.order.len();
+        facts.order.insert(var.id(), position);
+        facts.ordered = facts.ordered.and(about);
+        facts.ranges.insert(var.id(), (min.clone(), extent.clone()));
+        if min.as_int().is_none() || extent.as_int().is_none() {
+            facts.open_ranges.push((about, min.names().and(extent.names())));
+        }
         if extent.as_int().is_none() {
+            about = about.and(extent.names());
             self.learn(&extent, &Expr::int_of(0, extent.dtype()), 1);
         }
-        self.forget();
+        let is_closed = !min.reads_memory() && !extent.reads_memory();
+        self.knows_more_than(before, about, is_closed);
     }
 
     /// Within what follows, `var` is equal to `value`. Of a value from memory only its range is kept, since stores
     /// may follow.
     pub fn bind_value(&mut self, var: &Var, value: &Expr) {
+        if value.dtype().is_float() {
+            // That it is one says all.
+            return;
+        }
         let value = self.simplify(value);
-        let is_data = value.dtype().is_float() || self.holds_data(&value);
-        if is_data {
-            self.facts.data_vars.insert(var.id());
+        let same_type = value.ty() == Ty::scalar(var.dtype());
+        let known = same_type.then(|| (self.interval(&value), self.modular(&value)));
+        if self.holds_data(&value) {
+            self.bind_unknown(var, known);
+            return;
         }
-        if value.ty() == var.expr().ty() && !value.dtype().is_float() {
-            let (bounds, class) = (self.interval(&value), self.modular(&value));
+        let before = self.detach();
+        if let Some((bounds, class)) = known {
             self.narrow(var, bounds);
-            self.facts.classes.insert(var.id(), class);
-            if !is_data {
-                self.learn(&var.expr(), &value, 0);
-                self.learn(&value, &var.expr(), 0);
-            }
+            self.facts_mut().classes.insert(var.id(), class);
+            self.learn(&var.expr(), &value, 0);
+            self.learn(&value, &var.expr(), 0);
         }
+        self.knows_more_than(before, Names::of(var).and(value.names()), true);
+    }
+
+    /// Within what follows, `var` is a value from memory of which nothing is known.
+    pub fn bind_data(&mut self, var: &Var) {
+        if !var.dtype().is_float() {
+            self.bind_unknown(var, None);
+        }
+    }
+
+    /// A value from memory, of which perhaps a range and a class are known.
+    fn bind_unknown(&mut self, var: &Var, known: Option<(Interval, modular::Class)>) {
+        // Where nothing that was found out depends on it, that stays.
+        let before = (!self.is_news(var)).then(|| self.detach());
+        self.facts_mut().data_vars.insert(var.id());
+        if let Some((bounds, class)) = known {
+            self.narrow(var, bounds);
+            self.facts_mut().classes.insert(var.id(), class);
+        }
+        match before {
+            Some(before) => self.knows_more_than(before, Names::of(var), true),
+            None => self.own = self.own.and(self.facts.touched(Names::of(var))),
+        }
+    }
+
+    /// Whether nobody has asked for the variable so far, nor shares what this one knows.
+    fn is_news(&self, var: &Var) -> bool {
+        Rc::strong_count(&self.facts) == 1
+            && Rc::strong_count(&self.caches) == 1
+            && !self.caches.borrow().looked_at.contains(&var.id())
+    }
+
+    /// Notes that something depends on what is known of the variable's value.
+    fn look_at(&self, var: &Var) {
+        self.caches.borrow_mut().looked_at.insert(var.id());
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        Rc::make_mut(&mut self.facts)
+    }
+
+    /// Begins the addition of knowledge; what is returned does not get it.
+    fn detach(&mut self) -> Analyzer {
+        let before = self.clone();
+        self.outer = None;
         self.forget();
+        before
+    }
+
+    /// Ends the addition of knowledge about some variables. `before` did not have it. `is_closed`: nothing but those variables
+    /// leads to it.
+    fn knows_more_than(&mut self, before: Analyzer, about: Names, is_closed: bool) {
+        self.forget();
+        if is_closed && about != Names::default() && before.depth < MAX_OUTER {
+            self.own = self.facts.touched(about);
+            self.depth = before.depth + 1;
+            self.outer = Some(Rc::new(before));
+        } else {
+            (self.own, self.depth, self.outer) = (Names::default(), 0, None);
+        }
     }
 
     /// Within what follows, the scalar condition holds. Memory that it reads must not be written there.
     pub fn assume(&mut self, cond: &Expr) {
         let simple = self.simplify(cond);
+        let before = self.detach();
         self.take_for_granted(cond);
         if simple != *cond {
             self.take_for_granted(&simple);
         }
-        self.forget();
+        self.knows_more_than(before, cond.names().and(simple.names()), !cond.reads_memory());
+    }
+
+    /// A copy that has asked nothing so far and asks nobody.
+    #[cfg(test)]
+    fn alone(&self) -> Analyzer {
+        Analyzer { facts: self.facts.clone(), ..Analyzer::default() }
     }
 
     /// A copy that also knows the condition.
@@ -229,6 +355,16 @@ impl Analyzer {
         if matches!(expr.node(), Node::Int(_) | Node::Float(_)) {
             return expr.clone();
         }
+        let mut asked = self;
+        while let Some(outer) = &asked.outer
+            && !expr.names().may_meet(asked.own)
+        {
+            asked = outer;
+        }
+        asked.simplify_here(expr)
+    }
+
+    fn simplify_here(&self, expr: &Expr) -> Expr {
         if let Some(done) = self.caches.borrow().simplified.get(expr) {
             return done.clone();
         }
@@ -299,11 +435,11 @@ impl Analyzer {
 
     /// Drops what was found out: the facts have changed.
     fn forget(&mut self) {
-        *self.caches.get_mut() = Caches::default();
+        self.caches = Rc::default();
     }
 
     fn narrow(&mut self, var: &Var, bounds: Interval) {
-        let known = self.facts.bounds.entry(var.id()).or_insert(Interval::ALL);
+        let known = self.facts_mut().bounds.entry(var.id()).or_insert(Interval::ALL);
         *known = known.intersect(bounds);
     }
 
@@ -316,7 +452,8 @@ impl Analyzer {
         if let Some(difference) = difference.and_then(|d| d.plus(-gap)) {
             self.narrow_by(&difference);
         }
-        self.facts.inequalities.push(Inequality { larger: larger.clone(), smaller: smaller.clone(), gap });
+        let fact = Inequality { larger: larger.clone(), smaller: smaller.clone(), gap };
+        self.facts_mut().inequalities.push(fact);
         self.forget();
     }
 
@@ -344,10 +481,11 @@ impl Analyzer {
             return;
         }
         let cond = logic::without_likely(cond).clone();
-        self.facts.truths.insert(cond.clone().likely(), true);
-        self.facts.truths.insert(logic::opposite(&cond), false);
-        self.facts.truths.insert(cond.clone().logical_not(), false);
-        self.facts.truths.insert(cond.clone(), true);
+        let truths = &mut self.facts_mut().truths;
+        truths.insert(cond.clone().likely(), true);
+        truths.insert(logic::opposite(&cond), false);
+        truths.insert(cond.clone().logical_not(), false);
+        truths.insert(cond.clone(), true);
         match cond.node() {
             Node::Binary(BinaryOp::And, a, b) => {
                 self.take_for_granted(a);
@@ -387,7 +525,7 @@ impl Analyzer {
                     && c > 0
                     && (0..c).contains(&base)
                 {
-                    self.facts.classes.insert(var.id(), (c, base));
+                    self.facts_mut().classes.insert(var.id(), (c, base));
                 }
             }
             _ => {}

@@ -55,6 +55,7 @@
 mod atoms;
 mod bounds;
 mod clusters;
+mod crowd;
 mod forms;
 mod lanes;
 mod limits;

@@ -22,6 +22,20 @@ pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
     go(expr, f, &mut FastSet::default());
 }
 
+/// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to which it is added:
+/// several expressions may have one.
+pub fn for_each_load(expr: &Expr, seen: &mut FastSet<Expr>, f: &mut impl FnMut(&Buffer, u32)) {
+    if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
+        return;
+    }
+    if let Node::Load(buffer, _) = expr.node() {
+        f(buffer, expr.lanes());
+    }
+    for child in expr.children() {
+        for_each_load(child, seen, f);
+    }
+}
+
 /// The expression with each operand replaced by `f(operand)`; types are recomputed from the new operands where
 /// the lanes change. Scalars are broadcast beside vectors.
 pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {

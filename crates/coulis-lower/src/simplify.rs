@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_stmt;
-use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
+use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::pass::{Context, LowerError, Pass};
 
@@ -65,8 +65,7 @@ pub fn with_loop(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Anal
 pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
     let mut inner = known.clone();
     if reads_memory(value) {
-        let unknown = Buffer::new("value", value.dtype(), vec![Expr::int(1)], MemScope::Local);
-        inner.bind_value(var, &unknown.at([Expr::int(0)]));
+        inner.bind_data(var);
     }
     inner
 }

@@ -1,11 +1,11 @@
 //! What expressions and statements read, write and use: the facts behind sharing, captures and registers.
 
 use coulis_ir::hash::{FastMap, FastSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use coulis_ir::visit::{stmt_children, stmt_exprs};
-use coulis_ir::{Atom, BinaryOp, Expr, LoopKind, Node, Stmt, Var, VarId};
+use coulis_ir::{Atom, BinaryOp, Expr, Node, Stmt, Var, VarId};
 
 use crate::c::index;
 use crate::c::scalar::{is_in_registers, may_trap};
@@ -189,107 +189,5 @@ impl CaptureWalk {
         for child in expr.children() {
             self.expr(child);
         }
-    }
-}
-
-/// Accesses of local memory at constant places: `offset -> (lanes, stored)`, or `None` where some access is not of
-/// that kind, overlaps another in part, has another element type, or runs on another thread.
-pub fn constant_slots(body: &Stmt, data: VarId) -> Option<BTreeMap<i64, Slot>> {
-    let mut walk = SlotWalk { data, slots: BTreeMap::new(), dtype: None, good: true };
-    walk.stmt(body, false);
-    let mut end = i64::MIN;
-    for (offset, slot) in &walk.slots {
-        if *offset < end {
-            return None;
-        }
-        end = offset + i64::from(slot.lanes);
-    }
-    walk.good.then_some(walk.slots)
-}
-
-/// One constant place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// Lanes; 1 where it is accessed as a scalar.
-    pub lanes: u32,
-    /// Whether anything stores to it.
-    pub stored: bool,
-    /// Bytes of the masks that are stored, where the buffer holds bools.
-    pub mask_bytes: u32,
-}
-
-struct SlotWalk {
-    data: VarId,
-    slots: BTreeMap<i64, Slot>,
-    dtype: Option<coulis_ir::DType>,
-    good: bool,
-}
-
-impl SlotWalk {
-    fn stmt(&mut self, stmt: &Stmt, parallel: bool) {
-        if !self.good {
-            return;
-        }
-        let parallel = parallel || matches!(stmt, Stmt::For { kind: LoopKind::Parallel, .. });
-        let mut seen = FastSet::default();
-        for expr in stmt_exprs(stmt) {
-            self.expr(expr, parallel, &mut seen);
-        }
-        match stmt {
-            Stmt::Store { buffer, indices, value } if buffer.data.id() == self.data => {
-                let bytes = index::mask_bytes(value).unwrap_or(1);
-                let lanes = value.lanes();
-                self.access(buffer.dtype, indices, lanes, Some(bytes), parallel);
-            }
-            Stmt::View { .. } | Stmt::AllocBuffer(_) | Stmt::Tile(_) => self.good = false,
-            Stmt::Atom(call) if call.elements().any(|e| e.buffer.data.id() == self.data) => self.good = false,
-            _ => {}
-        }
-        for child in stmt_children(stmt) {
-            self.stmt(child, parallel);
-        }
-    }
-
-    fn expr(&mut self, expr: &Expr, parallel: bool, seen: &mut FastSet<Expr>) {
-        if !seen.insert(expr.clone()) {
-            return;
-        }
-        if let Node::Load(buffer, indices) = expr.node()
-            && buffer.data.id() == self.data
-        {
-            self.access(buffer.dtype, indices, expr.lanes(), None, parallel);
-        }
-        for child in expr.children() {
-            self.expr(child, parallel, seen);
-        }
-    }
-
-    fn access(
-        &mut self,
-        dtype: coulis_ir::DType,
-        indices: &[Expr],
-        lanes: u32,
-        stored: Option<u32>,
-        parallel: bool,
-    ) {
-        let place = match indices {
-            [at] => index::constant_place(at),
-            _ => None,
-        };
-        let Some((offset, width)) = place else {
-            self.good = false;
-            return;
-        };
-        if parallel || width != lanes || *self.dtype.get_or_insert(dtype) != dtype {
-            self.good = false;
-            return;
-        }
-        let new = Slot { lanes, stored: stored.is_some(), mask_bytes: stored.unwrap_or(1) };
-        let slot = self.slots.entry(offset).or_insert(new);
-        if slot.lanes != lanes {
-            self.good = false;
-        }
-        slot.stored |= new.stored;
-        slot.mask_bytes = slot.mask_bytes.max(new.mask_bytes);
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
+use coulis_ir::hash::FastSet;
 use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, substitute_expr};
+use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
     Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,
 };
@@ -58,7 +59,9 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         let facts = walker.facts.clone();
         let order = Order { earlier: &earlier, is_first: nth == 0, is_last: nth + 1 == entries.len() };
         let (text, written) = walker.launch(gpu, launch, entry, &program, &host, &order)?;
-        earlier.add(&Traffic::of(&launch.body));
+        if !order.is_last {
+            earlier.add(&Traffic::of(&launch.body));
+        }
         walker.facts = facts;
         if !functions.is_empty() {
             functions.push('\n');
@@ -181,7 +184,8 @@ impl Walker<'_> {
             }
         }
         let sources = self.sources(launch, program, host, &positions)?;
-        let traffic = Traffic::of(&launch.body);
+        let mut traffic = Traffic::of(&launch.body);
+        self.f.by_vectors = std::mem::take(&mut traffic.by_vectors);
         let communicating = traffic.communicating();
         // Where one memory is read and written, no pointer is said to be alone: an optimiser that makes one load of a
         // chosen pointer out of a choice between two loads may take the path for read-only memory with it (seen with
@@ -331,7 +335,6 @@ impl Walker<'_> {
         &mut self,
         gpu: &dyn GpuDialect,
         buffer: &Buffer,
-        body: &Stmt,
     ) -> Result<(), EmitError> {
         let length = buffer.shape.iter().try_fold(1i64, |n, e| n.checked_mul(index::constant(e)?.max(0)));
         let element = self.dialect.type_name(CTy::memory(buffer.dtype));
@@ -348,7 +351,8 @@ impl Walker<'_> {
                 self.f.lines.statement(&array);
             }
             MemScope::Shared => {
-                let align = if has_vectors(body, buffer.data.id()) { DYNAMIC_ALIGN as u32 } else { 1 };
+                let has_vectors = self.f.by_vectors.contains(&buffer.data.id());
+                let align = if has_vectors { DYNAMIC_ALIGN as u32 } else { 1 };
                 let array = gpu.shared_array(element, &name, of_constant_size()?, align);
                 self.f.lines.statement(&array);
             }
@@ -384,23 +388,6 @@ fn dynamic_bytes(buffers: &[Buffer]) -> Expr {
     })
 }
 
-/// Whether the memory is accessed by vectors.
-fn has_vectors(body: &Stmt, data: VarId) -> bool {
-    let mut found = false;
-    for_each_stmt(body, &mut |s| {
-        if let Stmt::Store { buffer, indices, .. } = s {
-            found |= buffer.data.id() == data && indices.iter().any(|at| at.lanes() > 1);
-        }
-        for expr in stmt_exprs(s) {
-            for_each_expr(expr, &mut |e| {
-                found |=
-                    matches!(e.node(), Node::Load(buffer, _) if buffer.data.id() == data && e.lanes() > 1);
-            });
-        }
-    });
-    found
-}
-
 impl Order<'_> {
     /// Whether the launch shares memory with one before it, where one of them writes. A pointer to such memory is not said
     /// to be alone: its loads could be moved to before the wait.
@@ -415,6 +402,8 @@ struct Traffic {
     read: BTreeSet<VarId>,
     written: BTreeSet<VarId>,
     atomic: BTreeSet<VarId>,
+    /// Memory that is loaded from or stored to by vectors.
+    by_vectors: BTreeSet<VarId>,
     /// Whether the body has barriers or atoms.
     meets: bool,
 }
@@ -422,17 +411,22 @@ struct Traffic {
 impl Traffic {
     fn of(body: &Stmt) -> Traffic {
         let mut traffic = Traffic::default();
+        let mut seen = FastSet::default();
         for_each_stmt(body, &mut |s| {
             for expr in stmt_exprs(s) {
-                for_each_expr(expr, &mut |e| {
-                    if let Node::Load(buffer, _) = e.node() {
-                        traffic.read.insert(buffer.data.id());
+                for_each_load(expr, &mut seen, &mut |buffer, lanes| {
+                    traffic.read.insert(buffer.data.id());
+                    if lanes > 1 {
+                        traffic.by_vectors.insert(buffer.data.id());
                     }
                 });
             }
             match s {
-                Stmt::Store { buffer, .. } => {
+                Stmt::Store { buffer, indices, .. } => {
                     traffic.written.insert(buffer.data.id());
+                    if indices.iter().any(|at| at.lanes() > 1) {
+                        traffic.by_vectors.insert(buffer.data.id());
+                    }
                 }
                 Stmt::Atom(call) if call.atom != Atom::Prefetch => {
                     traffic.meets = true;

@@ -48,8 +48,10 @@ impl Walker<'_> {
 
     /// Whether the value depends on memory.
     pub(super) fn holds_data(&mut self, expr: &Expr) -> bool {
-        let deps = self.deps.of(expr);
-        !deps.reads.is_empty() || deps.vars.iter().any(|var| self.f.data_vars.contains(var))
+        if expr.reads_memory() || self.f.data_vars.is_empty() {
+            return expr.reads_memory();
+        }
+        self.deps.of(expr).vars.iter().any(|var| self.f.data_vars.contains(var))
     }
 
     /// Whether the operation may leave the range of its type and the compiler does not define what happens then.

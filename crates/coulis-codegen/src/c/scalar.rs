@@ -99,7 +99,8 @@ impl Walker<'_> {
         let infix = |op: &str, prec: Prec, x: &Code, y: &Code| style.infix(op, prec, x, y);
         let narrow =
             |code: Code| if !ty.is_float() && ty.bytes() < 4 { style.cast(name, &code) } else { code };
-        let is_plain_quotient = divisor.is_some() || self.is_natural_quotient(a, b);
+        let divides = matches!(op, BinaryOp::Div | BinaryOp::TruncMod);
+        let is_plain_quotient = divides && (divisor.is_some() || self.is_natural_quotient(a, b));
         let helper = |walker: &mut Walker, helper: Helper| -> Result<Code, EmitError> {
             Ok(Code::call(&walker.defs.helper(helper)?, &[&x, &y]))
         };

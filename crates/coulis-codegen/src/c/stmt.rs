@@ -5,9 +5,10 @@ use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId}
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
-use crate::c::deps::{self, Slot, constant_slots, stores};
+use crate::c::deps::{self, stores};
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, may_trap};
+use crate::c::slots::{Slot, slots_in};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Val};
 use crate::c::vector::{offset, strided};
@@ -309,7 +310,7 @@ impl Walker<'_> {
 
     /// Whether the value reads the buffer's memory at another index than `at`.
     pub(super) fn reads_elsewhere(&mut self, value: &Expr, buffer: &Buffer, at: &Expr) -> bool {
-        if !self.deps.of(value).reads.contains(&buffer.data.id()) {
+        if !value.reads_memory() || !self.deps.of(value).reads.contains(&buffer.data.id()) {
             return false;
         }
         let mut elsewhere = false;
@@ -325,7 +326,7 @@ impl Walker<'_> {
 
     fn allocate(&mut self, buffer: &Buffer, body: &Stmt) -> Result<(), EmitError> {
         if let Machine::Gpu(gpu) = self.dialect.machine() {
-            self.allocate_on_device(gpu, buffer, body)?;
+            self.allocate_on_device(gpu, buffer)?;
             return self.stmt(body);
         }
         let data = buffer.data.id();
@@ -340,7 +341,7 @@ impl Walker<'_> {
         let name = self.namer.fresh(&buffer.name);
         let pointer = Pointer { name: name.clone(), dtype: buffer.dtype };
         self.f.pointers.insert(data, pointer);
-        if let Some(slots) = constant_slots(body, data) {
+        if let Some(slots) = self.slots.of_allocation(body, data) {
             let registers = self.declare_registers(buffer, slots, None)?;
             self.f.registers.insert(data, registers);
             let result = self.stmt(body);
@@ -383,12 +384,12 @@ impl Walker<'_> {
     /// Moves local arrays, of which the loop accesses constant places only, to registers; the arrays moved.
     fn promote_for_loop(&mut self, body: &Stmt) -> Result<Vec<Buffer>, EmitError> {
         let mut promoted = Vec::new();
-        for data in self.f.arrays.clone() {
-            if self.f.registers.contains_key(&data) {
-                continue;
-            }
-            let Some(buffer) = find_buffer(body, data) else { continue };
-            let Some(slots) = constant_slots(body, data) else { continue };
+        let arrays = self.f.arrays.iter().filter(|data| !self.f.registers.contains_key(data));
+        let arrays: Vec<VarId> = arrays.copied().collect();
+        if arrays.is_empty() {
+            return Ok(promoted);
+        }
+        for (data, buffer, slots) in slots_in(body, &arrays) {
             let registers = self.declare_registers(&buffer, slots, Some(()))?;
             self.f.registers.insert(data, registers);
             // The first values were loaded before the loop and are not those of its later turns.
@@ -522,9 +523,4 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
         | Stmt::Sync(_) => {}
         Stmt::Atom(call) => found.extend(call.exprs().into_iter().cloned()),
     }
-}
-
-/// A buffer on that memory which the statement accesses.
-fn find_buffer(stmt: &Stmt, data: VarId) -> Option<Buffer> {
-    coulis_ir::visit::buffers_of(stmt).into_iter().find(|b| b.data.id() == data)
 }

@@ -42,6 +42,23 @@ const STYLE: Style = Style {
 /// How helpers begin.
 const FN: &str = "static __device__ __forceinline__";
 
+/// Which of the names stand in the text as words.
+fn words_in(text: &str, names: &[&str]) -> Vec<bool> {
+    let mut found = vec![false; names.len()];
+    let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let first: [bool; 256] =
+        std::array::from_fn(|c| names.iter().any(|n| n.as_bytes().first() == Some(&(c as u8))));
+    let in_word = |c: u8| c.is_ascii_alphanumeric() || c == b'_';
+    for word in text.as_bytes().split(|c| !in_word(*c)) {
+        if word.len() <= longest && word.first().is_some_and(|c| first[usize::from(*c)]) {
+            for (name, found) in names.iter().zip(&mut found) {
+                *found |= name.as_bytes() == word;
+            }
+        }
+    }
+    found
+}
+
 /// Names that functions use and C++ lacks, in the seed's spelling.
 const DEFINES: &[(&str, &str)] = &[
     ("uint", "unsigned int"),
@@ -327,13 +344,14 @@ impl Dialect for Cuda {
 
 impl GpuDialect for Cuda {
     fn prelude(&self, text: &str) -> String {
-        let words: std::collections::HashSet<&str> =
-            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        let names: Vec<&str> = DEFINES.iter().chain(TYPEDEFS).map(|(name, _)| *name).collect();
+        let found = words_in(text, &names);
+        let (defines, typedefs) = found.split_at(DEFINES.len());
         let mut prelude = String::new();
-        for (name, meaning) in DEFINES.iter().filter(|(name, _)| words.contains(name)) {
+        for ((name, meaning), _) in DEFINES.iter().zip(defines).filter(|(_, found)| **found) {
             let _ = writeln!(prelude, "#define {name} {meaning}");
         }
-        for (name, meaning) in TYPEDEFS.iter().filter(|(name, _)| words.contains(name)) {
+        for ((name, meaning), _) in TYPEDEFS.iter().zip(typedefs).filter(|(_, found)| **found) {
             let _ = writeln!(prelude, "typedef {meaning} {name};");
         }
         prelude

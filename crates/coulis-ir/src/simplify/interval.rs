@@ -184,6 +184,7 @@ impl Analyzer {
             VarKind::Size => Interval { lo: Some(0), hi: None },
             VarKind::Plain | VarKind::Handle => Interval::ALL,
         };
+        self.look_at(var);
         let known = self.facts.bounds.get(&var.id()).copied().unwrap_or(Interval::ALL);
         range.intersect(kind).intersect(known)
     }

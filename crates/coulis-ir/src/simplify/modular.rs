@@ -59,7 +59,10 @@ impl Analyzer {
     fn class_of(&self, expr: &Expr) -> Option<Class> {
         match expr.node() {
             Node::Int(value) => Some((0, *value)),
-            Node::Var(var) => self.facts.classes.get(&var.id()).copied(),
+            Node::Var(var) => {
+                self.look_at(var);
+                self.facts.classes.get(&var.id()).copied()
+            }
             Node::Cast(a) => {
                 let same = self.interval(a).fits(expr.dtype());
                 same.then(|| self.modular(a))

@@ -465,7 +465,10 @@ impl Analyzer {
     pub(crate) fn holds_data(&self, expr: &Expr) -> bool {
         match expr.node() {
             Node::Int(_) => return false,
-            Node::Var(var) => return self.facts.data_vars.contains(&var.id()),
+            Node::Var(var) => {
+                self.look_at(var);
+                return var.dtype().is_float() || self.facts.data_vars.contains(&var.id());
+            }
             Node::Load(..) | Node::Call(..) | Node::Float(_) | Node::Let(..) => return true,
             _ => {}
         }

@@ -118,6 +118,7 @@ impl<'k> Walk<'_, 'k> {
                     self.block(stmt, block, place);
                 }
             }
+            Stmt::Let { value, body, .. } if value.dtype().is_float() => self.stmt(body, place),
             Stmt::Let { var, value, body } => {
                 let mut inner = place.clone();
                 Rc::make_mut(&mut inner.analyzer).bind_value(var, value);

@@ -9,6 +9,7 @@
 use crate::hash::FastSet;
 
 use super::Report;
+use super::crowd::{Crowd, needed};
 use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::eval::{Env, EvalError, eval_expr};
@@ -41,7 +42,7 @@ pub(super) fn check_lanes<'k>(
                 report.at(stmt, "V31", text);
                 return;
             }
-            let place = (path.to_vec(), mask.clone());
+            let place = (needed(path, &[launched.resolved(mask)]), mask.clone());
             if right.contains(&place) {
                 return;
             }
@@ -137,49 +138,52 @@ impl Place<'_, '_> {
     /// Why the mask is not that of the lanes that come.
     fn mask_fault(&self, call: &AtomCall, mask: &Expr) -> Option<String> {
         let name = call.atom.name();
-        let (text, value) = (print_expr(mask), self.scene.launched.resolved(mask));
+        let value = self.scene.launched.resolved(mask);
+        let text = || print_expr(mask);
         let mut env = self.scene.host_env();
-        let all_alike = !self.scene.tells_threads_apart(self.path, &value);
-        for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
-            let mut arrivals = Vec::with_capacity(lanes.len());
-            let mut masks: Vec<Option<Result<i128, EvalError>>> = Vec::with_capacity(lanes.len());
-            for thread in lanes {
-                if let (true, Some(arrival), Some(mask)) = (all_alike, arrivals.last(), masks.last()) {
-                    let (arrival, mask) = (*arrival, mask.clone());
-                    arrivals.push(arrival);
-                    masks.push(mask);
-                    continue;
-                }
-                let arrival = self.scene.arrival(self.path, thread, &mut env);
-                arrivals.push(arrival);
-                masks.push(if arrival == Arrival::Comes { mask_of(&value, &mut env) } else { None });
-            }
-            for (lane, named) in masks.iter().enumerate() {
+        let mut crowd = self.crowd(std::slice::from_ref(&value));
+        let found = crowd.values(&value);
+        let warps = crowd.threads.chunks(self.warp).zip(crowd.arrivals.chunks(self.warp));
+        for (w, ((lanes, arrivals), found)) in warps.zip(found.chunks(self.warp)).enumerate() {
+            let here = (0..).zip(arrivals).fold(0u128, |here, (lane, arrival)| match arrival {
+                Arrival::Comes | Arrival::Unknown => here | 1u128.checked_shl(lane).unwrap_or(0),
+                Arrival::Absent => here,
+            });
+            for (lane, thread) in
+                lanes.iter().enumerate().filter(|(lane, _)| arrivals[*lane] == Arrival::Comes)
+            {
+                let named = match found[lane] {
+                    Some(named) => named.as_int().map(Ok),
+                    None => {
+                        self.scene.arrival(self.path, thread, &mut env);
+                        mask_of(&value, &mut env)
+                    }
+                };
                 let named = match named {
                     Some(Ok(named)) => named,
                     Some(Err(error)) => {
                         return Some(format!(
-                            "the mask `{text}` of `{name}` has no value in lane {lane} of warp {w}: {error}"
+                            "the mask `{}` of `{name}` has no value in lane {lane} of warp {w}: {error}",
+                            text()
                         ));
                     }
                     None => continue,
                 };
                 if named >> lane & 1 == 0 {
                     return Some(format!(
-                        "the mask `{text}` of `{name}` is {named:#x} in lane {lane} of warp {w}, which does not name the caller"
+                        "the mask `{}` of `{name}` is {named:#x} in lane {lane} of warp {w}, which does not name the caller",
+                        text()
                     ));
                 }
-                let absent = (0..128.min(self.warp * 2)).find(|other| {
-                    let here = matches!(arrivals.get(*other), Some(Arrival::Comes | Arrival::Unknown));
-                    named >> other & 1 == 1 && !here
-                });
-                if let Some(other) = absent {
+                let absent = (named as u128 & !here).trailing_zeros() as usize;
+                if absent < 128.min(self.warp * 2) {
                     return Some(format!(
-                        "the mask `{text}` of `{name}` is {named:#x} in lane {lane} of warp {w}, and lane {other}, which it names, does not come here"
+                        "the mask `{}` of `{name}` is {named:#x} in lane {lane} of warp {w}, and lane {absent}, which it names, does not come here",
+                        text()
                     ));
                 }
             }
-            if let Some(fault) = self.decided_by_memory((name, &text), &value, lanes, &mut env) {
+            if let Some(fault) = self.decided_by_memory((name, mask), &value, lanes, &mut env) {
                 return Some(fault);
             }
         }
@@ -189,7 +193,7 @@ impl Place<'_, '_> {
     /// Why a mask that is the same whatever memory holds does not fit a condition on memory.
     fn decided_by_memory(
         &self,
-        (name, text): (&str, &str),
+        (name, written): (&str, &Expr),
         mask: &Expr,
         lanes: &[Thread],
         env: &mut Env,
@@ -221,7 +225,8 @@ impl Place<'_, '_> {
             });
             if let Some((other, _)) = other {
                 return Some(format!(
-                    "the mask `{text}` of `{name}` names lanes {lane} and {other}, and `{}` may differ between them",
+                    "the mask `{}` of `{name}` names lanes {lane} and {other}, and `{}` may differ between them",
+                    print_expr(written),
                     print_expr(decider)
                 ));
             }
@@ -244,18 +249,16 @@ impl Place<'_, '_> {
         known.then_some(places)
     }
 
+    /// The threads of the first block here, and what the expressions name.
+    fn crowd(&self, used: &[Expr]) -> Crowd {
+        Crowd::new(self.scene, self.scene.threads(), &needed(self.path, used))
+    }
+
     /// Which lanes of a warp come, where some do and some do not.
     fn part_of_a_warp(&self) -> Option<String> {
-        let mut env = self.scene.host_env();
-        for (w, lanes) in self.scene.threads().chunks(self.warp).enumerate() {
-            let comes = |t: &Thread| match self.scene.arrival(self.path, t, &mut env) {
-                Arrival::Comes => Some(true),
-                Arrival::Absent => Some(false),
-                Arrival::Unknown => None,
-            };
-            let all: Vec<Option<bool>> = lanes.iter().map(comes).collect();
-            let lane = |wanted| all.iter().position(|c| *c == Some(wanted));
-            if let (Some(here), Some(absent)) = (lane(true), lane(false)) {
+        for (w, lanes) in self.crowd(&[]).arrivals.chunks(self.warp).enumerate() {
+            let lane = |wanted| lanes.iter().position(|arrival| *arrival == wanted);
+            if let (Some(here), Some(absent)) = (lane(Arrival::Comes), lane(Arrival::Absent)) {
                 return Some(format!("lane {here} of warp {w} reaches and lane {absent} does not"));
             }
         }
@@ -277,8 +280,7 @@ impl Place<'_, '_> {
 
     /// Threads of the block that come; `None` where memory decides.
     fn arriving(&self) -> Option<usize> {
-        let mut env = self.scene.host_env();
-        self.scene.threads().iter().try_fold(0, |n, t| match self.scene.arrival(self.path, t, &mut env) {
+        self.crowd(&[]).arrivals.iter().try_fold(0, |n, arrival| match arrival {
             Arrival::Comes => Some(n + 1),
             Arrival::Absent => Some(n),
             Arrival::Unknown => None,

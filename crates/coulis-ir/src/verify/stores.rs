@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Report;
+use super::crowd::{Crowd, needed};
 use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, depends_on};
 use crate::buffer::{Buffer, MemScope};
-use crate::eval::Env;
 use crate::expr::{Expr, Node, Var};
 use crate::hash::FastMap;
 use crate::print::print_expr;
@@ -50,17 +50,17 @@ pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], repo
     });
 }
 
-/// The threads that come to the statements of one place, which are several stores as a rule.
+/// The threads at one place, which is that of several stores as a rule.
 #[derive(Default)]
 struct Comers {
-    /// By the sizes of the call, the path, and whether blocks meet.
-    known: FastMap<(usize, Vec<Step>, bool), Rc<Vec<Thread>>>,
+    /// By the sizes of the call, the steps that decide who comes, and whether blocks meet.
+    known: FastMap<(usize, Vec<Step>, bool), Rc<Crowd>>,
 }
 
 impl Comers {
-    fn of(&mut self, scene: usize, store: &Store) -> Rc<Vec<Thread>> {
-        let key = (scene, store.path.to_vec(), store.buffer.scope == MemScope::Global);
-        self.known.entry(key).or_insert_with(|| Rc::new(store.comers())).clone()
+    fn of(&mut self, scene: usize, store: &Store) -> Rc<Crowd> {
+        let key = (scene, needed(store.path, &[]), store.buffer.scope == MemScope::Global);
+        self.known.entry(key).or_insert_with_key(|(_, steps, _)| Rc::new(store.comers(steps))).clone()
     }
 }
 
@@ -77,6 +77,24 @@ struct Store<'s, 'k> {
     buffer: &'k Buffer,
     /// Loads of memory that is written once replaced by what is written.
     indices: &'s [Expr],
+}
+
+/// The first thread whose place another one had before it, that other one first.
+fn first_meeting<K: Clone + Eq + std::hash::Hash>(
+    n_places: usize,
+    places: impl Iterator<Item = (usize, K)>,
+) -> Option<(usize, usize, K)> {
+    let mut seen: FastMap<K, usize> = FastMap::default();
+    seen.reserve(n_places);
+    for (thread, place) in places {
+        match seen.get(&place) {
+            Some(first) if *first != thread => return Some((*first, thread, place)),
+            _ => {
+                seen.insert(place, thread);
+            }
+        }
+    }
+    None
 }
 
 impl Store<'_, '_> {
@@ -105,7 +123,7 @@ impl Store<'_, '_> {
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let of_clusters: Vec<Var> = self.of_clusters().collect();
         let mut names: HashMap<Var, Expr> = self.scene.constants();
-        for step in self.path {
+        for step in &needed(self.path, self.indices) {
             match step {
                 Step::Name(var, value) => {
                     names.insert(var.clone(), substitute_expr(value, &names));
@@ -142,8 +160,8 @@ impl Store<'_, '_> {
         self.scene.launched.launch.cluster.iter().filter_map(|(var, _)| var.clone())
     }
 
-    /// The threads that come to the statement, of the blocks that may meet there.
-    fn comers(&self) -> Vec<Thread> {
+    /// What threads do at the statement, those of the blocks that may meet there.
+    fn comers(&self, steps: &[Step]) -> Crowd {
         let mut blocks = vec![[0i128; 3]];
         if self.buffer.scope == MemScope::Global {
             let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
@@ -157,41 +175,45 @@ impl Store<'_, '_> {
                 }
             }
         }
-        let mut env = self.scene.host_env();
         let threads = blocks.into_iter().flat_map(|block| self.scene.threads_of(block));
-        threads.filter(|t| self.scene.arrival(self.path, t, &mut env) == Arrival::Comes).collect()
+        Crowd::new(self.scene, threads.collect(), steps)
     }
 
     /// Two threads that store to one element in the same execution of the statement.
-    fn meeting(&self, comers: &[Thread]) -> Option<Meeting> {
-        let mut seen: FastMap<Vec<i128>, Thread> = FastMap::default();
-        let mut env = self.scene.host_env();
-        for thread in comers {
-            self.scene.arrival(self.path, thread, &mut env);
-            for index in self.elements(&mut env).unwrap_or_default() {
-                match seen.get(&index) {
-                    Some(first) if first != thread => {
-                        return Some(Meeting { first: *first, second: *thread, index });
-                    }
-                    _ => {
-                        seen.insert(index, *thread);
-                    }
-                }
-            }
+    fn meeting(&self, comers: &Crowd) -> Option<Meeting> {
+        let coming = |thread: usize| comers.arrivals[thread] == Arrival::Comes;
+        if !(0..comers.threads.len()).any(coming) {
+            return None;
         }
-        None
-    }
-
-    /// The elements that a thread stores to; `None` where an index comes from memory.
-    fn elements(&self, env: &mut Env) -> Option<Vec<Vec<i128>>> {
-        if let [index] = self.indices
-            && let Node::Ramp(base, stride) = index.node()
-        {
-            let (base, stride) = (self.scene.value(base, env)?, self.scene.value(stride, env)?);
-            return Some((0..i128::from(index.lanes())).map(|lane| vec![base + lane * stride]).collect());
+        let mut crowd = comers.with_names(&needed(self.path, self.indices));
+        let place = |(first, second, index): (usize, usize, Vec<i128>)| {
+            let [first, second] = [first, second].map(|thread| comers.threads[thread]);
+            Meeting { first, second, index }
+        };
+        // Where an index comes from memory, nothing is known of the thread's place.
+        if let [index] = self.indices {
+            let (bases, steps, lanes) = match index.node() {
+                Node::Ramp(base, stride) => (crowd.ints(base), Some(crowd.ints(stride)), index.lanes()),
+                _ => (crowd.ints(index), None, 1),
+            };
+            let at = |thread: usize| {
+                let step = steps.as_ref().map_or(Some(0), |steps| steps[thread]);
+                bases[thread].zip(step).filter(|_| coming(thread))
+            };
+            let elements = (0..bases.len()).filter_map(|thread| Some((thread, at(thread)?)));
+            let each = elements.flat_map(|(thread, (base, step))| {
+                (0..i128::from(lanes)).map(move |lane| (thread, base + lane * step))
+            });
+            let n_places = bases.len() * lanes as usize;
+            return first_meeting(n_places, each)
+                .map(|(first, second, index)| place((first, second, vec![index])));
         }
-        let index: Option<Vec<i128>> = self.indices.iter().map(|i| self.scene.value(i, env)).collect();
-        Some(vec![index?])
+        let columns: Vec<Vec<Option<i128>>> = self.indices.iter().map(|index| crowd.ints(index)).collect();
+        let elements = (0..comers.threads.len()).filter(|thread| coming(*thread)).filter_map(|thread| {
+            let index: Option<Vec<i128>> = columns.iter().map(|column| column[thread]).collect();
+            Some((thread, index?))
+        });
+        first_meeting(comers.threads.len(), elements).map(place)
     }
 
     /// The fault in the user's terms: V27 where nothing about the store tells the two apart, else V28.

@@ -1,6 +1,8 @@
 //! V20 to V22: launches and barriers.
 
-use crate::hash::FastSet;
+use std::rc::Rc;
+
+use crate::hash::{FastMap, FastSet};
 
 use super::Report;
 use crate::atom::{Atom, AtomCall};
@@ -15,116 +17,132 @@ pub(super) const MAX_THREADS: i128 = 1024;
 
 /// Checks launches and barriers.
 pub(super) fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let levels = Vec::new();
-    Walk { levels, private: false, divergent: Divergence::default(), path: Vec::new(), report }
-        .stmt(&kernel.body);
+    Walk::new(Known::default(), false, report).stmt(&kernel.body);
 }
 
 /// Checks barriers again, with what threads keep in memory of their own: a condition on that may differ too.
 pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut Report<'k>) {
-    let mut levels = Vec::new();
+    let mut known = Known::default();
     loop {
         // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt.
-        let before = levels.len();
+        let before = known.n_notes;
         let mut ignored = Report::default();
-        let mut walk = Walk {
-            levels,
-            private: true,
-            divergent: Divergence::default(),
-            path: Vec::new(),
-            report: &mut ignored,
-        };
+        let mut walk = Walk::new(known, true, &mut ignored);
         walk.stmt(body);
-        levels = walk.levels;
-        if levels.len() == before {
+        known = walk.known;
+        if known.n_notes == before {
             break;
         }
     }
-    let divergent = Divergence::default();
-    Walk { levels, private: true, divergent, path: Vec::new(), report }.stmt(body);
+    Walk::new(known, true, report).stmt(body);
 }
 
-/// Which part of a block a variable tells apart.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+/// Which parts of a block something tells apart: a set of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Levels(u8);
+
+impl Levels {
+    const NONE: Levels = Levels(0);
     /// Threads, in a way that may differ between lanes of a warp.
-    Lane,
+    const LANE: Levels = Levels(1);
     /// Warps, but not the lanes of one.
-    Warp,
+    const WARP: Levels = Levels(2);
     /// Warpgroups, but not the warps of one.
-    Warpgroup,
+    const WARPGROUP: Levels = Levels(4);
     /// Threads by their flat index, which may or may not tell lanes apart.
-    Thread,
+    const THREAD: Levels = Levels(8);
+
+    fn and(self, other: Levels) -> Levels {
+        Levels(self.0 | other.0)
+    }
+
+    fn is_empty(self) -> bool {
+        self == Levels::NONE
+    }
+
+    /// Whether one of those is in it.
+    fn has(self, other: Levels) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
-/// What the conditions around a statement depend on.
-#[derive(Clone, Copy, Default)]
-struct Divergence {
-    lane: bool,
-    warp: bool,
-    warpgroup: bool,
-    thread: bool,
+/// What is known of variables, and what expressions use.
+#[derive(Default)]
+struct Known {
+    /// Variables that differ between threads, and memory of threads that holds what does.
+    levels: FastMap<VarId, Levels>,
+    /// Changes of the above.
+    n_notes: usize,
+    /// Variables and memory that an expression names.
+    used: FastMap<Expr, Rc<[VarId]>>,
 }
 
 struct Walk<'r, 'k> {
-    /// Variables that differ between threads, and memory of threads that holds what does.
-    levels: Vec<(VarId, Level)>,
+    known: Known,
     /// Whether memory of threads is followed.
     private: bool,
-    divergent: Divergence,
+    /// What the conditions around a statement depend on.
+    divergent: Levels,
     /// Launches around the statement, with their constant extents.
     path: Vec<(ThreadTag, Option<i128>)>,
     report: &'r mut Report<'k>,
 }
 
-impl<'k> Walk<'_, 'k> {
-    fn levels(&self, expr: &Expr) -> Vec<Level> {
-        if self.levels.is_empty() {
-            return Vec::new();
+impl<'r, 'k> Walk<'r, 'k> {
+    fn new(known: Known, private: bool, report: &'r mut Report<'k>) -> Walk<'r, 'k> {
+        Walk { known, private, divergent: Levels::NONE, path: Vec::new(), report }
+    }
+
+    fn levels(&mut self, expr: &Expr) -> Levels {
+        let of = |id: &VarId, levels: &FastMap<VarId, Levels>| levels.get(id).copied().unwrap_or_default();
+        if self.known.levels.is_empty() {
+            return Levels::NONE;
         }
-        let mut used = FastSet::default();
-        for_each_expr(expr, &mut |e| {
-            used.extend(e.as_var().map(|v| v.id()));
-            if let Node::Load(buffer, _) = e.node() {
-                used.insert(buffer.data.id());
-            }
+        if let Some(var) = expr.as_var() {
+            return of(&var.id(), &self.known.levels);
+        }
+        if expr.children().is_empty() {
+            return Levels::NONE;
+        }
+        let Known { levels, used, .. } = &mut self.known;
+        let ids = used.entry(expr.clone()).or_insert_with(|| {
+            let mut ids: FastSet<VarId> = FastSet::default();
+            for_each_expr(expr, &mut |e| {
+                ids.extend(e.as_var().map(|v| v.id()));
+                if let Node::Load(buffer, _) = e.node() {
+                    ids.insert(buffer.data.id());
+                }
+            });
+            ids.into_iter().collect()
         });
-        self.levels.iter().filter(|(id, _)| used.contains(id)).map(|(_, level)| *level).collect()
+        ids.iter().fold(Levels::NONE, |all, id| all.and(of(id, levels)))
+    }
+
+    fn levels_of<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) -> Levels {
+        exprs.into_iter().fold(Levels::NONE, |all, expr| all.and(self.levels(expr)))
     }
 
     /// Notes that the variable, or memory of that pointer, differs between threads.
-    fn note(&mut self, id: VarId, levels: Vec<Level>) {
-        for level in levels {
-            if !self.levels.contains(&(id, level)) {
-                self.levels.push((id, level));
-            }
+    fn note(&mut self, id: VarId, levels: Levels) {
+        if levels.is_empty() {
+            return;
+        }
+        let known = self.known.levels.entry(id).or_default();
+        if known.and(levels) != *known {
+            *known = known.and(levels);
+            self.known.n_notes += 1;
         }
     }
 
-    /// What the conditions around differ by.
-    fn around(&self) -> Vec<Level> {
-        let d = self.divergent;
-        let all = [
-            (d.lane, Level::Lane),
-            (d.warp, Level::Warp),
-            (d.warpgroup, Level::Warpgroup),
-            (d.thread, Level::Thread),
-        ];
-        all.into_iter().filter(|(differs, _)| *differs).map(|(_, level)| level).collect()
-    }
-
     /// Notes what a store to memory of threads says of that memory.
-    fn keep(&mut self, buffer: &Buffer, mut levels: Vec<Level>) {
+    fn keep(&mut self, buffer: &Buffer, levels: Levels) {
         if self.private && matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
-            levels.extend(self.around());
-            self.note(buffer.data.id(), levels);
+            self.note(buffer.data.id(), levels.and(self.divergent));
         }
     }
 
     /// What the result of an atom differs by.
-    fn result_of(&self, call: &AtomCall) -> Vec<Level> {
-        let of_args = || call.args.iter().flat_map(|arg| self.levels(arg)).collect::<Vec<Level>>();
-        let has_lanes = self.levels.iter().any(|(_, level)| *level != Level::Warpgroup);
+    fn result_of(&mut self, call: &AtomCall) -> Levels {
         match call.atom {
             // All lanes that are named get the same; the mask says which these are.
             Atom::Ballot
@@ -132,48 +150,40 @@ impl<'k> Walk<'_, 'k> {
             | Atom::VoteAll
             | Atom::ReduxAdd
             | Atom::ReduxMin
-            | Atom::ReduxMax => {
-                if of_args().is_empty() {
-                    Vec::new()
-                } else {
-                    vec![Level::Warp]
+            | Atom::ReduxMax => match self.levels_of(&call.args).is_empty() {
+                true => Levels::NONE,
+                false => Levels::WARP,
+            },
+            Atom::Shuffle => {
+                let all = self.levels_of(&call.args);
+                match call.args.get(2).map(|lane| self.levels(lane)) {
+                    Some(lane) if lane.is_empty() && !all.is_empty() => Levels::WARP,
+                    _ => all,
                 }
             }
-            Atom::Shuffle => match call.args.get(2).map(|lane| self.levels(lane)) {
-                Some(lane) if lane.is_empty() && !of_args().is_empty() => vec![Level::Warp],
-                _ => of_args(),
-            },
-            Atom::ShuffleDown | Atom::ShuffleUp | Atom::ShuffleXor => of_args(),
+            Atom::ShuffleDown | Atom::ShuffleUp | Atom::ShuffleXor => self.levels_of(&call.args),
             Atom::ActiveMask
             | Atom::AtomicAdd
             | Atom::AtomicMin
             | Atom::AtomicMax
             | Atom::AtomicExchange
             | Atom::AtomicCompareSwap => {
-                if has_lanes {
-                    vec![Level::Lane]
-                } else {
-                    Vec::new()
+                let within_groups = Levels::LANE.and(Levels::WARP).and(Levels::THREAD);
+                match self.known.levels.values().any(|levels| levels.has(within_groups)) {
+                    true => Levels::LANE,
+                    false => Levels::NONE,
                 }
             }
             // Another block's memory may hold what tells threads apart.
-            Atom::ClusterLoad => of_args(),
-            Atom::ThreadFence | Atom::Prefetch => Vec::new(),
+            Atom::ClusterLoad => self.levels_of(&call.args),
+            Atom::ThreadFence | Atom::Prefetch => Levels::NONE,
         }
     }
 
     /// Walks the body under conditions that depend on the expressions.
-    fn under(&mut self, conditions: &[&Expr], bodies: &[&'k Stmt]) {
+    fn under(&mut self, condition: &Expr, bodies: &[&'k Stmt]) {
         let before = self.divergent;
-        let levels: Vec<Level> = conditions.iter().flat_map(|e| self.levels(e)).collect();
-        for level in levels {
-            match level {
-                Level::Lane => self.divergent.lane = true,
-                Level::Warp => self.divergent.warp = true,
-                Level::Warpgroup => self.divergent.warpgroup = true,
-                Level::Thread => self.divergent.thread = true,
-            }
-        }
+        self.divergent = before.and(self.levels(condition));
         bodies.iter().for_each(|body| self.stmt(body));
         self.divergent = before;
     }
@@ -182,14 +192,14 @@ impl<'k> Walk<'_, 'k> {
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s)),
             Stmt::For { var, min, extent, body, .. } => {
-                let levels: Vec<Level> = [self.levels(min), self.levels(extent)].concat();
+                let levels = self.levels_of([min, extent]);
                 self.note(var.id(), levels);
-                self.under(&[extent], &[body]);
+                self.under(extent, &[body]);
             }
             Stmt::If { cond, then, otherwise } => {
                 let mut bodies: Vec<&'k Stmt> = vec![then];
                 bodies.extend(otherwise.as_deref());
-                self.under(&[cond], &bodies);
+                self.under(cond, &bodies);
             }
             Stmt::Let { var, value, body } => {
                 let levels = self.levels(value);
@@ -200,7 +210,7 @@ impl<'k> Walk<'_, 'k> {
             Stmt::LaunchThread { tag, var, extent, body } => {
                 self.launch(stmt, *tag, extent);
                 if is_thread(*tag) && !extent.is_int(1) {
-                    self.note(var.id(), vec![Level::Thread]);
+                    self.note(var.id(), Levels::THREAD);
                 }
                 self.path.push((*tag, extent.as_int()));
                 self.stmt(body);
@@ -209,12 +219,12 @@ impl<'k> Walk<'_, 'k> {
             Stmt::ScopeIds { id, vars, extents } => {
                 let level = match id {
                     ScopeId::Cta | ScopeId::Cluster | ScopeId::CtaInCluster => return,
-                    ScopeId::Thread => Level::Thread,
-                    ScopeId::Warp | ScopeId::WarpInWarpgroup => Level::Warp,
-                    ScopeId::Warpgroup => Level::Warpgroup,
-                    ScopeId::Lane | ScopeId::ThreadInWarpgroup => Level::Lane,
+                    ScopeId::Thread => Levels::THREAD,
+                    ScopeId::Warp | ScopeId::WarpInWarpgroup => Levels::WARP,
+                    ScopeId::Warpgroup => Levels::WARPGROUP,
+                    ScopeId::Lane | ScopeId::ThreadInWarpgroup => Levels::LANE,
                 };
-                vars.iter().for_each(|v| self.note(v.id(), vec![level]));
+                vars.iter().for_each(|v| self.note(v.id(), level));
                 if *id == ScopeId::Thread {
                     let threads = extents.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?));
                     self.count(stmt, threads);
@@ -259,15 +269,15 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn barrier(&mut self, stmt: &'k Stmt, kind: SyncKind) {
-        let d = self.divergent;
-        let (name, differs) = match kind {
-            SyncKind::Cluster => ("cluster", d.lane || d.warp || d.warpgroup || d.thread),
-            SyncKind::Cta => ("cta", d.lane || d.warp || d.warpgroup || d.thread),
-            SyncKind::Warpgroup(_) => ("warpgroup", d.lane || d.warp),
-            SyncKind::Named { .. } => ("named", d.lane),
-            SyncKind::Warp => ("warp", d.lane),
+        let any = Levels::LANE.and(Levels::WARP).and(Levels::WARPGROUP).and(Levels::THREAD);
+        let (name, waits_for) = match kind {
+            SyncKind::Cluster => ("cluster", any),
+            SyncKind::Cta => ("cta", any),
+            SyncKind::Warpgroup(_) => ("warpgroup", Levels::LANE.and(Levels::WARP)),
+            SyncKind::Named { .. } => ("named", Levels::LANE),
+            SyncKind::Warp => ("warp", Levels::LANE),
         };
-        if differs {
+        if self.divergent.has(waits_for) {
             let text = format!("{name} barrier under a condition that differs between threads");
             self.report.at(stmt, "V21", text);
         }

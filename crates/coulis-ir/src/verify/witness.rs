@@ -327,12 +327,6 @@ impl<'s, 'k> Scene<'s, 'k> {
         Arrival::Comes
     }
 
-    /// Whether who comes to the end of the path, or the value there, may differ between threads of a block.
-    pub fn tells_threads_apart(&self, path: &[Step], value: &Expr) -> bool {
-        let vars = self.launched.launch.block.iter().filter_map(|(var, _)| var.clone()).collect();
-        depends_on(path, std::slice::from_ref(value), vars)
-    }
-
     /// An integer that is known.
     pub fn value(&self, expr: &Expr, env: &mut Env) -> Option<i128> {
         self.sample.int(expr, env)

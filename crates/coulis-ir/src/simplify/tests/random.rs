@@ -449,7 +449,7 @@ fn simplified_expressions_keep_values_and_do_not_change_again() {
         let expr = world.any(&mut dice);
         let simple = world.analyzer.simplify(&expr);
         compared += check_equal("simplify", &world, &expr, &simple, &mut dice);
-        unstable += u32::from(Analyzer::clone(&world.analyzer).simplify(&simple) != simple);
+        unstable += u32::from(world.analyzer.alone().simplify(&simple) != simple);
     }
     assert!(compared > 12_000, "{compared}");
     assert!(unstable < 25, "{unstable} of 2500 change when simplified again");
@@ -503,6 +503,38 @@ fn an_assumed_condition_leads_to_nothing_false() {
         }
     }
     assert!(compared > 1_000, "{compared}");
+}
+
+/// Knowledge added step by step, with questions between: what is found out before, and asked of those that know less, is
+/// what an analyzer finds that knows the same and has asked nothing.
+#[test]
+fn what_was_found_out_before_is_what_would_be_found_out_now() {
+    let world = world();
+    let mut dice = Dice(6);
+    let mut asked_outside = 0;
+    for _ in 0..120 {
+        let mut known = world.analyzer.clone();
+        for _ in 0..4 {
+            let var = Var::new("w", DType::I32);
+            let value = world.int(&mut dice, 2);
+            match dice.below(4) {
+                0 => known.assume(&world.cond(&mut dice, 2)),
+                1 => known.bind(&var, &Expr::int(0), &Expr::int(5)),
+                2 => known.bind_value(&var, &value.cast(DType::I32)),
+                _ => known = known.clone(),
+            }
+            let around = known.clone();
+            for _ in 0..3 {
+                let expr = world.int(&mut dice, 3);
+                let expr =
+                    if dice.below(2) == 0 { expr } else { expr.clone() + var.expr().cast(expr.dtype()) };
+                asked_outside += u32::from(known.outer.is_some() && !expr.names().may_meet(known.own));
+                assert_eq!(known.simplify(&expr), known.alone().simplify(&expr), "{expr:?}");
+            }
+            drop(around);
+        }
+    }
+    assert!(asked_outside > 200, "{asked_outside}");
 }
 
 #[test]
