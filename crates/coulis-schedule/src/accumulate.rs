@@ -5,6 +5,8 @@
 //! data loops among them, and loops over those store the result. Where that memory would have no size of its own (its
 //! extents hang on the loops, or threads run them) each step converts, as the narrow type by itself would.
 
+use std::sync::Arc;
+
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{Buffer, Expr, MemScope, Stmt, Var};
 use coulis_tensor::{Body, Reduction};
@@ -18,12 +20,12 @@ use crate::stage::Stage;
 use crate::stores::{Purpose, likely, nested, output_names, store_all};
 
 /// Makes the states of a schedule's reductions as wide as contract N4 has them.
-pub(crate) fn widen(stages: &mut [Stage]) {
+pub(crate) fn widen(stages: &mut [Arc<Stage>]) {
     for stage in stages {
-        if let Body::Reduce(reduction) = &mut stage.body
+        if let Body::Reduce(reduction) = &stage.body
             && let Some(wide) = reduction.accumulating()
         {
-            **reduction = wide;
+            Arc::make_mut(stage).body = Body::Reduce(Box::new(wide));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Replacing reads of a tensor: by another tensor, or by the expression that computes it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use coulis_ir::visit::{map_children, substitute_expr};
 use coulis_ir::{Again, Buffer, BufferId, Expr, Lambda, Node};
@@ -82,7 +83,7 @@ pub(crate) fn without_inlined(schedule: &Schedule) -> Result<Schedule, ScheduleE
                 .collect();
             Some(substitute_expr(body, &args))
         };
-        for consumer in &mut result.stages {
+        for consumer in result.stages.iter_mut().map(Arc::make_mut) {
             replace_in_stage(consumer, &value);
         }
     }

@@ -8,6 +8,7 @@
 //! other, with the tensors between them in global memory around. Source: seed 003.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr, uses_any};
 use coulis_ir::{
@@ -35,7 +36,7 @@ use crate::thread_error::ThreadError;
 pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Kernel, ScheduleError> {
     let program = coulis_tensor::Program::new(schedule.program().outputs(), args)?;
     let mut schedule = inline::without_inlined(schedule)?;
-    for stage in &mut schedule.stages {
+    for stage in schedule.stages.iter_mut().map(Arc::make_mut) {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
     }
     accumulate::widen(&mut schedule.stages);

@@ -1,6 +1,7 @@
 //! The schedule: the stages of a program, and what was done to them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, BufferId, Expr, Var, VarKind};
@@ -71,7 +72,8 @@ impl From<&str> for StageRef {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     program: Program,
-    pub(crate) stages: Vec<Stage>,
+    /// Copies of a schedule share a stage until one of them changes it.
+    pub(crate) stages: Vec<Arc<Stage>>,
     pub(crate) trace: Trace,
     next_id: u32,
     /// Names that steps gave to their results, latest last.
@@ -100,7 +102,7 @@ impl Schedule {
                 Stage::new(id, op.name().to_owned(), op.outputs().to_vec(), axes.clone(), body.clone());
             stage.is_output = program.outputs().iter().any(|t| t.op() == op);
             stage.is_arg = program.args().iter().any(|t| t.op() == op);
-            schedule.stages.push(stage);
+            schedule.stages.push(Arc::new(stage));
         }
         schedule
     }
@@ -135,7 +137,7 @@ impl Schedule {
     }
 
     /// The stages, producers first.
-    pub fn stages(&self) -> &[Stage] {
+    pub fn stages(&self) -> &[Arc<Stage>] {
         &self.stages
     }
 
@@ -147,7 +149,7 @@ impl Schedule {
 
     /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, ….
     pub fn stage_name(&self, id: StageId) -> String {
-        let mut order: Vec<&Stage> = self.stages.iter().collect();
+        let mut order: Vec<&Arc<Stage>> = self.stages.iter().collect();
         order.sort_by_key(|s| s.id);
         let name = identifier(&self.by_id(id).name);
         let before = order.iter().take_while(|s| s.id != id).filter(|s| identifier(&s.name) == name).count();
@@ -181,22 +183,23 @@ impl Schedule {
 
     pub(crate) fn by_id_mut(&mut self, id: StageId) -> &mut Stage {
         let position = self.position(id);
-        &mut self.stages[position]
+        Arc::make_mut(&mut self.stages[position])
     }
 
     /// The stage that makes a buffer; none for an input.
     pub(crate) fn producer(&self, buffer: BufferId) -> Option<&Stage> {
-        self.stages.iter().find(|s| s.outputs.iter().any(|o| o.id == buffer))
+        self.stages.iter().find(|s| s.outputs.iter().any(|o| o.id == buffer)).map(|s| &**s)
     }
 
     /// The stages that read a result of `stage`.
     pub(crate) fn consumers(&self, stage: &Stage) -> Vec<&Stage> {
-        self.stages.iter().filter(|s| s.reads().iter().any(|b| stage.outputs.contains(b))).collect()
+        let reads = |s: &&Stage| s.reads().iter().any(|b| stage.outputs.contains(b));
+        self.stages.iter().map(|s| &**s).filter(reads).collect()
     }
 
     /// The stages that are attached at loops of `stage`.
     pub(crate) fn attached_at(&self, stage: StageId) -> Vec<StageId> {
-        let at = |s: &&Stage| matches!(&s.attach, Attach::At(parent, _) if *parent == stage);
+        let at = |s: &&Arc<Stage>| matches!(&s.attach, Attach::At(parent, _) if *parent == stage);
         self.stages.iter().filter(at).map(|s| s.id).collect()
     }
 
@@ -231,7 +234,7 @@ impl Schedule {
                 });
                 let named = || self.stages.iter().map(|s| s.id).find(|id| self.stage_name(*id) == *name);
                 let of_tensor = || {
-                    let makes = |s: &&Stage| s.outputs.iter().any(|o| identifier(&o.name) == *name);
+                    let makes = |s: &&Arc<Stage>| s.outputs.iter().any(|o| identifier(&o.name) == *name);
                     self.stages.iter().find(makes).map(|s| s.id)
                 };
                 bound.or_else(named).or_else(of_tensor).ok_or_else(|| unknown(name))
@@ -275,7 +278,7 @@ impl Schedule {
         self.bound.extend(names.iter().cloned().zip(values.iter().cloned()));
     }
 
-    /// Runs a primitive on a copy, records it, and keeps the copy if it went well.
+    /// Runs a primitive and records it. Where it fails, all is as before.
     pub(crate) fn run<P: primitive::Primitive>(
         &mut self,
         call: P,
@@ -283,14 +286,21 @@ impl Schedule {
     ) -> Result<(P::Output, Vec<Value>), ScheduleError> {
         call.check(self)?;
         let mut step = call.step(self);
-        let mut next = self.clone();
-        let output = call.apply(&mut next)?;
+        let before = (self.stages.clone(), self.next_id, self.bound.len(), self.trace.len());
+        let output = match call.apply(self) {
+            Ok(output) => output,
+            Err(error) => {
+                (self.stages, self.next_id) = (before.0, before.1);
+                self.bound.truncate(before.2);
+                self.trace.truncate(before.3);
+                return Err(error);
+            }
+        };
         let values = primitive::Results::values(&output);
-        step.results = values.iter().map(|v| next.value_name(v)).collect();
-        next.bind_names(&step.results, &values);
-        next.bind_names(given, &values);
-        next.trace.push(step);
-        *self = next;
+        step.results = values.iter().map(|v| self.value_name(v)).collect();
+        self.bind_names(&step.results, &values);
+        self.bind_names(given, &values);
+        self.trace.push(step);
         Ok((output, values))
     }
 }

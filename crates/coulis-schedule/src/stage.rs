@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use coulis_ir::visit::for_each_expr;
-use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, Node, ThreadTag, Var};
+use coulis_ir::visit::for_each_load;
+use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
 
 use crate::error::ScheduleError;
@@ -290,11 +290,10 @@ impl Stage {
     /// Buffers that the body reads, in order of first read.
     pub fn reads(&self) -> Vec<Buffer> {
         let mut found: Vec<Buffer> = Vec::new();
+        let mut seen = Default::default();
         for expr in self.body.exprs() {
-            for_each_expr(expr, &mut |e| {
-                if let Node::Load(buffer, _) = e.node()
-                    && !found.contains(buffer)
-                {
+            for_each_load(expr, &mut seen, &mut |buffer, _| {
+                if !found.contains(buffer) {
                     found.push(buffer.clone());
                 }
             });

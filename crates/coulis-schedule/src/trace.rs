@@ -162,6 +162,15 @@ impl Trace {
     pub(crate) fn push(&mut self, step: Step) {
         self.steps.push(step);
     }
+
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Forgets the steps from that one on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.steps.truncate(len);
+    }
 }
 
 impl fmt::Display for Trace {

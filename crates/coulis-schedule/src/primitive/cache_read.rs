@@ -1,5 +1,7 @@
 //! cache_read: some readers of a tensor read a copy of it in another scope.
 
+use std::sync::Arc;
+
 use coulis_ir::{Buffer, DType, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
 
@@ -107,7 +109,7 @@ impl Primitive for CacheRead {
             first = first.min(schedule.position(*reader));
             replace_in_stage(schedule.by_id_mut(*reader), &replace);
         }
-        schedule.stages.insert(first, stage);
+        schedule.stages.insert(first, Arc::new(stage));
         Ok(id)
     }
 }

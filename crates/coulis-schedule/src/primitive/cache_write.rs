@@ -1,5 +1,7 @@
 //! cache_write: a stage computes into a copy in another scope, laid out as its loops run, and copies out.
 
+use std::sync::Arc;
+
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
@@ -119,8 +121,8 @@ impl Primitive for CacheWrite {
         let data_axes = stage.axes.clone();
         let mut cache = Stage::new(id, name, outputs, axes, body);
         cache.scope = Some(self.scope);
-        schedule.stages[position].redefine(data_axes, Body::Plain(reads));
-        schedule.stages.insert(position, cache);
+        Arc::make_mut(&mut schedule.stages[position]).redefine(data_axes, Body::Plain(reads));
+        schedule.stages.insert(position, Arc::new(cache));
         Ok(id)
     }
 }

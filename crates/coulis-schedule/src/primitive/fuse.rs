@@ -77,7 +77,7 @@ impl Primitive for Fuse {
             }
         }
         let lost = &self.axes[..self.axes.len().saturating_sub(1)];
-        let at = |s: &&crate::stage::Stage| matches!(&s.attach, Attach::At(parent, axis) if *parent == self.stage && lost.contains(axis));
+        let at = |s: &&std::sync::Arc<crate::stage::Stage>| matches!(&s.attach, Attach::At(parent, axis) if *parent == self.stage && lost.contains(axis));
         let attached: Vec<String> =
             schedule.stages.iter().filter(at).map(|s| schedule.stage_name(s.id)).collect();
         if !attached.is_empty() {

@@ -5,6 +5,8 @@
 //! covers what is read. The memory stays the same: the last dimension was contiguous already. Source: the layouts
 //! that TVM's `transform_layout` writes, of which this is the one that a reduction over rows of odd length needs.
 
+use std::sync::Arc;
+
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{Buffer, Expr, Var};
 use coulis_tensor::IterVar;
@@ -100,7 +102,7 @@ impl Primitive for Join {
         let body = map_body(&stage.body, &|e| substitute_expr(e, &map));
         let outputs: Vec<(Buffer, Buffer)> =
             stage.outputs.iter().map(|old| (old.clone(), of_shape(old, &axes))).collect();
-        let stage = &mut schedule.stages[position];
+        let stage = Arc::make_mut(&mut schedule.stages[position]);
         stage.outputs = outputs.iter().map(|(_, new)| new.clone()).collect();
         stage.redefine(axes, body);
         let replace = |buffer: &Buffer, indices: &[Expr]| {
@@ -110,7 +112,7 @@ impl Primitive for Join {
             indices[at] = fold::add(&fold::mul(&indices[at], &length), &inner);
             Some(new.at(indices))
         };
-        for consumer in &mut schedule.stages[position + 1..] {
+        for consumer in schedule.stages[position + 1..].iter_mut().map(Arc::make_mut) {
             replace_in_stage(consumer, &replace);
         }
         Ok(joined)

@@ -5,6 +5,7 @@
 //! reducer, so anything else is refused.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
@@ -134,8 +135,8 @@ impl Primitive for Rfactor {
         let factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
-        schedule.stages[position].redefine(axes, Body::Reduce(Box::new(last)));
-        schedule.stages.insert(position, factored);
+        Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(last)));
+        schedule.stages.insert(position, Arc::new(factored));
         Ok(id)
     }
 }

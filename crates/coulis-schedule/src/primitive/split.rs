@@ -1,5 +1,7 @@
 //! split: one loop becomes two.
 
+use std::sync::Arc;
+
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Expr, Node};
 use coulis_tensor::IterVar;
@@ -159,7 +161,7 @@ fn check_size(axis: &str, schedule: &Schedule, expr: &Expr) -> Result<(), Schedu
 pub(crate) fn move_attached(schedule: &mut Schedule, parent: StageId, from: &IterVar, to: &IterVar) {
     for stage in &mut schedule.stages {
         if matches!(&stage.attach, Attach::At(p, axis) if *p == parent && axis == from) {
-            stage.attach = Attach::At(parent, to.clone());
+            Arc::make_mut(stage).attach = Attach::At(parent, to.clone());
         }
     }
 }

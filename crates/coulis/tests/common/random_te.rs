@@ -80,7 +80,7 @@ pub fn case_on_threads(dice: &mut Dice) -> Case {
         let free = stage.leaves().iter().all(|leaf| stage.thread_of(leaf).is_none());
         (at_root && free).then(|| (stage.id(), stage.leaves().first().cloned()))
     };
-    let rest: Vec<_> = s.stages().iter().filter_map(of_stage).collect();
+    let rest: Vec<_> = s.stages().iter().filter_map(|stage| of_stage(stage)).collect();
     for (stage, axis) in rest {
         let axis = match axis {
             Some(axis) if s.stage(stage).unwrap().axes().is_empty() || dice.once_in(8) => {
