@@ -2,7 +2,8 @@
 //!
 //! An access is normalised to a sum of digits (thread indices and loop variables with constant factors) and a rest that
 //! all threads share. Two accesses of one thread never meet another thread's where the digits of threads tell every
-//! thread apart beside everything that varies below and above them. What is not of this shape counts as meeting.
+//! thread apart beside everything that varies below and above them: in the place in memory, or in the indices of the
+//! dimensions, each of which stays within its own. What is not of this shape counts as meeting.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -227,7 +228,28 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
     {
         return false;
     }
-    !are_apart(a, b, threads, known)
+    let is_apart = are_apart(a, b, threads, known) || (same_shape && are_told_apart(a, b, threads, known));
+    !is_apart
+}
+
+/// Whether equal indices in all dimensions mean equal threads, each of which some dimension tells.
+fn are_told_apart(a: &Access, b: &Access, threads: &Threads, known: &Known) -> bool {
+    let mut told = HashSet::new();
+    for (x, y) in a.indices.iter().zip(&b.indices) {
+        let place = |index: &Expr, access: &Access| Place::of_index(index, access, threads, &known.names);
+        if let (Some(x), Some(y)) = (place(x, a), place(y, b))
+            && x.tells(&y)
+        {
+            told.extend(x.told());
+        }
+    }
+    threads.indices.iter().enumerate().all(|(at, (_, extent))| {
+        let is_in_two = || {
+            let mut quotients = told.iter().filter(|part| part.thread == at && part.is_quotient);
+            quotients.any(|part| told.contains(&Part { is_quotient: false, ..*part }))
+        };
+        *extent == 1 || told.contains(&Part { thread: at, by: 1, is_quotient: true }) || is_in_two()
+    })
 }
 
 /// Whether some index differs for any two threads: it uses no thread index and no inner loop, and differs by value.
@@ -251,11 +273,24 @@ fn differ_modulo(x: &Expr, y: &Expr, known: &Analyzer) -> bool {
     }
 }
 
+/// A thread index, or what is left of one that is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Part {
+    /// Which of the thread indices.
+    thread: usize,
+    /// What it is divided by.
+    by: i128,
+    /// The quotient or the remainder.
+    is_quotient: bool,
+}
+
 /// A linear index as digits.
 struct Place {
     /// Factor and extent of each thread index, in the order of the threads; of the quotient and the remainder of one that
     /// is divided.
     threads: Vec<(i128, i128)>,
+    /// What of the threads these are.
+    parts: Vec<Part>,
     /// Loops: factor and extent.
     loops: Vec<(i128, Option<i128>)>,
     constant: i128,
@@ -265,18 +300,25 @@ struct Place {
 
 impl Place {
     fn of(access: &Access, threads: &Threads, known: &Analyzer) -> Option<Place> {
-        let index = flat_index(&access.buffer, &access.indices);
-        let mut rest = known.simplify(&index);
+        Place::of_index(&flat_index(&access.buffer, &access.indices), access, threads, known)
+    }
+
+    /// The same of an index of the access.
+    fn of_index(index: &Expr, access: &Access, threads: &Threads, known: &Analyzer) -> Option<Place> {
+        let mut rest = known.simplify(index);
         let mut factors = Vec::with_capacity(threads.indices.len());
-        for (var, extent) in &threads.indices {
+        let mut parts_of = Vec::with_capacity(threads.indices.len());
+        for (thread, (var, extent)) in threads.indices.iter().enumerate() {
             let mut digits = vec![(var.clone(), *extent)];
-            if let Some(by) = divided_by(&rest, var).filter(|by| extent % by == 0) {
+            let by = divided_by(&rest, var).filter(|by| extent % by == 0);
+            if let Some(by) = by {
                 digits = vec![(var.fresh(), extent / by), (var.fresh(), by)];
                 rest = in_digits(&rest, var, &digits, known);
             }
-            for (digit, extent) in digits {
+            for (at, (digit, extent)) in digits.into_iter().enumerate() {
                 let parts = split(&rest, &digit)?;
                 factors.push((parts.coeff.as_int()?, extent));
+                parts_of.push(Part { thread, by: by.unwrap_or(1), is_quotient: at == 0 });
                 rest = parts.rest;
             }
         }
@@ -290,6 +332,7 @@ impl Place {
         let (rest, constant) = constant_part(&rest);
         (!rest.reads_memory() && !threads.tell_apart(&rest)).then_some(Place {
             threads: factors,
+            parts: parts_of,
             loops,
             constant,
             rest,
@@ -298,15 +341,22 @@ impl Place {
 
     /// Whether equal places mean equal threads.
     fn belongs_to_same_thread(&self, other: &Place) -> bool {
-        if self.threads != other.threads || self.rest != other.rest {
+        self.threads.iter().all(|(factor, extent)| *factor != 0 || *extent <= 1) && self.tells(other)
+    }
+
+    /// The parts of threads that it has digits of.
+    fn told(&self) -> impl Iterator<Item = Part> {
+        self.parts.iter().zip(&self.threads).filter(|(_, digit)| digit.0 != 0).map(|(part, _)| *part)
+    }
+
+    /// Whether equal places mean equal digits of the threads.
+    fn tells(&self, other: &Place) -> bool {
+        if self.threads != other.threads || self.parts != other.parts || self.rest != other.rest {
             return false;
         }
         let mut digits: Vec<(i128, i128)> =
             self.threads.iter().map(|(factor, extent)| (factor.abs(), *extent)).collect();
-        digits.retain(|(_, extent)| *extent > 1);
-        if digits.iter().any(|(factor, _)| *factor == 0) {
-            return false;
-        }
+        digits.retain(|(factor, extent)| *extent > 1 && *factor != 0);
         digits.sort_unstable();
         let Some(&(least, _)) = digits.first() else { return true };
         // Loops below the threads move within a window, loops above them by whole multiples of a step.

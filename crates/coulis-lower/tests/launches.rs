@@ -63,6 +63,40 @@ fn a_thread_does_not_wait_for_itself() {
 }
 
 #[test]
+fn threads_that_some_dimension_tells_apart_do_not_wait_for_each_other() {
+    // Flat places of loops that reach past a row would meet the next thread's.
+    let own_row = [
+        "r = T.allocate([32, 5], \"float32\", \"shared\")",
+        "for k, l in T.grid(2, 4):",
+        "if k * 4 + l < 5:",
+        "r[tx, k * 4 + l] = A[tx]",
+        "x[0] = r[tx, 0]",
+    ];
+    check_barriers(
+        "r = T.allocate([32, 5], \"float32\", \"shared\")\nfor k, l in T.grid(2, 4):\n    if k * 4 + l < 5:\n        \
+         r[tx, k * 4 + l] = A[tx]\nx[0] = r[tx, 0]",
+        &own_row,
+    );
+    let divided = "r = T.allocate([4, 13], \"float32\", \"shared\")\nfor k in range(2):\n    if k * 8 + tx % 8 < 13:\n        \
+         r[tx // 8, k * 8 + tx % 8] = A[tx]\n";
+    let stored = [
+        "r = T.allocate([4, 13], \"float32\", \"shared\")",
+        "for k in range(2):",
+        "if k * 8 + tx % 8 < 13:",
+        "r[tx // 8, k * 8 + tx % 8] = A[tx]",
+    ];
+    check_barriers(
+        &format!("{divided}x[0] = r[tx // 8, tx % 8]"),
+        &[&stored[..], &["x[0] = r[tx // 8, tx % 8]"]].concat(),
+    );
+    // The same row, but another column.
+    check_barriers(
+        &format!("{divided}x[0] = r[tx // 8, 7 - tx % 8]"),
+        &[&stored[..], &["sync", "x[0] = r[tx // 8, 7 - tx % 8]"]].concat(),
+    );
+}
+
+#[test]
 fn another_order_of_the_same_memory_is_another_thread() {
     check_barriers(
         "for k in range(2):\n    s[k * 32 + tx] = A[tx]\nfor k in range(2):\n    x[0] = s[tx * 2 + k]",
