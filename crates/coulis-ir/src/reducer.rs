@@ -199,6 +199,8 @@ pub struct Again {
     pub start: Lambda,
     /// State of the run after an element came again. Parameters: the fields of the run, then those of its `lift`.
     pub step: Lambda,
+    /// Whether elements come from the last to the first.
+    pub backwards: bool,
 }
 
 /// A fold of elements into results. All lambdas are over scalars; vectors apply them lane by lane.

@@ -526,8 +526,8 @@ fn joined<'py>(
         return Err(PyTypeError::new_err(format!("te.{name} takes at least one condition")));
     };
     let mut whole = expr_of(&first)?;
-    // That a condition alone is a bool shows where it is negated.
-    operators::not(whole.clone()).or_raise()?;
+    // That a condition alone is a bool shows where it is joined with itself.
+    operators::binary(op, whole.clone(), whole.clone()).or_raise()?;
     for condition in conditions {
         whole = operators::binary(op, whole, expr_of(&condition)?).or_raise()?;
     }

@@ -19,6 +19,8 @@ pub(crate) struct Builder<'r> {
     quick_max: Option<u32>,
     /// Whether a run is to be walked again, over its fields and those of the state.
     again: Option<Expr>,
+    /// Whether that walk goes from the last element to the first.
+    backwards: bool,
     nan_witness: Option<usize>,
     claims: Claims,
     ties: Ties,
@@ -72,6 +74,7 @@ impl<'r> Builder<'r> {
             fields: Vec::new(),
             quick_max: None,
             again: None,
+            backwards: false,
             nan_witness: None,
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
@@ -166,6 +169,11 @@ impl<'r> Builder<'r> {
         self.again = Some(needed);
     }
 
+    /// Says that the second walk over a run goes from the last element to the first.
+    pub(crate) fn backwards(&mut self) {
+        self.backwards = true;
+    }
+
     /// Says that in a run the field is NaN exactly when one of the elements is.
     pub(crate) fn nan_witness(&mut self, slot: &Slot) {
         self.nan_witness = Some(slot.index);
@@ -228,6 +236,7 @@ impl<'r> Builder<'r> {
                 needed: lambda(&with_run, vec![needed]),
                 start: lambda(&with_run, start.collect()),
                 step: lambda(&run_both, step),
+                backwards: self.backwards,
             }
         });
         let has_step = self.fields.iter().any(|f| f.step.is_some());

@@ -182,6 +182,11 @@ fn with_one_witness(closes: Vec<Expr>, witnesses: &[Var]) -> Vec<Expr> {
     closes.iter().map(|e| replaced(e, &is_asked, &asked)).collect()
 }
 
+/// Whether the second walk over a run of the reducer goes from the last element to the first; other parts do not mind.
+fn goes_backwards(reducer: &Reducer) -> bool {
+    reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()).is_some_and(|again| again.backwards)
+}
+
 /// `expr` with `by` in place of what is picked.
 fn replaced(expr: &Expr, pick: &dyn Fn(&Expr) -> bool, by: &Expr) -> Expr {
     if pick(expr) { by.clone() } else { map_children(expr, &mut |child| replaced(child, pick, by)) }
@@ -438,6 +443,7 @@ impl Fusion {
                         needed: over(&with_run, vec![needed]),
                         start: over(&with_run, folded(|f| &f.again.0)),
                         step: over(&run_both, folded(|f| &f.again.1)),
+                        backwards: reducers().any(goes_backwards),
                     }),
                     nan_witness: witnesses.first().copied(),
                 }

@@ -35,6 +35,7 @@ struct Walk<'r> {
     needed: Tape<'r>,
     start: Tape<'r>,
     step: Tape<'r>,
+    backwards: bool,
 }
 
 impl<'r> Scalar<'r> {
@@ -55,6 +56,7 @@ impl<'r> Scalar<'r> {
                     needed: Tape::new(&again.needed),
                     start: Tape::new(&again.start),
                     step: Tape::new(&again.step),
+                    backwards: again.backwards,
                 }),
             }),
             finish: Tape::new(&reducer.finish),
@@ -112,7 +114,11 @@ impl<'r> Scalar<'r> {
             && again.needed.run(&[state, &run[..]].concat())?[0].is_true()
         {
             run = again.start.run(&[state, &run[..]].concat())?;
-            for lifted in &lifted {
+            let mut order: Vec<&State> = lifted.iter().collect();
+            if again.backwards {
+                order.reverse();
+            }
+            for lifted in order {
                 run = again.step.run(&[&run[..], lifted].concat())?;
             }
         }

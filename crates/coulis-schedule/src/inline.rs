@@ -39,6 +39,7 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
                     needed: Lambda { body: all(&again.needed.body), ..again.needed },
                     start: Lambda { body: all(&again.start.body), ..again.start },
                     step: Lambda { body: all(&again.step.body), ..again.step },
+                    backwards: again.backwards,
                 }),
                 ..quick
             });

@@ -343,6 +343,18 @@ impl Builder<'_> {
         to: usize,
         body: Stmt,
     ) -> Result<Stmt, ScheduleError> {
+        self.walked(stage, from, to, body, &[])
+    }
+
+    /// The same, with some of the loops from their last iteration to their first.
+    pub(crate) fn walked(
+        &self,
+        stage: &Stage,
+        from: usize,
+        to: usize,
+        body: Stmt,
+        backwards: &[&Loop],
+    ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let mut body = body;
         for (nth, l) in at.loops[..to].iter().enumerate().skip(from).rev() {
@@ -354,7 +366,16 @@ impl Builder<'_> {
                 body = self.with_stage(inner, body)?;
             }
             let extent = self.extent_there(stage, nth);
-            body = self.one_loop(stage, &Loop { extent, ..l.clone() }, body)?;
+            let l = &Loop { extent, ..l.clone() };
+            if backwards.iter().any(|b| b.var == l.var) {
+                // Places in stages that are attached here are told by the loop's own variable, later.
+                let turn = Loop { var: l.var.renamed(&format!("{}_back", l.var.name())), ..l.clone() };
+                let last = fold::sub(&l.extent, &fold::int(1, l.var.dtype()));
+                body = Stmt::let_(l.var.clone(), fold::sub(&last, &turn.var.expr()), body);
+                body = self.one_loop(stage, &turn, body)?;
+                continue;
+            }
+            body = self.one_loop(stage, l, body)?;
         }
         Ok(body)
     }

@@ -66,6 +66,23 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
     (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again: None }, kept)
 }
 
+/// Most totals of a run that are asked one by one whether they need a second walk.
+const MOST_ASKED: usize = 16;
+
+/// Whether a condition holds in some iteration of these loops; `None` where that is long to say.
+fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
+    let mut each = vec![condition.clone()];
+    for l in loops {
+        let extent = usize::try_from(l.extent.as_int()?).ok()?;
+        if each.len().saturating_mul(extent) > MOST_ASKED {
+            return None;
+        }
+        let at = |i: usize| HashMap::from([(l.var.clone(), fold::int(i as i128, l.var.dtype()))]);
+        each = each.iter().flat_map(|e| (0..extent).map(move |i| substitute_expr(e, &at(i)))).collect();
+    }
+    each.into_iter().reduce(Expr::or)
+}
+
 impl Builder<'_> {
     /// Whether all elements along the reduced loops take part or none does: guards only keep data axes within the tensor,
     /// so that the state of which they leave out everything is that of no point.
@@ -190,12 +207,15 @@ impl Builder<'_> {
                     Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
                 })?;
                 let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
-                let walk = Stmt::seq([
-                    start,
-                    self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, stored(&sub(&came)))?)?,
-                ]);
+                let walk = self.guarded(stage, stored(&sub(&came)))?;
+                let backwards = if again.backwards { &reduced[..] } else { &[] };
+                let walk =
+                    Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
                 // Each of several totals may need it or not; a walk in vain does no harm.
-                let walk = if lanes.is_empty() { Stmt::if_(needed, walk) } else { walk };
+                let walk = match any_of(&needed, &lanes) {
+                    Some(needed) => Stmt::if_(needed, walk),
+                    None => walk,
+                };
                 Stmt::seq([folds, walk])
             }
         };

@@ -22,7 +22,8 @@ pub(crate) enum Wanted {
 /// Longest run whose extremum is sought first and its position then.
 const RUN: u32 = 64;
 
-/// Runs seek the extremum alone, and its position only where it beats the state's: seldom, and then by a second walk.
+/// Runs seek the extremum alone, and its position only where it beats the state's: seldom, and then by a second walk. That
+/// goes from the last element to the first, so the last one that it finds is the first of equal ones.
 fn find_again(b: &mut Builder, value: &Slot, index: &Slot, (end, ties): (End, Ties)) {
     let (element, at) = (b.element(0), b.position().cast(b.request.position));
     let run = b.run_field(value, end.identity(element.dtype()), element);
@@ -43,12 +44,13 @@ fn find_again(b: &mut Builder, value: &Slot, index: &Slot, (end, ties): (End, Ti
     let equal = x.clone().equal(found.clone());
     let same = if b.sees_nan() { equal.or(is_nan(x)) } else { equal };
     let is_it = match ties {
-        Ties::Last => same,
-        Ties::First | Ties::None => same.and(none(&place.left)),
+        Ties::Last => same.and(none(&place.left)),
+        Ties::First | Ties::None => same,
     };
     let sought = Expr::select(is_it, place.right.clone(), place.left.clone());
     let start = Expr::constant(-1, b.request.position);
     b.again(index, needed.clone(), start, sought);
+    b.backwards();
     let best = end.of_any(&run.left, &run.right, b.sees_nan());
     b.quick(value, best, RUN);
     b.quick(index, place.left.clone(), RUN);

@@ -250,6 +250,7 @@ fn partial_reduction(
                 needed: lambda(&again.needed),
                 start: lambda(&again.start),
                 step: lambda(&again.step),
+                backwards: again.backwards,
             }),
         }),
     };
