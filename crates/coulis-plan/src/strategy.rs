@@ -17,6 +17,7 @@ use crate::program::{Spec, Statement, fixed_stride};
 mod columns;
 mod gpu_columns;
 mod gpu_kept_rows;
+mod gpu_kept_slabs;
 mod gpu_odd_rows;
 mod gpu_outputs;
 mod gpu_rows;
@@ -38,6 +39,7 @@ pub static STRATEGIES: &[&Strategy] = &[
     &columns::STRATEGY,
     &interleaved::STRATEGY,
     &scalar::STRATEGY,
+    &gpu_kept_slabs::STRATEGY,
     &gpu_kept_rows::STRATEGY,
     &gpu_short_rows::STRATEGY,
     &gpu_odd_rows::STRATEGY,

@@ -27,6 +27,11 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
 /// The consumer over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
 /// the simulator reports.
 fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
+    by("gpu_kept_rows", target, name, x)
+}
+
+/// The same where another strategy is to be the planner's choice.
+fn by(strategy: &str, target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     let dtype = x.dtype();
     let info = ArrayInfo { dtype, shape: x.shape().to_vec(), strides: compact_strides(x.shape()) };
     let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
@@ -37,7 +42,7 @@ fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
     let spec = Spec::new(problem, vec![dtype], false, consumer.reducer, outputs, map);
     let choice = choose(&spec, target).unwrap();
-    assert_eq!(choice.strategy.name, "gpu_kept_rows");
+    assert_eq!(choice.strategy.name, strategy);
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
     let args = planned.statement.program.args();
     let options = CompileOptions { device: SIMULATED, ..CompileOptions::default() };
@@ -107,6 +112,80 @@ fn each_element_of_a_row_that_fits_is_read_once() {
                 assert_eq!(wrong, 0, "{what}");
             }
         }
+    }
+}
+
+/// A machine on which few rows are work for every multiprocessor.
+fn few_units(warp: u32) -> Target {
+    Target { n_threads: 2048, ..Target::simulated(warp) }
+}
+
+#[test]
+fn rows_that_begin_anywhere_go_through_slabs_by_whole_accesses() {
+    // Rows of one thread and rows of several, over widths of accesses; none fills its last block.
+    let cases = [
+        (DType::F32, [131, 2]),
+        (DType::F32, [300, 13]),
+        (DType::F32, [70, 63]),
+        (DType::F32, [13, 65]),
+        (DType::F32, [9, 127]),
+        (DType::F32, [2100, 3]),
+        (DType::F16, [261, 20]),
+        (DType::BF16, [67, 33]),
+        (DType::BF16, [70, 65]),
+        (DType::BF16, [19, 103]),
+        (DType::F64, [65, 7]),
+        (DType::F64, [11, 127]),
+    ];
+    let names = ["softmax", "layer_norm", "log_softmax"].into_iter().cycle();
+    for ((dtype, shape), second) in cases.into_iter().zip(names) {
+        let x = rows(dtype, &shape);
+        let lanes = 16 / dtype.bytes() as i64;
+        for (name, warp) in [("softmax", 32), (second, 64)] {
+            let (trace, result, report) = by("gpu_kept_slabs", &few_units(warp), name, &x);
+            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            let counters = &report.counters;
+            assert_eq!(counters.global_loads.bytes, x.n_bytes(), "{what}");
+            assert_eq!(counters.global_stores.bytes, x.n_bytes(), "{what}");
+            // Blocks of 64 rows and more have a whole number of warps' accesses; what is left is less than one block's.
+            let accesses = shape[0] * shape[1] / lanes;
+            let most = (accesses / i64::from(warp) + 64) as u64;
+            assert!(counters.global_stores.requests <= most, "{what}\n{report}");
+            if name == "softmax" {
+                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
+                let pairs = values(&result).into_iter().zip(softmax(&x));
+                let wrong =
+                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
+                assert_eq!(wrong, 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn infinities_and_nan_stay_in_their_rows_of_a_slab() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for n in [5usize, 67] {
+        let odd = [(1, inf), (2, -inf), (3, nan)];
+        let mut elements = numbers(70 * n, Special::Zeros, 5);
+        for (row, value) in odd {
+            elements[row * n + n / 2] = value;
+        }
+        elements[4 * n..5 * n].fill(-inf);
+        let x = array(DType::F32, &[70, n as i64], &elements);
+        let (_, result, report) = by("gpu_kept_slabs", &few_units(32), "softmax", &x);
+        assert!(report.is_clean(), "{report}");
+        let found = values(&result);
+        for (row, found) in found.chunks(n).enumerate() {
+            if [1, 3, 4].contains(&row) {
+                assert!(found.iter().all(|v| v.is_nan()), "{n} {row}: {found:?}");
+            } else {
+                let sum: f64 = found.iter().sum();
+                assert!((sum - 1.0).abs() < 1e-5, "{n} {row}: {found:?}");
+            }
+        }
+        assert_eq!(found[2 * n + n / 2], 0.0);
     }
 }
 

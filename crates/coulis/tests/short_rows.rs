@@ -48,6 +48,21 @@ fn rows_of_every_kind_of_length_are_exact_on_both_widths_of_warps() {
 }
 
 #[test]
+fn rows_longer_than_a_run_are_several_runs() {
+    let kinds: [(DType, &[&str]); 3] = [
+        (DType::BF16, &["logsumexp"]),
+        (DType::F16, &["sum", "var"]),
+        (DType::F32, &["logsumexp", "argmin"]),
+    ];
+    for (turn, length) in [17, 31, 40, 48, 63].into_iter().enumerate() {
+        for (dtype, ops) in kinds {
+            let warp = if turn % 2 == 0 { 32 } else { 64 };
+            exact(&[made(dtype, &[ROWS, length], 3)], &simulated(ops, warp));
+        }
+    }
+}
+
+#[test]
 fn longer_rows_that_begin_anywhere() {
     let kinds: [(DType, i64, &[&str]); 2] =
         [(DType::F32, 701, &["sum", "argmin"]), (DType::F16, 777, &["mean"])];

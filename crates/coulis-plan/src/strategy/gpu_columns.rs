@@ -12,7 +12,7 @@ use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_rows::LAST_BLOCK_BYTES;
+use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
@@ -36,14 +36,20 @@ const IN_FLIGHT: i64 = 64;
 const MOST_ACCESSES: i64 = 8;
 /// Fewest turns of a chunk.
 const FEWEST: i64 = 16;
+/// The same where rows are walked as one by accesses that are not the widest, which its fewer states leave room for.
+const IN_FLIGHT_OF_JOINED: i64 = 128;
+/// Most elements of them.
+const MOST_ELEMENTS: i64 = 32;
 /// Longest run of a quick step, all of which is in flight.
 const LONGEST_RUN: i64 = 8;
+/// The same of narrow elements with large states, whose threads have few neighbours each and much to do at its end.
+const LONGEST_OF_WORK: i64 = 16;
 /// Bytes of states that one thread keeps: the compiler holds them up to twice, the total and the run.
 const THREAD_STATE: i64 = 96;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
 const BUSY_THREADS: i64 = 1024;
 /// The same where rows are walked as one and the second launch would have many partial states to read. Elements of one byte
-/// are more work for threads than for memory.
+/// are more work for threads than for memory, unless blocks are whole rows.
 const BUSY_OF_JOINED: i64 = 640;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
@@ -68,6 +74,8 @@ const FINISH_BYTES: i64 = 128;
 const LAST_STATES: i64 = 16 << 10;
 /// Bytes of partial states that a thread of it reads at once.
 const LAST_BYTES: i64 = 64;
+/// Bytes of input from which on there are threads enough, and a second launch costs less than blocks that wait.
+const LARGE: i64 = 96 << 20;
 /// Most strips of a row whose chunks take rows in turn.
 const MOST_BESIDE: i64 = 2;
 
@@ -90,11 +98,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let words = ceil_div(row, lanes);
     let side_by_side = strip(words, i64::from(facts.target.warp));
     let access = lanes * facts.spec.inputs[0].bytes() as i64;
-    let in_flight = (IN_FLIGHT / access).clamp(1, MOST_ACCESSES);
-    // Threads that share an output, each with several rows to fold.
-    let threads = floor_pow2((rows / in_flight).clamp(1, (BLOCK / side_by_side).max(1)));
+    let in_flight = if joined > 1 && access < i64::from(facts.target.vector_bytes) {
+        (IN_FLIGHT_OF_JOINED / access).clamp(1, (MOST_ELEMENTS / lanes).max(MOST_ACCESSES))
+    } else {
+        (IN_FLIGHT / access).clamp(1, MOST_ACCESSES)
+    };
+    // Threads that share an output, each with rows to ask for while it folds others.
+    let is_large = facts.input_bytes() >= LARGE;
+    let is_narrow = joined == 1 && access < i64::from(facts.target.vector_bytes);
+    let at_least = if is_large && is_narrow { 2 * in_flight } else { in_flight };
+    let threads = floor_pow2((rows / at_least).clamp(1, (BLOCK / side_by_side).max(1)));
     let turns = ceil_div(rows, threads);
-    let run = facts.short_run(1, floor_pow2(turns.clamp(1, LONGEST_RUN)));
+    let is_work = narrow > 1 && state >= LARGE_STATE;
+    let longest = if is_work { LONGEST_OF_WORK } else { LONGEST_RUN };
+    let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
     let n_outer = problem.n_outputs / extent.max(1);
@@ -108,13 +125,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
-    if joined > 1 && parts > MANY_PARTS && facts.spec.inputs[0].bytes() > 1 {
+    if joined > 1 && parts > MANY_PARTS && (facts.spec.inputs[0].bytes() > 1 || n_blocks == 1) {
         at_once = units * (BUSY_OF_JOINED / together.max(1)).clamp(1, resident);
     }
-    let chunks = match facts.parallel() {
-        true => (at_once / n_blocks.max(1)).clamp(1, (turns / FEWEST.max(run)).max(1)),
-        false => 1,
+    // Blocks that have more work than memory has bytes for them wait for the last of their wave.
+    let wanted = match n_blocks > at_once && is_work && is_large {
+        true => balanced(n_blocks, at_once),
+        false => at_once / n_blocks.max(1),
     };
+    let chunks = if facts.parallel() { wanted.clamp(1, (turns / FEWEST.max(run)).max(1)) } else { 1 };
     // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
     // there is but one.
     let are_apart = if joined == 1 { row % tile == 0 } else { row == tile };
@@ -138,6 +157,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         constant,
         ..facts.plain()
     })
+}
+
+/// Parts that blocks which are not many times those that run at once are cut into, so that few of these wait for the last: the
+/// fewest that cost them a sixth of their time at most.
+fn balanced(n_blocks: i64, at_once: i64) -> i64 {
+    let is_busy = |parts: &i64| {
+        let blocks = n_blocks.saturating_mul(*parts);
+        6 * blocks >= 5 * at_once * ceil_div(blocks, at_once)
+    };
+    [1, 2, 4, 8].into_iter().find(is_busy).unwrap_or(1)
 }
 
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
@@ -377,4 +406,19 @@ fn bind_strips(
     s.bind(stage, &block, of_strips)?;
     s.bind(stage, &column, ThreadTag::ThreadX)?;
     Ok(column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_cut_until_little_of_their_time_is_waiting() {
+        // As many blocks as run at once, or many times as many, are left whole.
+        for (blocks, at_once, parts) in
+            [(528, 528, 1), (512, 396, 2), (529, 528, 8), (5000, 528, 1), (330, 396, 1), (270, 396, 4)]
+        {
+            assert_eq!(balanced(blocks, at_once), parts, "{blocks} of {at_once}");
+        }
+    }
 }

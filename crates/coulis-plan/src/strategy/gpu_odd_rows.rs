@@ -59,13 +59,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let block = if is_large { BLOCK_OF_LARGE } else { BLOCK };
     let most = (block / rows).clamp(1, floor_pow2(extent / FEWEST));
     let unroll = |threads: i64| floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
-    // Elements of one byte, and those of large states, are more work for threads than for memory: then fewer threads, if
-    // their turns end closer to that of the row.
+    // Elements of one byte are more work for threads than for memory: then fewer threads, if their turns end closer to that of
+    // the row.
     let folded = |threads: i64| {
         let turn = threads * unroll(threads);
         ceil_div(extent, turn) * turn
     };
-    let is_work = is_large || facts.spec.inputs.iter().all(|d| d.bytes() == 1);
+    let is_work = facts.spec.inputs.iter().all(|d| d.bytes() == 1);
     let fewer = [most, most / 2, most / 4].into_iter().take(if is_work { 3 } else { 1 });
     let threads = fewer.filter(|threads| *threads >= 1).min_by_key(|threads| folded(*threads)).unwrap_or(1);
     let unroll = unroll(threads);

@@ -9,7 +9,7 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_steps::{copy_slab, dense_rows, widest_access};
+use super::gpu_steps::{copy_slab, dense_rows, fold_own_row, runs_of_row, widest_access};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, floor_pow2, gcd};
 use crate::program::{Spec, Statement};
@@ -69,7 +69,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = rows.unwrap_or(SMALLEST_BLOCK).min(floor_pow2(n_rows * 8 / all)).max(SMALLEST_BLOCK);
     // As many rows a thread as make a slab, where that leaves a block for each that all multiprocessors hold.
     let unroll = floor_pow2((SLAB_BYTES / (rows * bytes)).min(n_rows / (rows * all))).clamp(1, MOST_ROWS);
-    let run = facts.run_of(extent);
+    let run = runs_of_row(facts, extent, gcd(extent, lanes));
     Ok(Sketch { lanes, unroll, rows, run, constant: vec![true; 2], ..facts.plain() })
 }
 
@@ -86,18 +86,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &turn)?;
     // A row is a whole number of so many neighbours, of which a thread reads those of one word at a time.
-    let neighbours = gcd(extent, sketch.lanes);
-    let mut word = s.stage(state)?.reduce_axes()[0].clone();
-    let mut lane = None;
-    if neighbours > 1 {
-        let (words, within) = s.split(state, &word, Split::Factor(neighbours))?;
-        s.unroll(state, &within)?;
-        (word, lane) = (words, Some(within));
-    }
-    s.unroll(state, &word)?;
-    if sketch.run > 1 {
-        s.in_runs(state, &word)?;
-    }
+    let (word, lane) = fold_own_row(s, state, (extent, gcd(extent, sketch.lanes)), sketch)?;
     let read = s.stage(state)?.reads();
     for input in stmt.inputs.iter().filter(|input| read.contains(input.buffer())) {
         let copy = s.cache_read(input, MemScope::Shared, &[state.into()])?;

@@ -1,5 +1,7 @@
 //! Steps that the strategies for machines with threads share.
 
+use std::ops::Range;
+
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
@@ -175,19 +177,61 @@ pub fn place_rows(
 /// Elements of a row, and its bytes in all inputs, where each input is rows one after another without gaps, which are only
 /// reduced: a block may copy a slab of them as one piece of memory.
 pub fn dense_rows(facts: &Facts) -> Result<(i64, i64), Decline> {
+    let read = dense_rows_of(facts, 0..facts.spec.n_read());
+    match &facts.spec.map {
+        Some(_) => Err(Decline::new("no map of the elements", "one")),
+        None => read,
+    }
+}
+
+/// The same where a map may read the elements again, of these arrays of the problem.
+pub fn dense_rows_of(facts: &Facts, mut arrays: Range<usize>) -> Result<(i64, i64), Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
-    if facts.spec.map.is_some() {
-        return Err(Decline::new("no map of the elements", "one"));
-    }
     let dims = &facts.spec.problem.dims;
     let is_dense = |array: usize| dims[0].strides[array] == dims[1].extent && dims[1].strides[array] == 1;
-    if dims.len() != 2 || dims[0].is_reduced() || !(0..facts.spec.n_read()).all(is_dense) {
+    if dims.len() != 2 || dims[0].is_reduced() || !arrays.all(is_dense) {
         return Err(Decline::new("rows one after another without gaps", "others"));
     }
     let inputs: i64 = facts.spec.inputs.iter().map(|d| d.bytes() as i64).sum();
     Ok((extent, extent * (inputs + i64::from(facts.spec.mask))))
+}
+
+/// Runs in which one thread folds a row of `extent` elements, which it takes by so many neighbours: all of it, or pieces that
+/// are as long as each other but for the last.
+pub fn runs_of_row(facts: &Facts, extent: i64, neighbours: i64) -> i64 {
+    let longest = facts.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
+    let words = ceil_div(extent, neighbours);
+    let pieces = ceil_div(words, (longest / neighbours).max(1));
+    facts.run_of(ceil_div(words, pieces) * neighbours)
+}
+
+/// One thread folds a row of `extent` elements by so many neighbours at a time, in runs where the sketch has them, all of it
+/// written out; the loop over what it takes at a time, and the neighbours, where these are several.
+pub fn fold_own_row(
+    s: &mut Schedule,
+    state: StageId,
+    (extent, neighbours): (i64, i64),
+    sketch: &Sketch,
+) -> Result<(IterVar, Option<IterVar>), ScheduleError> {
+    let mut word = s.stage(state)?.reduce_axes()[0].clone();
+    let mut lane = None;
+    if neighbours > 1 {
+        let (words, within) = s.split(state, &word, Split::Factor(neighbours))?;
+        s.unroll(state, &within)?;
+        (word, lane) = (words, Some(within));
+    }
+    if 1 < sketch.run && sketch.run < extent {
+        let (runs, few) = s.split(state, &word, Split::Factor(sketch.run / neighbours))?;
+        s.unroll(state, &runs)?;
+        word = few;
+    }
+    s.unroll(state, &word)?;
+    if sketch.run > 1 {
+        s.in_runs(state, &word)?;
+    }
+    Ok((word, lane))
 }
 
 /// Elements that the widest access of the widest input takes.
@@ -210,20 +254,42 @@ pub fn copy_slab(
 ) -> Result<(), ScheduleError> {
     let axes: Vec<IterVar> = s.stage(copy)?.leaves().to_vec();
     let words = extent / lanes;
-    let mut word = if lanes == 1 {
-        s.fuse(copy, &axes)?
-    } else if words > 1 && words.count_ones() == 1 && extent % lanes == 0 {
+    if lanes > 1 && words > 1 && words.count_ones() == 1 && extent % lanes == 0 {
         // Rows of many whole words would begin in few banks, so they are set apart by an odd number of words.
         s.storage_align(copy, &axes[0], 2 * lanes, lanes)?;
         let (words, lane) = s.split(copy, &axes[1], Split::Factor(lanes))?;
         s.vectorize(copy, &lane)?;
-        s.fuse(copy, &[axes[0].clone(), words])?
-    } else {
-        let all = s.fuse(copy, &axes)?;
-        let (words, lane) = s.split(copy, &all, Split::Factor(lanes))?;
+        let word = s.fuse(copy, &[axes[0].clone(), words])?;
+        return by_all_threads(s, copy, word, threads);
+    }
+    copy_piece(s, copy, &axes, lanes, threads)
+}
+
+/// All threads of a block, given innermost index first, run loops over one piece of memory, each an access of so many elements
+/// at a time.
+pub fn copy_piece(
+    s: &mut Schedule,
+    copy: StageId,
+    loops: &[IterVar],
+    lanes: i64,
+    threads: &[(ThreadTag, i64)],
+) -> Result<(), ScheduleError> {
+    let mut word = s.fuse(copy, loops)?;
+    if lanes > 1 {
+        let (words, lane) = s.split(copy, &word, Split::Factor(lanes))?;
         s.vectorize(copy, &lane)?;
-        words
-    };
+        word = words;
+    }
+    by_all_threads(s, copy, word, threads)
+}
+
+/// Deals the words of a copy to all threads of a block, given innermost index first.
+fn by_all_threads(
+    s: &mut Schedule,
+    copy: StageId,
+    mut word: IterVar,
+    threads: &[(ThreadTag, i64)],
+) -> Result<(), ScheduleError> {
     for (tag, n) in threads.iter().filter(|(_, n)| *n > 1) {
         let (turn, thread) = s.split(copy, &word, Split::Factor(*n))?;
         s.bind(copy, &thread, *tag)?;

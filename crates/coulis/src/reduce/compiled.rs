@@ -76,9 +76,11 @@ fn choose_with(
     let name = choice.strategy.name;
     let mut given = None;
     let changes = match &request.tuned {
-        // A trace has its own parameters; maps before and after the statistics are of no class.
-        _ if request.plan.is_some() || call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
+        // A trace has its own parameters.
+        _ if request.plan.is_some() => Vec::new(),
         Tuned::Ignored => Vec::new(),
+        // Maps before and after the statistics are of no class.
+        Tuned::Recorded if call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
         Tuned::Recorded => {
             let known = recorded().filter(|known| known.strategy == name);
             known.map(|known| known.chosen).unwrap_or_default()
