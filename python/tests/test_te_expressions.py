@@ -163,7 +163,7 @@ def reduce_of(body, extent=8, axes=None):
         (lambda A, q, k: te.sum(A[q, k], axis=k, init=(0.0, 1.0)), ValueError, "takes as many initial values"),
         (lambda A, q, k: te.sum(A[q, k], axis=k, init=A[q, k]), ValueError, "initial value 0"),
         (lambda A, q, k: te.sum(A[q, k]), TypeError, "the axes to fold over"),
-        (lambda A, q, k: te.all(A[q, k]), ValueError, "takes a bool, got float32"),
+        (lambda A, q, k: te.all(A[q, k]), ValueError, "takes bools, got float32"),
         (lambda A, q, k: None, TypeError, "an expression, an axis or a number is wanted"),
         (lambda A, q, k: 1 // 0, ZeroDivisionError, "by zero"),
     ],

@@ -229,7 +229,7 @@ mod tests {
             (binary(BinaryOp::FloorMod, x.clone(), x.clone()), "`%` takes integers, got float32"),
             (binary(BinaryOp::And, x.clone(), b.clone()), "`and` takes bools, got float32"),
             (binary(BinaryOp::Add, b.clone(), b), "`+` takes numbers; cast it, got bool"),
-            (not(x.clone()), "`not` takes a bool, got float32"),
+            (not(x.clone()), "`not` takes a bool or an integer, got float32"),
             (call(Intrinsic::Exp, vec![Expr::int(1)]), "`exp` takes floats; cast it, got int32"),
             (call(Intrinsic::Pow, vec![x]), "`pow` takes 2 arguments, got 1"),
         ];
