@@ -65,7 +65,7 @@ def test_an_expression_prints_and_has_the_type_that_holds_its_operands(expr, tex
         (lambda: x % 2.0, ValueError, "`%` takes integers, got float32"),
         (lambda: b + b, ValueError, "`+` takes numbers; cast it, got bool"),
         (lambda: te.exp(i), ValueError, "`exp` takes floats; cast it, got int32"),
-        (lambda: te.all(i), ValueError, "`not` takes a bool, got int32"),
+        (lambda: te.all(i), ValueError, "`and` takes bools, got int32"),
         (lambda: te.all(b, i), ValueError, "`and` takes bools, got int32"),
         (lambda: te.all(), TypeError, "at least one condition"),
         (lambda: ~x, ValueError, "`not` takes a bool or an integer, got float32"),
