@@ -52,6 +52,7 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
         assert!(rows[number].as_f64().unwrap() > 0.0, "{rows}");
     }
     assert!(rows["plan"].is_string());
+    assert!(rows["queued_ms"].is_null(), "the CPU has no queue: {rows}");
     let map = &list[1];
     assert_eq!(
         (map["verified"].as_bool(), map["bytes"].as_i64()),

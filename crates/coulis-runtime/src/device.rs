@@ -165,6 +165,9 @@ pub struct TimeAmount {
     pub bytes: u64,
 }
 
+/// Launches that are put on a stream before the host waits for the last, for [`DeviceTimes::queued`].
+pub const QUEUED: usize = 20;
+
 /// Launches timed by the device's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceTimes {
@@ -172,6 +175,10 @@ pub struct DeviceTimes {
     pub launches: Vec<f64>,
     /// Median seconds of the copy.
     pub copy: f64,
+    /// Seconds of one of [`QUEUED`] launches by the host's clock, as a library without events is timed: put on the stream one
+    /// after another, over two copies of what is read in turn, and waited for at the end. `None` where the device has no
+    /// memory for a second copy.
+    pub queued: Option<f64>,
     /// Bytes of temporaries of a launch.
     pub workspace_bytes: u64,
 }
@@ -235,6 +242,13 @@ pub struct Span {
     pub after: usize,
     /// Whether the kernel may write there.
     pub is_written: bool,
+}
+
+impl Span {
+    /// Bytes of the array's elements.
+    pub fn bytes(&self) -> usize {
+        self.before + self.after
+    }
 }
 
 /// Where an executable came from.

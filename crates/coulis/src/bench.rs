@@ -92,6 +92,10 @@ pub struct Report {
     /// Best seconds to read the input's bytes with the better of one thread and all threads, timed in turn with the
     /// launches; on a GPU the median of a copy that moves as many bytes in all. `None` where timing was off.
     pub floor: Option<f64>,
+    /// Seconds of one of 20 launches that are put on the device's stream at once, over two copies of the input in turn, by the
+    /// host's clock, the median of five: how a library without events can be timed. `None` where there is no device, or no
+    /// memory there for a second copy.
+    pub queued: Option<f64>,
     /// Name of the plan.
     pub plan: String,
     /// Seconds to plan, lower and compile (or load, or find) the kernel.
@@ -150,16 +154,19 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
             let there = timed_there(&prepared, input, &mut outputs, amount, input.n_bytes() + out_bytes)?;
             Some(match there {
                 Some(timed) => timed,
-                None => time(&prepared, input, &mut outputs, amount, n_threads)?,
+                None => {
+                    let (timing, floor) = time(&prepared, input, &mut outputs, amount, n_threads)?;
+                    Timed { timing, floor, queued: None }
+                }
             })
         }
     };
-    let (timing, floor) = timed.unzip();
     Ok(Report {
         workload: workload.clone(),
-        timing,
+        timing: timed.map(|timed| timed.timing),
         bytes: input.n_bytes() + out_bytes,
-        floor,
+        floor: timed.map(|timed| timed.floor),
+        queued: timed.and_then(|timed| timed.queued),
         plan: prepared.plan().name.clone(),
         compile,
         planning,
@@ -171,6 +178,14 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
     })
 }
 
+/// What was timed of a workload.
+#[derive(Clone, Copy)]
+struct Timed {
+    timing: Timing,
+    floor: f64,
+    queued: Option<f64>,
+}
+
 /// Times launches by the device's own clock, where it has one.
 fn timed_there(
     prepared: &Prepared,
@@ -178,7 +193,7 @@ fn timed_there(
     outputs: &mut [AlignedBytes],
     amount: Amount,
     bytes: u64,
-) -> Result<Option<(Timing, f64)>, Error> {
+) -> Result<Option<Timed>, Error> {
     let (launches, seconds) = match amount {
         Amount::Launches(n) => (Some(n), 0.0),
         Amount::Seconds(seconds) => (None, seconds),
@@ -186,7 +201,7 @@ fn timed_there(
     let times = prepared.time(&[input], outputs, &TimeAmount { launches, seconds, bytes })?;
     Ok(times.map(|times| {
         let n_launches = times.launches.len();
-        (Timing::of(times.launches, n_launches), times.copy)
+        Timed { timing: Timing::of(times.launches, n_launches), floor: times.copy, queued: times.queued }
     }))
 }
 

@@ -24,6 +24,9 @@ use self::record::{Record, Row};
 /// Libraries by name, in the order in which they are timed.
 pub const PEERS: [&str; 5] = ["torch", "cupy", "jax", "cub", "compile"];
 
+/// Those that are timed by the host's clock over queued calls.
+const QUEUED: [&str; 1] = ["jax"];
+
 /// The name under which coulis' own results stand.
 const COULIS: &str = "coulis";
 

@@ -45,9 +45,27 @@ impl Outcome {
         self.coulis[name].as_f64()
     }
 
-    /// Share of the rate at which the machine reads the input.
-    pub fn share(&self) -> Option<f64> {
+    /// How long a read of the input takes where it lies, over the time of the call.
+    pub fn share_of_read(&self) -> Option<f64> {
         Some(self.number("floor_ms")? / self.number("best_ms")?)
+    }
+
+    /// Bytes of the input.
+    pub fn input_bytes(&self) -> Option<f64> {
+        let lengths = self.coulis["shape"].as_array()?.iter().map(Value::as_f64);
+        let n = lengths.product::<Option<f64>>()?;
+        let bits = self.coulis["dtype"].as_str()?.trim_start_matches(|c: char| !c.is_ascii_digit());
+        Some(n * bits.parse::<f64>().ok()? / 8.0)
+    }
+
+    /// Bytes a millisecond: the input once and every output once.
+    pub fn rate(&self) -> Option<f64> {
+        Some(self.number("bytes")? / self.number("best_ms")?)
+    }
+
+    /// Bytes a millisecond at which the input was read alone, where it lies.
+    pub fn read_rate(&self) -> Option<f64> {
+        Some(self.input_bytes()? / self.number("floor_ms")?)
     }
 
     /// How many times as fast as a peer; `None` where that cannot make the call.

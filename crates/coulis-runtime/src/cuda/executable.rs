@@ -316,6 +316,32 @@ impl CudaExecutable {
         }
     }
 
+    /// Memory of the device for an array, and where its first byte is to lie there: memory from the device is aligned to 256
+    /// bytes, and so is the first element, wherever the host has it.
+    fn room_for(&self, span: &Span) -> Result<(Temporary<'_>, DevicePtr), CudaError> {
+        let lead = span.before.next_multiple_of(256) - span.before;
+        let bytes = (lead + span.bytes()) as u64;
+        // SAFETY: the stream lives as long as the device.
+        let room = unsafe { Temporary::new(&self.shared.context, self.shared.stream.raw(), bytes) }?;
+        let begin = room.pointer().wrapping_add(lead as u64);
+        Ok((room, begin))
+    }
+
+    /// The array again, in other memory of the device.
+    fn twin_of(
+        &self,
+        entered: &Entered,
+        span: &Span,
+        begin: DevicePtr,
+    ) -> Result<(Temporary<'_>, DevicePtr), CudaError> {
+        let (room, twin) = self.room_for(span)?;
+        if span.bytes() > 0 {
+            // SAFETY: both hold as many bytes, which are written or read in the order of the stream.
+            unsafe { entered.copy_on_device(twin, begin, span.bytes(), self.shared.stream.handle()) }?;
+        }
+        Ok((room, twin))
+    }
+
     /// Copies the arrays to the device, launches, and copies back what may be written; does not wait, unless launches
     /// are then timed.
     ///
@@ -331,39 +357,41 @@ impl CudaExecutable {
         let entered = context.enter()?;
         let mut copies = Vec::with_capacity(spans.len());
         for span in spans {
-            let bytes = span.before + span.after;
-            // Memory from the device is aligned to 256 bytes, and so is the first element there, wherever the host has it.
-            let lead = span.before.next_multiple_of(256) - span.before;
-            // SAFETY: the stream lives as long as the device.
-            let copy = unsafe { Temporary::new(context, stream.raw(), (lead + bytes) as u64) }?;
-            let begin = copy.pointer().wrapping_add(lead as u64);
-            if bytes > 0 {
+            let (copy, begin) = self.room_for(span)?;
+            if span.bytes() > 0 {
                 let from = span.first.wrapping_sub(span.before);
                 // SAFETY: the caller vouches for the bytes of the span; the caller waits for the stream.
-                unsafe { entered.copy_to_device(begin, from.cast(), bytes, stream.handle()) }?;
+                unsafe { entered.copy_to_device(begin, from.cast(), span.bytes(), stream.handle()) }?;
             }
             copies.push((copy, begin));
         }
-        let first: Vec<DevicePtr> = copies
-            .iter()
-            .zip(spans)
-            .map(|((_, begin), span)| begin.wrapping_add(span.before as u64))
-            .collect();
+        let at_first = |(begin, span): (DevicePtr, &Span)| begin.wrapping_add(span.before as u64);
+        let begins = copies.iter().map(|(_, begin)| *begin);
+        let first: Vec<DevicePtr> = begins.clone().zip(spans).map(at_first).collect();
         // SAFETY: the copies hold what the caller vouches for, and are freed in the order of the stream.
         let launched = unsafe { self.launch_on(stream.raw(), bindings, &first, None) };
         let mut times = None;
         if launched.is_ok() {
             for ((_, begin), span) in copies.iter().zip(spans).filter(|(_, span)| span.is_written) {
-                let bytes = span.before + span.after;
-                if bytes > 0 {
+                if span.bytes() > 0 {
                     let to = span.first.wrapping_sub(span.before);
                     // SAFETY: as above.
-                    unsafe { entered.copy_to_host(to.cast(), *begin, bytes, stream.handle()) }?;
+                    unsafe { entered.copy_to_host(to.cast(), *begin, span.bytes(), stream.handle()) }?;
                 }
             }
             if let Some(amount) = timed {
-                // SAFETY: as for the first launch.
-                times = Some(unsafe { self.time_on_device(bindings, &first, amount) }?);
+                let twin = |(span, begin): (&Span, DevicePtr)| match span.is_written {
+                    true => Ok((None, begin)),
+                    false => self.twin_of(&entered, span, begin).map(|(twin, begin)| (Some(twin), begin)),
+                };
+                // Without memory for them there is one way of timing less.
+                let twins: Option<Vec<_>> =
+                    spans.iter().zip(begins).map(twin).collect::<Result<_, CudaError>>().ok();
+                let begins = twins.iter().flatten().map(|(_, begin)| *begin);
+                let turned: Vec<DevicePtr> = begins.zip(spans).map(at_first).collect();
+                let turned = twins.is_some().then_some(turned.as_slice());
+                // SAFETY: as for the first launch; the twins hold the same.
+                times = Some(unsafe { self.time_on_device(bindings, &first, turned, amount) }?);
             }
         }
         launched.map(|()| times)

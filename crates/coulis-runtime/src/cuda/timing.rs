@@ -3,6 +3,11 @@
 //! Before each launch a block of memory larger than the second-level cache is written, so that no launch finds its
 //! input there; that write also keeps the device busy while the launch is put on the stream, so that the two events
 //! around it see the device's time and not the host's. The copy is timed in turn with the launches.
+//!
+//! A library whose streams take no events can only be timed from the host, over calls that are queued; launches are timed that
+//! way too, so that such a library is compared with what was timed as it was.
+
+use std::time::Instant;
 
 use coulis_ir::args::Bindings;
 
@@ -11,7 +16,7 @@ use crate::cuda::error::CudaError;
 use crate::cuda::executable::CudaExecutable;
 use crate::cuda::memory::{DeviceMemory, Workspace};
 use crate::cuda::stream::Event;
-use crate::device::{DeviceTimes, TimeAmount};
+use crate::device::{DeviceTimes, QUEUED, TimeAmount};
 use crate::error::RuntimeError;
 
 /// Bytes that are written before a launch: more than any second-level cache holds.
@@ -21,16 +26,20 @@ const WARM_UP: usize = 3;
 /// Fewest launches that are timed, and most.
 const FEWEST: usize = 5;
 const MOST: usize = 1000;
+/// How often the launches that are put on the stream at once are timed; the one in the middle counts.
+const TURNS_QUEUED: usize = 5;
 
 impl CudaExecutable {
-    /// Times launches over arrays that are on the device, and copies that move `bytes` bytes in all.
+    /// Times launches over arrays that are on the device, and copies that move `bytes` bytes in all. The twins are the same
+    /// arrays again, what is read of them in other memory.
     ///
     /// # Safety
-    /// As for [`CudaExecutable::launch_on`].
+    /// As for [`CudaExecutable::launch_on`], with the buffers as well as with their twins.
     pub(crate) unsafe fn time_on_device(
         &self,
         bindings: &Bindings,
         buffers: &[DevicePtr],
+        twins: Option<&[DevicePtr]>,
         amount: &TimeAmount,
     ) -> Result<DeviceTimes, RuntimeError> {
         let (context, stream) = (self.context(), self.stream());
@@ -70,8 +79,33 @@ impl CudaExecutable {
             copies.push(one(&mut copy)?);
         }
         copies.sort_by(f64::total_cmp);
+        drop(flush);
+        let queued = match twins {
+            None => None,
+            Some(twins) => {
+                let mut samples = Vec::with_capacity(TURNS_QUEUED);
+                for _ in 0..TURNS_QUEUED {
+                    stream.synchronize()?;
+                    let start = Instant::now();
+                    for turn in 0..QUEUED {
+                        let turned = if turn % 2 == 0 { buffers } else { twins };
+                        // SAFETY: the caller's promise; the workspace is this call's.
+                        unsafe { self.launch_on(stream.raw(), bindings, turned, Some(&workspace)) }?;
+                    }
+                    stream.synchronize()?;
+                    samples.push(start.elapsed().as_secs_f64() / QUEUED as f64);
+                }
+                samples.sort_by(f64::total_cmp);
+                Some(samples[TURNS_QUEUED / 2])
+            }
+        };
         let workspace: &Workspace = &workspace;
-        Ok(DeviceTimes { launches, copy: copies[copies.len() / 2], workspace_bytes: workspace.bytes() })
+        Ok(DeviceTimes {
+            launches,
+            copy: copies[copies.len() / 2],
+            queued,
+            workspace_bytes: workspace.bytes(),
+        })
     }
 }
 
