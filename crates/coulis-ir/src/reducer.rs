@@ -4,8 +4,6 @@
 //! `finish` turns a state into results. A product of reducers is a reducer whose fields are the union of the
 //! parts' fields, equal ones kept once. Source: contract N16, seeds 003 and 004.
 
-use std::collections::HashMap;
-
 use crate::dtype::DType;
 use crate::expr::{Expr, Intrinsic, Var};
 use crate::visit::{substitute_expr, uses_any};
@@ -125,45 +123,56 @@ impl PartialEq for QuickStep {
 
 impl QuickStep {
     /// The same fold with fields of the run that are equal at all times kept once, and without those that nothing reads.
-    /// One that walks twice stays as it is.
     pub fn condensed(&self) -> QuickStep {
-        if self.again.is_some() {
-            return self.clone();
-        }
         let n = self.identity.len();
         let n_state = self.close.params.len() - n;
         // The field that each is equal to, itself or an earlier one.
         let mut same: Vec<usize> = (0..n).collect();
-        let renamed = |params: &[Var], first: usize, same: &[usize]| -> HashMap<Var, Expr> {
-            (0..n).map(|i| (params[first + i].clone(), params[first + same[i]].expr())).collect()
-        };
-        let stepped = |at: usize, same: &[usize]| -> Expr {
-            let mut map = renamed(&self.step.params, 0, same);
-            map.extend(renamed(&self.step.params, n, same));
-            substitute_expr(&self.step.body[at], &map)
-        };
+        // The results of lambdas over two runs, and over a state and a run, by fields that are not equal to an earlier one.
+        let of_runs = |lambda: &Lambda, at: usize, same: &[usize]| renamed(lambda, at, [0, n], same);
+        let of_state =
+            |lambda: &Lambda, at: usize, same: &[usize]| renamed(lambda, at, [n_state, n_state], same);
         for i in 1..n {
             let equal = (0..i).filter(|&j| same[j] == j).find(|&j| {
                 let mut with = same.clone();
                 with[i] = j;
                 self.identity[i] == self.identity[j]
                     && self.lift.body[i] == self.lift.body[j]
-                    && stepped(i, &with) == stepped(j, &with)
+                    && of_runs(&self.step, i, &with) == of_runs(&self.step, j, &with)
+                    && self.again.as_ref().is_none_or(|again| {
+                        of_state(&again.start, i, &with) == of_state(&again.start, j, &with)
+                            && of_runs(&again.step, i, &with) == of_runs(&again.step, j, &with)
+                    })
             });
             same[i] = equal.unwrap_or(i);
         }
-        let steps: Vec<Expr> = (0..n).map(|i| stepped(i, &same)).collect();
-        let map = renamed(&self.close.params, n_state, &same);
-        let closes: Vec<Expr> = self.close.body.iter().map(|e| substitute_expr(e, &map)).collect();
-        let reads = |expr: &Expr, var: &Var| uses_any(expr, std::slice::from_ref(var));
-        let mut live: Vec<bool> =
-            (0..n).map(|i| closes.iter().any(|e| reads(e, &self.close.params[n_state + i]))).collect();
-        while let Some(read) = (0..n).find(|&i| {
-            let by = |j: usize| {
-                reads(&steps[j], &self.step.params[i]) || reads(&steps[j], &self.step.params[n + i])
-            };
-            !live[i] && (0..n).any(|j| live[j] && by(j))
-        }) {
+        let over_runs =
+            |lambda: &Lambda| -> Vec<Expr> { (0..n).map(|i| of_runs(lambda, i, &same)).collect() };
+        let over_state = |lambda: &Lambda| -> Vec<Expr> {
+            (0..lambda.body.len()).map(|i| of_state(lambda, i, &same)).collect()
+        };
+        let (steps, closes) = (over_runs(&self.step), over_state(&self.close));
+        let again =
+            self.again.as_ref().map(|a| [over_state(&a.needed), over_state(&a.start), over_runs(&a.step)]);
+        // Whether a result reads a field of the run.
+        let from_state =
+            |lambda: &Lambda, expr: &Expr, i: usize| uses_any(expr, &lambda.params[n_state + i..][..1]);
+        let from_runs = |lambda: &Lambda, expr: &Expr, i: usize| {
+            uses_any(expr, &[lambda.params[i].clone(), lambda.params[n + i].clone()])
+        };
+        let walks = || self.again.as_ref().zip(again.as_ref());
+        let is_asked = |i: usize| {
+            closes.iter().any(|e| from_state(&self.close, e, i))
+                || walks().is_some_and(|(a, [needed, ..])| needed.iter().any(|e| from_state(&a.needed, e, i)))
+        };
+        let is_read = |by: usize, i: usize| {
+            from_runs(&self.step, &steps[by], i)
+                || walks().is_some_and(|(a, [_, starts, comes])| {
+                    from_state(&a.start, &starts[by], i) || from_runs(&a.step, &comes[by], i)
+                })
+        };
+        let mut live: Vec<bool> = (0..n).map(is_asked).collect();
+        while let Some(read) = (0..n).find(|&i| !live[i] && (0..n).any(|j| live[j] && is_read(j, i))) {
             live[read] = true;
         }
         if !live.contains(&true) {
@@ -174,19 +183,33 @@ impl QuickStep {
         let vars = |params: &[Var], first: usize| -> Vec<Var> {
             kept.iter().map(|&i| params[first + i].clone()).collect()
         };
-        let step_params = [vars(&self.step.params, 0), vars(&self.step.params, n)].concat();
-        let close_params =
-            [self.close.params[..n_state].to_vec(), vars(&self.close.params, n_state)].concat();
+        let run_params = |l: &Lambda| [vars(&l.params, 0), vars(&l.params, n)].concat();
+        let state_params = |l: &Lambda| [l.params[..n_state].to_vec(), vars(&l.params, n_state)].concat();
         QuickStep {
             identity: pick(&self.identity),
             lift: Lambda { params: self.lift.params.clone(), body: pick(&self.lift.body) },
-            step: Lambda { params: step_params, body: pick(&steps) },
-            close: Lambda { params: close_params, body: closes },
+            step: Lambda { params: run_params(&self.step), body: pick(&steps) },
             max_steps: self.max_steps,
-            again: None,
+            again: walks().map(|(again, [needed, starts, comes])| Again {
+                needed: Lambda { params: state_params(&again.needed), body: needed.clone() },
+                start: Lambda { params: state_params(&again.start), body: pick(starts) },
+                step: Lambda { params: run_params(&again.step), body: pick(comes) },
+                backwards: again.backwards,
+            }),
+            close: Lambda { params: state_params(&self.close), body: closes },
             nan_witness: self.nan_witness.and_then(|w| kept.iter().position(|&i| i == same[w])),
         }
     }
+}
+
+/// A result of a lambda whose parameters from each of two on are the fields of a run, by the fields that those are the same as.
+fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Expr {
+    let pairs = firsts.iter().flat_map(|&first| {
+        same.iter()
+            .enumerate()
+            .map(move |(i, &j)| (lambda.params[first + i].clone(), lambda.params[first + j].expr()))
+    });
+    substitute_expr(&lambda.body[at], &pairs.collect())
 }
 
 /// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to

@@ -508,6 +508,20 @@ mod tests {
     }
 
     #[test]
+    fn equal_parts_of_runs_are_kept_once_also_where_runs_are_walked_twice() {
+        let request = Request { twice: true, ..Request::new(&[DType::BF16]) };
+        let kept = |names: &[&str]| {
+            let reducer = built(names, &request).reducer;
+            (reducer.arity(), reducer.quick.unwrap().identity.len())
+        };
+        assert_eq!(kept(&["max"]), (2, 2), "the value, and what tells of NaN");
+        assert_eq!(kept(&["argmax"]), (2, 2));
+        assert_eq!(kept(&["max", "argmax"]), (4, 3), "one greatest value");
+        assert_eq!(kept(&["var", "max"]), (6, 5), "squares tell of NaN");
+        assert_eq!(kept(&["sum", "mean", "var", "min", "max", "argmax"]), (10, 7));
+    }
+
+    #[test]
     fn different_state_is_kept_apart() {
         check(&["sum", "sumsq"], DType::F32, &["sum", "sumsq"]);
         check(&["any", "all"], DType::F32, &["flag", "all_flag"]);
