@@ -3,7 +3,7 @@
 //! The levels differ in speed only: every operation has one rounding at every level, so the bits agree.
 
 /// What the vector loops may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// What every machine of the architecture has.
     Baseline,
@@ -34,6 +34,15 @@ impl Level {
             Level::Baseline => "baseline",
             Level::Avx2 => "AVX2",
             Level::Avx512 => "AVX-512",
+        }
+    }
+
+    /// The word by which it is asked for.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
         }
     }
 

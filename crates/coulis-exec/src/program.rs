@@ -145,12 +145,16 @@ fn argument(info: &BaseInfo, ptr: *mut u8, bindings: &Bindings) -> Result<BaseAt
     Ok(BaseAt { ptr, lo, hi: hi.saturating_add(1) })
 }
 
-/// Whether programs become native code on this machine, so that its vectors and registers are those of the processor.
-pub fn is_native() -> bool {
+/// Whether programs of that level become native code on this machine, so that vectors and registers are those of the
+/// processor.
+pub fn is_native(level: Level) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return crate::native::is_available(Level::detect());
+    return crate::native::is_available(level);
     #[cfg(not(target_arch = "x86_64"))]
-    return false;
+    {
+        let _ = level;
+        false
+    }
 }
 
 /// Facts about the interpreter as a target of the planner: vectors of 4096 bytes, since each vector operation is one

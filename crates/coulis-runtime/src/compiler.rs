@@ -8,6 +8,8 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use coulis_exec::Level;
+
 use crate::environment::{Environment, is_executable};
 use crate::error::RuntimeError;
 use crate::recipe::stamp;
@@ -19,7 +21,6 @@ pub const FLAGS: &[&str] = &[
     "c",
     "-std=gnu11",
     "-O2",
-    "-march=native",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fwrapv",
@@ -29,6 +30,17 @@ pub const FLAGS: &[&str] = &[
     "-pipe",
     "-w",
 ];
+
+/// The flag that says what code may use of the CPU: this very one, unless it is to use less than that has.
+fn machine(level: Level) -> &'static str {
+    match level {
+        _ if level == Level::detect() => "-march=native",
+        Level::Avx512 => "-march=x86-64-v4",
+        Level::Avx2 => "-march=x86-64-v3",
+        Level::Baseline if cfg!(target_arch = "x86_64") => "-march=x86-64",
+        Level::Baseline => "-march=native",
+    }
+}
 
 /// The newest `clang-NN` that is tried.
 const NEWEST_CLANG: u32 = 30;
@@ -179,8 +191,9 @@ impl Compiler {
     }
 
     /// All flags of a compilation, output aside.
-    pub fn flags(&self) -> Vec<&'static str> {
+    pub fn flags(&self, level: Level) -> Vec<&'static str> {
         let mut flags = FLAGS.to_vec();
+        flags.push(machine(level));
         if self.command.len() > 1 {
             // zig checks for undefined behaviour unless told not to.
             flags.push("-fno-sanitize=all");
@@ -188,12 +201,12 @@ impl Compiler {
         flags
     }
 
-    /// Compiles `text` to the shared library `output`.
-    pub fn compile(&self, kernel: &str, text: &str, output: &Path) -> Result<(), RuntimeError> {
+    /// Compiles `text` for a CPU of that level to the shared library `output`.
+    pub fn compile(&self, kernel: &str, text: &str, level: Level, output: &Path) -> Result<(), RuntimeError> {
         let io = |source| RuntimeError::CompileIo { kernel: kernel.to_owned(), source };
         let mut child = Command::new(&self.command[0])
             .args(&self.command[1..])
-            .args(self.flags())
+            .args(self.flags(level))
             .arg("-o")
             .arg(output)
             .args(["-", "-lm"])

@@ -15,6 +15,7 @@ use coulis_ir::{Buffer, Checked, DType, Expr, Kernel, Target};
 use crate::cuda::memory::DeviceMemory;
 use crate::environment::Environment;
 use crate::error::{Notice, RuntimeError};
+use crate::features;
 
 /// Something that runs kernels.
 pub trait Device: Send + Sync {
@@ -309,13 +310,14 @@ impl Cpu {
     /// Opens the CPU. The notice says why it is slower than it could be.
     pub fn open(options: &CpuOptions) -> Result<(Arc<dyn Device>, Option<Notice>), RuntimeError> {
         let environment = options.environment.clone().unwrap_or_else(Environment::of_process);
+        let level = features::level(&environment)?;
         if options.kind == CpuKind::Executed {
-            return Ok((Arc::new(cpu_exec::CpuExec::open(options)), None));
+            return Ok((Arc::new(cpu_exec::CpuExec::open(options, level)), None));
         }
-        match cpu_c::CpuC::open(options, &environment) {
+        match cpu_c::CpuC::open(options, &environment, level) {
             Ok((device, notice)) => Ok((Arc::new(device), notice)),
             Err(RuntimeError::NoCompiler(error)) if options.kind == CpuKind::Auto => {
-                Ok((Arc::new(cpu_exec::CpuExec::open(options)), Some(Notice::NoCompiler(error))))
+                Ok((Arc::new(cpu_exec::CpuExec::open(options, level)), Some(Notice::NoCompiler(error))))
             }
             Err(error) => Err(error),
         }

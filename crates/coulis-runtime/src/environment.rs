@@ -24,6 +24,8 @@ pub struct Environment {
     pub ld_library_path: Option<OsString>,
     /// `PATH`.
     pub path: Option<OsString>,
+    /// `COULIS_CPU`: the most that kernels on the CPU may use of it, `baseline`, `avx2` or `avx512`.
+    pub coulis_cpu: Option<OsString>,
     /// `COULIS_CACHE_DIR`.
     pub coulis_cache_dir: Option<OsString>,
     /// `XDG_CACHE_HOME`.
@@ -46,6 +48,7 @@ impl Environment {
             conda_prefix: get("CONDA_PREFIX"),
             ld_library_path: get("LD_LIBRARY_PATH"),
             path: get("PATH"),
+            coulis_cpu: get("COULIS_CPU"),
             coulis_cache_dir: get("COULIS_CACHE_DIR"),
             xdg_cache_home: get("XDG_CACHE_HOME"),
             home: get("HOME"),

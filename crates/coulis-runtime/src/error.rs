@@ -27,6 +27,14 @@ pub enum RuntimeError {
         /// The architecture.
         arch: String,
     },
+    /// `COULIS_CPU` names nothing that a CPU may have.
+    #[error(
+        "COULIS_CPU is to be `baseline`, `avx2` or `avx512`, the most that kernels may use of the CPU; got `{found}`"
+    )]
+    NoSuchLevel {
+        /// What it says.
+        found: String,
+    },
     /// No compiler was found.
     #[error(transparent)]
     NoCompiler(#[from] CompilerError),

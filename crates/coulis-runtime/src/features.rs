@@ -3,7 +3,11 @@
 use std::io::Read as _;
 use std::sync::OnceLock;
 
+use coulis_exec::{ExecError, Level};
 use coulis_ir::{Target, TargetKind};
+
+use crate::environment::Environment;
+use crate::error::RuntimeError;
 
 /// Every name of an instruction set extension and of the model, as the system lists them: part of the key of
 /// compiled files, since the compiler is asked for code for this very CPU.
@@ -32,9 +36,19 @@ fn first_cpu() -> std::io::Result<String> {
     }
 }
 
-/// The target of compiled C on `n_threads` threads.
-pub fn target(n_threads: usize) -> Target {
-    let (vector_bytes, n_registers) = vectors();
+/// What kernels may use of this CPU: the best that it has, or what `COULIS_CPU` names, to try what another machine would
+/// do.
+pub fn level(environment: &Environment) -> Result<Level, RuntimeError> {
+    let Some(word) = &environment.coulis_cpu else { return Ok(Level::detect()) };
+    let named = Level::ALL.into_iter().find(|level| word.to_str() == Some(level.word()));
+    let level =
+        named.ok_or_else(|| RuntimeError::NoSuchLevel { found: word.to_string_lossy().into_owned() })?;
+    if level.is_available() { Ok(level) } else { Err(ExecError::Level { level: level.name() }.into()) }
+}
+
+/// The target of compiled C of a level, on `n_threads` threads.
+pub fn target(n_threads: usize, level: Level) -> Target {
+    let (vector_bytes, n_registers) = vectors(level);
     Target {
         kind: TargetKind::Cpu,
         arch: "native".to_owned(),
@@ -49,25 +63,13 @@ pub fn target(n_threads: usize) -> Target {
 }
 
 /// Bytes of a vector register, and their number.
-#[cfg(target_arch = "x86_64")]
-fn vectors() -> (u32, u32) {
-    let wide = std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl");
-    if wide {
-        (64, 32)
-    } else if std::arch::is_x86_feature_detected!("avx2") {
-        (32, 16)
-    } else {
-        (16, 16)
+fn vectors(level: Level) -> (u32, u32) {
+    match level {
+        Level::Baseline if cfg!(target_arch = "x86_64") => (16, 16),
+        Level::Baseline => (16, 32),
+        Level::Avx2 => (32, 16),
+        Level::Avx512 => (64, 32),
     }
-}
-
-/// Bytes of a vector register, and their number.
-#[cfg(not(target_arch = "x86_64"))]
-fn vectors() -> (u32, u32) {
-    (16, 32)
 }
 
 fn second_level_cache() -> Option<u64> {

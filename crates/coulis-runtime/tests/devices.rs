@@ -451,6 +451,35 @@ fn a_named_compiler_is_decisive_and_its_absence_means_the_executor() {
 }
 
 #[test]
+fn a_cpu_is_held_to_less_than_it_has_and_to_nothing_that_it_has_not() {
+    let held = |word: &str, kind| {
+        let environment = Environment { coulis_cpu: Some(word.into()), ..support::with_compiler() };
+        Cpu::open(&CpuOptions { kind, ..with_environment(environment) })
+    };
+    let there = |level: &&coulis_exec::Level| level.is_available();
+    for level in coulis_exec::Level::ALL.iter().filter(there) {
+        for (n, kind) in [(5101, CpuKind::Executed), (5102, CpuKind::Auto)] {
+            let (device, _) = held(level.word(), kind).unwrap();
+            let is_native = coulis_exec::is_native(*level);
+            let wide = [16, 32, 64][*level as usize];
+            if device.name() == "cpu_c" || is_native {
+                assert_eq!(device.target().vector_bytes, wide, "{} {}", device.name(), level.name());
+            }
+            runs(&device, n);
+        }
+    }
+    let error = held("avx", CpuKind::Auto).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "COULIS_CPU is to be `baseline`, `avx2` or `avx512`, the most that kernels may use of the CPU; got `avx`"
+    );
+    if !coulis_exec::Level::Avx512.is_available() {
+        let error = held("avx512", CpuKind::Executed).err().unwrap();
+        assert_eq!(error.to_string(), "this machine has no AVX-512");
+    }
+}
+
+#[test]
 fn without_any_compiler_the_notice_says_where_it_looked() {
     let (device, notice) = Cpu::open(&with_environment(Environment::default())).unwrap();
     assert_eq!(device.name(), "cpu_exec");

@@ -128,6 +128,7 @@ impl From<coulis_runtime::RuntimeError> for Error {
         match error {
             RuntimeError::Exec(ExecError::OutOfBounds { .. }) => Error::user("run/bounds", error),
             RuntimeError::DivisionByZero { .. } => Error::user("run/division", error),
+            RuntimeError::NoSuchLevel { .. } => Error::user("run/cpu", error),
             other if other.is_interrupt() => Error::user("interrupted", other),
             other => Error::unsupported("run", other),
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use coulis_codegen::{Options, Source, dialect_named, emit};
-use coulis_exec::{Pool, PoolError, partition};
+use coulis_exec::{Level, Pool, PoolError, partition};
 use coulis_ir::args::Bindings;
 use coulis_ir::{Checked, Kernel, Target, interrupt};
 
@@ -32,6 +32,8 @@ const GENERATOR: &str = concat!("coulis cpu_c 1 ", env!("CARGO_PKG_VERSION"));
 /// The device.
 pub struct CpuC {
     compiler: Compiler,
+    /// What kernels may use of the CPU.
+    level: Level,
     cache: Cache,
     target: Target,
     pool: &'static Pool,
@@ -41,10 +43,11 @@ pub struct CpuC {
 }
 
 impl CpuC {
-    /// Finds the compiler and opens the cache.
+    /// Finds the compiler and opens the cache, for a CPU of that level.
     pub fn open(
         options: &CpuOptions,
         environment: &Environment,
+        level: Level,
     ) -> Result<(CpuC, Option<Notice>), RuntimeError> {
         let dir = options.cache_dir.clone().or_else(|| environment.cache_dir().map(|dir| dir.join("cpu")));
         let identity_key = |stamp: &str| Key::of(&[b"compiler", stamp.as_bytes()]);
@@ -60,10 +63,11 @@ impl CpuC {
         let n_threads = n_threads(options);
         let device = CpuC {
             compiler,
+            level,
             cache,
-            target: features::target(n_threads),
+            target: features::target(n_threads, level),
             pool: Pool::global(n_threads),
-            second: (options.kind == CpuKind::Auto).then(|| CpuExec::open(options)),
+            second: (options.kind == CpuKind::Auto).then(|| CpuExec::open(options, level)),
             notices: Mutex::default(),
         };
         Ok((device, notice))
@@ -78,7 +82,7 @@ impl CpuC {
         Key::of(&[
             GENERATOR.as_bytes(),
             source.text.as_bytes(),
-            self.compiler.flags().join(" ").as_bytes(),
+            self.compiler.flags(self.level).join(" ").as_bytes(),
             self.compiler.command().as_bytes(),
             self.compiler.identity().as_bytes(),
             features::fingerprint().as_bytes(),
@@ -93,7 +97,7 @@ impl CpuC {
             recipe::generator()?.as_bytes(),
             plan.as_bytes(),
             format!("{:?}", self.target).as_bytes(),
-            self.compiler.flags().join(" ").as_bytes(),
+            self.compiler.flags(self.level).join(" ").as_bytes(),
             self.compiler.command().as_bytes(),
             self.compiler.identity().as_bytes(),
             features::fingerprint().as_bytes(),
@@ -175,8 +179,9 @@ impl CpuC {
                 return Ok((loaded, Origin::Disk));
             }
         }
-        let file =
-            self.cache.store(key, name, &|output| self.compiler.compile(name, &source.text, output))?;
+        let file = self
+            .cache
+            .store(key, name, &|output| self.compiler.compile(name, &source.text, self.level, output))?;
         // SAFETY: the file was compiled from text that the emitter made, whose entry has that type.
         let loaded = unsafe { library::load(name, &file, &source.entry) }?;
         Ok((loaded, Origin::Compiled))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use coulis_exec::{ExecError, Pool, Program};
+use coulis_exec::{ExecError, Level, Pool, Program};
 use coulis_ir::args::Bindings;
 use coulis_ir::{Checked, Target};
 
@@ -17,12 +17,13 @@ pub const NAME: &str = "cpu_exec";
 /// The device.
 pub struct CpuExec {
     pool: &'static Pool,
+    level: Level,
 }
 
 impl CpuExec {
-    /// Opens the executor.
-    pub fn open(options: &CpuOptions) -> CpuExec {
-        CpuExec { pool: Pool::global(n_threads(options)) }
+    /// Opens the executor for a CPU of that level.
+    pub fn open(options: &CpuOptions, level: Level) -> CpuExec {
+        CpuExec { pool: Pool::global(n_threads(options)), level }
     }
 }
 
@@ -33,15 +34,15 @@ impl Device for CpuExec {
 
     fn target(&self) -> Target {
         let n_threads = self.pool.n_threads();
-        if coulis_exec::is_native() {
-            return Target { arch: "exec".to_owned(), ..features::target(n_threads) };
+        if coulis_exec::is_native(self.level) {
+            return Target { arch: "exec".to_owned(), ..features::target(n_threads, self.level) };
         }
         coulis_exec::target(n_threads)
     }
 
     fn compile(&self, kernel: &Checked) -> Result<Arc<dyn Executable>, RuntimeError> {
         let start = Instant::now();
-        let program = Program::compile(kernel)?;
+        let program = Program::compile_for(kernel, self.level)?;
         let info = Info {
             kernel: kernel.kernel().name.clone(),
             device: NAME,
