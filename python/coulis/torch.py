@@ -9,10 +9,12 @@ one operator, `coulis::reduce`, gives any set of statistics in one read, is trac
 from __future__ import annotations
 
 import math
+import operator
 from typing import Optional, Sequence
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from . import _coulis
 from ._named import named
@@ -43,6 +45,33 @@ __all__ = [
 def _named(name, fields):
     """The classes of results are made when a graph is traced, and are no part of it."""
     return named(name, fields)
+
+
+def _integers(axis):
+    """Axes as they were given, in a list: the operators' schemas would take fractions and texts too."""
+    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    for one in axes:
+        if isinstance(one, bool) or not hasattr(one, "__index__"):
+            kind = type(one).__name__
+            message = f"`axis` is to be an integer, a tuple of integers or None, got an object of type `{kind}`"
+            raise TypeError(message)
+    return [operator.index(one) for one in axes]
+
+
+def _checked(x):
+    """Refuses what is no tensor, and derivatives forwards, which the operators would silently take for 0."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
+    if forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None:
+        raise NotImplementedError(
+            "coulis.torch has no derivatives in forward mode (torch.func.jvp, jacfwd, dual tensors); "
+            "those of reverse mode are there (backward, torch.autograd.grad)"
+        )
+
+
+def _wide(dtype):
+    """The type in which gradients are computed: squares and sums over a row leave the range and precision of 16 bits."""
+    return torch.float32 if dtype.itemsize < 4 or not dtype.is_floating_point else dtype
 
 
 def _axes(axis, ndim):
@@ -82,11 +111,13 @@ def _setup_context(ctx, inputs, output):
 
 
 def _backward(ctx, grads):
-    x, *found = ctx.saved_tensors
-    total = None
+    own, *found = ctx.saved_tensors
+    wide = _wide(own.dtype)
+    x, total = own.to(wide), None
     for name, grad, result in zip(ctx.names, grads, found):
         if grad is None or not result.is_floating_point():
             continue
+        grad, result = grad.to(wide), result.to(wide)
         rule = _GRADIENTS.get(name)
         if rule is None:
             legal = ", ".join(_GRADIENTS)
@@ -96,7 +127,7 @@ def _backward(ctx, grads):
                 grad, result = grad.unsqueeze(a), result.unsqueeze(a)
         part = rule(ctx, x, grad, result)
         total = part if total is None else total + part
-    return (None if total is None else total.to(x.dtype)), None, None, None, None
+    return (None if total is None else total.to(own.dtype)), None, None, None, None
 
 
 def _length(ctx, x):
@@ -215,7 +246,7 @@ def reduce(x, ops, axis=None, *, keepdims=False, ddof=0.0):
     ValueError
         Unknown or repeated statistics, an axis that is not there.
     NotImplementedError
-        In the backward pass: a statistic without a gradient.
+        In the backward pass: a statistic without a gradient. In any pass: derivatives forwards.
 
     Examples
     --------
@@ -226,13 +257,17 @@ def reduce(x, ops, axis=None, *, keepdims=False, ddof=0.0):
     >>> x.grad
     tensor([1., 1., 1., 3.])
     """
-    if not isinstance(x, Tensor):
-        raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
+    _checked(x)
     is_single = isinstance(ops, str)
-    names = [ops] if is_single else list(ops)
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError("`ops` is to be the name of a statistic, or a list of names")
-    axes = axis if axis is None else [int(a) for a in axis] if isinstance(axis, (tuple, list)) else [int(axis)]
+    names = [ops] if is_single else list(ops) if isinstance(ops, (tuple, list)) else [ops]
+    for name in names:
+        if not isinstance(name, str):
+            kind = type(name).__name__
+            raise TypeError(f"`ops` is to be the name of a statistic, or a list of names, got an object of type `{kind}`")
+        if "," in name:
+            # No name has one, and the operator takes it for two.
+            _coulis.results_of(str(x.dtype).removeprefix("torch."), [name])
+    axes = None if axis is None else _integers(axis)
     found = iter(_op(x, ",".join(names), axes, keepdims, float(ddof)))
     results = []
     for name in names:
@@ -287,42 +322,49 @@ def _(x, name, axis, weight, bias, eps):
 
 def _setup_consume(ctx, inputs, output):
     x, ctx.name, axis, weight, bias, ctx.eps = inputs
-    ctx.axes, ctx.has_bias = _axes(axis, x.ndim), bias is not None
-    ctx.save_for_backward(x, output, weight)
+    ctx.axes = _axes(axis, x.ndim)
+    ctx.save_for_backward(x, output, weight, bias)
 
 
 def _backward_consume(ctx, grad):
-    x, y, weight = ctx.saved_tensors
+    own, y, weight, bias = ctx.saved_tensors
+    wide = _wide(y.dtype)
+    x, y, grad = own.to(wide), y.to(wide), grad.to(wide)
     mean = lambda values: values.mean(ctx.axes, keepdim=True)  # noqa: E731
     total = lambda values: values.sum(ctx.axes, keepdim=True)  # noqa: E731
     if ctx.name == "softmax":
-        return y * (grad - total(grad * y)), None, None, None, None, None
+        return (y * (grad - total(grad * y))).to(own.dtype), None, None, None, None, None
     if ctx.name == "log_softmax":
-        return grad - y.exp() * total(grad), None, None, None, None, None
+        return (grad - y.exp() * total(grad)).to(own.dtype), None, None, None, None, None
     is_centred = ctx.name == "layer_norm"
     centred = x - mean(x) if is_centred else x
     scale = (mean(centred * centred) + ctx.eps).rsqrt()
     unit = centred * scale
     others = [a for a in range(x.ndim) if a not in ctx.axes]
-    of_weight = lambda values: values.sum(others) if others else values  # noqa: E731
-    row = [x.shape[a] if a in ctx.axes else 1 for a in range(x.ndim)]
-    inner = grad if weight is None else grad * weight.reshape(row)
+    row = [x.shape[a] for a in ctx.axes]
+
+    def of_beside(values, array):
+        # What is broadcast along a row has the gradients of all that it stood for.
+        return (values.sum(others) if others else values).sum_to_size(array.shape).to(array.dtype)
+
+    inner = grad
+    if weight is not None:
+        inner = grad * weight.to(wide).expand(row).reshape([1 if a in others else x.shape[a] for a in range(x.ndim)])
     of_x = inner - unit * mean(inner * unit)
     if is_centred:
         of_x = of_x - mean(inner)
-    grad_weight = None if weight is None else of_weight(grad * unit).to(weight.dtype)
-    grad_bias = of_weight(grad) if ctx.has_bias else None
-    return (of_x * scale).to(x.dtype), None, None, grad_weight, grad_bias, None
+    grad_weight = None if weight is None else of_beside(grad * unit, weight)
+    grad_bias = None if bias is None else of_beside(grad, bias)
+    return (of_x * scale).to(own.dtype), None, None, grad_weight, grad_bias, None
 
 
 _consume.register_autograd(_backward_consume, setup_context=_setup_consume)
 
 
 def _mapped(x, name, axis, weight=None, bias=None, eps=0.0):
-    if not isinstance(x, Tensor):
-        raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else [axis]
-    return _consume(x, name, [int(a) for a in axes], weight, bias, float(eps))
+    _checked(x)
+    axes = list(range(x.ndim)) if axis is None else _integers(axis)
+    return _consume(x, name, axes, weight, bias, float(eps))
 
 
 def softmax(x, axis=-1):

@@ -169,3 +169,60 @@ def test_what_torch_keeps_lazy_is_read_as_it_stands(device):
     assert coulis.sum(values(device, 2, 3).detach()[:, ::2].T, 0).shape == (2,)
     with pytest.raises(NotImplementedError, match="complex"):
         coulis.sum(torch.ones(3, device=device) * 1j)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_of_short_types_do_not_leave_their_range(device, dtype):
+    generator = torch.Generator().manual_seed(3)
+    near = {"rtol": 0.02, "atol": 1e-4}
+    x = (torch.randn(4, 64, generator=generator) * 300).to(dtype).to(device)
+    grad = torch.randn(4, 64, generator=generator).to(dtype).to(device)
+    functional = torch.nn.functional
+    for ours, theirs in [
+        (coulis.torch.layer_norm, lambda v: functional.layer_norm(v, (64,))),
+        (lambda v: coulis.torch.rms_norm(v, eps=1e-6), lambda v: functional.rms_norm(v, (64,), eps=1e-6)),
+        (coulis.torch.softmax, lambda v: functional.softmax(v, -1)),
+        (coulis.torch.log_softmax, lambda v: functional.log_softmax(v, -1)),
+        (lambda v: coulis.torch.std(v, 1, keepdims=True) * grad, lambda v: v.std(1, correction=0, keepdim=True) * grad),
+    ]:
+        a, b = x.clone().requires_grad_(), x.double().requires_grad_()
+        ours(a).backward(grad)
+        theirs(b).backward(grad.double())
+        assert a.grad.dtype == dtype
+        torch.testing.assert_close(a.grad.double(), b.grad, **near)
+
+
+def test_what_is_broadcast_along_a_row_has_the_gradient_of_the_whole_row(device):
+    x = torch.arange(15.0, device=device).reshape(3, 5)
+    weight, bias = torch.full((1,), 2.0, device=device).requires_grad_(), torch.ones(1, device=device).requires_grad_()
+    wide = [array.detach().expand(5).clone().requires_grad_() for array in (weight, bias)]
+    coulis.torch.layer_norm(x, -1, weight, bias).pow(2).sum().backward()
+    torch.nn.functional.layer_norm(x, (5,), *wide).pow(2).sum().backward()
+    torch.testing.assert_close(weight.grad, wide[0].grad.sum(0, keepdim=True))
+    torch.testing.assert_close(bias.grad, wide[1].grad.sum(0, keepdim=True))
+    whole = torch.arange(10, device=device).reshape(2, 5)
+    ones = torch.ones(5, dtype=torch.float64, device=device).requires_grad_()
+    coulis.torch.layer_norm(whole, -1, ones)[:, 0].sum().backward()
+    assert ones.grad[0] != 0 and ones.grad[1:].abs().max() == 0
+
+
+def test_derivatives_forwards_are_refused_and_not_0(device):
+    x = torch.ones(3, device=device)
+    for function in [lambda v: coulis.torch.reduce(v, "sumsq"), coulis.torch.softmax]:
+        with pytest.raises(NotImplementedError, match="no derivatives in forward mode"):
+            torch.func.jvp(function, (x,), (x,))
+    with torch.autograd.forward_ad.dual_level():
+        assert coulis.torch.sum(x).item() == 3, "what has no tangent is reduced as ever"
+
+
+def test_names_and_axes_are_not_taken_for_others(device):
+    x = torch.ones(2, 3, device=device)
+    with pytest.raises(ValueError, match="unknown reducer `sum,max`"):
+        coulis.torch.reduce(x, "sum,max", 1)
+    for axis in (1.5, "1", True, [0, 1.5]):
+        with pytest.raises(TypeError, match="`axis` is to be an integer"):
+            coulis.torch.reduce(x, "sum", axis)
+        with pytest.raises(TypeError, match="`axis` is to be an integer"):
+            coulis.torch.softmax(x, axis)
+    with pytest.raises(TypeError, match="got an object of type `Reducer`"):
+        coulis.torch.reduce(x, coulis.reducer(combine=lambda a, b: a + b, identity=0, name="own"))
