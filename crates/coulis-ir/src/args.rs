@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
+use crate::op::shifted;
 
 /// What is known of an argument without reading its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,8 +313,7 @@ fn eval_wide(expr: &Expr, bindings: &Bindings) -> Result<i128, String> {
                 BinaryOp::And | BinaryOp::BitAnd => x & y,
                 BinaryOp::Or | BinaryOp::BitOr => x | y,
                 BinaryOp::BitXor => x ^ y,
-                BinaryOp::Shl => x.checked_shl(y as u32).ok_or_else(overflow)?,
-                BinaryOp::Shr => x >> (y as u32).min(127),
+                BinaryOp::Shl | BinaryOp::Shr => shifted(*op, x, y, 8 * a.dtype().bytes() as u32),
             })
         }
         Node::Call(crate::Intrinsic::Likely, args) => eval_wide(&args[0], bindings),

@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
-use crate::math::{fma_odd, to_odd};
+use crate::math::{self, fma_odd, to_odd};
+use crate::op::shifted;
 
 /// A scalar. Its type is that of the expression it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,14 +54,6 @@ pub enum EvalError {
     /// Integer division or remainder by zero.
     #[error("integer division by zero")]
     DivisionByZero,
-    /// A shift by a negative amount or by the width of the type or more.
-    #[error("a shift of {dtype} takes an amount from 0 to its width less 1, got {amount}")]
-    ShiftAmount {
-        /// Type that is shifted.
-        dtype: DType,
-        /// The amount.
-        amount: i128,
-    },
     /// An operation on a type for which it has no meaning.
     #[error("`{operation}` has no meaning on {dtype}")]
     WrongType {
@@ -146,6 +139,15 @@ impl Value {
     /// Equal as results are: any NaN equals any NaN, and 0.0 equals -0.0.
     pub fn same(self, other: Value) -> bool {
         self == other || (self.is_nan() && other.is_nan())
+    }
+
+    /// As [`Value::cast`], but a float becomes the nearest integer, of two equally near ones the even one, as results do
+    /// (contract N5).
+    pub fn rounded(self, to: DType) -> Value {
+        match self {
+            Value::Float(v) if to.is_int() => Value::Float(v.round_ties_even()).cast(to),
+            Value::Float(_) | Value::Int(_) => self.cast(to),
+        }
     }
 
     /// Conversion as [`Node::Cast`] defines it.
@@ -275,10 +277,6 @@ fn truth(value: bool) -> Result<Value, EvalError> {
 
 fn binary_int(op: BinaryOp, a: i128, b: i128, dtype: DType) -> Result<Value, EvalError> {
     let divisor = || if b == 0 { Err(EvalError::DivisionByZero) } else { Ok(b) };
-    let amount = || {
-        let legal = 0 <= b && b < 8 * dtype.bytes() as i128;
-        if legal { Ok(b as u32) } else { Err(EvalError::ShiftAmount { dtype, amount: b }) }
-    };
     let raw = match op {
         BinaryOp::Eq => return truth(a == b),
         BinaryOp::Ne => return truth(a != b),
@@ -300,8 +298,7 @@ fn binary_int(op: BinaryOp, a: i128, b: i128, dtype: DType) -> Result<Value, Eva
         BinaryOp::BitAnd => a & b,
         BinaryOp::BitOr => a | b,
         BinaryOp::BitXor => a ^ b,
-        BinaryOp::Shl => a << amount()?,
-        BinaryOp::Shr => a >> amount()?,
+        BinaryOp::Shl | BinaryOp::Shr => shifted(op, a, b, 8 * dtype.bytes() as u32),
     };
     Ok(Value::Int(dtype.wrap_int(raw)))
 }
@@ -380,8 +377,8 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
         Intrinsic::Sqrt => float(f64::sqrt),
         Intrinsic::Rsqrt => float(f64::sqrt).map(|root| Value::Float(dtype.round_float(1.0 / root.as_f64()))),
         Intrinsic::Tanh => float(f64::tanh),
-        Intrinsic::Sigmoid => float(|x| 1.0 / (1.0 + (-x).exp())),
-        Intrinsic::Erf => float(erf),
+        Intrinsic::Sigmoid => float(math::sigmoid_f64),
+        Intrinsic::Erf => float(math::erf_f64),
         Intrinsic::Sin => float(f64::sin),
         Intrinsic::Cos => float(f64::cos),
         Intrinsic::Pow => float2(f64::powf),
@@ -464,24 +461,6 @@ fn fma(x: f64, y: f64, z: f64, dtype: DType) -> f64 {
         return x.mul_add(y, z);
     }
     dtype.round_float(fma_odd(x, y, z))
-}
-
-/// Error function, within a few units of the last place of `float64`: the series of positive terms
-/// `2/sqrt(pi) * exp(-x*x) * sum(2^n x^(2n+1) / (2n+1)!!)`; beyond 6 the result rounds to one.
-fn erf(x: f64) -> f64 {
-    if x.is_nan() {
-        return x;
-    }
-    if x.abs() > 6.0 {
-        return 1f64.copysign(x);
-    }
-    let (mut term, mut sum, mut odd) = (x, x, 1.0);
-    while term.abs() > f64::EPSILON * 0.01 * sum.abs() {
-        odd += 2.0;
-        term *= 2.0 * x * x / odd;
-        sum += term;
-    }
-    std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
 #[cfg(test)]
@@ -568,16 +547,5 @@ mod tests {
         assert_eq!(eval_expr(&load, &mut Env::with_memory(&mut memory)), Ok(Value::Int(200)));
         let refused = eval_expr(&load, &mut Env::new());
         assert_eq!(refused, Err(EvalError::NoMemory { buffer: "A".to_owned() }));
-    }
-
-    #[test]
-    fn the_error_function_has_its_known_values() {
-        for (x, want) in
-            [(0.5, 0.520_499_877_813_046_5), (1.0, 0.842_700_792_949_714_9), (3.0, 0.999_977_909_503_001_4)]
-        {
-            assert!((erf(x) - want).abs() < 1e-15, "{x}");
-            assert_eq!(erf(-x), -erf(x));
-        }
-        assert_eq!(erf(f64::INFINITY), 1.0);
     }
 }

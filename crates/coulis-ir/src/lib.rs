@@ -37,7 +37,7 @@ pub use dtype::{DType, Ty};
 pub use expr::{Expr, Node};
 pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
-pub use op::{BinaryOp, Intrinsic};
+pub use op::{BinaryOp, Intrinsic, shifted};
 pub use reducer::{Again, Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
 pub use stmt::{ExecScope, LoopKind, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall};
 pub use target::{BlockLimits, Target, TargetKind};

@@ -67,7 +67,12 @@ fn random_expr(random: &mut Random, inputs: &[Var], dtype: DType, depth: u32) ->
         return sub(random, d).cast(dtype);
     }
     let shift = |random: &mut Random| {
-        let amount = Expr::int_of(random.below(8 * dtype.bytes()) as i128, dtype);
+        let width = 8 * dtype.bytes();
+        let amount = match random.below(3) {
+            0 => Expr::int_of(random.below(width) as i128, dtype),
+            1 => Expr::int_of([width as i128, width as i128 + 9, -1][random.below(3)], dtype),
+            _ => sub(random, dtype),
+        };
         Expr::binary([BinaryOp::Shl, BinaryOp::Shr][random.below(2)], sub(random, dtype), amount)
     };
     if dtype.is_float() {
@@ -96,7 +101,7 @@ fn random_expr(random: &mut Random, inputs: &[Var], dtype: DType, depth: u32) ->
         };
     }
     match random.below(12) {
-        0 => shift(random),
+        0 | 11 => shift(random),
         1 => Expr::call1(Intrinsic::Abs, sub(random, dtype)),
         2 => Expr::call1(Intrinsic::Popcount, sub(random, dtype)),
         3 => {

@@ -46,13 +46,11 @@ pub enum Charge {
     NotLeftZero,
     /// An integer is divided by zero.
     DivisionByZero,
-    /// A shift by a negative amount, or by the width of the type or more.
-    ShiftAmount,
 }
 
 impl Charge {
     /// Every charge.
-    pub const ALL: [Charge; 21] = [
+    pub const ALL: [Charge; 20] = [
         Charge::LaneRace,
         Charge::WarpRace,
         Charge::BlockRace,
@@ -73,7 +71,6 @@ impl Charge {
         Charge::Overlap,
         Charge::NotLeftZero,
         Charge::DivisionByZero,
-        Charge::ShiftAmount,
     ];
 
     /// The name in reports.
@@ -99,7 +96,6 @@ impl Charge {
             Charge::Overlap => "overlapping arguments",
             Charge::NotLeftZero => "memory not left zero",
             Charge::DivisionByZero => "division by zero",
-            Charge::ShiftAmount => "shift amount",
         }
     }
 }

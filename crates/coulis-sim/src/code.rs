@@ -101,11 +101,6 @@ pub(crate) enum Instr<const W: usize> {
     Divisor {
         b: Operand,
     },
-    /// The amount of a shift of a type of that many bits.
-    ShiftAmount {
-        b: Operand,
-        bits: u32,
-    },
     /// An element of local memory is about to be read.
     Written {
         array: u32,
@@ -311,10 +306,24 @@ pub(crate) fn is_harmless(expr: &Expr) -> bool {
             BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
                 b.as_int().is_some_and(|n| n != 0)
             }
-            BinaryOp::Shl | BinaryOp::Shr => {
-                b.as_int().is_some_and(|n| 0 <= n && n < 8 * a.dtype().bytes() as i128)
-            }
-            _ => true,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => true,
         },
         Node::Not(_)
         | Node::Cast(_)

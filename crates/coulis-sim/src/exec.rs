@@ -160,7 +160,6 @@ impl<'p, const W: usize> Machine<'p, W> {
                     warp.undefined[d as usize] |= undefined;
                 }
                 Instr::Divisor { b } => self.check_divisor(code, warp, b),
-                Instr::ShiftAmount { b, bits } => self.check_amount(code, warp, b, bits),
                 Instr::Written { array, slot } => {
                     let missing = warp.active & !warp.written[slot as usize];
                     if missing != 0 {
@@ -322,19 +321,6 @@ impl<'p, const W: usize> Machine<'p, W> {
             let thread = self.court.thread(who.warp, who.lane);
             self.court
                 .lane(Charge::DivisionByZero, who, 0, || format!("{thread} divides an integer by zero"));
-        }
-    }
-
-    fn check_amount(&mut self, code: &Code<W>, warp: &Warp<W>, b: Operand, bits: u32) {
-        let amounts = warp.value(code, b);
-        let beyond = crate::order::each(warp.active).find(|lane| amounts[*lane as usize] >= u64::from(bits));
-        if let Some(lane) = beyond {
-            let amount = amounts[lane as usize] as i64;
-            let who = Who { warp: warp.n, lane, stmt: warp.stmt };
-            let thread = self.court.thread(who.warp, lane);
-            self.court.lane(Charge::ShiftAmount, who, 0, || {
-                format!("{thread} shifts {bits} bits by {amount}; a device gives 0 or the sign, and C promises nothing")
-            });
         }
     }
 }

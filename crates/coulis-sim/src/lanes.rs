@@ -76,8 +76,7 @@ impl Number for bool {
     }
 }
 
-/// A binary operation on operands of that type; `None` where it has no meaning. Division by zero gives 0, and a shift
-/// past the width what the device gives: 0, or the sign.
+/// A binary operation on operands of that type; `None` where it has no meaning. Division by zero gives 0.
 pub(crate) fn binary<const W: usize>(op: BinaryOp, dtype: DType) -> Option<F2<W>> {
     match dtype {
         DType::Bool => boolean(op),

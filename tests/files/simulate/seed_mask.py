@@ -17,7 +17,7 @@ def bad(A_ptr: T.handle, B_ptr: T.handle):
             A_1 = T.Buffer((n * m,), data=A.data)
             x[0] = x[0] + A_1[(bx * 32 + ty) * m + (k * 16 + tx)]
     mask[0] = T.tvm_warp_activemask()
-    mask[0] = mask[0] & T.uint32(65535) << T.uint32(16) * T.Cast("uint32", ty)  # error shift amount: thread (0, 2, 0) of block (0, 0, 0) shifts 32 bits by 32; a device gives 0 or the sign, and C promises nothing (30 times)
+    mask[0] = mask[0] & T.uint32(65535) << T.uint32(16) * T.Cast("uint32", ty)
     t0[0] = T.tvm_warp_shuffle_down(mask[0], x[0], 8, 32, 32)  # error mask lacks the caller: the mask 0x0 of thread (0, 2, 0) of block (0, 0, 0) lacks its own lane 0 (30 times)
     x[0] = x[0] + t0[0]
     t0[0] = T.tvm_warp_shuffle_down(mask[0], x[0], 4, 32, 32)  # error mask lacks the caller: the mask 0x0 of thread (0, 2, 0) of block (0, 0, 0) lacks its own lane 0 (30 times)

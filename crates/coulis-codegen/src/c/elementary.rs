@@ -1,4 +1,4 @@
-//! exp and log in every dialect: the steps of `coulis_ir::math`, fused where it is fused, so that the executor and all
+//! exp, log and the logistic function in every dialect: the steps of `coulis_ir::math`, fused where it is fused, so that the executor and all
 //! compiled code give the same bits.
 
 use std::fmt::Write as _;
@@ -226,6 +226,35 @@ pub fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
 ",
         function = needs.dialect().function(),
         name = Helper::Math(Intrinsic::Exp, ty).name(),
+    ))
+}
+
+/// `1 / (1 + exp(-x))`.
+pub fn sigmoid(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let s = Spelling::new(ty, needs)?;
+    let (value, suffix) = (&s.value, suffix(ty));
+    let [exp, abs, fma] = [Intrinsic::Exp, Intrinsic::Abs, Intrinsic::Fma]
+        .map(|intrinsic| needs.helper(Helper::Math(intrinsic, ty)));
+    let (exp, abs, fma) = (exp?, abs?, fma?);
+    let one = s.splat(one(ty), needs)?;
+    let below = (Comparison::Lt, &*format!("0.0{suffix}"));
+    let top = s.select(below, ("e", &one), needs)?;
+    let reciprocal = s.select(below, ("rest_of_one", "quotient"), needs)?;
+    Ok(format!(
+        "{function} {value} {name}({value} a)
+{{
+    const {value} one = {one};
+    const {value} e = {exp}(-{abs}(a));
+    const {value} sum = one + e;
+    const {value} top = {top};
+    const {value} quotient = top / sum;
+    const {value} rest = {fma}(-quotient, sum, top) - quotient * (e - (sum - one));
+    const {value} rest_of_one = one - quotient;
+    return quotient + rest * {reciprocal};
+}}
+",
+        function = needs.dialect().function(),
+        name = Helper::Math(Intrinsic::Sigmoid, ty).name(),
     ))
 }
 

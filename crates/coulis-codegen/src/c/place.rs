@@ -4,7 +4,7 @@
 //! from memory, and what is stored, wraps as the IR says. Where the compiler leaves sums beyond the range of a
 //! signed type undefined, the two are told apart here.
 
-use coulis_ir::{BinaryOp, Expr};
+use coulis_ir::{BinaryOp, Expr, Node};
 
 use crate::EmitError;
 use crate::c::Walker;
@@ -70,6 +70,20 @@ impl Walker<'_> {
             return false;
         }
         !matches!(self.facts.const_bounds(expr), (Some(_), Some(_)))
+    }
+
+    /// Whether the amount of a shift is known to be at least 0 and less than the width of its type.
+    pub(super) fn is_below_width(&self, amount: &Expr) -> bool {
+        let width = 8 * amount.dtype().bytes() as i128;
+        let amount = match amount.node() {
+            Node::Broadcast(one) => one,
+            _ => amount,
+        };
+        if let Some(amount) = amount.as_int() {
+            return (0..width).contains(&amount);
+        }
+        let (lo, hi) = self.facts.const_bounds(amount);
+        (amount.dtype().is_unsigned_int() || lo.is_some_and(|lo| lo >= 0)) && hi.is_some_and(|hi| hi < width)
     }
 
     /// Whether the quotient of the machine is the floored one, and is defined: no negative operand, no zero divisor.

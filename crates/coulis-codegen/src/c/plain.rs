@@ -1,6 +1,6 @@
 //! Helpers of scalars that are the same text in every C-like dialect.
 
-use coulis_ir::Intrinsic;
+use coulis_ir::{BinaryOp, Intrinsic};
 
 use crate::EmitError;
 use crate::c::helper::{Comparison, Division, Helper, Needs};
@@ -39,6 +39,22 @@ pub fn extremum3(intrinsic: Intrinsic, ty: CTy, needs: &dyn Needs) -> String {
         step("two", "a", "b"),
         step("whole", "two", "c")
     )
+}
+
+/// A shift by any amount, which is read as a number without a sign: by the width or more gives 0, or the sign.
+pub fn shift(op: BinaryOp, ty: CTy, needs: &dyn Needs) -> String {
+    let (function, name, value) =
+        (needs.dialect().function(), Helper::Shift(op, VTy::scalar(ty)).name(), ty.name());
+    let width = 8 * ty.bytes();
+    let amount = format!("({})b", CTy::unsigned(ty.bytes()).name());
+    // What is shifted to the left has no sign either, and no fewer bits than an `int`.
+    let bits = CTy::unsigned(ty.bytes().max(4)).name();
+    let body = match op {
+        BinaryOp::Shl => format!("{amount} < {width} ? ({value})(({bits})a << b) : ({value})0"),
+        _ if ty.is_signed() => format!("({value})(a >> ({amount} < {width} ? b : {}))", width - 1),
+        _ => format!("{amount} < {width} ? ({value})(a >> b) : ({value})0"),
+    };
+    format!("{function} {value} {name}({value} a, {value} b) {{ return {body}; }}\n")
 }
 
 /// Divisions that no operand can trap: a zero divisor gives 0, and on a CPU sets the status.

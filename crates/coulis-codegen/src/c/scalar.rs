@@ -90,6 +90,10 @@ impl Walker<'_> {
         } else {
             (self.code(a)?, self.code(b)?)
         };
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) && !self.is_below_width(b) {
+            let name = self.defs.helper(Helper::Shift(op, VTy::scalar(ty)))?;
+            return Ok(Code::call(&name, &[&x, &y]));
+        }
         if self.may_overflow(op, ty, expr) {
             let name = self.defs.helper(Helper::Wrap(op, ty))?;
             return Ok(Code::call(&name, &[&x, &y]));

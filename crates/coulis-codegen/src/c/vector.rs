@@ -155,6 +155,11 @@ impl Walker<'_> {
             BinaryOp::BitAnd => self.zip_parts(&x, &y, ty, infix("&", Prec::BitAnd))?,
             BinaryOp::BitOr => self.zip_parts(&x, &y, ty, infix("|", Prec::BitOr))?,
             BinaryOp::BitXor => self.zip_parts(&x, &y, ty, infix("^", Prec::BitXor))?,
+            BinaryOp::Shl | BinaryOp::Shr if !self.is_below_width(b) => {
+                self.zip_parts(&x, &y, ty, |walker, v, a, b| {
+                    Ok(Code::call(&walker.defs.helper(Helper::Shift(op, v))?, &[a, b]))
+                })?
+            }
             BinaryOp::Shl => self.zip_parts(&x, &y, ty, infix("<<", Prec::Shift))?,
             BinaryOp::Shr => self.zip_parts(&x, &y, ty, infix(">>", Prec::Shift))?,
         };

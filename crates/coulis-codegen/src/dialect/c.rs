@@ -195,6 +195,7 @@ impl Dialect for C {
             Helper::Max(ty) => arithmetic::extremum("max", Comparison::Gt, ty, needs),
             Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
             Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
+            Helper::Shift(op, ty) => arithmetic::shift(op, ty, needs),
             Helper::Widen(_)
             | Helper::Narrow(_)
             | Helper::Wrap(..)

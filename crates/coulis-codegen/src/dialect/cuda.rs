@@ -291,6 +291,7 @@ impl Dialect for Cuda {
             Helper::Widen(dtype) => memory::widen(dtype),
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
+            Helper::Shift(op, ty) if ty.lanes == 0 => Ok(plain::shift(op, ty.ty, needs)),
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),
             Helper::ExtremumPair(of, dtype) => Ok(math::extremum_pair(of, dtype, &helper.name())),
@@ -322,6 +323,7 @@ impl Dialect for Cuda {
             | Helper::Fma(..)
             | Helper::AddExact(_)
             | Helper::Divide(..)
+            | Helper::Shift(..)
             | Helper::Math(..)
             | Helper::Alloc
             | Helper::Free

@@ -182,7 +182,17 @@ impl Compiler {
             fails |= match e.node() {
                 Node::Load(buffer, indices) => !self.is_there(buffer, indices),
                 Node::Binary(op, _, b) => divides(*op, e) && !is_nonzero(b),
-                _ => false,
+                Node::Int(_)
+                | Node::Float(_)
+                | Node::Var(_)
+                | Node::Not(_)
+                | Node::Cast(_)
+                | Node::Select(..)
+                | Node::IfThenElse(..)
+                | Node::Call(..)
+                | Node::Ramp(..)
+                | Node::Broadcast(_)
+                | Node::Let(..) => false,
             };
         });
         fails
@@ -207,7 +217,16 @@ impl Compiler {
                 }
                 Node::Binary(op, ..) => !divides(*op, e),
                 Node::Let(..) => false,
-                _ => true,
+                Node::Int(_)
+                | Node::Float(_)
+                | Node::Var(_)
+                | Node::Not(_)
+                | Node::Cast(_)
+                | Node::Select(..)
+                | Node::IfThenElse(..)
+                | Node::Load(..)
+                | Node::Ramp(..)
+                | Node::Broadcast(_) => true,
             };
         });
         is_cheap && !self.may_fail(expr)
@@ -275,6 +294,16 @@ pub(super) fn is_nonzero(expr: &Expr) -> bool {
     match expr.node() {
         Node::Int(value) => *value != 0,
         Node::Broadcast(a) => is_nonzero(a),
-        _ => false,
+        Node::Float(_)
+        | Node::Var(_)
+        | Node::Binary(..)
+        | Node::Not(_)
+        | Node::Cast(_)
+        | Node::Select(..)
+        | Node::IfThenElse(..)
+        | Node::Call(..)
+        | Node::Load(..)
+        | Node::Ramp(..)
+        | Node::Let(..) => false,
     }
 }

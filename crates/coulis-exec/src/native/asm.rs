@@ -138,6 +138,7 @@ pub(super) const fn enc(pp: u8, map: u8, op: u8, w: u8) -> Enc {
 pub(super) enum Cond {
     Overflow = 0,
     Below = 2,
+    AboveEqual = 3,
     Equal = 4,
     NotEqual = 5,
     BelowEqual = 6,

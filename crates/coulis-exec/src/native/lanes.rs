@@ -156,18 +156,16 @@ impl Emitter<'_> {
     pub(super) fn arithmetic(&mut self, op: BinaryOp, reg: Reg, d: Vec_, a: Vec_, b: Rm, lanes: usize) {
         let len = Len::of(lanes * reg.bytes());
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-            // Counts wrap.
+            // The instructions take amounts as the operation does.
             let (bytes, w) = (reg.bytes(), u8::from(reg.bytes() == 8));
             let count = self.in_register(b, lanes * bytes, TEMP[2]);
-            let most = self.bits(bytes as u64 * 8 - 1, bytes);
-            self.op2(enc(1, 1, 0xdb, w), len, TEMP[2], count, most);
             let e = match (op, reg) {
                 (BinaryOp::Shl, _) => enc(1, 2, 0x47, w),
-                (_, Reg::I64) if self.asm.isa == Isa::Avx2 => return self.shift_signed(len, d, a),
+                (_, Reg::I64) if self.asm.isa == Isa::Avx2 => return self.shift_signed(len, d, a, count),
                 (_, Reg::I32 | Reg::I64) => enc(1, 2, 0x46, w),
                 _ => enc(1, 2, 0x45, w),
             };
-            return self.op2(e, len, d, a, Rm::Reg(TEMP[2]));
+            return self.op2(e, len, d, a, Rm::Reg(count));
         }
         if self.asm.isa == Isa::Avx2
             && matches!(reg, Reg::I64 | Reg::U64)

@@ -2,7 +2,7 @@
 
 use coulis_ir::BinaryOp;
 
-use super::asm::{Alu, Cond, RAX, RCX, Shift};
+use super::asm::{Alu, Cond, RAX, RCX, RDX, Shift};
 use super::emit::Emitter;
 use super::operand::is_comparison;
 use super::vector::Loc;
@@ -27,9 +27,21 @@ impl Emitter<'_> {
                     BinaryOp::BitOr => asm.alu_mem(Alu::Or, RAX, b, bytes),
                     BinaryOp::BitXor => asm.alu_mem(Alu::Xor, RAX, b, bytes),
                     BinaryOp::Shl | BinaryOp::Shr => {
+                        // The machine takes amounts modulo the width.
+                        let width = 8 * bytes as i32;
                         asm.load(RCX, b, bytes);
-                        let right = if signed { Shift::Arithmetic } else { Shift::Right };
-                        asm.shift(if binary == BinaryOp::Shl { Shift::Left } else { right }, RAX, bytes);
+                        if binary == BinaryOp::Shr && signed {
+                            asm.alu_imm(Alu::Cmp, RCX, width - 1);
+                            asm.mov_imm(RDX, width as u64 - 1);
+                            asm.cmov(Cond::Above, RCX, RDX);
+                            asm.shift(Shift::Arithmetic, RAX, bytes);
+                        } else {
+                            let shift = if binary == BinaryOp::Shl { Shift::Left } else { Shift::Right };
+                            asm.shift(shift, RAX, bytes);
+                            asm.alu_imm(Alu::Cmp, RCX, width);
+                            asm.mov_imm(RDX, 0);
+                            asm.cmov(Cond::AboveEqual, RAX, RDX);
+                        }
                     }
                     BinaryOp::Min | BinaryOp::Max => {
                         asm.load(RCX, b, bytes);

@@ -62,14 +62,13 @@ impl Emitter<'_> {
     }
 
     /// Shifts 64-bit integers right by the counts in `TEMP[2]` and keeps their signs.
-    pub(super) fn shift_signed(&mut self, len: Len, d: Vec_, a: Vec_) {
-        let right = enc(1, 2, 0x45, 1);
-        let sign = self.bits(1 << 63, 8);
-        let sign = self.in_register(sign, 32, TEMP[3]);
-        self.op2(right, len, TEMP[3], sign, Rm::Reg(TEMP[2]));
-        self.op2(right, len, TEMP[4], a, Rm::Reg(TEMP[2]));
-        self.op2(enc(1, 1, 0xef, 0), len, TEMP[4], TEMP[4], Rm::Reg(TEMP[3]));
-        self.op2(enc(1, 1, 0xfb, 0), len, d, TEMP[4], Rm::Reg(TEMP[3]));
+    pub(super) fn shift_signed(&mut self, len: Len, d: Vec_, a: Vec_, count: Vec_) {
+        let exclusive = enc(1, 1, 0xef, 0);
+        self.op2(exclusive, Len::Y, TEMP[3], TEMP[3], Rm::Reg(TEMP[3]));
+        self.op2(enc(1, 2, 0x37, 0), len, TEMP[3], TEMP[3], Rm::Reg(a));
+        self.op2(exclusive, len, TEMP[4], a, Rm::Reg(TEMP[3]));
+        self.op2(enc(1, 2, 0x45, 1), len, TEMP[4], TEMP[4], Rm::Reg(count));
+        self.op2(exclusive, len, d, TEMP[4], Rm::Reg(TEMP[3]));
     }
 
     /// Magnitudes of 64-bit integers.

@@ -55,8 +55,19 @@ lane2!(
     };
     i8, i16, i32, i64
 );
-lane2!(Shl, same, |a, b| a.wrapping_shl(b as u32); u8, u16, u32, u64);
-lane2!(Shr, same, |a, b| a.wrapping_shr(b as u32); i8, i16, i32, i64, u8, u16, u32, u64);
+lane2!(Shl, same, |a, b| if b < width(a) as _ { a << b } else { 0 }; u8, u16, u32, u64);
+lane2!(Shr, same, |a, b| if b < width(a) as _ { a >> b } else { 0 }; u8, u16, u32, u64);
+// By the width less 1 gives the sign in every bit.
+lane2!(Shr, same, |a, b| a >> (b as u8).min(width(a) as u8 - 1); i8);
+lane2!(Shr, same, |a, b| a >> (b as u16).min(width(a) as u16 - 1); i16);
+lane2!(Shr, same, |a, b| a >> (b as u32).min(width(a) as u32 - 1); i32);
+lane2!(Shr, same, |a, b| a >> (b as u64).min(width(a) as u64 - 1); i64);
+
+/// Bits of a value.
+#[inline(always)]
+const fn width<T: Copy>(_: T) -> usize {
+    8 * size_of::<T>()
+}
 
 macro_rules! by_reg {
     ($make:ident, $op:ident, $level:expr, $reg:expr; $($($r:ident)|+ => $t:ident),+ $(,)?) => {

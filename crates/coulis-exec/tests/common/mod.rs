@@ -9,7 +9,7 @@
 use coulis_exec::{ExecError, Level, Pool, Program};
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args};
 use coulis_ir::kernel::{Kernel, Param};
-use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64};
+use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64};
 use coulis_ir::{
     BinaryOp, Buffer, DType, Expr, Form, Intrinsic, LoopKind, MemScope, Node, Stmt, Var, verify,
 };
@@ -159,6 +159,9 @@ fn binary(op: BinaryOp, dtype: DType, a: Lane, b: Lane) -> Lane {
         BinaryOp::And | BinaryOp::BitAnd => wrap(x & y),
         BinaryOp::Or | BinaryOp::BitOr => wrap(x | y),
         BinaryOp::BitXor => wrap(x ^ y),
+        BinaryOp::Shl | BinaryOp::Shr if !(0..8 * dtype.bytes() as i128).contains(&y) => {
+            Lane::I(if op == BinaryOp::Shr && x < 0 { -1 } else { 0 })
+        }
         BinaryOp::Shl => wrap(x << y),
         BinaryOp::Shr => wrap(x >> y),
     }
@@ -195,19 +198,22 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
     let pick = |wide: fn(f64) -> f64, single: fn(f32) -> f32| {
         if narrow { f64::from(single(x as f32)) } else { wide(x) }
     };
+    let by_double = |wide: fn(f64) -> f64| {
+        if narrow { f64::from(wide(f64::from(x as f32)) as f32) } else { wide(x) }
+    };
     let value = match f {
         Intrinsic::Exp => pick(exp_f64, exp_f32),
-        Intrinsic::Exp2 => pick(f64::exp2, f32::exp2),
+        Intrinsic::Exp2 => by_double(f64::exp2),
         Intrinsic::Log => pick(log_f64, log_f32),
-        Intrinsic::Log2 => pick(f64::log2, f32::log2),
+        Intrinsic::Log2 => by_double(f64::log2),
         Intrinsic::Sqrt => pick(f64::sqrt, f32::sqrt),
         Intrinsic::Rsqrt => pick(|x| 1.0 / x.sqrt(), |x| 1.0 / x.sqrt()),
-        Intrinsic::Tanh => pick(f64::tanh, f32::tanh),
-        Intrinsic::Sigmoid => pick(|x| 1.0 / (1.0 + exp_f64(-x)), |x| 1.0 / (1.0 + exp_f32(-x))),
-        Intrinsic::Erf => pick(erf_f64, |x| erf_f64(x.into()) as f32),
-        Intrinsic::Sin => pick(f64::sin, f32::sin),
-        Intrinsic::Cos => pick(f64::cos, f32::cos),
-        Intrinsic::Pow if narrow => (x as f32).powf(y as f32).into(),
+        Intrinsic::Tanh => by_double(f64::tanh),
+        Intrinsic::Sigmoid => pick(sigmoid_f64, sigmoid_f32),
+        Intrinsic::Erf => by_double(erf_f64),
+        Intrinsic::Sin => by_double(f64::sin),
+        Intrinsic::Cos => by_double(f64::cos),
+        Intrinsic::Pow if narrow => f64::from(f64::from(x as f32).powf(f64::from(y as f32)) as f32),
         Intrinsic::Pow => x.powf(y),
         Intrinsic::Fmod => x % y,
         Intrinsic::AddFtz => {
@@ -396,6 +402,9 @@ pub fn interesting(dtype: DType) -> Vec<Lane> {
             let mut values =
                 vec![lo, hi, 0, 1, hi / 2, hi / 3, lo / 3, 7.min(hi), (-5).max(lo), (-1).max(lo)];
             values.push(lo + 1);
+            // The last amount of a shift that leaves a bit, and the next.
+            let width = 8 * dtype.bytes() as i128;
+            values.extend([width - 1, width].map(|v| v.min(hi)));
             values.into_iter().map(Lane::I).collect()
         }
         None => [

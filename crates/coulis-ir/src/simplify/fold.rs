@@ -9,6 +9,7 @@ use super::interval::Interval;
 use crate::args::floor_div;
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node};
+use crate::op::shifted;
 
 /// The constant in every lane.
 fn lanes_int(expr: &Expr) -> Option<i128> {
@@ -42,8 +43,6 @@ pub(super) fn fold_constants(_: &Analyzer, expr: &Expr) -> Option<Expr> {
 }
 
 fn integer_result(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Option<i128> {
-    let bits = 8 * dtype.bytes() as i128;
-    let shift = u32::try_from(y).ok().filter(|_| y < bits);
     let nonzero = || (y != 0).then_some(());
     Some(match op {
         BinaryOp::Add => x.wrapping_add(y),
@@ -64,8 +63,7 @@ fn integer_result(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Option<i128> 
         BinaryOp::And | BinaryOp::BitAnd => x & y,
         BinaryOp::Or | BinaryOp::BitOr => x | y,
         BinaryOp::BitXor => x ^ y,
-        BinaryOp::Shl => x.wrapping_shl(shift?),
-        BinaryOp::Shr => x >> shift?,
+        BinaryOp::Shl | BinaryOp::Shr => shifted(op, x, y, 8 * dtype.bytes() as u32),
     })
 }
 

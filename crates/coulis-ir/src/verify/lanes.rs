@@ -292,7 +292,7 @@ impl Place<'_, '_> {
 fn mask_of(mask: &Expr, env: &mut Env) -> Option<Result<i128, EvalError>> {
     match eval_expr(mask, env) {
         Ok(value) => value.as_int().map(Ok),
-        Err(error @ (EvalError::ShiftAmount { .. } | EvalError::DivisionByZero)) => Some(Err(error)),
+        Err(error @ EvalError::DivisionByZero) => Some(Err(error)),
         Err(_) => None,
     }
 }

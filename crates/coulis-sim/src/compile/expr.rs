@@ -203,12 +203,6 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             {
                 self.emit(Instr::Divisor { b });
             }
-            BinaryOp::Shl | BinaryOp::Shr => {
-                let bits = 8 * dtype.bytes() as u32;
-                if value.is_none_or(|v| v >= u64::from(bits)) {
-                    self.emit(Instr::ShiftAmount { b, bits });
-                }
-            }
             _ => {}
         }
         Ok(self.map2(f, a, b))

@@ -1,6 +1,6 @@
 //! The pure functions, as documented on [`Intrinsic`].
 
-use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64};
+use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64};
 use coulis_ir::{DType, Intrinsic};
 
 use super::float::{BF16, F8E4M3, F8E5M2, F16, Float};
@@ -86,6 +86,13 @@ fn apply<T: Float>(x: T, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f6
     }
 }
 
+/// A function in `float64`, rounded to `float32` on the way to narrower types, as compiled code does it.
+#[inline(always)]
+fn by_double<T: Float>(x: T, double: impl Fn(f64) -> f64) -> T {
+    let of = |v: f32| double(f64::from(v)) as f32;
+    apply(x, of, &double)
+}
+
 /// The larger or the smaller of two floats of 4 bytes, NaN where one is NaN; `None` of other types.
 pub(crate) fn extremum<const W: usize>(is_max: bool, dtype: DType) -> Option<F2<W>> {
     match (dtype, is_max) {
@@ -120,21 +127,17 @@ fn smaller<T: Float>(x: T, y: T) -> T {
 fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
     Some(match intrinsic {
         Intrinsic::Exp => Call::One(|a| map1(a, |x: T| apply(x, exp_f32, exp_f64))),
-        Intrinsic::Exp2 => Call::One(|a| map1(a, |x: T| apply(x, f32::exp2, f64::exp2))),
+        Intrinsic::Exp2 => Call::One(|a| map1(a, |x: T| by_double(x, f64::exp2))),
         Intrinsic::Log => Call::One(|a| map1(a, |x: T| apply(x, log_f32, log_f64))),
-        Intrinsic::Log2 => Call::One(|a| map1(a, |x: T| apply(x, f32::log2, f64::log2))),
+        Intrinsic::Log2 => Call::One(|a| map1(a, |x: T| by_double(x, f64::log2))),
         Intrinsic::Sqrt => Call::One(|a| map1(a, |x: T| apply(x, f32::sqrt, f64::sqrt))),
         Intrinsic::Rsqrt => Call::One(|a| map1(a, |x: T| apply(x, |v| 1.0 / v.sqrt(), |v| 1.0 / v.sqrt()))),
-        Intrinsic::Tanh => Call::One(|a| map1(a, |x: T| apply(x, f32::tanh, f64::tanh))),
-        Intrinsic::Sigmoid => Call::One(|a| {
-            map1(a, |x: T| apply(x, |v| 1.0 / (1.0 + exp_f32(-v)), |v| 1.0 / (1.0 + exp_f64(-v))))
-        }),
-        Intrinsic::Erf => Call::One(|a| map1(a, |x: T| apply(x, |v| erf_f64(f64::from(v)) as f32, erf_f64))),
-        Intrinsic::Sin => Call::One(|a| map1(a, |x: T| apply(x, f32::sin, f64::sin))),
-        Intrinsic::Cos => Call::One(|a| map1(a, |x: T| apply(x, f32::cos, f64::cos))),
-        Intrinsic::Pow => Call::Two(|a, b| {
-            map2(a, b, |x: T, y: T| apply(x, |v| v.powf(y.wide() as f32), |v| v.powf(y.wide())))
-        }),
+        Intrinsic::Tanh => Call::One(|a| map1(a, |x: T| by_double(x, f64::tanh))),
+        Intrinsic::Sigmoid => Call::One(|a| map1(a, |x: T| apply(x, sigmoid_f32, sigmoid_f64))),
+        Intrinsic::Erf => Call::One(|a| map1(a, |x: T| by_double(x, erf_f64))),
+        Intrinsic::Sin => Call::One(|a| map1(a, |x: T| by_double(x, f64::sin))),
+        Intrinsic::Cos => Call::One(|a| map1(a, |x: T| by_double(x, f64::cos))),
+        Intrinsic::Pow => Call::Two(|a, b| map2(a, b, |x: T, y: T| by_double(x, |v| v.powf(y.wide())))),
         Intrinsic::Fmod => Call::Two(|a, b| map2(a, b, |x: T, y: T| T::round(x.wide() % y.wide()))),
         Intrinsic::AddFtz => Call::Two(|a, b| {
             map2(a, b, |x: T, y: T| without_subnormal(without_subnormal(x).add(without_subnormal(y))))

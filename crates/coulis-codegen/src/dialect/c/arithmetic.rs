@@ -1,5 +1,7 @@
 //! Extrema and integer divisions.
 
+use coulis_ir::BinaryOp;
+
 use super::memory::FN;
 use crate::EmitError;
 use crate::c::helper::{Comparison, Division, Helper, Needs};
@@ -36,6 +38,30 @@ pub fn extremum(
         None => format!(" {generic} "),
     };
     Ok(format!("{FN} {value} {name}({value} a, {value} b) {{{body}}}\n"))
+}
+
+/// A shift by any amount, lane by lane.
+pub fn shift(op: BinaryOp, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    if ty.lanes == 0 {
+        return Ok(plain::shift(op, ty.ty, needs));
+    }
+    let (name, value) = (Helper::Shift(op, ty).name(), needs.ty(ty));
+    let bits = needs.ty(VTy { ty: CTy::unsigned(ty.ty.bytes()), ..ty });
+    let most = 8 * ty.ty.bytes() - 1;
+    let (head, by) = (format!("{FN} {value} {name}({value} a, {value} b)"), format!("({bits})b"));
+    let body = match op {
+        BinaryOp::Shl => format!("({value})(({bits})a << ({by} & {most}) & inside)"),
+        _ if ty.ty.is_signed() => format!("a >> ({value})(({by} & inside) | ({most} & ~inside))"),
+        _ => format!("({value})(({bits})a >> ({by} & {most}) & inside)"),
+    };
+    Ok(format!(
+        "{head}
+{{
+    const {bits} inside = ({bits})({by} <= {most});
+    return {body};
+}}
+"
+    ))
 }
 
 /// Divisions that no operand can trap: a zero divisor gives 0 and sets the status.

@@ -5,7 +5,7 @@ use coulis_ir::Intrinsic;
 
 use super::memory::FN;
 use crate::EmitError;
-use crate::c::elementary::{exp, log, one, suffix};
+use crate::c::elementary::{exp, log, one, sigmoid, suffix};
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::plain;
 use crate::c::types::{CTy, VTy};
@@ -18,10 +18,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
     match intrinsic {
         Intrinsic::Exp => exp(ty, needs),
         Intrinsic::Log => log(ty, needs),
-        Intrinsic::Sigmoid => {
-            let exp = needs.helper(Helper::Math(Intrinsic::Exp, ty))?;
-            Ok(one_line(intrinsic, ty, &format!("return {one} / ({one} + {exp}(-a));", one = one(ty))))
-        }
+        Intrinsic::Sigmoid => sigmoid(ty, needs),
         Intrinsic::Abs if ty.lanes > 0 => {
             let mask = needs.ty(ty.bits());
             let (value, bits) =

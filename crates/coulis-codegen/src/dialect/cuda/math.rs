@@ -5,7 +5,7 @@ use coulis_ir::{DType, Intrinsic, math};
 
 use super::FN;
 use crate::EmitError;
-use crate::c::elementary::{exp, log, one};
+use crate::c::elementary::{exp, log, one, sigmoid};
 use crate::c::helper::{Helper, Needs};
 use crate::c::plain;
 use crate::c::types::{CTy, VTy};
@@ -42,10 +42,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::Exp if single => Ok(exp_of_single(&name)),
         Intrinsic::Exp => exp(ty, needs),
         Intrinsic::Log => log(ty, needs),
-        Intrinsic::Sigmoid => {
-            let exp = needs.helper(Helper::Math(Intrinsic::Exp, ty))?;
-            unary(format!("{one} / ({one} + {exp}(-a))", one = one(ty)))
-        }
+        Intrinsic::Sigmoid => sigmoid(ty, needs),
         Intrinsic::Sqrt => exact("__fsqrt_rn", "__dsqrt_rn"),
         Intrinsic::Rsqrt => {
             unary(format!("{} / {}(a)", one(ty), if single { "__fsqrt_rn" } else { "__dsqrt_rn" }))

@@ -162,9 +162,15 @@ impl World {
                     Expr::let_in(x.clone(), value, x.expr() + self.int(dice, depth - 1))
                 }
                 _ => Expr::binary(
-                    dice.of(&[BinaryOp::Div, BinaryOp::TruncMod, BinaryOp::BitAnd, BinaryOp::Shr]),
+                    dice.of(&[
+                        BinaryOp::Div,
+                        BinaryOp::TruncMod,
+                        BinaryOp::BitAnd,
+                        BinaryOp::Shl,
+                        BinaryOp::Shr,
+                    ]),
                     self.int(dice, depth - 1),
-                    Expr::int(dice.of(&[1, 2, 3, 4])),
+                    Expr::int(dice.of(&[1, 2, 3, 4, 40, -7])),
                 ),
             },
         }
@@ -344,6 +350,9 @@ fn eval(expr: &Expr, lane: i128, values: &Values) -> Option<Value> {
                     BinaryOp::And | BinaryOp::BitAnd => wrap(x & y),
                     BinaryOp::Or | BinaryOp::BitOr => wrap(x | y),
                     BinaryOp::BitXor => wrap(x ^ y),
+                    BinaryOp::Shl | BinaryOp::Shr if !(0..32).contains(&y) => {
+                        wrap(if op == &BinaryOp::Shr && x < 0 { -1 } else { 0 })
+                    }
                     BinaryOp::Shl => wrap(x << y),
                     BinaryOp::Shr => wrap(x >> y),
                 }
