@@ -158,7 +158,8 @@ def reducer(
     identity : number, or tuple of numbers
         The state that changes nothing when it is combined. A tuple has a field each; states are then tuples.
     lift : function of an element, or of an element and its position
-        The state of one element; by default the element itself. The fields have the types that it gives.
+        The state of one element; by default the element itself. Elements come widened to the type that sums of them have
+        (float16 as float32, int8 as int64). The fields have the types that it gives.
     finish : function of a state
         The result, or a tuple of results; by default the state.
     dtypes : list of dtypes, or None

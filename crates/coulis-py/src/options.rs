@@ -284,6 +284,11 @@ impl Options<'_, '_> {
             && !self.reproducible
     }
 
+    /// The accumulator type that is asked for.
+    pub fn acc_dtype(&self) -> PyResult<Option<DType>> {
+        self.acc_dtype.filter(|d| !d.is_none()).map(dtype).transpose()
+    }
+
     /// The request of these statistics of inputs of these types, without mask and device.
     pub fn request(&self, py: Python<'_>, ops: &Ops, inputs: &[DType]) -> PyResult<Request> {
         for (name, is_asked) in [("fast_math", self.fast_math), ("reproducible", self.reproducible)] {
@@ -298,7 +303,7 @@ impl Options<'_, '_> {
         request.keepdims = self.keepdims;
         request.nan = self.nan;
         request.ddof = self.ddof;
-        request.acc_dtype = self.acc_dtype.filter(|d| !d.is_none()).map(dtype).transpose()?;
+        request.acc_dtype = self.acc_dtype()?;
         request.out_dtypes = by_op::<DType>(self.dtype, dtype)?;
         request.alpha = by_op(self.alpha, |value| number("alpha", value))?;
         request.beta = by_op(self.beta, |value| number("beta", value))?;

@@ -8,9 +8,14 @@ use pyo3::types::PyTuple;
 use crate::expr::{exprs_of, wrap};
 
 /// What is folded in place of elements of these types, and its types.
-pub fn prologue(function: &Bound<'_, PyAny>, inputs: &[DType]) -> PyResult<(Prologue, Vec<DType>)> {
+pub fn prologue(
+    function: &Bound<'_, PyAny>,
+    inputs: &[DType],
+    acc_dtype: Option<DType>,
+) -> PyResult<(Prologue, Vec<DType>)> {
     let py = function.py();
-    let elements: Vec<Var> = inputs.iter().map(|dtype| Var::new("v", *dtype)).collect();
+    let elements: Vec<Var> =
+        inputs.iter().map(|dtype| Var::new("v", Prologue::element_dtype(*dtype, acc_dtype))).collect();
     let arguments = elements.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;
     let values = exprs_of(&function.call1(PyTuple::new(py, arguments)?)?)?;
     let dtypes = values.iter().map(Expr::dtype).collect();

@@ -71,7 +71,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 ///     A plan of `coulis.plan`, or its trace, to be run in place of coulis' own choice.
 /// prologue : function, or None
 ///     Of symbolic elements, one an array of `x`: what is reduced in their place, one value, or two for `dot` and `wmean`.
-///     It is computed as the arrays are read; `x` may then be a tuple of any number of arrays.
+///     It is computed as the arrays are read, of elements widened to the type that sums of them have (float16 to float32,
+///     int8 to int64); `x` may then be a tuple of any number of arrays.
 ///
 /// Returns
 /// -------
@@ -157,7 +158,7 @@ fn reduce<'py>(
     let mut request = match prologue.filter(|given| !given.is_none()) {
         None => options.request(py, &ops, &dtypes)?,
         Some(function) => {
-            let (prologue, folded) = crate::prologue::prologue(function, &dtypes)?;
+            let (prologue, folded) = crate::prologue::prologue(function, &dtypes, options.acc_dtype()?)?;
             Request { prologue: Some(prologue), ..options.request(py, &ops, &folded)? }
         }
     };

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use coulis::te::{Expr, Var};
-use coulis::{DType, Error, OwnReducer, UserReducer, comm_reducer};
+use coulis::{DType, Error, OwnReducer, Prologue, UserReducer, comm_reducer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -148,10 +148,15 @@ impl Functions {
     fn make(&self, py: Python<'_>, name: &str, inputs: &[DType]) -> PyResult<OwnReducer> {
         let identity = items_of(self.identity.bind(py))?;
         let is_tuple = self.identity.bind(py).is_instance_of::<PyTuple>();
-        let elements: Vec<Expr> = inputs.iter().map(|d| Var::new("v", *d).expr()).collect();
+        let elements = |dtype: &dyn Fn(DType) -> DType| -> Vec<Expr> {
+            inputs.iter().map(|d| Var::new("v", dtype(*d)).expr()).collect()
+        };
         let state = match &self.lift {
-            Some(_) => self.lifted(py, &elements, &Var::new("i", DType::I64).expr())?,
-            None => elements.clone(),
+            Some(_) => {
+                let widened = elements(&|d| Prologue::element_dtype(d, None));
+                self.lifted(py, &widened, &Var::new("i", DType::I64).expr())?
+            }
+            None => elements(&|d| d),
         };
         // The state has the types that `lift` gives; those of an identity of Python's numbers follow.
         let typed = |(at, value): (usize, &Bound<'_, PyAny>)| match state.get(at) {

@@ -1,5 +1,6 @@
 //! What an entry of the catalogue says of itself, and what is asked of it.
 
+use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{DType, NanPolicy, Reducer};
 
 use crate::exact::ExactFn;
@@ -69,7 +70,7 @@ impl Request {
 
     /// The one type that all inputs are promoted to.
     pub fn promoted(&self) -> DType {
-        self.inputs.iter().copied().reduce(coulis_ir::expr::promoted_dtype).unwrap_or(DType::F32)
+        self.inputs.iter().copied().reduce(promoted_dtype).unwrap_or(DType::F32)
     }
 }
 
@@ -88,6 +89,21 @@ pub const fn compute_dtype(dtype: DType) -> DType {
         | DType::U16
         | DType::U32
         | DType::U64 => dtype,
+    }
+}
+
+/// The type to which an element is widened before a map or a lift of the caller's own sees it (contracts N1 and N4), where
+/// `acc` is the accumulator that the call asks for. `bool` stays: no arithmetic is done in it.
+///
+/// An accumulator that is a float takes integers as `float64`, which is what their sums are kept in then.
+pub fn widened_dtype(element: DType, acc: Option<DType>) -> DType {
+    match (element, acc) {
+        (DType::Bool, _) => DType::Bool,
+        (_, Some(acc)) if element.is_int() && acc.is_float() => DType::F64,
+        (_, Some(acc)) => promoted_dtype(compute_dtype(element), acc),
+        (_, None) if element.is_signed_int() => DType::I64,
+        (_, None) if element.is_unsigned_int() => DType::U64,
+        (_, None) => compute_dtype(element),
     }
 }
 

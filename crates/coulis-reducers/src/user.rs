@@ -1,10 +1,12 @@
 //! Reducers of a user's functions.
 
+use crate::entry::widened_dtype;
 use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, Reducer, Ties, Var};
 
 /// Combines two states, one expression a field.
 pub type Combine<'a> = &'a dyn Fn(&[Expr], &[Expr]) -> Vec<Expr>;
-/// State of the elements (one an input) at a position.
+/// State of the elements (one an input) at a position. Elements come widened, as [`widened_dtype`] says: bfloat16 as
+/// float32, int8 as int64.
 pub type Lift<'a> = &'a dyn Fn(&[Expr], &Expr) -> Vec<Expr>;
 /// Results of a state.
 pub type Finish<'a> = &'a dyn Fn(&[Expr]) -> Vec<Expr>;
@@ -109,7 +111,10 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
     let elements: Vec<Var> = spec.inputs.iter().map(|d| Var::new("v", *d)).collect();
     let position = Var::new("i", DType::I64);
     let lift = match spec.lift {
-        Some(lift) => lift(&exprs(&elements), &position.expr()),
+        Some(lift) => {
+            let widened = |v: &Var| v.expr().cast(widened_dtype(v.dtype(), None));
+            lift(&elements.iter().map(widened).collect::<Vec<_>>(), &position.expr())
+        }
         None => {
             let cast = |(v, e): (&Var, &Expr)| v.expr().cast(e.dtype());
             let extra = elements.iter().skip(spec.identity.len()).map(Var::expr);
@@ -177,6 +182,24 @@ mod tests {
         let run = Scalar::new(&reducer);
         let row = [vec![Value::Float(3.0)], vec![Value::Float(4.0)]];
         assert_eq!(run.finish(&run.fold(&row).unwrap()).unwrap(), [Value::Float(5.0)]);
+    }
+
+    #[test]
+    fn a_lift_sees_elements_in_the_type_that_sums_of_them_have() {
+        for (dtype, element, square) in [
+            (DType::I8, Value::Int(-128), Value::Int(16384)),
+            (DType::U8, Value::Int(255), Value::Int(65025)),
+            (DType::BF16, Value::Float(1.0078125), Value::Float(1.01568603515625)),
+        ] {
+            let wide = widened_dtype(dtype, None);
+            let mut spec = UserReducer::new("squares", &[dtype], vec![Expr::constant(0, wide)], &|a, b| {
+                vec![&a[0] + &b[0]]
+            });
+            let lift: Lift = &|x, _| vec![&x[0] * &x[0]];
+            spec.lift = Some(lift);
+            let reducer = comm_reducer(&spec).unwrap();
+            assert_eq!(Scalar::new(&reducer).lift(&[element], 0), Ok(vec![square]), "{dtype}");
+        }
     }
 
     #[test]

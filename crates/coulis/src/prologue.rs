@@ -35,7 +35,7 @@ pub struct Prologue {
 enum Map {
     /// For elements of any types.
     Function(Arc<PrologueFn>),
-    /// For elements of the types of its parameters.
+    /// For elements that are widened to the types of its parameters.
     Expressions(Arc<Lambda>),
 }
 
@@ -57,32 +57,45 @@ impl PartialEq for Prologue {
 }
 
 impl Prologue {
-    /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come in their own types.
+    /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come widened to [`Prologue::element_dtype`].
     pub fn new(n_inputs: usize, map: impl Fn(&[Expr]) -> Vec<Expr> + Send + Sync + 'static) -> Prologue {
         Prologue { n_inputs, map: Map::Function(Arc::new(map)) }
     }
 
-    /// These expressions of the variables `elements`, one an input, which are of the inputs' types.
+    /// These expressions of the variables `elements`, one an input, which are of the inputs' types as
+    /// [`Prologue::element_dtype`] widens them.
     pub fn of(elements: Vec<Var>, values: Vec<Expr>) -> Prologue {
         let n_inputs = elements.len();
         Prologue { n_inputs, map: Map::Expressions(Arc::new(Lambda { params: elements, body: values })) }
     }
 
+    /// The type in which the expressions see elements of an input: that in which sums of them are kept, `float32` for narrower
+    /// floats, `int64` and `uint64` for integers, where `acc_dtype` does not ask for another. `bool` stays.
+    pub fn element_dtype(input: DType, acc_dtype: Option<DType>) -> DType {
+        coulis_reducers::widened_dtype(input, acc_dtype)
+    }
+
     /// The map of inputs of these types.
-    pub(crate) fn build(&self, inputs: &[DType]) -> Result<Lambda, Error> {
+    pub(crate) fn build(&self, inputs: &[DType], acc_dtype: Option<DType>) -> Result<Lambda, Error> {
         let refused = |message: String| Err(Error::user("reduce/prologue", message));
         if inputs.len() != self.n_inputs {
             return refused(format!("the prologue reads {} array(s), got {}", self.n_inputs, inputs.len()));
         }
         let params: Vec<Var> =
             inputs.iter().enumerate().map(|(i, dtype)| Var::new(&format!("x{i}"), *dtype)).collect();
-        let elements: Vec<Expr> = params.iter().map(Var::expr).collect();
+        let widened: Vec<DType> =
+            inputs.iter().map(|input| Prologue::element_dtype(*input, acc_dtype)).collect();
+        let elements: Vec<Expr> =
+            params.iter().zip(&widened).map(|(param, dtype)| param.expr().cast(*dtype)).collect();
         let body = match &self.map {
             Map::Function(map) => map(&elements),
             Map::Expressions(lambda) => {
                 let wanted: Vec<DType> = lambda.params.iter().map(Var::dtype).collect();
-                if wanted != inputs {
-                    return refused(format!("the prologue reads elements of {wanted:?}, got {inputs:?}"));
+                if wanted != widened {
+                    let message = format!(
+                        "the prologue reads elements of {wanted:?}, got {inputs:?}, which are widened to {widened:?}"
+                    );
+                    return refused(message);
                 }
                 lambda.apply(&elements)
             }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
 use coulis_ir::eval::Value;
+use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{Claims, DType, Expr, Lambda, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
 use coulis_reducers::{Consumer, Product};
@@ -62,7 +63,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         statistics.push(Statistic::find(op, &request.reducers)?);
     }
     let read: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
-    let prologue = request.prologue.as_ref().map(|prologue| prologue.build(&read)).transpose()?;
+    let prologue =
+        request.prologue.as_ref().map(|prologue| prologue.build(&read, request.acc_dtype)).transpose()?;
     // What is folded is the elements, or what the prologue makes of them.
     let dtypes = match &prologue {
         Some(map) => map.body.iter().map(Expr::dtype).collect(),
@@ -111,7 +113,10 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         return Err(Error::user("reduce/empty", message));
     }
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
-    let outputs = outputs(request, &statistics, &product)?;
+    // What is folded is wide; results of floats have the inputs' type all the same.
+    let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
+    let narrow = narrow.filter(|dtype| dtype.is_float() && dtype.bytes() < 4);
+    let outputs = outputs(request, &statistics, &product, narrow)?;
     let mut reducer = with_inits(&product, &inits, dtypes[0]);
     if let Some(map) = &prologue {
         reducer = reducer.of_mapped(map);
@@ -145,7 +150,13 @@ fn legal_ops() -> String {
 }
 
 /// Types and factors of the outputs, as the request has them.
-fn outputs(request: &Request, statistics: &[Statistic], product: &Product) -> Result<Vec<OutputSpec>, Error> {
+/// `narrow`: the type of results that would be `float32` otherwise.
+fn outputs(
+    request: &Request,
+    statistics: &[Statistic],
+    product: &Product,
+    narrow: Option<DType>,
+) -> Result<Vec<OutputSpec>, Error> {
     let known = |name: &String| name.is_empty() || request.ops.contains(name);
     let given = request.out_dtypes.keys().chain(request.alpha.keys()).chain(request.beta.keys());
     if let Some(name) = given.into_iter().find(|n| !known(n)) {
@@ -164,7 +175,8 @@ fn outputs(request: &Request, statistics: &[Statistic], product: &Product) -> Re
             // The type asked for is that of the value; what comes with it, as a position does, keeps its own.
             let is_value = at == part.results.start;
             let asked = if is_value { of(&request.out_dtypes, statistic.name()) } else { None };
-            let dtype = asked.unwrap_or(result.dtype);
+            let own = narrow.filter(|_| result.dtype == DType::F32).unwrap_or(result.dtype);
+            let dtype = asked.unwrap_or(own);
             let scaled = alpha != 1.0 || beta != 0.0;
             if scaled && !dtype.is_float() {
                 let message = format!(

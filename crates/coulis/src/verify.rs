@@ -190,14 +190,14 @@ pub(crate) fn judge(
     let ulp = ulp_distance(found, want, spec.dtype);
     let right = Judged { why: None, ulp, part: 0.0 };
     let wrong = |part| Judged { why: Some((in_text(want), allowed)), ulp, part };
-    if same(found, want.cast(spec.dtype)) {
+    if same(found, want.rounded(spec.dtype)) {
         return right;
     }
     let w = want.as_f64();
     if allowed == 0.0 || !w.is_finite() || found.is_nan() {
         return wrong(f64::INFINITY);
     }
-    let ends = [w - allowed, w + allowed].map(|end| Value::Float(end).cast(spec.dtype).as_f64());
+    let ends = [w - allowed, w + allowed].map(|end| Value::Float(end).rounded(spec.dtype).as_f64());
     let f = found.as_f64();
     let rounding = coulis_reducers::exact::rounding_error(w, spec.dtype);
     let part = (f - w).abs() / (allowed + rounding);
@@ -206,7 +206,7 @@ pub(crate) fn judge(
 
 /// Whether a result is the rounding of a number at most `allowed` from the wanted one.
 pub(crate) fn is_near(found: Value, want: f64, allowed: f64, dtype: DType) -> bool {
-    let rounded = |v: f64| Value::Float(v).cast(dtype);
+    let rounded = |v: f64| Value::Float(v).rounded(dtype);
     let [low, high] = [want - allowed, want + allowed].map(|end| rounded(end).as_f64());
     same(found, rounded(want)) || (low <= found.as_f64() && found.as_f64() <= high)
 }

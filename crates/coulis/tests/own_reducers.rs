@@ -219,10 +219,10 @@ fn an_own_reducer_refuses_other_element_types_and_has_no_exact_answer() {
 fn two_reducers_of_one_name_are_two_kernels() {
     let times = |factor: i64| {
         let combine = |a: &[Expr], b: &[Expr]| vec![a[0].clone() + b[0].clone()];
-        let lift = move |v: &[Expr], _: &Expr| vec![v[0].clone() * int(factor, DType::I32)];
+        let lift = move |v: &[Expr], _: &Expr| vec![v[0].clone() * int(factor, DType::I64)];
         let user = UserReducer {
             lift: Some(&lift),
-            ..UserReducer::new("scaled", &[DType::I32], vec![int(0, DType::I32)], &combine)
+            ..UserReducer::new("scaled", &[DType::I32], vec![int(0, DType::I64)], &combine)
         };
         OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
     };

@@ -107,6 +107,48 @@ fn a_prologue_may_make_both_values_of_a_statistic_of_two_inputs() {
 }
 
 #[test]
+fn a_prologue_is_computed_in_the_type_that_sums_of_its_elements_have() {
+    let square = Prologue::new(1, |v: &[Expr]| vec![&v[0] * &v[0]]);
+    let less = Prologue::new(1, |v: &[Expr]| vec![&(&v[0] * &v[0]) - &Expr::constant(1, v[0].dtype())]);
+    let magnitude = Prologue::new(1, |v: &[Expr]| vec![Expr::call1(Intrinsic::Abs, v[0].clone())]);
+    let cases = [
+        // The squares of 1 + 2^-6 and of 300 are no bfloat16 and no float16; what is made of them is.
+        (&less, "max", DType::BF16, vec![1.015_625; 4], 0.031_494_140_625, DType::BF16),
+        (&less, "mean", DType::BF16, vec![1.015_625; 40], 0.031_494_140_625, DType::BF16),
+        (&square, "mean", DType::F16, vec![300.0, 4.0, 4.0, 4.0], 22512.0, DType::F16),
+        (&square, "absmax", DType::F32, vec![3.0, -4.0], 16.0, DType::F32),
+    ];
+    let (signed, unsigned) = ([-128i8, 5], [255u8, 255]);
+    let of_floats = cases.map(|(prologue, op, dtype, values, want, result)| {
+        (prologue, op, array(dtype, &[values.len() as i64], &values), want, result)
+    });
+    let of_integers = [
+        (&square, "max", Array::from_slice(&[2], &signed).unwrap(), 16384.0, DType::I64),
+        (&magnitude, "max", Array::from_slice(&[2], &signed).unwrap(), 128.0, DType::I64),
+        (&square, "sum", Array::from_slice(&[2], &unsigned).unwrap(), 130_050.0, DType::U64),
+    ];
+    for device in DEVICES {
+        for (prologue, op, x, want, result) in of_floats.iter().chain(&of_integers) {
+            let dtype = x.dtype();
+            let prologue = Some((*prologue).clone());
+            let request = Request { prologue, device: device.clone(), ..Request::new(&[op]) };
+            let outcome = coulis::reduce::run(std::slice::from_ref(x), &request).unwrap();
+            let found = &outcome.results[0].array;
+            assert_eq!(found.dtype(), *result, "{op} of {dtype}");
+            assert_eq!(found.scalars().next().unwrap().to_f64(), *want, "{op} of {dtype} on {device:?}");
+        }
+    }
+}
+
+#[test]
+fn an_accumulator_that_is_asked_for_is_what_a_prologue_computes_in() {
+    let square = Prologue::new(1, |v: &[Expr]| vec![&v[0] * &v[0]]);
+    let x = Array::from_slice(&[2], &[1e30f32, 0.0]).unwrap();
+    let request = Request { prologue: Some(square), acc_dtype: Some(DType::F64), ..Request::new(&["sum"]) };
+    assert_eq!(run(&[x], &request), [f64::from(1e30f32).powi(2)]);
+}
+
+#[test]
 fn wrong_prologues_say_what_is_legal() {
     let x = Array::from_slice(&[2], &[1f32, 2.0]).unwrap();
     let refused = |n: usize, f: fn(&[Expr]) -> Vec<Expr>| {

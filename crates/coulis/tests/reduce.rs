@@ -292,3 +292,41 @@ fn sums_of_268_million_elements_stay_within_their_bounds() {
         }
     }
 }
+
+#[test]
+fn an_integer_result_of_a_float_statistic_is_the_nearest_one_and_of_two_the_even_one() {
+    let values = [0.5f64, 1.5, 2.5, -0.5, -1.5, 2.4, 2.6, 300.0, -1e30, f64::INFINITY, f64::NAN];
+    let cases = [
+        (DType::I8, [0.0, 2.0, 2.0, 0.0, -2.0, 2.0, 3.0, 127.0, -128.0, 127.0, 0.0]),
+        (DType::U8, [0.0, 2.0, 2.0, 0.0, 0.0, 2.0, 3.0, 255.0, 0.0, 255.0, 0.0]),
+        (DType::I64, [0.0, 2.0, 2.0, 0.0, -2.0, 2.0, 3.0, 300.0, i64::MIN as f64, i64::MAX as f64, 0.0]),
+        (DType::Bool, [1.0; 11]),
+    ];
+    let single: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+    let inputs =
+        [Array::from_slice(&[11, 1], &values).unwrap(), Array::from_slice(&[11, 1], &single).unwrap()];
+    let devices = [DeviceChoice::CpuExecuted, DeviceChoice::Cpu, DeviceChoice::Sim { warp: 32, orders: 1 }];
+    for (device, (dtype, want)) in devices.iter().flat_map(|d| cases.iter().map(move |c| (d, c))) {
+        for input in &inputs {
+            for op in ["sum", "mean", "max"] {
+                let mut request = Request { device: device.clone(), ..Request::new(&[op]).over(&[1]) };
+                request.out_dtypes.insert(op.to_owned(), *dtype);
+                let outcome = coulis::reduce::run(std::slice::from_ref(input), &request).unwrap();
+                let found: Vec<f64> = outcome.results[0].array.scalars().map(|v| v.to_f64()).collect();
+                assert_eq!(found, want, "{op} as {dtype} on {device:?}");
+                let report = coulis::reduce::verify(std::slice::from_ref(input), &request, &outcome).unwrap();
+                assert!(report.is_right(), "{op} as {dtype}: {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mean_of_integers_as_an_integer_is_rounded_once() {
+    let x = Array::from_slice(&[2, 2], &[1i32, 2, -3, -4]).unwrap();
+    let mut request = Request::new(&["mean"]).over(&[1]);
+    request.out_dtypes.insert("mean".to_owned(), DType::I32);
+    let outcome = coulis::reduce::run(&[x], &request).unwrap();
+    let found: Vec<f64> = outcome.results[0].array.scalars().map(|v| v.to_f64()).collect();
+    assert_eq!(found, [2.0, -4.0]);
+}
