@@ -1,6 +1,6 @@
 //! Simplifies every expression under what its loops say, and drops what can be proved idle.
 //!
-//! A loop of one iteration becomes its body, one of none disappears, a condition that always holds goes away. The
+//! A loop of one iteration becomes its body, one of none and a launch of no threads disappear, a condition that always holds goes away. The
 //! pass runs twice: on the nest, and again after vectorizing and unrolling, which make constants.
 
 use std::collections::HashMap;
@@ -160,6 +160,9 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
         }
         Stmt::LaunchThread { tag, var, extent, body } => {
             let extent = on(&extent);
+            if extent.as_int().is_some_and(|n| n <= 0) {
+                return Stmt::NOP;
+            }
             let inner = with_loop(known, &var, &Expr::int_of(0, var.dtype()), &extent);
             let body = Box::new(simplify_stmt(*body, &inner, Around::Threads));
             Stmt::LaunchThread { tag, var, extent, body }

@@ -63,13 +63,15 @@ pub enum PlanError {
     },
 }
 
-/// The first strategy that accepts.
+/// The first strategy that accepts. Where there are no results there is nothing to choose for, and the last one does.
 pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
     let facts = Facts { spec, target };
     let mut declined = Vec::new();
     let in_order = needs_order(spec, target)?;
     let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
-    for strategy in of_machine.filter(|s| s.keeps_order || !in_order) {
+    let legal: Vec<&&Strategy> = of_machine.filter(|s| s.keeps_order || !in_order).collect();
+    let passed_over = if spec.n_results() == 0 { legal.len().saturating_sub(1) } else { 0 };
+    for strategy in legal.into_iter().skip(passed_over) {
         match (strategy.propose)(&facts) {
             Ok(sketch) => return Ok(Choice { strategy, sketch: facts.with_map(sketch), declined }),
             Err(decline) => declined.push((*strategy, decline)),

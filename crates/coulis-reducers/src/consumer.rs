@@ -295,6 +295,28 @@ impl<'a> Parts<'a> {
         Ok((reducer, results))
     }
 
+    /// As [`Parts::statistics`]; then the same statistics of the elements times a power of two, folded beside. Of one
+    /// input of floats.
+    pub(crate) fn statistics_beside_scaled(
+        &self,
+        names: &[&str],
+        by: f64,
+    ) -> Result<(Reducer, Vec<Expr>), ConsumerError> {
+        let x = Var::new("x", self.request.fold.inputs[0]);
+        let map = Lambda { body: vec![&x.expr() * &Expr::float(by, x.dtype())], params: vec![x] };
+        let scaled_names: Vec<String> = names.iter().map(|name| format!("{name}_scaled")).collect();
+        let mut parts = Vec::new();
+        for name in names {
+            parts.push((*name, find(name)?.build(&self.request.fold)?));
+        }
+        for (name, scaled) in names.iter().zip(&scaled_names) {
+            parts.push((scaled, find(name)?.build(&self.request.fold)?.of_mapped(&map)));
+        }
+        let reducer = product(&parts)?.reducer;
+        let results = reducer.finish.body.clone();
+        Ok((reducer, results))
+    }
+
     /// A variable of the map that stands for a value of the row in the compute type, and the value.
     pub(crate) fn row(&self, name: &str, value: Expr) -> (Var, Expr) {
         (Var::new(name, self.compute()), value.cast(self.compute()))

@@ -290,3 +290,69 @@ fn wrong_requests_say_what_is_legal() {
         "error[map/consumer]: the map of `in_range` is to give a float scalar, got bool"
     );
 }
+
+/// Rows of numbers that their squares, or the inverse of their root mean square, do not fit: as they are, and times powers
+/// of two that leave all digits.
+#[test]
+fn norms_without_eps_do_not_depend_on_the_magnitude_of_the_elements() {
+    let long: Vec<f64> = (0..150).map(|i| f64::from((i * 37) % 101 - 40)).collect();
+    let rows: [&[f64]; 3] = [&[1.0, 2.0, -3.0, 6.0], &[5.0, 7.0, 5.0], &long];
+    let single = [-149, -140, -126, -100, 0, 90];
+    let double = [-1074, -1060, -1022, -600, -500, -300, 0, 300];
+    let half = [-24, -10, 0];
+    for device in [EXECUTED, DeviceChoice::Cpu, SIMULATED] {
+        for name in ["rms_norm", "layer_norm"] {
+            for row in rows {
+                let exact = {
+                    let n = row.len() as f64;
+                    let mean = if name == "rms_norm" { 0.0 } else { row.iter().sum::<f64>() / n };
+                    let root = (row.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+                    row.iter().map(|v| (v - mean) / root).collect::<Vec<f64>>()
+                };
+                for (dtype, unit, exponents) in [
+                    (DType::F32, f64::from(f32::EPSILON), &single[..]),
+                    (DType::F64, f64::EPSILON, &double),
+                    (DType::F16, 2f64.powi(-10), &half),
+                ] {
+                    for exponent in exponents {
+                        let by = |v: &f64| v * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+                        let x =
+                            array(dtype, &[1, row.len() as i64], &row.iter().map(by).collect::<Vec<f64>>());
+                        let request = Request {
+                            device: device.clone(),
+                            ..Request::consuming(Consume::named(name).unwrap().with("eps", 0.0)).over(&[1])
+                        };
+                        let outcome = coulis::reduce::run(&[x], &request).unwrap();
+                        let found = values(&outcome.results[0].array);
+                        let err = found.iter().zip(&exact).map(|(f, e)| (f - e).abs() / (1.0 + e.abs()));
+                        let worst =
+                            err.map(|e| if e.is_nan() { f64::INFINITY } else { e }).fold(0.0, f64::max);
+                        // The mean is at most as large as the deviations here.
+                        assert!(
+                            worst <= 16.0 * unit,
+                            "{name} of {dtype} times 2^{exponent} on {device:?}: {found:?} {exact:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with_one() {
+    for (dtype, eps, values_of) in [
+        (DType::F32, 0.0, [0.0, 1e30]),
+        (DType::F64, 0.0, [0.0, 1e300]),
+        (DType::F32, 1e-300, [1e-44, 3e38]),
+        (DType::F64, 1e-310, [1e-320, 1e300]),
+    ] {
+        for value in values_of {
+            let x = array(dtype, &[1, 3], &[value; 3]);
+            let consume = Consume::named("layer_norm").unwrap().with("eps", eps);
+            let found = values(&coulis::consumer::map(consume, &[x], &[1]).unwrap());
+            let is_right = |v: &f64| if eps == 0.0 { v.is_nan() } else { *v == 0.0 };
+            assert!(found.iter().all(is_right), "{dtype} {value:e} with {eps:e}: {found:?}");
+        }
+    }
+}

@@ -330,3 +330,38 @@ fn a_mean_of_integers_as_an_integer_is_rounded_once() {
     let found: Vec<f64> = outcome.results[0].array.scalars().map(|v| v.to_f64()).collect();
     assert_eq!(found, [2.0, -4.0]);
 }
+
+#[test]
+fn no_results_are_computed_everywhere_and_nothing_is_written() {
+    let cases: [(&[i64], &[i64]); 8] = [
+        (&[0, 5], &[1]),
+        (&[5, 0], &[0]),
+        (&[0, 0], &[1]),
+        (&[0, 3000], &[1]),
+        (&[300, 0, 7], &[0, 2]),
+        (&[0, 300, 7], &[1]),
+        (&[0, 100_000], &[1]),
+        (&[100_000, 0], &[0]),
+    ];
+    let sim = DeviceChoice::Sim { warp: 32, orders: 1 };
+    for (shape, axes) in cases {
+        let x = Array::from_slice::<f32>(shape, &[]).unwrap();
+        for ops in GROUPS {
+            for device in [sim.clone(), DeviceChoice::CpuExecuted, DeviceChoice::Cpu] {
+                let request = Request { device, ..Request::new(ops).over(axes) };
+                let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request);
+                let outcome = outcome.unwrap_or_else(|e| panic!("{ops:?} of {shape:?} over {axes:?}: {e}"));
+                assert!(
+                    outcome.results.iter().all(|r| r.array.is_empty()),
+                    "{ops:?} of {shape:?} over {axes:?}"
+                );
+            }
+        }
+        for name in ["softmax", "layer_norm"] {
+            let consume = coulis::Consume::named(name).unwrap();
+            let request = Request { device: sim.clone(), ..Request::consuming(consume).over(axes) };
+            let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+            assert_eq!(outcome.results[0].array.shape(), shape);
+        }
+    }
+}

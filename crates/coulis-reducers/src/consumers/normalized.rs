@@ -16,22 +16,106 @@ pub(super) const fn eps(default: Option<f64>) -> Parameter {
 /// Bound of the result's own operations and of the mean, in units of the scale.
 const OF_MEAN: f64 = 40.0;
 
-/// The map of a row whose elements have this offset, if any, and this mean square about it.
-fn normalized(
-    parts: &Parts,
-    reducer: Reducer,
+/// Roots below which a row is scaled up, as the square of a root, and what it is multiplied by then: so that squares do not
+/// underflow, and neither the quotient by the root overflows nor the mean loses digits. What `float32` holds has squares in
+/// `float64`.
+struct Scaling {
+    below: f64,
+    by: f64,
+}
+
+/// The scaling of rows in a type in which maps compute.
+fn scaling(compute: DType) -> Scaling {
+    let power = |exponent: i32| 2f64.powi(exponent);
+    if compute == DType::F32 {
+        Scaling { below: power(-200), by: power(100) }
+    } else {
+        Scaling { below: power(-1000), by: power(600) }
+    }
+}
+
+/// What a row's elements are multiplied by, where some rows need that; what is taken off them then, if anything; and the mean
+/// square about that, all of it in `float64` and scaled.
+struct Moments {
+    by: Option<Expr>,
     offset: Option<Expr>,
-    square: Expr,
-    square_error: ErrorBound,
-) -> Draft {
+    under_root: Expr,
+}
+
+impl Moments {
+    /// Of the mean, if it is taken off, and the mean square; and of the same two of the elements scaled up.
+    fn of(parts: &Parts, plain: (Option<Expr>, Expr), scaled: Option<(Option<Expr>, Expr)>) -> Moments {
+        let float = |v: f64| Expr::float(v, DType::F64);
+        let wide = |e: Expr| e.cast(DType::F64);
+        let eps = parts.parameter("eps");
+        let Scaling { below, by } = scaling(parts.compute());
+        let (offset, square) = (plain.0.map(wide), wide(plain.1));
+        let under_root = &square + &float(eps);
+        if !is_scaled(parts) {
+            return Moments { by: None, offset, under_root };
+        }
+        if let Some((scaled_offset, scaled_square)) = scaled {
+            let scaled_square = wide(scaled_square);
+            let fits = Expr::call1(Intrinsic::IsFinite, scaled_square.clone());
+            let is_small = square.lt(float(below)).and(fits);
+            let choose = |scaled: Expr, plain: Expr| Expr::select(is_small.clone(), scaled, plain);
+            let offset = offset.zip(scaled_offset).map(|(plain, scaled)| choose(wide(scaled), plain));
+            let under_root = choose(&scaled_square + &float(eps * by * by), under_root);
+            return Moments { by: Some(choose(float(by), float(1.0))), offset, under_root };
+        }
+        // A row with a mean that is not small has deviations that are not, unless there are none.
+        let mut is_small = under_root.clone().lt(float(below));
+        if let Some(offset) = &offset {
+            let size = Expr::call1(Intrinsic::Abs, offset.clone());
+            is_small = is_small.and(size.lt(float(1.0)));
+        }
+        let by = Expr::select(is_small, float(by), float(1.0));
+        let under_root = &(&under_root * &by) * &by;
+        Moments { offset: offset.map(|offset| &offset * &by), under_root, by: Some(by) }
+    }
+}
+
+/// Whether `eps` is so small that rows of small elements are to be scaled up.
+fn is_scaled(parts: &Parts) -> bool {
+    parts.parameter("eps") < scaling(parts.compute()).below
+}
+
+/// The statistics of the row as it is, and of its elements scaled up where these are folded too.
+fn statistics(
+    parts: &Parts,
+    names: &[&str],
+) -> Result<(Reducer, Vec<Expr>, Option<Vec<Expr>>), ConsumerError> {
+    // Squares of narrower elements do not underflow in `float64`.
+    if !is_scaled(parts) || parts.request.fold.inputs != [DType::F64] {
+        let (reducer, plain) = parts.statistics(names)?;
+        return Ok((reducer, plain, None));
+    }
+    let (reducer, mut plain) = parts.statistics_beside_scaled(names, scaling(DType::F64).by)?;
+    let scaled = plain.split_off(names.len());
+    Ok((reducer, plain, Some(scaled)))
+}
+
+/// The map of a row of these moments.
+fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: ErrorBound) -> Draft {
     let compute = parts.compute();
-    let under_root = square.cast(DType::F64) + Expr::float(parts.parameter("eps"), DType::F64);
-    let root = Expr::call1(Intrinsic::Sqrt, under_root);
-    let (factor, factor_of_row) = parts.row("factor", &Expr::constant(1, DType::F64) / &root);
-    let x = parts.element(0);
+    let one = Expr::constant(1, DType::F64);
+    let mut factor = &one / &Expr::call1(Intrinsic::Sqrt, moments.under_root);
+    if compute == DType::F32 && moments.by.is_some() {
+        // Of a root that is not 0 it is finite.
+        let most = Expr::float(f64::from(f32::MAX), DType::F64);
+        let is_beyond = factor.clone().gt(most.clone()).and(Expr::call1(Intrinsic::IsFinite, factor.clone()));
+        factor = Expr::select(is_beyond, most, factor);
+    }
+    let (factor, factor_of_row) = parts.row("factor", factor);
     let size = |e: &Expr| Expr::call1(Intrinsic::Abs, e.clone());
     let mut rows: Vec<(Var, Expr)> = Vec::new();
-    let (deviation, mut scale) = match offset {
+    let mut x = parts.element(0);
+    if let Some(by) = moments.by {
+        let (by, by_of_row) = parts.row("by", by);
+        x = &x * &by.expr();
+        rows.push((by, by_of_row));
+    }
+    let (deviation, mut scale) = match moments.offset {
         Some(offset) => {
             let (mean, mean_of_row) = parts.row("mean", offset);
             let both = size(&x) + size(&mean.expr());
@@ -63,15 +147,18 @@ fn normalized(
 
 /// The map of a row less its mean, over its standard deviation.
 pub(super) fn about_mean(parts: &Parts) -> Result<Draft, ConsumerError> {
-    let (reducer, results) = parts.statistics(&["mean", "var"])?;
+    let (reducer, plain, scaled) = statistics(parts, &["mean", "var"])?;
     let (variance, _) = parts.statistics(&["var"])?;
-    let [mean, square] = [results[0].clone(), results[1].clone()];
-    Ok(normalized(parts, reducer, Some(mean), square, variance.error))
+    let pair = |results: Vec<Expr>| (Some(results[0].clone()), results[1].clone());
+    let moments = Moments::of(parts, pair(plain), scaled.map(pair));
+    Ok(normalized(parts, reducer, moments, variance.error))
 }
 
 /// The map of a row over the root of its mean square.
 pub(super) fn about_zero(parts: &Parts) -> Result<Draft, ConsumerError> {
-    let (reducer, results) = parts.statistics(&["meansq"])?;
-    let error = reducer.error;
-    Ok(normalized(parts, reducer, None, results[0].clone(), error))
+    let (reducer, plain, scaled) = statistics(parts, &["meansq"])?;
+    let (square, _) = parts.statistics(&["meansq"])?;
+    let alone = |results: Vec<Expr>| (None, results[0].clone());
+    let moments = Moments::of(parts, alone(plain), scaled.map(alone));
+    Ok(normalized(parts, reducer, moments, square.error))
 }
