@@ -14,6 +14,7 @@ use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
 use crate::catalogue::find;
 use crate::entry::{ReducerError, Request, UnknownReducer};
 use crate::product::{ProductError, product};
+use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic_result};
 
 /// The axes that an array beside the elements has.
@@ -266,6 +267,20 @@ impl<'a> Parts<'a> {
     /// The element of an input in the compute type.
     pub(crate) fn element(&self, input: usize) -> Expr {
         self.elements[input].expr().cast(self.compute())
+    }
+
+    /// A variable of the map that stands for a value of the row to be taken off the elements, and the value; and what is left of
+    /// the element of the first input. Integers of 64 bits are subtracted as they are.
+    pub(crate) fn less(&self, name: &str, value: Expr) -> (Var, Expr, Expr) {
+        let own = self.elements[0].expr();
+        if !is_wide(own.dtype()) || value.dtype() != own.dtype() {
+            let (var, of_row) = self.row(name, value);
+            let rest = &self.element(0) - &var.expr();
+            return (var, of_row, rest);
+        }
+        let var = Var::new(name, own.dtype());
+        let rest = difference(&own, &var.expr());
+        (var, value, rest)
     }
 
     /// An array beside the elements, in the compute type, where it is given.

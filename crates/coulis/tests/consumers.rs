@@ -356,3 +356,38 @@ fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with
         }
     }
 }
+
+#[test]
+fn softmax_of_wide_integers_subtracts_before_it_rounds() {
+    let near = [0i64, 1, -3, 1, 0, -20];
+    let want = |name: &str| {
+        let x = Array::from_slice(&[1, 6], &near.map(|v| v as f64)).unwrap();
+        values(&coulis::consumer::map(Consume::named(name).unwrap(), &[x], &[1]).unwrap())
+    };
+    let signed = |base: i64| Array::from_slice(&[1, 6], &near.map(|v| base + v)).unwrap();
+    let inputs = [
+        signed(1 << 60),
+        signed(i64::MAX - 1),
+        signed(i64::MIN + 20),
+        Array::from_slice(&[1, 6], &near.map(|v| (u64::MAX - 1).wrapping_add_signed(v))).unwrap(),
+    ];
+    for device in [EXECUTED, DeviceChoice::Cpu, SIMULATED] {
+        for name in ["softmax", "log_softmax"] {
+            let request = Request {
+                device: device.clone(),
+                ..Request::consuming(Consume::named(name).unwrap()).over(&[1])
+            };
+            for x in &inputs {
+                let outcome = coulis::reduce::run(std::slice::from_ref(x), &request).unwrap();
+                let found = values(&outcome.results[0].array);
+                let right =
+                    found.iter().zip(want(name)).all(|(f, w)| (f - w).abs() <= 64.0 * f64::EPSILON * w.abs());
+                assert!(right, "{name} on {device:?}: {found:?} {:?}", want(name));
+            }
+            let ends = Array::from_slice(&[1, 2], &[i64::MIN, i64::MAX]).unwrap();
+            let found = values(&coulis::reduce::run(&[ends], &request).unwrap().results[0].array);
+            let apart = [-(u64::MAX as f64), 0.0].map(|v| if name == "softmax" { v.exp() } else { v });
+            assert_eq!(found, apart, "{name} on {device:?}");
+        }
+    }
+}

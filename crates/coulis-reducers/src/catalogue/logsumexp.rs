@@ -8,6 +8,7 @@ use crate::exact::Case;
 use crate::exact::ExactSum;
 use crate::exact::answer::{Answer, relative};
 use crate::shape::extremum::End;
+use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic, statistic_result, two_sum};
 
 /// `log(sum(exp(x)))` without overflow.
@@ -45,8 +46,8 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
     Ok(Reducer { finish, results, ..reducer })
 }
 
-/// The fold without its end: a shift in the type of the exponentials, which no element exceeds by more than [`SLACK`], and
-/// `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives just these.
+/// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64 bits, which no
+/// element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives just these.
 pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
@@ -54,8 +55,13 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
     let narrow = dtype.is_float() && dtype != DType::F64 && request.acc != Some(DType::F64);
     let compute = if narrow { DType::F32 } else { DType::F64 };
     let float = |v: i128| Expr::constant(v, DType::F64);
-    let x = b.element(0).cast(compute);
-    let shift = b.field("shift", Expr::float(f64::NEG_INFINITY, compute), x);
+    let own = b.element(0);
+    // `float64` does not hold all integers of 64 bits; a shift of these is one, and only differences are rounded.
+    let (least, x) = match own.dtype().int_range() {
+        Some((least, _)) if is_wide(own.dtype()) => (Expr::int_of(least, own.dtype()), own),
+        _ => (Expr::float(f64::NEG_INFINITY, compute), own.cast(compute)),
+    };
+    let shift = b.field("shift", least, x);
     let sum = b.field("expsum", float(0), float(1));
 
     let Joined { moves, of_left, of_right } = join(&shift.left, &shift.right);
@@ -85,7 +91,7 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
         (&sum.left + &low.left, ErrorBound::Relative { factor: 16.0, eps: f64::EPSILON })
     };
     let shift = shift.left;
-    let results = vec![("shift", compute, shift.clone()), ("expsum", DType::F64, total.clone())];
+    let results = vec![("shift", shift.dtype(), shift.clone()), ("expsum", DType::F64, total.clone())];
     Ok((b.finish(error, results), shift, total))
 }
 
@@ -99,12 +105,13 @@ struct Joined {
     of_right: Expr,
 }
 
-/// Factors are chosen in the type of the shifts, before widening, where vectors are half as long.
+/// Factors are chosen in the type of floats that are shifts, before widening, where vectors are half as long.
 fn join(old: &Expr, new: &Expr) -> Joined {
-    let dtype = old.dtype();
+    let apart = difference(new, old);
+    let dtype = apart.dtype();
     let (zero, one) = (Expr::constant(0, dtype), Expr::constant(1, dtype));
     // Equal shifts differ by 0, infinite ones too.
-    let d = Expr::select(new.clone().equal(old.clone()), zero.clone(), new - old);
+    let d = Expr::select(new.clone().equal(old.clone()), zero.clone(), apart);
     let moves = d.clone().gt(Expr::constant(SLACK, dtype));
     let exponent = Expr::select(moves.clone(), &zero - &d, d);
     let e = Expr::call1(Intrinsic::Exp, exponent);

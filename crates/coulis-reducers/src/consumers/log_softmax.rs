@@ -12,7 +12,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
     details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
               holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. Integers of 64 \
-              bits are first rounded to `float64`, in which two beyond 2^53 may be one. The error is at most \
+              bits are subtracted before anything is rounded. The error is at most \
               `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 bits, \
               else of `float64`.",
     parameters: &[],
@@ -25,9 +25,8 @@ fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let nan = Expr::float(f64::NAN, total.dtype());
     let none = no_quotient(&shift, &total);
     let log = Expr::select(none, nan, Expr::call1(Intrinsic::Log, total));
-    let (shift, of_row) = parts.row("shift", shift);
+    let (shift, of_row, d) = parts.less("shift", shift);
     let (log, log_of_row) = parts.row("log", log);
-    let d = &parts.element(0) - &shift.expr();
     let value = &d - &log.expr();
     let float = |v: f64| Expr::float(v, parts.compute());
     let scale = Expr::call1(Intrinsic::Abs, d) * float(1.0 / 16.0) + (log.expr() + float(1.0));

@@ -10,7 +10,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     details: "Computed as `x * (1 / sqrt(meansq + eps)) * weight`; `eps` is the distance from 1 to the next value of the \
               input's type unless it is given. A row that holds NaN gives NaN, and so do infinities of a row, whose other \
               elements are 0. The error is at most `56 * eps * (|x| / sqrt(meansq + eps) + 1) * |weight|`, with `eps` of \
-              `float32` for elements of at most 32 bits, else of `float64`.",
+              `float32` for elements of at most 32 bits, else of `float64`, however small elements are: where `eps` is next to \
+              nothing, small rows are scaled up by a power of two. `float64` elements above 1e154 have no finite square.",
     parameters: &[eps(None)],
     extras: &[ExtraEntry {
         name: "weight",

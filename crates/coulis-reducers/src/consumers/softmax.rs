@@ -11,8 +11,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
               that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
-              Integers of 64 bits are first rounded to `float64`, in which two beyond 2^53 may be one. The error is at \
-              most `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
+              Integers of 64 bits are subtracted before anything is rounded. The error is at most \
+              `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
               bits, else of `float64`.",
     parameters: &[],
     extras: &[],
@@ -28,7 +28,8 @@ pub(super) const FACTOR: f64 = 40.0;
 pub(super) fn no_quotient(shift: &Expr, total: &Expr) -> Expr {
     let is_inf = |e: &Expr| Expr::call1(Intrinsic::IsInf, e.clone());
     let is_empty = total.clone().equal(Expr::constant(0, total.dtype()));
-    is_inf(shift).or(is_inf(total)).or(is_empty)
+    let of_sum = is_inf(total).or(is_empty);
+    if shift.dtype().is_float() { is_inf(shift).or(of_sum) } else { of_sum }
 }
 
 fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
@@ -36,9 +37,8 @@ fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let one = Expr::constant(1, total.dtype());
     let nan = Expr::float(f64::NAN, total.dtype());
     let scale = Expr::select(no_quotient(&shift, &total), nan, &one / &total);
-    let (shift, of_row) = parts.row("shift", shift);
+    let (shift, of_row, d) = parts.less("shift", shift);
     let (scale, scale_of_row) = parts.row("scale", scale);
-    let d = &parts.element(0) - &shift.expr();
     let value = &Expr::call1(Intrinsic::Exp, d.clone()) * &scale.expr();
     let more = Expr::call1(Intrinsic::Abs, d) * Expr::float(0.05, parts.compute());
     let bound = &value * &(&Expr::constant(1, parts.compute()) + &more);

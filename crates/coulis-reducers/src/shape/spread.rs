@@ -151,12 +151,12 @@ fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot) -> [Expr; 3] {
 }
 
 /// Whether `float64` does not hold all values of the type.
-fn is_wide(dtype: DType) -> bool {
+pub(crate) fn is_wide(dtype: DType) -> bool {
     dtype.is_int() && dtype.bytes() == 8
 }
 
 /// `a - b` in floats, rounded once. 64-bit integers are taken apart, since their difference may not fit into one of them.
-fn difference(a: &Expr, b: &Expr) -> Expr {
+pub(crate) fn difference(a: &Expr, b: &Expr) -> Expr {
     let ty = a.dtype();
     if !is_wide(ty) {
         return a - b;
