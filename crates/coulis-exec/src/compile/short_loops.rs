@@ -118,7 +118,18 @@ impl Compiler {
         let sides: &[&Expr] = match expr.node() {
             Node::IfThenElse(_, a, b) => &[a, b],
             Node::Binary(BinaryOp::And | BinaryOp::Or, _, b) => &[b],
-            _ => &[],
+            Node::Int(_)
+            | Node::Float(_)
+            | Node::Var(_)
+            | Node::Not(_)
+            | Node::Cast(_)
+            | Node::Select(..)
+            | Node::Binary(..)
+            | Node::Call(..)
+            | Node::Load(..)
+            | Node::Ramp(..)
+            | Node::Broadcast(_)
+            | Node::Let(..) => &[],
         };
         for side in sides {
             for_each_expr(side, &mut |e| match e.node() {
@@ -127,7 +138,17 @@ impl Compiler {
                     is_safe &= sure.contains(&place) || self.is_inside(buffer, &indices[0], loop_);
                 }
                 Node::Binary(op, ..) => is_safe &= !divides(*op, e),
-                _ => {}
+                Node::Int(_)
+                | Node::Float(_)
+                | Node::Var(_)
+                | Node::Not(_)
+                | Node::Cast(_)
+                | Node::Select(..)
+                | Node::IfThenElse(..)
+                | Node::Call(..)
+                | Node::Ramp(..)
+                | Node::Broadcast(_)
+                | Node::Let(..) => {}
             });
         }
         if !is_safe {
@@ -226,7 +247,18 @@ fn note_sure_loads(expr: &Expr, sure: &mut HashSet<Place>) {
         Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
             note_sure_loads(first, sure);
         }
-        _ => expr.children().for_each(|child| note_sure_loads(child, sure)),
+        Node::Int(_)
+        | Node::Float(_)
+        | Node::Var(_)
+        | Node::Not(_)
+        | Node::Cast(_)
+        | Node::Select(..)
+        | Node::Binary(..)
+        | Node::Call(..)
+        | Node::Load(..)
+        | Node::Ramp(..)
+        | Node::Broadcast(_)
+        | Node::Let(..) => expr.children().for_each(|child| note_sure_loads(child, sure)),
     }
 }
 
