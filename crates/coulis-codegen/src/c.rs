@@ -130,6 +130,9 @@ struct Frame {
     places: u32,
     /// Whether this is the body of a parallel loop.
     parallel: bool,
+    /// Whether results go past the caches here, and whether some did in this function.
+    streams: bool,
+    streamed: bool,
     /// Variables that hold what was read from memory.
     data_vars: BTreeSet<VarId>,
     /// Variables of the lanes of vector variables.
@@ -284,6 +287,7 @@ impl Walker<'_> {
             self.f.lines.statement(&format!("{INTERRUPT} interrupt = *({INTERRUPT} *)pool"));
         }
         self.block(&body)?;
+        self.drain()?;
         self.f.lines.statement("return failed");
         let ends_early = self.options.ends_early;
         let source = Source { text: self.text(cpu), entry: self.entry.clone(), buffers, scalars, ends_early };

@@ -28,6 +28,8 @@ pub struct Target {
     pub n_threads: u32,
     /// Bytes of the cache of one thread that is fast enough to re-read (L2 on a CPU).
     pub cache_bytes: u64,
+    /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1 where it gains nothing.
+    pub pages: u32,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,
     /// Blocks of a cluster, at most; 1 where there are no clusters.
@@ -84,6 +86,7 @@ impl Target {
             register_bytes: 1 << 10,
             n_threads: n_units * 2048,
             cache_bytes: 128 << 10,
+            pages: 1,
             block: BlockLimits {
                 threads: 1024,
                 shared_bytes: 48 << 10,
@@ -111,6 +114,7 @@ impl Target {
             register_bytes: 1 << 10,
             n_threads: 132 * 2048,
             cache_bytes: 128 << 10,
+            pages: 1,
             block,
             cluster_blocks: CLUSTER_BLOCKS,
         }

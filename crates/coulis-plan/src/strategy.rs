@@ -140,6 +140,8 @@ pub struct Sketch {
     pub resident: i64,
     /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
     pub last_threads: i64,
+    /// Whether results are stored past the caches.
+    pub streams: bool,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -171,6 +173,11 @@ pub struct Runs {
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
 const PARALLEL_BYTES: i64 = 256 << 10;
+/// Bytes of a page of memory.
+const PAGE_BYTES: i64 = 4096;
+/// Fewer bytes of results, or as many as so many caches of a thread hold, may be found in a cache later.
+const FAR_BYTES: i64 = 4 << 20;
+const FAR_CACHES: i64 = 4;
 /// Most parts of a fold on machines with blocks of threads.
 const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
@@ -238,6 +245,28 @@ impl Facts<'_> {
     pub fn ahead(&self, distance: i64, bytes: i64) -> i64 {
         let in_memory = self.input_bytes() > 2 * self.target.cache_bytes as i64;
         if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
+    }
+
+    /// Whether results are so many that none is left in a cache when all are made, so that storing them past the caches
+    /// costs nothing later and saves the read of what they overwrite.
+    pub fn streams(&self) -> bool {
+        let problem = &self.spec.problem;
+        let of_an_output = if self.spec.map.is_some() { problem.reduce_len } else { 1 };
+        let each: i64 = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
+        let bytes = problem.n_outputs.saturating_mul(of_an_output).saturating_mul(each);
+        let is_far = bytes > FAR_BYTES.max(FAR_CACHES * self.target.cache_bytes as i64);
+        is_far && Machine::of(self.target) == Machine::Loops && self.target.vector_bytes <= 256
+    }
+
+    /// How far ahead memory is asked for that is read front to back, in bytes: a machine that reads one page as fast as several
+    /// side by side has as much on its way in the one.
+    pub fn ahead_front_to_back(&self) -> i64 {
+        if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
+    }
+
+    /// Whether memory is read fastest front to back.
+    pub fn reads_front_to_back(&self) -> bool {
+        self.target.pages == 1
     }
 
     /// Independent vectors that the registers hold beside the operands, at most 4: those of four leave half of them to
@@ -374,6 +403,7 @@ impl Facts<'_> {
             joined: 1,
             resident: 0,
             last_threads: 0,
+            streams: self.streams(),
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],
@@ -459,6 +489,7 @@ mod tests {
             register_bytes: 2048,
             n_threads: 2,
             cache_bytes: 1 << 20,
+            pages: 4,
             block: BlockLimits::default(),
             cluster_blocks: 1,
         };

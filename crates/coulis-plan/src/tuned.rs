@@ -129,6 +129,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         joined: _,
         resident: _,
         last_threads: _,
+        streams: _,
         parallel: _,
         outer_is_long: _,
         constant: _,
@@ -166,6 +167,7 @@ mod tests {
             register_bytes: 1024,
             n_threads: 1 << 16,
             cache_bytes: 1 << 20,
+            pages: 4,
             block: BlockLimits { threads, ..BlockLimits::default() },
             cluster_blocks: 1,
         }
@@ -191,6 +193,7 @@ mod tests {
             joined: 1,
             resident: 0,
             last_threads: 0,
+            streams: false,
             parallel: true,
             outer_is_long: false,
             constant: vec![true],

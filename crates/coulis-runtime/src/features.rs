@@ -57,6 +57,7 @@ pub fn target(n_threads: usize, level: Level) -> Target {
         register_bytes: vector_bytes * n_registers,
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: second_level_cache().unwrap_or(1 << 20),
+        pages: pages(),
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,
     }
@@ -70,6 +71,12 @@ fn vectors(level: Level) -> (u32, u32) {
         Level::Avx2 => (32, 16),
         Level::Avx512 => (64, 32),
     }
+}
+
+/// Pages read side by side. Four keep more lines on their way where those that hardware asks for by itself end with a page;
+/// AMD's cores (measured on Zen 5) read one stream a fifth faster than four.
+fn pages() -> u32 {
+    if fingerprint().contains("AuthenticAMD") { 1 } else { 4 }
 }
 
 fn second_level_cache() -> Option<u64> {

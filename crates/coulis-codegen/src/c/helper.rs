@@ -58,6 +58,10 @@ pub enum Helper {
     Load(DType, u32),
     /// Writes a vector at a pointer; the value has the carrier's type, for bools a byte mask.
     Store(DType, u32),
+    /// Writes a vector as `Store` does, but past the caches where the pointer is a multiple of the vector's bytes.
+    Stream(DType, u32),
+    /// Returns when what the thread wrote past the caches is seen by all before anything that it writes later.
+    Drain,
     /// The scalar in every lane; a scalar bool for masks.
     Splat(VTy),
     /// The mask of a comparison of two vectors.
@@ -144,6 +148,8 @@ impl Helper {
         match self {
             Helper::Load(d, n) => format!("cx_load_{}{}", short(d), lanes(n)),
             Helper::Store(d, n) => format!("cx_store_{}{}", short(d), lanes(n)),
+            Helper::Stream(d, n) => format!("cx_stream_{}{}", short(d), lanes(n)),
+            Helper::Drain => "cx_drain".to_owned(),
             Helper::Splat(v) => format!("cx_splat_{}", v.name()),
             Helper::Compare(comparison, v) => {
                 let kind = match comparison {

@@ -35,6 +35,7 @@ impl Walker<'_> {
         }
         let mut inside =
             Frame { lines: Lines::in_function(self.style().indent), parallel: true, ..Frame::default() };
+        inside.streams = self.f.streams;
         for data in &used.data {
             let Some(pointer) = self.f.pointers.get(data) else { continue };
             let element = CTy::memory(pointer.dtype).name();
@@ -73,7 +74,7 @@ impl Walker<'_> {
         let (begin, end) = (bound("begin"), bound("end"));
         self.f.memo.push(Default::default());
         self.f.uses.push(Default::default());
-        let written = self.serial_loop(var, &begin, end, body);
+        let written = self.serial_loop(var, &begin, end, body).and_then(|()| self.drain());
         let inside = std::mem::replace(&mut self.f, outer);
         written?;
 

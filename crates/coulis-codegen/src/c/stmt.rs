@@ -1,7 +1,7 @@
 //! Statements.
 
 use coulis_ir::visit::{for_each_stmt, stmt_children};
-use coulis_ir::{Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
+use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -15,6 +15,8 @@ use crate::c::vector::{offset, strided};
 use crate::c::{Pointer, Registers, Walker, index};
 use crate::dialect::Machine;
 
+/// The remark on a loop whose results nothing reads soon.
+const STREAM: &str = "pragma_stream";
 /// Arrays of up to this many bytes live on the stack; larger ones are allocated.
 const STACK_BYTES: i64 = 16 * 1024;
 
@@ -49,6 +51,12 @@ impl Walker<'_> {
                 self.stmt(body)
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
+            Stmt::Annotate { key, value, body, .. } if key == STREAM && *value != Attr::Int(0) => {
+                let outer = std::mem::replace(&mut self.f.streams, true);
+                let result = self.stmt(body);
+                self.f.streams = outer;
+                result
+            }
             Stmt::Annotate { body, .. } => self.stmt(body),
             Stmt::Atom(call) => self.atom(call),
             Stmt::Sync(kind) => self.barrier(*kind),
@@ -276,7 +284,8 @@ impl Walker<'_> {
                 let mut first = 0;
                 for part in &val.parts {
                     let address = self.address(buffer, &offset(&base, first))?;
-                    let name = self.defs.helper(Helper::Store(buffer.dtype, part.lanes))?;
+                    let helper = self.store_of(buffer, part.lanes);
+                    let name = self.defs.helper(helper)?;
                     self.f.lines.statement(&Code::call(&name, &[&address, &part.code]).text);
                     first += part.lanes;
                 }
@@ -306,6 +315,27 @@ impl Walker<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// How a vector of so many lanes is stored: results go past the caches where a remark on the loop says so, which only a
+    /// CPU's compiler is told.
+    fn store_of(&mut self, buffer: &Buffer, lanes: u32) -> Helper {
+        let bytes = CTy::memory(buffer.dtype).bytes() * lanes;
+        let is_result = buffer.scope == MemScope::Global && buffer.dtype != DType::Bool;
+        if self.f.streams && is_result && matches!(bytes, 16 | 32 | 64) {
+            self.f.streamed = true;
+            return Helper::Stream(buffer.dtype, lanes);
+        }
+        Helper::Store(buffer.dtype, lanes)
+    }
+
+    /// The end of a function that may have stored past the caches: its caller sees all that it stored.
+    pub(super) fn drain(&mut self) -> Result<(), EmitError> {
+        if std::mem::take(&mut self.f.streamed) {
+            let name = self.defs.helper(Helper::Drain)?;
+            self.f.lines.statement(&format!("{name}()"));
+        }
+        Ok(())
     }
 
     /// Whether the value reads the buffer's memory at another index than `at`.

@@ -172,6 +172,8 @@ impl Dialect for C {
         match helper {
             Helper::Load(dtype, lanes) => memory::load(dtype, lanes, needs),
             Helper::Store(dtype, lanes) => memory::store(dtype, lanes, needs),
+            Helper::Stream(dtype, lanes) => memory::stream(dtype, lanes, needs),
+            Helper::Drain => Ok(memory::DRAIN.to_owned()),
             Helper::Splat(ty) => Ok(memory::splat(ty, needs)),
             Helper::Alloc => Ok(memory::ALLOC.to_owned()),
             Helper::Free => Ok(memory::FREE.to_owned()),

@@ -304,6 +304,8 @@ impl Dialect for Cuda {
             }
             Helper::Load(..)
             | Helper::Store(..)
+            | Helper::Stream(..)
+            | Helper::Drain
             | Helper::Splat(_)
             | Helper::Compare(..)
             | Helper::Lane(_)

@@ -8,8 +8,8 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::map_steps::root;
-use super::steps::{ask_ahead, place, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::steps::{ask_ahead, place, stage_of, stream_results};
+use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -43,11 +43,12 @@ const ROWS_A_VISIT: i64 = 8;
 const ROWS_OF_A_RUN: i64 = 16;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
-/// Bytes of a page of memory. Rows shorter than that are visited a page apart, so that several pages are read side by
-/// side, which is a tenth faster than one.
-const PAGE_BYTES: i64 = 4096;
-/// How far ahead of the walk along the rows memory is asked for.
+/// How far ahead of the walk along the rows memory is asked for, in each of them.
 const AHEAD_BYTES: i64 = 512;
+/// The same where memory is read front to back, in all rows of a visit together; of states without runs, which a visit may keep
+/// in registers, fewer rows are visited then.
+const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
+const ROWS_FRONT_TO_BACK: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, step, false)) = facts.inner() else {
@@ -61,6 +62,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
+    let front_to_back = facts.reads_front_to_back();
     let longest = if is_narrow { ROWS_OF_A_RUN } else { ROWS_A_VISIT };
     let runs = facts.runs(if rows.is_some() { longest } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
@@ -69,23 +71,38 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Several rows a visit: a state is read and written once for all of them.
     let unroll = match rows {
         Some(_) if runs.steps > 1 => runs.steps,
+        Some(_) if reducer.fields.len() == 1 && in_memory && front_to_back && !is_narrow => {
+            ROWS_FRONT_TO_BACK
+        }
         Some(_) if reducer.fields.len() == 1 => ROWS_A_VISIT,
         Some(_) => facts.unroll(lanes),
         None => 1,
     };
     let apart = match rows {
-        Some((rows, row_step, _)) if in_memory && tile >= extent && !reducer.step_needs_ascending => {
+        Some((rows, row_step, _))
+            if in_memory
+                && tile >= extent
+                && !front_to_back
+                && !reducer.step_needs_ascending =>
+        {
             let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
             floor_pow2(page.min(rows / (unroll * chunks)))
         }
         Some(_) | None => 1,
     };
     // Along the vectors of a row, or along the rows where a row has only a few.
-    let along = if tile / lanes > UNROLLED { lanes * step.saturating_abs() } else { tile };
+    let is_loop = tile / lanes > UNROLLED;
+    let along = if is_loop { lanes * step.saturating_abs() } else { tile };
     // Short visits ask for the next one, others for what follows in their rows.
-    let asks_visits = unroll > ROWS_A_VISIT;
-    let (ahead, rows_ahead) = match facts.ahead(AHEAD_BYTES, along.saturating_mul(width)) {
+    let asks_visits = unroll > ROWS_A_VISIT || front_to_back && is_narrow && is_loop && unroll > 1;
+    let visit_bytes = unroll.saturating_mul(extent).saturating_mul(width);
+    let ahead_bytes = match front_to_back && is_loop {
+        true => AHEAD_OF_ROWS_BYTES / unroll.max(ROWS_FRONT_TO_BACK),
+        false => AHEAD_BYTES,
+    };
+    let (ahead, rows_ahead) = match facts.ahead(ahead_bytes, along.saturating_mul(width)) {
         0 => (0, 0),
+        _ if asks_visits && front_to_back => (0, ceil_div(PAGE_BYTES, visit_bytes)),
         _ if asks_visits => (0, 1),
         ahead => (ahead, 0),
     };
@@ -159,6 +176,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         ask_along(s, state, &walk, sketch)?;
         s.set_scope(state, MemScope::Local)?;
         s.compute_at(state, root, &at)?;
+        stream_results(s, root, sketch)?;
         if root == output {
             return Ok(());
         }
@@ -271,10 +289,9 @@ fn fold_tile(
     s.reorder(stage, &order)?;
     s.vectorize(stage, &lane)?;
     if let Some(row) = few {
+        s.unroll(stage, &row)?;
         if sketch.run > 1 {
             s.in_runs(stage, &row)?;
-        } else {
-            s.unroll(stage, &row)?;
         }
     }
     if sketch.tile / sketch.lanes <= UNROLLED {

@@ -7,7 +7,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterVar, Tensor};
 
-use super::steps::{Site, place, stage_of};
+use super::steps::{Site, place, stage_of, stream_results};
 use super::{Facts, Machine, Sketch, floor_pow2};
 use crate::program::{Spec, Statement};
 
@@ -115,7 +115,7 @@ pub fn map_row(
         let (_, lane) = s.split(map, &inner, Split::Factor(sketch.map.lanes))?;
         s.vectorize(map, &lane)?;
     }
-    Ok(())
+    stream_results(s, map, sketch)
 }
 
 /// A nest of its own for the map, after all rows.
@@ -149,6 +149,7 @@ pub fn map_after(
     }
     match machine {
         Machine::Loops => {
+            stream_results(s, stage, sketch)?;
             let mut spread = loops[..fused].to_vec();
             if parts > 1 {
                 spread.push(s.split(stage, &word, Split::Nparts(parts))?.0);

@@ -13,7 +13,7 @@ use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
 use super::steps::{END_LANES, Parts, fold_by_vectors, place, place_rows, same_axis, site, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, work};
+use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -38,11 +38,8 @@ const OF_A_CHAIN: usize = 16;
 /// Longest run of a quick step, and of one that walks front to back, which rows are cut into.
 const LONGEST_RUN: i64 = 256;
 const LONGEST_FRONT_TO_BACK: i64 = 128;
-/// Bytes of a page of memory. Above the caches, reading several pages side by side is a tenth faster than one.
-const PAGE_BYTES: i64 = 4096;
-/// Pages of a block, which are read side by side, and how far ahead memory is asked for; in rows that are no multiple of
-/// that, fewer.
-const BLOCK_PAGES: i64 = 4;
+/// Bytes of a block of pages, which are read side by side where the machine reads these faster than one.
+const BLOCK_BYTES: i64 = 4 * PAGE_BYTES;
 /// Rows of fewer blocks, and a rest, are walked front to back.
 const FEWEST_BLOCKS: i64 = 4;
 /// How far ahead memory is asked for where rows lie apart and one ends before a block does.
@@ -78,14 +75,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let in_memory = facts.input_bytes() > 2 * facts.target.cache_bytes as i64;
     let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
-    let mut n_pages = if is_walk { block_pages(extent * width) } else { 1 };
+    let most_pages = i64::from(facts.target.pages);
+    let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
     let rows = if stride == 1 && lanes > END_LANES { rows_that_end(facts) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
-    if rows > 1 && n_pages < BLOCK_PAGES && runs.operations < ENOUGH_OPERATIONS && unroll > 1 {
+    if rows > 1 && n_pages < most_pages && runs.operations < ENOUGH_OPERATIONS && unroll > 1 {
         // Two rows front to back, in place of two parts of one.
         (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
-    } else if rows == 1 && is_walk && n_pages < BLOCK_PAGES {
-        let beside = BLOCK_PAGES / n_pages;
+    } else if rows == 1 && is_walk && n_pages < most_pages {
+        let beside = most_pages / n_pages;
         let has_runs = runs.steps == 1 || runs.steps >= SHORTEST_OF_A_ROW * beside;
         if has_runs && extent / (lanes * unroll) >= SHORTEST_OF_A_ROW {
             of_one = rows_of_one(facts, beside);
@@ -101,15 +99,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let run = runs.steps.min(floor_pow2(steps) * of_one);
     let distance = match joined * extent * width {
         _ if by_pages => n_pages * PAGE_BYTES,
-        of_rows if joined > 1 && of_rows <= BLOCK_PAGES * PAGE_BYTES => {
+        of_rows if joined > 1 && of_rows <= BLOCK_BYTES => {
             ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows
         }
-        _ => PAGE_BYTES,
+        _ => facts.ahead_front_to_back(),
     };
     let by_halves = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
-    let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_PAGES * PAGE_BYTES;
+    let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
     let (ahead, rows_ahead) = match stride {
         1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
         1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width), 0),
@@ -186,13 +184,13 @@ fn around_rows(facts: &Facts) -> Option<usize> {
     outer.iter().rposition(|d| d.is_reduced())
 }
 
-/// Pages of the blocks of a row of so many bytes; 1 where it is walked front to back.
-fn block_pages(bytes: i64) -> i64 {
+/// Pages of the blocks of a row of so many bytes, at most `most`; 1 where it is walked front to back.
+fn block_pages(bytes: i64, most: i64) -> i64 {
     let whole = |pages: &i64| bytes % (pages * PAGE_BYTES) == 0;
-    if bytes >= FEWEST_BLOCKS * BLOCK_PAGES * PAGE_BYTES {
-        return BLOCK_PAGES;
+    if bytes >= FEWEST_BLOCKS * most * PAGE_BYTES {
+        return most;
     }
-    [BLOCK_PAGES, BLOCK_PAGES / 2].into_iter().find(whole).unwrap_or(1)
+    [most, (most / 2).max(1)].into_iter().find(whole).unwrap_or(1)
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -7,8 +7,8 @@
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of};
-use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, work};
+use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of, stream_results};
+use super::{Decline, Facts, Machine, PAGE_BYTES, SHORT, Sketch, Strategy, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -33,12 +33,6 @@ const OF_A_LANE: i64 = 7;
 const OF_A_CONVERTED_LANE: i64 = 40;
 /// Operations that do the same for a lane of a field of a short vector.
 const OF_A_FIELD: i64 = 6;
-/// How far ahead rows are asked for.
-const AHEAD_BYTES: i64 = 4 << 10;
-/// Bytes of a page of memory, and pages that are read side by side where rows lie one after another in memory: a tenth
-/// faster than one.
-const PAGE_BYTES: i64 = 4096;
-const PAGES: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
@@ -61,10 +55,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             return Err(Decline::new("rows next to the innermost dimension", "none"));
         }
     }
-    let ahead = facts.ahead(AHEAD_BYTES, lanes * extent * facts.spec.inputs[0].bytes() as i64);
+    let ahead = facts.ahead(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
     let unroll = if extent <= UNROLLED_VECTORS * short { lanes } else { 1 };
     let apart = page_blocks(facts, lanes * extent);
-    let pages = if apart > 1 { PAGES } else { 1 };
+    let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
     let run = short_run(facts, extent, short);
     let mut sketch = Sketch { lanes, ahead, tile: short, unroll, apart, pages, run, ..facts.plain() };
     let n_dims = sketch.constant.len();
@@ -92,7 +86,9 @@ fn page_blocks(facts: &Facts, block: i64) -> i64 {
     };
     let bytes = block * facts.spec.inputs[0].bytes() as i64;
     let is_walk = stride == extent && facts.ahead(PAGE_BYTES, bytes) > 0 && PAGE_BYTES % bytes == 0;
-    if is_walk && rows * extent * bytes % (PAGES * PAGE_BYTES * block) == 0 { PAGE_BYTES / bytes } else { 1 }
+    let pages = i64::from(facts.target.pages);
+    let is_whole = rows * extent * bytes % (pages * PAGE_BYTES * block) == 0;
+    if is_walk && !facts.reads_front_to_back() && is_whole { PAGE_BYTES / bytes } else { 1 }
 }
 
 /// Lanes of the vector that a row is folded to before rows are brought side by side, 1 where that is more work or where
@@ -139,6 +135,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if ahead > 0 {
         s.pragma(output, &block, "prefetch", Attr::Int(ahead))?;
     }
+    stream_results(s, output, sketch)?;
     let at = Site { stage: output, at: block };
     if sketch.tile > 1 {
         let elements = s.stage(state)?.reduce_axes().to_vec();

@@ -224,6 +224,16 @@ pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), Sch
     }
 }
 
+/// Has a stage of results store them past the caches, where the sketch says so: all within the loop around its vectors.
+pub fn stream_results(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let view = s.stage(stage)?;
+    let is_loop = |leaf: &&IterVar| view.kind_of(leaf) == LoopKind::Serial;
+    match view.leaves().iter().rev().find(is_loop).cloned().filter(|_| sketch.streams) {
+        Some(axis) => s.pragma(stage, &axis, "stream", Attr::Int(1)),
+        None => Ok(()),
+    }
+}
+
 /// The stage that computes a tensor.
 pub fn stage_of(s: &Schedule, tensor: &coulis_tensor::Tensor) -> Result<StageId, ScheduleError> {
     Ok(s.stage(tensor)?.id())

@@ -29,6 +29,16 @@ pub const FAIL: &str = "\
 static void cx_fail(i32 *status, i32 what) { __atomic_store_n(status, what, __ATOMIC_RELAXED); }
 ";
 
+/// What comes after stores past the caches: those of x86 are not in the order of other stores.
+pub const DRAIN: &str = "\
+static inline void cx_drain(void)
+{
+#if defined(__SSE__)
+    __builtin_ia32_sfence();
+#endif
+}
+";
+
 /// How a function of the prelude begins.
 pub const FN: &str = "static inline __attribute__((always_inline))";
 
@@ -190,6 +200,49 @@ pub fn store(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, 
         | DType::F64 => (raw.clone(), format!("{target} = v;")),
     };
     Ok(format!("{FN} void {name}({element} *p, {value} v) {{ {body} }}\n"))
+}
+
+/// A store past the caches, where the place is aligned and the compiler has a way to say so.
+pub fn stream(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::Stream(dtype, lanes).name();
+    let memory = CTy::memory(dtype);
+    let (element, bytes) = (memory.name(), memory.bytes() * lanes);
+    let raw = needs.ty(VTy::vector(memory, lanes));
+    let store = needs.helper(Helper::Store(dtype, lanes))?;
+    let value = needs.ty(VTy::vector(CTy::carrier(dtype), lanes));
+    // What is rounded for memory is rounded into a place of its own first.
+    let (rounded, bits) = if memory == CTy::carrier(dtype) {
+        (String::new(), "v".to_owned())
+    } else {
+        let own = format!("{element} own[{lanes}] __attribute__((aligned({bytes})));\n        {store}(own, v);\n        ");
+        (own, format!("*(const {} *)own", needs.unaligned(VTy::vector(memory, lanes))))
+    };
+    let words = needs.ty(VTy::vector(CTy::I64, bytes / 8));
+    let (guard, builtin) = match bytes {
+        16 => ("defined(__SSE2__)", "__builtin_ia32_movntdq"),
+        32 => ("defined(__AVX__)", "__builtin_ia32_movntdq256"),
+        64 => ("defined(__AVX512F__)", "__builtin_ia32_movntdq512"),
+        _ => return Err(EmitError::Unsupported { dialect: "c", what: format!("`{name}`") }),
+    };
+    Ok(format!(
+        "{FN} void {name}({element} *p, {value} v)
+{{
+#if defined(__clang__) || {guard}
+    if (((__UINTPTR_TYPE__)p & {}) == 0) {{
+        {rounded}const {raw} w = {bits};
+#if defined(__clang__)
+        __builtin_nontemporal_store(w, ({raw} *)p);
+#else
+        {builtin}(({words} *)p, ({words})w);
+#endif
+        return;
+    }}
+#endif
+    {store}(p, v);
+}}
+",
+        bytes - 1
+    ))
 }
 
 /// The hardware's way of storing binary16: when it is there, and the text. NaN becomes the one of the loop over lanes.
