@@ -5,6 +5,8 @@
 //! expression over the variables that [`coulis_ir::args::bind_args`] binds, and is evaluated on the host by
 //! [`coulis_ir::args::eval_index`], so that nothing about a launch is decided twice.
 
+use std::ops::Range;
+
 use coulis_ir::{Buffer, DType, Expr};
 
 /// Emitted text of a GPU dialect, and how to launch it.
@@ -12,6 +14,9 @@ use coulis_ir::{Buffer, DType, Expr};
 pub struct Module {
     /// The translation unit.
     pub text: String,
+    /// Where in the text the functions of [`Module::kernels`] stand, in bytes and in order; what stands before the first is
+    /// for all of them. Empty where that is not known.
+    pub functions: Vec<Range<usize>>,
     /// The kernels in the order of their launches. Each but the first waits for the one before by itself, where the machine
     /// has an instruction for that, and may be launched while that one runs.
     pub kernels: Vec<KernelLaunch>,
@@ -19,6 +24,24 @@ pub struct Module {
     pub temporaries: Vec<Temporary>,
     /// Bytes by which the data pointer of each buffer parameter is to be aligned, by position; checked before a launch.
     pub alignments: Vec<u32>,
+}
+
+impl Module {
+    /// The text as parts that a compiler may be given side by side, one a kernel: all but the other functions, whose
+    /// lines are empty, so that lines have their numbers. The whole text where there is one function, or none is known.
+    pub fn parts(&self) -> Vec<String> {
+        if self.functions.len() < 2 {
+            return vec![self.text.clone()];
+        }
+        let lines = |range: &Range<usize>| "\n".repeat(self.text[range.clone()].matches('\n').count());
+        let part = |own: usize| {
+            let mut part = self.text[..self.functions[0].start].to_owned();
+            part.extend(self.functions[..own].iter().map(lines));
+            part.push_str(&self.text[self.functions[own].clone()]);
+            part
+        };
+        (0..self.functions.len()).map(part).collect()
+    }
 }
 
 /// One launch.

@@ -158,3 +158,51 @@ fn words_ask_for_the_alignment_of_what_they_read() {
     let source = fs::read_to_string(folder().join("half_vectors.py")).unwrap();
     assert_eq!(emitted(&source).unwrap().alignments, [16, 16]);
 }
+
+#[test]
+fn the_parts_of_a_module_are_its_functions_on_lines_of_their_own() {
+    let source = fs::read_to_string(folder().join("second_kernel.py")).unwrap();
+    let module = emitted(&source).unwrap();
+    let parts = module.parts();
+    assert_eq!((parts.len(), module.kernels.len()), (2, 2));
+    let whole: Vec<&str> = module.text.lines().collect();
+    let first = whole.iter().position(|line| line.starts_with("extern")).unwrap();
+    let mut seen = vec![0; whole.len()];
+    for (part, kernel) in parts.iter().zip(&module.kernels) {
+        assert_eq!(part.matches("__global__").count(), 1);
+        assert!(part.contains(&format!(" {}(", kernel.name)), "{part}");
+        for (nth, line) in part.lines().enumerate() {
+            assert!(line.is_empty() || line == whole[nth], "line {nth}: {line}");
+            seen[nth] += usize::from(!line.is_empty());
+        }
+    }
+    for (nth, line) in whole.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+        assert_eq!(seen[nth], if nth < first { 2 } else { 1 }, "line {nth}: {line}");
+    }
+    let alone = emitted(&fs::read_to_string(listing_6()).unwrap()).unwrap();
+    assert_eq!(alone.parts(), [alone.text]);
+}
+
+#[test]
+fn compilers_leave_rolled_loops_and_loops_of_many_branches_whole() {
+    let around = |body: &str| {
+        let text = format!(
+            "@T.prim_func\ndef f(A: T.Buffer((64,), \"int32\")):\n    \
+             tx = T.launch_thread(\"threadIdx.x\", 64)\n{body}"
+        );
+        emitted(&text).unwrap().text
+    };
+    let rolled = "    with T.attr(None, \"rolled\", T.bool(True)):\n        for k in range(5):\n            A[tx] = A[tx] + k\n";
+    let plain = "    for k in range(5):\n        A[tx] = A[tx] + k\n";
+    assert!(
+        around(rolled).contains("  #pragma unroll 1\n  for (int k = 0; k < 5; ++k) {"),
+        "{}",
+        around(rolled)
+    );
+    assert!(!around(plain).contains("#pragma"), "{}", around(plain));
+    let branches = |n: usize| {
+        let one = "        if A[tx] > k:\n            A[tx] = A[tx] + k\n";
+        around(&format!("    for k in range(5):\n{}", one.repeat(n)))
+    };
+    assert!(branches(16).contains("#pragma unroll 1") && !branches(15).contains("#pragma"));
+}

@@ -299,6 +299,9 @@ pub struct TileCall {
     pub site: Site,
 }
 
+/// The key of a loop that stays a loop: no pass writes its iterations out, and compilers of its text are told not to.
+pub const ROLLED: &str = "rolled";
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
@@ -433,6 +436,12 @@ impl Stmt {
     pub fn range(var: Var, extent: Expr, body: Stmt) -> Stmt {
         let zero = Expr::int_of(0, var.dtype());
         Stmt::for_(var, zero, extent, LoopKind::Serial, body)
+    }
+
+    /// A serial loop from 0 that stays a loop, see [`ROLLED`].
+    pub fn rolled(var: Var, extent: Expr, body: Stmt) -> Stmt {
+        let (key, value) = (ROLLED.to_owned(), Attr::Bool(true));
+        Stmt::Annotate { node: None, key, value, body: Box::new(Stmt::range(var, extent, body)) }
     }
 
     /// A branch without an else.

@@ -1,13 +1,14 @@
 //! Loops marked `unrolled` become their bodies, one copy an iteration, with constant indices.
 //!
 //! `pragma_auto_unroll_max_step` on an axis also expands serial loops of constant length under it, innermost first,
-//! while a loop's copies hold at most that many statements and at most eight loops nest. Source: seed 003's
+//! while a loop's copies hold at most that many statements and at most eight loops nest, but not a loop that is to stay one
+//! ([`ROLLED`]). Source: seed 003's
 //! lowering; `pragma_unroll_explicit` is read and has no effect, since text is always expanded.
 
 use std::collections::HashMap;
 
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, Stmt};
+use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, ROLLED, Stmt};
 
 use crate::affine::sum;
 use crate::binders::copy_with;
@@ -68,6 +69,16 @@ fn walk(stmt: Stmt, max_step: Option<i128>) -> Result<(Stmt, u32), LowerError> {
             walk(*body, Some(max.into()))
         }
         Stmt::Annotate { key, body, .. } if key == "pragma_unroll_explicit" => walk(*body, max_step),
+        Stmt::Annotate { node, key, value, body } if key == ROLLED => {
+            let (body, depth) = match *body {
+                Stmt::For { var, min, extent, kind: LoopKind::Serial, body } => {
+                    let (body, depth) = walk(*body, max_step)?;
+                    (Stmt::for_(var, min, extent, LoopKind::Serial, body), depth)
+                }
+                other => walk(other, max_step)?,
+            };
+            Ok((Stmt::Annotate { node, key, value, body: Box::new(body) }, depth))
+        }
         other => {
             let mut deepest = 0;
             let stmt = try_map_children::<LowerError>(other, &mut |s| {

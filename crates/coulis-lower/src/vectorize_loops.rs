@@ -8,7 +8,7 @@
 //! under a branch. One that bounds the lane
 //! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
 //! shorter vectors and at last by single elements (where threads keep arrays in registers, by one guarded statement
-//! each). In simple mode such a loop becomes serial, as the reference has
+//! each, or by a loop of many lanes that choose none of these). In simple mode such a loop becomes serial, as the reference has
 //! it. One that reads memory by the lane becomes a select of new and old value in each store under it; loads under it
 //! are then performed for every lane, which reads elements inside the loop's domain whose value is not used.
 //!
@@ -48,6 +48,10 @@ pub const MAX_LANES: i128 = 1 << 16;
 
 /// Most lanes that are written out one by one.
 const WRITTEN_OUT: u32 = 16;
+
+/// Lanes from which on those that pass are a loop where threads have none of their own memory in it: each guarded statement
+/// by itself takes a compiler as long as a whole vector.
+const MANY_LANES: u32 = 8;
 
 /// Turns vectorized loops into vector operations.
 pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
@@ -461,7 +465,17 @@ impl Vectorizer {
         let n = if self.by_lane { Var::new(&name, dtype) } else { Var::size(&name, dtype) };
         let mut pieces = Vec::new();
         let mut covered = lanes.count;
-        for lane in 0..if self.by_lane { lanes.count } else { 0 } {
+        let in_a_loop = self.by_lane && lanes.count >= MANY_LANES && !selects_registers(body, &lanes.var);
+        if in_a_loop {
+            let lane = lanes.var.renamed(&format!("{}_s", lanes.var.name()));
+            let map = HashMap::from([(lanes.var.clone(), lane.expr())]);
+            let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
+            let passes = widen(lane.expr(), dtype).lt(n.expr());
+            let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
+            let count = Expr::int_of(i128::from(lanes.count), lanes.var.dtype());
+            pieces.push(Stmt::rolled(lane, count, Stmt::if_(passes, copy_with(body, &map))));
+        }
+        for lane in 0..if self.by_lane && !in_a_loop { lanes.count } else { 0 } {
             let at = Expr::int_of(i128::from(lane), lanes.var.dtype());
             let map = HashMap::from([(lanes.var.clone(), at)]);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
@@ -504,6 +518,27 @@ impl Vectorizer {
         let choice = Stmt::If { cond: all_pass, then: whole, otherwise: Some(Box::new(pieces)) };
         Stmt::let_(n, passing, choice)
     }
+}
+
+/// Whether an element of a thread's own memory is chosen by the variable: such memory is registers only where none is.
+fn selects_registers(body: &Stmt, lane: &Var) -> bool {
+    let is_own = |buffer: &Buffer, indices: &[Expr]| {
+        buffer.scope == MemScope::Local && indices.iter().any(|index| uses(index, lane))
+    };
+    let mut found = false;
+    for_each_stmt(body, &mut |s| {
+        found |= match s {
+            Stmt::Store { buffer, indices, .. } => is_own(buffer, indices),
+            Stmt::Allocate { .. } | Stmt::Atom(_) => true,
+            _ => false,
+        };
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| {
+                found |= matches!(e.node(), Node::Load(buffer, indices) if is_own(buffer, indices));
+            });
+        }
+    });
+    found
 }
 
 fn smaller(a: Expr, b: Expr) -> Expr {

@@ -96,6 +96,47 @@ fn whole_texts_of_the_variants_are_frozen() {
     }
 }
 
+/// A combination of that many products.
+fn combination_of(n_products: usize) -> String {
+    let products: Vec<String> =
+        (0..n_products).map(|n| format!("x * T.float32({n}.5) + y * T.float32({n}.5)")).collect();
+    format!("T.comm_reducer(lambda x, y: {}, [T.float32(0)])", products.join(" + "))
+}
+
+#[test]
+fn a_tree_of_long_combinations_is_a_loop_and_one_of_short_ones_is_written_out() {
+    let hopper = Target::cuda("sm_90a").expect("known");
+    let text =
+        |y, x, reducer: &str| print_module(&[lowered(parsed(&rows(y, x, "float32", reducer, "")), &hopper)]);
+    let n_shuffles = |text: &str| text.matches("T.tvm_warp_shuffle_down(").count();
+    let short = text(2, 32, SUM);
+    assert!(n_shuffles(&short) == 5 && !short.contains("rolled"), "{short}");
+    let long = text(2, 32, &combination_of(8));
+    assert!(n_shuffles(&long) == 1 && long.contains("T.attr(None, \"rolled\", T.bool(True))"), "{long}");
+    assert!(long.contains("for step in range(5)") && long.contains("16 >> step"), "{long}");
+    // Where the lanes are no power of two, the first step looks who is there, and the others are the loop.
+    let uneven = text(1, 20, &combination_of(8));
+    assert_eq!(n_shuffles(&uneven), 2, "{uneven}");
+    assert!(uneven.contains("for step in range(4)") && uneven.contains("8 >> step"), "{uneven}");
+    // In shared memory partners are found by exclusive or.
+    let text = r#"
+@T.prim_func
+def shared_rows(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    T.device_entry(); T.cta_id([1]); T.thread_id([32])
+    rows = T.alloc_buffer((4, 8), "float32", scope="shared", layout=TileLayout(S[(4, 8)]))
+    totals = T.alloc_buffer((4,), "float32", scope="shared", layout=TileLayout(S[(4,)]))
+    Tx.cta.copy(rows, A); T.cuda.cta_sync()
+    Tx.cta.reduce(totals, rows, reducer=REDUCER, axes=(1,), accum=False)
+    T.cuda.cta_sync()
+    Tx.cta.copy(B, totals)
+"#;
+    let apart = |reducer: &str| {
+        let text = print_module(&[lowered(parsed(&text.replace("REDUCER", reducer)), &hopper)]);
+        (text.matches("T.tvm_warp_shuffle_xor(").count(), text.contains("1 << step"))
+    };
+    assert_eq!((apart(SUM), apart(&combination_of(8))), ((3, false), (1, true)));
+}
+
 #[test]
 fn explain_says_what_each_variant_wanted_and_found() {
     let target = Target::cuda("sm_90a").expect("known");

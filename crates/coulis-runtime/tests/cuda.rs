@@ -71,6 +71,25 @@ fn every_probe_compiles_for_every_architecture() {
 }
 
 #[test]
+fn texts_that_are_compiled_side_by_side_give_their_machine_code_in_order() {
+    let Some(search) = nvrtc("texts_that_are_compiled_side_by_side") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let open = || CudaCompiler::open(&search, Some(&dir.path().join("c"))).0;
+    let text = |n: usize| format!("extern \"C\" __global__ void part_{n}(int *a) {{ a[0] = {n}; }}");
+    let texts: Vec<String> = (0..5).map(text).collect();
+    let (codes, origin) = open().cubins("parts", &texts, "sm_90a").unwrap();
+    assert_eq!((codes.len(), origin), (5, Origin::Compiled));
+    for (n, code) in codes.iter().enumerate() {
+        let name = format!("part_{n}");
+        assert!(code.windows(name.len()).any(|window| window == name.as_bytes()), "{n}");
+    }
+    assert_eq!(open().cubins("parts", &texts, "sm_90a").unwrap(), (codes, Origin::Disk));
+    let more = [texts[0].clone(), "extern \"C\" __global__ void f() { none(); }".to_owned()];
+    let error = open().cubins("parts", &more, "sm_90a").unwrap_err();
+    assert!(matches!(error, CudaError::Refused { .. }), "{error}");
+}
+
+#[test]
 fn a_cubin_is_found_on_the_disk_without_loading_the_compiler() {
     let Some(search) = nvrtc("a_cubin_is_found_on_the_disk") else { return };
     let dir = tempfile::tempdir().unwrap();

@@ -51,7 +51,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         .map(|_| names.fresh(&format!("{}_kernel", sanitised(&kernel.name))))
         .collect();
     let mut kernels = Vec::new();
-    let mut functions = String::new();
+    let (mut functions, mut places) = (String::new(), Vec::new());
     let mut earlier = Traffic::default();
     for (nth, (launch, entry)) in program.launches.iter().zip(&entries).enumerate() {
         walker.namer = Namer::new(dialect.reserved());
@@ -63,14 +63,18 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
             earlier.add(&Traffic::of(&launch.body));
         }
         walker.facts = facts;
-        if !functions.is_empty() {
+        let start = functions.len();
+        if start > 0 {
             functions.push('\n');
         }
         functions.push_str(&text);
+        places.push(start..functions.len());
         kernels.push(written);
     }
     let body = used_definitions(&walker.defs.texts, &functions) + &functions;
     let text = gpu.prelude(&body) + &body;
+    let before = text.len() - functions.len();
+    let functions = places.into_iter().map(|place| place.start + before..place.end + before).collect();
     let zeroed = zeroed(&kernel.body);
     let temporaries = program
         .temporaries
@@ -85,7 +89,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
     let alignment =
         |b: &Buffer| walker.alignments.get(&b.data.id()).copied().unwrap_or(1).max(b.dtype.bytes() as u32);
     let alignments = kernel.param_buffers().map(alignment).collect();
-    Ok(Module { text, kernels, temporaries, alignments })
+    Ok(Module { text, functions, kernels, temporaries, alignments })
 }
 
 /// The definitions that the functions refer to, by way of one another or not, in order.

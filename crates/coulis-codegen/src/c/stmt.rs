@@ -1,7 +1,7 @@
 //! Statements.
 
 use coulis_ir::visit::{for_each_stmt, stmt_children};
-use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
+use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, ROLLED, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -19,6 +19,13 @@ use crate::dialect::Machine;
 const STREAM: &str = "pragma_stream";
 /// Arrays of up to this many bytes live on the stack; larger ones are allocated.
 const STACK_BYTES: i64 = 16 * 1024;
+
+/// What a compiler is told of a loop whose iterations it is not to write out.
+const STAYS_A_LOOP: &str = "#pragma unroll 1";
+
+/// Branches in a loop's body from which on it stays a loop: NVIDIA's assembler else writes several copies of loops that are
+/// unrolled already, of which it moves nothing across a branch, and takes most of a second for them.
+const MANY_BRANCHES: usize = 16;
 
 impl Walker<'_> {
     /// A statement in a block of its own: names do not leave it.
@@ -40,7 +47,14 @@ impl Walker<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<(), EmitError> {
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s)),
-            Stmt::For { var, min, extent, kind, body } => self.for_(var, min, extent, *kind, body),
+            Stmt::For { var, min, extent, kind, body } => {
+                let pragma = match kind {
+                    LoopKind::Unrolled => Some("#pragma unroll"),
+                    LoopKind::Serial if n_branches(body) >= MANY_BRANCHES => Some(STAYS_A_LOOP),
+                    LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized => None,
+                };
+                self.for_(var, [min, extent], *kind, pragma, body)
+            }
             Stmt::If { cond, then, otherwise } => self.if_(cond, then, otherwise.as_deref()),
             Stmt::Store { buffer, indices, value } => match indices.as_slice() {
                 [at] => self.store(buffer, at, value),
@@ -57,7 +71,12 @@ impl Walker<'_> {
                 self.f.streams = outer;
                 result
             }
-            Stmt::Annotate { body, .. } => self.stmt(body),
+            Stmt::Annotate { key, body, .. } => match &**body {
+                Stmt::For { var, min, extent, kind: LoopKind::Serial, body } if key == ROLLED => {
+                    self.for_(var, [min, extent], LoopKind::Serial, Some(STAYS_A_LOOP), body)
+                }
+                body => self.stmt(body),
+            },
             Stmt::Atom(call) => self.atom(call),
             Stmt::Sync(kind) => self.barrier(*kind),
             Stmt::LaunchThread { .. }
@@ -128,12 +147,13 @@ impl Walker<'_> {
         Ok(())
     }
 
+    /// A loop; compilers for lanes are told what `pragma` says.
     fn for_(
         &mut self,
         var: &Var,
-        min: &Expr,
-        extent: &Expr,
+        [min, extent]: [&Expr; 2],
         kind: LoopKind,
+        pragma: Option<&str>,
         body: &Stmt,
     ) -> Result<(), EmitError> {
         match index::constant(extent) {
@@ -159,8 +179,8 @@ impl Walker<'_> {
         // The bound is evaluated every time: it must not read what the body may write.
         let end =
             if may_trap(&last) { self.declare(VTy::scalar(CTy::carrier(var.dtype())), &end) } else { end };
-        if kind == LoopKind::Unrolled {
-            self.f.lines.line("#pragma unroll");
+        if let Some(pragma) = pragma {
+            self.f.lines.line(pragma);
         }
         let outer = self.facts.clone();
         self.facts.bind(var, min, extent);
@@ -518,6 +538,13 @@ fn has_loop(stmt: &Stmt) -> bool {
     let mut found = false;
     for_each_stmt(stmt, &mut |s| found |= matches!(s, Stmt::For { .. }));
     found
+}
+
+/// Branches of a statement.
+fn n_branches(stmt: &Stmt) -> usize {
+    let mut n = 0;
+    for_each_stmt(stmt, &mut |s| n += usize::from(matches!(s, Stmt::If { .. })));
+    n
 }
 
 /// The expressions that a block evaluates itself, those of nested blocks aside.

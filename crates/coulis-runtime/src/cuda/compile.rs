@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coulis_codegen::CUDA_OPTIONS;
 use coulis_ir::Target;
@@ -87,6 +88,43 @@ impl CudaCompiler {
         let code = self.load()?.compile(kernel, text, arch, Format::Cubin, &Self::options())?;
         self.cache.store_cubin(&key, kernel, &code);
         Ok((code, Origin::Compiled))
+    }
+
+    /// As [`CudaCompiler::cubin`] of several texts of one kernel, which are compiled side by side. The machine code of each, and
+    /// where the slowest came from.
+    pub fn cubins(
+        &self,
+        kernel: &str,
+        texts: &[String],
+        arch: &str,
+    ) -> Result<(Vec<Vec<u8>>, Origin), CudaError> {
+        let next = AtomicUsize::new(0);
+        let work = || -> Vec<(usize, Result<(Vec<u8>, Origin), CudaError>)> {
+            let own = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            let own = own.map_while(|nth| Some((nth, texts.get(nth)?)));
+            own.map(|(nth, text)| (nth, self.cubin(kernel, text, arch))).collect()
+        };
+        let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(texts.len());
+        let mut found = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+            let mut found = work();
+            for other in others {
+                // A panic of a thread goes on in the one that waits for it.
+                found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            found
+        });
+        found.sort_by_key(|(nth, _)| *nth);
+        let mut origin = Origin::Disk;
+        let mut codes = Vec::with_capacity(texts.len());
+        for (_, result) in found {
+            let (code, from) = result?;
+            if from == Origin::Compiled {
+                origin = from;
+            }
+            codes.push(code);
+        }
+        Ok((codes, origin))
     }
 
     /// The PTX text of `text`; not kept.

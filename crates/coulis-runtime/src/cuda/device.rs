@@ -71,8 +71,8 @@ impl Shared {
         if let Some(known) = table().get(&key) {
             return Ok((known.clone(), Origin::Memory));
         }
-        let (cubin, origin) = self.compiler.cubin(kernel, &module.text, arch)?;
-        let loaded = Arc::new(LoadedModule::load(&self.context, &cubin, module)?);
+        let (cubins, origin) = self.compiler.cubins(kernel, &module.parts(), arch)?;
+        let loaded = Arc::new(LoadedModule::load(&self.context, &cubins, module)?);
         Ok((table().entry(key).or_insert(loaded).clone(), origin))
     }
 }

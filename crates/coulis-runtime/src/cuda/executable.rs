@@ -24,7 +24,7 @@ const SHARED_SIZE: i32 = 1;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MAX_DYNAMIC_SHARED_SIZE: i32 = 8;
 
-/// The functions of a cubin on one device. It stays loaded to the end of the process, since work that uses it may still
+/// The functions of a module's cubins on one device. They stay loaded to the end of the process, since work that uses it may still
 /// be on a stream.
 #[derive(Debug)]
 pub(crate) struct LoadedModule {
@@ -46,14 +46,20 @@ unsafe impl Send for LoadedModule {}
 unsafe impl Sync for LoadedModule {}
 
 impl LoadedModule {
-    /// Loads a cubin and looks up the functions of `module`.
-    pub(crate) fn load(context: &Context, cubin: &[u8], module: &Module) -> Result<LoadedModule, CudaError> {
+    /// Loads cubins, one a kernel of `module` or one for all of them, and looks up the functions.
+    pub(crate) fn load(
+        context: &Context,
+        cubins: &[Vec<u8>],
+        module: &Module,
+    ) -> Result<LoadedModule, CudaError> {
         let entered = context.enter()?;
-        let mut raw = ptr::null_mut();
-        // SAFETY: a cubin says its own length; this one comes from NVRTC, or from the cache, which vouches for it.
-        unsafe { entered.module_load(&mut raw, cubin.as_ptr().cast()) }?;
         let mut functions = Vec::with_capacity(module.kernels.len());
-        for kernel in &module.kernels {
+        let mut raw = ptr::null_mut();
+        for (nth, kernel) in module.kernels.iter().enumerate() {
+            if let Some(cubin) = cubins.get(nth) {
+                // SAFETY: a cubin says its own length; this one comes from NVRTC, or from the cache, which vouches for it.
+                unsafe { entered.module_load(&mut raw, cubin.as_ptr().cast()) }?;
+            }
             let name = CString::new(kernel.name.as_str())
                 .map_err(|_| CudaError::ZeroByte { what: "a function's name" })?;
             let (mut function, mut static_bytes) = (ptr::null_mut(), 0);

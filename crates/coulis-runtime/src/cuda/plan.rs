@@ -354,6 +354,7 @@ mod tests {
         };
         let mut module = Module {
             text: String::new(),
+            functions: Vec::new(),
             kernels: vec![kernel],
             temporaries: Vec::new(),
             alignments: Vec::new(),

@@ -181,6 +181,7 @@ fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block: i32, n: V
     };
     let module = Module {
         text: source.to_owned(),
+        functions: Vec::new(),
         kernels: vec![kernel],
         temporaries: Vec::new(),
         alignments: vec![4; dtypes.len()],

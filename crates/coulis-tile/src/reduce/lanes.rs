@@ -5,12 +5,12 @@
 //! distances and hands it out. Masks name the lanes that execute the fold, made from their numbers, never asked of
 //! the machine.
 
-use coulis_ir::{Atom, Buffer, Expr, Stmt};
+use coulis_ir::{Atom, BinaryOp, Buffer, DType, Expr, Stmt, Var};
 
 use crate::block::constant;
 use crate::groups::Digit;
 use crate::reduce::redux_sync::Redux;
-use crate::reduce::shuffle::{mask_dtype, mask_of, shuffle};
+use crate::reduce::shuffle::{is_long, mask_dtype, mask_of, shuffle};
 use crate::reduce::state::{State, set, value};
 
 /// Lanes that execute folds together.
@@ -67,14 +67,18 @@ impl Lanes<'_> {
 
     fn by_exclusive_or(&self, state: &State, digit: Digit) -> Vec<Stmt> {
         let width = (digit.extent * digit.stride).min(self.warp);
-        let mut stmts = Vec::new();
-        let mut distance = digit.stride;
-        while distance < digit.stride * digit.extent {
-            stmts.extend(self.bring(Atom::ShuffleXor, state, &constant(distance), width));
+        let step = |distance: Expr| {
+            let mut stmts = self.bring(Atom::ShuffleXor, state, &distance, width);
             stmts.push(state.merge(&self.received(state)));
-            distance *= 2;
+            stmts
+        };
+        let n_steps = digit.extent.ilog2();
+        if n_steps > 1 && is_long(state.reducer) {
+            let number = Var::new("step", DType::I32);
+            let distance = Expr::binary(BinaryOp::Shl, constant(digit.stride), number.expr());
+            return vec![Stmt::rolled(number, constant(n_steps), Stmt::seq(step(distance)))];
         }
-        stmts
+        (0..n_steps).flat_map(|number| step(constant(digit.stride << number))).collect()
     }
 
     fn by_halves(&self, state: &State, digit: Digit) -> Vec<Stmt> {

@@ -1,7 +1,8 @@
 //! What crosses lanes of a warp: masks, carriers, shuffles, and trees of them over neighbours.
 
+use coulis_ir::hash::FastSet;
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{Atom, AtomCall, BinaryOp, Buffer, DType, Expr, Node, Reducer, Stmt};
+use coulis_ir::{Atom, AtomCall, BinaryOp, Buffer, DType, Expr, Node, Reducer, Stmt, Var};
 
 use crate::block::constant;
 use crate::reduce::state::{State, at, register, set, value};
@@ -31,6 +32,23 @@ pub fn mask_of(n_lanes: u32, first: &Expr, warp: u32) -> Expr {
         return bits;
     }
     Expr::binary(BinaryOp::Shl, bits, first.clone().cast(dtype))
+}
+
+/// Operations of a combination from which on trees are loops: written out, five steps of several statistics are most of a
+/// kernel's text and of the time that its compiler takes, and a loop's own instructions are few beside theirs.
+const LONG: usize = 24;
+
+/// Whether combining two states takes many operations.
+pub(crate) fn is_long(reducer: &Reducer) -> bool {
+    let mut operations = FastSet::default();
+    for part in &reducer.combine.body {
+        for_each_expr(part, &mut |e| {
+            if !e.children().is_empty() {
+                operations.insert(e.clone());
+            }
+        });
+    }
+    operations.len() >= LONG
 }
 
 /// Whether values decide what the combination of two states does: then a lane must not combine what no lane gave.
@@ -86,32 +104,53 @@ pub struct ShuffleTree<'a> {
 
 impl ShuffleTree<'_> {
     /// The shuffles and combinations, at halving distances.
+    ///
+    /// Distances at which all lanes do the same are a loop where a combination is long ([`is_long`]).
     pub fn fold(&self, state: &State) -> Vec<Stmt> {
         let mut stmts = Vec::new();
+        let mut distance = self.n_lanes.next_power_of_two() / 2;
+        if !self.n_lanes.is_power_of_two() {
+            stmts.extend(self.step(state, constant(distance)));
+            distance /= 2;
+        }
+        let n_steps = distance.checked_ilog2().map_or(0, |log| log + 1);
+        if n_steps > 1 && is_long(state.reducer) {
+            let step = Var::new("step", DType::I32);
+            let delta = Expr::binary(BinaryOp::Shr, constant(distance), step.expr());
+            let body = Stmt::seq(self.step(state, delta));
+            stmts.push(Stmt::rolled(step, constant(n_steps), body));
+            return stmts;
+        }
+        while distance > 0 {
+            stmts.extend(self.step(state, constant(distance)));
+            distance /= 2;
+        }
+        stmts
+    }
+
+    /// The shuffles from that distance, and the combination with what they bring.
+    fn step(&self, state: &State, delta: Expr) -> Vec<Stmt> {
         let decides = decides(state.reducer);
         // A lane without a partner receives what no lane gave, and its own total is read by nobody. Where values decide,
         // it receives its own instead, or does not combine.
         let width = if decides && self.n_lanes.is_power_of_two() { self.n_lanes } else { self.warp };
-        let mut distance = self.n_lanes.next_power_of_two() / 2;
-        while distance > 0 {
-            let delta = constant(distance);
-            for (to, from) in self.received.iter().zip(&state.registers) {
-                let sent = value(from).cast(to.dtype);
-                let widths = [width, self.warp];
-                stmts.push(shuffle(Atom::ShuffleDown, to, &self.mask, sent, delta.clone(), widths));
-            }
-            let received: Vec<Expr> =
-                self.received.iter().zip(&state.registers).map(|(r, s)| value(r).cast(s.dtype)).collect();
-            let merge = state.merge(&received);
-            stmts.push(if 2 * distance > self.n_lanes {
-                Stmt::if_((self.member.clone() + delta).lt(constant(self.n_lanes)), merge)
-            } else if decides && width != self.n_lanes {
-                Stmt::if_(self.member.clone().lt(delta), merge)
-            } else {
-                merge
-            });
-            distance /= 2;
+        let mut stmts = Vec::new();
+        for (to, from) in self.received.iter().zip(&state.registers) {
+            let sent = value(from).cast(to.dtype);
+            let widths = [width, self.warp];
+            stmts.push(shuffle(Atom::ShuffleDown, to, &self.mask, sent, delta.clone(), widths));
         }
+        let received: Vec<Expr> =
+            self.received.iter().zip(&state.registers).map(|(r, s)| value(r).cast(s.dtype)).collect();
+        let merge = state.merge(&received);
+        let is_first = |distance: i128| 2 * distance > i128::from(self.n_lanes);
+        stmts.push(if delta.as_int().is_some_and(is_first) {
+            Stmt::if_((self.member.clone() + delta).lt(constant(self.n_lanes)), merge)
+        } else if decides && width != self.n_lanes {
+            Stmt::if_(self.member.clone().lt(delta), merge)
+        } else {
+            merge
+        });
         stmts
     }
 
