@@ -370,6 +370,13 @@ impl Facts<'_> {
         self.run_of(lanes * floor_pow2((longest / lanes).clamp(1, steps)))
     }
 
+    /// A run of the reducer's quick step of all of `steps` single elements, or of pieces of them that are as long as each other
+    /// but for the last; 1 as of [`Facts::run_of`].
+    pub fn even_run(&self, steps: i64) -> i64 {
+        let longest = self.spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
+        self.run_of(even_turns(steps, longest))
+    }
+
     /// A run of so many elements; 1 where there is none, or it does not pay.
     pub fn run_of(&self, run: i64) -> i64 {
         /// A run that keeps as much as a state saves a little at each element, and costs a combination.
@@ -459,6 +466,11 @@ fn work_of(exprs: &[Expr]) -> usize {
 /// The largest power of two up to `n`, at least 1.
 pub fn floor_pow2(n: i64) -> i64 {
     1 << n.max(1).ilog2()
+}
+
+/// The fewest at a time, at most `most`, in which `n` take no more turns than by `most`: the last turn is nearly full then.
+pub fn even_turns(n: i64, most: i64) -> i64 {
+    ceil_div(n.max(1), ceil_div(n.max(1), most.max(1)))
 }
 
 /// The greatest common divisor of magnitudes.

@@ -33,6 +33,15 @@ const FEW_ELEMENTS: i64 = 16;
 const SIDE_BY_SIDE_BYTES: i64 = 64;
 /// Most threads that keep a row in registers: more would fill a multiprocessor alone, which then waits for each row.
 const MOST_IN_REGISTERS: i64 = 512;
+/// Elements of fewer bytes are more work for threads than for memory: so few threads take a row as leave none without an element
+/// of it for long.
+pub const NARROW: usize = 4;
+/// Most elements that a thread keeps of a narrow row.
+const MOST_OF_NARROW: i64 = 56;
+/// What it costs a thread to bring its state together with the others, in elements.
+const FOLD_ELEMENTS: i64 = 8;
+/// See [`SIDE_BY_SIDE_BYTES`]; of narrow rows.
+const SIDE_BY_SIDE_OF_NARROW: i64 = 32;
 /// A register holds so many bytes; narrower elements are as wide once they are converted.
 const WORD_BYTES: i64 = 4;
 /// Accesses that each thread has in flight where a row goes to memory of the block.
@@ -65,21 +74,32 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a row for each multiprocessor, or short ones", found));
     }
     let element_bytes = bytes(&|b| b.max(WORD_BYTES));
-    let most_elements = i64::from(facts.target.register_bytes) / 8 / element_bytes;
+    let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
+    let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes;
+    let most_elements =
+        if is_narrow && lanes > 1 { of_registers * MOST_OF_NARROW / 32 } else { of_registers };
     let elements = outer.saturating_mul(words).saturating_mul(lanes);
     let warp = i64::from(facts.target.warp);
     let of_words = |threads: i64| threads.min(floor_pow2(words));
-    let in_registers = if elements <= warp * most_elements {
+    let turns = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
+    let kept = |threads: i64| turns(threads).saturating_mul(lanes);
+    let in_registers = if is_narrow {
+        let side_by_side = SIDE_BY_SIDE_OF_NARROW / (lanes * spec.inputs[0].bytes() as i64).max(1);
+        let fewest = of_words(ceil_pow2(side_by_side));
+        let several = (0..).map(|n| fewest << n).take_while(|t| *t <= of_words(MOST_IN_REGISTERS));
+        let fitting = several.filter(|t| kept(*t) <= most_elements);
+        let cost = |threads: &i64| threads * (kept(*threads) + FOLD_ELEMENTS);
+        fitting.min_by_key(cost).unwrap_or_else(|| of_words(MOST_IN_REGISTERS))
+    } else if elements <= warp * most_elements {
         // Neighbours of a row are to fill sectors together.
         let side_by_side = SIDE_BY_SIDE_BYTES / (lanes * spec.inputs[0].bytes() as i64);
         of_words(ceil_pow2(elements / FEW_ELEMENTS).max(side_by_side).clamp(1, warp))
     } else {
         of_words(ceil_pow2(ceil_div(elements, most_elements)).min(MOST_IN_REGISTERS))
     };
-    let turns = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
     let block_bytes = row_bytes.saturating_add(FOLD_BYTES);
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
-    let (keep, threads, unroll) = if turns(in_registers).saturating_mul(lanes) <= most_elements {
+    let (keep, threads, unroll) = if kept(in_registers) <= most_elements {
         (Keep::Registers, in_registers, turns(in_registers))
     } else if block_bytes <= shared_bytes {
         // Blocks side by side on a multiprocessor, or one that has it for itself.

@@ -6,17 +6,20 @@
 //! twice; those of longer ones stand side by side. Rows that are whole accesses are for `gpu_kept_rows`, as are those whose
 //! two slabs are too large. Measured: `bench/results`.
 
+use std::collections::HashSet;
+
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
+use super::gpu_kept_rows::NARROW;
 use super::gpu_steps::{
     copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, runs_of_row, split_fold,
     widest_access,
 };
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -31,6 +34,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Longest row, in elements: threads that keep theirs in registers are as quick where more sectors are whole.
 const LONGEST: i64 = 128;
+/// The same of narrow elements, of which a sector holds more.
+const LONGEST_OF_NARROW: i64 = 192;
 /// Longest row of one thread.
 const LONGEST_OF_ONE: i64 = 96;
 /// Bytes of a row and its results of which a multiprocessor's memory holds too few for one thread each.
@@ -51,8 +56,16 @@ const MOST_ROWS: i64 = 8;
 const OF_MULTIPROCESSOR: i64 = 2048;
 /// Elements of a longer row for each of its threads.
 const THREAD_ELEMENTS: i64 = 8;
+/// The same of narrow ones: what threads do to bring their states together is then more than what memory takes for a row.
+const THREAD_ELEMENTS_OF_NARROW: i64 = 20;
 /// Elements that a thread of a longer row folds side by side.
 const IN_FLIGHT: i64 = 16;
+/// Threads that access shared memory together.
+const WARP: i64 = 32;
+/// Banks of shared memory.
+const N_BANKS: i64 = 32;
+/// Bytes of a word of a bank.
+const BANK_BYTES: i64 = 4;
 /// Elements of a row that a thread maps side by side.
 const MAPPED: i64 = 16;
 
@@ -74,8 +87,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if extent % lanes == 0 {
         return Err(Decline::new("rows that are no whole number of accesses", extent));
     }
-    if extent > LONGEST {
-        return Err(Decline::new("at most 128 elements in a row", extent));
+    let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
+    let (longest, thread_elements) =
+        if is_narrow { (LONGEST_OF_NARROW, THREAD_ELEMENTS_OF_NARROW) } else { (LONGEST, THREAD_ELEMENTS) };
+    if extent > longest {
+        return Err(Decline::new("at most 128 elements in a row, or 192 narrow ones", extent));
     }
     let n_rows = spec.problem.n_outputs;
     let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
@@ -84,7 +100,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let rows = floor_pow2(SLABS_BYTES / bytes).clamp(SMALLEST_BLOCK, BLOCK);
         (rows.min(floor_pow2(n_rows / n_blocks)), 1)
     } else {
-        let threads = floor_pow2(extent / THREAD_ELEMENTS).min(i64::from(facts.target.warp));
+        let threads = floor_pow2(extent / thread_elements).min(i64::from(facts.target.warp));
         let together = lanes.max(i64::from(facts.target.vector_bytes) / written.max(1));
         let rows = floor_pow2(SLABS_BYTES / bytes).min(BLOCK / threads);
         (rows.min(floor_pow2(n_rows / n_blocks)).max(together), threads)
@@ -101,8 +117,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let unroll = floor_pow2((FEWEST_BYTES / (rows * bytes)).min(n_rows / all)).clamp(1, MOST_ROWS);
         (unroll, runs_of_row(facts, extent, gcd(extent, lanes)))
     } else {
-        let unroll = floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
-        (unroll, facts.short_run(1, unroll))
+        let unroll = even_turns(ceil_div(extent, threads), IN_FLIGHT);
+        (unroll, facts.even_run(unroll))
     };
     let plain = facts.plain().with_map_kept(Keep::Shared);
     Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..plain })
@@ -139,13 +155,14 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let (_, few) = s.split(mapped, &element, Split::Factor(MAPPED))?;
         s.unroll(mapped, &few)?;
     } else {
+        row = apart_in_banks(s, mapped, row, extent, spec, sketch)?;
         s.bind(mapped, &row, ThreadTag::ThreadY)?;
         let by_elements = Sketch { lanes: 1, ..sketch.clone() };
         let fold = split_fold(s, state, 1, 1, 1, &by_elements)?;
         reader = fold_by_threads(s, &fold, ThreadTag::ThreadX, &[], &by_elements)?;
         let (turn, thread) = s.split(mapped, &element, Split::Factor(sketch.threads))?;
         s.bind(mapped, &thread, ThreadTag::ThreadX)?;
-        let (_, few) = s.split(mapped, &turn, Split::Factor(MAPPED))?;
+        let (_, few) = s.split(mapped, &turn, Split::Factor(sketch.unroll))?;
         s.unroll(mapped, &few)?;
     }
     for stage in [state, finished] {
@@ -177,6 +194,39 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         copy_slab(s, copy, extent, sketch.lanes, &threads)?;
     }
     Ok(())
+}
+
+/// The loop over the rows of a slab, in the order in which the rows of one warp meet the fewest banks twice: as they lie, or as
+/// many apart as warps share the slab.
+fn apart_in_banks(
+    s: &mut Schedule,
+    mapped: StageId,
+    row: IterVar,
+    extent: i64,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    let of_warp = (WARP / sketch.threads).min(sketch.rows);
+    let apart = sketch.rows / of_warp;
+    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let met = |rows: i64| most_in_a_bank(rows * extent * bytes, of_warp, sketch.threads, bytes);
+    if apart == 1 || met(apart) >= met(1) {
+        return Ok(row);
+    }
+    let (far, near) = s.split(mapped, &row, Split::Factor(apart))?;
+    s.reorder(mapped, &[near.clone(), far.clone()])?;
+    s.fuse(mapped, &[near, far])
+}
+
+/// Words that the threads of a warp want of one bank, where `rows` of them, `stride` bytes apart, are each read by so many
+/// threads side by side, an element of so many bytes each: those of the bank of which they want most.
+fn most_in_a_bank(stride: i64, rows: i64, threads: i64, bytes: i64) -> usize {
+    let words = (0..rows).flat_map(|row| (0..threads).map(move |t| (row * stride + t * bytes) / BANK_BYTES));
+    let mut of_banks = vec![HashSet::new(); N_BANKS as usize];
+    words.for_each(|word| {
+        of_banks[(word % N_BANKS) as usize].insert(word);
+    });
+    of_banks.iter().map(HashSet::len).max().unwrap_or(0)
 }
 
 /// The two loops of a stage over elements of rows.

@@ -33,6 +33,18 @@ const BLOCK: i64 = 256;
 const BLOCK_OF_LARGE: i64 = 128;
 /// The same where few rows are split.
 const BLOCK_OF_SPLIT: i64 = 512;
+/// The same of long rows: the fewer of them a multiprocessor reads at a time, the closer it reads in the order of memory.
+const BLOCK_OF_LONG: i64 = 512;
+/// The same where states are small.
+const BLOCK_OF_LONG_AND_SMALL: i64 = 1024;
+/// Most bytes of a small state.
+const SMALL_STATE: i64 = 8;
+/// Bytes of a row from which on it is long.
+const LONG_ROW_BYTES: i64 = 36 << 10;
+/// Fewest times that the machine holds as many blocks as there are long rows.
+const FEWEST_WAVES: i64 = 4;
+/// Bytes of a long row for each of its threads, at least.
+const THREAD_BYTES_OF_LONG: i64 = 32;
 /// Bytes of a state from which on it is large.
 pub const LARGE_STATE: i64 = 56;
 /// Bytes of a row for each of its threads where states are large, as folding those of the threads together takes long.
@@ -50,6 +62,9 @@ const FEWEST: i64 = IN_FLIGHT;
 /// so much the second launch reads.
 const WAVE_BYTES: i64 = 16;
 
+/// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
+const PIECE_BYTES: i64 = 64 << 10;
+
 /// Bytes of input up to which an array is folded in one launch: where there are more, the launch counts for nothing.
 pub const LAST_BLOCK_BYTES: i64 = 32 << 20;
 /// Most bytes of partial states that one warp of the last block folds sooner than a second launch would.
@@ -66,17 +81,23 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
     let are_many =
         problem.n_outputs.saturating_mul(row_bytes) / THREAD_BYTES >= i64::from(facts.target.n_threads);
-    let is_large = state_bytes(&facts.spec.reducer) >= LARGE_STATE;
-    let is_split = problem.n_outputs.saturating_mul(2) < i64::from(facts.target.n_threads) / BLOCK;
+    let state = state_bytes(&facts.spec.reducer);
+    let is_large = state >= LARGE_STATE;
+    let n_threads = i64::from(facts.target.n_threads);
+    let is_split = problem.n_outputs.saturating_mul(2) < n_threads / BLOCK;
+    let of_long = if state <= SMALL_STATE { BLOCK_OF_LONG_AND_SMALL } else { BLOCK_OF_LONG };
+    let is_long = row_bytes >= LONG_ROW_BYTES
+        && problem.n_outputs.saturating_mul(of_long) >= FEWEST_WAVES.saturating_mul(n_threads);
     let (block, of_many) = match (is_large, is_split) {
         (true, _) => (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE),
         (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
+        (false, false) if is_long => (of_long, THREAD_BYTES_OF_LONG),
         (false, false) => (BLOCK, THREAD_BYTES),
     };
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
     let threads = match words {
         0..32 => floor_pow2(words),
-        _ if are_many && lanes > 1 => floor_pow2(row_bytes / of_many).clamp(warp, block),
+        _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
@@ -85,7 +106,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = floor_pow2(turns.clamp(1, in_flight));
     let rows = (block.min(BLOCK) / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
-    let waves = (WAVE_BYTES / state_bytes(&facts.spec.reducer).max(1)).clamp(1, 8);
+    let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
     // One warp folds few parts before a second launch has begun.
     let is_one = problem.n_outputs == 1;
@@ -95,8 +116,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // the last of a known number.
     let constant = facts.constant_extents(rows == 1 && !is_short);
     let run = facts.short_run(lanes, unroll);
+    // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
+    let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
+    let in_turn = chunks > 1 && last_threads == 0 && is_apart;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, last_threads, constant, ..plain })
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, in_turn, last_threads, constant, ..plain })
+}
+
+/// Number of reduced dimensions.
+fn n_reduced(facts: &Facts) -> usize {
+    facts.spec.problem.dims.len() - facts.spec.n_kept()
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -115,6 +144,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.last_threads > 0 && sketch.rows == 1 && parts <= LAST_BLOCK_STATES {
         let of_parts = bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
         return fold_chunks_in_last_block(s, (fold.stage, state), output, n_kept, of_parts, sketch);
+    }
+    if sketch.in_turn {
+        // Blocks side by side are those of one piece after another.
+        let mut order = s.stage(fold.stage)?.leaves()[..fold.n_kept].to_vec();
+        order.rotate_right(1);
+        s.reorder(fold.stage, &order)?;
     }
     bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
     fold_chunks(s, state, output, n_kept, sketch)
