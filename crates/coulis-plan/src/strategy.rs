@@ -122,6 +122,8 @@ pub struct Sketch {
     pub tile: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
+    /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart.
+    pub peeled: bool,
     /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
     pub in_turn: bool,
     /// Whether those are of the innermost dimension, rather than of the outermost that is reduced.
@@ -402,6 +404,7 @@ impl Facts<'_> {
             run: 1,
             tile: 1,
             chunks: 1,
+            peeled: false,
             in_turn: false,
             cuts_inner: false,
             threads: 1,

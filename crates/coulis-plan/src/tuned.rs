@@ -110,12 +110,17 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     }
     // A row that is folded in parts has no loop in which a map could follow it.
     sketch.map.inside &= sketch.chunks == proposed.chunks;
+    // Nor does one whose ends are folded apart end in another launch.
+    if sketch.peeled && sketch.chunks != proposed.chunks {
+        return None;
+    }
     let Sketch {
         lanes,
         unroll,
         apart: _,
         pages: _,
         by_halves: _,
+        peeled: _,
         in_turn: _,
         cuts_inner: _,
         ahead,

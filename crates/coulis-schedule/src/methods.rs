@@ -18,6 +18,7 @@ use crate::primitive::grid_finish::FinishGrid;
 use crate::primitive::in_runs::InRuns;
 use crate::primitive::join::Join;
 use crate::primitive::parallel::Parallel;
+use crate::primitive::peel::Peel;
 use crate::primitive::pragma::Pragma;
 use crate::primitive::reorder::Reorder;
 use crate::primitive::rfactor::Rfactor;
@@ -191,6 +192,13 @@ impl Schedule {
     ) -> Result<StageId> {
         let stage = self.find(&stage.into())?;
         self.call(Rfactor { stage, axis: axis.clone(), factor_axis })
+    }
+
+    /// The elements along the axis that are whole accesses of so many lanes become a stage, those at both ends of each row
+    /// another, and the old stage combines the two: the new stages.
+    pub fn peel(&mut self, stage: impl Into<StageRef>, axis: &IterVar, lanes: i64) -> Result<(StageId, StageId)> {
+        let stage = self.find(&stage.into())?;
+        self.call(Peel { stage, axis: axis.clone(), lanes })
     }
 
     /// The loop runs over that block or thread index.

@@ -24,6 +24,7 @@ pub mod grid_finish;
 pub mod in_runs;
 pub mod join;
 pub mod parallel;
+pub mod peel;
 pub mod pragma;
 pub mod reorder;
 pub mod rfactor;
@@ -70,6 +71,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_read::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
+    &peel::ENTRY,
     &join::ENTRY,
     &in_runs::ENTRY,
     &from_first::ENTRY,
@@ -139,6 +141,12 @@ impl Results for [IterVar; 4] {
 impl Results for StageId {
     fn values(&self) -> Vec<Value> {
         vec![Value::Stage(*self)]
+    }
+}
+
+impl Results for (StageId, StageId) {
+    fn values(&self) -> Vec<Value> {
+        vec![Value::Stage(self.0), Value::Stage(self.1)]
     }
 }
 

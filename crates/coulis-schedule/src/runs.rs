@@ -25,7 +25,7 @@ pub(crate) fn position(stage: &Stage, r: &Reduction) -> Option<usize> {
 }
 
 /// Whether a condition only keeps loops within their extents.
-fn is_guard(condition: &Expr) -> bool {
+pub(crate) fn is_guard(condition: &Expr) -> bool {
     match condition.node() {
         Node::Binary(BinaryOp::And, a, b) => is_guard(a) && is_guard(b),
         Node::Call(Intrinsic::Likely, _) => true,

@@ -4,8 +4,8 @@
 //! axes), the store predicate. Source: seed 003; faults C2, C5, G8 and G9 (docs/sources.md) are what goes wrong without.
 
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, substitute_expr};
-use coulis_ir::{BinaryOp, Buffer, Expr, Node, Stmt, ThreadTag, Var};
+use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
+use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, Node, Stmt, ThreadTag, Var};
 
 use coulis_tensor::Body;
 
@@ -15,8 +15,9 @@ use crate::infer::{self, Placed};
 use crate::launch::{Index, is_block, shares, thread_index};
 use crate::nest::Builder;
 use crate::ranges;
+use crate::runs;
 use crate::schedule::Values;
-use crate::stage::Stage;
+use crate::stage::{Attach, Stage};
 use crate::thread_error::ThreadError;
 
 /// What a nest of loops does with the stage's memory.
@@ -122,15 +123,56 @@ impl Builder<'_> {
             matches!(&stage.body, Body::Reduce(r) if r.init.iter().any(Expr::reads_memory));
         if at.partial && (purpose == Purpose::Main || !own_memory || starts_from_memory) {
             let declared = ranges::declared(stage);
+            let mut inside = Vec::new();
             for axis in &stage.axes {
                 let (min, extent) = &declared[axis.var()];
                 if let Some(value) = point.absolutes.get(axis.var()) {
-                    demand(BinaryOp::Ge, value, min, false);
-                    demand(BinaryOp::Lt, value, &fold::add(min, extent), false);
+                    inside.push((BinaryOp::Ge, value, min.clone()));
+                    inside.push((BinaryOp::Lt, value, fold::add(min, extent)));
+                }
+            }
+            let unproved = |known: &Analyzer| -> Vec<Expr> {
+                let open = inside.iter().filter(|(op, a, b)| !fold::proves(known, *op, a, b));
+                open.map(|(op, a, b)| known.simplify(&fold::compare(*op, a, b))).collect()
+            };
+            // Where it hangs on the stage's own loops whether a point is there, it may not for points that are read.
+            let own: Vec<Var> = at.loops.iter().filter(|l| l.is_loop()).map(|l| l.var.clone()).collect();
+            let conditions = unproved(point.known);
+            let asked = match conditions.iter().any(|condition| uses_any(condition, &own)) {
+                true => self.asked_for(stage),
+                false => Vec::new(),
+            };
+            let when_asked = asked.iter().fold(point.known.clone(), |known, condition| known.with(condition));
+            let conditions = if !asked.is_empty() && unproved(&when_asked).is_empty() { asked } else { conditions };
+            for condition in conditions {
+                let guard = Guard { condition, is_reduce: false };
+                if !guards.contains(&guard) {
+                    guards.push(guard);
                 }
             }
         }
         guards
+    }
+
+    /// Conditions on the loops around an attached stage without which its one reader, which holds it, reads nothing of it.
+    fn asked_for(&self, stage: &Stage) -> Vec<Expr> {
+        let Attach::At(parent, axis) = &stage.attach else { return Vec::new() };
+        let parent = self.schedule.by_id(*parent);
+        if self.schedule.consumers(stage).iter().any(|reader| reader.id != parent.id) {
+            return Vec::new();
+        }
+        let at = self.at(parent);
+        let Some(place) = at.loops.iter().position(|l| l.leaf == *axis) else { return Vec::new() };
+        let inside: Vec<Var> = at.loops[place + 1..].iter().map(|l| l.var.clone()).collect();
+        let guards = self.guards(parent).into_iter().map(|guard| guard.condition);
+        // A fold that was factored has its guards as a condition.
+        let known = at.known_inside();
+        let of_fold = match &parent.body {
+            Body::Reduce(r) => r.condition.as_ref().filter(|condition| runs::is_guard(condition)),
+            Body::Plain(_) => None,
+        };
+        let of_fold = of_fold.map(|condition| known.simplify(&substitute_expr(condition, &at.absolutes)));
+        guards.chain(of_fold.into_iter().flat_map(|c| unlikely(&c))).filter(|c| !uses_any(c, &inside)).collect()
     }
 
     /// The guards of all loops of a stage.
@@ -233,6 +275,15 @@ pub(crate) fn under_all(conditions: impl IntoIterator<Item = Expr>, body: Stmt) 
     match once.into_iter().reduce(Expr::and) {
         Some(all) => Stmt::if_(all, body),
         None => body,
+    }
+}
+
+/// The conditions that are marked as likely, without their marks.
+fn unlikely(condition: &Expr) -> Vec<Expr> {
+    match condition.node() {
+        Node::Binary(BinaryOp::And, a, b) => [unlikely(a), unlikely(b)].concat(),
+        Node::Call(Intrinsic::Likely, args) => args.iter().flat_map(unlikely).collect(),
+        _ => vec![condition.clone()],
     }
 }
 

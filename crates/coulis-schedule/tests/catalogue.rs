@@ -109,6 +109,13 @@ fn example(primitive: &str) -> Schedule {
             let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
             schedule(b, &[a])
         }
+        "peel" => {
+            let a = placeholder(&[Expr::int(5), Expr::int(13)], DType::F32, "A").expect("a tensor");
+            let k = reduce_axis(Expr::int(13), "k");
+            let b =
+                compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
+            schedule(b, &[a])
+        }
         "rfactor" => {
             let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
             let k = reduce_axis(m, "k");

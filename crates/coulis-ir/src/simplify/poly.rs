@@ -369,8 +369,33 @@ impl Analyzer {
         remainder.scale(common)?.plus(constant)
     }
 
-    /// Where a polynomial lies, its products taken one by one.
+    /// Where a polynomial lies.
     pub(crate) fn poly_interval(&self, poly: &Poly) -> Interval {
+        let found = self.products_interval(poly);
+        match self.by_remainder(poly) {
+            Some(other) => found.intersect(self.products_interval(&other)),
+            None => found,
+        }
+    }
+
+    /// The polynomial with a remainder in place of a quotient, where that cancels what it is the quotient of: how far `x` is from
+    /// a multiple of `d`, `d * (x // d) - x`, is `-(x % d)`.
+    fn by_remainder(&self, poly: &Poly) -> Option<Poly> {
+        poly.products().filter(|(ids, _)| ids.len() == 1).find_map(|(ids, coeff)| {
+            let atom = self.atom(ids[0])?;
+            let Atom::Div(dividend, divisor) = &*atom else { return None };
+            let times = Some(coeff / divisor).filter(|_| coeff % divisor == 0)?;
+            let (first, of_first) = dividend.products().next()?;
+            let cancels = poly.products().any(|(ids, c)| ids == first && Some(-c) == of_first.checked_mul(times));
+            cancels.then_some(())?;
+            let remainder = Poly::atom(self.atom_id(Atom::Mod(dividend.clone(), *divisor)));
+            let rest = poly.add_scaled(&Poly::atom(ids[0]), -coeff)?;
+            rest.add_scaled(dividend, times)?.add_scaled(&remainder, -times)
+        })
+    }
+
+    /// Where a polynomial lies, its products taken one by one.
+    fn products_interval(&self, poly: &Poly) -> Interval {
         let mut sum = Interval::point(poly.constant_term());
         for (product, coeff) in poly.products() {
             let mut term = Interval::point(coeff);

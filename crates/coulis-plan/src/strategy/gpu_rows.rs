@@ -6,16 +6,17 @@
 //! Few long rows are split into chunks whose partial states a second launch folds, or, where the input is not large, that
 //! block of a row that ends last. Measured: `bench/results`.
 
-use coulis_ir::ThreadTag;
-use coulis_schedule::{Schedule, ScheduleError};
+use coulis_ir::{MemScope, NanPolicy, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::gpu_steps::{
     bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows, split_fold,
+    widest_access,
 };
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
-use crate::program::{Spec, Statement};
+use crate::program::{Spec, Statement, fixed_stride};
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {
@@ -62,6 +63,10 @@ const FEWEST: i64 = IN_FLIGHT;
 /// so much the second launch reads.
 const WAVE_BYTES: i64 = 16;
 
+/// Bytes of accesses that are so many that rows are read from their first boundaries instead: fewer than these.
+const NARROW_ACCESS: i64 = 4;
+/// Fewest bytes of such rows.
+const PEELED_BYTES: i64 = 2 << 10;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
@@ -74,10 +79,57 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
+    let plain = sketch(facts, extent, Walk::AsRowsBegin);
+    if !gains_by_peeling(facts, extent, plain.lanes) {
+        return Ok(plain);
+    }
+    // Rows that are split are folded by another launch, which has no place for their ends.
+    let peeled = sketch(facts, extent, Walk::FromBoundaries);
+    Ok(if peeled.chunks == 1 { peeled } else { plain })
+}
+
+/// From where on accesses of a row are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    /// From its begin, as wide as that allows in every row.
+    AsRowsBegin,
+    /// From its first boundary of the widest accesses; see [`Sketch::peeled`].
+    FromBoundaries,
+}
+
+/// Whether rows, which accesses of so many elements could read from their begins, are better read from their first
+/// boundaries: long ones of one array, whose accesses would be many.
+fn gains_by_peeling(facts: &Facts, extent: i64, lanes: i64) -> bool {
+    let spec = facts.spec;
+    let dims = &spec.problem.dims;
+    let [dtype] = spec.inputs[..] else { return false };
+    let bytes = dtype.bytes() as i64;
+    let constant = facts.constant_extents(true);
+    let is_fixed = |d: usize| fixed_stride(dims, &constant, 0, d).is_some();
+    let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1 && (0..dims.len()).all(is_fixed);
+    let is_plain = spec.map.is_none() && !spec.mask && spec.reducer.nan == NanPolicy::Propagate;
+    let claims = spec.reducer.claims;
+    is_row
+        && is_plain
+        && claims.associative
+        && claims.commutative
+        && lanes * bytes < NARROW_ACCESS
+        && extent.saturating_mul(bytes) >= PEELED_BYTES
+}
+
+fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let problem = &facts.spec.problem;
     let warp = i64::from(facts.target.warp);
-    let lanes = facts.word_lanes(&facts.constant_extents(true));
-    let words = ceil_div(extent, lanes);
+    let (lanes, words) = match walk {
+        Walk::AsRowsBegin => {
+            let lanes = facts.word_lanes(&facts.constant_extents(true));
+            (lanes, ceil_div(extent, lanes))
+        }
+        Walk::FromBoundaries => {
+            let lanes = widest_access(facts);
+            (lanes, (extent - lanes + 1) / lanes)
+        }
+    };
     let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
     let are_many =
         problem.n_outputs.saturating_mul(row_bytes) / THREAD_BYTES >= i64::from(facts.target.n_threads);
@@ -120,7 +172,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, in_turn, last_threads, constant, ..plain })
+    let peeled = walk == Walk::FromBoundaries;
+    Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, last_threads, constant, ..plain }
 }
 
 /// Number of reduced dimensions.
@@ -131,8 +184,26 @@ fn n_reduced(facts: &Facts) -> usize {
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    let (state, ends) = if sketch.peeled {
+        let row = s.stage(state)?.reduce_axes()[0].clone();
+        let (words, ends) = s.peel(state, &row, sketch.lanes)?;
+        (words, Some((ends, state)))
+    } else {
+        (state, None)
+    };
     let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
     fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
+    if let Some((ends, whole)) = ends {
+        let row = place_rows(s, state, output, n_kept, sketch.rows)?;
+        let end = s.stage(ends)?.reduce_axes()[0].clone();
+        let (_, thread) = s.split(ends, &end, Split::Factor(sketch.threads))?;
+        s.bind(ends, &thread, ThreadTag::ThreadX)?;
+        for stage in [ends, whole] {
+            s.set_scope(stage, MemScope::Local)?;
+            s.compute_at(stage, output, &row)?;
+        }
+        return Ok(());
+    }
     if sketch.map.inside {
         let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
         return map_row_by_threads(s, stmt, &row, sketch);
