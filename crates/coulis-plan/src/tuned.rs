@@ -195,6 +195,7 @@ mod tests {
             threads: 256,
             rows: 1,
             map: MapSketch::default(),
+            peeled: false,
             joined: 1,
             resident: 0,
             last_threads: 0,

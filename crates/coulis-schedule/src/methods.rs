@@ -196,7 +196,12 @@ impl Schedule {
 
     /// The elements along the axis that are whole accesses of so many lanes become a stage, those at both ends of each row
     /// another, and the old stage combines the two: the new stages.
-    pub fn peel(&mut self, stage: impl Into<StageRef>, axis: &IterVar, lanes: i64) -> Result<(StageId, StageId)> {
+    pub fn peel(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        lanes: i64,
+    ) -> Result<(StageId, StageId)> {
         let stage = self.find(&stage.into())?;
         self.call(Peel { stage, axis: axis.clone(), lanes })
     }

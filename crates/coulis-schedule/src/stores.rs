@@ -143,7 +143,8 @@ impl Builder<'_> {
                 false => Vec::new(),
             };
             let when_asked = asked.iter().fold(point.known.clone(), |known, condition| known.with(condition));
-            let conditions = if !asked.is_empty() && unproved(&when_asked).is_empty() { asked } else { conditions };
+            let conditions =
+                if !asked.is_empty() && unproved(&when_asked).is_empty() { asked } else { conditions };
             for condition in conditions {
                 let guard = Guard { condition, is_reduce: false };
                 if !guards.contains(&guard) {
@@ -172,7 +173,10 @@ impl Builder<'_> {
             Body::Plain(_) => None,
         };
         let of_fold = of_fold.map(|condition| known.simplify(&substitute_expr(condition, &at.absolutes)));
-        guards.chain(of_fold.into_iter().flat_map(|c| unlikely(&c))).filter(|c| !uses_any(c, &inside)).collect()
+        guards
+            .chain(of_fold.into_iter().flat_map(|c| unlikely(&c)))
+            .filter(|c| !uses_any(c, &inside))
+            .collect()
     }
 
     /// The guards of all loops of a stage.

@@ -31,7 +31,8 @@ fn exact(x: &Array, request: &Request) {
     let shape = x.shape().to_vec();
     assert!(is_peeled(x, request), "{:?} of {} {shape:?}", request.ops, x.dtype());
     let inputs = std::slice::from_ref(x);
-    check(inputs, request).unwrap_or_else(|why| panic!("{:?} of {} {shape:?}: {why}", request.ops, x.dtype()));
+    check(inputs, request)
+        .unwrap_or_else(|why| panic!("{:?} of {} {shape:?}: {why}", request.ops, x.dtype()));
 }
 
 #[test]

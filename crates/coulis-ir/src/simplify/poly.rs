@@ -386,7 +386,8 @@ impl Analyzer {
             let Atom::Div(dividend, divisor) = &*atom else { return None };
             let times = Some(coeff / divisor).filter(|_| coeff % divisor == 0)?;
             let (first, of_first) = dividend.products().next()?;
-            let cancels = poly.products().any(|(ids, c)| ids == first && Some(-c) == of_first.checked_mul(times));
+            let cancels =
+                poly.products().any(|(ids, c)| ids == first && Some(-c) == of_first.checked_mul(times));
             cancels.then_some(())?;
             let remainder = Poly::atom(self.atom_id(Atom::Mod(dividend.clone(), *divisor)));
             let rest = poly.add_scaled(&Poly::atom(ids[0]), -coeff)?;

@@ -80,10 +80,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let apart = match rows {
         Some((rows, row_step, _))
-            if in_memory
-                && tile >= extent
-                && !front_to_back
-                && !reducer.step_needs_ascending =>
+            if in_memory && tile >= extent && !front_to_back && !reducer.step_needs_ascending =>
         {
             let page = PAGE_BYTES / (row_step.saturating_abs().saturating_mul(width)).clamp(1, PAGE_BYTES);
             floor_pow2(page.min(rows / (unroll * chunks)))

@@ -106,7 +106,8 @@ fn gains_by_peeling(facts: &Facts, extent: i64, lanes: i64) -> bool {
     let bytes = dtype.bytes() as i64;
     let constant = facts.constant_extents(true);
     let is_fixed = |d: usize| fixed_stride(dims, &constant, 0, d).is_some();
-    let is_row = n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1 && (0..dims.len()).all(is_fixed);
+    let is_row =
+        n_reduced(facts) == 1 && dims[dims.len() - 1].strides[0] == 1 && (0..dims.len()).all(is_fixed);
     let is_plain = spec.map.is_none() && !spec.mask && spec.reducer.nan == NanPolicy::Propagate;
     let claims = spec.reducer.claims;
     is_row

@@ -99,9 +99,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let run = runs.steps.min(floor_pow2(steps) * of_one);
     let distance = match joined * extent * width {
         _ if by_pages => n_pages * PAGE_BYTES,
-        of_rows if joined > 1 && of_rows <= BLOCK_BYTES => {
-            ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows
-        }
+        of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
         _ => facts.ahead_front_to_back(),
     };
     let by_halves = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();

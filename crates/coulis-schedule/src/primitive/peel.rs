@@ -86,7 +86,11 @@ impl Primitive for Peel {
             return bad("stage", "one whose loops are as they were made", found);
         }
         if !reduction.init.is_empty() {
-            return bad("stage", "a fold that starts from the identity", "one that starts from values".to_owned());
+            return bad(
+                "stage",
+                "a fold that starts from the identity",
+                "one that starts from values".to_owned(),
+            );
         }
         if self.lanes < 2 {
             return bad("lanes", "at least 2", self.lanes.to_string());
@@ -115,7 +119,8 @@ impl Primitive for Peel {
         let dtype = self.axis.dtype();
         let whole = fold::int(parts.whole.into(), dtype);
         let after = |at: &Expr| fold::add(at, &parts.before);
-        let of_words = part(schedule, stage, reduction, &self.axis, (words, "words", parts.whole), &|at, _| after(at));
+        let of_words =
+            part(schedule, stage, reduction, &self.axis, (words, "words", parts.whole), &|at, _| after(at));
         let of_ends = part(schedule, stage, reduction, &self.axis, (ends, "ends", parts.ends), &|at, map| {
             let before = substitute_expr(&parts.before, map);
             let is_before = fold::compare(BinaryOp::Lt, at, &before);
@@ -124,7 +129,8 @@ impl Primitive for Peel {
         let indices: Vec<Expr> = stage.axes.iter().map(IterVar::expr).collect();
         let state = |of: &Stage| -> Vec<Expr> { of.outputs.iter().map(|o| o.at(indices.clone())).collect() };
         let combined = reduction.merge(&state(&of_words), &state(&of_ends));
-        let stored = combined.iter().zip(&stage.outputs).map(|(value, output)| fold::cast(value, output.dtype));
+        let stored =
+            combined.iter().zip(&stage.outputs).map(|(value, output)| fold::cast(value, output.dtype));
         let (axes, body) = (stage.axes.clone(), Body::Plain(stored.collect()));
         Arc::make_mut(&mut schedule.stages[position]).redefine(axes, body);
         schedule.stages.insert(position, Arc::new(of_ends));
@@ -173,7 +179,8 @@ fn row_begin(reduction: &Reduction, axis: &IterVar) -> Option<Expr> {
     }
     let [(buffer, indices)] = &reads[..] else { return None };
     let (last, outer) = indices.split_last()?;
-    let compact = |d: usize| buffer.shape[d + 1..].iter().fold(fold::int(1, axis.dtype()), |n, e| fold::mul(&n, e));
+    let compact =
+        |d: usize| buffer.shape[d + 1..].iter().fold(fold::int(1, axis.dtype()), |n, e| fold::mul(&n, e));
     let stride = |d: usize| buffer.strides.get(d).cloned().unwrap_or_else(|| compact(d));
     let is_inner = stride(outer.len()).is_int(1) && last.as_var() == Some(axis.var());
     if !is_inner || outer.iter().any(|index| uses_any(index, &along)) || !buffer.elem_offset.is_int(0) {

@@ -214,7 +214,9 @@ pub fn stream(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String,
     let (rounded, bits) = if memory == CTy::carrier(dtype) {
         (String::new(), "v".to_owned())
     } else {
-        let own = format!("{element} own[{lanes}] __attribute__((aligned({bytes})));\n        {store}(own, v);\n        ");
+        let own = format!(
+            "{element} own[{lanes}] __attribute__((aligned({bytes})));\n        {store}(own, v);\n        "
+        );
         (own, format!("*(const {} *)own", needs.unaligned(VTy::vector(memory, lanes))))
     };
     let words = needs.ty(VTy::vector(CTy::I64, bytes / 8));
