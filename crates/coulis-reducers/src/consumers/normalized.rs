@@ -80,19 +80,26 @@ fn is_scaled(parts: &Parts) -> bool {
     parts.parameter("eps") < scaling(parts.compute()).below
 }
 
-/// The statistics of the row as it is, and of its elements scaled up where these are folded too.
-fn statistics(
-    parts: &Parts,
-    names: &[&str],
-) -> Result<(Reducer, Vec<Expr>, Option<Vec<Expr>>), ConsumerError> {
-    // Squares of narrower elements do not underflow in `float64`.
-    if !is_scaled(parts) || parts.request.fold.inputs != [DType::F64] {
-        let (reducer, plain) = parts.statistics(names)?;
-        return Ok((reducer, plain, None));
+/// Statistics of a row, folded together.
+struct Folded {
+    reducer: Reducer,
+    /// Of the elements as they are.
+    plain: Vec<Expr>,
+    /// Of the elements scaled up, where these are folded too.
+    scaled: Option<Vec<Expr>>,
+}
+
+impl Folded {
+    fn new(parts: &Parts, names: &[&str]) -> Result<Folded, ConsumerError> {
+        // Squares of narrower elements do not underflow in `float64`.
+        if !is_scaled(parts) || parts.request.fold.inputs != [DType::F64] {
+            let (reducer, plain) = parts.statistics(names)?;
+            return Ok(Folded { reducer, plain, scaled: None });
+        }
+        let (reducer, mut plain) = parts.statistics_beside_scaled(names, scaling(DType::F64).by)?;
+        let scaled = Some(plain.split_off(names.len()));
+        Ok(Folded { reducer, plain, scaled })
     }
-    let (reducer, mut plain) = parts.statistics_beside_scaled(names, scaling(DType::F64).by)?;
-    let scaled = plain.split_off(names.len());
-    Ok((reducer, plain, Some(scaled)))
 }
 
 /// The map of a row of these moments.
@@ -147,7 +154,7 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
 
 /// The map of a row less its mean, over its standard deviation.
 pub(super) fn about_mean(parts: &Parts) -> Result<Draft, ConsumerError> {
-    let (reducer, plain, scaled) = statistics(parts, &["mean", "var"])?;
+    let Folded { reducer, plain, scaled } = Folded::new(parts, &["mean", "var"])?;
     let (variance, _) = parts.statistics(&["var"])?;
     let pair = |results: Vec<Expr>| (Some(results[0].clone()), results[1].clone());
     let moments = Moments::of(parts, pair(plain), scaled.map(pair));
@@ -156,7 +163,7 @@ pub(super) fn about_mean(parts: &Parts) -> Result<Draft, ConsumerError> {
 
 /// The map of a row over the root of its mean square.
 pub(super) fn about_zero(parts: &Parts) -> Result<Draft, ConsumerError> {
-    let (reducer, plain, scaled) = statistics(parts, &["meansq"])?;
+    let Folded { reducer, plain, scaled } = Folded::new(parts, &["meansq"])?;
     let (square, _) = parts.statistics(&["meansq"])?;
     let alone = |results: Vec<Expr>| (None, results[0].clone());
     let moments = Moments::of(parts, alone(plain), scaled.map(alone));
