@@ -6,7 +6,7 @@ use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, Reduc
 /// Combines two states, one expression a field.
 pub type Combine<'a> = &'a dyn Fn(&[Expr], &[Expr]) -> Vec<Expr>;
 /// State of the elements (one an input) at a position. Elements come widened, as [`widened_dtype`] says: bfloat16 as
-/// float32, int8 as int64.
+/// float32, int8 as int64. What is given for a field of a narrower type is converted to it.
 pub type Lift<'a> = &'a dyn Fn(&[Expr], &Expr) -> Vec<Expr>;
 /// Results of a state.
 pub type Finish<'a> = &'a dyn Fn(&[Expr]) -> Vec<Expr>;
@@ -121,6 +121,13 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
             elements.iter().zip(&spec.identity).map(cast).chain(extra).collect()
         }
     };
+    // A field that is declared narrower than the elements come is given what they are, converted.
+    let narrowed = |(value, field): (Expr, &Expr)| {
+        let is_declared = value.dtype() == widened_dtype(field.dtype(), None);
+        if is_declared { value.cast(field.dtype()) } else { value }
+    };
+    let extra = lift.get(spec.identity.len()..).unwrap_or_default().to_vec();
+    let lift = lift.into_iter().zip(&spec.identity).map(narrowed).chain(extra).collect();
     let lift = fields(spec, "lift", lift)?;
     let finish = spec.finish.map_or_else(|| exprs(&left), |f| f(&exprs(&left)));
     let result_name = |at: usize| if finish.len() == 1 { "value".to_owned() } else { format!("v{at}") };
@@ -199,6 +206,11 @@ mod tests {
             spec.lift = Some(lift);
             let reducer = comm_reducer(&spec).unwrap();
             assert_eq!(Scalar::new(&reducer).lift(&[element], 0), Ok(vec![square]), "{dtype}");
+            spec.identity = vec![Expr::constant(0, dtype)];
+            let as_it_is: Lift = &|x, _| vec![x[0].clone()];
+            spec.lift = Some(as_it_is);
+            let reducer = comm_reducer(&spec).unwrap();
+            assert_eq!(Scalar::new(&reducer).lift(&[element], 0), Ok(vec![element]), "{dtype}");
         }
     }
 
