@@ -173,6 +173,23 @@ def test_statistics_of_an_expression_are_folded_in_one_read():
         coulis.sum(x, prologue=lambda a: a * te.var("n", "float32"))
 
 
+def test_prologues_and_lifts_see_elements_widened():
+    small, bytes_ = np.array([-128, 5], np.int8), np.array([255, 255], np.uint8)
+    largest = coulis.reduce(small, "max", prologue=lambda a: te.abs(a))
+    assert (largest, largest.dtype) == (128, np.int64)
+    squares = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v: v * v, name="squares")
+    assert coulis.reduce(bytes_, squares) == 2 * 255**2
+    mean = coulis.reduce(np.array([300, 4, 4, 4], np.float16), "mean", prologue=lambda a: a * a)
+    assert (mean, mean.dtype) == (22512, np.float16)
+    large = coulis.reduce(np.array([1e30, 0], np.float32), "sum", prologue=lambda a: a * a, acc_dtype="float64")
+    assert np.isclose(large, 1e60)
+
+
+def test_integer_results_of_floats_are_the_nearest():
+    x = np.array([[0.5], [1.5], [2.5], [-2.6], [np.nan], [1e30]])
+    assert coulis.reduce(x, "mean", 1, dtype="int8").tolist() == [0, 2, 2, -3, 0, 127]
+
+
 def test_tensors_of_pytorch_agree_with_its_own_functions():
     torch = pytest.importorskip("torch")
     x = torch.randn(5, 6, 70, generator=torch.Generator().manual_seed(4))

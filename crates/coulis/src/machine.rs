@@ -45,6 +45,7 @@ pub fn machine() -> Result<Machine, Error> {
         compiler,
         variables: vec![
             ("COULIS_CC", text(&environment.coulis_cc)),
+            ("COULIS_CPU", text(&environment.coulis_cpu)),
             ("CC", text(&environment.cc)),
             ("COULIS_CUDA_PATH", text(&environment.coulis_cuda_path)),
             ("CUDA_HOME", text(&environment.cuda_home)),
