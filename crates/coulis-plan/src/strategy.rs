@@ -496,6 +496,10 @@ mod tests {
     use coulis_ir::{BlockLimits, DType, TargetKind};
 
     fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
+        trace_of(shape, axes, vector_bytes, 4)
+    }
+
+    fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {
         let target = Target {
             kind: TargetKind::Cpu,
             arch: "native".to_owned(),
@@ -504,7 +508,7 @@ mod tests {
             register_bytes: 2048,
             n_threads: 2,
             cache_bytes: 1 << 20,
-            pages: 4,
+            pages,
             block: BlockLimits::default(),
             cluster_blocks: 1,
         };
@@ -532,6 +536,37 @@ mod tests {
             let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
             assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
         }
+    }
+
+    #[test]
+    fn results_that_no_cache_keeps_are_stored_past_them() {
+        let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
+            trace(shape, axes, vector_bytes).matches("\"stream\"").count()
+        };
+        // Four caches of 1 MiB hold 2^20 results and no more.
+        for (n, wanted) in [(1 << 20, 0), ((1 << 20) + (1 << 14), 1)] {
+            assert_eq!(streams(&[n, 16], &[1], 64), wanted, "{n} short rows");
+            assert_eq!(streams(&[4, n], &[0], 64), wanted, "{n} columns");
+            assert_eq!(streams(&[n, 16], &[1], 1 << 14), 0, "{n} short rows by the executor");
+        }
+        assert_eq!(streams(&[1 << 14, 1 << 10], &[1], 64), 0, "few results");
+    }
+
+    #[test]
+    fn pages_are_walked_side_by_side_where_the_machine_reads_them_so() {
+        let first_split = |shape: &[i64], axes: &[i64], pages: u32| {
+            let text = trace_of(shape, axes, 64, pages);
+            text.lines().find(|line| line.contains("split(k0")).unwrap_or_default().to_owned()
+        };
+        // Rows of 64 KiB: blocks of so many pages, or vectors front to back.
+        assert!(first_split(&[1 << 10, 1 << 14], &[1], 4).ends_with("split(k0, factor=4096)"));
+        assert!(first_split(&[1 << 10, 1 << 14], &[1], 1).ends_with("split(k0, factor=64)"));
+        // Short rows: one loop more over the pages of a group of blocks.
+        let splits = |pages| trace_of(&[1 << 20, 16], &[1], 64, pages).matches("split(i0").count();
+        assert_eq!([splits(4), splits(1)], [3, 1]);
+        // Narrow columns: rows a page apart in one visit.
+        let apart = |pages| trace_of(&[1 << 20, 32], &[0], 64, pages).matches("split(k0").count();
+        assert_eq!([apart(4), apart(1)], [3, 2]);
     }
 
     #[test]
