@@ -533,6 +533,20 @@ mod tests {
     }
 
     #[test]
+    fn runs_that_may_be_walked_twice_keep_equal_fields_once_too() {
+        for dtype in [DType::F16, DType::BF16] {
+            let quick = built(&["sum", "mean", "var"], &Request::new(&[dtype])).reducer.quick.unwrap();
+            assert_eq!(quick.identity.len(), 4, "sum, count, pivot, squares of {dtype}");
+            assert_eq!(quick.again.is_some(), dtype == DType::BF16);
+            for again in quick.again {
+                assert_eq!(again.start.body.len(), 4);
+                assert_eq!(again.step.params.len(), 8);
+                assert_eq!(again.needed.params.len(), quick.close.params.len());
+            }
+        }
+    }
+
+    #[test]
     fn results_are_named_after_parts() {
         let product = built(&["sum", "maxloc"], &Request::new(&[DType::F16]));
         let found: Vec<String> =

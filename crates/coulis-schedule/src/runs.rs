@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 
 use coulis_ir::visit::{substitute_expr, substitute_stmt, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Stmt, Var};
+use coulis_ir::{
+    Again, BinaryOp, Buffer, DType, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Stmt, Var,
+};
 use coulis_tensor::{QuickFold, Reduction};
 
 use crate::error::ScheduleError;
@@ -43,31 +45,49 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         let is_alone =
             (0..n).all(|j| j == i || !uses_any(&quick.step.body[j], &[left[i].clone(), right[i].clone()]));
         let adds = quick.step.body[i] == left[i].expr() + right[i].expr();
-        (is_alone && adds).then(|| Expr::int_of(each * n_steps, quick.identity[i].dtype()))
+        let stays = quick.again.as_ref().is_none_or(|again| {
+            let (now, next) =
+                (&again.start.params[n_state + i], [&again.step.params[i], &again.step.params[n + i]]);
+            let is_alone = (0..n).all(|j| j == i || !uses_any(&again.step.body[j], &next.map(Var::clone)));
+            is_alone && again.start.body[i] == now.expr() && again.step.body[i] == next[0].expr()
+        });
+        (is_alone && adds && stays).then(|| Expr::int_of(each * n_steps, quick.identity[i].dtype()))
     };
     let counts: Vec<Option<Expr>> = (0..n).map(count).collect();
     let kept: Vec<usize> = (0..n).filter(|&i| counts[i].is_none()).collect();
-    if quick.again.is_some() || kept.is_empty() {
+    if kept.is_empty() {
         return (quick.clone(), (0..n).collect());
     }
-    let known: HashMap<Var, Expr> = (quick.close.params[n_state..].iter().zip(counts))
-        .filter_map(|(var, count)| Some((var.clone(), count?)))
-        .collect();
     let pick = |exprs: &[Expr]| -> Vec<Expr> { kept.iter().map(|&i| exprs[i].clone()).collect() };
     let vars = |params: &[Var]| -> Vec<Var> { kept.iter().map(|&i| params[i].clone()).collect() };
-    let step = Lambda { params: [vars(left), vars(right)].concat(), body: pick(&quick.step.body) };
-    let close_params =
-        [quick.close.params[..n_state].to_vec(), vars(&quick.close.params[n_state..])].concat();
-    let close = Lambda {
-        params: close_params,
-        body: quick.close.body.iter().map(|e| substitute_expr(e, &known)).collect(),
+    // Of the state and the run, which counts as many steps as are known.
+    let of_run = |lambda: &Lambda, body: &[Expr]| -> Lambda {
+        let (state, run) = lambda.params.split_at(n_state);
+        let known: HashMap<Var, Expr> = (run.iter().zip(&counts))
+            .filter_map(|(var, count)| Some((var.clone(), count.clone()?)))
+            .collect();
+        let body = body.iter().map(|e| substitute_expr(e, &known)).collect();
+        Lambda { params: [state.to_vec(), vars(run)].concat(), body }
     };
+    let of_both = |lambda: &Lambda| -> Lambda {
+        let (left, right) = lambda.params.split_at(n);
+        Lambda { params: [vars(left), vars(right)].concat(), body: pick(&lambda.body) }
+    };
+    let again = quick.again.as_ref().map(|again| Again {
+        needed: of_run(&again.needed, &again.needed.body),
+        start: of_run(&again.start, &pick(&again.start.body)),
+        step: of_both(&again.step),
+        backwards: again.backwards,
+    });
+    let (step, close) = (of_both(&quick.step), of_run(&quick.close, &quick.close.body));
     let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
-    (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again: None }, kept)
+    (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again }, kept)
 }
 
-/// Most totals of a run that are asked one by one whether they need a second walk.
+/// Most totals of a run, or vectors of them, that are asked one by one whether they need a second walk.
 const MOST_ASKED: usize = 16;
+/// Lanes of a vector that are brought together one by one.
+const LAST_LANES: i128 = 4;
 
 /// Whether a condition holds in some iteration of these loops; `None` where that is long to say.
 fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
@@ -81,6 +101,37 @@ fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
         each = each.iter().flat_map(|e| (0..extent).map(move |i| substitute_expr(e, &at(i)))).collect();
     }
     each.into_iter().reduce(Expr::or)
+}
+
+/// The same where the last of the loops is over the lanes of vectors: statements that bring the lanes together by halves in
+/// memory of a few numbers, and the condition on these.
+fn any_lane(condition: &Expr, loops: &[&Loop]) -> Option<(Buffer, Vec<Stmt>, Expr)> {
+    let (lane, others) = loops.split_last()?;
+    let n_lanes = lane.extent.as_int().filter(|n| *n > LAST_LANES && n & (n - 1) == 0)?;
+    let condition = any_of(condition, others)?;
+    let ty = lane.var.dtype();
+    let asked = Buffer::new("asked", DType::I32, vec![lane.extent.clone()], MemScope::Local);
+    let at = |place: &Expr| Expr::load(asked.clone(), vec![place.clone()]);
+    let mut stmts = Vec::new();
+    let mut by_lanes = |n: i128, value: &dyn Fn(&Expr) -> Expr| {
+        let var = lane.var.renamed(&format!("{}_asked", lane.var.name()));
+        let store = Stmt::store(&asked, vec![var.expr()], value(&var.expr()));
+        let (first, n) = (fold::int(0, ty), fold::int(n, ty));
+        stmts.push(Stmt::for_(var, first, n, LoopKind::Vectorized, store));
+    };
+    by_lanes(n_lanes, &|l| {
+        let here = substitute_expr(&condition, &HashMap::from([(lane.var.clone(), l.clone())]));
+        Expr::select(here, Expr::int_of(1, DType::I32), Expr::int_of(0, DType::I32))
+    });
+    let mut left = n_lanes;
+    while left > LAST_LANES {
+        left /= 2;
+        let half = fold::int(left, ty);
+        by_lanes(left, &|l| Expr::binary(BinaryOp::BitOr, at(l), at(&fold::add(l, &half))));
+    }
+    let last = (0..LAST_LANES).map(|i| at(&fold::int(i, ty)));
+    let any = last.reduce(|a, b| Expr::binary(BinaryOp::BitOr, a, b))?;
+    Some((asked, stmts, any.not_equal(Expr::int_of(0, DType::I32))))
 }
 
 impl Builder<'_> {
@@ -206,17 +257,22 @@ impl Builder<'_> {
                     let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
                     Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
                 })?;
+                let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
+                    && self.launches.of(at.root).is_empty();
                 let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
                 let walk = self.guarded(stage, stored(&sub(&came)))?;
                 let backwards = if again.backwards { &reduced[..] } else { &[] };
                 let walk =
                     Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
                 // Each of several totals may need it or not; a walk in vain does no harm.
-                let walk = match any_of(&needed, &lanes) {
-                    Some(needed) => Stmt::if_(needed, walk),
-                    None => walk,
-                };
-                Stmt::seq([folds, walk])
+                if let Some((asked, stmts, needed)) = by_lanes.then(|| any_lane(&needed, &lanes)).flatten() {
+                    let walk = Stmt::if_(needed, walk);
+                    Stmt::seq([folds, Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))])
+                } else if let Some(needed) = any_of(&needed, &lanes) {
+                    Stmt::seq([folds, Stmt::if_(needed, walk)])
+                } else {
+                    Stmt::seq([folds, walk])
+                }
             }
         };
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {

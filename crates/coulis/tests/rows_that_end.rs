@@ -66,7 +66,9 @@ fn rows_of_several_outputs_or_of_one_are_walked_side_by_side_where_that_pays() {
     };
     let ends_together = "i0_outer, i0_inner = s[O].split(i0, factor=8)";
     let short = trace(DType::F32, &[4096, 2048], &[1], &["sum"]);
-    assert!(short.contains(ends_together) && short.contains("split(ax0, factor=2)"), "{short}");
+    assert!(short.contains(ends_together), "{short}");
+    // Where the machine reads one page as fast as several, the rows of each are walked one after another.
+    let beside = short.contains("split(ax0, factor=2)");
     let long = trace(DType::F32, &[4096, 1 << 16], &[1], &["sum"]);
     assert!(!long.contains(ends_together), "{long}");
     let few = trace(DType::F32, &[4, 2048], &[1], &["sum"]);
@@ -75,7 +77,7 @@ fn rows_of_several_outputs_or_of_one_are_walked_side_by_side_where_that_pays() {
     // Two pages of a row, and two rows: the trace for an array in memory is right for a smaller one too.
     let (dtype, ops) = (DType::F16, ["mean", "var"]);
     let planned = trace(dtype, &[256, 1024, 64, 64], &[0, 2, 3], &ops);
-    assert!(planned.contains("split(k0, factor=2)"), "{planned}");
+    assert_eq!(planned.contains("split(k0, factor=2)"), beside, "{planned}");
     let request = Request { plan: Some(planned), ..Request::new(&ops).over(&[0, 2, 3]) };
     for n in [4, 3] {
         exact(made(dtype, &[n, 2, 64, 64], Special::Zeros, 9), &request);

@@ -28,7 +28,7 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Rows shorter than this are folded one element after another.
 const SHORTEST: i64 = 8;
-/// Steps of so many vector operations keep the machine busy by themselves: one state then does, and none have to be
+/// Steps of more vector operations keep the machine busy by themselves: one state then does, and none have to be
 /// brought together at the end of each row.
 const ENOUGH_OPERATIONS: i64 = 12;
 /// As many vector operations take as long as one of them waits for another.
@@ -65,7 +65,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         unroll /= 2;
     }
     let width = facts.spec.inputs[0].bytes() as i64;
-    if runs.operations >= ENOUGH_OPERATIONS {
+    if runs.operations > ENOUGH_OPERATIONS {
         unroll = 1;
     }
     // A row of one run for each vector is folded in fewer runs, as long as no step waits for the one before it.

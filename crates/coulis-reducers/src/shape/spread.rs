@@ -8,8 +8,9 @@
 //! of `float32`, and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run
 //! starts with an outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives
 //! less. Squares of differences above 1e154 overflow. Elements of at most 16 bits may run in `float32` for 16 steps about
-//! the first of them, which holds to `512 * 2^-23`, but for squares of `bfloat16`, which `float32` does not reach. Pivots of 64-bit integers stay integers, which `float64` does not hold
-//! all of; only differences are rounded.
+//! the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run where they do is
+//! walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers stay integers, which `float64` does not
+//! hold all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
 //! With `m` the largest magnitude, the sum is exact while all elements but zeros are above `2^-17 m`, or `2^-8 m` of
@@ -71,7 +72,11 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     } else {
         run_with_deviations(b, [&pivot, &dev, &devsq], steps);
     }
-    let mut run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &b.closed(&devsq));
+    let mut squares = b.closed(&devsq);
+    if sums && are_rescaled(b.request) {
+        squares = unscaled(&squares);
+    }
+    let mut run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &squares);
     if sums {
         let divisor = divisor(b.request);
         run.pivot = scaled(run.pivot, divisor);
@@ -100,7 +105,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
 fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, steps: u32) {
     let x = scaled(b.element(0).cast(dtype), 1.0 / divisor(b.request));
     let zero = Expr::constant(0, dtype);
-    let squares = if divisor(b.request) == 1.0 { dtype } else { DType::F64 };
+    let squares = squares(b.request, dtype);
     let no_square = Expr::constant(0, squares);
     let (mut about, mut square) = (x.clone(), no_square.clone());
     if b.request.has_float() {
@@ -113,12 +118,81 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
     let s = b.run_field(dev, zero, x);
     let q = b.run_field(devsq, no_square, square);
     let d = (&s.right - &p.left).cast(squares);
-    b.quick(pivot, p.left, steps);
+    b.quick(pivot, p.left.clone(), steps);
     b.quick(dev, &s.left + &s.right, steps);
     b.quick(devsq, fma(&d, &d, &q.left), steps);
+    if are_rescaled(b.request) {
+        walk_again(b, devsq, [&p, &s, &q]);
+    }
 }
 
-/// What runs divide elements by, so that their sum and deviations stay finite; their squares are `float64` then.
+/// Has a run be walked again whose sum `q` of squared deviations in `float32` may be wrong: where it is neither finite and at
+/// least [`LEAST`], nor about a pivot of at least [`APART`]. The second sum is negative, of deviations times [`SCALE`] where `q`
+/// was small, and divided by it, with [`LARGE`] added, where `q` was too large.
+///
+/// Elements and pivot are `bfloat16` over 16, so below `2^124`, and multiples of `2^-137`. What `float32` rounds a sum is one
+/// half unit of it, or `2^-150` where that is more; a deviation and 16 steps are within half of the bound stated above, and the
+/// rest of this is within the other half, an eighth for each 16 steps that err by `2^-18` of the sum.
+///
+/// - `q` is kept if it is at least `2^-126`: 16 roundings by `2^-150` are `2^-20` of it. Or if the pivot is at least `2^-50`:
+///   then another element differs by `2^-58` or more, its square is `2^-116` or more, and `q` is 0 of a constant run alone.
+/// - Small: all squares together are below `2^-126` and a little, so below 1.1 once multiplied by `2^126`. Deviations times
+///   `2^63` are multiples of `2^-74`, squares of `2^-148`, which `float32` holds down to there: nothing is lost.
+/// - Large: the exact sum is above `2^128` less a few units, so above 3.9 once divided by `2^126`; it stays below `2^128`, since 15
+///   squares below `(2^125 * (1 - 2^-8))^2` are below `2^254 * 0.94`. Adding 3 at most doubles the roundings. A sum below -2
+///   thus is of divided deviations from its first step to its last, and no other ever gets there.
+/// - Infinite elements stay infinite in both, about a pivot that is finite, and NaN stays NaN.
+fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {
+    let float = |v: f64| Expr::float(v, DType::F32);
+    let (sum, is_large_enough) = (q.left.clone(), q.left.clone().ge(float(LEAST)));
+    let is_apart = Expr::call1(Intrinsic::Abs, p.left.clone()).ge(float(APART));
+    let is_finite = sum.clone().le(float(f64::from(f32::MAX)));
+    let needed = is_large_enough.clone().or(is_apart).and(is_finite).logical_not();
+    let kept = Expr::select(is_large_enough, sum.clone(), float(0.0));
+    let overflows = sum.clone().gt(float(f64::from(f32::MAX)));
+    let start = Expr::select(overflows, float(-LARGE), kept);
+    let scale = Expr::select(is_large(&sum), float(1.0 / SCALE), float(SCALE));
+    let d = &(&s.right - &p.left) * &scale;
+    let less = fma(&(&float(0.0) - &d), &d, &sum);
+    b.again(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
+}
+
+/// By what deviations are multiplied, or divided, where their squares would leave `float32`.
+const SCALE: f64 = (1u64 << 63) as f64;
+/// What is added to the sum of squares of divided deviations, so that it tells itself from that of multiplied ones.
+const LARGE: f64 = 3.0;
+/// The smallest sum of squares that roundings below the normal numbers of `float32` leave be.
+const LEAST: f64 = f32::MIN_POSITIVE as f64;
+/// A pivot from which other elements are so far apart that their squares are no smaller than that.
+const APART: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// Whether the sum of squares of a second walk is of divided deviations.
+fn is_large(q: &Expr) -> Expr {
+    q.clone().lt(Expr::float(-2.0, DType::F32))
+}
+
+/// The sum of squares of a run in `float64`, that of rescaled deviations too. Each of the three summands is the sum where it is
+/// the one that counts, and nothing beside that elsewhere; the last is NaN where the sum is.
+fn unscaled(q: &Expr) -> Expr {
+    let float = |v: f64| Expr::float(v, DType::F64);
+    let q = q.clone().cast(DType::F64);
+    let large = (&float(-LARGE) - &q).max(float(0.0));
+    let multiplied = &q * &float(-1.0 / (SCALE * SCALE));
+    &fma(&large, &float(SCALE * SCALE), &multiplied) + &q.max(float(0.0))
+}
+
+/// Whether runs sum squares in `float32` of elements whose squares it does not reach, which a second walk rescales. On a GPU a
+/// second walk costs the registers that keep the elements of several runs at once.
+fn are_rescaled(request: &Request) -> bool {
+    is_short(request) && divisor(request) != 1.0 && !request.twice
+}
+
+/// The type in which runs of that type sum squares.
+fn squares(request: &Request, dtype: DType) -> DType {
+    if divisor(request) == 1.0 || are_rescaled(request) { dtype } else { DType::F64 }
+}
+
+/// What runs divide elements by, so that their sum and deviations stay finite; their squares may not.
 fn divisor(request: &Request) -> f64 {
     if is_short(request) { headroom(request) } else { 1.0 }
 }
