@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use coulis_ir::visit::for_each_expr;
+use coulis_ir::visit::{for_each_expr, uses_any};
 use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
 
 use crate::catalogue::find;
@@ -170,6 +170,16 @@ pub enum ConsumerError {
         consumer: String,
         /// The variable.
         found: String,
+    },
+    /// A map that reads no statistic of its row.
+    #[error(
+        "the map of `{consumer}` reads none of its statistics ({statistics}), so there is nothing to fold"
+    )]
+    Unread {
+        /// The consumer.
+        consumer: String,
+        /// What it could read.
+        statistics: String,
     },
     /// A statistic that the catalogue does not have.
     #[error(transparent)]
@@ -353,6 +363,10 @@ impl<'a> Parts<'a> {
         });
         if let Some(found) = stranger {
             return Err(ConsumerError::Stranger { consumer: self.name, found });
+        }
+        if !uses_any(&value, &row_vars) {
+            let names: Vec<&str> = row_vars.iter().map(Var::name).collect();
+            return Err(ConsumerError::Unread { consumer: self.name, statistics: names.join(", ") });
         }
         let results = row_vars.iter().zip(&rows);
         let results =

@@ -1,6 +1,7 @@
 //! Reducers of a user's functions.
 
 use crate::entry::widened_dtype;
+use coulis_ir::visit::uses_any;
 use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, Reducer, Ties, Var};
 
 /// Combines two states, one expression a field.
@@ -60,6 +61,14 @@ pub enum UserReducerError {
         name: String,
         /// Which identity, from 0.
         at: usize,
+    },
+    /// Results that are the same whatever the elements are.
+    #[error(
+        "`finish` of reducer `{name}` reads no field of the state, so its results are the same for all elements"
+    )]
+    Unread {
+        /// The reducer.
+        name: String,
     },
     /// A function that gives another number of values than there are fields.
     #[error("`{function}` of reducer `{name}` gives {found} value(s), the identity has {wanted}")]
@@ -130,6 +139,9 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
     let lift = lift.into_iter().zip(&spec.identity).map(narrowed).chain(extra).collect();
     let lift = fields(spec, "lift", lift)?;
     let finish = spec.finish.map_or_else(|| exprs(&left), |f| f(&exprs(&left)));
+    if !finish.iter().any(|e| uses_any(e, &left)) {
+        return Err(UserReducerError::Unread { name: name() });
+    }
     let result_name = |at: usize| if finish.len() == 1 { "value".to_owned() } else { format!("v{at}") };
     let result = |(at, e): (usize, &Expr)| Field { name: result_name(at), dtype: e.dtype() };
     Ok(Reducer {
@@ -240,6 +252,13 @@ mod tests {
         assert_eq!(
             refused(vec![zero()], &[DType::I32], &|a, b| vec![a[0].clone().lt(b[0].clone())]),
             "`combine` of reducer `r` gives bool for field 0, whose identity is int32"
+        );
+        let mut spec = UserReducer::new("r", &[DType::I32], vec![zero()], first);
+        let finish: Finish = &|_| vec![Expr::int(7)];
+        spec.finish = Some(finish);
+        assert_eq!(
+            comm_reducer(&spec).unwrap_err().to_string(),
+            "`finish` of reducer `r` reads no field of the state, so its results are the same for all elements"
         );
     }
 }

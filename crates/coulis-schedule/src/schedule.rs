@@ -78,6 +78,8 @@ pub struct Schedule {
     next_id: u32,
     /// Names that steps gave to their results, latest last.
     bound: Vec<(String, Value)>,
+    /// Tensors that a stage made before it was given dimensions of another number, by which it is still asked for.
+    pub(crate) former: Vec<(BufferId, StageId)>,
 }
 
 impl Schedule {
@@ -94,6 +96,7 @@ impl Schedule {
             trace: Trace::default(),
             next_id: 0,
             bound: Vec::new(),
+            former: Vec::new(),
         };
         for op in program.ops() {
             let OpKind::Compute { axes, body } = op.kind() else { continue };
@@ -225,7 +228,9 @@ impl Schedule {
                 .map(|s| s.id)
                 .ok_or_else(|| unknown(&format!("{id:?}"))),
             StageRef::Tensor(buffer) => {
-                self.producer(buffer.id).map(|s| s.id).ok_or_else(|| unknown(&buffer.name))
+                let made = self.producer(buffer.id).map(|s| s.id);
+                let once = || self.former.iter().find(|(id, _)| *id == buffer.id).map(|(_, stage)| *stage);
+                made.or_else(once).ok_or_else(|| unknown(&buffer.name))
             }
             StageRef::Name(name) => {
                 let bound = self.bound.iter().rev().find_map(|(n, value)| match value {

@@ -192,3 +192,18 @@ fn signatures_and_examples_name_their_primitive() {
         assert!(entry.signature.contains(&call) && entry.call.contains(&call), "{}", entry.name);
     }
 }
+
+#[test]
+fn a_stage_whose_dimensions_are_joined_is_found_by_the_tensor_it_once_made() {
+    let (n, m) = (Expr::int(4), Expr::int(6));
+    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").unwrap();
+    let one = Expr::float(1.0, DType::F32);
+    let x = compute(&[n.clone(), m.clone()], "X", |i| a.at([&i[0], &i[1]]) + one.clone()).unwrap();
+    let y = compute(&[n, m], "Y", |i| x.at([&i[0], &i[1]]) * one.clone()).unwrap();
+    let mut s = Schedule::new(std::slice::from_ref(&y), &[a, y.clone()]).unwrap();
+    let [i, j] = [0, 1].map(|at| x.op().axes()[at].clone());
+    let joined = s.join(&x, &i, &j).unwrap();
+    let (outer, _) = s.split(&x, &joined, Split::Factor(8)).unwrap();
+    assert_eq!(s.stage(&x).unwrap().name(), "X");
+    s.parallel(&x, &outer).unwrap();
+}

@@ -9,7 +9,8 @@
 //! says that there is none.
 
 use coulis_ir::args::ArrayInfo;
-use coulis_ir::{DType, Field, Lambda, NanPolicy, Reducer, Var};
+use coulis_ir::visit::uses_any;
+use coulis_ir::{BinaryOp, DType, Expr, Field, Lambda, NanPolicy, Node, Reducer, Var};
 
 use crate::error::Error;
 use crate::reduce::check;
@@ -103,13 +104,22 @@ fn fields(reducer: &Reducer) -> Result<Vec<StateField>, Error> {
     let Some(position) = reducer.lift.params.last() else {
         return Err(Error::bug("reduce/partial", "a lift without a position"));
     };
-    let states = reducer.fields.iter().zip(&reducer.lift.body);
+    let are_positions: Vec<bool> =
+        reducer.lift.body.iter().map(|lifted| lifted.as_var() == Some(position)).collect();
+    let of_both = are_positions.iter().chain(&are_positions);
+    let held = reducer.combine.params.iter().zip(of_both).filter(|(_, is_position)| **is_position);
+    let held: Vec<Var> = held.map(|(param, _)| param.clone()).collect();
+    let states = reducer.fields.iter().zip(&reducer.lift.body).zip(&reducer.combine.body);
     states
-        .map(|(field, lifted)| {
-            let is_position = lifted.as_var() == Some(position);
-            if !is_position && coulis_ir::visit::uses_any(lifted, std::slice::from_ref(position)) {
+        .zip(&are_positions)
+        .map(|(((field, lifted), combined), &is_position)| {
+            let moves = match is_position {
+                true => is_one_of(combined, &held),
+                false => !uses_any(lifted, std::slice::from_ref(position)) && only_orders(combined, &held),
+            };
+            if !moves {
                 let message = format!(
-                    "field `{}` depends on positions, and does not hold one: it cannot be reduced by parts",
+                    "field `{}` depends on positions otherwise than by holding one of them: it cannot be reduced by parts",
                     field.name
                 );
                 return Err(Error::unsupported("reduce/partial", message));
@@ -119,9 +129,50 @@ fn fields(reducer: &Reducer) -> Result<Vec<StateField>, Error> {
         .collect()
 }
 
+/// Whether an expression is one of these positions, whichever is chosen: then it moves with the part that they are of.
+fn is_one_of(expr: &Expr, positions: &[Var]) -> bool {
+    match expr.node() {
+        Node::Var(var) => positions.contains(var),
+        Node::Int(none) => *none == -1,
+        Node::Select(cond, a, b) | Node::IfThenElse(cond, a, b) => {
+            only_orders(cond, positions) && is_one_of(a, positions) && is_one_of(b, positions)
+        }
+        Node::Binary(BinaryOp::Min | BinaryOp::Max, a, b) => {
+            is_one_of(a, positions) && is_one_of(b, positions)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression asks of these positions no more than which comes first and whether there is one, which is the same
+/// wherever the part lies.
+fn only_orders(expr: &Expr, positions: &[Var]) -> bool {
+    if !uses_any(expr, positions) {
+        return true;
+    }
+    let is_held = |e: &Expr| e.as_var().is_some_and(|v| positions.contains(v));
+    let within = |e: &Expr| only_orders(e, positions);
+    match expr.node() {
+        Node::Binary(op, a, b) if op.is_comparison() && is_held(a) && is_held(b) => true,
+        // Every position that there is gives the same answer.
+        Node::Binary(BinaryOp::Lt | BinaryOp::Ge, a, b) if is_held(a) && matches!(b.node(), Node::Int(0)) => {
+            true
+        }
+        Node::Binary(op, a, b) if op.is_comparison() && is_held(a) => {
+            matches!(b.node(), Node::Int(none) if *none < 0)
+        }
+        Node::Binary(_, a, b) => within(a) && within(b),
+        Node::Not(a) | Node::Cast(a) => within(a),
+        Node::Select(a, b, c) | Node::IfThenElse(a, b, c) => within(a) && within(b) && within(c),
+        Node::Call(_, args) => args.iter().all(within),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use coulis_io::Array;
+    use coulis_reducers::{Combine, Lift, UserReducer, comm_reducer};
 
     use super::*;
     use crate::reduce::run;
@@ -211,6 +262,40 @@ mod tests {
         let (whole, merged) = both(&values, &[2, 3], &["max", "argmax", "count"], NanPolicy::Propagate);
         assert!(whole[0].is_nan() && merged[0].is_nan());
         assert_eq!((&whole[1..], &merged[1..]), (&[1.0, 5.0][..], &[1.0, 5.0][..]));
+    }
+
+    #[test]
+    fn positions_that_are_reckoned_with_are_not_taken_for_places() {
+        let [state, zero] = [DType::I64, DType::F64].map(|dtype| Expr::constant(0, dtype));
+        let held = |combine: Combine| {
+            let mut spec = UserReducer::new("own", &[DType::F64], vec![state.clone(), zero.clone()], combine);
+            let lift: Lift = &|x, position| vec![position.clone(), x[0].clone()];
+            spec.lift = Some(lift);
+            let own = OwnReducer::derived(comm_reducer(&spec).expect("a reducer"));
+            partial(&[DType::F64], &Request { reducers: vec![own], ..Request::new(&["own"]) })
+        };
+        let first = held(&|a, b| {
+            let takes = b[1].clone().gt(a[1].clone()).or(b[0].clone().lt(a[0].clone()));
+            let takes = takes.and(b[0].clone().ge(Expr::constant(0, DType::I64)));
+            vec![Expr::select(takes, b[0].clone(), a[0].clone()), a[1].clone().max(b[1].clone())]
+        });
+        assert!(first.expect("one of both").fields[0].is_position);
+        let refused: [Combine; 4] = [
+            &|a, b| vec![&a[0] + &b[0], &a[1] + &b[1]],
+            &|a, b| vec![a[0].clone().max(b[0].clone()), &a[1] + &b[0].clone().cast(DType::F64)],
+            &|a, b| {
+                let early = a[0].clone().lt(Expr::constant(5, DType::I64));
+                vec![Expr::select(early, a[0].clone(), b[0].clone()), &a[1] + &b[1]]
+            },
+            &|a, b| {
+                let is_first = a[0].clone().equal(Expr::constant(0, DType::I64));
+                vec![Expr::select(is_first, a[0].clone(), b[0].clone()), &a[1] + &b[1]]
+            },
+        ];
+        for combine in refused {
+            let error = held(combine).expect_err("it is refused").to_string();
+            assert!(error.contains("depends on positions otherwise than by holding one of them"), "{error}");
+        }
     }
 
     #[test]

@@ -105,6 +105,7 @@ impl Primitive for Join {
         let stage = Arc::make_mut(&mut schedule.stages[position]);
         stage.outputs = outputs.iter().map(|(_, new)| new.clone()).collect();
         stage.redefine(axes, body);
+        schedule.former.extend(outputs.iter().map(|(old, _)| (old.id, self.stage)));
         let replace = |buffer: &Buffer, indices: &[Expr]| {
             let (_, new) = outputs.iter().find(|(old, _)| old == buffer)?;
             let mut indices = indices.to_vec();
