@@ -4,13 +4,44 @@
 //! from no stranger. So the hasher is one multiplication a word, and not one that resists chosen keys.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A map of a pass.
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 /// A set of a pass.
 pub type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
+
+/// What was seen of a small thing, an expression or a statement, most of which have few parts: these need no memory of their
+/// own and no hash.
+#[derive(Clone, Debug)]
+pub struct Seen<K> {
+    few: [Option<K>; 8],
+    many: FastSet<K>,
+}
+
+impl<K> Default for Seen<K> {
+    fn default() -> Self {
+        Seen { few: [const { None }; 8], many: FastSet::default() }
+    }
+}
+
+impl<K: Eq + Hash> Seen<K> {
+    /// Adds a key; whether it was not there.
+    pub fn insert(&mut self, key: K) -> bool {
+        for place in &mut self.few {
+            match place {
+                Some(known) if *known == key => return false,
+                Some(_) => {}
+                None => {
+                    *place = Some(key);
+                    return true;
+                }
+            }
+        }
+        self.many.insert(key)
+    }
+}
 
 /// Folds each word into the hash by a product of twice the width, whose halves are joined: every bit of the word reaches low
 /// and high bits of the hash, both of which tables use.
@@ -85,6 +116,14 @@ mod tests {
             // As many as random hashes hit are 162 of 256.
             assert!(low.len() > 140 && high.len() > 140, "{shift}: {} {}", low.len(), high.len());
         }
+    }
+
+    #[test]
+    fn what_was_seen_is_known_again_whether_it_is_one_of_few_or_of_many() {
+        let mut seen = Seen::default();
+        assert!((0..100).all(|n| seen.insert(n)));
+        assert!((0..100).all(|n| !seen.insert(n)));
+        assert!(seen.insert(100));
     }
 
     #[test]

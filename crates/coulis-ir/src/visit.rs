@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Names, Node, Var};
-use crate::hash::{FastMap, FastSet};
+use crate::hash::{FastMap, Seen};
 use crate::stmt::Stmt;
 
 /// Calls `f` on `expr` and everything below it, parents first, each distinct node once, at its first place: an expression
 /// written out may be longer than any memory.
 pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
-    fn go(expr: &Expr, f: &mut impl FnMut(&Expr), seen: &mut FastSet<Expr>) {
+    fn go(expr: &Expr, f: &mut impl FnMut(&Expr), seen: &mut Seen<Expr>) {
         if expr.may_be_shared() && !seen.insert(expr.clone()) {
             return;
         }
@@ -19,12 +19,12 @@ pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
             go(child, f, seen);
         }
     }
-    go(expr, f, &mut FastSet::default());
+    go(expr, f, &mut Seen::default());
 }
 
 /// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to which it is added:
 /// several expressions may have one.
-pub fn for_each_load(expr: &Expr, seen: &mut FastSet<Expr>, f: &mut impl FnMut(&Buffer, u32)) {
+pub fn for_each_load(expr: &Expr, seen: &mut Seen<Expr>, f: &mut impl FnMut(&Buffer, u32)) {
     if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
         return;
     }
@@ -124,7 +124,7 @@ impl<'m> Substitution<'m> {
 
 /// Whether any of the variables occurs in the expression, buffers' shapes aside.
 pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
-    fn go(expr: &Expr, vars: &[Var], names: Names, seen: &mut FastSet<Expr>) -> bool {
+    fn go(expr: &Expr, vars: &[Var], names: Names, seen: &mut Seen<Expr>) -> bool {
         if !expr.names().may_meet(names) {
             return false;
         }
@@ -137,7 +137,7 @@ pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
         expr.children().any(|child| go(child, vars, names, seen))
     }
     let names = vars.iter().fold(Names::default(), |names, var| names.and(Names::of(var)));
-    go(expr, vars, names, &mut FastSet::default())
+    go(expr, vars, names, &mut Seen::default())
 }
 
 /// Calls `f` on the statement and everything below it, parents first.
@@ -148,20 +148,33 @@ pub fn for_each_stmt(stmt: &Stmt, f: &mut impl FnMut(&Stmt)) {
     }
 }
 
+/// The statements directly below a statement, in order.
+#[derive(Clone, Debug)]
+pub struct StmtChildren<'s> {
+    first: Option<&'s Stmt>,
+    others: std::slice::Iter<'s, Stmt>,
+    last: Option<&'s Stmt>,
+}
+
+impl<'s> Iterator for StmtChildren<'s> {
+    type Item = &'s Stmt;
+
+    fn next(&mut self) -> Option<&'s Stmt> {
+        self.first.take().or_else(|| self.others.next()).or_else(|| self.last.take())
+    }
+}
+
 /// The statements directly below.
-pub fn stmt_children(stmt: &Stmt) -> Vec<&Stmt> {
+pub fn stmt_children(stmt: &Stmt) -> StmtChildren<'_> {
+    let of = |first, last| StmtChildren { first, others: [].iter(), last };
     match stmt {
-        Stmt::Seq(stmts) => stmts.iter().collect(),
+        Stmt::Seq(stmts) => StmtChildren { first: None, others: stmts.iter(), last: None },
         Stmt::For { body, .. }
         | Stmt::Let { body, .. }
         | Stmt::Allocate { body, .. }
         | Stmt::Annotate { body, .. }
-        | Stmt::LaunchThread { body, .. } => vec![body],
-        Stmt::If { then, otherwise, .. } => {
-            let mut children: Vec<&Stmt> = vec![then];
-            children.extend(otherwise.as_deref());
-            children
-        }
+        | Stmt::LaunchThread { body, .. } => of(Some(&**body), None),
+        Stmt::If { then, otherwise, .. } => of(Some(&**then), otherwise.as_deref()),
         Stmt::Store { .. }
         | Stmt::DeviceEntry
         | Stmt::ScopeIds { .. }
@@ -169,7 +182,7 @@ pub fn stmt_children(stmt: &Stmt) -> Vec<&Stmt> {
         | Stmt::View { .. }
         | Stmt::Tile(_)
         | Stmt::Atom(_)
-        | Stmt::Sync(_) => Vec::new(),
+        | Stmt::Sync(_) => of(None, None),
     }
 }
 

@@ -118,6 +118,18 @@ fn a_tree_of_long_combinations_is_a_loop_and_one_of_short_ones_is_written_out() 
     let uneven = text(1, 20, &combination_of(8));
     assert_eq!(n_shuffles(&uneven), 2, "{uneven}");
     assert!(uneven.contains("for step in range(4)") && uneven.contains("8 >> step"), "{uneven}");
+    // Members that are no neighbours fold in shared memory, 8 slots at a step.
+    let columns = |reducer: &str| {
+        let text = rows(8, 4, "float32", reducer, "")
+            .replace("view(8,", "view(4,")
+            .replace("TileLayout(S[8 : 4 @ tx] + R[4 : 1 @ tx])", "TileLayout(S[4 : 1 @ tx] + R[8 : 4 @ tx])")
+            .replace("axes=(1,)", "axes=(0,)")
+            .replace("T.Buffer((8,)", "T.Buffer((4,)")
+            .replace("if tx == 0:\n        B[ty]", "if ty == 0:\n        B[tx]");
+        print_module(&[lowered(parsed(&text), &hopper)])
+    };
+    assert!(columns(&combination_of(8)).contains("for set in range(7)"), "{}", columns(&combination_of(8)));
+    assert!(!columns(SUM).contains("rolled"), "{}", columns(SUM));
     // In shared memory partners are found by exclusive or.
     let text = r#"
 @T.prim_func

@@ -7,7 +7,7 @@
 
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 
-use coulis_ir::hash::FastSet;
+use coulis_ir::hash::Seen;
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -377,7 +377,7 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.
 fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
-    fn go(expr: &Expr, found: &mut impl FnMut(&Expr), seen: &mut FastSet<Expr>) {
+    fn go(expr: &Expr, found: &mut impl FnMut(&Expr), seen: &mut Seen<Expr>) {
         if expr.lanes() == 1 || expr.may_be_shared() && !seen.insert(expr.clone()) {
             return;
         }
@@ -387,5 +387,5 @@ fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
             _ => expr.children().for_each(|child| go(child, found, seen)),
         }
     }
-    go(expr, found, &mut FastSet::default());
+    go(expr, found, &mut Seen::default());
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
-use coulis_ir::hash::FastSet;
+use coulis_ir::hash::Seen;
 use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
@@ -415,7 +415,7 @@ struct Traffic {
 impl Traffic {
     fn of(body: &Stmt) -> Traffic {
         let mut traffic = Traffic::default();
-        let mut seen = FastSet::default();
+        let mut seen = Seen::default();
         for_each_stmt(body, &mut |s| {
             for expr in stmt_exprs(s) {
                 for_each_load(expr, &mut seen, &mut |buffer, lanes| {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::hash::{FastMap, Seen};
 use coulis_ir::visit::{stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, DType, Expr, LoopKind, Node, Stmt, VarId};
 
@@ -105,7 +105,7 @@ impl SlotWalk {
 
     fn stmt(&mut self, stmt: &Stmt, depth: u32) {
         let depth = depth + u32::from(matches!(stmt, Stmt::For { kind: LoopKind::Parallel, .. }));
-        let mut seen = FastSet::default();
+        let mut seen = Seen::default();
         for expr in stmt_exprs(stmt) {
             self.expr(expr, depth, &mut seen);
         }
@@ -138,7 +138,7 @@ impl SlotWalk {
         }
     }
 
-    fn expr(&mut self, expr: &Expr, depth: u32, seen: &mut FastSet<Expr>) {
+    fn expr(&mut self, expr: &Expr, depth: u32, seen: &mut Seen<Expr>) {
         if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
             return;
         }

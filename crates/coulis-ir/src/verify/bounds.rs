@@ -4,7 +4,7 @@
 //! in some iteration of loops that certainly run, under no condition. The second looks at sums of constant multiples
 //! of loop variables, whose ends are reached exactly.
 
-use crate::hash::{FastMap, FastSet};
+use crate::hash::{FastMap, Seen};
 
 use std::rc::Rc;
 
@@ -75,7 +75,7 @@ struct Walk<'r, 'k> {
 impl<'k> Walk<'_, 'k> {
     fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
         for expr in crate::visit::stmt_exprs(stmt) {
-            self.expr(stmt, expr, place, &mut FastSet::default());
+            self.expr(stmt, expr, place, &mut Seen::default());
         }
         match stmt {
             Stmt::Seq(stmts) => stmts.iter().for_each(|s| self.stmt(s, place)),
@@ -134,8 +134,8 @@ impl<'k> Walk<'_, 'k> {
         }
     }
 
-    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut FastSet<(Expr, bool)>) {
-        if !seen.insert((expr.clone(), place.certain)) {
+    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut Seen<(Expr, bool)>) {
+        if expr.children().is_empty() || !seen.insert((expr.clone(), place.certain)) {
             return;
         }
         match expr.node() {
@@ -158,7 +158,7 @@ impl<'k> Walk<'_, 'k> {
                 self.expr(stmt, value, place, seen);
                 let mut inner = place.clone();
                 Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
-                self.expr(stmt, body, &inner, &mut FastSet::default());
+                self.expr(stmt, body, &inner, &mut Seen::default());
             }
             Node::Load(buffer, indices) => {
                 indices.iter().for_each(|i| self.expr(stmt, i, place, seen));

@@ -143,6 +143,8 @@ impl Place<'_, '_> {
         let mut env = self.scene.host_env();
         let mut crowd = self.crowd(std::slice::from_ref(&value));
         let found = crowd.values(&value);
+        // What memory holds is not known, and an element at a place that is known is nothing else.
+        let is_memory = matches!(value.node(), Node::Load(_, at) if at.iter().all(|i| i.as_int().is_some()));
         let warps = crowd.threads.chunks(self.warp).zip(crowd.arrivals.chunks(self.warp));
         for (w, ((lanes, arrivals), found)) in warps.zip(found.chunks(self.warp)).enumerate() {
             let here = (0..).zip(arrivals).fold(0u128, |here, (lane, arrival)| match arrival {
@@ -150,7 +152,7 @@ impl Place<'_, '_> {
                 Arrival::Absent => here,
             });
             for (lane, thread) in
-                lanes.iter().enumerate().filter(|(lane, _)| arrivals[*lane] == Arrival::Comes)
+                lanes.iter().enumerate().filter(|(lane, _)| !is_memory && arrivals[*lane] == Arrival::Comes)
             {
                 let named = match found[lane] {
                     Some(named) => named.as_int().map(Ok),

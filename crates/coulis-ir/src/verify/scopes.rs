@@ -1,6 +1,6 @@
 //! V8 to V10: variables and buffers are there where they are used.
 
-use crate::hash::FastSet;
+use crate::hash::Seen;
 
 use super::Report;
 use crate::buffer::Buffer;
@@ -111,11 +111,11 @@ impl<'k> Scopes<'_, 'k> {
     }
 
     fn expr(&mut self, stmt: &'k Stmt, expr: &Expr) {
-        self.expr_once(stmt, expr, &mut FastSet::default());
+        self.expr_once(stmt, expr, &mut Seen::default());
     }
 
-    fn expr_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut FastSet<Expr>) {
-        if !seen.insert(expr.clone()) {
+    fn expr_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut Seen<Expr>) {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !seen.insert(expr.clone()) {
             return;
         }
         match expr.node() {

@@ -5,7 +5,7 @@
 //! conditional read may have run in an earlier iteration and counts as before it. Memory annotated as zeroed is
 //! written. Conditions are not followed: a write that may have happened has happened.
 
-use crate::hash::{FastMap, FastSet};
+use crate::hash::{FastMap, FastSet, Seen};
 
 use super::Report;
 use crate::atom::Atom;
@@ -131,11 +131,11 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn read(&mut self, stmt: &'k Stmt, expr: &Expr) {
-        self.read_once(stmt, expr, &mut FastSet::default());
+        self.read_once(stmt, expr, &mut Seen::default());
     }
 
     /// Reads an expression of a statement; `seen` holds those that were read before, and whether under a condition.
-    fn read_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut FastSet<(Expr, bool)>) {
+    fn read_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut Seen<(Expr, bool)>) {
         if !expr.reads_memory() || expr.may_be_shared() && !seen.insert((expr.clone(), self.conditional)) {
             return;
         }

@@ -9,13 +9,14 @@
 //!
 //! Source: the shared path of seed 003's reference, which relies on lockstep within a warp where this has barriers.
 
-use coulis_ir::{Buffer, Element, Expr, Stmt, SyncKind};
+use coulis_ir::{Buffer, DType, Element, Expr, Stmt, SyncKind, Var};
 
 use crate::block::{constant, scaled};
 use crate::facts::Facts;
 use crate::need::{SEVERAL, SHARED_STATES, SPREAD, THREADS, WHOLE_BLOCK};
 use crate::reduce::own_element::OwnElement;
-use crate::reduce::state::store_all;
+use crate::reduce::shuffle::is_long;
+use crate::reduce::state::{State, store_all};
 use crate::reduce::{element, groups_of, shared_states};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal, Variant};
@@ -44,6 +45,10 @@ pub const VARIANT: Variant = Variant {
 
 /// Slots that one takes in at a step, itself among them, where the members of a group are not neighbours.
 const AT_ONCE: u32 = 8;
+
+/// Bytes of a state up to which sets of slots are taken in by a loop: a thread that has several outputs holds the states of all
+/// of them meanwhile, and the loop's own registers beside six statistics are more than there are.
+const MOST_IN_A_LOOP: u64 = 56;
 
 /// The slots that are left after a step.
 fn left(live: u32, are_neighbours: bool) -> u32 {
@@ -101,15 +106,21 @@ fn emit(facts: &Facts) -> Result<Emitted, Refusal> {
             let merge = state.merge_at(&at(&slot), &read(&slot), &read(&other(1)));
             body.push(Stmt::if_(member.clone().lt(constant(live - left)), merge));
         } else {
+            let n_sets = live.div_ceil(left);
+            // The last set may be of fewer slots than the first.
+            let n_whole = live / left;
             let mut step = Vec::new();
-            for number in 1..live.div_ceil(left) {
-                let merge = state.merge(&read(&other(number)));
-                // The last set may be of fewer slots than the first.
-                let n_there = (live - number * left).min(left);
-                step.push(match n_there < left {
-                    true => Stmt::if_(member.clone().lt(constant(n_there)), merge),
-                    false => merge,
-                });
+            let fits = State::bytes(facts.reducer) <= MOST_IN_A_LOOP;
+            if n_whole > 2 && fits && is_long(facts.reducer) {
+                let number = Var::new("set", DType::I32);
+                let from = slot.clone() + scaled(number.expr() + constant(1), left * pitch);
+                step.push(Stmt::rolled(number, constant(n_whole - 1), state.merge(&read(&from))));
+            } else {
+                step.extend((1..n_whole).map(|number| state.merge(&read(&other(number)))));
+            }
+            for number in n_whole..n_sets {
+                let is_there = member.clone().lt(constant(live - number * left));
+                step.push(Stmt::if_(is_there, state.merge(&read(&other(number)))));
             }
             step.push(store_all(&at(&slot), state.values()));
             body.push(Stmt::if_(member.clone().lt(constant(left)), Stmt::seq(step)));

@@ -34,11 +34,11 @@ pub fn mask_of(n_lanes: u32, first: &Expr, warp: u32) -> Expr {
     Expr::binary(BinaryOp::Shl, bits, first.clone().cast(dtype))
 }
 
-/// Operations of a combination from which on trees are loops: written out, five steps of several statistics are most of a
+/// Operations and fields of a step from which on trees are loops: written out, five steps of several statistics are most of a
 /// kernel's text and of the time that its compiler takes, and a loop's own instructions are few beside theirs.
-const LONG: usize = 24;
+const LONG: usize = 22;
 
-/// Whether combining two states takes many operations.
+/// Whether bringing and combining a state takes many operations.
 pub(crate) fn is_long(reducer: &Reducer) -> bool {
     let mut operations = FastSet::default();
     for part in &reducer.combine.body {
@@ -48,7 +48,7 @@ pub(crate) fn is_long(reducer: &Reducer) -> bool {
             }
         });
     }
-    operations.len() >= LONG
+    operations.len() + reducer.fields.len() >= LONG
 }
 
 /// Whether values decide what the combination of two states does: then a lane must not combine what no lane gave.
