@@ -185,6 +185,7 @@ mod tests {
             apart: 4,
             pages: 1,
             by_halves: false,
+            peeled: false,
             in_turn: false,
             cuts_inner: false,
             ahead: 0,

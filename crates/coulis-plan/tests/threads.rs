@@ -58,8 +58,8 @@ fn rows_that_begin_anywhere_are_read_by_whole_accesses_as_one_piece() {
         (DType::F32, [1 << 20, 64], "gpu_short_rows", 128),
         (DType::F32, [8000, 64], "gpu_rows", 16),
         (DType::F32, [100_003, 1237], "gpu_odd_rows", 4),
-        (DType::F16, [200_003, 1009], "gpu_odd_rows", 8),
-        (DType::F32, [100_003, 1240], "gpu_rows", 8),
+        (DType::F16, [200_003, 301], "gpu_odd_rows", 16),
+        (DType::F32, [100_003, 1240], "gpu_rows", 4),
         (DType::F64, [100_003, 4001], "gpu_rows", 1),
     ] {
         let (found, sketch, trace) = of("sum", dtype, &shape, &[1]);
@@ -69,6 +69,49 @@ fn rows_that_begin_anywhere_are_read_by_whole_accesses_as_one_piece() {
         let bytes = rows * shape[1] * dtype.bytes() as i64;
         assert!(name == "gpu_rows" || (bytes % 16 == 0 && trace.contains("vectorize")), "{trace}");
     }
+}
+
+#[test]
+fn long_rows_of_narrow_elements_that_begin_anywhere_are_read_from_their_first_boundaries() {
+    for (dtype, shape, is_peeled) in [
+        (DType::I8, vec![60_000, 4097], true),
+        (DType::I8, vec![60_000, 1023], false),
+        (DType::I8, vec![60_000, 4100], false),
+        (DType::F16, vec![200_003, 1009], true),
+        (DType::BF16, vec![1920, 62_501], true),
+        (DType::BF16, vec![1920, 62_502], false),
+        (DType::F32, vec![4000, 15_001], false),
+        // Few rows are split over blocks, and so is a whole array, which begins at a boundary.
+        (DType::I8, vec![4, 1_000_001], false),
+        (DType::I8, vec![1_000_001], false),
+    ] {
+        let axis = shape.len() as i64 - 1;
+        let (found, sketch, trace) = of("sum", dtype, &shape, &[axis]);
+        assert_eq!(sketch.peeled, is_peeled, "{dtype} {shape:?}");
+        assert_eq!(trace.contains(".peel("), is_peeled, "{trace}");
+        assert!(!is_peeled || (found == "gpu_rows" && sketch.lanes == 16 / dtype.bytes() as i64), "{trace}");
+    }
+}
+
+#[test]
+fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
+    for (dtype, shape, threads) in [
+        (DType::F32, [16_384, 16_384], 1024),
+        (DType::F32, [16_384, 4096], 256),
+        (DType::F32, [600, 200_704], 256),
+        (DType::BF16, [16_384, 32_768], 1024),
+    ] {
+        assert_eq!(of("sum", dtype, &shape, &[1]).1.threads, threads, "{dtype} {shape:?}");
+    }
+    assert_eq!(of("var", DType::F32, &[16_384, 16_384], &[1]).1.threads, 512);
+}
+
+#[test]
+fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
+    let (name, sketch, trace) = of("var", DType::F16, &[256, 128, 64, 64], &[0, 2, 3]);
+    assert!(name == "gpu_rows" && sketch.in_turn && sketch.chunks > 1, "{trace}");
+    let (_, sketch, _) = of("sum", DType::F32, &[128, 3, 1024, 1024], &[0, 2, 3]);
+    assert!(!sketch.in_turn && sketch.chunks > 1, "long pieces");
 }
 
 #[test]

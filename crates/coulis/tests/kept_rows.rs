@@ -24,6 +24,18 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
     array(dtype, shape, &numbers(n, Special::Zeros, 11))
 }
 
+/// The consumer over the last axis.
+fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
+    let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
+    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
+    let fold = coulis_reducers::Request::new(&[dtype]).with_two_walks();
+    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new() };
+    let consumer = find_consumer(name).unwrap().build(&request).unwrap();
+    let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
+    let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
+    Spec::new(problem, vec![dtype], false, consumer.reducer, outputs, map)
+}
+
 /// The consumer over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
 /// the simulator reports.
 fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
@@ -32,15 +44,7 @@ fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
 
 /// The same where another strategy is to be the planner's choice.
 fn by(strategy: &str, target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
-    let dtype = x.dtype();
-    let info = ArrayInfo { dtype, shape: x.shape().to_vec(), strides: compact_strides(x.shape()) };
-    let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
-    let fold = coulis_reducers::Request::new(&[dtype]).with_two_walks();
-    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new() };
-    let consumer = find_consumer(name).unwrap().build(&request).unwrap();
-    let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
-    let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
-    let spec = Spec::new(problem, vec![dtype], false, consumer.reducer, outputs, map);
+    let spec = spec(name, x.dtype(), x.shape());
     let choice = choose(&spec, target).unwrap();
     assert_eq!(choice.strategy.name, strategy);
     let planned = schedule(&spec, choice.strategy, &choice.sketch).unwrap();
@@ -73,6 +77,43 @@ fn softmax(x: &Array) -> Vec<f64> {
 /// A machine on which few elements of a row fit into the registers of a thread, and few rows are enough.
 fn small() -> Target {
     Target { n_threads: 2048, register_bytes: 64, ..Target::simulated(32) }
+}
+
+#[test]
+fn narrow_rows_have_as_few_threads_as_leave_none_idle() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for (name, length, strategy, threads) in [
+        ("softmax", 72, "gpu_kept_rows", 2),
+        ("softmax", 136, "gpu_kept_rows", 4),
+        ("layer_norm", 312, "gpu_kept_rows", 8),
+        ("softmax", 608, "gpu_kept_rows", 16),
+        ("softmax", 1024, "gpu_kept_rows", 32),
+        ("softmax", 1032, "gpu_kept_rows", 32),
+        ("softmax", 4104, "gpu_kept_rows", 128),
+        // Rows that begin anywhere go through slabs where what is done with an element is little, or they are short.
+        ("softmax", 129, "gpu_kept_slabs", 4),
+        ("softmax", 255, "gpu_kept_rows", 16),
+        ("rms_norm", 255, "gpu_kept_slabs", 8),
+        ("layer_norm", 601, "gpu_kept_slabs", 16),
+        ("layer_norm", 701, "gpu_kept_rows", 32),
+    ] {
+        let choice = choose(&spec(name, DType::BF16, &[100_000, length]), &h100).unwrap();
+        assert_eq!((choice.strategy.name, choice.sketch.threads), (strategy, threads), "{name} of {length}");
+    }
+}
+
+#[test]
+fn rows_of_a_slab_that_would_meet_in_banks_are_read_far_apart() {
+    let one = Target { n_threads: 2048, ..Target::simulated(32) };
+    for (length, is_dealt) in [(105, false), (129, true)] {
+        let x = rows(DType::BF16, &[300, length]);
+        let (trace, result, report) = by("gpu_kept_slabs", &one, "softmax", &x);
+        assert_eq!(trace.contains("i0_c_inner_i0_c_outer_fused"), is_dealt, "{length}: {trace}");
+        assert!(report.accusations.is_empty(), "{length}: {:?}", report.accusations);
+        let wanted = softmax(&x);
+        let far = values(&result).iter().zip(&wanted).any(|(a, b)| (a - b).abs() > 0.01 * b);
+        assert!(!far, "{length}");
+    }
 }
 
 #[test]

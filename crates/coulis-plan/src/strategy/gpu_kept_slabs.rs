@@ -6,20 +6,18 @@
 //! twice; those of longer ones stand side by side. Rows that are whole accesses are for `gpu_kept_rows`, as are those whose
 //! two slabs are too large. Measured: `bench/results`.
 
-use std::collections::HashSet;
-
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
 use super::gpu_kept_rows::NARROW;
 use super::gpu_steps::{
-    copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, runs_of_row, split_fold,
-    widest_access,
+    copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, rows_by_banks, runs_of_row,
+    split_fold, widest_access,
 };
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, even_turns, floor_pow2, gcd, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -34,8 +32,11 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Longest row, in elements: threads that keep theirs in registers are as quick where more sectors are whole.
 const LONGEST: i64 = 128;
-/// The same of narrow elements, of which a sector holds more.
-const LONGEST_OF_NARROW: i64 = 192;
+/// The same of narrow elements, of which a sector holds more; and where the map has functions such as `exp`, so that it is
+/// threads that are waited for.
+const LONGEST_OF_NARROW: (i64, i64) = (640, 176);
+/// Work of a map that has such functions.
+const WORK: usize = 64;
 /// Longest row of one thread.
 const LONGEST_OF_ONE: i64 = 96;
 /// Bytes of a row and its results of which a multiprocessor's memory holds too few for one thread each.
@@ -60,12 +61,6 @@ const THREAD_ELEMENTS: i64 = 8;
 const THREAD_ELEMENTS_OF_NARROW: i64 = 20;
 /// Elements that a thread of a longer row folds side by side.
 const IN_FLIGHT: i64 = 16;
-/// Threads that access shared memory together.
-const WARP: i64 = 32;
-/// Banks of shared memory.
-const N_BANKS: i64 = 32;
-/// Bytes of a word of a bank.
-const BANK_BYTES: i64 = 4;
 /// Elements of a row that a thread maps side by side.
 const MAPPED: i64 = 16;
 
@@ -88,10 +83,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("rows that are no whole number of accesses", extent));
     }
     let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
-    let (longest, thread_elements) =
-        if is_narrow { (LONGEST_OF_NARROW, THREAD_ELEMENTS_OF_NARROW) } else { (LONGEST, THREAD_ELEMENTS) };
+    let (longest, thread_elements) = match is_narrow {
+        true if work(&map.lambda) < WORK => (LONGEST_OF_NARROW.0, THREAD_ELEMENTS_OF_NARROW),
+        true => (LONGEST_OF_NARROW.1, THREAD_ELEMENTS_OF_NARROW),
+        false => (LONGEST, THREAD_ELEMENTS),
+    };
     if extent > longest {
-        return Err(Decline::new("at most 128 elements in a row, or 192 narrow ones", extent));
+        return Err(Decline::new("fewer elements in a row", extent));
     }
     let n_rows = spec.problem.n_outputs;
     let n_blocks = (i64::from(facts.target.n_threads) / OF_MULTIPROCESSOR).max(1);
@@ -155,7 +153,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let (_, few) = s.split(mapped, &element, Split::Factor(MAPPED))?;
         s.unroll(mapped, &few)?;
     } else {
-        row = apart_in_banks(s, mapped, row, extent, spec, sketch)?;
+        row = rows_by_banks(s, mapped, row, extent, spec, sketch)?;
         s.bind(mapped, &row, ThreadTag::ThreadY)?;
         let by_elements = Sketch { lanes: 1, ..sketch.clone() };
         let fold = split_fold(s, state, 1, 1, 1, &by_elements)?;
@@ -194,39 +192,6 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         copy_slab(s, copy, extent, sketch.lanes, &threads)?;
     }
     Ok(())
-}
-
-/// The loop over the rows of a slab, in the order in which the rows of one warp meet the fewest banks twice: as they lie, or as
-/// many apart as warps share the slab.
-fn apart_in_banks(
-    s: &mut Schedule,
-    mapped: StageId,
-    row: IterVar,
-    extent: i64,
-    spec: &Spec,
-    sketch: &Sketch,
-) -> Result<IterVar, ScheduleError> {
-    let of_warp = (WARP / sketch.threads).min(sketch.rows);
-    let apart = sketch.rows / of_warp;
-    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
-    let met = |rows: i64| most_in_a_bank(rows * extent * bytes, of_warp, sketch.threads, bytes);
-    if apart == 1 || met(apart) >= met(1) {
-        return Ok(row);
-    }
-    let (far, near) = s.split(mapped, &row, Split::Factor(apart))?;
-    s.reorder(mapped, &[near.clone(), far.clone()])?;
-    s.fuse(mapped, &[near, far])
-}
-
-/// Words that the threads of a warp want of one bank, where `rows` of them, `stride` bytes apart, are each read by so many
-/// threads side by side, an element of so many bytes each: those of the bank of which they want most.
-fn most_in_a_bank(stride: i64, rows: i64, threads: i64, bytes: i64) -> usize {
-    let words = (0..rows).flat_map(|row| (0..threads).map(move |t| (row * stride + t * bytes) / BANK_BYTES));
-    let mut of_banks = vec![HashSet::new(); N_BANKS as usize];
-    words.for_each(|word| {
-        of_banks[(word % N_BANKS) as usize].insert(word);
-    });
-    of_banks.iter().map(HashSet::len).max().unwrap_or(0)
 }
 
 /// The two loops of a stage over elements of rows.

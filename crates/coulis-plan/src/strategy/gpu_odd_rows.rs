@@ -4,13 +4,13 @@
 //! whole number of accesses begin where one may, so a block copies the slab of its rows to shared memory as one piece of
 //! memory, by the widest accesses. Then the threads of each row stand side by side on its elements there, where neighbours
 //! meet no bank twice, and fold their partial states together. Rows of a few elements are for `gpu_short_rows`, rows whose
-//! slab is too large for shared memory for `gpu_rows`. Measured: `bench/results`.
+//! slab is too large for shared memory, and longer ones of narrow elements, for `gpu_rows`. Measured: `bench/results`.
 
 use coulis_ir::{MemScope, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError};
+use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_rows::LARGE_STATE;
-use super::gpu_steps::{copy_slab, dense_rows, fold_by_threads, place_rows, split_fold, widest_access};
+use super::gpu_rows::{LARGE_STATE, peeled};
+use super::gpu_steps::{copy_slab, dense_rows, fold_by_threads, rows_by_banks, split_fold, widest_access};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -47,6 +47,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if together == 1 {
         return Err(Decline::new("rows that begin where no wide access may", "others"));
     }
+    if peeled(facts, extent).is_some() {
+        return Err(Decline::new("rows that are better not read from their first boundaries", extent));
+    }
     let rows = floor_pow2(SLAB_BYTES / bytes).clamp(together, BLOCK);
     if rows * bytes > MOST_BYTES {
         return Err(Decline::new("at most 40 KiB of rows that are whole accesses together", rows * bytes));
@@ -79,10 +82,15 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let by_elements = Sketch { lanes: 1, ..sketch.clone() };
     let fold = split_fold(s, state, 1, 1, 1, &by_elements)?;
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, &by_elements)?;
-    place_rows(s, state, output, 1, sketch.rows)?;
-    let slab = s.stage(output)?.leaves()[0].clone();
-    let read = s.stage(mine)?.reads();
     let extent = spec.problem.dims[1].extent;
+    let rows = s.stage(output)?.leaves()[0].clone();
+    let (slab, row) = s.split(output, &rows, Split::Factor(sketch.rows))?;
+    s.bind(output, &slab, ThreadTag::BlockX)?;
+    let row = rows_by_banks(s, output, row, extent, spec, sketch)?;
+    s.bind(output, &row, ThreadTag::ThreadY)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &row)?;
+    let read = s.stage(mine)?.reads();
     for input in stmt.inputs.iter().filter(|input| read.contains(input.buffer())) {
         let copy = s.cache_read(input, MemScope::Shared, &[mine.into()])?;
         s.compute_at(copy, output, &slab)?;

@@ -57,6 +57,8 @@ const IN_FLIGHT: i64 = 4;
 const THREAD_BYTES: i64 = 256;
 /// See [`THREAD_BYTES`].
 const THREAD_BYTES_OF_FEW: i64 = 64;
+/// The same where states are small.
+const THREAD_BYTES_OF_SMALL: i64 = 64;
 /// Fewest turns of a chunk.
 const FEWEST: i64 = IN_FLIGHT;
 /// Bytes of partial states for each block that a multiprocessor holds, where rows are split: so many blocks follow it, and
@@ -66,7 +68,7 @@ const WAVE_BYTES: i64 = 16;
 /// Bytes of accesses that are so many that rows are read from their first boundaries instead: fewer than these.
 const NARROW_ACCESS: i64 = 4;
 /// Fewest bytes of such rows.
-const PEELED_BYTES: i64 = 2 << 10;
+const PEELED_BYTES: i64 = 1 << 10;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
@@ -79,13 +81,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
-    let plain = sketch(facts, extent, Walk::AsRowsBegin);
-    if !gains_by_peeling(facts, extent, plain.lanes) {
-        return Ok(plain);
-    }
+    Ok(peeled(facts, extent).unwrap_or_else(|| sketch(facts, extent, Walk::AsRowsBegin)))
+}
+
+/// What is done with rows of `extent` elements that are read from their first boundaries; `None` where they are better read
+/// otherwise.
+pub fn peeled(facts: &Facts, extent: i64) -> Option<Sketch> {
+    let peeled = gains_by_peeling(facts, extent).then(|| sketch(facts, extent, Walk::FromBoundaries))?;
     // Rows that are split are folded by another launch, which has no place for their ends.
-    let peeled = sketch(facts, extent, Walk::FromBoundaries);
-    Ok(if peeled.chunks == 1 { peeled } else { plain })
+    (peeled.chunks == 1).then_some(peeled)
 }
 
 /// From where on accesses of a row are made.
@@ -97,9 +101,9 @@ enum Walk {
     FromBoundaries,
 }
 
-/// Whether rows, which accesses of so many elements could read from their begins, are better read from their first
-/// boundaries: long ones of one array, whose accesses would be many.
-fn gains_by_peeling(facts: &Facts, extent: i64, lanes: i64) -> bool {
+/// Whether rows are better read from their first boundaries than from their begins: long ones of one array, whose accesses
+/// would be narrow and many.
+fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
     let spec = facts.spec;
     let dims = &spec.problem.dims;
     let [dtype] = spec.inputs[..] else { return false };
@@ -114,7 +118,7 @@ fn gains_by_peeling(facts: &Facts, extent: i64, lanes: i64) -> bool {
         && is_plain
         && claims.associative
         && claims.commutative
-        && lanes * bytes < NARROW_ACCESS
+        && facts.word_lanes(&constant) * bytes < NARROW_ACCESS
         && extent.saturating_mul(bytes) >= PEELED_BYTES
 }
 
@@ -138,13 +142,19 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_large = state >= LARGE_STATE;
     let n_threads = i64::from(facts.target.n_threads);
     let is_split = problem.n_outputs.saturating_mul(2) < n_threads / BLOCK;
-    let of_long = if state <= SMALL_STATE { BLOCK_OF_LONG_AND_SMALL } else { BLOCK_OF_LONG };
+    let is_small = state <= SMALL_STATE && facts.spec.reducer.fields.len() == 1;
+    let of_long = if is_small { BLOCK_OF_LONG_AND_SMALL } else { BLOCK_OF_LONG };
     let is_long = row_bytes >= LONG_ROW_BYTES
         && problem.n_outputs.saturating_mul(of_long) >= FEWEST_WAVES.saturating_mul(n_threads);
+    // Elements of one byte are more work, and the ends of their rows longer.
+    let is_peeled_byte = walk == Walk::FromBoundaries && facts.spec.inputs[0].bytes() == 1;
     let (block, of_many) = match (is_large, is_split) {
         (true, _) => (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE),
         (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
         (false, false) if is_long => (of_long, THREAD_BYTES_OF_LONG),
+        (false, false) if is_small => {
+            (BLOCK, THREAD_BYTES_OF_SMALL * if is_peeled_byte { 2 } else { 1 })
+        }
         (false, false) => (BLOCK, THREAD_BYTES),
     };
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.

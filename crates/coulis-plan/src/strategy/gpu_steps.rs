@@ -1,5 +1,6 @@
 //! Steps that the strategies for machines with threads share.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use coulis_ir::{MemScope, ThreadTag};
@@ -8,6 +9,7 @@ use coulis_tensor::{IterVar, Tensor};
 
 use super::steps::same_axis;
 use super::{Decline, Facts, Sketch, ceil_div, floor_pow2};
+use crate::program::Spec;
 
 /// Threads of a block that has nothing to fold together.
 const BLOCK: i64 = 256;
@@ -300,6 +302,49 @@ fn by_all_threads(
     s.unroll(copy, &few)
 }
 
+/// Threads that access shared memory together.
+const SIDE_BY_SIDE: i64 = 32;
+/// Banks of shared memory.
+const N_BANKS: i64 = 32;
+/// Bytes of a word of a bank.
+const BANK_BYTES: i64 = 4;
+
+/// The loop over the rows of a slab in shared memory, each of `extent` elements and of so many threads side by side, in the
+/// order in which the rows that are read together meet the fewest banks twice: as they lie, or as far apart as they can.
+pub fn rows_by_banks(
+    s: &mut Schedule,
+    stage: StageId,
+    row: IterVar,
+    extent: i64,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<IterVar, ScheduleError> {
+    let together = (SIDE_BY_SIDE / sketch.threads).min(sketch.rows);
+    if together <= 1 || together == sketch.rows {
+        return Ok(row);
+    }
+    let apart = sketch.rows / together;
+    let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let met = |rows: i64| most_in_a_bank(rows * extent * bytes, together, sketch.threads, bytes);
+    if met(apart) >= met(1) {
+        return Ok(row);
+    }
+    let (far, near) = s.split(stage, &row, Split::Factor(apart))?;
+    s.reorder(stage, &[near.clone(), far.clone()])?;
+    s.fuse(stage, &[near, far])
+}
+
+/// Words that threads want at once of the bank of which they want most, where `rows` of them, `stride` bytes apart, are each
+/// read by so many threads side by side, an element of so many bytes each.
+fn most_in_a_bank(stride: i64, rows: i64, threads: i64, bytes: i64) -> usize {
+    let words = (0..rows).flat_map(|row| (0..threads).map(move |t| (row * stride + t * bytes) / BANK_BYTES));
+    let mut of_banks = vec![HashSet::new(); N_BANKS as usize];
+    words.for_each(|word| {
+        of_banks[(word % N_BANKS) as usize].insert(word);
+    });
+    of_banks.iter().map(HashSet::len).max().unwrap_or(0)
+}
+
 /// Threads of a block that folds what all others found, which wait for it.
 const LARGEST_BLOCK: i64 = 1024;
 
@@ -427,4 +472,22 @@ pub fn fold_chunks_beside(
         }
     }
     Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_in_a_bank;
+
+    #[test]
+    fn rows_of_a_slab_meet_in_banks_where_they_are_nearly_whole_turns_of_them() {
+        // Eight rows of 129 elements of 2 bytes, four threads each: rows begin in the same banks as they lie, and in others four
+        // apart.
+        assert_eq!(most_in_a_bank(129 * 2, 8, 4, 2), 5);
+        assert_eq!(most_in_a_bank(4 * 129 * 2, 8, 4, 2), 1);
+        assert_eq!(most_in_a_bank(128, 4, 8, 4), 4);
+        assert_eq!(most_in_a_bank(132, 4, 8, 4), 4);
+        assert_eq!(most_in_a_bank(160, 4, 8, 4), 1);
+        // Threads that read one word read it together.
+        assert_eq!(most_in_a_bank(0, 8, 4, 1), 1);
+    }
 }

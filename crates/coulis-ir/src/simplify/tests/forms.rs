@@ -200,6 +200,18 @@ fn what_lowering_must_prove_is_proved() {
     assert!(a.can_prove(&(i.expr() * m.expr() + k.expr()).floordiv(m.expr()).equal(i.expr())));
     assert!(a.can_prove(&(i.expr() * m.expr() + k.expr()).floormod(m.expr()).equal(k.expr())));
 
+    // How far a row is from the next boundary of accesses.
+    let mut a = Analyzer::new();
+    a.bind(&i, &c(0), &c(1000));
+    for length in [13, 4097, 4098, 4100] {
+        let begin = i.expr() * c(length);
+        let before = (begin.clone() + c(15)).floordiv(c(16)) * c(16) - begin.clone();
+        assert!(a.can_prove(&before.clone().ge(c(0))), "{length}");
+        assert!(a.can_prove(&before.clone().lt(c(16))), "{length}");
+        assert!(length % 2 == 0 || !a.can_prove(&before.clone().lt(c(15))), "{length}");
+        assert!(a.can_prove(&(begin + before).floormod(c(16)).equal(c(0))), "{length}");
+    }
+
     // The tail of a partition, under its guard.
     let mut a = Analyzer::new();
     a.bind(&ko, &c(0), &(m.expr().floormod(c(16)) + c(15)).floordiv(c(16)));
