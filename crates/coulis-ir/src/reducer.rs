@@ -213,7 +213,8 @@ fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Ex
 }
 
 /// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to
-/// be scaled by. It is for elements that are still in registers. A walk that is not needed does no harm.
+/// be scaled by. It is for elements that are still in registers, or for what is seldom needed. A walk that is not needed does no
+/// harm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Again {
     /// Whether the run needs it: one bool. Parameters: the fields of the state, then those of the run.

@@ -177,9 +177,11 @@ pub struct Runs {
 const PARALLEL_BYTES: i64 = 256 << 10;
 /// Bytes of a page of memory.
 const PAGE_BYTES: i64 = 4096;
-/// Fewer bytes of results, or as many as so many caches of a thread hold, may be found in a cache later.
+/// Fewer bytes of results, or as many as so many caches of a thread hold, are no reason to look at the memory that they go to.
 const FAR_BYTES: i64 = 4 << 20;
 const FAR_CACHES: i64 = 4;
+/// What the caches of all threads hold at most, in caches of one.
+const SHARED_CACHES: i64 = 64;
 /// Most parts of a fold on machines with blocks of threads.
 const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
@@ -249,15 +251,20 @@ impl Facts<'_> {
         if in_memory && self.target.vector_bytes <= 256 { (distance / bytes.max(1)).max(1) } else { 0 }
     }
 
-    /// Whether results are so many that none is left in a cache when all are made, so that storing them past the caches
-    /// costs nothing later and saves the read of what they overwrite.
+    /// Whether results are many, and most are in no cache any more when all are made, as elements and results pass through:
+    /// storing them past the caches then costs nothing later, and saves the read of what they overwrite.
     pub fn streams(&self) -> bool {
         let problem = &self.spec.problem;
         let of_an_output = if self.spec.map.is_some() { problem.reduce_len } else { 1 };
         let each: i64 = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
         let bytes = problem.n_outputs.saturating_mul(of_an_output).saturating_mul(each);
-        let is_far = bytes > FAR_BYTES.max(FAR_CACHES * self.target.cache_bytes as i64);
-        is_far && Machine::of(self.target) == Machine::Loops && self.target.vector_bytes <= 256
+        let cache = self.target.cache_bytes as i64;
+        let are_many = bytes > FAR_BYTES.max(FAR_CACHES * cache);
+        let passes_through = self.input_bytes().saturating_add(bytes) > SHARED_CACHES * cache;
+        are_many
+            && passes_through
+            && Machine::of(self.target) == Machine::Loops
+            && self.target.vector_bytes <= 256
     }
 
     /// How far ahead memory is asked for that is read front to back, in bytes: a machine that reads one page as fast as several
@@ -543,10 +550,11 @@ mod tests {
         let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
             trace(shape, axes, vector_bytes).matches("\"stream\"").count()
         };
-        // Four caches of 1 MiB hold 2^20 results and no more.
+        // Four caches of 1 MiB hold 2^20 results and no more, and 64 hold no 16 elements of each.
         for (n, wanted) in [(1 << 20, 0), ((1 << 20) + (1 << 14), 1)] {
             assert_eq!(streams(&[n, 16], &[1], 64), wanted, "{n} short rows");
-            assert_eq!(streams(&[4, n], &[0], 64), wanted, "{n} columns");
+            assert_eq!(streams(&[16, n], &[0], 64), wanted, "{n} columns");
+            assert_eq!(streams(&[8, n], &[0], 64), 0, "{n} columns that the caches of all threads hold");
             assert_eq!(streams(&[n, 16], &[1], 1 << 14), 0, "{n} short rows by the executor");
         }
         assert_eq!(streams(&[1 << 14, 1 << 10], &[1], 64), 0, "few results");

@@ -20,7 +20,7 @@ pub struct Request {
     /// Type in which states keep positions: `int32` where all positions are known to fit, which halves what they cost.
     /// Results have `int64` all the same.
     pub position: DType,
-    /// Whether runs may walk over their elements twice, as pays where these stay in registers.
+    /// Whether runs may walk over their elements twice as a rule, as pays where these stay in registers.
     pub twice: bool,
 }
 

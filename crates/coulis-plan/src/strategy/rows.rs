@@ -79,7 +79,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
     let rows = if stride == 1 && lanes > END_LANES { rows_that_end(facts) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
-    if rows > 1 && n_pages < most_pages && runs.operations < ENOUGH_OPERATIONS && unroll > 1 {
+    if rows > 1 && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
         // Two rows front to back, in place of two parts of one.
         (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
     } else if rows == 1 && is_walk && n_pages < most_pages {
