@@ -13,8 +13,11 @@ use coulis_ir::args::ArrayInfo;
 const POWERS: [i32; 19] =
     [-133, -130, -126, -110, -90, -70, -64, -60, -56, -48, -46, -30, 0, 50, 62, 66, 70, 100, 124];
 
-/// How the elements of a row are made of numbers in -4 to 4 and a magnitude.
-const KINDS: [(&str, fn(usize, f64, f64) -> f64); 7] = [
+/// An element by its place, a number in -4 to 4 and a magnitude.
+type Made = fn(usize, f64, f64) -> f64;
+
+/// How the elements of a row are made.
+const KINDS: [(&str, Made); 7] = [
     ("one magnitude", |_, x, size| x.round() * size),
     ("a third of another magnitude", |i, x, size| if i % 3 == 0 { x.round() * size } else { x }),
     ("zeros but for a few", |i, x, size| if i % 61 == 7 { x.round() * size } else { 0.0 }),
