@@ -107,6 +107,16 @@ fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
 }
 
 #[test]
+fn elements_that_a_second_walk_of_a_run_may_read_are_few() {
+    let shape = [60_000, 4096];
+    let once = spec("argmax", DType::I8, &shape, &compact_strides(&shape), &[1]);
+    let request = coulis_reducers::Request::new(&[DType::I8]).with_two_walks();
+    let reducer = coulis_reducers::find("argmax").expect("a statistic").build(&request).expect("a reducer");
+    let twice = Spec { reducer, ..once.clone() };
+    assert_eq!((planned(&once).1.unroll, planned(&twice).1.unroll), (4, 2));
+}
+
+#[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
     let (name, sketch, trace) = of("var", DType::F16, &[256, 128, 64, 64], &[0, 2, 3]);
     assert!(name == "gpu_rows" && sketch.in_turn && sketch.chunks > 1, "{trace}");

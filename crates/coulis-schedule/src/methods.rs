@@ -29,6 +29,7 @@ use crate::primitive::storage_align::AlignStorage;
 use crate::primitive::tile::Tile;
 use crate::primitive::unroll::Unroll;
 use crate::primitive::vectorize::Vectorize;
+use crate::primitive::zip::Zip;
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{GridFinish, StageId};
 
@@ -204,6 +205,18 @@ impl Schedule {
     ) -> Result<(StageId, StageId)> {
         let stage = self.find(&stage.into())?;
         self.call(Peel { stage, axis: axis.clone(), lanes })
+    }
+
+    /// Two folds of as many steps, whose results the stage combines as their reducer does, become one fold of that stage.
+    pub fn zip(
+        &mut self,
+        stage: impl Into<StageRef>,
+        first: impl Into<StageRef>,
+        second: impl Into<StageRef>,
+    ) -> Result<()> {
+        let stage = self.find(&stage.into())?;
+        let (first, second) = (self.find(&first.into())?, self.find(&second.into())?);
+        self.call(Zip { stage, first, second })
     }
 
     /// The loop runs over that block or thread index.

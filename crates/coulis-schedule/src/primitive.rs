@@ -35,6 +35,7 @@ pub mod storage_align;
 pub mod tile;
 pub mod unroll;
 pub mod vectorize;
+pub mod zip;
 
 /// What the catalogue says of a primitive.
 #[derive(Debug)]
@@ -72,6 +73,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &peel::ENTRY,
+    &zip::ENTRY,
     &join::ENTRY,
     &in_runs::ENTRY,
     &from_first::ENTRY,

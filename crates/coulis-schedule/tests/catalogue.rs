@@ -116,6 +116,17 @@ fn example(primitive: &str) -> Schedule {
                 compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
             schedule(b, &[a])
         }
+        "zip" => {
+            let mut s = example("peel");
+            let k = s.stage("B").expect("a stage").reduce_axes()[0].clone();
+            let (words, ends) = s.peel("B", &k, 4).expect("peeled");
+            for stage in [words, ends] {
+                let k = s.stage(stage).expect("a stage").reduce_axes()[0].clone();
+                let (_, thread) = s.split(stage, &k, Split::Factor(2)).expect("k splits");
+                s.rfactor_at(stage, &thread, 1).expect("factored");
+            }
+            s
+        }
         "rfactor" => {
             let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
             let k = reduce_axis(m, "k");

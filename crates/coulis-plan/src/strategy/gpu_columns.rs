@@ -250,7 +250,7 @@ fn split_joined(
     let dims = s.stage(stage)?.axes().to_vec();
     s.join(stage, &dims[n_kept], &dims[n_kept + 1])?;
     let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
-    Ok((of_chunk, Fold { stage, n_kept: n_kept + 1, turn, thread, lane: None }))
+    Ok((of_chunk, Fold { stage, n_kept: n_kept + 1, turn, thread, lane: None, ends: None }))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {

@@ -6,12 +6,12 @@
 //! Few long rows are split into chunks whose partial states a second launch folds, or, where the input is not large, that
 //! block of a row that ends last. Measured: `bench/results`.
 
-use coulis_ir::{MemScope, NanPolicy, ThreadTag};
-use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_ir::{NanPolicy, ThreadTag};
+use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_steps::{
-    bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows, split_fold,
-    widest_access,
+    Fold, bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows,
+    split_fold, widest_access,
 };
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
@@ -52,6 +52,8 @@ pub const LARGE_STATE: i64 = 56;
 const THREAD_BYTES_OF_LARGE: i64 = 1024;
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
+/// Most elements of a run that is walked a second time.
+const MOST_KEPT: i64 = 32;
 /// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine,
 /// and where accesses are of one element.
 const THREAD_BYTES: i64 = 256;
@@ -152,9 +154,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         (true, _) => (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE),
         (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
         (false, false) if is_long => (of_long, THREAD_BYTES_OF_LONG),
-        (false, false) if is_small => {
-            (BLOCK, THREAD_BYTES_OF_SMALL * if is_peeled_byte { 2 } else { 1 })
-        }
+        (false, false) if is_small => (BLOCK, THREAD_BYTES_OF_SMALL * if is_peeled_byte { 2 } else { 1 }),
         (false, false) => (BLOCK, THREAD_BYTES),
     };
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
@@ -165,7 +165,13 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let turns = outer.saturating_mul(ceil_div(words, threads));
-    let in_flight = if lanes > 1 { IN_FLIGHT } else { 4 * IN_FLIGHT };
+    // What a run may be walked for again stays in registers until its end.
+    let is_kept = facts.spec.reducer.quick.as_ref().is_some_and(|quick| quick.again.is_some());
+    let in_flight = match lanes > 1 {
+        true if is_kept => IN_FLIGHT.min((MOST_KEPT / lanes).max(1)),
+        true => IN_FLIGHT,
+        false => 4 * IN_FLIGHT,
+    };
     let unroll = floor_pow2(turns.clamp(1, in_flight));
     let rows = (block.min(BLOCK) / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
@@ -195,26 +201,15 @@ fn n_reduced(facts: &Facts) -> usize {
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
-    let (state, ends) = if sketch.peeled {
+    let (words, ends) = if sketch.peeled {
         let row = s.stage(state)?.reduce_axes()[0].clone();
         let (words, ends) = s.peel(state, &row, sketch.lanes)?;
         (words, Some((ends, state)))
     } else {
         (state, None)
     };
-    let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
+    let fold = Fold { ends, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
     fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
-    if let Some((ends, whole)) = ends {
-        let row = place_rows(s, state, output, n_kept, sketch.rows)?;
-        let end = s.stage(ends)?.reduce_axes()[0].clone();
-        let (_, thread) = s.split(ends, &end, Split::Factor(sketch.threads))?;
-        s.bind(ends, &thread, ThreadTag::ThreadX)?;
-        for stage in [ends, whole] {
-            s.set_scope(stage, MemScope::Local)?;
-            s.compute_at(stage, output, &row)?;
-        }
-        return Ok(());
-    }
     if sketch.map.inside {
         let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
         return map_row_by_threads(s, stmt, &row, sketch);

@@ -27,6 +27,9 @@ pub struct Fold {
     pub thread: IterVar,
     /// See `turn`.
     pub lane: Option<IterVar>,
+    /// What `peel` left at the ends, and the stage that combines it with the fold: the threads fold it too, and their states
+    /// together at once.
+    pub ends: Option<(StageId, StageId)>,
 }
 
 /// Splits the innermost reduce loop of a state among threads, each of which takes `lanes` neighbours at a time; what is
@@ -55,13 +58,13 @@ pub fn split_fold(
         turn = s.fuse(state, &turns)?;
     }
     if sketch.chunks == 1 {
-        return Ok(Fold { stage: state, n_kept, turn, thread, lane });
+        return Ok(Fold { stage: state, n_kept, turn, thread, lane, ends: None });
     }
     let (chunk, turn) = split_turns(s, state, &turn, sketch)?;
     let stage = s.rfactor_at(state, &chunk, at as i64)?;
     let lane = lane.map(|lane| same_axis(s, stage, &lane)).transpose()?;
     let (turn, thread) = (same_axis(s, stage, &turn)?, same_axis(s, stage, &thread)?);
-    Ok(Fold { stage, n_kept: n_kept + 1, turn, thread, lane })
+    Ok(Fold { stage, n_kept: n_kept + 1, turn, thread, lane, ends: None })
 }
 
 /// Cuts turns into chunks: the chunk, and the turns of one. They lie together, or every so many of them are one chunk's.
@@ -109,12 +112,26 @@ pub fn fold_by_threads(
     if sketch.run > 1 {
         s.in_runs(mine, lane.as_ref().filter(|_| steps == 1).unwrap_or(&step))?;
     }
-    let thread = s.stage(fold.stage)?.reduce_axes()[0].clone();
+    let (together, own_end) = match fold.ends {
+        None => (fold.stage, None),
+        Some((ends, whole)) => {
+            let end = s.stage(ends)?.reduce_axes()[0].clone();
+            let (_, thread) = s.split(ends, &end, Split::Factor(sketch.threads))?;
+            // A loop over threads has as many steps as these are, whatever there is at the ends.
+            s.bind(ends, &thread, tag)?;
+            let own = s.rfactor_at(ends, &thread, fold.n_kept as i64)?;
+            s.zip(whole, fold.stage, ends)?;
+            (whole, Some(own))
+        }
+    };
+    let thread = s.stage(together)?.reduce_axes()[0].clone();
     if sketch.threads > 1 {
-        s.bind(fold.stage, &thread, tag)?;
+        s.bind(together, &thread, tag)?;
     }
-    s.set_scope(mine, MemScope::Local)?;
-    s.compute_at(mine, fold.stage, &thread)?;
+    for stage in own_end.into_iter().chain([mine]) {
+        s.set_scope(stage, MemScope::Local)?;
+        s.compute_at(stage, together, &thread)?;
+    }
     if lane.is_none() {
         return Ok(mine);
     }
