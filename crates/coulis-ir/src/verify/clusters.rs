@@ -77,7 +77,7 @@ impl<'k> Reads<'_, 'k> {
                     self.also(before);
                 }
             }
-            other => crate::visit::stmt_children(other).into_iter().for_each(|s| self.stmt(s)),
+            other => crate::visit::stmt_children(other).for_each(|s| self.stmt(s)),
         }
     }
 

@@ -97,7 +97,7 @@ impl<'k> Memory<'_, 'k> {
     /// `local`: bytes of registers that are live around the statement.
     fn stmt(&mut self, stmt: &'k Stmt, local: i128) {
         let Stmt::Allocate { buffer, body } = stmt else {
-            crate::visit::stmt_children(stmt).into_iter().for_each(|child| self.stmt(child, local));
+            crate::visit::stmt_children(stmt).for_each(|child| self.stmt(child, local));
             return;
         };
         let elements = buffer.shape.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?.max(0)));

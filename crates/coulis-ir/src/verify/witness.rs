@@ -104,7 +104,7 @@ impl<'k> Launched<'k> {
                     inside(Step::Cond(cond, false), otherwise, path);
                 }
             }
-            _ => crate::visit::stmt_children(stmt).into_iter().for_each(|s| self.walk(s, path, f)),
+            _ => crate::visit::stmt_children(stmt).for_each(|s| self.walk(s, path, f)),
         }
     }
 
