@@ -179,7 +179,7 @@ fn inner_launch(stmt: &Stmt) -> Option<(&Stmt, ThreadTag)> {
     if let Stmt::LaunchThread { tag, .. } = stmt {
         return Some((stmt, *tag));
     }
-    stmt_children(stmt).into_iter().find_map(inner_launch)
+    stmt_children(stmt).find_map(inner_launch)
 }
 
 #[cfg(test)]

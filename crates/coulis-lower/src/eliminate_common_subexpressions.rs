@@ -205,7 +205,7 @@ impl Names {
 
     fn of_stmt(&mut self, stmt: &Stmt) -> Table {
         let header: Vec<Rc<Table>> = stmt_exprs(stmt).into_iter().map(|e| self.of_expr(e)).collect();
-        let bodies: Vec<Table> = stmt_children(stmt).into_iter().map(|s| self.of_stmt(s)).collect();
+        let bodies: Vec<Table> = stmt_children(stmt).map(|s| self.of_stmt(s)).collect();
         let parts = || header.iter().map(|t| &**t).chain(&bodies);
         let only_shared = match stmt {
             Stmt::For { .. } | Stmt::If { .. } => true,

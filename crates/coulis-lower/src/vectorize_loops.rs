@@ -564,7 +564,7 @@ fn outlives_stores(memory: &[Var], bodies: &[&Stmt], uses_it: &dyn Fn(&Stmt) -> 
             // A store in a loop comes before the uses of the next iteration.
             let times = if matches!(stmt, Stmt::For { .. }) { 2 } else { 1 };
             for _ in 0..times {
-                stmt_children(stmt).into_iter().for_each(|s| self.stmt(s));
+                stmt_children(stmt).for_each(|s| self.stmt(s));
             }
         }
     }

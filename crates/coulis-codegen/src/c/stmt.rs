@@ -569,7 +569,7 @@ fn direct_exprs(stmt: &Stmt, found: &mut Vec<Expr>) {
             direct_exprs(body, found);
         }
         Stmt::Seq(_) | Stmt::Allocate { .. } | Stmt::Annotate { .. } => {
-            stmt_children(stmt).into_iter().for_each(|child| direct_exprs(child, found));
+            stmt_children(stmt).for_each(|child| direct_exprs(child, found));
         }
         Stmt::LaunchThread { .. }
         | Stmt::DeviceEntry
