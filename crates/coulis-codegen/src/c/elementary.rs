@@ -152,8 +152,8 @@ fn horner(coefficients: &[String], variable: &str) -> String {
     })
 }
 
-/// e to the x.
-pub fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+/// e to the x, by a function of that name.
+pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
     let (value, int) = (&s.value, &f.int);
     let (low, high) = (s.splat(&f.exp_min, needs)?, s.splat(&f.exp_max, needs)?);
@@ -225,17 +225,15 @@ pub fn exp(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
 {steps}{scale}}}
 ",
         function = needs.dialect().function(),
-        name = Helper::Math(Intrinsic::Exp, ty).name(),
     ))
 }
 
-/// `1 / (1 + exp(-x))`.
-pub fn sigmoid(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+/// `1 / (1 + exp(-x))`, where a function of the name `exp` is the exponential.
+pub fn sigmoid(exp: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let s = Spelling::new(ty, needs)?;
     let (value, suffix) = (&s.value, suffix(ty));
-    let [exp, abs, fma] = [Intrinsic::Exp, Intrinsic::Abs, Intrinsic::Fma]
-        .map(|intrinsic| needs.helper(Helper::Math(intrinsic, ty)));
-    let (exp, abs, fma) = (exp?, abs?, fma?);
+    let abs = needs.helper(Helper::Math(Intrinsic::Abs, ty))?;
+    let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
     let one = s.splat(one(ty), needs)?;
     let below = (Comparison::Lt, &*format!("0.0{suffix}"));
     let top = s.select(below, ("e", &one), needs)?;

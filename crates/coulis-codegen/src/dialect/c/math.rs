@@ -16,9 +16,9 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         return integer(intrinsic, ty, needs);
     }
     match intrinsic {
-        Intrinsic::Exp => exp(ty, needs),
+        Intrinsic::Exp => exp(&Helper::Math(intrinsic, ty).name(), ty, needs),
         Intrinsic::Log => log(ty, needs),
-        Intrinsic::Sigmoid => sigmoid(ty, needs),
+        Intrinsic::Sigmoid => sigmoid(&needs.helper(Helper::Math(Intrinsic::Exp, ty))?, ty, needs),
         Intrinsic::Abs if ty.lanes > 0 => {
             let mask = needs.ty(ty.bits());
             let (value, bits) =

@@ -40,9 +40,14 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
     let by_double = |function: &str| unary(format!("({value}){function}((f64)a)"));
     match intrinsic {
         Intrinsic::Exp if single => Ok(exp_of_single(&name)),
-        Intrinsic::Exp => exp(ty, needs),
+        Intrinsic::Exp => exp(&name, ty, needs),
         Intrinsic::Log => log(ty, needs),
-        Intrinsic::Sigmoid => sigmoid(ty, needs),
+        Intrinsic::Sigmoid if single => {
+            // The machine's power errs by too much: just below a power of two the result has half the unit of the exponential.
+            let by_steps = "cx_exp_by_steps_f32";
+            Ok(exp(by_steps, ty, needs)? + &sigmoid(by_steps, ty, needs)?)
+        }
+        Intrinsic::Sigmoid => sigmoid(&needs.helper(Helper::Math(Intrinsic::Exp, ty))?, ty, needs),
         Intrinsic::Sqrt => exact("__fsqrt_rn", "__dsqrt_rn"),
         Intrinsic::Rsqrt => {
             unary(format!("{} / {}(a)", one(ty), if single { "__fsqrt_rn" } else { "__dsqrt_rn" }))
