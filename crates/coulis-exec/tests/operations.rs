@@ -56,10 +56,11 @@ fn every_binary_operation_agrees_with_the_model_on_every_type() {
             let divides =
                 matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
             for lane in &mut b {
-                if let Lane::I(value) = lane {
-                    if divides && *value == 0 {
-                        *value = 3;
-                    }
+                if let Lane::I(value) = lane
+                    && divides
+                    && *value == 0
+                {
+                    *value = 3;
                 }
             }
             let out = if op.is_comparison() { DType::Bool } else { dtype };

@@ -350,9 +350,11 @@ mod tests {
         assert_eq!(exp_f32(-103.0), 1e-45, "the least subnormal is kept");
     }
 
-    /// The error function and `1 / (1 + exp(-x))` to twice the digits of `float64`, as a value and what is left of it; by
-    /// mpmath 1.3 with 300 bits.
-    const REFERENCE: [(f64, (f64, f64), (f64, f64)); 47] = [
+    /// A number of twice the digits: its rounding, and what is left of it.
+    type Two = (f64, f64);
+
+    /// The error function and `1 / (1 + exp(-x))` to twice the digits of `float64`, by mpmath 1.3 with 300 bits.
+    const REFERENCE: [(f64, Two, Two); 47] = [
         (1e-300, (1.1283791670955126e-300, -1.495728e-317), (0.5, 0.0)),
         (1e-09, (1.1283791670955127e-09, -1.624992790279848e-26), (0.50000000025, -2.068509273422303e-17)),
         (0.0625, (0.07043197772238707, 4.502285385811322e-18), (0.5156199157230156, 5.231403527275056e-17)),
@@ -467,7 +469,7 @@ mod tests {
     ];
 
     /// Distance from a value of twice the digits, in units of the last place of its rounding.
-    fn ulps_of_two(got: f64, (high, low): (f64, f64)) -> f64 {
+    fn ulps_of_two(got: f64, (high, low): Two) -> f64 {
         let size = high.abs().max(f64::MIN_POSITIVE);
         ((got - high) - low).abs() / (size.next_up() - size)
     }
