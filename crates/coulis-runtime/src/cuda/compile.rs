@@ -99,10 +99,10 @@ impl CudaCompiler {
         arch: &str,
     ) -> Result<(Vec<Vec<u8>>, Origin), CudaError> {
         let next = AtomicUsize::new(0);
-        let work = || -> Vec<(usize, Result<(Vec<u8>, Origin), CudaError>)> {
+        let work = || {
             let own = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
             let own = own.map_while(|nth| Some((nth, texts.get(nth)?)));
-            own.map(|(nth, text)| (nth, self.cubin(kernel, text, arch))).collect()
+            own.map(|(nth, text)| (nth, self.cubin(kernel, text, arch))).collect::<Vec<_>>()
         };
         let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(texts.len());
         let mut found = std::thread::scope(|scope| {
