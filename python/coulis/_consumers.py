@@ -6,6 +6,7 @@ A row is read from memory once: its statistics are finished and its elements map
 from __future__ import annotations
 
 import inspect
+import operator
 from typing import Any
 
 from ._coulis import OwnConsumer, ops
@@ -13,15 +14,17 @@ from ._coulis import consume as _consume
 
 #: What a call of a consumer takes by name beside arrays.
 _OPTIONS = frozenset(name for name, p in inspect.signature(_consume).parameters.items() if p.kind is p.KEYWORD_ONLY)
+#: Those of consumers that compute no variance.
+_WITHOUT_DDOF = _OPTIONS - {"ddof"}
 
 
-def consume(x, op, axis, beside=None, parameters=None, **options):
+def consume(x, op, axis, beside=None, parameters=None, legal=_WITHOUT_DDOF, **options):
     """The map of that name, or of one's own. Options that there are not are refused in the words of the caller."""
-    unknown = options.keys() - _OPTIONS
+    unknown = options.keys() - legal
     if unknown:
         name = op if isinstance(op, str) else "a consumer"
         raise TypeError(
-            f"{name}() got an unexpected keyword argument {min(unknown)!r}; its options are {', '.join(sorted(_OPTIONS))}"
+            f"{name}() got an unexpected keyword argument {min(unknown)!r}; its options are {', '.join(sorted(legal))}"
         )
     return _consume(x, op, axis, beside, parameters, **options)
 
@@ -108,7 +111,7 @@ def layer_norm(x, axis=-1, weight=None, bias=None, eps=1e-5, *, normalized_shape
     array([[-10., 100.]])
     """
     axis = _of_shape(x, axis, normalized_shape)
-    return consume(x, "layer_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, **options)
+    return consume(x, "layer_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, _OPTIONS, **options)
 
 
 def rms_norm(x, axis=-1, weight=None, eps=None, *, normalized_shape=None, **options):
@@ -172,7 +175,7 @@ def batch_norm(x, axis, weight=None, bias=None, eps=1e-5, **options):
     array([[-1., -1.],
            [ 1.,  1.]])
     """
-    return consume(x, "batch_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, **options)
+    return consume(x, "batch_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, _OPTIONS, **options)
 
 
 class Consumer:
@@ -193,7 +196,7 @@ class Consumer:
         if missing:
             raise TypeError(f"`{self.name}` reads `{missing[0]}` beside the elements; give that array by its name")
         beside = {array: options.pop(array) for array in self._beside}
-        return consume(x, self._own, axis, beside, {}, **options)
+        return consume(x, self._own, axis, beside, {}, _OPTIONS, **options)
 
     def __reduce__(self):
         return Consumer, self._made
@@ -262,10 +265,18 @@ def _of_shape(x, axis, normalized_shape):
     """The last axes, where their lengths are given; they are compared with those of `x`."""
     if normalized_shape is None:
         return axis
-    if isinstance(normalized_shape, int):
-        normalized_shape = (normalized_shape,)
-    wanted = tuple(normalized_shape)
-    shape = tuple(getattr(x, "shape", ()))
+    is_one = hasattr(normalized_shape, "__index__") and not hasattr(normalized_shape, "__len__")
+    wanted = tuple(operator.index(n) for n in ([normalized_shape] if is_one else normalized_shape))
+    shape = _shape(x)
     if len(wanted) == 0 or shape[-len(wanted) :] != wanted:
         raise ValueError(f"`normalized_shape` is to be the last lengths of {shape}, got {wanted}")
     return tuple(range(-len(wanted), 0))
+
+
+def _shape(x):
+    """The lengths of an array, or of what lists become."""
+    if isinstance(x, (list, tuple)):
+        import numpy
+
+        x = numpy.asarray(x)
+    return tuple(getattr(x, "shape", ()))

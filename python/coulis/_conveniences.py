@@ -19,7 +19,7 @@ def _of_two(name, summary):
     def function(x, y, axis=None, **options):
         return reduce((x, y), name, axis, **options)
 
-    return _named(function, name, summary, "x, y : array\n    Of shapes that broadcast to one; the second holds the weights.")
+    return _named(function, name, summary, "x, y : array\n    Of shapes that broadcast to one; lists and numbers become arrays of NumPy. The second holds the weights.")
 
 
 def _named(function, name, summary, arrays):

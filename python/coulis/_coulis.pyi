@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, SupportsIndex, final
 
 __version__: str
 
@@ -19,7 +19,6 @@ class Reducer:
         combine: Any,
         identity: Any,
         lift: Any,
-        lift_takes_position: bool,
         finish: Any,
         dtypes: Sequence[Any] | None,
         commutative: bool,
@@ -27,6 +26,8 @@ class Reducer:
 
     @property
     def name(self) -> str: ...
+    def __copy__(self) -> Reducer: ...
+    def __deepcopy__(self, _memo: Any, /) -> Reducer: ...
 
 @final
 class Export:
@@ -62,7 +63,7 @@ class OwnConsumer:
 def consume(
     x: Any,
     name: str | OwnConsumer,
-    axis: int | Sequence[int] | None = None,
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     beside: dict[str, Any] | None = None,
     parameters: dict[str, float | None] | None = None,
     *,
@@ -75,7 +76,7 @@ def consume(
     out: Any = None,
     fast_math: bool = False,
     reproducible: bool = False,
-    device: str | None = None,
+    device: Any = None,
     stream: Any = None,
     plan: Any = None,
 ) -> Any:
@@ -84,7 +85,7 @@ def consume(
 def reduce(
     x: Any,
     ops: str | Reducer | Sequence[str | Reducer],
-    axis: int | Sequence[int] | None = None,
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
     keepdims: bool = False,
     where: Any = None,
@@ -98,18 +99,18 @@ def reduce(
     out: Any = None,
     fast_math: bool = False,
     reproducible: bool = False,
-    device: str | None = None,
+    device: Any = None,
     stream: Any = None,
     plan: Any = None,
     prologue: Any = None,
 ) -> Any:
     """Reduces an array: one read of it, any set of statistics."""
 
-def described(x: Any, x_dtype: Any) -> tuple[str, list[int], list[int], str | None]:
-    """What is planned for: element type, shape, strides in elements, and the device that holds it if not the host."""
+def described(x: Any, x_dtype: Any) -> list[tuple[str, list[int], list[int], str | None]]:
+    """What is planned for, an entry an array: element type, shape, strides in elements, and the device if not the host."""
 
 def plan_of(
-    x: tuple[str, Sequence[int], Sequence[int], str | None],
+    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None]],
     ops: Any,
     axis: Any,
     options: dict[str, Any],
@@ -118,10 +119,10 @@ def plan_of(
     """Name, trace, reasons and predictions of a plan; and its source, where that is asked for."""
 
 def bench_of(
-    x: tuple[str, Sequence[int], Sequence[int], str | None],
+    x: Sequence[tuple[str, Sequence[int], Sequence[int], str | None]],
     ops: Any,
     axis: Any,
-    on: str | None,
+    on: Any,
     seconds: float,
     verify: bool,
 ) -> dict[str, Any]:

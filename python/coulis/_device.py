@@ -66,3 +66,15 @@ def cuda(index=0):
 def device(kind, index=0):
     """The device of that kind and number."""
     return Device(kind, index)
+
+
+def of_word(given):
+    """A device, or the one of that name: ``cpu``, ``cuda:1``."""
+    if isinstance(given, Device):
+        return given
+    if not isinstance(given, str):
+        raise TypeError(f"a device is `coulis.cpu()`, `coulis.cuda(N)` or its name, got an object of type `{type(given).__name__}`")
+    kind, _, index = given.partition(":")
+    if ":" in given and not index.isdecimal():
+        raise ValueError(f"there is no device `{given}`; legal are cpu, cuda and cuda:N")
+    return Device(kind, int(index or 0))

@@ -1,6 +1,7 @@
 """What coulis asks of the libraries whose arrays it takes.
 
-An adapter has ``view(x)`` (the array as DLPack exports it), and then, where arrays of the library can be written,
+An adapter has ``view(x, what)`` (the array as DLPack exports it, or its bytes and the element type that they hold; it refuses what
+has no elements to be read, calling it by `what`), and then, where arrays of the library can be written,
 ``empty(like, shape, dtype)`` (an unwritten row-major array and its address), ``row_major(x)``, ``assign(out, value)``,
 ``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and
 ``settle(like, array)``. ``broadcast(x, shape)`` is asked for arrays of a device.
@@ -23,8 +24,24 @@ class Torch:
     """PyTorch. Tensors of a graph are read without it: gradients are those of ``coulis.torch``."""
 
     @staticmethod
-    def view(x):
-        return x.detach().resolve_conj().resolve_neg()
+    def view(x, what):
+        torch = sys.modules["torch"]
+        kinds = {"sparse": x.layout is not torch.strided, "nested": x.is_nested, "quantized": x.is_quantized}
+        kind = next((kind for kind, is_so in kinds.items() if is_so), None)
+        if kind is not None:
+            raise TypeError(f"`{what}` is a {kind} tensor, which is not read; legal are dense ones ({Torch._DENSE[kind]})")
+        if x.is_meta:
+            raise TypeError(f"`{what}` is a tensor on the device `meta`, which has no elements; legal are the CPU and CUDA")
+        x = x.detach().resolve_conj().resolve_neg()
+        name = str(x.dtype).removeprefix("torch.")
+        # DLPack of older versions knows no such types.
+        return (x.view(torch.uint8), name) if name in ("float8_e4m3fn", "float8_e5m2") else x
+
+    _DENSE = {
+        "sparse": "`x.to_dense()`",
+        "nested": "`x.to_padded_tensor(0)`, or each of `x.unbind()`",
+        "quantized": "`x.dequantize()`",
+    }
 
     @staticmethod
     def empty(like, shape, dtype):
@@ -55,7 +72,7 @@ class CuPy:
     """CuPy."""
 
     @staticmethod
-    def view(x):
+    def view(x, what):
         return x
 
     @staticmethod
@@ -89,7 +106,12 @@ class Jax:
     """JAX, whose arrays are not written: it adopts memory of coulis."""
 
     @staticmethod
-    def view(x):
+    def view(x, what):
+        if isinstance(x, sys.modules["jax"].core.Tracer):
+            raise TypeError(
+                f"`{what}` is traced by JAX (jit, grad, vmap), so that it has no elements to read; "
+                "legal are concrete arrays, outside of traced functions"
+            )
         return x
 
     @staticmethod
@@ -107,21 +129,25 @@ class Jax:
         return sys.modules["jax"].numpy.broadcast_to(x, shape)
 
 
-        return numpy.asarray(x).tobytes()
-
-
 class Arrow:
     """Arrow, whose arrays have one dimension: results are its scalars."""
-
-    @staticmethod
-    def view(x):
-        return x
 
     @staticmethod
     def adopt(like, value):
         if type(like).__module__.partition(".")[0] != "pyarrow":
             return value
         return sys.modules["pyarrow"].scalar(value)
+
+
+class Dask:
+    """Dask, whose arrays are made when they are asked for, and may be larger than memory."""
+
+    @staticmethod
+    def view(x, what):
+        raise TypeError(
+            f"`{what}` is of Dask, and would be loaded whole; `coulis.dask.reduce` reads an array chunk by chunk, and "
+            "`compute()` gives one in memory"
+        )
 
 
 class Other:
@@ -155,4 +181,4 @@ class Other:
 
 
 
-ADAPTERS = {"numpy": NumPy, "torch": Torch, "cupy": CuPy, "jax": Jax, "pyarrow": Arrow, "other": Other}
+ADAPTERS = {"numpy": NumPy, "torch": Torch, "cupy": CuPy, "jax": Jax, "pyarrow": Arrow, "dask": Dask, "other": Other}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import keyword
 import math
 import numbers
@@ -11,6 +10,7 @@ from typing import Any
 
 from ._coulis import Reducer, bench_of, described, plan_of
 from ._coulis import reduce as _reduce
+from ._functions import check
 
 Measured = namedtuple("Measured", "seconds median bytes gb_per_second floor plan device verified")
 Measured.__doc__ = """What `bench` measured.
@@ -73,14 +73,15 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
 
     Parameters
     ----------
-    x_or_shape : array or tuple of int
-        An array, or the shape of a row-major one of `x_dtype`.
+    x_or_shape : array, tuple of arrays, or tuple of int
+        What `coulis.reduce` takes; or the shape of a row-major array of `x_dtype`, and for `dot` and `wmean` of both.
     ops, axis
         Those of `coulis.reduce`.
     x_dtype : dtype
         Type of the elements, where a shape is given.
     **options
-        Those of `coulis.reduce` that a plan depends on: keepdims, nan, ddof, init, acc_dtype, dtype, alpha, beta, device.
+        Those of `coulis.reduce` that a plan depends on: keepdims, nan, ddof, init, acc_dtype, dtype, alpha, beta, device,
+        prologue. Plans of calls with `where` are not shown.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def plan(x_or_shape: Any, ops: Any, axis: Any = None, *, x_dtype: Any = "float32
     >>> "s[" in p.trace
     True
     """
-    legal = {"keepdims", "nan", "ddof", "init", "acc_dtype", "dtype", "alpha", "beta", "device"}
+    legal = {"keepdims", "nan", "ddof", "init", "acc_dtype", "dtype", "alpha", "beta", "device", "prologue"}
     if not legal.issuperset(options):
         unknown = ", ".join(sorted(set(options) - legal))
         raise TypeError(f"a plan takes no {unknown}; legal are {', '.join(sorted(legal))}")
@@ -106,7 +107,7 @@ def bench(
     axis: Any = None,
     *,
     x_dtype: Any = "float32",
-    device: str | None = None,
+    device: Any = None,
     seconds: float = 0.5,
     verify: bool = True,
 ) -> Measured:
@@ -116,7 +117,9 @@ def bench(
     ----------
     x_or_shape : array or tuple of int
         The shape (and type) that is measured; elements are made up.
-    ops, axis, device
+    ops : str, or list of str
+        Statistics of the catalogue that read one array.
+    axis, device
         Those of `coulis.reduce`.
     x_dtype : dtype
         Type of the elements, where a shape is given.
@@ -158,7 +161,8 @@ def reducer(
     identity : number, or tuple of numbers
         The state that changes nothing when it is combined. A tuple has a field each; states are then tuples.
     lift : function of an element, or of an element and its position
-        The state of one element; by default the element itself. Elements come widened to the type that sums of them have
+        The state of one element; by default the element itself. Of several arrays it takes an element of each. Parameters with
+        a default keep it, so that the position goes only to one without. Elements come widened to the type that sums of them have
         (float16 as float32, int8 as int64). The fields have the types that it gives.
     finish : function of a state
         The result, or a tuple of results; by default the state.
@@ -180,18 +184,15 @@ def reducer(
     >>> int(coulis.reduce(np.array([1, 2, 7]), xor))
     4
     """
-    if keyword.iskeyword(name) or name.startswith("_"):
+    if not isinstance(name, str):
+        raise TypeError(f"`name` is to be a text, got an object of type `{type(name).__name__}`")
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise ValueError(f"`{name}` names no field of a result; legal are identifiers that are no keyword and begin with a letter")
-    for what, function, n in [("combine", combine, (2,)), ("lift", lift, (1, 2, 3)), ("finish", finish, (1,))]:
-        if function is None and what != "combine":
-            continue
-        if not callable(function):
-            raise TypeError(f"`{what}` of reducer `{name}` is to be a function, got {type(function).__name__}")
-        found = len(inspect.signature(function).parameters)
-        if found not in n:
-            raise TypeError(f"`{what}` of reducer `{name}` takes {found} arguments; legal is {n[0]}")
     if dtypes is not None and not isinstance(dtypes, (list, tuple)):
         dtypes = [dtypes]
-    n_inputs = 1 if dtypes is None else len(dtypes)
-    takes_position = lift is not None and len(inspect.signature(lift).parameters) == n_inputs + 1
-    return Reducer(name, combine, identity, lift, takes_position, finish, dtypes, commutative)
+    # Without types it is the arrays of a call that say how many elements there are.
+    of_lift = (1, 2, 3) if dtypes is None else (len(dtypes), len(dtypes) + 1)
+    for what, function, legal in [("combine", combine, (2,)), ("lift", lift, of_lift), ("finish", finish, (1,))]:
+        if function is not None or what == "combine":
+            check(function, f"`{what}` of reducer `{name}`", legal)
+    return Reducer(name, combine, identity, lift, finish, dtypes, commutative)

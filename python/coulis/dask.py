@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from ._coulis import ops as _ops
 from ._coulis import reduce as _reduce
 from ._coulis import steps_of as _steps_of
 from ._named import named
@@ -49,6 +50,9 @@ def reduce(x, ops, axis=None, *, keepdims=False, where=None, nan="propagate", dd
     ValueError
         Unknown or repeated statistics, an axis that is not there, chunks of unknown size, a `where` that is not of bool
         or does not fit; and, when results are computed, extrema and positions of nothing.
+    NotImplementedError
+        Statistics of two arrays, complex elements, and a reducer that is not commutative where chunks do not follow each
+        other in row-major order: where one axis is chunked and a reduced one before it has chunks of more than one element.
 
     Examples
     --------
@@ -67,9 +71,13 @@ def reduce(x, ops, axis=None, *, keepdims=False, where=None, nan="propagate", dd
         raise ValueError("the chunks of `x` have unknown sizes; call its `compute_chunk_sizes()` first")
     if not isinstance(split_every, int) or split_every < 2:
         raise ValueError(f"`split_every` is to be an integer of at least 2, got {split_every!r}")
+    if not isinstance(keepdims, (bool, np.bool_)):
+        raise TypeError(f"`keepdims` is to be True or False, got an object of type `{type(keepdims).__name__}`")
     axes = _axes(axis, x.ndim)
-    steps = _steps_of(str(x.dtype), ops, nan, float(ddof), acc_dtype)
-    _refuse_empty(x, ops, axes)
+    _refuse_unread(x, ops, axes)
+    steps = _steps_of(str(x.dtype), ops, nan, ddof, acc_dtype)
+    if not steps["any_order"]:
+        _refuse_disorder(x, axes)
     kept = [d for d in range(x.ndim) if d not in axes]
     begins = [np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(int) for lengths in x.chunks]
     blocks = x.to_delayed()
@@ -118,17 +126,34 @@ def _axes(axis, ndim):
             raise TypeError(f"`axis` is to be an integer, a tuple of integers or None, got {axis!r}")
         one = one.__index__()
         if not -ndim <= one < ndim:
-            raise AxisError(f"axis {one} is out of range: the array has {ndim} dimensions")
+            legal = f"legal axes are {-ndim} to {ndim - 1}" if ndim else "and no axes"
+            raise AxisError(f"axis {one} is out of range: the array has {ndim} dimensions, {legal}")
         axes.append(one % ndim)
     if len(set(axes)) != len(axes):
         raise ValueError(f"an axis is given twice: {axis!r}")
     return sorted(axes)
 
 
-def _refuse_empty(x, ops, axes):
-    """Lets `coulis.reduce` judge the shape, where the reduced axes hold nothing."""
-    if math.prod(x.shape[d] for d in axes) == 0:
+def _refuse_unread(x, ops, axes):
+    """Refuses statistics of two arrays; lets `coulis.reduce` judge complex elements, and the shape where the reduced axes hold nothing."""
+    of_two = {name for name, n_inputs, _ in _ops() if n_inputs > 1}
+    for op in ops if isinstance(ops, (list, tuple)) else [ops]:
+        if isinstance(op, str) and op in of_two:
+            raise NotImplementedError(f"`{op}` reads two arrays; legal are statistics of one, as `sum` of their product")
+    if x.dtype.kind == "c" or math.prod(x.shape[d] for d in axes) == 0:
         _reduce(np.empty([min(n, 1) for n in x.shape], x.dtype), ops, tuple(axes))
+
+
+def _refuse_disorder(x, axes):
+    """Refuses chunks that are no runs of elements in row-major order: those of an axis after one along which they have several."""
+    for at, d in enumerate(axes):
+        long = [before for before in axes[:at] if max(x.chunks[before], default=0) > 1]
+        if x.numblocks[d] > 1 and long:
+            raise NotImplementedError(
+                "a reducer does not claim to be commutative, so its elements are to be folded in order, and chunks "
+                f"{x.chunks} split axis {d} inside of chunks along axis {long[0]}; "
+                f"rechunk to one chunk along axis {d} (`x.rechunk({{{d}: -1}})`)"
+            )
 
 
 def _numpy_dtype(name):

@@ -31,7 +31,8 @@ def build(
     """The function of a schedule and its parameters, or of what ``lower`` gave.
 
     ``target``: ``"cpu"`` (the default; ``"llvm"`` and ``"c"`` are the same), ``"cuda"``, ``"cuda -arch=sm_90a"``, or
-    ``"sim"``, which runs the threads of a GPU one after another and refuses results of kernels that it finds at fault.
+    ``"sim"``, which runs the threads of a GPU one after another, in warps of 32 lanes (``"sim64"``: of 64), and refuses results of
+    kernels that it finds at fault.
     ``target_host`` and ``runtime`` are read and not used.
 
     The function is called with one array a parameter (functions from texts also take their integers): arrays of NumPy, of
@@ -45,7 +46,7 @@ def build(
 def compile(func: Any, target: str = "cpu", arch: str | None = None) -> Any:
     """The function of a text, or of a Python function under ``@T.prim_func``.
 
-    ``target``: ``"cpu"``, ``"cuda"`` or ``"sim"``; ``arch``: of a GPU, as ``"sm_90a"``. The result is called with arrays;
+    ``target``: ``"cpu"``, ``"cuda"``, ``"sim"`` or ``"sim64"``, as in ``build``; ``arch``: of a GPU, as ``"sm_90a"``. The result is called with arrays;
     ``.source(kind)`` shows its code (``"tir"``, ``"c"``, ``"cuda"``, ``"ptx"``, ``"sass"``), ``.explain()`` how it runs.
 
     Raises ``ValueError`` for a text without a meaning, ``NotImplementedError`` for one that the target cannot run.

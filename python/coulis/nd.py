@@ -6,7 +6,7 @@ its elements in memory of the host. One that is on a GPU is sent there for each 
 
 import numpy as _np
 
-from ._device import Device, cpu
+from ._device import Device, cpu, of_word
 
 
 class NDArray:
@@ -15,7 +15,10 @@ class NDArray:
     __slots__ = ("_coulis_array", "device")
 
     def __init__(self, values, device):
+        device = of_word(device)
         device.check()
+        if values.dtype.hasobject:
+            raise TypeError(f"an array of coulis.nd holds numbers, got elements of type `{values.dtype}`")
         self._coulis_array = values
         self.device = device
 
@@ -87,9 +90,9 @@ class NDArray:
 
 
 def array(arr, device=None):
-    """A copy of an array, on a device; the CPU where none is named.
+    """A copy of an array, on a device (``coulis.cuda(0)``, or its name, ``"cuda:0"``); the CPU where none is named.
 
-    Raises ``RuntimeError`` where the device is not there.
+    Raises ``RuntimeError`` where the device is not there, ``TypeError`` where the elements are no numbers.
     """
     values = arr.numpy() if isinstance(arr, NDArray) else _np.array(arr, order="C")
     return NDArray(values, cpu() if device is None else device)

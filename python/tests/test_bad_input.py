@@ -135,7 +135,7 @@ def test_options_are_refused_in_the_words_of_the_caller():
     [
         ({"keepdims": "no"}, TypeError, "`keepdims` is to be True or False, got an object of type `str`"),
         ({"nan": True}, TypeError, '`nan` is to be "propagate" or "ignore", got an object of type `bool`'),
-        ({"device": 0}, TypeError, "`device` is to be the name of a device or None, got an object of type `int`"),
+        ({"device": 0}, TypeError, "`device` is to be a device, its name or None, got an object of type `int`"),
         ({"ddof": "1"}, TypeError, "`ddof` is to be a real number, got an object of type `str`"),
         ({"alpha": {"sum": "2"}}, TypeError, "`alpha` is to be a real number, got an object of type `str`"),
         ({"beta": 10**400}, ValueError, "`beta` is larger than the largest float64"),
@@ -192,3 +192,71 @@ def test_positions_that_may_not_be_are_not_scaled(op):
         with pytest.raises(NotImplementedError, match="no alpha and beta together"):
             coulis.reduce(x, op, 1, where=where, dtype="float64", **options)
     assert coulis.reduce(x, op, 1, dtype="float64", beta=1, out=out).tolist() == [7 + 2 * op.endswith("last")] * 2
+
+
+def own(**functions):
+    return coulis.reducer(**{"combine": lambda a, b: a + b, "identity": 0, "name": "own", **functions})
+
+
+@pytest.mark.parametrize(
+    "kind, words, call",
+    [
+        (TypeError, "`name` is to be a text", lambda: own(name=5)),
+        (ValueError, "`a b` names no field", lambda: own(name="a b")),
+        (TypeError, "`combine` of reducer `own` takes 1 arguments without a default; legal is 2", lambda: own(combine=lambda a, b=0: a + b)),
+        (TypeError, "`lift` .* legal is 2 or 3", lambda: own(lift=lambda v: v, dtypes=["float32", "float32"])),
+        (TypeError, "`lift` .* takes 1 .* legal is 2 or 3", lambda: coulis.reduce((np.ones(3), np.ones(3)), own(lift=lambda v: v))),
+        (TypeError, "`finish` .* wants `q` by name", lambda: own(finish=lambda s, *, q: s)),
+        (TypeError, "`prologue` is to be a function, got .*`str`", lambda: coulis.reduce(np.ones(3), "sum", prologue="abs")),
+        (TypeError, "`prologue` takes 1", lambda: coulis.sum((np.ones(3), np.ones(3)), prologue=lambda a, b=2: a * b)),
+        (TypeError, "softmax\\(\\) got an unexpected keyword argument 'ddof'", lambda: coulis.softmax(np.ones(3), ddof=1)),
+        (ValueError, "2 arrays are given, and `softmax` reads 1", lambda: coulis.softmax((np.ones(3), np.ones(3)))),
+        (ValueError, "got NaN", lambda: coulis.max(np.ones(3, "i4"), init=float("nan"))),
+        (TypeError, "`f8` is float64 where bytes are counted", lambda: coulis.sum(np.ones(3), dtype="f8")),
+        (ValueError, "there is no device `cpu:1`; legal are auto, cpu, cpu:0", lambda: coulis.sum(np.ones(3), device="cpu:1")),
+        (ValueError, "give a tuple of two arrays", lambda: coulis.reduce([np.ones(3), np.ones(3)], "dot")),
+        (ValueError, "does not broadcast", lambda: coulis.dot(np.ones(3), np.ones((3, 4)))),
+        (ValueError, "`bench` makes up one array", lambda: coulis.bench((100,), "dot")),
+        (ValueError, "`bench` makes up one array", lambda: coulis.bench((100,), own())),
+        (TypeError, "holds numbers, got elements of type `object`", lambda: coulis.nd.array([None])),
+        (ValueError, "no device `cpu:x`", lambda: coulis.nd.array([1.0], "cpu:x")),
+        (TypeError, "a device is", lambda: coulis.nd.array([1.0], 3)),
+        (TypeError, "without a default; legal is 2", lambda: coulis.te.comm_reducer(lambda a: a, lambda d: 0)),
+    ],
+)
+def test_functions_names_and_devices_are_refused_when_they_are_given(kind, words, call):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+@pytest.mark.parametrize("extent", [0, -4, True, np.bool_(True)])
+def test_extents_of_layouts_are_positive_integers(extent):
+    from coulis.script import S, TileLayout
+
+    with pytest.raises((TypeError, ValueError), match="the extents of S are"):
+        S[extent]
+    assert TileLayout(S[np.int64(4), 2]) == TileLayout(S[4, 2])
+
+
+def test_tensors_that_cannot_be_read_are_a_type_error():
+    torch = pytest.importorskip("torch")
+    unread = {
+        "sparse": torch.eye(3).to_sparse(),
+        "quantized": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
+        "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "meta": torch.ones(3, device="meta"),
+    }
+    for word, tensor in unread.items():
+        with pytest.raises(TypeError, match=f"`x` is .*{word}.*legal are"):
+            coulis.sum(tensor)
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        narrow = torch.arange(6.0).reshape(2, 3).to(dtype)
+        assert coulis.sum(narrow.T, 1, dtype="float32").tolist() == [3.0, 5.0, 7.0]
+        assert coulis.max(narrow).dtype == dtype and coulis.max(narrow).item() == 5
+
+
+def test_traced_arrays_of_jax_are_a_type_error():
+    jax = pytest.importorskip("jax")
+    for traced in (jax.jit, jax.grad, jax.vmap):
+        with pytest.raises(TypeError, match="`x` is traced by JAX"):
+            traced(lambda a: coulis.sum(a))(jax.numpy.ones(3))

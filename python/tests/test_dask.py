@@ -132,3 +132,44 @@ def test_mistakes_are_exceptions():
     empty = coulis.dask.reduce(da.full((4,), np.nan, chunks=2), "argmax", nan="ignore")
     with pytest.raises(ValueError, match="empty set"):
         empty.compute()
+
+
+def hash_of(modulus=1000003):
+    """A fold whose order shows: a polynomial of the elements."""
+    m = modulus
+    return coulis.reducer(
+        combine=lambda a, b: ((a[0] * b[1] + b[0]) % m, (a[1] * b[1]) % m),
+        identity=(0, 1),
+        lift=lambda v: (v % m, coulis.te.const(31, "int64")),
+        finish=lambda s: s[0],
+        name="hash",
+        commutative=False,
+    )
+
+
+def test_a_reducer_that_is_not_commutative_is_folded_in_order_or_refused():
+    whole, own = np.arange(24 * 3).reshape(4, 6, 3), hash_of()
+    for chunks, axis in [((2, 6, 3), None), ((1, 2, 3), (0, 1)), ((1, 1, 2), None), ((4, 2, 1), 1), ((2, 3, 3), (1, 2)), ((2, 6, 1), (1, 0))]:
+        found = coulis.dask.reduce(da.from_array(whole, chunks=chunks), own, axis, split_every=2).compute()
+        np.testing.assert_array_equal(found, coulis.reduce(whole, own, axis), str(chunks))
+    for chunks, axis, where in [((2, 3, 3), None, "axis 1"), ((4, 6, 2), (0, 2), "axis 2"), ((1, 2, 2), None, "axis 2")]:
+        with pytest.raises(NotImplementedError, match=f"folded in order, .* split {where}"):
+            coulis.dask.reduce(da.from_array(whole, chunks=chunks), own, axis)
+    assert coulis.dask.reduce(da.from_array(whole, chunks=2), "sum").compute() == whole.sum()
+
+
+@pytest.mark.parametrize(
+    "kind, words, call",
+    [
+        (NotImplementedError, "`dot` reads two arrays", lambda x: coulis.dask.reduce(x, ["sum", "dot"])),
+        (TypeError, "`keepdims` is to be True or False", lambda x: coulis.dask.reduce(x, "sum", keepdims="no")),
+        (coulis.AxisError, "legal axes are -2 to 1", lambda x: coulis.dask.reduce(x, "sum", 7)),
+        (NotImplementedError, "complex elements", lambda x: coulis.dask.reduce(x.astype(complex), "sum")),
+        (TypeError, "`ddof` is to be a real number", lambda x: coulis.dask.reduce(x, "var", ddof="a")),
+        (TypeError, "`x` is of Dask.*coulis.dask.reduce", lambda x: coulis.sum(x)),
+        (TypeError, "`where` is of Dask", lambda x: coulis.sum(np.ones((4, 6)), where=x > 0)),
+    ],
+)
+def test_what_dask_arrays_are_not_for_is_refused_when_it_is_asked_for(kind, words, call):
+    with pytest.raises(kind, match=words):
+        call(da.ones((4, 6), chunks=2))

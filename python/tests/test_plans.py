@@ -114,3 +114,13 @@ def test_mistakes_in_the_functions_are_the_callers_exceptions():
     with pytest.raises(ValueError, match="folds"):
         typed = coulis.reducer(combine=lambda a, b: a + b, identity=0, dtypes="int32", name="typed")
         coulis.reduce(X, typed)
+
+
+def test_plans_of_two_arrays_and_of_prologues():
+    x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    p = coulis.plan((x, y), "dot", 1, device=coulis.cpu())
+    np.testing.assert_array_equal(p((x, y)), (x * y).sum(1))
+    assert coulis.plan((3, 4), "dot", 1, x_dtype="float64")((x, x)).tolist() == (x * x).sum(1).tolist()
+    doubled = coulis.plan((x, y), "sum", 0, prologue=lambda v, w: v * w)
+    np.testing.assert_array_equal(doubled((x, y)), (x * y).sum(0))
+    assert "s[" in doubled.trace

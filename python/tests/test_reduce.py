@@ -274,3 +274,50 @@ def test_results_beside_each_other_in_a_table():
     np.testing.assert_array_equal(table, np.stack([rows.sum(1), rows.max(1)], 1))
     with pytest.raises(ValueError, match="overlaps"):
         coulis.reduce(rows, ["sum", "max"], 1, out=[table[:, 0], table[:, 0]])
+
+
+def test_two_inputs_are_broadcast_and_may_be_lists_and_numbers():
+    a, b = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    assert coulis.wmean([1.0, 2.0], [1.0, 3.0]) == 1.75
+    assert coulis.dot(b, [1, 2, 3, 4]) == coulis.dot([1, 2, 3, 4], b) == 20 and coulis.dot(b, 3.0) == 18
+    assert coulis.reduce(([1, 2], [3, 4]), "dot") == 11 and coulis.sum(([1, 2], [3, 4])) == 10
+    np.testing.assert_array_equal(coulis.dot(b, a, 0), (a * b).sum(0))
+    np.testing.assert_array_equal(coulis.dot(a, b, 1), (a * b).sum(1))
+    np.testing.assert_array_equal(coulis.dot(a[:, :1], b[None, ::-1], 0), (a[:, :1] * b[::-1]).sum(0))
+    np.testing.assert_array_equal(coulis.sum((a[:, 1], b[:3, None]), 0, prologue=lambda v, w: v * w), (a[:, 1] * b[:3, None]).sum(0))
+    assert coulis.dot(np.ones((0, 4)), np.ones(4), 0).tolist() == [0] * 4
+
+
+def test_a_default_of_a_function_keeps_its_value():
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    for k in (2, 3):
+        own = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, k=k: v * k, finish=lambda s, k=k: s + k, name="own")
+        np.testing.assert_array_equal(coulis.reduce(x, own, 0), (x * k).sum(0) + k)
+        np.testing.assert_array_equal(coulis.sum(x, 0, prologue=lambda v, k=k: v * k), (x * k).sum(0))
+        scaled = coulis.consumer(map=lambda v, top, k=k: v * k + top, statistics=["max"], name="scaled")
+        np.testing.assert_array_equal(scaled(x), x * k + x.max(1, keepdims=True))
+    placed = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, i, k=2: v * i * k, name="placed")
+    assert coulis.reduce(x[0], placed) == (x[0] * np.arange(4) * 2).sum()
+    open_ended = coulis.reducer(combine=lambda *s: s[0] + s[1], identity=0, lift=lambda *v: v[0] * len(v), name="open")
+    assert coulis.reduce(x, open_ended) == x.sum()
+
+
+def test_the_arrays_of_a_call_say_what_a_lift_takes():
+    x, y = np.arange(4.0), np.arange(4.0, 8.0)
+    product = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, w: v * w, name="product")
+    assert coulis.reduce((x, y), product) == (x * y).sum()
+    assert coulis.reduce(x, product) == (x * np.arange(4)).sum()
+    weighted = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, w, i: v * w * i, name="weighted")
+    assert coulis.reduce((x, y), weighted) == (x * y * np.arange(4)).sum()
+
+
+def test_types_and_devices_by_their_other_names():
+    x = np.arange(6, dtype="f4")
+    words = {"f4": "f4", "<f8": "f8", "=f2": "f2", "d": "f8", "e": "f2", "<i8": "i8", "i4": "i4", "?": "bool", "single": "f4"}
+    for word, name in words.items():
+        assert coulis.sum(x, dtype=word).dtype == np.dtype(name), word
+    assert coulis.reduce(x, ["sum", "max"], dtype={"sum": None, "max": "d"}).max.dtype == np.float64
+    assert coulis.sum(x, device=coulis.cpu()) == coulis.sum(x, device="cpu:0") == 15
+    assert coulis.layer_norm([[1.0, 3.0]], normalized_shape=[2], eps=0).tolist() == [[-1, 1]]
+    np.testing.assert_array_equal(coulis.layer_norm(x, normalized_shape=np.int64(6)), coulis.layer_norm(x))
+    assert coulis.nd.array([1.0], "cpu:0").device == coulis.cpu()

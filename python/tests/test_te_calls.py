@@ -281,3 +281,22 @@ def test_what_memory_says_of_a_row_is_read_for_rows_that_there_are(kind, target)
     coulis.build(s, [A, Z, C], target)(a, z, c)
     wanted = [a[i, : z[i]].sum() if kind == "ragged" else a[i].sum() + z[i] for i in range(n)]
     assert c.tolist() == wanted
+
+
+def test_a_combiner_may_be_any_function_of_two_states():
+    import functools
+    import operator
+
+    class Larger:
+        def __call__(self, a, b):
+            return te.max(a, b)
+
+    third = functools.partial(lambda scale, a, b: a + b * scale, 1)
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+    for combine, first, want in [(operator.add, 0, x.sum(1)), (third, 0, x.sum(1)), (Larger(), -np.inf, x.max(1)), (lambda *s: s[0] * s[1], 1, x.prod(1))]:
+        own = te.comm_reducer(combine, lambda dtype, first=first: te.const(first, dtype), name="own")
+        A, k = te.placeholder((3, 4), name="A"), te.reduce_axis((0, 4), name="k")
+        B = te.compute((3,), lambda i: own(A[i, k], axis=k), name="B")
+        found = np.zeros(3, "float32")
+        coulis.build(te.create_schedule(B.op), [A, B])(x, found)
+        np.testing.assert_array_equal(found, want)

@@ -86,8 +86,15 @@ impl<'py> Given<'py> {
             Some(Library::NumPy) if facts.is_ndarray => Given::of_numpy(object, what),
             Some(library @ Library::Named("pyarrow")) => Given::of_arrow(object, library),
             Some(library @ Library::Named(_)) => {
-                let seen = library.adapter(py)?.call_method1(intern!(py, "view"), (object,))?;
-                Given::of_any(&seen, library, what)
+                let seen = library.adapter(py)?.call_method1(intern!(py, "view"), (object, what))?;
+                // Bytes, and the type of the elements that they hold, which the library does not say by DLPack.
+                let Ok((bytes, held)) = seen.extract::<(Bound<'py, PyAny>, String)>() else {
+                    return Given::of_any(&seen, library, what);
+                };
+                let mut given = Given::of_any(&bytes, library, what)?;
+                given.info.dtype = dtype(held.into_pyobject(py)?.as_any())?;
+                given.object = object.clone();
+                Ok(given)
             }
             Some(Library::NumPy) | None => {
                 if object.hasattr(intern!(py, "__arrow_c_array__"))? {
@@ -394,11 +401,19 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         object.str()?.to_string()
     };
     let name = text.rsplit('.').next().unwrap_or(&text);
+    // A byte order says that the word is NumPy's.
+    if let Some(dtype) = interface_dtype(&name.replacen('=', "<", 1)) {
+        return Ok(dtype);
+    }
     // NumPy counts bytes in such names, and coulis bits.
-    if let "i8" | "u8" = name {
-        let stem = if name == "i8" { "int" } else { "uint" };
+    if let Some((stem, narrow)) = match name {
+        "i8" => Some(("int", "int8")),
+        "u8" => Some(("uint", "uint8")),
+        "f8" => Some(("float", "float8_e4m3")),
+        _ => None,
+    } {
         let message = format!(
-            "`{text}` is {stem}64 to NumPy and {stem}8 to coulis; legal are `{stem}64` and `{stem}8`"
+            "`{text}` is {stem}64 where bytes are counted, as by NumPy, and 8 bits wide where bits are; legal are `{stem}64` and `{narrow}`"
         );
         return Err(PyTypeError::new_err(message));
     }
@@ -410,7 +425,18 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let name = match name {
         "float" | "double" => "float64",
-        "half" => "float16",
+        "half" | "e" | "f2" => "float16",
+        "single" | "f" | "f4" => "float32",
+        "d" => "float64",
+        "i1" | "b" => "int8",
+        "i2" | "h" => "int16",
+        "i4" | "i" => "int32",
+        "q" => "int64",
+        "u1" | "B" => "uint8",
+        "u2" | "H" => "uint16",
+        "u4" | "I" => "uint32",
+        "Q" => "uint64",
+        "b1" | "?" => "bool",
         "int" => "int64",
         "bool_" => "bool",
         "float8_e4m3fn" => "float8_e4m3",

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use coulis::{Consume, DType, DeviceChoice, NanPolicy};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -58,9 +59,13 @@ fn consume<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = name.cast::<OwnConsumer>().ok().map(Bound::get);
     let (listed, mut inputs) = match own {
-        Some(own) => (own.consume(), inputs_of(x)?),
-        None => (Consume::named(&name.extract::<String>()?).or_raise()?, vec![Given::of(x, "x")?]),
+        Some(own) => (own.consume(), inputs_of(x, None)?),
+        None => (Consume::named(&name.extract::<String>()?).or_raise()?, inputs_of(x, None)?),
     };
+    if own.is_none() && inputs.len() > 1 {
+        let message = format!("{} arrays are given, and `{}` reads 1", inputs.len(), listed.name());
+        return Err(PyValueError::new_err(message));
+    }
     let mut settings = MapSettings::default();
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
         let name: String = name.extract()?;

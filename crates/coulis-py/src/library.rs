@@ -27,7 +27,7 @@ pub enum Library {
 }
 
 /// Libraries with an adapter of their own. Others that follow the Array API standard go by `other`.
-const NAMED: [&str; 4] = ["torch", "cupy", "jax", "pyarrow"];
+const NAMED: [&str; 5] = ["torch", "cupy", "jax", "pyarrow", "dask"];
 
 /// What is known of a type of arrays.
 #[derive(Clone, Copy)]

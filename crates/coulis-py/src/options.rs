@@ -136,7 +136,13 @@ pub fn device(given: &Bound<'_, PyAny>) -> PyResult<Option<DeviceChoice>> {
     if given.is_none() {
         return Ok(None);
     }
-    device_of(word("device", "the name of a device or None", given)?).map(Some)
+    // An object of `coulis.device` prints itself as `cuda(0)`.
+    if let (Ok(kind), Ok(index)) = (given.getattr("kind"), given.getattr("index"))
+        && !given.is_instance_of::<PyString>()
+    {
+        return device_of(&format!("{kind}:{index}")).map(Some);
+    }
+    device_of(word("device", "a device, its name or None", given)?).map(Some)
 }
 
 /// Axes: none, one, or a sequence.
@@ -173,7 +179,7 @@ fn by_op<T>(
     let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(values) };
     match given.cast::<PyDict>() {
         Ok(dict) => {
-            for (name, value) in dict.iter() {
+            for (name, value) in dict.iter().filter(|(_, value)| !value.is_none()) {
                 values.insert(name.extract::<String>()?, read(&value)?);
             }
         }
@@ -235,12 +241,13 @@ pub fn device_of(text: &str) -> PyResult<DeviceChoice> {
             "sim" => Some(DeviceChoice::Sim { warp: 32, orders: 1 }),
             _ => None,
         },
+        Some(("cpu", "0")) => Some(DeviceChoice::Cpu),
         Some(("cuda", digits)) => number(digits),
         Some(_) => None,
     };
     choice.ok_or_else(|| {
         PyValueError::new_err(format!(
-            "there is no device `{text}`; legal are auto, cpu, cuda, cuda:N and sim"
+            "there is no device `{text}`; legal are auto, cpu, cpu:0, cuda, cuda:N and sim"
         ))
     })
 }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::expr::{exprs_of, wrap};
+use crate::prologue::takes;
 
 /// A consumer of the caller's own; `coulis.consumer` makes it.
 #[pyclass(frozen, module = "coulis._coulis")]
@@ -70,6 +71,7 @@ impl OwnConsumer {
 
 /// The expression that the function gives for values of these types, and its variables.
 fn called(py: Python<'_>, map: &Py<PyAny>, dtypes: &[DType]) -> PyResult<Lambda> {
+    takes(map.bind(py), "`map`", dtypes.len())?;
     let params: Vec<Var> = dtypes.iter().map(|dtype| Var::new("v", *dtype)).collect();
     let arguments = params.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;
     let found = exprs_of(&map.bind(py).call1(PyTuple::new(py, arguments)?)?)?;

@@ -63,7 +63,8 @@ fn results_of(
 }
 
 /// The reducers of a reduction by parts: from elements to states (`part`), from states to a state (`merge`) and to results
-/// (`finish`); type of each field of a state, and whether it holds a position; names and types of the results, and whether
+/// (`finish`); type of each field of a state, and whether it holds a position; whether
+/// parts may be merged in any order; names and types of the results, and whether
 /// they have no value where no element takes part.
 #[pyfunction]
 fn steps_of<'py>(
@@ -84,6 +85,7 @@ fn steps_of<'py>(
     answer.set_item("results", results)?;
     let fields: Vec<(&str, bool)> = steps.fields.iter().map(|f| (f.dtype.name(), f.is_position)).collect();
     answer.set_item("fields", fields)?;
+    answer.set_item("any_order", steps.part.reducer().claims.commutative)?;
     for (name, own) in [("part", steps.part), ("merge", steps.merge), ("finish", steps.finish)] {
         let again = py.import(intern!(py, "coulis._coulis"))?.getattr(intern!(py, "step_of"))?;
         let words = (name, x_dtype, ops, nan, ddof, acc_dtype).into_pyobject(py)?;

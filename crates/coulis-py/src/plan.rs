@@ -2,16 +2,17 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, DeviceChoice, NanPolicy, Request};
-use pyo3::exceptions::PyTypeError;
+use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, Request};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::{Given, dtype, is_array};
 use crate::dlpack::{Place, row_major};
 use crate::expr::dtype_named;
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
+use crate::reduce::inputs as inputs_of;
 
 /// Registers `plan_of` and `bench_of`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,17 +25,25 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// It is what a plan keeps of an array.
 type Described = (String, Vec<i64>, Vec<i64>, Option<String>);
 
-/// What is planned for: that of an array, or of a shape and an element type.
+/// What is planned for: that of an array, of each of a tuple of arrays, or of a shape and an element type.
 #[pyfunction]
-fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Described> {
-    if is_array(x)? {
-        let given = Given::of(x, "x")?;
-        let ArrayInfo { dtype, shape, strides } = given.info.clone();
-        let device = match given.place {
-            Place::Host => None,
-            Place::Cuda(id) => Some(format!("cuda:{id}")),
+fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<Described>> {
+    let are_several = match x.cast::<PyTuple>() {
+        Ok(several) => {
+            several.len() > 1 && several.iter().map(|one| is_array(&one)).all(|is| matches!(is, Ok(true)))
+        }
+        Err(_) => false,
+    };
+    if are_several || is_array(x)? {
+        let of_one = |given: Given<'_>| {
+            let ArrayInfo { dtype, shape, strides } = given.info.clone();
+            let device = match given.place {
+                Place::Host => None,
+                Place::Cuda(id) => Some(format!("cuda:{id}")),
+            };
+            (dtype.name().to_owned(), shape, strides, device)
         };
-        return Ok((dtype.name().to_owned(), shape, strides, device));
+        return Ok(inputs_of(x, None)?.into_iter().map(of_one).collect());
     }
     let Ok(shape) = x.extract::<Vec<i64>>() else {
         let message =
@@ -42,21 +51,29 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Descr
         return Err(PyTypeError::new_err(message));
     };
     let strides = row_major(&shape);
-    Ok((dtype(x_dtype)?.name().to_owned(), shape, strides, None))
+    Ok(vec![(dtype(x_dtype)?.name().to_owned(), shape, strides, None)])
 }
 
-/// The array that is planned for, and its device unless another is asked for.
-fn info_of(described: Described, on: Option<&str>) -> PyResult<(ArrayInfo, DeviceChoice)> {
-    let (name, shape, strides, place) = described;
-    let on = on.or(place.as_deref()).map(device_of).transpose()?.unwrap_or_default();
-    Ok((ArrayInfo { dtype: dtype_named(&name)?, shape, strides }, on))
+/// The arrays that are planned for, and the device of the first unless another is asked for.
+fn infos_of(
+    described: Vec<Described>,
+    on: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<ArrayInfo>, DeviceChoice)> {
+    let place = described.first().and_then(|(_, _, _, place)| place.as_deref());
+    let on = match on.map(options::device).transpose()?.flatten() {
+        Some(on) => on,
+        None => place.map(device_of).transpose()?.unwrap_or_default(),
+    };
+    let info =
+        |(name, shape, strides, _): Described| Ok(ArrayInfo { dtype: dtype_named(&name)?, shape, strides });
+    Ok((described.into_iter().map(info).collect::<PyResult<_>>()?, on))
 }
 
 /// Name, trace, reasons and predictions of a plan; and its source, where that is asked for, which compiles it.
 #[pyfunction]
 fn plan_of<'py>(
     py: Python<'py>,
-    x: Described,
+    x: Vec<Described>,
     ops: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     options: &Bound<'py, PyDict>,
@@ -64,8 +81,7 @@ fn plan_of<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let ops = Ops::of(ops)?;
     let get = |name: &str| options.get_item(name);
-    let text = |name: &str| get(name)?.filter(|v| !v.is_none()).map(|v| v.extract::<String>()).transpose();
-    let (info, on) = info_of(x, text("device")?.as_deref())?;
+    let (mut infos, on) = infos_of(x, get("device")?.as_ref())?;
     let (init, acc, out) = (get("init")?, get("acc_dtype")?, get("dtype")?);
     let (alpha, beta, trace) = (get("alpha")?, get("beta")?, get("plan")?);
     let read = Options {
@@ -82,9 +98,20 @@ fn plan_of<'py>(
         reproducible: false,
         plan: trace.as_ref(),
     };
-    let mut request: Request = read.request(py, &ops, &vec![info.dtype; ops.n_inputs()])?;
+    let prologue = get("prologue")?.filter(|v| !v.is_none());
+    // A shape is that of each input of the statistics; a prologue says by itself how many arrays it reads.
+    if let (None, [one]) = (&prologue, &infos[..]) {
+        infos = vec![one.clone(); ops.n_inputs()];
+    }
+    let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
+    let mut request = match prologue {
+        None => read.request(py, &ops, &dtypes)?,
+        Some(function) => {
+            let (prologue, folded) = crate::prologue::prologue(&function, &dtypes, read.acc_dtype()?)?;
+            Request { prologue: Some(prologue), ..read.request(py, &ops, &folded)? }
+        }
+    };
     request.device = on;
-    let infos = vec![info; ops.n_inputs()];
     let (plan, prediction, source) = outside::at_length(py, || {
         let found = plan(&infos, &request)?;
         let source = match wants_source {
@@ -107,20 +134,26 @@ fn plan_of<'py>(
 #[pyfunction]
 fn bench_of<'py>(
     py: Python<'py>,
-    x: Described,
+    x: Vec<Described>,
     ops: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
-    on: Option<&str>,
+    on: Option<&Bound<'py, PyAny>>,
     seconds: f64,
     verify: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (info, device) = info_of(x, on)?;
+    let (mut infos, device) = infos_of(x, on)?;
+    let ops = Ops::of(ops)?;
+    if infos.len() != 1 || ops.n_inputs() != 1 || !ops.reducers.is_empty() {
+        let message = "`bench` makes up one array, for statistics of the catalogue that read one; time other calls by yourself";
+        return Err(PyValueError::new_err(message));
+    }
+    let info = infos.swap_remove(0);
     let workload = Workload {
         id: "bench".to_owned(),
         dtype: info.dtype,
         shape: info.shape,
         axes: axes(axis)?,
-        ops: Ops::of(ops)?.names,
+        ops: ops.names,
         out_dtype: None,
         plan: None,
     };

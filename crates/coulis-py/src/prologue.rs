@@ -2,10 +2,18 @@
 
 use coulis::te::{Expr, Var};
 use coulis::{DType, Prologue};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::expr::{exprs_of, wrap};
+
+/// Refuses what is no function of so many arguments, those with a default not counted.
+pub fn takes(function: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<()> {
+    let py = function.py();
+    let check = py.import(intern!(py, "coulis._functions"))?.getattr(intern!(py, "check"))?;
+    check.call1((function, what, (n,))).map(|_| ())
+}
 
 /// What is folded in place of elements of these types, and its types.
 pub fn prologue(
@@ -14,6 +22,7 @@ pub fn prologue(
     acc_dtype: Option<DType>,
 ) -> PyResult<(Prologue, Vec<DType>)> {
     let py = function.py();
+    takes(function, "`prologue`", inputs.len())?;
     let elements: Vec<Var> =
         inputs.iter().map(|dtype| Var::new("v", Prologue::element_dtype(*dtype, acc_dtype))).collect();
     let arguments = elements.iter().map(|var| wrap(py, var.expr())).collect::<PyResult<Vec<_>>>()?;

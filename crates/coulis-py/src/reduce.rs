@@ -13,7 +13,7 @@ use coulis::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyTuple};
+use pyo3::types::{PyBool, PyList, PyTuple};
 
 use crate::array::{Given, is_array};
 use crate::dlpack::Place;
@@ -38,7 +38,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ----------
 /// x : array
 ///     An array of NumPy, PyTorch, CuPy, JAX, Arrow, or any library with DLPack or an array interface; a tuple of two
-///     arrays for `dot` and `wmean`, whose result has the wider of their types. It is read where it is, under any strides. Lists become NumPy arrays.
+///     arrays for `dot` and `wmean`, whose result has the wider of their types and whose shapes are broadcast to one. It is read
+///     where it is, under any strides. Lists and numbers become NumPy arrays. Arrays of Dask are for `coulis.dask`.
 /// ops : str, Reducer, or list of these
 ///     Statistics by name (`coulis.ops()` lists them). A list gives a named tuple with a field each.
 /// axis : int, tuple of int, or None
@@ -64,7 +65,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// fast_math, reproducible : bool
 ///     Not supported yet.
 /// device : str
-///     "auto", "cpu", "cuda", "cuda:N" or "sim", for arrays of the host; others are reduced where they are.
+///     "auto", "cpu", "cuda", "cuda:N" or "sim", or what `coulis.cpu` and `coulis.cuda` give, for arrays of the host; others are
+///     reduced where they are.
 /// stream : int or stream
 ///     CUDA stream; the library's current one by default. Nothing waits for it.
 /// plan : Plan or str
@@ -127,7 +129,7 @@ fn reduce<'py>(
     plan: Option<&Bound<'py, PyAny>>,
     prologue: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let inputs = inputs(x)?;
+    let inputs = inputs(x, Some(ops))?;
     let options = Options {
         axis,
         keepdims,
@@ -415,8 +417,10 @@ impl<'py> Call<'py> {
     }
 }
 
-/// One array, or a tuple of several.
-pub fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
+/// One array, or a tuple of several, broadcast to one shape. Lists and numbers in a tuple are arrays of their own where the
+/// statistics read two arrays, and rows of one array where they do not.
+pub fn inputs<'py>(x: &Bound<'py, PyAny>, ops: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Given<'py>>> {
+    let read_two = || ops.map_or(Ok(false), |ops| Ok::<_, PyErr>(Ops::of(ops)?.n_inputs() == 2));
     if let Ok(several) = x.cast::<PyTuple>()
         && several.len() > 1
     {
@@ -424,11 +428,48 @@ pub fn inputs<'py>(x: &Bound<'py, PyAny>) -> PyResult<Vec<Given<'py>>> {
         for one in several.iter() {
             are_arrays &= is_array(&one)?;
         }
-        if are_arrays {
-            return several.iter().map(|one| Given::of(&one, "x")).collect();
+        if are_arrays || several.len() == 2 && read_two()? {
+            let mut inputs: Vec<Given> =
+                several.iter().map(|one| Given::of(&one, "x")).collect::<PyResult<_>>()?;
+            broadcast(&mut inputs);
+            return Ok(inputs);
         }
     }
+    if x.is_instance_of::<PyList>() && read_two()? {
+        let message = "`x` is a list, which is one array, and two are read; give a tuple of two arrays";
+        return Err(PyValueError::new_err(message));
+    }
     Ok(vec![Given::of(x, "x")?])
+}
+
+/// Gives all inputs the shape that theirs broadcast to, under strides of 0; shapes that do not fit stay, and are refused later. So
+/// do those of arrays with nulls.
+fn broadcast(inputs: &mut [Given<'_>]) {
+    let rank = inputs.iter().map(|input| input.info.shape.len()).max().unwrap_or(0);
+    let mut shape = vec![1; rank];
+    for input in inputs.iter() {
+        let begin = rank - input.info.shape.len();
+        for (whole, &own) in shape[begin..].iter_mut().zip(&input.info.shape) {
+            match (*whole, own) {
+                (_, 1) => {}
+                (1, _) => *whole = own,
+                (whole, own) if whole == own => {}
+                _ => return,
+            }
+        }
+    }
+    if inputs.iter().any(|input| input.valid.is_some()) {
+        return;
+    }
+    for input in inputs.iter_mut().filter(|input| input.info.shape != shape) {
+        let begin = rank - input.info.shape.len();
+        let mut strides = vec![0; rank];
+        for (at, (&extent, &stride)) in input.info.shape.iter().zip(&input.info.strides).enumerate() {
+            strides[begin + at] = if extent == shape[begin + at] { stride } else { 0 };
+        }
+        input.info.strides = strides;
+        input.info.shape.clone_from(&shape);
+    }
 }
 
 fn words(place: Place) -> String {

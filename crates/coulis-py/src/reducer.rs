@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use coulis::te::{Expr, Var};
 use coulis::{DType, Error, OwnReducer, Prologue, UserReducer, comm_reducer};
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -39,8 +40,6 @@ struct Functions {
     combine: Py<PyAny>,
     identity: Py<PyAny>,
     lift: Option<Py<PyAny>>,
-    /// Whether `lift` takes the position after the elements.
-    lift_takes_position: bool,
     finish: Option<Py<PyAny>>,
     dtypes: Option<Vec<DType>>,
     commutative: bool,
@@ -49,20 +48,17 @@ struct Functions {
 #[pymethods]
 impl Reducer {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
     fn new(
         name: String,
         combine: Py<PyAny>,
         identity: Py<PyAny>,
         lift: Option<Py<PyAny>>,
-        lift_takes_position: bool,
         finish: Option<Py<PyAny>>,
         dtypes: Option<Vec<Bound<'_, PyAny>>>,
         commutative: bool,
     ) -> PyResult<Reducer> {
         let dtypes = dtypes.map(|list| list.iter().map(dtype).collect::<PyResult<Vec<_>>>()).transpose()?;
-        let functions =
-            Some(Functions { combine, identity, lift, lift_takes_position, finish, dtypes, commutative });
+        let functions = Some(Functions { combine, identity, lift, finish, dtypes, commutative });
         Ok(Reducer { name, functions, origin: None, made: Mutex::default() })
     }
 
@@ -82,16 +78,8 @@ impl Reducer {
             (Some(f), _) => {
                 let dtypes: Option<Vec<&str>> =
                     f.dtypes.as_ref().map(|list| list.iter().map(|dtype| dtype.name()).collect());
-                let made = (
-                    self.name.as_str(),
-                    &f.combine,
-                    &f.identity,
-                    &f.lift,
-                    f.lift_takes_position,
-                    &f.finish,
-                    dtypes,
-                    f.commutative,
-                );
+                let made =
+                    (self.name.as_str(), &f.combine, &f.identity, &f.lift, &f.finish, dtypes, f.commutative);
                 Ok((py.get_type::<Reducer>().into_any(), made.into_pyobject(py)?))
             }
             (None, Some((function, arguments))) => {
@@ -154,7 +142,7 @@ impl Functions {
         let state = match &self.lift {
             Some(_) => {
                 let widened = elements(&|d| Prologue::element_dtype(d, None));
-                self.lifted(py, &widened, &Var::new("i", DType::I64).expr())?
+                self.lifted(py, name, &widened, &Var::new("i", DType::I64).expr())?
             }
             None => elements(&|d| d),
         };
@@ -186,8 +174,9 @@ impl Functions {
             };
             caught(call())
         };
-        let lift =
-            |v: &[Expr], at: &Expr| caught(self.lifted(py, v, at).and_then(|exprs| convert("lift", exprs)));
+        let lift = |v: &[Expr], at: &Expr| {
+            caught(self.lifted(py, name, v, at).and_then(|exprs| convert("lift", exprs)))
+        };
         let finish = |s: &[Expr]| {
             let call = || match &self.finish {
                 Some(finish) => values(&finish.bind(py).call1((symbolic(py, s, is_tuple)?,))?),
@@ -207,10 +196,14 @@ impl Functions {
         OwnReducer::new(reducer).or_raise()
     }
 
-    /// The state of elements.
-    fn lifted(&self, py: Python<'_>, elements: &[Expr], position: &Expr) -> PyResult<Vec<Expr>> {
+    /// The state of elements. `lift` takes their position after them where it has a parameter for it, without a default.
+    fn lifted(&self, py: Python<'_>, name: &str, elements: &[Expr], position: &Expr) -> PyResult<Vec<Expr>> {
         let Some(lift) = &self.lift else { return Ok(elements.to_vec()) };
-        let extra = self.lift_takes_position.then_some(position);
+        let n = elements.len();
+        let check = py.import(intern!(py, "coulis._functions"))?.getattr(intern!(py, "check"))?;
+        let n_taken: usize =
+            check.call1((lift, format!("`lift` of reducer `{name}`"), (n, n + 1)))?.extract()?;
+        let extra = (n_taken > n).then_some(position);
         let arguments = elements.iter().chain(extra).map(|e| Ok(wrap(py, e.clone())?.into_any()));
         let arguments: Vec<Bound<'_, PyAny>> = arguments.collect::<PyResult<_>>()?;
         values(&lift.bind(py).call1(PyTuple::new(py, arguments)?)?)

@@ -1,4 +1,4 @@
-//! Machines to build for, as callers name them: `cuda`, `cuda -arch=sm_90a`, `cpu`, `llvm`, `c`, `sim`.
+//! Machines to build for, as callers name them: `cuda`, `cuda -arch=sm_90a`, `cpu`, `llvm`, `c`, `sim`, `sim64`.
 
 use coulis::{DeviceChoice, TargetChoice};
 use pyo3::exceptions::PyValueError;

@@ -54,8 +54,14 @@ fn legal(statistic: &Statistic, given: Scalar, nan: NanPolicy, dtype: DType) -> 
     if !dtype.is_float() && !own.same(wide) && own.as_f64() != wide.as_f64() {
         let (lo, hi) = dtype.int_range().unwrap_or((0, 1));
         return refused(format!(
-            "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {given:?}",
-            statistic.name()
+            "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {}",
+            statistic.name(),
+            match given {
+                Scalar::Bool(value) => value.to_string(),
+                Scalar::Int(value) => value.to_string(),
+                Scalar::UInt(value) => value.to_string(),
+                Scalar::Float(value) => value.to_string(),
+            }
         ));
     }
     Ok(own)

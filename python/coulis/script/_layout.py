@@ -21,7 +21,8 @@ class Axis:
         self.name = name
 
     def __rmatmul__(self, step):
-        if not isinstance(step, int):
+        step = _integer(step)
+        if not isinstance(step, int) or isinstance(step, bool):
             raise TypeError(f"a step along `{self.name}` is an integer, got {step!r}")
         return Stride(step, self)
 
@@ -34,13 +35,15 @@ class Split:
 
     def __init__(self, letter, extents, strides):
         self.letter = letter
-        self.extents = tuple(_listed(extents))
-        self.strides = None if strides is None else tuple(_listed(strides))
+        self.extents = tuple(_integer(extent) for extent in _listed(extents))
+        self.strides = None if strides is None else tuple(_integer(stride) for stride in _listed(strides))
         for extent in self.extents:
-            if not isinstance(extent, int):
+            if not isinstance(extent, int) or isinstance(extent, bool):
                 raise TypeError(f"the extents of {letter} are integers, got {extent!r}")
+            if extent < 1:
+                raise ValueError(f"the extents of {letter} are at least 1, got {extent}")
         for stride in self.strides or ():
-            if not isinstance(stride, (int, Stride, str)):
+            if not isinstance(stride, (int, Stride, str)) or isinstance(stride, bool):
                 raise TypeError(f"the steps of {letter} are integers, `step @ axis` or names of axes, got {stride!r}")
         if self.strides is not None and len(self.strides) != len(self.extents):
             count, steps = len(self.extents), len(self.strides)
@@ -147,6 +150,12 @@ class _Letter:
 
 def _listed(value):
     return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _integer(value):
+    """The integer of Python that an integer of NumPy is; anything else as it is."""
+    is_other = hasattr(value, "__index__") and not isinstance(value, (int, str))
+    return value.__index__() if is_other else value
 
 
 def _text(items):

@@ -1,6 +1,9 @@
 """Reductions: folds of expressions over reduce axes, and reducers of one's own."""
 
+import inspect
+
 from .._coulis import te as _te
+from .._functions import check
 
 
 def comm_reducer(fcombine, fidentity, name="reduce"):
@@ -13,15 +16,23 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
     of axes it folds its arguments.
     """
-    code = fcombine.__code__
-    if code.co_argcount != 2:
-        raise TypeError(f"the combiner of `{name}` takes two states, and this one takes {code.co_argcount}")
-    params = (code.co_varnames[0], code.co_varnames[1])
+    check(fcombine, f"the combiner of `{name}`", (2,))
+    params = _names(fcombine)
 
     def over(expr, axis, where, init):
         return _te.fold_by(name, params, fcombine, fidentity, expr, axis, where, init)
 
     return _reducer(name, over, fcombine, f"The fold by the reducer ``{name}``.")
+
+
+def _names(fcombine):
+    """What listings call the two states: the parameters' names, where these are names of one state each."""
+    try:
+        parameters = list(inspect.signature(fcombine).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return names[:2] if len(names) >= 2 else ("x", "y")
 
 
 def _reducer(name, over_axes, of_two, meaning):
