@@ -185,7 +185,6 @@ mod tests {
             apart: 4,
             pages: 1,
             by_halves: false,
-            peeled: false,
             in_turn: false,
             cuts_inner: false,
             ahead: 0,
