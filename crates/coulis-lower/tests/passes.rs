@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::cpu;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Stmt, Target};
+use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Stmt};
 use coulis_lower::{Context, LowerError, PASSES, Pass};
 
 fn kernel(body: Stmt, form: Form) -> Kernel {
@@ -15,11 +15,8 @@ fn kernel(body: Stmt, form: Form) -> Kernel {
 }
 
 fn try_pass(name: &str, body: Stmt) -> Result<Stmt, LowerError> {
-    try_pass_for(&cpu(), name, body)
-}
-
-fn try_pass_for(target: &Target, name: &str, body: Stmt) -> Result<Stmt, LowerError> {
-    let context = Context { target, simple_mode: false };
+    let target = cpu();
+    let context = Context { target: &target, simple_mode: false };
     let pass: &Pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
     Ok((pass.run)(kernel(body, pass.from), &context)?.body)
 }
@@ -339,50 +336,6 @@ fn loops_that_cannot_be_vectorized_or_unrolled_are_refused_by_name() {
         message("unroll_loops", LoopKind::Unrolled, int(65537)),
         "unrolling loop `i` gives 65537 statements, and at most 65536 are legal"
     );
-}
-
-#[test]
-fn on_a_gpu_many_lanes_that_pass_are_a_loop_and_few_or_those_of_registers_are_written_out() {
-    let copied = |lanes: i32, scope: MemScope| {
-        let (n, x) = (size("n"), var("x"));
-        let s = Buffer::new("S", DType::F32, vec![int(lanes)], scope);
-        let store = Stmt::store(&s, vec![x.expr()], buffer("A", n.clone()).at([x.expr()]));
-        let body = vectorized(&x, lanes, Stmt::if_(x.expr().lt(n).likely(), store));
-        let target = Target::cuda("sm_90a").expect("known");
-        print_stmt(&try_pass_for(&target, "vectorize_loops", body).expect("the pass runs"))
-    };
-    assert_eq!(
-        copied(8, MemScope::Shared).trim_end(),
-        "
-x_n: T.int32 = n
-if x_n >= 8:
-    S[0:8] = A[0:8]
-else:
-    with T.attr(None, \"rolled\", T.bool(True)):
-        for x_s in range(8):
-            if x_s < x_n:
-                S[x_s] = A[x_s]"
-            .trim_start()
-    );
-    for written_out in [copied(4, MemScope::Shared), copied(8, MemScope::Local)] {
-        assert!(!written_out.contains("rolled") && written_out.contains("if 3 < x_n"), "{written_out}");
-    }
-}
-
-#[test]
-fn a_loop_that_is_to_stay_one_is_not_unrolled_with_those_around_it() {
-    let (i, step) = (var("i"), var("step"));
-    let b = buffer("B", 4);
-    let kept = Stmt::rolled(step.clone(), int(2), Stmt::store(&b, vec![step.expr()], float(0.0)));
-    let around = Stmt::for_(i, int(0), int(2), LoopKind::Unrolled, kept);
-    let body = Stmt::Annotate {
-        node: None,
-        key: "pragma_auto_unroll_max_step".to_owned(),
-        value: Attr::Int(64),
-        body: Box::new(around),
-    };
-    let text = print_stmt(&try_pass("unroll_loops", body).expect("unrolls"));
-    assert_eq!(text.matches("for step in range(2)").count(), 2, "{text}");
 }
 
 #[test]

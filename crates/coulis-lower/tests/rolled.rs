@@ -1,0 +1,75 @@
+//! Loops that stay loops: what passes make of them, and which they make.
+
+use std::collections::BTreeMap;
+
+use coulis_ir::expr::{Expr, Var};
+use coulis_ir::print::print_stmt;
+use coulis_ir::{Attr, Buffer, DType, Kernel, LoopKind, MemScope, Stmt, Target};
+use coulis_lower::{Context, PASSES};
+
+/// The text of what the pass makes of the body on a GPU.
+fn passed(name: &str, body: Stmt) -> String {
+    let target = Target::cuda("sm_90a").expect("known");
+    let pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
+    let (attrs, form) = (BTreeMap::new(), pass.from);
+    let kernel = Kernel { name: "main".to_owned(), params: Vec::new(), attrs, form, body };
+    let context = Context { target: &target, simple_mode: false };
+    print_stmt(&(pass.run)(kernel, &context).expect("the pass runs").body)
+}
+
+fn var(name: &str) -> Var {
+    Var::new(name, DType::I32)
+}
+
+fn int(value: i32) -> Expr {
+    Expr::int(value)
+}
+
+fn memory(name: &str, extent: Expr, scope: MemScope) -> Buffer {
+    Buffer::new(name, DType::F32, vec![extent], scope)
+}
+
+#[test]
+fn on_a_gpu_many_lanes_that_pass_are_a_loop_and_few_or_those_of_registers_are_written_out() {
+    let copied = |lanes: i32, scope: MemScope| {
+        let (n, x) = (Var::size("n", DType::I32).expr(), var("x"));
+        let s = memory("S", int(lanes), scope);
+        let store = Stmt::store(&s, vec![x.expr()], memory("A", n.clone(), MemScope::Global).at([x.expr()]));
+        let guarded = Stmt::if_(x.expr().lt(n).likely(), store);
+        let body = Stmt::for_(x, int(0), int(lanes), LoopKind::Vectorized, guarded);
+        passed("vectorize_loops", body)
+    };
+    assert_eq!(
+        copied(8, MemScope::Shared).trim_end(),
+        "
+x_n: T.int32 = n
+if x_n >= 8:
+    S[0:8] = A[0:8]
+else:
+    with T.attr(None, \"rolled\", T.bool(True)):
+        for x_s in range(8):
+            if x_s < x_n:
+                S[x_s] = A[x_s]"
+            .trim_start()
+    );
+    for written_out in [copied(4, MemScope::Shared), copied(8, MemScope::Local)] {
+        assert!(!written_out.contains("rolled") && written_out.contains("if 3 < x_n"), "{written_out}");
+    }
+}
+
+#[test]
+fn a_loop_that_is_to_stay_one_is_not_unrolled_with_those_around_it() {
+    let (i, step) = (var("i"), var("step"));
+    let b = memory("B", int(4), MemScope::Global);
+    let kept =
+        Stmt::rolled(step.clone(), int(2), Stmt::store(&b, vec![step.expr()], Expr::float(0.0, DType::F32)));
+    let around = Stmt::for_(i, int(0), int(2), LoopKind::Unrolled, kept);
+    let body = Stmt::Annotate {
+        node: None,
+        key: "pragma_auto_unroll_max_step".to_owned(),
+        value: Attr::Int(64),
+        body: Box::new(around),
+    };
+    let text = passed("unroll_loops", body);
+    assert_eq!(text.matches("for step in range(2)").count(), 2, "{text}");
+}
