@@ -481,3 +481,78 @@ fn runs_of_what_has_none_or_of_other_loops() {
     s.in_runs(&d, &l).expect("8 steps are a run");
     check(&s, &[&[("n", 3)]]);
 }
+
+/// `B[i] = sum of A[i, k]` over rows of `length` elements; the output is `B`.
+fn rows(length: i32) -> (Schedule, IterVar) {
+    let shape = [Expr::int(5), Expr::int(length)];
+    let a = placeholder(&shape, DType::F32, "A").expect("a tensor");
+    let k = reduce_axis(shape[1].clone(), "k");
+    let b = compute(&shape[..1], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
+    (Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule"), k)
+}
+
+#[test]
+fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
+    let (mut s, k) = rows(7);
+    refused(
+        &mut s,
+        |s| s.peel("B", &k, 4),
+        "peel of `B`: axis is to be a loop of a constant number of steps from 0 that holds two accesses, got 7",
+    );
+    refused(&mut s, |s| s.peel("B", &k, 1), "peel of `B`: lanes is to be at least 2, got 1");
+    let i = s.stage("B").expect("a stage").axes()[0].clone();
+    refused(
+        &mut s,
+        |s| s.peel("B", &i, 2),
+        "peel takes a reduce axis of `B`, and `i` is a data axis; legal are `k`",
+    );
+    s.peel("B", &k, 3).expect("two accesses of three");
+    refused(&mut s, |s| s.peel("B", &k, 3), "peel: `k` is not an axis of `B`; its axes are `i`");
+    let Fixture { mut s, k, .. } = fixture();
+    refused(
+        &mut s,
+        |s| s.peel("B", &k, 4),
+        "peel of `B`: axis is to be a loop of a constant number of steps from 0 that holds two accesses, got no constant",
+    );
+    let (mut s, k) = rows(13);
+    s.split("B", &k, Split::Factor(2)).expect("k splits");
+    let outer = s.stage("B").expect("a stage").leaves()[1].clone();
+    refused(
+        &mut s,
+        |s| s.peel("B", &outer, 4),
+        "peel of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled",
+    );
+}
+
+#[test]
+fn zip_takes_two_folds_of_as_many_steps_and_what_combines_them() {
+    let (mut s, k) = rows(13);
+    let (words, ends) = s.peel("B", &k, 4).expect("peeled");
+    refused(
+        &mut s,
+        |s| s.zip("B", words, ends),
+        "zip of `B_ends`: second is to be a fold of as many steps from 0 as the first has, got another number",
+    );
+    refused(
+        &mut s,
+        |s| s.zip("B", "B", ends),
+        "zip of `B`: first is to be a fold without a condition over one loop that is as it was made, got another stage",
+    );
+    refused(
+        &mut s,
+        |s| s.zip(words, words, words),
+        "zip of `B_words`: stage is to be one that combines the two as their reducer does, got another",
+    );
+    for stage in [words, ends] {
+        let k = s.stage(stage).expect("a stage").reduce_axes()[0].clone();
+        let (_, thread) = s.split(stage, &k, Split::Factor(2)).expect("k splits");
+        s.rfactor_at(stage, &thread, 1).expect("factored");
+    }
+    refused(
+        &mut s,
+        |s| s.zip("B", ends, words),
+        "zip of `B`: stage is to be one that combines the two as their reducer does, got another",
+    );
+    s.zip("B", words, ends).expect("zipped");
+    check(&s, &[&[("n", 3), ("m", 5)]]);
+}
