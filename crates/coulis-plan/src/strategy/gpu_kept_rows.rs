@@ -36,8 +36,8 @@ const MOST_IN_REGISTERS: i64 = 512;
 /// Elements of fewer bytes are more work for threads than for memory: so few threads take a row as leave none without an element
 /// of it for long.
 pub const NARROW: usize = 4;
-/// Most elements that a thread keeps of a narrow row.
-const MOST_OF_NARROW: i64 = 56;
+/// How many quarters of what registers hold of wider ones they hold of narrow ones, several of which are one access.
+const QUARTERS_OF_NARROW: i64 = 7;
 /// What it costs a thread to bring its state together with the others, in elements.
 const FOLD_ELEMENTS: i64 = 8;
 /// See [`SIDE_BY_SIDE_BYTES`]; of narrow rows.
@@ -77,7 +77,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
     let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes;
     let most_elements =
-        if is_narrow && lanes > 1 { of_registers * MOST_OF_NARROW / 32 } else { of_registers };
+        if is_narrow && lanes > 1 { of_registers * QUARTERS_OF_NARROW / 4 } else { of_registers };
     let elements = outer.saturating_mul(words).saturating_mul(lanes);
     let warp = i64::from(facts.target.warp);
     let of_words = |threads: i64| threads.min(floor_pow2(words));
