@@ -1,5 +1,9 @@
 """Devices by name: ``coulis.cpu()`` and ``coulis.cuda(0)``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ._coulis import te as _te
 
 
@@ -8,7 +12,7 @@ class Device:
 
     __slots__ = ("index", "kind")
 
-    def __init__(self, kind, index=0):
+    def __init__(self, kind: str, index: int = 0) -> None:
         if kind in ("llvm", "c"):
             kind = "cpu"
         if kind not in ("cpu", "cuda"):
@@ -18,17 +22,17 @@ class Device:
         self.kind, self.index = kind, index
 
     @property
-    def device_type(self):
+    def device_type(self) -> int:
         """The number of the kind in DLPack: 1 for a CPU, 2 for a GPU of CUDA."""
         return 1 if self.kind == "cpu" else 2
 
     @property
-    def device_id(self):
+    def device_id(self) -> int:
         """The number of the device."""
         return self.index
 
     @property
-    def exist(self):
+    def exist(self) -> bool:
         """Whether the device is there."""
         try:
             self.check()
@@ -36,39 +40,39 @@ class Device:
             return False
         return True
 
-    def check(self):
+    def check(self) -> None:
         """Raises ``RuntimeError`` where the device is not there, with what is missing."""
         _te.check_device(self.kind, self.index)
 
-    def sync(self):
+    def sync(self) -> None:
         """Does nothing: calls with arrays of ``coulis.nd`` are done when they return."""
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and (self.kind, self.index) == (other.kind, other.index)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.kind, self.index))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.kind}({self.index})"
 
 
-def cpu(index=0):
+def cpu(index: int = 0) -> Device:
     """The CPU."""
     return Device("cpu", index)
 
 
-def cuda(index=0):
+def cuda(index: int = 0) -> Device:
     """The GPU of that number."""
     return Device("cuda", index)
 
 
-def device(kind, index=0):
+def device(kind: str, index: int = 0) -> Device:
     """The device of that kind and number."""
     return Device(kind, index)
 
 
-def of_word(given):
+def of_word(given: Any) -> Device:
     """A device, or the one of that name: ``cpu``, ``cuda:1``."""
     if isinstance(given, Device):
         return given

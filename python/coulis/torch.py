@@ -301,7 +301,19 @@ def _of_one(name):
     return function
 
 
-globals().update({name: _of_one(name) for name in _GRADIENTS if name in __all__})
+absmax = _of_one("absmax")
+logsumexp = _of_one("logsumexp")
+max = _of_one("max")
+mean = _of_one("mean")
+meansq = _of_one("meansq")
+min = _of_one("min")
+norm1 = _of_one("norm1")
+norm2 = _of_one("norm2")
+prod = _of_one("prod")
+std = _of_one("std")
+sum = _of_one("sum")
+sumsq = _of_one("sumsq")
+var = _of_one("var")
 
 
 @torch.library.custom_op("coulis::consume", mutates_args=())

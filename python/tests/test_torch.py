@@ -226,3 +226,9 @@ def test_names_and_axes_are_not_taken_for_others(device):
             coulis.torch.softmax(x, axis)
     with pytest.raises(TypeError, match="got an object of type `Reducer`"):
         coulis.torch.reduce(x, coulis.reducer(combine=lambda a, b: a + b, identity=0, name="own"))
+
+
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.func.jacrev, torch.vmap])
+def test_transforms_of_functions_are_refused_and_not_wrong(transform):
+    with pytest.raises(RuntimeError):
+        transform(lambda v: coulis.torch.reduce(v, "sumsq"))(torch.ones(3, 4) if transform is torch.vmap else torch.ones(3))

@@ -23,12 +23,16 @@ coulis\._named\.named
 
 PROGRAM = """
 import coulis
+import coulis.torch
 import numpy as np
 from coulis import te
 
 x = np.ones((3, 4))
 total = coulis.sum(x, axis=1)
 found = coulis.reduce(x, ["mean", "max"], 0, keepdims=True)
+coulis.max(x, np.int64(0)), coulis.reduce(x, "sum", axis=(np.int64(0), 1), device=coulis.cpu())
+version: str = coulis.__version__
+coulis.torch.logsumexp, coulis.torch.reduce
 p: coulis.Plan = coulis.plan(x, "sum", axis=1)
 text: str = p.trace
 A = te.placeholder((4,), name="A")

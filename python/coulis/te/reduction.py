@@ -1,9 +1,9 @@
 """Reductions: folds of expressions over reduce axes, and reducers of one's own."""
 
-import inspect
+import inspect as _inspect
 
 from .._coulis import te as _te
-from .._functions import check
+from .._functions import check as _check
 
 
 def comm_reducer(fcombine, fidentity, name="reduce"):
@@ -16,7 +16,7 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
     of axes it folds its arguments.
     """
-    check(fcombine, f"the combiner of `{name}`", (2,))
+    _check(fcombine, f"the combiner of `{name}`", (2,))
     params = _names(fcombine)
 
     def over(expr, axis, where, init):
@@ -28,7 +28,7 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
 def _names(fcombine):
     """What listings call the two states: the parameters' names, where these are names of one state each."""
     try:
-        parameters = list(inspect.signature(fcombine).parameters.values())
+        parameters = list(_inspect.signature(fcombine).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
