@@ -229,6 +229,7 @@ def test_names_and_axes_are_not_taken_for_others(device):
 
 
 @pytest.mark.parametrize("transform", [torch.func.grad, torch.func.jacrev, torch.vmap])
-def test_transforms_of_functions_are_refused_and_not_wrong(transform):
+def test_transforms_of_functions_are_refused_and_not_wrong(device, transform):
+    x = torch.ones(3, 4, device=device)
     with pytest.raises(RuntimeError):
-        transform(lambda v: coulis.torch.reduce(v, "sumsq"))(torch.ones(3, 4) if transform is torch.vmap else torch.ones(3))
+        transform(lambda v: coulis.torch.reduce(v, "sumsq"))(x if transform is torch.vmap else x[0])
