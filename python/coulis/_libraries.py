@@ -26,7 +26,7 @@ class Torch:
     @staticmethod
     def view(x, what):
         torch = sys.modules["torch"]
-        kinds = {"sparse": x.layout is not torch.strided, "nested": x.is_nested, "quantized": x.is_quantized}
+        kinds = {"nested": x.is_nested, "quantized": x.is_quantized, "sparse": x.layout is not torch.strided}
         kind = next((kind for kind, is_so in kinds.items() if is_so), None)
         if kind is not None:
             raise TypeError(f"`{what}` is a {kind} tensor, which is not read; legal are dense ones ({Torch._DENSE[kind]})")

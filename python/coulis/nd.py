@@ -17,7 +17,7 @@ class NDArray:
     def __init__(self, values, device):
         device = of_word(device)
         device.check()
-        if values.dtype.hasobject:
+        if values.dtype.kind in "OSUMm":
             raise TypeError(f"an array of coulis.nd holds numbers, got elements of type `{values.dtype}`")
         self._coulis_array = values
         self.device = device

@@ -219,6 +219,7 @@ def own(**functions):
         (ValueError, "`bench` makes up one array", lambda: coulis.bench((100,), "dot")),
         (ValueError, "`bench` makes up one array", lambda: coulis.bench((100,), own())),
         (TypeError, "holds numbers, got elements of type `object`", lambda: coulis.nd.array([None])),
+        (TypeError, "holds numbers, got elements of type `<U1`", lambda: coulis.nd.array(["a"])),
         (ValueError, "no device `cpu:x`", lambda: coulis.nd.array([1.0], "cpu:x")),
         (TypeError, "a device is", lambda: coulis.nd.array([1.0], 3)),
         (TypeError, "without a default; legal is 2", lambda: coulis.te.comm_reducer(lambda a: a, lambda d: 0)),
@@ -244,6 +245,7 @@ def test_tensors_that_cannot_be_read_are_a_type_error():
         "sparse": torch.eye(3).to_sparse(),
         "quantized": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8),
         "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "nested tensor": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
         "meta": torch.ones(3, device="meta"),
     }
     for word, tensor in unread.items():
