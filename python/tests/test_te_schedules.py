@@ -191,6 +191,24 @@ def test_rows_of_an_intermediate_are_laid_out_apart():
     assert "T.allocate([102]" in str(coulis.lower(s, [A, B]))
 
 
+def test_rows_of_odd_length_are_peeled_and_their_parts_folded_as_one():
+    for zipped in (False, True):
+        A = te.placeholder((5, 13), name="A")
+        k = te.reduce_axis((0, 13), "k")
+        B = te.compute((5,), lambda i: te.sum(A[i, k], axis=k), name="B")
+        s = te.create_schedule(B.op)
+        words, ends = s.peel(B, k, 4)
+        if zipped:
+            for part in (words, ends):
+                _, inner = s[part].split(s[part].op.reduce_axis[0], factor=2)
+                s.rfactor(part, inner, factor_axis=1)
+            s.zip(B, words, ends)
+        a, b = RNG.integers(-3, 4, (5, 13)).astype("float32"), np.zeros(5, "float32")
+        coulis.build(s, [A, B])(a, b)
+        np.testing.assert_array_equal(b, a.sum(axis=1))
+        assert "s.peel(B, k, 4)" in s.trace and ("s.zip(" in s.trace) == zipped
+
+
 def test_a_quick_step_is_asked_for_where_the_reducer_has_one():
     p = Program()
     with pytest.raises(ValueError, match="in_runs"):
@@ -203,7 +221,15 @@ def test_every_primitive_of_the_catalogue_is_a_method_and_tells_what_it_does():
         owner = p.s[p.B] if signature.startswith("s[") else p.s
         method = getattr(owner, name)
         assert signature in method.about and summary in method.about and name in dir(owner)
-    seen = {way.__name__.split("_by_")[0] for way in WAYS} | {"bind", "grid_finish", "in_runs", "set_scope", "storage_align"}
+    seen = {way.__name__.split("_by_")[0] for way in WAYS} | {
+        "bind",
+        "grid_finish",
+        "in_runs",
+        "peel",
+        "set_scope",
+        "storage_align",
+        "zip",
+    }
     assert seen == {name for name, _, _ in _te.primitives()}
 
 
