@@ -140,7 +140,16 @@ fn is_one_of(expr: &Expr, positions: &[Var]) -> bool {
         Node::Binary(BinaryOp::Min | BinaryOp::Max, a, b) => {
             is_one_of(a, positions) && is_one_of(b, positions)
         }
-        _ => false,
+        // These make another number of what they are given.
+        Node::Float(_)
+        | Node::Binary(..)
+        | Node::Not(_)
+        | Node::Cast(_)
+        | Node::Call(..)
+        | Node::Load(..)
+        | Node::Ramp(..)
+        | Node::Broadcast(_)
+        | Node::Let(..) => false,
     }
 }
 
@@ -165,7 +174,14 @@ fn only_orders(expr: &Expr, positions: &[Var]) -> bool {
         Node::Not(a) | Node::Cast(a) => within(a),
         Node::Select(a, b, c) | Node::IfThenElse(a, b, c) => within(a) && within(b) && within(c),
         Node::Call(_, args) => args.iter().all(within),
-        _ => false,
+        // A position as it stands, or in what no function of scalars gives.
+        Node::Int(_)
+        | Node::Float(_)
+        | Node::Var(_)
+        | Node::Load(..)
+        | Node::Ramp(..)
+        | Node::Broadcast(_)
+        | Node::Let(..) => false,
     }
 }
 
