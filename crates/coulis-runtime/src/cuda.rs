@@ -8,6 +8,8 @@
 //!
 //! [`Cuda::open`] gives a device. Memory and streams of the caller come in as raw `CUdeviceptr` and `CUstream`.
 
+mod bare_read;
+mod by_hand;
 pub mod compile;
 pub mod context;
 mod counters;

@@ -162,7 +162,7 @@ pub struct TimeAmount {
     pub launches: Option<usize>,
     /// Seconds, where the number of launches is not given.
     pub seconds: f64,
-    /// Bytes that a copy on the device moves, half of them read and half of them written.
+    /// Bytes that a copy on the device moves, half of them read and half of them written, and that a bare read reads.
     pub bytes: u64,
 }
 
@@ -176,6 +176,8 @@ pub struct DeviceTimes {
     pub launches: Vec<f64>,
     /// Median seconds of the copy.
     pub copy: f64,
+    /// Median seconds of a read of as many bytes that does nothing with them.
+    pub read: f64,
     /// Seconds of one of [`QUEUED`] launches by the host's clock, as a library without events is timed: put on the stream one
     /// after another, over two copies of what is read in turn, and waited for at the end. `None` where the device has no
     /// memory for a second copy.

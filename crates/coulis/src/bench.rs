@@ -92,6 +92,9 @@ pub struct Report {
     /// Best seconds to read the input's bytes with the better of one thread and all threads, timed in turn with the
     /// launches; on a GPU the median of a copy that moves as many bytes in all. `None` where timing was off.
     pub floor: Option<f64>,
+    /// On a GPU, the median of a read of as many bytes that does nothing with them, timed in turn with both: a copy ends with part
+    /// of what it wrote in a cache and may be faster. `None` elsewhere and where timing was off.
+    pub read: Option<f64>,
     /// Seconds of one of 20 launches that are put on the device's stream at once, over two copies of the input in turn, by the
     /// host's clock, the median of five: how a library without events can be timed. `None` where there is no device, or no
     /// memory there for a second copy.
@@ -156,7 +159,7 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
                 Some(timed) => timed,
                 None => {
                     let (timing, floor) = time(&prepared, input, &mut outputs, amount, n_threads)?;
-                    Timed { timing, floor, queued: None }
+                    Timed { timing, floor, read: None, queued: None }
                 }
             })
         }
@@ -166,6 +169,7 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
         timing: timed.map(|timed| timed.timing),
         bytes: input.n_bytes() + out_bytes,
         floor: timed.map(|timed| timed.floor),
+        read: timed.and_then(|timed| timed.read),
         queued: timed.and_then(|timed| timed.queued),
         plan: prepared.plan().name.clone(),
         compile,
@@ -183,6 +187,7 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
 struct Timed {
     timing: Timing,
     floor: f64,
+    read: Option<f64>,
     queued: Option<f64>,
 }
 
@@ -201,7 +206,12 @@ fn timed_there(
     let times = prepared.time(&[input], outputs, &TimeAmount { launches, seconds, bytes })?;
     Ok(times.map(|times| {
         let n_launches = times.launches.len();
-        Timed { timing: Timing::of(times.launches, n_launches), floor: times.copy, queued: times.queued }
+        Timed {
+            timing: Timing::of(times.launches, n_launches),
+            floor: times.copy,
+            read: Some(times.read),
+            queued: times.queued,
+        }
     }))
 }
 

@@ -3,9 +3,10 @@
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`. Four lengths
 //! without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the workloads of a file, with the
 //! first axis halved until the input fits `--max-bytes`; `floor_ms` is a read of the input at the rate at which this machine
-//! streams memory, timed in turn with the launches, and on a GPU `queued_ms` is one of 20 launches that are put on its stream at
-//! once, over two copies of the input in turn, by the host's clock. `--latency` tells what the first call of a process costs. Exit code 1
-//! says that a result is wrong.
+//! streams memory, timed in turn with the launches. On a GPU it is a copy that moves as many bytes in all, `read_ms` is a read of
+//! as many that does nothing with them, and `queued_ms` is one of 20 launches that are put on its stream at once, over two copies of
+//! the input in turn, by the host's clock. `--latency` tells what the first call of a process costs. Exit code 1 says that a result
+//! is wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -242,6 +243,7 @@ fn entry(report: &Report) -> Value {
         "launches": report.timing.map(|timing| timing.n_launches),
         "bytes": report.bytes,
         "floor_ms": report.floor.map(ms),
+        "read_ms": report.read.map(ms),
         "queued_ms": report.queued.map(ms),
         "plan": report.plan,
         "compile_ms": ms(report.compile),

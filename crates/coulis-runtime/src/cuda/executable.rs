@@ -131,6 +131,11 @@ impl CudaExecutable {
         &self.shared.context
     }
 
+    /// What all executables of the device share.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// The stream of the device.
     pub(crate) fn stream(&self) -> &Stream {
         &self.shared.stream

@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
-use coulis_codegen::{KernelArg, KernelLaunch, Module, Temporary};
+use coulis_codegen::{KernelArg, Module, Temporary};
 use coulis_ir::args::Bindings;
-use coulis_ir::{Buffer, DType, Expr, MemScope, Var};
+use coulis_ir::{Buffer, DType, Expr, MemScope};
 
+use crate::cuda::bare_read;
+use crate::cuda::by_hand::{Text, size, text};
 use crate::cuda::device::Cuda;
 use crate::cuda::error::CudaError;
 use crate::cuda::executable::CudaExecutable;
 use crate::cuda::memory::DeviceMemory;
 use crate::cuda::stream::{Event, Stream};
-use crate::device::Parameter;
 use crate::error::RuntimeError;
 
 /// Why a probe did not succeed.
@@ -155,44 +156,6 @@ const SHARED: &str = r#"extern "C" __global__ void __launch_bounds__(256) turn_k
 }
 "#;
 
-/// A module of one kernel of `u32` and `f32` buffers.
-struct Text {
-    n: Var,
-    module: Module,
-    parameters: Vec<Parameter>,
-}
-
-fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block: i32, n: Var) -> Text {
-    let one = || Expr::int(1);
-    let parameter = |(index, &dtype): (usize, &DType)| {
-        let name = ["a", "b", "c"].get(index).copied().unwrap_or("more").to_owned();
-        Parameter { name, dtype, offset: Expr::int(0) }
-    };
-    let parameters: Vec<Parameter> = dtypes.iter().enumerate().map(parameter).collect();
-    let mut args: Vec<KernelArg> = (0..dtypes.len()).map(KernelArg::Parameter).collect();
-    args.push(KernelArg::Scalar { value: n.expr(), dtype: n.dtype() });
-    let kernel = KernelLaunch {
-        cluster: [1; 3],
-        name: format!("{name}_kernel"),
-        grid: [grid, one(), one()],
-        block: [Expr::int(block), one(), one()],
-        args,
-        dynamic_shared_bytes: Expr::int(0),
-    };
-    let module = Module {
-        text: source.to_owned(),
-        functions: Vec::new(),
-        kernels: vec![kernel],
-        temporaries: Vec::new(),
-        alignments: vec![4; dtypes.len()],
-    };
-    Text { n, module, parameters }
-}
-
-fn size() -> Var {
-    Var::size("n", DType::I32)
-}
-
 fn add_text() -> Text {
     let n = size();
     let grid = (n.expr() + Expr::int(255)).floordiv(Expr::int(256));
@@ -248,7 +211,7 @@ fn shared_text() -> Text {
     text
 }
 
-/// Names and texts of every probe's kernel.
+/// Names and texts of every kernel that is written by hand.
 pub fn modules() -> Vec<(&'static str, Module)> {
     vec![
         ("add", add_text().module),
@@ -256,6 +219,7 @@ pub fn modules() -> Vec<(&'static str, Module)> {
         ("total", last_block_text().module),
         ("count", overlapping_text().module),
         ("turn", shared_text().module),
+        ("read", bare_read::module()),
     ]
 }
 

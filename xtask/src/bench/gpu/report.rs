@@ -36,6 +36,11 @@ impl Entry<'_> {
         self.floor / self.ms
     }
 
+    /// The time of a bare read of as many bytes over coulis' time, where it was taken.
+    fn of_a_read(&self) -> Option<f64> {
+        Some(self.row.number(COULIS, "read_ms")? / self.ms)
+    }
+
     /// How many times as fast as the fastest library.
     fn lead(&self) -> Option<f64> {
         self.best.map(|(_, lead)| lead)
@@ -85,18 +90,19 @@ fn page(record: &Record) -> String {
          streams take no events, the wall clock of 20 queued calls over two inputs in turn, divided by 20, and coulis was timed that\n\
          way as well (\"queued\"), for the comparison with JAX alone. coulis' results were verified against exact references before they\n\
          were timed. The floor is a device-to-device copy that moves as many bytes in all, timed in turn with coulis; \"share\" is the\n\
-         floor over coulis' time, \"x best\" how many times as fast as the fastest library coulis is, both timed in the same way (above\n\
-         1: coulis is faster).\n",
+         floor over coulis' time, and \"of a read\" is the time of a kernel that reads as many bytes in all and does nothing with them over\n\
+         coulis' time, timed in turn too: a copy ends with part of what it wrote in the cache, which a read does not. \"x best\" is\n\
+         how many times as fast as the fastest library coulis is, both timed in the same way (above 1: coulis is faster).\n",
         versions.join("; ")
     );
     let stem = record.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let _ = writeln!(page, "![share of the floor by workload]({stem}.svg)\n");
     page += &summary(&entries);
-    page += "\n## Workloads\n\n| workload | dtype | shape | axes | statistics | floor ms | coulis ms | share | queued ms |";
+    page += "\n## Workloads\n\n| workload | dtype | shape | axes | statistics | floor ms | coulis ms | share | of a read | queued ms |";
     for name in PEERS {
         let _ = write!(page, " {name} ms |");
     }
-    page += " best | x best | plan | compile ms | verified |\n|---|---|---|---|---|---:|---:|---:|---:|";
+    page += " best | x best | plan | compile ms | verified |\n|---|---|---|---|---|---:|---:|---:|---:|---:|";
     page += &"---:|".repeat(PEERS.len());
     page += "---|---:|---|---:|---|\n";
     for row in record.rows() {
@@ -149,6 +155,14 @@ fn summary(entries: &[Entry<'_>]) -> String {
         below.len(),
         tell(&below, &|entry| entry.share())
     );
+    let reads = |entry: &Entry<'_>| entry.of_a_read().unwrap_or(f64::NAN);
+    let slower: Vec<&Entry<'_>> = large.iter().copied().filter(|entry| reads(entry) < SHARE).collect();
+    let _ = writeln!(
+        text,
+        "- below {SHARE} of a bare read, of the same: {}{}",
+        slower.len(),
+        tell(&slower, &|entry| reads(entry))
+    );
     text
 }
 
@@ -162,7 +176,7 @@ fn line(page: &mut String, row: &Row, entry: Option<&Entry<'_>>) {
     let ms = |value: Option<f64>| value.map(|ms| format!("{ms:.4}")).unwrap_or_default();
     let _ = write!(
         page,
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         row.id(),
         question["dtype"].as_str().unwrap_or_default(),
         list(&question["shape"], " x "),
@@ -171,6 +185,7 @@ fn line(page: &mut String, row: &Row, entry: Option<&Entry<'_>>) {
         ms(entry.map(|entry| entry.floor)),
         ms(row.ms(COULIS)),
         entry.map(|entry| format!("{:.3}", entry.share())).unwrap_or_default(),
+        entry.and_then(Entry::of_a_read).map(|share| format!("{share:.3}")).unwrap_or_default(),
         ms(row.number(COULIS, "queued_ms"))
     );
     for name in PEERS {
@@ -238,7 +253,8 @@ mod tests {
             - against jax alone: 2.000 (geometric mean of 1)\n\
             - against cub alone: 4.000 (geometric mean of 1)\n\
             - slower than 1.03 times the fastest library: 1 of 3: `slow` 2.000\n\
-            - below 0.97 of the floor, of 4 workloads of 200 MB and more: 1: `slow` 0.500\n";
+            - below 0.97 of the floor, of 4 workloads of 200 MB and more: 1: `slow` 0.500\n\
+            - below 0.97 of a bare read, of the same: 1: `slow` 0.505\n";
         assert_eq!(text, want);
     }
 
