@@ -5,31 +5,6 @@ mod common;
 use common::{Lane, check_lanes, interesting, pairs};
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic};
 
-const ALL_BINARY: [BinaryOp; 22] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::TruncMod,
-    BinaryOp::FloorDiv,
-    BinaryOp::FloorMod,
-    BinaryOp::Min,
-    BinaryOp::Max,
-    BinaryOp::Eq,
-    BinaryOp::Ne,
-    BinaryOp::Lt,
-    BinaryOp::Le,
-    BinaryOp::Gt,
-    BinaryOp::Ge,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::BitAnd,
-    BinaryOp::BitOr,
-    BinaryOp::BitXor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-];
-
 /// The 8-bit floats are for storage and conversion only.
 fn computes(dtype: DType) -> bool {
     !matches!(dtype, DType::F8E4M3 | DType::F8E5M2)
@@ -51,7 +26,7 @@ fn is_defined(op: BinaryOp, dtype: DType) -> bool {
 #[test]
 fn every_binary_operation_agrees_with_the_model_on_every_type() {
     for dtype in DType::ALL {
-        for op in ALL_BINARY.into_iter().filter(|op| is_defined(*op, dtype)) {
+        for op in BinaryOp::ALL.into_iter().filter(|op| is_defined(*op, dtype)) {
             let (a, mut b) = pairs(dtype);
             let divides =
                 matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod);

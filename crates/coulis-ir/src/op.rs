@@ -63,6 +63,32 @@ pub const fn shifted(op: BinaryOp, x: i128, amount: i128, bits: u32) -> i128 {
 }
 
 impl BinaryOp {
+    /// Every binary operation.
+    pub const ALL: [BinaryOp; 22] = [
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::TruncMod,
+        BinaryOp::FloorDiv,
+        BinaryOp::FloorMod,
+        BinaryOp::Min,
+        BinaryOp::Max,
+        BinaryOp::Eq,
+        BinaryOp::Ne,
+        BinaryOp::Lt,
+        BinaryOp::Le,
+        BinaryOp::Gt,
+        BinaryOp::Ge,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::BitAnd,
+        BinaryOp::BitOr,
+        BinaryOp::BitXor,
+        BinaryOp::Shl,
+        BinaryOp::Shr,
+    ];
+
     /// Whether the result is a bool that compares two operands.
     pub const fn is_comparison(self) -> bool {
         matches!(

@@ -11,31 +11,6 @@ use crate::func::{Reader, missing};
 use crate::names::Entity;
 use crate::tree::{Keyword, Keywords, Sign, Term, TermKind};
 
-const BINARY_CALLS: [BinaryOp; 22] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::TruncMod,
-    BinaryOp::FloorDiv,
-    BinaryOp::FloorMod,
-    BinaryOp::Min,
-    BinaryOp::Max,
-    BinaryOp::Eq,
-    BinaryOp::Ne,
-    BinaryOp::Lt,
-    BinaryOp::Le,
-    BinaryOp::Gt,
-    BinaryOp::Ge,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::BitAnd,
-    BinaryOp::BitOr,
-    BinaryOp::BitXor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-];
-
 /// The binary operation that a function of the dialect is.
 fn binary_call(name: &str) -> Option<BinaryOp> {
     match name {
@@ -44,7 +19,7 @@ fn binary_call(name: &str) -> Option<BinaryOp> {
         "floormod" => Some(BinaryOp::FloorMod),
         "Min" => Some(BinaryOp::Min),
         "Max" => Some(BinaryOp::Max),
-        _ => BINARY_CALLS.into_iter().find(|op| op.call_name() == name),
+        _ => BinaryOp::ALL.into_iter().find(|op| op.call_name() == name),
     }
 }
 

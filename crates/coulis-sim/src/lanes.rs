@@ -144,31 +144,6 @@ mod tests {
 
     use super::*;
 
-    const OPS: [BinaryOp; 22] = [
-        BinaryOp::Add,
-        BinaryOp::Sub,
-        BinaryOp::Mul,
-        BinaryOp::Div,
-        BinaryOp::TruncMod,
-        BinaryOp::FloorDiv,
-        BinaryOp::FloorMod,
-        BinaryOp::Min,
-        BinaryOp::Max,
-        BinaryOp::Eq,
-        BinaryOp::Ne,
-        BinaryOp::Lt,
-        BinaryOp::Le,
-        BinaryOp::Gt,
-        BinaryOp::Ge,
-        BinaryOp::And,
-        BinaryOp::Or,
-        BinaryOp::BitAnd,
-        BinaryOp::BitOr,
-        BinaryOp::BitXor,
-        BinaryOp::Shl,
-        BinaryOp::Shr,
-    ];
-
     fn lane(value: Value, dtype: DType) -> u64 {
         match value {
             Value::Int(v) => v as i64 as u64,
@@ -201,7 +176,7 @@ mod tests {
     #[test]
     fn operations_agree_with_the_plain_evaluator_on_edges() {
         for dtype in DType::ALL.into_iter().filter(|d| *d != DType::Bool) {
-            for (op, x, y) in OPS.into_iter().flat_map(|op| {
+            for (op, x, y) in BinaryOp::ALL.into_iter().flat_map(|op| {
                 let pairs =
                     samples(dtype).into_iter().flat_map(|x| samples(dtype).into_iter().map(move |y| (x, y)));
                 pairs.map(move |(x, y)| (op, x, y))

@@ -9,7 +9,7 @@ mod meaning;
 
 use std::sync::Arc;
 
-use common::{DTYPES, Lie, Special, array, numbers, view};
+use common::{Lie, Special, array, numbers, view};
 use coulis::te::{Expr, Intrinsic};
 use coulis::{Along, Array, Consume, DType, DeviceChoice, NanPolicy, Request, UserConsumer};
 use meaning::{Case, values};
@@ -50,7 +50,7 @@ fn random(most: i64) -> impl Strategy<Value = Random> {
     let out = vec![DType::F32, DType::F64, DType::F16];
     (
         prop::sample::select(NAMES.to_vec()),
-        prop_oneof![Just(DType::F32), prop::sample::select(DTYPES.to_vec())],
+        prop_oneof![Just(DType::F32), prop::sample::select(DType::ALL.to_vec())],
         prop::collection::vec((length, lie, any::<bool>()), 1..5),
         any::<u64>(),
         (prop::sample::select(special), prop::bool::weighted(0.2)),

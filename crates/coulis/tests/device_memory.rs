@@ -14,7 +14,7 @@ use coulis::{Array, DType, DeviceChoice, DevicePointer, NamedArray, Outcome, Req
 use coulis_runtime::cuda::DeviceMemory;
 use coulis_runtime::{Cuda, CudaOptions};
 
-use common::{DTYPES, Special, array, numbers};
+use common::{Special, array, numbers};
 
 fn gpu() -> Option<Arc<Cuda>> {
     match Cuda::open(0, &CudaOptions::default()) {
@@ -108,7 +108,7 @@ fn at_every_alignment(cuda: &Cuda, view: &Array, request: &Request, what: &str) 
 #[test]
 fn bases_one_element_off_an_aligned_address_are_read_right_after_and_before_aligned_ones() {
     let Some(cuda) = gpu() else { return };
-    for (nth, dtype) in DTYPES.into_iter().enumerate() {
+    for (nth, dtype) in DType::ALL.into_iter().enumerate() {
         let shapes: [[i64; 2]; 3] = [[3, 4096], [64, 96], [2000, 8]];
         let shape = shapes[nth % 3];
         let n = (shape[0] * shape[1]) as usize;

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{DTYPES, Lie, Special, array, check, numbers, view};
+use common::{Lie, Special, array, check, numbers, view};
 use coulis::{Array, DType, DeviceChoice, NanPolicy, Request};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -64,7 +64,7 @@ fn case() -> impl Strategy<Value = Case> {
     let out = prop::option::weighted(0.3, prop::sample::select(vec![DType::F64, DType::F32, DType::F16]));
     let factor = || prop_oneof![3 => Just(None), 1 => Just(Some(-0.5)), 1 => Just(Some(3.0))];
     (
-        (prop::sample::select(DTYPES.to_vec()), prop::collection::vec(axis(), 0..5), any::<u64>(), ops()),
+        (prop::sample::select(DType::ALL.to_vec()), prop::collection::vec(axis(), 0..5), any::<u64>(), ops()),
         (special, nan, prop::option::weighted(0.4, 0u8..16), any::<bool>()),
         (prop::sample::select(vec![0.0, 1.0, 2.5]), factor(), factor(), out, 1usize..3, any::<u64>()),
     )

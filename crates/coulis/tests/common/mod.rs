@@ -4,25 +4,6 @@
 
 use coulis::{Array, DType, DeviceChoice, NanPolicy, Request, Scalar};
 
-/// Every element type.
-pub const DTYPES: [DType; 15] = [
-    DType::Bool,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F8E4M3,
-    DType::F8E5M2,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-];
-
 /// An array of `dtype` from small numbers; floats keep NaN and infinities.
 pub fn array(dtype: DType, shape: &[i64], values: &[f64]) -> Array {
     let n = shape.iter().product::<i64>() as usize;

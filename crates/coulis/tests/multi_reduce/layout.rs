@@ -2,12 +2,12 @@
 
 use coulis::{DType, Request};
 
-use crate::common::{DTYPES, Lie, Special, array, numbers, view};
+use crate::common::{Lie, Special, array, numbers, view};
 use crate::harness::{Compiled, Whole, exact_everywhere};
 
 #[test]
 fn mr_t55_inputs_one_element_off_an_aligned_address() {
-    for (nth, dtype) in DTYPES.into_iter().enumerate() {
+    for (nth, dtype) in DType::ALL.into_iter().enumerate() {
         for shape in [[[1i64, 2000], [20, 97], [97, 20]][nth % 3], [9, 33]] {
             let n = (shape[0] * shape[1]) as usize;
             let whole = array(dtype, &[n as i64 + 16], &numbers(n + 16, Special::Zeros, 4));
