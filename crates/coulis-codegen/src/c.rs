@@ -336,8 +336,7 @@ impl Walker<'_> {
 
     /// The text of a scalar expression.
     fn code(&mut self, expr: &Expr) -> Result<Code, EmitError> {
-        let val = self.value(expr)?;
-        Ok(val.code().clone())
+        Ok(self.value(expr)?.into_code())
     }
 
     fn known(&self, expr: &Expr) -> Option<Val> {

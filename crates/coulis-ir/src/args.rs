@@ -268,16 +268,23 @@ fn bind(bindings: &mut Bindings, var: &Var, check: &Check) -> Result<(), BindErr
 /// The value of a scalar integer expression of bound variables; the name of an unbound variable (or of an
 /// operation that indices do not use) otherwise. A division by zero counts as unbound.
 pub fn eval_index(expr: &Expr, bindings: &Bindings) -> Result<i64, String> {
-    let wide = eval_wide(expr, bindings)?;
-    i64::try_from(wide).map_err(|_| "overflow".to_owned())
+    let wide = eval_wide(expr, bindings).map_err(str::to_owned)?;
+    i64::try_from(wide).map_err(|_| OVERFLOW.to_owned())
 }
 
-fn eval_wide(expr: &Expr, bindings: &Bindings) -> Result<i128, String> {
+/// The value of a scalar integer expression that no variable decides; `None` of any other, and where [`eval_index`] fails.
+pub fn eval_constant(expr: &Expr) -> Option<i64> {
+    i64::try_from(eval_wide(expr, &Bindings::new()).ok()?).ok()
+}
+
+const OVERFLOW: &str = "overflow";
+
+fn eval_wide<'e>(expr: &'e Expr, bindings: &Bindings) -> Result<i128, &'e str> {
     let truth = i128::from;
     match expr.node() {
         Node::Int(value) => Ok(*value),
         Node::Var(var) => {
-            bindings.get(&var.id()).map(|v| i128::from(*v)).ok_or_else(|| var.name().to_owned())
+            bindings.get(&var.id()).map(|v| i128::from(*v)).ok_or(var.name())
         }
         Node::Cast(a) => Ok(expr.dtype().wrap_int(eval_wide(a, bindings)?)),
         Node::Not(a) => Ok(truth(eval_wide(a, bindings)? == 0)),
@@ -291,13 +298,12 @@ fn eval_wide(expr: &Expr, bindings: &Bindings) -> Result<i128, String> {
         Node::Binary(op, a, b) => {
             let (x, y) = (eval_wide(a, bindings)?, eval_wide(b, bindings)?);
             let nonzero = || {
-                if y == 0 { Err("a division by zero".to_owned()) } else { Ok(()) }
+                if y == 0 { Err("a division by zero") } else { Ok(()) }
             };
-            let overflow = || "overflow".to_owned();
             Ok(match op {
-                BinaryOp::Add => x.checked_add(y).ok_or_else(overflow)?,
-                BinaryOp::Sub => x.checked_sub(y).ok_or_else(overflow)?,
-                BinaryOp::Mul => x.checked_mul(y).ok_or_else(overflow)?,
+                BinaryOp::Add => x.checked_add(y).ok_or(OVERFLOW)?,
+                BinaryOp::Sub => x.checked_sub(y).ok_or(OVERFLOW)?,
+                BinaryOp::Mul => x.checked_mul(y).ok_or(OVERFLOW)?,
                 BinaryOp::Div => nonzero().map(|()| x / y)?,
                 BinaryOp::TruncMod => nonzero().map(|()| x % y)?,
                 BinaryOp::FloorDiv => nonzero().map(|()| floor_div(x, y))?,
@@ -317,7 +323,7 @@ fn eval_wide(expr: &Expr, bindings: &Bindings) -> Result<i128, String> {
             })
         }
         Node::Call(crate::Intrinsic::Likely, args) => eval_wide(&args[0], bindings),
-        _ => Err("a value that is not an index".to_owned()),
+        _ => Err("a value that is not an index"),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Passes look up interned expressions, variables and statements many times for each that they rewrite, and their keys come
 //! from no stranger. So the hasher is one multiplication a word, and not one that resists chosen keys.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
@@ -40,6 +41,100 @@ impl<K: Eq + Hash> Seen<K> {
             }
         }
         self.many.insert(key)
+    }
+}
+
+/// A map whose entries stand in the order in which they came, each at a position that does not change. Maps of few entries, which
+/// most are, need no hash and one piece of memory.
+#[derive(Clone, Debug)]
+pub struct Table<K, V> {
+    entries: Vec<(K, V)>,
+    /// Positions, once there are more than a few.
+    places: FastMap<K, usize>,
+}
+
+/// Entries that are looked through one by one.
+const FEW: usize = 8;
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Table { entries: Vec::new(), places: FastMap::default() }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Table<K, V> {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Where the key stands.
+    pub fn position<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<usize>
+    where
+        K: Borrow<Q>,
+    {
+        if self.entries.len() <= FEW {
+            return self.entries.iter().position(|(known, _)| known.borrow() == key);
+        }
+        self.places.get(key).copied()
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &K) -> Option<&V> {
+        Some(&self.entries[self.position(key)?].1)
+    }
+
+    /// The entry at a position.
+    pub fn at(&self, position: usize) -> Option<&(K, V)> {
+        self.entries.get(position)
+    }
+
+    /// The value at a position, to be changed.
+    pub fn at_mut(&mut self, position: usize) -> Option<&mut V> {
+        self.entries.get_mut(position).map(|(_, value)| value)
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.position(key).is_some()
+    }
+
+    /// Gives a key its value, in the place of the one it had.
+    pub fn insert(&mut self, key: K, value: V) {
+        match self.position(&key) {
+            Some(at) => self.entries[at].1 = value,
+            None => drop(self.push(key, value)),
+        }
+    }
+
+    /// The value of a key, which gets the default where it has none.
+    pub fn entry(&mut self, key: &K) -> &mut V
+    where
+        V: Default,
+    {
+        let at = match self.position(key) {
+            Some(at) => at,
+            None => self.push(key.clone(), V::default()),
+        };
+        &mut self.entries[at].1
+    }
+
+    /// Adds an entry whose key is not there; its position.
+    pub fn push(&mut self, key: K, value: V) -> usize {
+        let at = self.entries.len();
+        if at > FEW {
+            self.places.insert(key.clone(), at);
+        } else if at == FEW {
+            let known = self.entries.iter().map(|(key, _)| key).chain([&key]);
+            self.places = known.cloned().zip(0..).collect();
+        }
+        self.entries.push((key, value));
+        at
     }
 }
 
@@ -124,6 +219,26 @@ mod tests {
         assert!((0..100).all(|n| seen.insert(n)));
         assert!((0..100).all(|n| !seen.insert(n)));
         assert!(seen.insert(100));
+    }
+
+    #[test]
+    fn a_table_of_few_or_of_many_finds_what_was_put_in_at_its_position() {
+        let mut table: Table<u64, u64> = Table::default();
+        assert!(table.is_empty() && table.get(&0).is_none());
+        for n in 0..3 * FEW as u64 {
+            assert_eq!(table.position(&n), None);
+            table.insert(n, n);
+            *table.entry(&n) += 100;
+            for known in 0..=n {
+                assert_eq!(table.position(&known), Some(known as usize));
+                assert_eq!(table.get(&known), Some(&(known + 100)));
+            }
+            assert_eq!(table.len() as u64, n + 1);
+        }
+        table.insert(3, 7);
+        assert_eq!((table.at(3), table.len()), (Some(&(3, 7)), 3 * FEW));
+        assert_eq!(*table.entry(&1000), 0);
+        assert_eq!(table.position(&1000), Some(3 * FEW));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod sum;
 mod tests;
 mod vector;
 
-use crate::hash::{FastMap, FastSet};
+use crate::hash::{FastMap, Table};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
 use interval::Interval;
-use poly::{Atom, AtomId, Poly};
+use poly::{Atom, Poly};
 
 pub use poly::{Linear, gcd};
 
@@ -106,19 +106,27 @@ struct Inequality {
     gap: i128,
 }
 
+/// What is known of one variable.
+#[derive(Clone, Debug, Default)]
+struct VarFacts {
+    /// `(min, extent)` of one that is bound.
+    range: Option<(Expr, Expr)>,
+    /// Position of one that is bound, the outermost loop first.
+    order: Option<usize>,
+    bounds: Option<Interval>,
+    class: Option<modular::Class>,
+    /// Whether it stands for a value from memory.
+    is_data: bool,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// `(min, extent)` of bound variables.
-    ranges: FastMap<VarId, (Expr, Expr)>,
-    /// Position of bound variables, the outermost loop first.
-    order: FastMap<VarId, usize>,
-    /// Those in `order`.
+    vars: Table<VarId, VarFacts>,
+    /// How many variables have an order.
+    n_ordered: usize,
+    /// These.
     ordered: Names,
-    bounds: FastMap<VarId, Interval>,
-    classes: FastMap<VarId, modular::Class>,
-    /// Variables that stand for values from memory.
-    data_vars: FastSet<VarId>,
-    truths: FastMap<Expr, bool>,
+    truths: Table<Expr, bool>,
     inequalities: Vec<Inequality>,
     /// Of bound variables whose ends are no constants: the variable, and those in its ends.
     open_ranges: Vec<(Names, Names)>,
@@ -148,19 +156,27 @@ impl Facts {
     }
 }
 
+/// What was found out about one expression, as far as it was asked for.
+#[derive(Debug, Default)]
+struct Found {
+    simplified: Option<Expr>,
+    interval: Option<Interval>,
+    /// Its polynomial where arithmetic can look into it.
+    expanded: Option<Option<Rc<Poly>>>,
+    /// Its polynomial where it is an atom.
+    leaf: Option<Rc<Poly>>,
+    class: Option<modular::Class>,
+    holds_data: Option<bool>,
+}
+
 /// What was found out under the present facts.
 #[derive(Debug, Default)]
 struct Caches {
     /// Variables whose bounds, class or origin was asked for.
-    looked_at: FastSet<VarId>,
-    simplified: FastMap<Expr, Expr>,
-    intervals: FastMap<Expr, Interval>,
-    polys: FastMap<Expr, Option<Rc<Poly>>>,
-    classes: FastMap<Expr, modular::Class>,
-    data: FastMap<Expr, bool>,
+    looked_at: Table<VarId, ()>,
+    exprs: Table<Expr, Found>,
     /// With the interval of each, once it was asked for.
-    atoms: Vec<(Rc<Atom>, Option<Interval>)>,
-    atom_ids: FastMap<Rc<Atom>, AtomId>,
+    atoms: Table<Rc<Atom>, Option<Interval>>,
     /// Polynomials that were to be shown at least 0, and whether they were.
     proved: FastMap<Poly, bool>,
     facts: Option<Rc<Vec<Poly>>>,
@@ -223,14 +239,18 @@ impl Analyzer {
         self.narrow(var, bounds);
         if extent.is_int(1) {
             let class = self.modular(&min);
-            self.facts_mut().classes.insert(var.id(), class);
+            self.var_mut(var).class = Some(class);
         }
         let mut about = Names::of(var);
         let facts = self.facts_mut();
-        let position = facts.order.len();
-        facts.order.insert(var.id(), position);
+        let position = facts.n_ordered;
         facts.ordered = facts.ordered.and(about);
-        facts.ranges.insert(var.id(), (min.clone(), extent.clone()));
+        let known = facts.vars.entry(&var.id());
+        // A variable that is bound again moves inwards.
+        let is_new = known.order.is_none();
+        known.order = Some(position);
+        known.range = Some((min.clone(), extent.clone()));
+        facts.n_ordered += usize::from(is_new);
         if min.as_int().is_none() || extent.as_int().is_none() {
             facts.open_ranges.push((about, min.names().and(extent.names())));
         }
@@ -259,7 +279,7 @@ impl Analyzer {
         let before = self.detach();
         if let Some((bounds, class)) = known {
             self.narrow(var, bounds);
-            self.facts_mut().classes.insert(var.id(), class);
+            self.var_mut(var).class = Some(class);
             self.learn(&var.expr(), &value, 0);
             self.learn(&value, &var.expr(), 0);
         }
@@ -277,10 +297,10 @@ impl Analyzer {
     fn bind_unknown(&mut self, var: &Var, known: Option<(Interval, modular::Class)>) {
         // Where nothing that was found out depends on it, that stays.
         let before = (!self.is_news(var)).then(|| self.detach());
-        self.facts_mut().data_vars.insert(var.id());
+        self.var_mut(var).is_data = true;
         if let Some((bounds, class)) = known {
             self.narrow(var, bounds);
-            self.facts_mut().classes.insert(var.id(), class);
+            self.var_mut(var).class = Some(class);
         }
         match before {
             Some(before) => self.knows_more_than(before, Names::of(var), true),
@@ -292,16 +312,30 @@ impl Analyzer {
     fn is_news(&self, var: &Var) -> bool {
         Rc::strong_count(&self.facts) == 1
             && Rc::strong_count(&self.caches) == 1
-            && !self.caches.borrow().looked_at.contains(&var.id())
+            && !self.caches.borrow().looked_at.contains_key(&var.id())
     }
 
     /// Notes that something depends on what is known of the variable's value.
     fn look_at(&self, var: &Var) {
-        self.caches.borrow_mut().looked_at.insert(var.id());
+        self.caches.borrow_mut().looked_at.entry(&var.id());
     }
 
     fn facts_mut(&mut self) -> &mut Facts {
         Rc::make_mut(&mut self.facts)
+    }
+
+    fn var_mut(&mut self, var: &Var) -> &mut VarFacts {
+        self.facts_mut().vars.entry(&var.id())
+    }
+
+    /// What of an expression was found out, if that was.
+    fn found<T>(&self, expr: &Expr, what: impl FnOnce(&Found) -> Option<T>) -> Option<T> {
+        what(self.caches.borrow().exprs.get(expr)?)
+    }
+
+    /// Notes what was found out about an expression.
+    fn note(&self, expr: &Expr, what: impl FnOnce(&mut Found)) {
+        what(self.caches.borrow_mut().exprs.entry(expr));
     }
 
     /// Begins the addition of knowledge; what is returned does not get it.
@@ -365,8 +399,8 @@ impl Analyzer {
     }
 
     fn simplify_here(&self, expr: &Expr) -> Expr {
-        if let Some(done) = self.caches.borrow().simplified.get(expr) {
-            return done.clone();
+        if let Some(done) = self.found(expr, |found| found.simplified.clone()) {
+            return done;
         }
         count_step();
         let mut result = self.simplify_operands(expr);
@@ -384,7 +418,7 @@ impl Analyzer {
                 result = new;
             }
         }
-        self.caches.borrow_mut().simplified.insert(expr.clone(), result.clone());
+        self.note(expr, |found| found.simplified = Some(result.clone()));
         result
     }
 
@@ -439,8 +473,8 @@ impl Analyzer {
     }
 
     fn narrow(&mut self, var: &Var, bounds: Interval) {
-        let known = self.facts_mut().bounds.entry(var.id()).or_insert(Interval::ALL);
-        *known = known.intersect(bounds);
+        let known = &mut self.var_mut(var).bounds;
+        *known = Some(known.unwrap_or(Interval::ALL).intersect(bounds));
     }
 
     /// Records `larger - smaller >= gap`.
@@ -525,7 +559,7 @@ impl Analyzer {
                     && c > 0
                     && (0..c).contains(&base)
                 {
-                    self.facts_mut().classes.insert(var.id(), (c, base));
+                    self.var_mut(var).class = Some((c, base));
                 }
             }
             _ => {}

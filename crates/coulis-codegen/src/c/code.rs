@@ -1,5 +1,7 @@
 //! Fragments of expressions with their precedence, and lines of statements.
 
+use std::borrow::Cow;
+
 /// An expression's text and how tightly its outermost operator binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
@@ -47,8 +49,8 @@ impl Code {
     }
 
     /// The text, in parentheses unless it binds at least as tightly as `prec`.
-    pub fn at(&self, prec: Prec) -> String {
-        if self.prec >= prec { self.text.clone() } else { format!("({})", self.text) }
+    pub fn at(&self, prec: Prec) -> Cow<'_, str> {
+        if self.prec >= prec { Cow::Borrowed(&self.text) } else { Cow::Owned(["(", &self.text, ")"].concat()) }
     }
 
     /// `a op b` of a left-associative operator.
@@ -63,18 +65,26 @@ impl Code {
             Prec::Shift | Prec::BitAnd | Prec::BitXor | Prec::BitOr => (chained, Prec::Unary),
             Prec::Conditional | Prec::Unary | Prec::Primary => (Prec::Unary, Prec::Unary),
         };
-        Code { text: format!("{} {op} {}", a.at(left), b.at(right)), prec }
+        Code { text: [&a.at(left), " ", op, " ", &b.at(right)].concat(), prec }
     }
 
     /// A call.
     pub fn call(name: &str, args: &[&Code]) -> Code {
-        let args: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
-        Code::primary(format!("{name}({})", args.join(", ")))
+        let length: usize = args.iter().map(|a| a.text.len() + 2).sum();
+        let mut text = String::with_capacity(name.len() + 2 + length);
+        text.push_str(name);
+        text.push('(');
+        for (nth, arg) in args.iter().enumerate() {
+            text.push_str(if nth > 0 { ", " } else { "" });
+            text.push_str(&arg.text);
+        }
+        text.push(')');
+        Code::primary(text)
     }
 
     /// A C cast.
     pub fn cast(ty: &str, a: &Code) -> Code {
-        Code { text: format!("({ty}){}", a.at(Prec::Unary)), prec: Prec::Unary }
+        Code { text: ["(", ty, ")", &a.at(Prec::Unary)].concat(), prec: Prec::Unary }
     }
 }
 
@@ -108,21 +118,26 @@ impl Lines {
 
     /// One line as it is.
     pub fn line(&mut self, text: &str) {
+        self.line_with(text, "");
+    }
+
+    fn line_with(&mut self, text: &str, end: &str) {
         for _ in 0..self.depth {
             self.text.push_str(self.indent);
         }
         self.text.push_str(text);
+        self.text.push_str(end);
         self.text.push('\n');
     }
 
     /// One statement: the only place that writes the `;`.
     pub fn statement(&mut self, text: &str) {
-        self.line(&format!("{text};"));
+        self.line_with(text, ";");
     }
 
     /// Opens a block: `head {`.
     pub fn open(&mut self, head: &str) {
-        self.line(&format!("{head} {{"));
+        self.line_with(head, " {");
         self.depth += 1;
     }
 

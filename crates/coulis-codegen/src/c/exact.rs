@@ -12,7 +12,7 @@ use crate::EmitError;
 use crate::c::Walker;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
-use crate::c::value::{Part, Val};
+use crate::c::value::{Part, Parts, Val};
 
 /// The least factor that leaves every digit of an element of 16 bits in a `float32`.
 const LEAST_FACTOR: f64 = 1.0 / 65536.0;
@@ -35,7 +35,7 @@ impl Walker<'_> {
         if [&factor, &other].iter().any(|v| v.parts.len() != element.parts.len()) {
             return Ok(None);
         }
-        let mut sum = Val { ty: element.ty, parts: Vec::new(), uniform: None };
+        let mut sum = Val { ty: element.ty, parts: Parts::new(), uniform: None };
         for ((x, by), other) in element.parts.iter().zip(&factor.parts).zip(&other.parts) {
             let add = self.defs.helper(Helper::AddExact(element.part_ty(x)))?;
             let text = format!("-{}", other.code.at(Prec::Unary));

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use coulis_ir::args::{Bindings, eval_index};
+use coulis_ir::args::eval_constant;
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{map_children, rewrite_stmt, substitute_stmt};
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, LoopKind, Node, Stmt, Var};
@@ -21,7 +21,7 @@ pub fn constant(expr: &Expr) -> Option<i64> {
     match expr.node() {
         Node::Int(value) => i64::try_from(*value).ok(),
         Node::Var(_) | Node::Load(..) | Node::Float(_) => None,
-        _ => eval_index(expr, &Bindings::new()).ok(),
+        _ => eval_constant(expr),
     }
 }
 

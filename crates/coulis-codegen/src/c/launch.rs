@@ -44,7 +44,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         let value = substitute_expr(value, &host);
         host.insert(var.clone(), value);
     }
-    let mut names = Namer::new(dialect.reserved());
+    let mut names = walker.namer.anew();
     let entries: Vec<String> = program
         .launches
         .iter()
@@ -54,7 +54,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
     let (mut functions, mut places) = (String::new(), Vec::new());
     let mut earlier = Traffic::default();
     for (nth, (launch, entry)) in program.launches.iter().zip(&entries).enumerate() {
-        walker.namer = Namer::new(dialect.reserved());
+        walker.namer = walker.namer.anew();
         entries.iter().for_each(|name| drop(walker.namer.fresh(name)));
         let facts = walker.facts.clone();
         let order = Order { earlier: &earlier, is_first: nth == 0, is_last: nth + 1 == entries.len() };

@@ -1,10 +1,13 @@
 //! Names in emitted text: legal identifiers, unique in the translation unit, none of the dialect's own words.
 
+use std::rc::Rc;
+
 use coulis_ir::hash::{FastMap, FastSet};
 
 /// Hands out names.
 #[derive(Debug, Default)]
 pub struct Namer {
+    reserved: Rc<FastSet<&'static str>>,
     taken: FastSet<String>,
     /// The number to try next after a name.
     next: FastMap<String, u32>,
@@ -12,21 +15,26 @@ pub struct Namer {
 
 impl Namer {
     /// A namer that never gives out a word of `reserved`.
-    pub fn new(reserved: &[&str]) -> Namer {
-        Namer { taken: reserved.iter().map(|word| (*word).to_owned()).collect(), next: FastMap::default() }
+    pub fn new(reserved: &[&'static str]) -> Namer {
+        Namer { reserved: Rc::new(reserved.iter().copied().collect()), ..Namer::default() }
+    }
+
+    /// One that gave out no name so far, and never gives out the same words as this one.
+    pub fn anew(&self) -> Namer {
+        Namer { reserved: self.reserved.clone(), ..Namer::default() }
     }
 
     /// A name like `hint`: other characters become `_`, a number is appended where the name is taken.
     pub fn fresh(&mut self, hint: &str) -> String {
         let base = sanitised(hint);
-        if self.taken.insert(base.clone()) {
+        if !self.reserved.contains(base.as_str()) && self.taken.insert(base.clone()) {
             return base;
         }
         let number = self.next.entry(base.clone()).or_insert(1);
         loop {
             let name = format!("{base}_{number}");
             *number += 1;
-            if self.taken.insert(name.clone()) {
+            if !self.reserved.contains(name.as_str()) && self.taken.insert(name.clone()) {
                 return name;
             }
         }
@@ -58,6 +66,14 @@ fn is_type_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_begin_anew_and_reserved_words_stay_reserved() {
+        let mut namer = Namer::new(&["int", "x_1"]);
+        assert_eq!([namer.fresh("x"), namer.fresh("x")], ["x", "x_2"]);
+        let mut other = namer.anew();
+        assert_eq!([other.fresh("x"), other.fresh("int")], ["x", "int_1"]);
+    }
 
     #[test]
     fn names_are_identifiers_and_never_repeat() {

@@ -79,7 +79,7 @@ impl Walker<'_> {
             } else {
                 (Expr::bool(true), b.clone())
             };
-            return Ok(self.if_then_else(a, &then, &otherwise)?.code().clone());
+            return Ok(self.if_then_else(a, &then, &otherwise)?.into_code());
         }
         let divisor = index::constant(b).filter(|c| *c > 0);
         let is_eager = self.f.eager > 0 && is_in_registers(b);
@@ -292,7 +292,7 @@ impl Walker<'_> {
         Ok(if at.text == "0" {
             base
         } else {
-            Code::infix("+", Prec::Sum, &base, &Code::primary(at.at(Prec::Sum)))
+            Code::infix("+", Prec::Sum, &base, &Code::primary(at.at(Prec::Sum).into_owned()))
         })
     }
 

@@ -10,7 +10,7 @@ use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, may_trap};
 use crate::c::slots::{Slot, slots_in};
 use crate::c::types::{CTy, VTy, part_lanes};
-use crate::c::value::{Part, Val};
+use crate::c::value::{Part, Parts, Val};
 use crate::c::vector::{offset, strided};
 use crate::c::{Pointer, Registers, Walker, index};
 use crate::dialect::Machine;
@@ -465,7 +465,7 @@ impl Walker<'_> {
                 _ => CTy::carrier(buffer.dtype),
             };
             let hint = format!("{}_{first}", pointer.name);
-            let mut parts = Vec::new();
+            let mut parts = Parts::new();
             if slot.lanes == 1 {
                 let start = match array {
                     Some(()) => self.element(buffer, &Code::primary(first.to_string()))?.text,

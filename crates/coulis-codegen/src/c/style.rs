@@ -56,7 +56,7 @@ impl Style {
     pub fn infix(&self, op: &str, prec: Prec, a: &Code, b: &Code) -> Code {
         match self.parentheses {
             Parentheses::AsNeeded => Code::infix(op, prec, a, b),
-            Parentheses::Everywhere => Code::primary(format!("({} {op} {})", a.text, b.text)),
+            Parentheses::Everywhere => Code::primary(["(", &a.text, " ", op, " ", &b.text, ")"].concat()),
         }
     }
 
@@ -64,7 +64,7 @@ impl Style {
     pub fn cast(&self, ty: &str, a: &Code) -> Code {
         match self.parentheses {
             Parentheses::AsNeeded => Code::cast(ty, a),
-            Parentheses::Everywhere => Code::primary(format!("(({ty}){})", a.at(Prec::Unary))),
+            Parentheses::Everywhere => Code::primary(["((", ty, ")", &a.at(Prec::Unary), ")"].concat()),
         }
     }
 
@@ -82,7 +82,7 @@ impl Style {
         if self.parentheses == Parentheses::Everywhere && is_enclosed(&cond.text) {
             return cond.text.clone();
         }
-        format!("({})", cond.text)
+        ["(", &cond.text, ")"].concat()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::c::helper::{Helper, Needs as _};
 use crate::c::offsets::Offsets;
 use crate::c::scalar::is_storage_float;
 use crate::c::types::{CTy, VTy, part_lanes};
-use crate::c::value::{Part, Val};
+use crate::c::value::{Part, Parts, Val};
 use crate::c::vector::offset;
 use crate::c::{Walker, index};
 
@@ -133,7 +133,7 @@ impl Walker<'_> {
         let back = Expr::int_of(i128::from(this.offset - start), dtype_of_index);
         let base = self.code(&index::fold_binary(BinaryOp::Sub, this.base.clone(), back))?;
         let base = self.simple(CTy::carrier(dtype_of_index), base);
-        let mut vals = vec![Val { ty, parts: Vec::new(), uniform: None }; stride as usize];
+        let mut vals = vec![Val { ty, parts: Parts::new(), uniform: None }; stride as usize];
         let mut row = 0;
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(ty, lanes);

@@ -1,5 +1,7 @@
 //! Values in text: one fragment for a scalar, one a part for a vector; and how parts change shape.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::EmitError;
 use crate::c::Walker;
 use crate::c::code::{Code, Prec};
@@ -12,10 +14,13 @@ pub struct Val {
     /// Type of each lane.
     pub ty: CTy,
     /// Parts in order; one of 0 lanes for a scalar.
-    pub parts: Vec<Part>,
+    pub parts: Parts,
     /// The scalar, where it is known that all lanes hold it (a scalar bool for masks).
     pub uniform: Option<Code>,
 }
+
+/// Most values are scalars, or vectors of one part.
+pub type Parts = SmallVec<[Part; 1]>;
 
 /// Consecutive lanes.
 #[derive(Clone, Debug)]
@@ -29,12 +34,17 @@ pub struct Part {
 impl Val {
     /// A scalar.
     pub fn scalar(ty: CTy, code: Code) -> Val {
-        Val { ty, parts: vec![Part { lanes: 0, code }], uniform: None }
+        Val { ty, parts: smallvec![Part { lanes: 0, code }], uniform: None }
     }
 
     /// The text of a scalar (of a vector's first part).
     pub fn code(&self) -> &Code {
         &self.parts[0].code
+    }
+
+    /// The same, of a value that is not used any more.
+    pub fn into_code(mut self) -> Code {
+        self.parts.swap_remove(0).code
     }
 
     /// The type of a part.
@@ -90,7 +100,7 @@ impl Walker<'_> {
         ty: CTy,
         helper: impl Fn(VTy) -> Helper,
     ) -> Result<Val, EmitError> {
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         for part in &val.parts {
             let name = self.defs.helper(helper(val.part_ty(part)))?;
             parts.push(Part { lanes: part.lanes, code: Code::call(&name, &[&part.code]) });
@@ -106,7 +116,7 @@ impl Walker<'_> {
         ty: CTy,
         combine: impl Fn(&mut Walker, VTy, &Code, &Code) -> Result<Code, EmitError>,
     ) -> Result<Val, EmitError> {
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         for (x, y) in a.parts.iter().zip(&b.parts) {
             let code = combine(self, a.part_ty(x), &x.code, &y.code)?;
             parts.push(Part { lanes: x.lanes, code });
@@ -119,7 +129,7 @@ impl Walker<'_> {
         let widths = part_lanes(lanes, ty.bytes(), self.options.vector_bytes);
         let scalar = if ty.is_mask() { CTy::Bool } else { ty };
         let code = if widths.len() > 1 { self.simple(scalar, code) } else { code };
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         for n in widths {
             let name = self.defs.helper(Helper::Splat(VTy::vector(ty, n)))?;
             parts.push(Part { lanes: n, code: Code::call(&name, &[&code]) });
@@ -212,7 +222,7 @@ impl Walker<'_> {
             }
             joined.append(&mut group);
         }
-        Ok(Val { ty, parts: joined, uniform: None })
+        Ok(Val { ty, parts: joined.into(), uniform: None })
     }
 
     /// `code` as text that may be repeated: itself where it is short and binds tightly, else a new name.

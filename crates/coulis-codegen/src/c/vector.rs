@@ -7,7 +7,7 @@ use crate::c::code::{Code, Prec};
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
-use crate::c::value::{Part, Step, Val};
+use crate::c::value::{Part, Parts, Step, Val};
 use crate::c::{Walker, index};
 
 /// Bytes of a mask of which nothing says how wide it is to be.
@@ -65,7 +65,7 @@ impl Walker<'_> {
         let stride = self.code(stride)?;
         let base = self.simple(ty, base);
         let stride = self.simple(ty, stride);
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         let mut first = 0i64;
         for n in part_lanes(lanes, ty.bytes(), self.options.vector_bytes) {
             let vector = VTy::vector(ty, n);
@@ -230,7 +230,7 @@ impl Walker<'_> {
         }
         let mask = self.mask_as(&mask, x.ty.bytes())?;
         let ty = x.ty;
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         for ((m, p), q) in mask.parts.iter().zip(&x.parts).zip(&y.parts) {
             let name = self.defs.helper(Helper::Select(VTy { ty, lanes: p.lanes }))?;
             parts.push(Part { lanes: p.lanes, code: Code::call(&name, &[&m.code, &p.code, &q.code]) });
@@ -257,7 +257,7 @@ impl Walker<'_> {
         let ty = vals[0].ty;
         // The helper rounds to the type itself.
         let is_once = intrinsic == Intrinsic::Fma && is_storage_float(dtype);
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         for (position, part) in vals[0].parts.iter().enumerate() {
             let shape = vals[0].part_ty(part);
             let helper = if is_once { Helper::Fma(shape, dtype) } else { Helper::Math(intrinsic, shape) };
@@ -282,7 +282,7 @@ impl Walker<'_> {
         let val = self.value(a)?;
         if to == DType::Bool {
             let zero = if val.ty.is_float() { float_literal(0.0, val.ty) } else { Code::primary("0") };
-            let mut mask = Val { ty: CTy::mask(val.ty.bytes()), parts: Vec::new(), uniform: None };
+            let mut mask = Val { ty: CTy::mask(val.ty.bytes()), parts: Parts::new(), uniform: None };
             for part in &val.parts {
                 let vector = val.part_ty(part);
                 let zeros = Code::call(&self.defs.helper(Helper::Splat(vector))?, &[&zero]);
@@ -312,7 +312,7 @@ impl Walker<'_> {
     fn mask_to_number(&mut self, mask: &Val, to: DType) -> Result<Val, EmitError> {
         let target = CTy::carrier(to);
         let wide = self.mask_as(mask, target.bytes())?;
-        let mut ones = Val { ty: target, parts: Vec::new(), uniform: None };
+        let mut ones = Val { ty: target, parts: Parts::new(), uniform: None };
         for part in &wide.parts {
             let vector = VTy { ty: target, lanes: part.lanes };
             let [one, zero] = if target.is_float() {
@@ -432,14 +432,14 @@ impl Walker<'_> {
         }
         let base = self.code(&base)?;
         let base = self.simple(CTy::carrier(at.dtype()), base);
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         let mut first = 0;
         for n in part_lanes(a.lanes(), target.bytes(), self.options.vector_bytes) {
             let address = self.address(buffer, &offset(&base, first))?;
             let load = self.defs.helper(Helper::Load(buffer.dtype, n))?;
             let piece = Val {
                 ty: source,
-                parts: vec![Part { lanes: n, code: Code::call(&load, &[&address]) }],
+                parts: smallvec::smallvec![Part { lanes: n, code: Code::call(&load, &[&address]) }],
                 uniform: None,
             };
             // Lanes of a small piece convert in one step from bytes to eight bytes.
@@ -480,7 +480,7 @@ impl Walker<'_> {
         let index_ty = CTy::carrier(at.dtype());
         let base = self.code(&base)?;
         let base = if step == Some(1) && widths.len() == 1 { base } else { self.simple(index_ty, base) };
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         let mut first = 0;
         if step == Some(1) {
             for n in widths {
@@ -523,7 +523,7 @@ impl Walker<'_> {
         ty: CTy,
         widths: &[u32],
     ) -> Result<Val, EmitError> {
-        let mut parts = Vec::new();
+        let mut parts = Parts::new();
         let mut places = places.iter();
         for &n in widths {
             let mut elements = Vec::new();

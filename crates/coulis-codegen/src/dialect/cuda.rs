@@ -42,19 +42,42 @@ const STYLE: Style = Style {
 /// How helpers begin.
 const FN: &str = "static __device__ __forceinline__";
 
+/// What a byte of a text is to words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Between words.
+    Outside,
+    /// Within words, or the first of one that is none of the names.
+    Inside,
+    /// The first of a name.
+    First,
+}
+
 /// Which of the names stand in the text as words.
 fn words_in(text: &str, names: &[&str]) -> Vec<bool> {
     let mut found = vec![false; names.len()];
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
-    let first: [bool; 256] =
-        std::array::from_fn(|c| names.iter().any(|n| n.as_bytes().first() == Some(&(c as u8))));
-    let in_word = |c: u8| c.is_ascii_alphanumeric() || c == b'_';
-    for word in text.as_bytes().split(|c| !in_word(*c)) {
-        if word.len() <= longest && word.first().is_some_and(|c| first[usize::from(*c)]) {
+    let mut classes: [Class; 256] = std::array::from_fn(|c| match (c as u8).is_ascii_alphanumeric() || c as u8 == b'_' {
+        true => Class::Inside,
+        false => Class::Outside,
+    });
+    for first in names.iter().filter_map(|name| name.bytes().next()) {
+        classes[usize::from(first)] = Class::First;
+    }
+    let class = |at: usize| text.as_bytes().get(at).map_or(Class::Outside, |c| classes[usize::from(*c)]);
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        while class(at) != Class::Outside {
+            at += 1;
+        }
+        if class(start) == Class::First && at - start <= longest {
+            let word = &text.as_bytes()[start..at];
             for (name, found) in names.iter().zip(&mut found) {
                 *found |= name.as_bytes() == word;
             }
         }
+        at += 1;
     }
     found
 }
@@ -250,8 +273,8 @@ impl Dialect for Cuda {
         match dtype {
             DType::Bool => Code::primary(if value == 0 { "false" } else { "true" }),
             DType::I32 if value == i128::from(i32::MIN) => Code::primary("(-2147483647 - 1)"),
-            DType::I32 if value >= 0 => Code::primary(value.to_string()),
-            DType::I32 => unary(value.to_string()),
+            DType::I32 if value >= 0 => Code::primary((value as i32).to_string()),
+            DType::I32 => unary((value as i32).to_string()),
             DType::I64 if value == i128::from(i64::MIN) => Code::primary("(-9223372036854775807 - 1)"),
             DType::U64 if value > i128::from(i64::MAX) => unary(format!("({ty}){value}ull")),
             _ => unary(format!("({ty}){value}")),

@@ -9,8 +9,7 @@ use crate::hash::FastHasher;
 
 /// The interned expression of that node and type.
 pub(super) fn interned(node: Node, ty: Ty) -> Expr {
-    static TABLE: Mutex<Interner> =
-        Mutex::new(Interner { slots: Vec::new(), n_live: 0, sweep_at: LEAST, least: LEAST });
+    static TABLE: Mutex<Interner> = Mutex::new(Interner::new(LEAST));
     let mut hasher = FastHasher::default();
     ty.hash(&mut hasher);
     node.hash(&mut hasher);
@@ -18,30 +17,54 @@ pub(super) fn interned(node: Node, ty: Ty) -> Expr {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner).intern(node, ty, hash)
 }
 
-/// Live expressions below which nothing is swept.
-const LEAST: usize = 1 << 16;
+/// Live expressions below which nothing is swept: what stays in a near cache, and more than most kernels take.
+const LEAST: usize = (1 << 12) - 1;
 
 /// The table of live expressions. It holds one reference to each; when it has doubled since the last sweep, those that
-/// nobody else holds are dropped. An expression stands in the first free slot from that of its hash on.
+/// nobody else holds are dropped.
 struct Interner {
-    /// A power of two, at most half of them taken, or none.
-    slots: Vec<Option<Expr>>,
-    n_live: usize,
+    /// In the order in which they were made: operands before what they are operands of.
+    exprs: Vec<Expr>,
+    /// A power of two, at most half of them taken, or none. An expression stands in the first free slot from that of its hash on.
+    slots: Vec<Slot>,
     sweep_at: usize,
     /// What `sweep_at` is at least.
     least: usize,
 }
 
+/// Where an expression stands in the table, and half of its hash, which tells most others apart without a look at them.
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u32,
+    place: u32,
+}
+
+impl Slot {
+    const FREE: Slot = Slot { hash: 0, place: u32::MAX };
+
+    fn is_free(self) -> bool {
+        self.place == u32::MAX
+    }
+}
+
 impl Interner {
+    const fn new(least: usize) -> Interner {
+        Interner { exprs: Vec::new(), slots: Vec::new(), sweep_at: least, least }
+    }
+
     fn intern(&mut self, node: Node, ty: Ty, hash: u64) -> Expr {
-        if 2 * (self.n_live + 1) > self.slots.len() {
+        if 2 * (self.exprs.len() + 1) > self.slots.len() {
             self.make_room();
         }
         let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while let Some(found) = &self.slots[at] {
-            if found.0.hash == hash && found.0.ty == ty && found.0.node == node {
-                return found.clone();
+        let short = (hash >> 32) as u32;
+        let mut at = short as usize & mask;
+        while !self.slots[at].is_free() {
+            if self.slots[at].hash == short {
+                let found = &self.exprs[self.slots[at].place as usize];
+                if found.0.hash == hash && found.0.ty == ty && found.0.node == node {
+                    return found.clone();
+                }
             }
             at = (at + 1) & mask;
         }
@@ -53,33 +76,37 @@ impl Interner {
         let reads_memory =
             matches!(node, Node::Load(..)) || Children::of(&node).any(|child| child.0.reads_memory);
         let expr = Expr(Arc::new(ExprData { node, ty, hash, names, reads_memory }));
-        self.slots[at] = Some(expr.clone());
-        self.n_live += 1;
+        self.slots[at] = Slot { hash: short, place: self.exprs.len() as u32 };
+        self.exprs.push(expr.clone());
         expr
     }
 
     /// Drops what nobody else holds where it is time to, and leaves at least half of the slots free.
     fn make_room(&mut self) {
-        let mut live: Vec<Expr> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
-        if live.len() >= self.sweep_at {
-            loop {
-                let before = live.len();
-                live.retain(|expr| Arc::strong_count(&expr.0) > 1);
-                if live.len() == before {
-                    break;
+        if self.exprs.len() >= self.sweep_at {
+            // The last first: what an expression holds came before it.
+            let mut kept: Vec<Expr> = Vec::new();
+            while let Some(expr) = self.exprs.pop() {
+                if Arc::strong_count(&expr.0) > 1 {
+                    kept.push(expr);
                 }
             }
-            self.sweep_at = (2 * live.len()).max(self.least);
+            kept.reverse();
+            self.exprs = kept;
+            self.sweep_at = (2 * self.exprs.len()).max(self.least);
         }
-        self.n_live = live.len();
-        self.slots.resize_with((4 * (live.len() + 1)).next_power_of_two().max(1 << 10), || None);
-        let mask = self.slots.len() - 1;
-        for expr in live {
-            let mut at = expr.0.hash as usize & mask;
-            while self.slots[at].is_some() {
+        let n_slots = (4 * (self.exprs.len() + 1)).max(2 * (self.least + 1)).next_power_of_two();
+        let mask = n_slots - 1;
+        assert!(u32::try_from(mask).is_ok(), "live expressions are counted with 32 bits");
+        self.slots.clear();
+        self.slots.resize(n_slots, Slot::FREE);
+        for (place, expr) in (0..).zip(&self.exprs) {
+            let hash = (expr.0.hash >> 32) as u32;
+            let mut at = hash as usize & mask;
+            while !self.slots[at].is_free() {
                 at = (at + 1) & mask;
             }
-            self.slots[at] = Some(expr);
+            self.slots[at] = Slot { hash, place };
         }
     }
 }
@@ -91,7 +118,7 @@ mod tests {
     use crate::expr::Var;
 
     fn table() -> Interner {
-        Interner { slots: Vec::new(), n_live: 0, sweep_at: 1 << 9, least: 1 << 9 }
+        Interner::new(1 << 9)
     }
 
     #[test]
@@ -99,12 +126,12 @@ mod tests {
         let ty = Ty::scalar(DType::I64);
         let mut table = table();
         // Hashes that several share.
-        let make = |table: &mut Interner, n: i128| table.intern(Node::Int(n), ty, n as u64 % 1021);
+        let make = |table: &mut Interner, n: i128| table.intern(Node::Int(n), ty, (n as u64 % 1021) << 32);
         let kept: Vec<Expr> = (0..200).map(|n| make(&mut table, n)).collect();
         for n in 0..8_000 {
             make(&mut table, 1_000_000 + n);
         }
-        assert!(table.n_live < 1 << 11, "{}", table.n_live);
+        assert!(table.exprs.len() < 1 << 11, "{}", table.exprs.len());
         for (n, expr) in (0..).zip(&kept) {
             assert_eq!(make(&mut table, n), *expr);
         }

@@ -156,7 +156,7 @@ pub(super) fn replace_by_only_value(analyzer: &Analyzer, expr: &Expr) -> Option<
 
 /// A loop variable of one iteration is its first value.
 pub(super) fn replace_single_iteration(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
-    let (min, extent) = analyzer.facts.ranges.get(&expr.as_var()?.id())?;
+    let (min, extent) = analyzer.facts.vars.get(&expr.as_var()?.id())?.range.as_ref()?;
     (extent.is_int(1) && min.ty() == expr.ty()).then(|| min.clone())
 }
 

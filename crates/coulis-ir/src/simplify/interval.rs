@@ -122,6 +122,25 @@ impl Interval {
 
     /// Products.
     pub fn mul(self, other: Interval) -> Interval {
+        if let (Some((a, b)), Some((c, d))) = (self.short(), other.short()) {
+            let wide = |x: i64, y: i64| i128::from(x) * i128::from(y);
+            let corners = [wide(a, c), wide(a, d), wide(b, c), wide(b, d)];
+            let [first, others @ ..] = corners;
+            return Interval::of(
+                others.into_iter().fold(first, i128::min),
+                others.into_iter().fold(first, i128::max),
+            );
+        }
+        self.mul_ends(other)
+    }
+
+    /// Both ends, where they are short: their products are exact.
+    fn short(self) -> Option<(i64, i64)> {
+        Some((i64::try_from(self.lo?).ok()?, i64::try_from(self.hi?).ok()?))
+    }
+
+    /// Products of any ends.
+    fn mul_ends(self, other: Interval) -> Interval {
         let lows = [self.lo.map_or(End::Minus, End::Finite), other.lo.map_or(End::Minus, End::Finite)];
         let highs = [self.hi.map_or(End::Plus, End::Finite), other.hi.map_or(End::Plus, End::Finite)];
         let corners = [
@@ -164,8 +183,8 @@ impl Analyzer {
         if let Some(value) = expr.as_int() {
             return Interval::point(value);
         }
-        if let Some(found) = self.caches.borrow().intervals.get(expr) {
-            return *found;
+        if let Some(known) = self.found(expr, |found| found.interval) {
+            return known;
         }
         let range = Interval::of_dtype(expr.dtype());
         let found = self.structural_interval(expr).intersect(range);
@@ -173,7 +192,7 @@ impl Analyzer {
             Some(poly) => found.intersect(self.poly_interval(&poly)),
             None => found,
         };
-        self.caches.borrow_mut().intervals.insert(expr.clone(), found);
+        self.note(expr, |known| known.interval = Some(found));
         found
     }
 
@@ -185,7 +204,7 @@ impl Analyzer {
             VarKind::Plain | VarKind::Handle => Interval::ALL,
         };
         self.look_at(var);
-        let known = self.facts.bounds.get(&var.id()).copied().unwrap_or(Interval::ALL);
+        let known = self.facts.vars.get(&var.id()).and_then(|known| known.bounds).unwrap_or(Interval::ALL);
         range.intersect(kind).intersect(known)
     }
 

@@ -40,11 +40,11 @@ impl Analyzer {
         if !expr.ty().is_scalar() || expr.dtype().is_float() {
             return ANY;
         }
-        if let Some(found) = self.caches.borrow().classes.get(expr) {
-            return *found;
+        if let Some(known) = self.found(expr, |found| found.class) {
+            return known;
         }
         let found = self.class_of(expr).unwrap_or(ANY);
-        self.caches.borrow_mut().classes.insert(expr.clone(), found);
+        self.note(expr, |known| known.class = Some(found));
         found
     }
 
@@ -61,7 +61,7 @@ impl Analyzer {
             Node::Int(value) => Some((0, *value)),
             Node::Var(var) => {
                 self.look_at(var);
-                self.facts.classes.get(&var.id()).copied()
+                self.facts.vars.get(&var.id())?.class
             }
             Node::Cast(a) => {
                 let same = self.interval(a).fits(expr.dtype());

@@ -6,7 +6,10 @@
 //! [`Analyzer::is_exact`] holds.
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+
+use smallvec::{SmallVec, smallvec};
 
 use super::Analyzer;
 use super::interval::{Interval, binary_interval};
@@ -35,7 +38,7 @@ pub(crate) enum Atom {
 const MAX_FACTORS: usize = 6;
 
 /// A product of atoms, in order of their numbers; empty it is 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Product {
     ids: [AtomId; MAX_FACTORS],
     len: u8,
@@ -59,6 +62,15 @@ impl Product {
     }
 }
 
+impl Hash for Product {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u8(self.len);
+        for pair in self.ids().chunks(2) {
+            state.write_u64(pair.iter().fold(0, |word, id| word << 32 | u64::from(*id)));
+        }
+    }
+}
+
 impl PartialOrd for Product {
     fn partial_cmp(&self, other: &Product) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -75,11 +87,20 @@ impl Ord for Product {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Poly {
     /// In order of the products, none of multiplier 0.
-    terms: Vec<(Product, i128)>,
+    terms: Terms,
 }
+
+/// Most polynomials are a variable or two and a constant, and need no memory of their own.
+type Terms = SmallVec<[(Product, i128); 3]>;
 
 /// Greatest common divisor of magnitudes; `gcd(0, x)` is `|x|`.
 pub fn gcd(a: i128, b: i128) -> i128 {
+    if let (Ok(mut a), Ok(mut b)) = (u64::try_from(a.unsigned_abs()), u64::try_from(b.unsigned_abs())) {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        return a.into();
+    }
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);
@@ -95,7 +116,10 @@ pub(crate) fn floor_mod(a: i128, b: i128) -> i128 {
 impl Poly {
     /// A constant.
     pub fn constant(value: i128) -> Poly {
-        let terms = if value == 0 { Vec::new() } else { vec![(Product::default(), value)] };
+        let mut terms = Terms::new();
+        if value != 0 {
+            terms.push((Product::default(), value));
+        }
         Poly { terms }
     }
 
@@ -103,7 +127,7 @@ impl Poly {
     pub fn atom(id: AtomId) -> Poly {
         let mut product = Product { len: 1, ..Product::default() };
         product.ids[0] = id;
-        Poly { terms: vec![(product, 1)] }
+        Poly { terms: smallvec![(product, 1)] }
     }
 
     /// The value of the empty product.
@@ -134,9 +158,9 @@ impl Poly {
     }
 
     /// Of terms in any order, equal products added; `None` when it grows too large.
-    fn of(mut terms: Vec<(Product, i128)>) -> Option<Poly> {
+    fn of(mut terms: Terms) -> Option<Poly> {
         terms.sort_unstable_by_key(|term| term.0);
-        let mut kept: Vec<(Product, i128)> = Vec::with_capacity(terms.len());
+        let mut kept = Terms::with_capacity(terms.len());
         for (product, coeff) in terms {
             match kept.last_mut() {
                 Some((last, total)) if *last == product => *total = total.checked_add(coeff)?,
@@ -154,7 +178,7 @@ impl Poly {
 
     /// `self + other * factor`.
     pub fn add_scaled(&self, other: &Poly, factor: i128) -> Option<Poly> {
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut terms = Terms::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
             let order = match (left.peek(), right.peek()) {
@@ -181,12 +205,30 @@ impl Poly {
 
     /// `self + value`.
     pub fn plus(&self, value: i128) -> Option<Poly> {
-        self.add(&Poly::constant(value))
+        let mut sum = self.clone();
+        match sum.terms.first_mut() {
+            Some((product, constant)) if product.len == 0 => {
+                *constant = constant.checked_add(value)?;
+                if *constant == 0 {
+                    sum.terms.remove(0);
+                }
+            }
+            _ if value != 0 => sum.terms.insert(0, (Product::default(), value)),
+            _ => {}
+        }
+        (sum.terms.len() <= MAX_TERMS).then_some(sum)
     }
 
     /// The product with a constant.
     pub fn scale(&self, factor: i128) -> Option<Poly> {
-        Poly::default().add_scaled(self, factor)
+        if factor == 0 {
+            return Some(Poly::default());
+        }
+        let mut product = self.clone();
+        for (_, coeff) in &mut product.terms {
+            *coeff = coeff.checked_mul(factor)?;
+        }
+        Some(product)
     }
 
     /// The product.
@@ -194,7 +236,7 @@ impl Poly {
         if self.terms.len() * other.terms.len() > MAX_TERMS {
             return None;
         }
-        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
+        let mut terms = Terms::with_capacity(self.terms.len() * other.terms.len());
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
                 let product = Product::of(left.ids().iter().chain(right.ids()).copied())?;
@@ -206,7 +248,7 @@ impl Poly {
 
     /// `(c, r)` such that the polynomial is `c * atom + r` and `c` and `r` do not name the atom.
     pub fn split(&self, atom: AtomId) -> Option<(Poly, Poly)> {
-        let (mut with, mut without) = (Vec::new(), Vec::new());
+        let (mut with, mut without) = (Terms::new(), Terms::new());
         for (product, coeff) in &self.terms {
             match product.ids().iter().filter(|id| **id == atom).count() {
                 0 => without.push((*product, *coeff)),
@@ -222,10 +264,10 @@ impl Poly {
 
     /// The sign-preserving quotient by the common divisor of the products' multipliers: at least 0 exactly where
     /// the polynomial is.
-    pub fn reduced(&self) -> Poly {
+    pub fn reduced(self) -> Poly {
         let common = self.products().fold(0, |g, (_, c)| gcd(g, c));
         if common <= 1 {
-            return self.clone();
+            return self;
         }
         let mut reduced = Poly::constant(floor_div(self.constant_term(), common));
         let of_atoms = self.terms.iter().filter(|(product, _)| product.len > 0);
@@ -268,27 +310,25 @@ impl Linear {
 impl Analyzer {
     /// The number of an atom, given on first sight.
     fn atom_id(&self, atom: Atom) -> AtomId {
-        let mut caches = self.caches.borrow_mut();
-        if let Some(id) = caches.atom_ids.get(&atom) {
-            return *id;
-        }
-        let id = caches.atoms.len() as AtomId;
-        let atom = Rc::new(atom);
-        caches.atoms.push((atom.clone(), None));
-        caches.atom_ids.insert(atom, id);
-        id
+        let atoms = &mut self.caches.borrow_mut().atoms;
+        let place = atoms.position(&atom).unwrap_or_else(|| atoms.push(Rc::new(atom), None));
+        place as AtomId
     }
 
     /// The atom of that number.
     pub(crate) fn atom(&self, id: AtomId) -> Option<Rc<Atom>> {
-        self.caches.borrow().atoms.get(id as usize).map(|(atom, _)| atom.clone())
+        self.caches.borrow().atoms.at(id as usize).map(|(atom, _)| atom.clone())
     }
 
     /// The polynomial that a scalar integer expression equals.
     pub(crate) fn poly(&self, expr: &Expr) -> Rc<Poly> {
         match self.expand(expr) {
             Some(poly) => poly,
-            None => Rc::new(Poly::atom(self.atom_id(Atom::Leaf(expr.clone())))),
+            None => self.found(expr, |found| found.leaf.clone()).unwrap_or_else(|| {
+                let leaf = Rc::new(Poly::atom(self.atom_id(Atom::Leaf(expr.clone()))));
+                self.note(expr, |found| found.leaf = Some(leaf.clone()));
+                leaf
+            }),
         }
     }
 
@@ -297,11 +337,11 @@ impl Analyzer {
         if !expr.ty().is_scalar() || expr.dtype().is_float() {
             return None;
         }
-        if let Some(found) = self.caches.borrow().polys.get(expr) {
-            return found.clone();
+        if let Some(known) = self.found(expr, |found| found.expanded.clone()) {
+            return known;
         }
         let found = self.expand_node(expr).map(Rc::new);
-        self.caches.borrow_mut().polys.insert(expr.clone(), found.clone());
+        self.note(expr, |known| known.expanded = Some(found.clone()));
         found
     }
 
@@ -416,7 +456,7 @@ impl Analyzer {
 
     /// Where an atom lies.
     pub(crate) fn atom_interval(&self, id: AtomId) -> Interval {
-        let (atom, known) = match self.caches.borrow().atoms.get(id as usize) {
+        let (atom, known) = match self.caches.borrow().atoms.at(id as usize) {
             Some((atom, known)) => (atom.clone(), *known),
             None => return Interval::ALL,
         };
@@ -430,7 +470,7 @@ impl Analyzer {
                 binary_interval(BinaryOp::FloorMod, self.poly_interval(poly), Interval::point(*divisor))
             }
         };
-        if let Some((_, slot)) = self.caches.borrow_mut().atoms.get_mut(id as usize) {
+        if let Some(slot) = self.caches.borrow_mut().atoms.at_mut(id as usize) {
             *slot = Some(found);
         }
         found
@@ -499,16 +539,16 @@ impl Analyzer {
             Node::Int(_) => return false,
             Node::Var(var) => {
                 self.look_at(var);
-                return var.dtype().is_float() || self.facts.data_vars.contains(&var.id());
+                return var.dtype().is_float() || self.facts.vars.get(&var.id()).is_some_and(|known| known.is_data);
             }
             Node::Load(..) | Node::Call(..) | Node::Float(_) | Node::Let(..) => return true,
             _ => {}
         }
-        if let Some(found) = self.caches.borrow().data.get(expr) {
-            return *found;
+        if let Some(known) = self.found(expr, |found| found.holds_data) {
+            return known;
         }
         let found = expr.dtype().is_float() || expr.children().any(|child| self.holds_data(child));
-        self.caches.borrow_mut().data.insert(expr.clone(), found);
+        self.note(expr, |known| known.holds_data = Some(found));
         found
     }
 }

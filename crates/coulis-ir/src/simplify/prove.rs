@@ -25,19 +25,30 @@ impl Analyzer {
             return None;
         }
         let difference = self.poly(b).add_scaled(&self.poly(a), -1)?;
-        let reverse = difference.scale(-1)?;
-        let positive = |p: &Poly| p.plus(-1).is_some_and(|p| self.prove_nonnegative(&p));
-        let nonnegative = |p: &Poly| self.prove_nonnegative(p);
-        let known = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+        // Bounds alone tell most: where they say that one side is never reached, no proof of it is looked for.
+        let apart = self.poly_interval(&difference);
+        let reverse = || difference.scale(-1);
+        let is_positive = |p: &Poly| p.plus(-1).is_some_and(|p| self.prove_nonnegative(&p));
+        let positive = || !apart.at_most(0) && (apart.at_least(1) || is_positive(&difference));
+        let nonnegative = || !apart.at_most(-1) && (apart.at_least(0) || self.prove_nonnegative(&difference));
+        let negative =
+            || !apart.at_least(0) && (apart.at_most(-1) || reverse().is_some_and(|p| is_positive(&p)));
+        let nonpositive = || {
+            !apart.at_least(1)
+                && (apart.at_most(0) || reverse().is_some_and(|p| self.prove_nonnegative(&p)))
+        };
+        let known = |yes: &dyn Fn() -> bool, no: &dyn Fn() -> bool| match yes() {
+            true => Some(true),
+            false => no().then_some(false),
+        };
         match op {
-            BinaryOp::Lt => known(positive(&difference), nonnegative(&reverse)),
-            BinaryOp::Le => known(nonnegative(&difference), positive(&reverse)),
-            BinaryOp::Gt => known(positive(&reverse), nonnegative(&difference)),
-            BinaryOp::Ge => known(nonnegative(&reverse), positive(&difference)),
-            BinaryOp::Eq => known(
-                nonnegative(&difference) && nonnegative(&reverse),
-                self.differ_in_class(a, b) || positive(&difference) || positive(&reverse),
-            ),
+            BinaryOp::Lt => known(&positive, &nonpositive),
+            BinaryOp::Le => known(&nonnegative, &negative),
+            BinaryOp::Gt => known(&negative, &nonnegative),
+            BinaryOp::Ge => known(&nonpositive, &positive),
+            BinaryOp::Eq => known(&|| nonnegative() && nonpositive(), &|| {
+                self.differ_in_class(a, b) || positive() || negative()
+            }),
             BinaryOp::Ne => self.decide(BinaryOp::Eq, a, b).map(|equal| !equal),
             _ => None,
         }
@@ -66,7 +77,7 @@ impl Analyzer {
     }
 
     fn nonnegative(&self, poly: &Poly, depth: u32, budget: &mut u32) -> bool {
-        let poly = poly.reduced();
+        let poly = poly.clone().reduced();
         if self.poly_interval(&poly).at_least(0) {
             return true;
         }
@@ -151,7 +162,7 @@ impl Analyzer {
             }
             Atom::Leaf(expr) => match expr.node() {
                 Node::Var(var) => {
-                    let (min, extent) = self.facts.ranges.get(&var.id())?;
+                    let (min, extent) = self.facts.vars.get(&var.id())?.range.as_ref()?;
                     let min = self.poly(min);
                     let bound = if up? { (*min).clone() } else { min.add(&self.poly(extent))?.plus(-1)? };
                     Some(vec![vec![factor.mul(&bound)?.add(&rest)?]])

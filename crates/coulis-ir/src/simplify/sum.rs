@@ -11,7 +11,7 @@ use super::Analyzer;
 use super::interval::Interval;
 use super::poly::gcd;
 use crate::dtype::DType;
-use crate::expr::{BinaryOp, Expr, Node};
+use crate::expr::{BinaryOp, Expr, Node, Var};
 
 /// Which operations are looked into when terms are collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,13 +104,18 @@ impl Analyzer {
         })
     }
 
+    /// The position of a bound variable.
+    fn order_of(&self, var: &Var) -> Option<usize> {
+        self.facts.vars.get(&var.id())?.order
+    }
+
     /// The loop that the expression depends on, counted from the outermost; `None` where it depends on none.
     pub(crate) fn loop_depth(&self, expr: &Expr) -> Option<usize> {
         if !expr.names().may_meet(self.facts.ordered) {
             return None;
         }
         match expr.node() {
-            Node::Var(var) => self.facts.order.get(&var.id()).copied(),
+            Node::Var(var) => self.order_of(var),
             _ => expr.children().filter_map(|child| self.loop_depth(child)).max(),
         }
     }
@@ -126,7 +131,7 @@ impl Analyzer {
             if len > 1 {
                 let movable = |e: &Expr| {
                     let product = matches!(e.node(), Node::Binary(BinaryOp::Mul, ..));
-                    let loop_var = e.as_var().is_some_and(|v| self.facts.order.contains_key(&v.id()));
+                    let loop_var = e.as_var().is_some_and(|v| self.order_of(v).is_some());
                     if coeff == 1 { loop_var } else { !product }
                 };
                 let places: Vec<usize> = (0..len).filter(|i| movable(&run[*i].0)).collect();
