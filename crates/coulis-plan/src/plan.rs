@@ -63,21 +63,30 @@ pub enum PlanError {
     },
 }
 
-/// The first strategy that accepts. Where there are no results there is nothing to choose for, and the last one does.
+/// The first strategy that accepts.
 pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
     let facts = Facts { spec, target };
     let mut declined = Vec::new();
     let in_order = needs_order(spec, target)?;
     let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
-    let legal: Vec<&&Strategy> = of_machine.filter(|s| s.keeps_order || !in_order).collect();
-    let passed_over = if spec.n_results() == 0 { legal.len().saturating_sub(1) } else { 0 };
-    for strategy in legal.into_iter().skip(passed_over) {
-        match (strategy.propose)(&facts) {
-            Ok(sketch) => return Ok(Choice { strategy, sketch: facts.with_map(sketch), declined }),
+    for strategy in of_machine.filter(|s| s.keeps_order || !in_order) {
+        match propose(strategy, &facts) {
+            Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
             Err(decline) => declined.push((*strategy, decline)),
         }
     }
     Err(PlanError::NoStrategy)
+}
+
+/// What a strategy decides. Where there are no elements there is nothing to decide, and all but the last one of the machine,
+/// which takes everything, decline.
+fn propose(strategy: &Strategy, facts: &Facts) -> Result<Sketch, Decline> {
+    let problem = &facts.spec.problem;
+    let last = STRATEGIES.iter().rfind(|s| s.machine == strategy.machine);
+    if problem.n_outputs.min(problem.reduce_len) == 0 && last.is_some_and(|last| last.name != strategy.name) {
+        return Err(Decline::new("at least one element", "none"));
+    }
+    (strategy.propose)(facts).map(|sketch| facts.with_map(sketch))
 }
 
 /// Whether elements are to be folded in order.
@@ -132,5 +141,5 @@ pub fn choose_named(
         legal: legal().map(|s| s.name).collect::<Vec<_>>().join(", "),
     })?;
     let facts = Facts { spec, target };
-    Ok((strategy.propose)(&facts).map(|sketch| (*strategy, facts.with_map(sketch))))
+    Ok(propose(strategy, &facts).map(|sketch| (*strategy, sketch)))
 }

@@ -185,12 +185,18 @@ impl Problem {
             strides.push(found.ok_or_else(refused)?);
         }
         strides.push(compact_strides(shape));
-        let mut problem = stated(shape, strides, axes, false, positions)?;
-        if shape.contains(&0) {
-            // Nothing is to be run, so any kernel does.
-            problem.dims.clear();
+        let problem = stated(shape, strides, axes, false, positions)?;
+        Ok(Problem { out_shape: shape.clone(), ..problem }.of_results(shape.iter().product()))
+    }
+}
+
+impl Problem {
+    /// The problem, which has so many results. Without any nothing is to be run, so any kernel does: that of one element.
+    fn of_results(mut self, n_results: i64) -> Problem {
+        if n_results == 0 {
+            self.dims.clear();
         }
-        Ok(Problem { out_shape: shape.clone(), ..problem })
+        self
     }
 }
 
@@ -252,7 +258,8 @@ fn stated(
     out_shape.reverse();
     let count = |reduced: bool| dims.iter().filter(|d| d.is_reduced() == reduced).map(|d| d.extent).product();
     let (n_outputs, reduce_len) = (count(false), count(true));
-    Ok(Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes })
+    let problem = Problem { dims: canonical(dims, positions), n_outputs, reduce_len, out_shape, axes };
+    Ok(problem.of_results(n_outputs))
 }
 
 /// Drops extents of 1, sorts by memory order, and merges neighbours that chain.

@@ -91,7 +91,7 @@ pub struct Decline {
 }
 
 impl Decline {
-    fn new(wanted: &'static str, found: impl std::fmt::Display) -> Decline {
+    pub(crate) fn new(wanted: &'static str, found: impl std::fmt::Display) -> Decline {
         Decline { wanted, found: found.to_string() }
     }
 }

@@ -91,6 +91,24 @@ fn any_byte_but_zero_is_true() {
 }
 
 #[test]
+fn shapes_without_elements_are_answered_wherever_they_have_none() {
+    let kinds: [(DType, &[&str]); 3] =
+        [(DType::I32, &["count"]), (DType::F64, &["norm2"]), (DType::F16, &["sum", "mean", "var"])];
+    for shape in [&[5000, 64, 0][..], &[64, 0], &[5000, 0], &[3, 0, 40], &[0, 3], &[17, 17, 0, 1]] {
+        for (dtype, ops) in kinds {
+            let input = array(dtype, shape, &[]);
+            for device in [DeviceChoice::CpuExecuted, DeviceChoice::Sim { warp: 32, orders: 1 }] {
+                for axis in 0..shape.len() as i64 {
+                    let request = Request { device: device.clone(), ..executed(ops, &[axis]) };
+                    check(std::slice::from_ref(&input), &request)
+                        .unwrap_or_else(|why| panic!("{ops:?} of {shape:?} over {axis}: {why}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_mask_that_leaves_nothing_is_refused_by_extrema_alone() {
     let input = array(DType::F32, &[3, 4], &numbers(12, Special::Zeros, 3));
     let mask = Array::from_bools(&[3, 1], &[true, false, true]).unwrap();
