@@ -1,7 +1,8 @@
 """What coulis asks of the libraries whose arrays it takes.
 
 An adapter has ``view(x, what)`` (the array as DLPack exports it, or its bytes and the element type that they hold; it refuses what
-has no elements to be read, calling it by `what`), and then, where arrays of the library can be written,
+has no elements to be read, calling it by `what`) and ``written(x, what)`` (called before the elements of an array are
+overwritten; it refuses those that are not to be, calling them by `what`), and then, where arrays of the library can be made unwritten,
 ``empty(like, shape, dtype)`` (an unwritten row-major array and its address), ``row_major(x)``, ``assign(out, value)``,
 ``stream(x)`` (the handle of the current stream of its device); else ``adopt(export)`` (an array over memory of coulis) and
 ``settle(like, array)``. ``broadcast(x, shape)`` is asked for arrays of a device.
@@ -44,6 +45,22 @@ class Torch:
     }
 
     @staticmethod
+    def written(x, what):
+        torch = sys.modules["torch"]
+        if x.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{what} requires a gradient, and what is written there has none; "
+                "legal are tensors that require none, and calls under `torch.no_grad()`"
+            )
+        if x.is_neg():
+            raise ValueError(f"{what} is a view of negated elements, which is not written; legal is `x.resolve_neg()`")
+        if not x.is_inference():
+            # What the graph of another tensor has kept of this one is found to be overwritten.
+            torch.autograd.graph.increment_version(x)
+        elif not torch.is_inference_mode_enabled():
+            raise ValueError(f"{what} was made in `torch.inference_mode()`, outside of which it is not written; legal is `x.clone()`")
+
+    @staticmethod
     def empty(like, shape, dtype):
         torch = sys.modules["torch"]
         name = {"float8_e4m3": "float8_e4m3fn"}.get(dtype, dtype)
@@ -74,6 +91,10 @@ class CuPy:
     @staticmethod
     def view(x, what):
         return x
+
+    @staticmethod
+    def written(x, what):
+        pass
 
     @staticmethod
     def empty(like, shape, dtype):
@@ -115,6 +136,10 @@ class Jax:
         return x
 
     @staticmethod
+    def written(x, what):
+        raise TypeError(f"{what} is an array of JAX, which cannot be written; legal are those of NumPy, PyTorch and CuPy")
+
+    @staticmethod
     def adopt(export):
         import jax.dlpack
 
@@ -131,6 +156,10 @@ class Jax:
 
 class Arrow:
     """Arrow, whose arrays have one dimension: results are its scalars."""
+
+    @staticmethod
+    def written(x, what):
+        raise TypeError(f"{what} is an array of Arrow, which cannot be written; legal are those of NumPy, PyTorch and CuPy")
 
     @staticmethod
     def adopt(like, value):
@@ -152,6 +181,10 @@ class Dask:
 
 class Other:
     """Any library that follows the Array API standard, and NumPy's arrays for one that does not."""
+
+    @staticmethod
+    def written(x, what):
+        pass
 
     @staticmethod
     def adopt(export):

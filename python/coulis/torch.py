@@ -144,7 +144,8 @@ def _mean(ctx, x, grad, result):
 
 def _var(ctx, x, grad, result):
     mean = x.mean(ctx.axes, keepdim=True) if ctx.axes else x
-    return grad * (2.0 / (_length(ctx, x) - ctx.ddof)) * (x - mean)
+    # Tensors are divided by 0, where numbers raise: of nothing, and of as many elements as `ddof`.
+    return 2 * grad / (_length(ctx, x) - ctx.ddof) * (x - mean)
 
 
 def _std(ctx, x, grad, result):
@@ -172,8 +173,8 @@ def _prod(ctx, x, grad, result):
 
 def _logsumexp(ctx, x, grad, result):
     """All of the gradient, shared out by the softmax; nothing where every element is minus infinity."""
-    finite = result.masked_fill(result.isinf(), 0)
-    return grad * (x - finite).exp().masked_fill(result == -math.inf, 0)
+    is_nothing = result == -math.inf
+    return grad * (x - result.masked_fill(is_nothing, 0)).exp().masked_fill(is_nothing, 0)
 
 
 def _absmax(ctx, x, grad, result):

@@ -1,11 +1,14 @@
 """`coulis.torch`: an operator that PyTorch compiles around and differentiates. SKIP where PyTorch is not there."""
 
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
 import coulis  # noqa: E402
 import coulis.torch  # noqa: E402
+from coulis import te  # noqa: E402
 
 DEVICES = ["cpu"] + (["cuda"] if "cuda:0" in coulis.machine() and torch.cuda.is_available() else [])
 pytestmark = pytest.mark.parametrize("device", DEVICES)
@@ -233,3 +236,63 @@ def test_transforms_of_functions_are_refused_and_not_wrong(device, transform):
     x = torch.ones(3, 4, device=device)
     with pytest.raises(RuntimeError):
         transform(lambda v: coulis.torch.reduce(v, "sumsq"))(x if transform is torch.vmap else x[0])
+
+
+def test_gradients_of_infinities_and_of_nothing_are_those_of_torch(device):
+    for row in [[math.inf, 1.0, -2.0], [math.inf, math.inf], [-math.inf, 1.0], [math.nan, 1.0]]:
+        x, y = (torch.tensor(row, device=device, requires_grad=True) for _ in range(2))
+        coulis.torch.logsumexp(x).backward()
+        torch.logsumexp(y, 0).backward()
+        torch.testing.assert_close(x.grad, y.grad, equal_nan=True)
+    for name in ["mean", "var", "std", "meansq"]:
+        x = torch.empty(2, 0, device=device, requires_grad=True)
+        getattr(coulis.torch, name)(x, 1).sum().backward()
+        assert x.grad.shape == (2, 0)
+    x = torch.ones(2, 1, device=device, requires_grad=True)
+    coulis.torch.var(x, 1, ddof=1).sum().backward()
+    assert x.grad.isnan().all()
+
+
+def test_what_a_graph_needs_is_not_overwritten(device):
+    x = torch.ones(3, 4, device=device)
+    leaf = torch.zeros(4, device=device, requires_grad=True)
+    for out in [leaf, leaf * 1, torch.zeros(8, device=device, requires_grad=True)[::2]]:
+        with pytest.raises(ValueError, match="`out` of `sum` requires a gradient"):
+            coulis.sum(x, 0, out=out)
+        with pytest.raises(ValueError, match="`out` of `softmax` requires a gradient"):
+            coulis.softmax(x[0], out=out)
+        assert not out.any()
+    with torch.no_grad():
+        assert coulis.sum(x, 0, out=leaf).tolist() == [3] * 4
+    weight, kept = torch.ones(4, device=device, requires_grad=True), torch.zeros(4, device=device)
+    product = (weight * kept).sum()
+    coulis.sum(x, 0, out=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+
+
+def test_tensors_that_are_not_written_are_refused(device):
+    x = torch.ones(3, 4, device=device)
+    with torch.inference_mode():
+        made = torch.zeros(4, device=device)
+        coulis.sum(x, 0, out=made)
+    with pytest.raises(ValueError, match="inference_mode"):
+        coulis.sum(x, 0, out=made)
+    negated = torch.zeros(4, dtype=torch.complex64, device=device).conj().imag
+    with pytest.raises(ValueError, match="negated"):
+        coulis.sum(x, 0, out=negated)
+
+
+def test_functions_write_as_torch_does(device):
+    del device  # they are built for the CPU
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] * 2.0, name="B")
+    f = coulis.build(te.create_schedule(b.op), [a, b])
+    with pytest.raises(ValueError, match="the output `B` requires a gradient"):
+        f(torch.ones(4), torch.zeros(4, requires_grad=True))
+    weight, kept = torch.ones(4, requires_grad=True), torch.zeros(4)
+    product = (weight * kept).sum()
+    f(weight, kept)
+    assert kept.tolist() == [2] * 4
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()

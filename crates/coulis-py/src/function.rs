@@ -244,6 +244,11 @@ impl Function {
         let held: Vec<Held> =
             arguments.iter().zip(parameters).map(|(argument, facts)| Held::of(argument, facts)).collect();
         check_apart(parameters, &held)?;
+        for ((arg, argument), facts) in args.iter().zip(&arguments).zip(parameters) {
+            if let (true, Argument::Array(given)) = (facts.is_written, argument) {
+                given.library.written(&unwrapped(&arg)?.0, &format!("the output `{}`", facts.name))?;
+            }
+        }
         let is_on_host = arguments.iter().all(|argument| match argument {
             Argument::Int(_) => true,
             Argument::Array(given) => given.place == Place::Host,

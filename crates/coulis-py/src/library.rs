@@ -98,6 +98,17 @@ impl Library {
         })?;
         table.bind(py).get_item(name)
     }
+
+    /// Tells the library that the elements of its array are about to be overwritten.
+    ///
+    /// Errors: the library's arrays are not written, or this one is not to be; `what` is its name in the message.
+    pub fn written(self, object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+        if self == Library::NumPy {
+            return Ok(());
+        }
+        let py = object.py();
+        self.adapter(py)?.call_method1(intern!(py, "written"), (object, what)).map(drop)
+    }
 }
 
 /// NumPy's parts that are used often.

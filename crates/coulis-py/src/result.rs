@@ -212,10 +212,6 @@ fn checked<'py>(
         return Err(PyTypeError::new_err(message));
     }
     let given = Given::of(out, "out")?;
-    if given.library == Library::Named("jax") || given.library == Library::Named("pyarrow") {
-        let message = format!("`out` of `{name}` is of a library whose arrays cannot be written");
-        return Err(PyTypeError::new_err(message));
-    }
     let refused = |message: String| Err(PyValueError::new_err(message));
     if given.info.dtype != dtype || given.info.shape != shape {
         return refused(format!(
@@ -239,6 +235,7 @@ fn checked<'py>(
             "`out` of `{name}` has elements that share memory: its strides are {strides:?}"
         ));
     }
+    given.library.written(out, &format!("`out` of `{name}`"))?;
     Ok(given)
 }
 
