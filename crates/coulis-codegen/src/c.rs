@@ -143,6 +143,8 @@ struct Frame {
     dynamic: Vec<Buffer>,
     /// Memory that the launch accesses by vectors.
     by_vectors: BTreeSet<VarId>,
+    /// Memory that is more to the launch than elements of one type.
+    as_bytes: BTreeSet<VarId>,
 }
 
 /// The state of an emission.

@@ -31,6 +31,11 @@ pub trait Dialect: Sync {
     /// The name of a type in functions; in the definitions of helpers every dialect has [`CTy::name`].
     fn type_name(&self, ty: CTy) -> &'static str;
 
+    /// The type of a variable that holds values of the type.
+    fn held(&self, ty: CTy) -> CTy {
+        ty
+    }
+
     /// How the definition of a helper begins.
     fn function(&self) -> &'static str;
 

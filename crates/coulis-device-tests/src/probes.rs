@@ -19,10 +19,12 @@ pub const TESTS: &[&DeviceTest] = &[
 const GOLDENS: &[(&str, &str)] = &[
     ("listing_6", include_str!("../../../tests/files/emit/cuda/listing_6_cross_thread.cu")),
     ("argmax_in_memory", include_str!("../../../tests/files/emit/cuda/argmax_in_memory.cu")),
+    ("bytes", include_str!("../../../tests/files/emit/cuda/bytes.cu")),
     ("exponentials", include_str!("../../../tests/files/emit/cuda/exponentials.cu")),
     ("half_vectors", include_str!("../../../tests/files/emit/cuda/half_vectors.cu")),
     ("last_block", include_str!("../../../tests/files/emit/cuda/last_block.cu")),
     ("second_kernel", include_str!("../../../tests/files/emit/cuda/second_kernel.cu")),
+    ("sixteenths", include_str!("../../../tests/files/emit/cuda/sixteenths.cu")),
 ];
 
 fn probes(machine: &Machine) -> Result<Verdict, String> {

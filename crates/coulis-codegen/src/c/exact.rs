@@ -1,4 +1,4 @@
-//! Sums of which one operand is a product that is exact: a vector operation fewer.
+//! Sums of which one operand is a product that is exact: an operation fewer.
 //!
 //! An element of 16 bits times a power of two from `2^-16` to 1 is a `float32`: its least digit is `2^-133` at
 //! least, and that of a `float32` `2^-149`. A product of two `float16` is one too: it has 22 digits, the least of them
@@ -6,12 +6,13 @@
 //! and adds in one operation may, under contract N15 too. It is how runs of `bfloat16` keep a sixteenth of their sum for no
 //! more than the sum.
 
-use coulis_ir::{BinaryOp, DType, Expr, Node};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::Walker;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Helper, Needs as _};
+use crate::c::types::{CTy, VTy};
 use crate::c::value::{Part, Parts, Val};
 
 /// The least factor that leaves every digit of an element of 16 bits in a `float32`.
@@ -25,11 +26,8 @@ impl Walker<'_> {
         a: &Expr,
         b: &Expr,
     ) -> Result<Option<Val>, EmitError> {
-        let ((x, factor), other, negated) = match (op, exact_product(a), exact_product(b)) {
-            (BinaryOp::Add, Some(product), _) => (product, b, false),
-            (BinaryOp::Add, None, Some(product)) => (product, a, false),
-            (BinaryOp::Sub, Some(product), _) => (product, b, true),
-            _ => return Ok(None),
+        let Some(Exact { factors: [x, factor], other, is_negated }) = Exact::of(op, a, b) else {
+            return Ok(None);
         };
         let (element, factor, other) = (self.named(x)?, self.value(factor)?, self.value(other)?);
         if [&factor, &other].iter().any(|v| v.parts.len() != element.parts.len()) {
@@ -38,11 +36,26 @@ impl Walker<'_> {
         let mut sum = Val { ty: element.ty, parts: Parts::new(), uniform: None };
         for ((x, by), other) in element.parts.iter().zip(&factor.parts).zip(&other.parts) {
             let add = self.defs.helper(Helper::AddExact(element.part_ty(x)))?;
-            let text = format!("-{}", other.code.at(Prec::Unary));
-            let other = if negated { Code { text, prec: Prec::Unary } } else { other.code.clone() };
+            let other = if is_negated { negative(&other.code) } else { other.code.clone() };
             sum.parts.push(Part { lanes: x.lanes, code: Code::call(&add, &[&x.code, &by.code, &other]) });
         }
         Ok(Some(sum))
+    }
+
+    /// The same of scalars, for machines that always multiply and add in one operation.
+    pub(super) fn scalar_sum_of_exact(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+    ) -> Result<Option<Code>, EmitError> {
+        let Some(Exact { factors: [x, factor], other, is_negated }) = Exact::of(op, a, b) else {
+            return Ok(None);
+        };
+        let (x, factor, other) = (self.code(x)?, self.code(factor)?, self.code(other)?);
+        let other = if is_negated { negative(&other) } else { other };
+        let name = self.defs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(CTy::F32)))?;
+        Ok(Some(Code::call(&name, &[&x, &factor, &other])))
     }
 
     /// A value under a name, since the product is likely to be used once more.
@@ -59,17 +72,42 @@ impl Walker<'_> {
     }
 }
 
+fn negative(code: &Code) -> Code {
+    Code { text: format!("-{}", code.at(Prec::Unary)), prec: Prec::Unary }
+}
+
+/// A sum of an exact product and something else, or of the negative of that.
+struct Exact<'e> {
+    factors: [&'e Expr; 2],
+    other: &'e Expr,
+    is_negated: bool,
+}
+
+impl Exact<'_> {
+    fn of<'e>(op: BinaryOp, a: &'e Expr, b: &'e Expr) -> Option<Exact<'e>> {
+        let (factors, other, is_negated) = match (op, exact_product(a), exact_product(b)) {
+            (BinaryOp::Add, Some(factors), _) => (factors, b, false),
+            (BinaryOp::Add, None, Some(factors)) => (factors, a, false),
+            (BinaryOp::Sub, Some(factors), _) => (factors, b, true),
+            _ => return None,
+        };
+        Some(Exact { factors, other, is_negated })
+    }
+}
+
 /// The factors of a product of two widened `float16`, or of an element of 16 bits, widened, and a power of two.
-fn exact_product(expr: &Expr) -> Option<(&Expr, &Expr)> {
+fn exact_product(expr: &Expr) -> Option<[&Expr; 2]> {
     let Node::Binary(BinaryOp::Mul, x, factor) = expr.node() else { return None };
     let is_half = |e: &Expr| matches!(e.node(), Node::Cast(element) if element.dtype() == DType::F16);
     if expr.dtype() == DType::F32 && is_half(x) && is_half(factor) {
-        return Some((x, factor));
+        return Some([x, factor]);
     }
     let Node::Cast(element) = x.node() else { return None };
-    let Node::Broadcast(by) = factor.node() else { return None };
-    let by = by.as_float()?;
+    let by = match factor.node() {
+        Node::Broadcast(by) => by.as_float()?,
+        _ => factor.as_float()?,
+    };
     let is_power = by.to_bits() << 12 == 0 && (LEAST_FACTOR..=1.0).contains(&by);
     let is_short = matches!(element.dtype(), DType::F16 | DType::BF16);
-    (is_short && expr.dtype() == DType::F32 && is_power).then_some((x, factor))
+    (is_short && expr.dtype() == DType::F32 && is_power).then_some([x, factor])
 }

@@ -123,6 +123,8 @@ pub enum Helper {
     AddExact(VTy),
     /// The larger or smaller of two 16-bit floats each, NaN kept, by one instruction.
     ExtremumPair(Intrinsic, DType),
+    /// A byte of 32 bits as a value of that type, by one instruction.
+    Byte(CTy, u32),
     /// Sums of two pairs of `f32`, which may flush subnormal numbers.
     AddPair {
         /// Whether they do.
@@ -204,6 +206,7 @@ impl Helper {
                 let op = if *of == Intrinsic::Max3 { "max" } else { "min" };
                 format!("cx_{op}_{}x2", short(dtype))
             }
+            Helper::Byte(ty, byte) => format!("cx_{}_of_byte{byte}", ty.name()),
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
             Helper::ClusterLoad(d) => format!("cx_cluster_load_{}", short(d)),

@@ -240,6 +240,10 @@ impl Walker<'_> {
         if per_field == 1 {
             return Ok(field);
         }
+        if is_byte(dtype) {
+            let name = self.defs.helper(Helper::Byte(memory, element % per_field))?;
+            return Ok(Code::call(&name, &[&field]));
+        }
         let shift = element % per_field * 8 * memory.bytes();
         let shifted = match shift {
             0 => field,
@@ -257,6 +261,12 @@ impl Walker<'_> {
         for group in codes.chunks(per_field) {
             if per_field == 1 {
                 fields.push(group[0].text.clone());
+                continue;
+            }
+            if is_byte(dtype)
+                && let Some(whole) = whole_of_bytes(memory, group)
+            {
+                fields.push(whole.text);
                 continue;
             }
             let mut field: Option<Code> = None;
@@ -373,6 +383,19 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
     let rest = code.text.strip_prefix(function)?;
     let inside = rest.strip_prefix('(')?.strip_suffix(')')?;
     is_enclosed(rest).then(|| Code::primary(inside))
+}
+
+/// Whether elements are integers of one byte, which a field of a word holds four of.
+fn is_byte(dtype: DType) -> bool {
+    is_plain(dtype) && dtype.bytes() == 1
+}
+
+/// The field whose bytes these are, in order.
+fn whole_of_bytes(memory: CTy, bytes: &[Code]) -> Option<Code> {
+    let of = |(byte, code): (usize, &Code)| argument_of(&Helper::Byte(memory, byte as u32).name(), code);
+    let mut fields = bytes.iter().enumerate().map(of);
+    let first = fields.next()??;
+    fields.all(|field| field.as_ref() == Some(&first)).then_some(first)
 }
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.

@@ -14,6 +14,7 @@ use crate::c::code::{Code, Lines};
 use crate::c::deps::captures;
 use crate::c::helper::{Helper, Needs};
 use crate::c::names::{Namer, sanitised};
+use crate::c::scalar::is_plain;
 use crate::c::types::CTy;
 use crate::c::value::Val;
 use crate::c::{Frame, Pointer, Walker, buffer_param, index};
@@ -190,6 +191,7 @@ impl Walker<'_> {
         let sources = self.sources(launch, program, host, &positions)?;
         let mut traffic = Traffic::of(&launch.body);
         self.f.by_vectors = std::mem::take(&mut traffic.by_vectors);
+        self.f.as_bytes = std::mem::take(&mut traffic.as_bytes);
         let communicating = traffic.communicating();
         // Where one memory is read and written, no pointer is said to be alone: an optimiser that makes one load of a
         // chosen pointer out of a choice between two loads may take the path for read-only memory with it (seen with
@@ -351,6 +353,9 @@ impl Walker<'_> {
         };
         match buffer.scope {
             MemScope::Local => {
+                let stays = !is_plain(buffer.dtype) || self.f.as_bytes.contains(&buffer.data.id());
+                let held = self.dialect.held(CTy::memory(buffer.dtype));
+                let element = if stays { element } else { self.dialect.type_name(held) };
                 let array = self.dialect.local_array(element, &name, of_constant_size()?);
                 self.f.lines.statement(&array);
             }
@@ -408,6 +413,10 @@ struct Traffic {
     atomic: BTreeSet<VarId>,
     /// Memory that is loaded from or stored to by vectors.
     by_vectors: BTreeSet<VarId>,
+    /// The type by which each memory was named first.
+    types: BTreeMap<VarId, DType>,
+    /// Memory that is named by several types, or by address.
+    as_bytes: BTreeSet<VarId>,
     /// Whether the body has barriers or atoms.
     meets: bool,
 }
@@ -419,6 +428,7 @@ impl Traffic {
         for_each_stmt(body, &mut |s| {
             for expr in stmt_exprs(s) {
                 for_each_load(expr, &mut seen, &mut |buffer, lanes| {
+                    traffic.name(buffer);
                     traffic.read.insert(buffer.data.id());
                     if lanes > 1 {
                         traffic.by_vectors.insert(buffer.data.id());
@@ -427,13 +437,16 @@ impl Traffic {
             }
             match s {
                 Stmt::Store { buffer, indices, .. } => {
+                    traffic.name(buffer);
                     traffic.written.insert(buffer.data.id());
                     if indices.iter().any(|at| at.lanes() > 1) {
                         traffic.by_vectors.insert(buffer.data.id());
                     }
                 }
+                Stmt::Allocate { buffer, .. } => traffic.name(buffer),
                 Stmt::Atom(call) if call.atom != Atom::Prefetch => {
                     traffic.meets = true;
+                    traffic.as_bytes.extend(call.memory.iter().map(|e| e.buffer.data.id()));
                     traffic.written.extend(call.dst.iter().map(|e| e.buffer.data.id()));
                     traffic.atomic.extend(call.memory.iter().map(|e| e.buffer.data.id()));
                 }
@@ -442,6 +455,13 @@ impl Traffic {
             }
         });
         traffic
+    }
+
+    fn name(&mut self, buffer: &Buffer) {
+        let data = buffer.data.id();
+        if *self.types.entry(data).or_insert(buffer.dtype) != buffer.dtype {
+            self.as_bytes.insert(data);
+        }
     }
 
     /// Takes in what another launch does.

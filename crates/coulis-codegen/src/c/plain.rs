@@ -10,8 +10,9 @@ use crate::dialect::Machine;
 
 /// The smaller or larger of two, the second where the comparison fails.
 pub fn extremum(helper: Helper, comparison: Comparison, ty: CTy, needs: &dyn Needs) -> String {
+    let dialect = needs.dialect();
     let (function, name, value, op) =
-        (needs.dialect().function(), helper.name(), ty.name(), comparison.operator());
+        (dialect.function(), helper.name(), dialect.held(ty).name(), comparison.operator());
     format!("{function} {value} {name}({value} a, {value} b) {{ return a {op} b ? a : b; }}\n")
 }
 

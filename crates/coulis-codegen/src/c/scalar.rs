@@ -81,6 +81,11 @@ impl Walker<'_> {
             };
             return Ok(self.if_then_else(a, &then, &otherwise)?.into_code());
         }
+        if self.by_lanes()
+            && let Some(sum) = self.scalar_sum_of_exact(op, a, b)?
+        {
+            return Ok(sum);
+        }
         let divisor = index::constant(b).filter(|c| *c > 0);
         let is_eager = self.f.eager > 0 && is_in_registers(b);
         let (x, y) = if op.is_comparison() || (is_eager && matches!(op, BinaryOp::And | BinaryOp::Or)) {

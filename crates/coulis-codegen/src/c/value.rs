@@ -247,9 +247,12 @@ impl Walker<'_> {
         Ok(address)
     }
 
-    /// The name of a type.
+    /// The name of the type of a variable.
     pub fn spelled(&mut self, ty: VTy) -> String {
-        if ty.lanes > 0 { self.defs.ty(ty) } else { self.dialect.type_name(ty.ty).to_owned() }
+        if ty.lanes > 0 {
+            return self.defs.ty(ty);
+        }
+        self.dialect.type_name(self.dialect.held(ty.ty)).to_owned()
     }
 
     /// A new constant of that value.

@@ -202,6 +202,7 @@ impl Dialect for C {
             | Helper::Narrow(_)
             | Helper::Wrap(..)
             | Helper::AddPair { .. }
+            | Helper::Byte(..)
             | Helper::ExtremumPair(..)
             | Helper::OfTwo(_)
             | Helper::Atomic(..)

@@ -263,6 +263,25 @@ impl Dialect for Cuda {
         }
     }
 
+    /// Registers have 32 bits. A value of a type of 8 or 16 bits stands in one as a number of 32, else it is made one again
+    /// before each comparison: half of the instructions of a maximum of `int8`.
+    fn held(&self, ty: CTy) -> CTy {
+        match ty {
+            CTy::I8 | CTy::I16 | CTy::U8 | CTy::U16 => CTy::I32,
+            CTy::Bool
+            | CTy::I32
+            | CTy::I64
+            | CTy::U32
+            | CTy::U64
+            | CTy::F32
+            | CTy::F64
+            | CTy::M8
+            | CTy::M16
+            | CTy::M32
+            | CTy::M64 => ty,
+        }
+    }
+
     fn function(&self) -> &'static str {
         FN
     }
@@ -317,6 +336,7 @@ impl Dialect for Cuda {
             Helper::Shift(op, ty) if ty.lanes == 0 => Ok(plain::shift(op, ty.ty, needs)),
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),
+            Helper::Byte(ty, byte) => Ok(memory::byte(ty, byte, &helper.name())),
             Helper::ExtremumPair(of, dtype) => Ok(math::extremum_pair(of, dtype, &helper.name())),
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),

@@ -184,3 +184,10 @@ pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
 "
     ))
 }
+
+/// A byte of a word, the upper bytes of the value being its sign, or 0.
+pub fn byte(ty: CTy, byte: u32, name: &str) -> String {
+    let upper = if ty.is_signed() { 0x8880 + 0x1110 * byte } else { 0x4440 };
+    let selector = upper + byte;
+    format!("{FN} i32 {name}(u32 a) {{ return (i32)__byte_perm(a, 0u, {selector:#x}u); }}\n")
+}
