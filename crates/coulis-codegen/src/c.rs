@@ -34,6 +34,7 @@ mod vector;
 use coulis_ir::hash::FastMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
@@ -99,7 +100,7 @@ const INTERRUPT: &str = "const volatile u8 *const";
 /// Memory in the function that is being written.
 #[derive(Clone, Debug)]
 struct Pointer {
-    name: String,
+    name: Rc<str>,
     dtype: DType,
 }
 
@@ -268,7 +269,7 @@ impl Walker<'_> {
             let name = self.namer.fresh(Kernel::argument_name(handle));
             let element = CTy::memory(buffer.dtype).name();
             self.f.lines.statement(&format!("{element} *const {name} = ({element} *)buf[{position}]"));
-            let pointer = Pointer { name, dtype: buffer.dtype };
+            let pointer = Pointer { name: name.into(), dtype: buffer.dtype };
             self.f.pointers.insert(buffer.data.id(), pointer);
         }
         for (position, var) in scalars.iter().enumerate() {

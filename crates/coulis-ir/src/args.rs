@@ -283,9 +283,7 @@ fn eval_wide<'e>(expr: &'e Expr, bindings: &Bindings) -> Result<i128, &'e str> {
     let truth = i128::from;
     match expr.node() {
         Node::Int(value) => Ok(*value),
-        Node::Var(var) => {
-            bindings.get(&var.id()).map(|v| i128::from(*v)).ok_or(var.name())
-        }
+        Node::Var(var) => bindings.get(&var.id()).map(|v| i128::from(*v)).ok_or(var.name()),
         Node::Cast(a) => Ok(expr.dtype().wrap_int(eval_wide(a, bindings)?)),
         Node::Not(a) => Ok(truth(eval_wide(a, bindings)? == 0)),
         Node::Select(c, a, b) | Node::IfThenElse(c, a, b) => {

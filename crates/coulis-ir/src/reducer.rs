@@ -6,6 +6,7 @@
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Intrinsic, Var};
+use crate::hash::FastMap;
 use crate::visit::{substitute_expr, uses_any};
 
 /// One component of a state.
@@ -207,9 +208,10 @@ fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Ex
     let pairs = firsts.iter().flat_map(|&first| {
         same.iter()
             .enumerate()
+            .filter(|(i, j)| i != *j)
             .map(move |(i, &j)| (lambda.params[first + i].clone(), lambda.params[first + j].expr()))
     });
-    substitute_expr(&lambda.body[at], &pairs.collect())
+    substitute_expr(&lambda.body[at], &pairs.collect::<FastMap<_, _>>())
 }
 
 /// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to
@@ -271,7 +273,7 @@ impl Lambda {
     /// The results with `args` in place of the parameters. Scalars beside vectors are broadcast.
     pub fn apply(&self, args: &[Expr]) -> Vec<Expr> {
         assert_eq!(self.params.len(), args.len(), "a lambda of {} parameters", self.params.len());
-        let map = self.params.iter().cloned().zip(args.iter().cloned()).collect();
+        let map: FastMap<Var, Expr> = self.params.iter().cloned().zip(args.iter().cloned()).collect();
         self.body.iter().map(|e| substitute_expr(e, &map)).collect()
     }
 }

@@ -439,7 +439,7 @@ impl Analyzer {
             Node::Let(var, value, body) => {
                 let value = self.simplify(value);
                 if value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some() {
-                    let map = std::collections::HashMap::from([(var.clone(), value)]);
+                    let map = FastMap::from_iter([(var.clone(), value)]);
                     return self.simplify(&crate::visit::substitute_expr(body, &map));
                 }
                 let mut within = self.clone();

@@ -1,6 +1,6 @@
 //! Equality of kernels up to the identity of variables and buffers.
 
-use std::collections::HashMap;
+use crate::hash::FastMap;
 
 use crate::atom::Element;
 use crate::buffer::Buffer;
@@ -23,8 +23,8 @@ pub fn kernels_equal(a: &Kernel, b: &Kernel) -> bool {
 /// One-to-one correspondence of variables, built while walking both kernels.
 #[derive(Default)]
 struct Matcher {
-    vars: HashMap<VarId, VarId>,
-    vars_back: HashMap<VarId, VarId>,
+    vars: FastMap<VarId, VarId>,
+    vars_back: FastMap<VarId, VarId>,
 }
 
 impl Matcher {
@@ -207,7 +207,7 @@ impl Matcher {
     }
 }
 
-fn restore(map: &mut HashMap<VarId, VarId>, key: VarId, old: Option<VarId>) {
+fn restore(map: &mut FastMap<VarId, VarId>, key: VarId, old: Option<VarId>) {
     match old {
         Some(old) => map.insert(key, old),
         None => map.remove(&key),

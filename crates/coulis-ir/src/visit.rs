@@ -1,6 +1,9 @@
 //! Walking and rewriting of expressions and statements.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Names, Node, Var};
@@ -89,19 +92,19 @@ pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {
 }
 
 /// The expression with variables replaced. Buffers' shapes are not looked into.
-pub fn substitute_expr(expr: &Expr, map: &HashMap<Var, Expr>) -> Expr {
+pub fn substitute_expr<S: BuildHasher>(expr: &Expr, map: &HashMap<Var, Expr, S>) -> Expr {
     Substitution::new(map).of(expr)
 }
 
 /// Variables to be replaced, and what became of expressions.
-struct Substitution<'m> {
-    map: &'m HashMap<Var, Expr>,
+struct Substitution<'m, S> {
+    map: &'m HashMap<Var, Expr, S>,
     names: Names,
     memo: FastMap<Expr, Expr>,
 }
 
-impl<'m> Substitution<'m> {
-    fn new(map: &'m HashMap<Var, Expr>) -> Substitution<'m> {
+impl<'m, S: BuildHasher> Substitution<'m, S> {
+    fn new(map: &'m HashMap<Var, Expr, S>) -> Substitution<'m, S> {
         let names = map.keys().fold(Names::default(), |names, var| names.and(Names::of(var)));
         Substitution { map, names, memo: FastMap::default() }
     }
@@ -186,16 +189,19 @@ pub fn stmt_children(stmt: &Stmt) -> StmtChildren<'_> {
     }
 }
 
+/// Expressions of a statement, which are few as a rule.
+pub type StmtExprs<'s> = SmallVec<[&'s Expr; 4]>;
+
 /// The expressions that stand directly in the statement, not those of statements below it.
-pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
+pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
     match stmt {
-        Stmt::For { min, extent, .. } => vec![min, extent],
-        Stmt::If { cond, .. } => vec![cond],
+        Stmt::For { min, extent, .. } => smallvec![min, extent],
+        Stmt::If { cond, .. } => smallvec![cond],
         Stmt::Store { indices, value, .. } => indices.iter().chain([value]).collect(),
-        Stmt::Let { value, .. } => vec![value],
-        Stmt::LaunchThread { extent, .. } => vec![extent],
+        Stmt::Let { value, .. } => smallvec![value],
+        Stmt::LaunchThread { extent, .. } => smallvec![extent],
         Stmt::ScopeIds { extents, .. } => extents.iter().collect(),
-        Stmt::Atom(call) => call.exprs(),
+        Stmt::Atom(call) => call.exprs().into_iter().collect(),
         Stmt::Tile(call) => call
             .dsts
             .iter()
@@ -205,7 +211,7 @@ pub fn stmt_exprs(stmt: &Stmt) -> Vec<&Expr> {
         Stmt::Allocate { buffer, .. } | Stmt::AllocBuffer(buffer) | Stmt::View { buffer, .. } => {
             buffer.shape.iter().collect()
         }
-        Stmt::Seq(_) | Stmt::Annotate { .. } | Stmt::DeviceEntry | Stmt::Sync(_) => Vec::new(),
+        Stmt::Seq(_) | Stmt::Annotate { .. } | Stmt::DeviceEntry | Stmt::Sync(_) => StmtExprs::new(),
     }
 }
 
@@ -228,8 +234,8 @@ pub fn rewrite_stmt(
             let otherwise = otherwise.map(|s| Box::new(rewrite_stmt(*s, on_expr, on_stmt)));
             Stmt::If { cond, then, otherwise }
         }
-        Stmt::Store { buffer, indices, value } => {
-            let indices = indices.iter().map(&mut *on_expr).collect();
+        Stmt::Store { buffer, mut indices, value } => {
+            indices.iter_mut().for_each(|index| *index = on_expr(index));
             Stmt::Store { buffer, indices, value: on_expr(&value) }
         }
         Stmt::Let { var, value, body } => {
@@ -265,7 +271,7 @@ pub fn rewrite_stmt(
 }
 
 /// The statement with variables replaced in all its expressions.
-pub fn substitute_stmt(stmt: Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+pub fn substitute_stmt<S: BuildHasher>(stmt: Stmt, map: &HashMap<Var, Expr, S>) -> Stmt {
     let mut substitution = Substitution::new(map);
     rewrite_stmt(stmt, &mut |e| substitution.of(e), &mut |s| s)
 }

@@ -1,6 +1,6 @@
 //! Which threads of a block, and blocks of a cluster, reach a place in a kernel, from the conditions and loops around it.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
@@ -17,9 +17,9 @@ use crate::dispatch_tiles::is_thread;
 pub(crate) struct Around {
     guards: Vec<Guard>,
     /// Values of names, without loads.
-    names: HashMap<Var, Expr>,
+    names: FastMap<Var, Expr>,
     /// Names of values that come from memory.
-    loaded: HashSet<Var>,
+    loaded: FastSet<Var>,
 }
 
 enum Guard {
@@ -88,7 +88,7 @@ impl Around {
             return true;
         }
         let mut known = Analyzer::new();
-        let mut split = HashMap::new();
+        let mut split = FastMap::default();
         let mut places = Vec::new();
         for (tag, var, extent) in launches.iter().filter(|(tag, ..)| tag.is_of_cluster()) {
             let Some(size) = extent.as_int().filter(|n| *n > 1) else { continue };
@@ -244,7 +244,7 @@ impl Of<'_> {
             known.bind(&high, &zero, &constant(index.extent / n));
             known.bind(&low, &zero, &constant(*n));
             let number = high.expr() * constant(*n) + low.expr();
-            let split = substitute_expr(expr, &HashMap::from([(index.var.clone(), number)]));
+            let split = substitute_expr(expr, &FastMap::from_iter([(index.var.clone(), number)]));
             !coulis_ir::visit::uses_any(&known.simplify(&split), &[low])
         };
         weight * wide.find(alike).unwrap_or(1)

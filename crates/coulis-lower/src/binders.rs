@@ -1,16 +1,15 @@
 //! Fresh variables for copies of statements, so that no variable is bound at two places.
 
-use std::collections::HashMap;
-
+use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{substitute_expr, substitute_stmt};
 use coulis_ir::{Buffer, Expr, Stmt, Var};
 
 /// The statement with variables replaced in it, and every variable that it binds made fresh.
-pub fn copy_with(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+pub fn copy_with(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
     fresh(stmt, map)
 }
 
-fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+fn fresh(stmt: &Stmt, map: &FastMap<Var, Expr>) -> Stmt {
     let on = |e: &Expr| substitute_expr(e, map);
     let rename = |var: &Var| {
         let new = var.fresh();
@@ -58,13 +57,13 @@ fn fresh(stmt: &Stmt, map: &HashMap<Var, Expr>) -> Stmt {
 
 /// The allocation with variables replaced in its extents. Where there are any it is memory of its own, since the
 /// extents of a buffer and of its views are part of what they are.
-fn allocate(buffer: &Buffer, body: Stmt, map: &HashMap<Var, Expr>) -> Stmt {
+fn allocate(buffer: &Buffer, body: Stmt, map: &FastMap<Var, Expr>) -> Stmt {
     let on = |shape: &[Expr]| shape.iter().map(|e| substitute_expr(e, map)).collect::<Vec<Expr>>();
     if on(&buffer.shape) == buffer.shape {
         return Stmt::allocate(buffer.clone(), body);
     }
     let new = buffer.derive(|b| (b.data, b.shape) = (b.data.fresh(), on(&b.shape)));
-    let mut views = HashMap::from([(buffer.id, new.clone())]);
+    let mut views = FastMap::from_iter([(buffer.id, new.clone())]);
     let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
         let view = views
             .entry(b.id)

@@ -6,7 +6,7 @@
 //! belongs to. Bounds come from loops and from the conditions around an access. Anything that is not shown counts as read
 //! by others.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
@@ -38,13 +38,13 @@ pub struct Region<'a> {
 /// and `second` writes nothing that `first` touches. `above` is another index of `first`'s blocks.
 pub fn blocks_are_apart(first: &Region, second: &Region, block: &Var, above: Option<&Var>) -> bool {
     let (Some(before), Some(after)) = (accesses(first), accesses(second)) else { return false };
-    let touched: HashSet<&Var> = before.iter().map(|a| &a.buffer.data).collect();
+    let touched: FastSet<&Var> = before.iter().map(|a| &a.buffer.data).collect();
     if after.iter().any(|a| a.writes && touched.contains(&a.buffer.data)) {
         return false;
     }
-    let read: HashSet<&Var> = after.iter().map(|a| &a.buffer.data).collect();
+    let read: FastSet<&Var> = after.iter().map(|a| &a.buffer.data).collect();
     let written = before.iter().filter(|a| a.writes && read.contains(&a.buffer.data));
-    let mut handed: HashMap<&Var, Vec<&Access>> = HashMap::new();
+    let mut handed: FastMap<&Var, Vec<&Access>> = FastMap::default();
     for access in written {
         handed.entry(&access.buffer.data).or_default().push(access);
     }
@@ -92,7 +92,7 @@ fn accesses(region: &Region) -> Option<Vec<Access>> {
     for (var, extent) in &region.indices {
         known.bind(var, &Expr::int_of(0, var.dtype()), extent);
     }
-    let mut found = Collector { accesses: Vec::new(), values: HashMap::new(), is_opaque: false };
+    let mut found = Collector { accesses: Vec::new(), values: FastMap::default(), is_opaque: false };
     found.stmt(region.body, &known);
     (!found.is_opaque).then_some(found.accesses)
 }
@@ -100,7 +100,7 @@ fn accesses(region: &Region) -> Option<Vec<Access>> {
 struct Collector {
     accesses: Vec<Access>,
     /// Values of names around.
-    values: HashMap<Var, Expr>,
+    values: FastMap<Var, Expr>,
     is_opaque: bool,
 }
 

@@ -34,12 +34,18 @@ pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Ke
         Param::Buffer { .. } => None,
     });
     let mut names = Names { scope: scalars.collect(), ..Names::default() };
-    let body = names.visit(kernel.body, Around::Decides);
+    let body = names.visit(kernel.body, Around::Decides, None);
     Ok(Kernel { body, ..kernel })
 }
 
 /// Computations and how often they occur, in order of first occurrence.
 type Table = Vec<(Expr, usize)>;
+
+/// What is counted in a statement, and in those below it in their order.
+struct Counted {
+    table: Table,
+    below: Vec<Counted>,
+}
 
 #[derive(Default)]
 struct Names {
@@ -72,27 +78,36 @@ enum Around {
 }
 
 impl Names {
-    fn visit(&mut self, stmt: Stmt, around: Around) -> Stmt {
+    /// `counted`: of the statement as it is, where that is known.
+    fn visit(&mut self, stmt: Stmt, around: Around, counted: Option<Counted>) -> Stmt {
         let outer = (self.scope.len(), self.bound.len());
-        let (named, bindings) = match around {
-            Around::Includes => Default::default(),
-            Around::Decides => self.name_parts(&stmt),
+        let (named, bindings, counted) = match around {
+            Around::Includes => (FastMap::default(), Vec::new(), counted),
+            Around::Decides => {
+                let counted = counted.unwrap_or_else(|| self.of_stmt(&stmt));
+                let (named, bindings) = self.name_parts(counted.table);
+                // Where nothing is replaced, what stands below is as it was counted.
+                let below = Some(counted.below).filter(|_| named.is_empty());
+                (named, bindings, below.map(|below| Counted { table: Table::new(), below }))
+            }
         };
         let stmt = replace_in(stmt, &named);
+        let mut below = counted.map(|counted| counted.below.into_iter());
+        let mut next = || below.as_mut().and_then(Iterator::next);
         let stmt = match stmt {
             Stmt::For { var, min, extent, kind, body } => {
                 self.scope.push(var.clone());
-                Stmt::for_(var, min, extent, kind, self.visit(*body, Around::Decides))
+                Stmt::for_(var, min, extent, kind, self.visit(*body, Around::Decides, next()))
             }
             Stmt::Let { var, value, body } => {
                 self.scope.push(var.clone());
                 self.bound.push((value.clone(), var.clone()));
-                Stmt::let_(var, value, self.visit(*body, Around::Decides))
+                Stmt::let_(var, value, self.visit(*body, Around::Decides, next()))
             }
             branch @ Stmt::If { .. } => {
-                crate::walk::map_children(branch, &mut |s| self.visit(s, Around::Decides))
+                crate::walk::map_children(branch, &mut |s| self.visit(s, Around::Decides, next()))
             }
-            other => crate::walk::map_children(other, &mut |s| self.visit(s, Around::Includes)),
+            other => crate::walk::map_children(other, &mut |s| self.visit(s, Around::Includes, next())),
         };
         self.scope.truncate(outer.0);
         self.bound.truncate(outer.1);
@@ -103,12 +118,12 @@ impl Names {
         })
     }
 
-    /// The names that stand for computations in the statement, old ones and new ones, and the new ones' values.
-    fn name_parts(&mut self, stmt: &Stmt) -> (FastMap<Expr, Expr>, Vec<(Var, Expr)>) {
+    /// The names that stand for computations of a statement, old ones and new ones, and the new ones' values.
+    fn name_parts(&mut self, table: Table) -> (FastMap<Expr, Expr>, Vec<(Var, Expr)>) {
         let mut named = FastMap::default();
         let mut made = Vec::new();
         let mut work = Work::default();
-        for (expr, count) in self.of_stmt(stmt) {
+        for (expr, count) in table {
             work.add(&expr, count, self.fact(&expr).size);
         }
         while let Some(group) = work.pop_largest() {
@@ -203,10 +218,10 @@ impl Names {
         table
     }
 
-    fn of_stmt(&mut self, stmt: &Stmt) -> Table {
+    fn of_stmt(&mut self, stmt: &Stmt) -> Counted {
         let header: Vec<Rc<Table>> = stmt_exprs(stmt).into_iter().map(|e| self.of_expr(e)).collect();
-        let bodies: Vec<Table> = stmt_children(stmt).map(|s| self.of_stmt(s)).collect();
-        let parts = || header.iter().map(|t| &**t).chain(&bodies);
+        let below: Vec<Counted> = stmt_children(stmt).map(|s| self.of_stmt(s)).collect();
+        let parts = || header.iter().map(|t| &**t).chain(below.iter().map(|counted| &counted.table));
         let only_shared = match stmt {
             Stmt::For { .. } | Stmt::If { .. } => true,
             Stmt::Seq(_)
@@ -234,7 +249,7 @@ impl Names {
         for (expr, count) in parts().flatten().filter(|(e, _)| !only_shared || shared.contains(e)) {
             table.add(expr, *count);
         }
-        table.table
+        Counted { table: table.table, below }
     }
 }
 

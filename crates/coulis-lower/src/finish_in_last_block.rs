@@ -9,7 +9,7 @@
 //!
 //! Source: threadFenceReduction in NVIDIA's samples (the last block to finish folds what all left).
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::ticket::{IN_LAST_BLOCK, Tickets};
@@ -151,7 +151,7 @@ impl Join<'_> {
                 }
             }
         };
-        let mut values = HashMap::new();
+        let mut values = FastMap::default();
         for (tag, var, _) in &second.indices {
             let mine = first.indices.iter().find(|(other, ..)| other == tag);
             let mine = mine.filter(|_| is_thread(*tag) || group.as_ref().is_some_and(|g| g.tag == *tag));
@@ -197,7 +197,7 @@ struct Group {
 /// Errors: it is not.
 fn common_index(first: &Launch, second: &Launch) -> Result<Option<Group>, LowerError> {
     let mut found: Option<Group> = None;
-    let mut values = HashMap::new();
+    let mut values = FastMap::default();
     for (tag, own, extent) in second.indices.iter().filter(|(tag, ..)| !is_thread(*tag)) {
         if extent.is_int(1) {
             continue;

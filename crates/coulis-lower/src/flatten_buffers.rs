@@ -7,7 +7,7 @@
 //!
 //! Source: seed 003, all listings. `bool` stays `bool`, where the reference stores `int8`.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node};
@@ -141,8 +141,8 @@ fn fitting_align(wanted: u32, extent: &Expr, dtype: DType) -> u32 {
 
 #[derive(Default)]
 struct Flattener {
-    views: HashMap<BufferId, Buffer>,
-    allocated: HashMap<BufferId, Buffer>,
+    views: FastMap<BufferId, Buffer>,
+    allocated: FastMap<BufferId, Buffer>,
 }
 
 impl Flattener {

@@ -6,7 +6,7 @@
 //! allocated once. Source: seed 003's lowering (storage rewrite), without its sharing of memory between buffers of
 //! disjoint lifetimes.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::ticket::ZEROED;
@@ -38,7 +38,7 @@ pub fn hoist_allocations(kernel: Kernel, _: &Context) -> Result<Kernel, LowerErr
 
 #[derive(Default)]
 struct Hoist {
-    placed: HashSet<BufferId>,
+    placed: FastSet<BufferId>,
 }
 
 impl Hoist {
@@ -117,7 +117,7 @@ impl Hoist {
                 return Stmt::allocate(buffer, body);
             }
             let new = buffer.derive(|b| b.data = buffer.data.fresh());
-            let mut views = HashMap::from([(buffer.id, new.clone())]);
+            let mut views = FastMap::from_iter([(buffer.id, new.clone())]);
             let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
                 let view = views.entry(b.id).or_insert_with(|| b.derive(|d| d.data = new.data.clone()));
                 (view.clone(), index.clone())

@@ -4,7 +4,7 @@
 //! and no two lanes may meet: the inner loops move an access either by whole multiples of all lanes together, or by
 //! less than one lane's step. Anything that is not shown disjoint counts as dependent.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
@@ -28,7 +28,7 @@ pub fn lanes_are_independent(body: &Stmt, lane: &Var, lanes: i128, known: &Analy
     if found.opaque {
         return false;
     }
-    let mut by_data: HashMap<Var, Vec<&Access>> = HashMap::new();
+    let mut by_data: FastMap<Var, Vec<&Access>> = FastMap::default();
     for access in &found.accesses {
         by_data.entry(access.buffer.data.clone()).or_default().push(access);
     }

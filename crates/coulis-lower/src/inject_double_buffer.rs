@@ -8,7 +8,7 @@
 //!
 //! Source: the double buffers of seed 003's system.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::visit::{
@@ -89,7 +89,7 @@ impl Turn<'_> {
         let int = |n: i128| Expr::int_of(n, self.var.dtype());
         let half_of = |turn: &Expr| difference(turn.clone(), self.min.clone()).floormod(int(2));
         let filled = |turn: Expr| {
-            let map = HashMap::from([(self.var.clone(), turn.clone())]);
+            let map = FastMap::from_iter([(self.var.clone(), turn.clone())]);
             redirected(copy_with(&fill, &map), buffer, &double, &half_of(&turn))
         };
         let this = self.var.expr();

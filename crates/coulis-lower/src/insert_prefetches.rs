@@ -10,7 +10,8 @@
 //! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
 //! distances; before common subexpressions get names.
 
-use std::collections::HashSet;
+use coulis_ir::hash::FastMap;
+use coulis_ir::hash::FastSet;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
@@ -53,7 +54,7 @@ fn walk(stmt: Stmt, distance: Option<i64>) -> Stmt {
             let mut body = walk(*body, None);
             if let Some(distance) = distance.filter(|d| *d > 0) {
                 let ahead = sum(var.expr(), Expr::int_of(distance.into(), var.dtype()));
-                let mut written = HashSet::new();
+                let mut written = FastSet::default();
                 for_each_stmt(&body, &mut |s| {
                     if let Stmt::Store { buffer, .. } = s {
                         written.insert(buffer.data.id());
@@ -80,7 +81,7 @@ struct Hints {
     /// The iteration that is asked for, in place of `var`.
     ahead: Expr,
     /// Memory that the loop writes.
-    written: HashSet<VarId>,
+    written: FastSet<VarId>,
 }
 
 impl Hints {
@@ -145,7 +146,7 @@ impl Hints {
         {
             return;
         }
-        let map = [(self.var.clone(), self.ahead.clone())].into_iter().collect();
+        let map = FastMap::from_iter([(self.var.clone(), self.ahead.clone())]);
         let mut add = |first: Expr, elements: i128| {
             let (base, offset) = apart(&Analyzer::new().simplify(&substitute_expr(&first, &map)));
             let start = offset * width;

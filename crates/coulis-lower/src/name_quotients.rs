@@ -6,7 +6,7 @@
 //! simplification sees through them. Simple mode leaves all, as the reference has it. Order: before
 //! `partition_loops`, whose cuts would hold many copies.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
@@ -41,7 +41,7 @@ fn walk(stmt: Stmt, known: &Analyzer) -> Stmt {
             let mut inner = with_loop(known, &var, &min, &extent);
             let mut body = *body;
             let mut named = Vec::new();
-            let mut judged = HashMap::new();
+            let mut judged = FastMap::default();
             let sizes = Sizes::of(&extent, known);
             while let Some(quotient) = first_quotient(&body, &var, &named, &mut |e| {
                 *judged.entry(e.clone()).or_insert_with(|| is_natural(e, &sizes, &inner))
@@ -138,7 +138,7 @@ fn is_natural(quotient: &Expr, sizes: &Sizes, known: &Analyzer) -> bool {
 }
 
 fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
-    fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut HashMap<Expr, Expr>) -> Expr {
+    fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut FastMap<Expr, Expr>) -> Expr {
         if expr == from {
             return to.clone();
         }
@@ -149,6 +149,6 @@ fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
         memo.insert(expr.clone(), new.clone());
         new
     }
-    let mut memo = HashMap::new();
+    let mut memo = FastMap::default();
     rewrite_stmt(stmt, &mut |e| go(e, from, to, &mut memo), &mut |s| s)
 }

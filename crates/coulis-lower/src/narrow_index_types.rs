@@ -8,7 +8,6 @@
 //! are given to common subexpressions.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use coulis_ir::hash::{FastMap, FastSet};
 use coulis_ir::simplify::Analyzer;
@@ -76,7 +75,7 @@ fn is_within_int32(dtype: DType) -> bool {
 #[derive(Default)]
 struct Groups {
     /// Position of each variable.
-    at: HashMap<Var, usize>,
+    at: FastMap<Var, usize>,
     /// The variable that stands for a group, by position of each of its members.
     parent: Vec<usize>,
     /// Whether the variable is bound in the body, to be replaced there.
@@ -118,7 +117,7 @@ impl Groups {
     }
 
     /// Variables that become int32, with the ones that they become.
-    fn narrowed(&self) -> HashMap<Var, Var> {
+    fn narrowed(&self) -> FastMap<Var, Var> {
         let mut legal: Vec<bool> = self.beyond.iter().map(|beyond| !beyond).collect();
         for at in 0..self.parent.len() {
             if !self.bound[at] {
@@ -263,7 +262,7 @@ fn as_int32(var: &Var) -> Var {
 }
 
 struct Narrowing {
-    vars: HashMap<Var, Var>,
+    vars: FastMap<Var, Var>,
     /// What became of expressions that several share.
     done: RefCell<FastMap<Expr, Expr>>,
 }

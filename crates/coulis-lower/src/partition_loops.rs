@@ -23,7 +23,6 @@
 //! Source: seed 003, listing 6.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use coulis_ir::hash::FastMap;
@@ -129,7 +128,7 @@ impl Partition {
             }
         }
         let Some(cond) = conditions.into_iter().reduce(Expr::and) else { return self.inside(stmt, known, 0) };
-        let fast = copy_with(&assume(stmt.clone(), &facts), &HashMap::new());
+        let fast = copy_with(&assume(stmt.clone(), &facts), &FastMap::default());
         let then = Box::new(self.inside(fast, known, 0));
         let otherwise = Some(Box::new(self.inside(stmt, known, 1)));
         Stmt::If { cond, then, otherwise }
@@ -207,7 +206,7 @@ impl Partition {
             }
         }
         let Some(cond) = condition else { return self.stmt(body, known, depth) };
-        let fast = copy_with(&assume(body.clone(), &facts), &HashMap::new());
+        let fast = copy_with(&assume(body.clone(), &facts), &FastMap::default());
         let then = Box::new(self.stmt(fast, known, depth));
         let otherwise = Some(Box::new(self.stmt(body, known, depth)));
         Stmt::If { cond, then, otherwise }
@@ -260,7 +259,7 @@ impl Partition {
         let zero = Expr::int_of(0, var.dtype());
         let step = if single { zero.clone() } else { var.expr() };
         let at = known.simplify(&sum(sum(target.min.clone(), from), step));
-        let body = copy_with(&body, &HashMap::from([(target.var.clone(), at)]));
+        let body = copy_with(&body, &FastMap::from_iter([(target.var.clone(), at)]));
         if single {
             return self.stmt(body, known, depth);
         }
@@ -277,7 +276,7 @@ impl Partition {
                 continue;
             }
             let body = assume(target.body.clone(), &facts);
-            let body = self.stmt(copy_with(&body, &HashMap::new()), &inner, depth);
+            let body = self.stmt(copy_with(&body, &FastMap::default()), &inner, depth);
             otherwise = Some(match otherwise {
                 None => body,
                 Some(rest) if rest == body => body,
@@ -542,7 +541,7 @@ fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
 
 /// The statement with comparisons replaced by what is known of them, and branches on constants taken.
 fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
-    let facts: HashMap<Expr, bool> = facts.iter().cloned().collect();
+    let facts: FastMap<Expr, bool> = facts.iter().cloned().collect();
     if facts.is_empty() {
         return stmt;
     }
@@ -563,7 +562,7 @@ fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
     })
 }
 
-fn replace(expr: &Expr, facts: &HashMap<Expr, bool>, done: &mut FastMap<Expr, Expr>) -> Expr {
+fn replace(expr: &Expr, facts: &FastMap<Expr, bool>, done: &mut FastMap<Expr, Expr>) -> Expr {
     if let Some(&value) = facts.get(expr) {
         return Expr::bool(value);
     }

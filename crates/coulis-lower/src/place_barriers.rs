@@ -10,7 +10,7 @@
 //!
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
@@ -72,14 +72,14 @@ struct Place {
     /// Loops around the statement that all threads run alike.
     around: Loops,
     /// For each loop variable, that of any earlier iteration, and that of the last one.
-    iterations: HashMap<Var, (Var, Var)>,
+    iterations: FastMap<Var, (Var, Var)>,
 }
 
 /// Accesses that no barrier follows yet, each once.
 #[derive(Clone, Default)]
 struct Pending {
     list: Vec<Access>,
-    seen: HashSet<Access>,
+    seen: FastSet<Access>,
 }
 
 impl Pending {

@@ -12,7 +12,7 @@
 //!
 //! Source: the scope ids of seeds 000 to 002.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
@@ -223,8 +223,8 @@ impl Hierarchy {
     }
 
     /// The value of each declared variable.
-    fn values(&self, ids: &[Declared], warp: u32) -> Result<HashMap<Var, Expr>, LowerError> {
-        let mut values = HashMap::new();
+    fn values(&self, ids: &[Declared], warp: u32) -> Result<FastMap<Var, Expr>, LowerError> {
+        let mut values = FastMap::default();
         for declared in ids {
             for (var, value) in declared.vars.iter().zip(self.value(declared, warp)?) {
                 values.insert(var.clone(), value.cast(var.dtype()));

@@ -5,8 +5,8 @@
 //! thread apart beside everything that varies below and above them: in the place in memory, or in the indices of the
 //! dimensions, each of which stays within its own. What is not of this shape counts as meeting.
 
+use coulis_ir::hash::{FastMap, FastSet};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
@@ -75,7 +75,7 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
             found.push(Access { buffer, indices, kind, loops, around });
         }
     };
-    for expr in stmt_exprs(stmt) {
+    for expr in stmt_exprs(stmt).into_iter().filter(|expr| expr.reads_memory()) {
         for_each_expr(expr, &mut |e| {
             if let Node::Load(buffer, indices) = e.node() {
                 add(buffer, indices, Kind::Read);
@@ -120,7 +120,7 @@ impl Access {
         if !self.indices.iter().any(|e| uses(e, var)) {
             return self.clone();
         }
-        let map = HashMap::from([(var.clone(), other.clone())]);
+        let map = FastMap::from_iter([(var.clone(), other.clone())]);
         let indices = self.indices.iter().map(|e| substitute_expr(e, &map)).collect();
         let mut around = self.around.clone();
         if let Some(new) = other.as_var() {
@@ -150,9 +150,9 @@ impl Threads {
 pub struct Known {
     /// Of names.
     pub names: Analyzer,
-    places: RefCell<HashMap<Access, Option<Rc<Place>>>>,
+    places: RefCell<FastMap<Access, Option<Rc<Place>>>>,
     /// Whether indices of these parts that are not constant, and that distance, differ.
-    differ: RefCell<HashMap<(Expr, Expr, i128), bool>>,
+    differ: RefCell<FastMap<(Expr, Expr, i128), bool>>,
 }
 
 impl Known {
@@ -191,7 +191,7 @@ pub fn any_meet(some: &[Access], others: &[Access], threads: &Threads, known: &K
 
 /// The first access that may touch one place with a later one of the list, from different threads.
 pub fn first_that_meets<'a>(all: &'a [Access], threads: &Threads, known: &Known) -> Option<&'a Access> {
-    let (mut distinct, mut seen, mut repeated) = (Vec::new(), HashSet::new(), HashSet::new());
+    let (mut distinct, mut seen, mut repeated) = (Vec::new(), FastSet::default(), FastSet::default());
     for access in all {
         if seen.insert(access) {
             distinct.push(access);
@@ -234,7 +234,7 @@ fn may_conflict(a: &Access, b: &Access, threads: &Threads, known: &Known) -> boo
 
 /// Whether equal indices in all dimensions mean equal threads, each of which some dimension tells.
 fn are_told_apart(a: &Access, b: &Access, threads: &Threads, known: &Known) -> bool {
-    let mut told = HashSet::new();
+    let mut told = FastSet::default();
     for (x, y) in a.indices.iter().zip(&b.indices) {
         let place = |index: &Expr, access: &Access| Place::of_index(index, access, threads, &known.names);
         if let (Some(x), Some(y)) = (place(x, a), place(y, b))
@@ -407,7 +407,7 @@ fn in_digits(index: &Expr, var: &Var, digits: &[(Var, i128)], known: &Analyzer) 
         known.bind(digit, &Expr::int_of(0, digit.dtype()), &extent);
         value = Some(value.map_or_else(|| digit.expr(), |value| value * extent + digit.expr()));
     }
-    let map: HashMap<Var, Expr> = value.into_iter().map(|value| (var.clone(), value)).collect();
+    let map: FastMap<Var, Expr> = value.into_iter().map(|value| (var.clone(), value)).collect();
     known.simplify(&substitute_expr(index, &map))
 }
 

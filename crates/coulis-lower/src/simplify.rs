@@ -3,7 +3,7 @@
 //! A loop of one iteration becomes its body, one of none and a launch of no threads disappear, a condition that always holds goes away. The
 //! pass runs twice: on the nest, and again after vectorizing and unrolling, which make constants.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
@@ -113,7 +113,9 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             let (min, extent) = (on(&min), on(&extent));
             match extent.as_int() {
                 Some(n) if n <= 0 => Stmt::NOP,
-                Some(1) => simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, min)])), known, around),
+                Some(1) => {
+                    simplify_stmt(substitute_stmt(*body, &FastMap::from_iter([(var, min)])), known, around)
+                }
                 _ => {
                     let range = around.loop_range(&extent, known);
                     let body = simplify_stmt(*body, &with_loop(known, &var, &min, &range), around);
@@ -139,8 +141,8 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
                 otherwise.map(|s| Box::new(simplify_stmt(*s, known, around))).filter(|s| !s.is_nop());
             Stmt::If { cond, then, otherwise }
         }
-        Stmt::Store { buffer, indices, value } => {
-            let indices = indices.iter().map(on).collect();
+        Stmt::Store { buffer, mut indices, value } => {
+            indices.iter_mut().for_each(|index| *index = on(index));
             let value = known.simplify(&value);
             Stmt::Store { buffer, indices, value }
         }
@@ -148,7 +150,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             let value = on(&value);
             let atom = value.as_int().is_some() || value.as_float().is_some() || value.as_var().is_some();
             if atom {
-                simplify_stmt(substitute_stmt(*body, &HashMap::from([(var, value)])), known, around)
+                simplify_stmt(substitute_stmt(*body, &FastMap::from_iter([(var, value)])), known, around)
             } else {
                 let inner = with_let(known, &var, &value);
                 Stmt::let_(var, value, simplify_stmt(*body, &inner, around))

@@ -5,7 +5,7 @@
 //! machine has that much is the verifier's to say (V25). Source: CUDA C++ Programming Guide, dynamic shared memory.
 //! Order: after `hoist_allocations`, which makes some arrays and moves the others to the top of their launch.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Buffer, Form, Kernel, MemScope, Stmt};
@@ -68,7 +68,7 @@ fn sized_at_launch(stmt: Stmt) -> Stmt {
     let at_launch = |b: &Buffer| b.derive(|d| d.scope = MemScope::SharedDyn);
     let data = buffer.data.clone();
     let sized = at_launch(&buffer);
-    let mut windows = HashMap::from([(buffer.id, sized.clone())]);
+    let mut windows = FastMap::from_iter([(buffer.id, sized.clone())]);
     let body = redirect_accesses(body, &data, &mut |b, index| {
         (windows.entry(b.id).or_insert_with(|| at_launch(b)).clone(), index.clone())
     });

@@ -4,8 +4,8 @@
 //! expression of its coordinates; it is a window on either; or it is spread over threads, and no thread accesses it
 //! but through `.local` windows and tile calls.
 
+use coulis_ir::hash::FastMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
@@ -30,9 +30,9 @@ enum Way {
 /// The memory behind the buffers of a kernel.
 #[derive(Default)]
 pub(crate) struct TileMemory {
-    ways: HashMap<BufferId, Way>,
+    ways: FastMap<BufferId, Way>,
     /// What one thread holds, one-dimensional and in physical order, by pointer: of tiles that were allocated so.
-    registers: HashMap<Var, Buffer>,
+    registers: FastMap<Var, Buffer>,
 }
 
 pub(crate) fn unsupported(what: impl Into<String>) -> LowerError {

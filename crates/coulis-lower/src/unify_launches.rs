@@ -8,7 +8,7 @@
 //!
 //! Source: seed 003's lowering (a thread opened twice on a path is one thread); `coulis_ir::device` for the shape.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
@@ -69,7 +69,7 @@ struct Index {
 fn unified(region: Stmt) -> Result<Stmt, LowerError> {
     let mut indices: Vec<Index> = Vec::new();
     let mut bound: Vec<Var> = Vec::new();
-    let mut renamed: HashMap<Var, Expr> = HashMap::new();
+    let mut renamed: FastMap<Var, Expr> = FastMap::default();
     let mut error = None;
     for_each_stmt(&region, &mut |stmt| match stmt {
         Stmt::LaunchThread { tag, var, extent, .. } if *tag != ThreadTag::VThread => {
@@ -109,7 +109,7 @@ fn note(
     var: &Var,
     extent: &Expr,
     indices: &mut Vec<Index>,
-    renamed: &mut HashMap<Var, Expr>,
+    renamed: &mut FastMap<Var, Expr>,
 ) -> Result<(), LowerError> {
     let Some(index) = indices.iter().find(|index| index.tag == tag) else {
         indices.push(Index { tag, var: var.clone(), extent: extent.clone() });

@@ -5,7 +5,7 @@
 //! ([`ROLLED`]). Source: seed 003's
 //! lowering; `pragma_unroll_explicit` is read and has no effect, since text is always expanded.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, ROLLED, Stmt};
@@ -61,7 +61,7 @@ fn walk(stmt: Stmt, max_step: Option<i128>) -> Result<(Stmt, u32), LowerError> {
             }
             let copies = (0..n).map(|i| {
                 let at = sum(min.clone(), Expr::int_of(i, var.dtype()));
-                copy_with(&body, &HashMap::from([(var.clone(), at)]))
+                copy_with(&body, &FastMap::from_iter([(var.clone(), at)]))
             });
             Ok((Stmt::seq(copies), depth + 1))
         }

@@ -1,7 +1,5 @@
 //! Vectors in place of scalars: what an expression of one lane is for all lanes at once.
 
-use std::collections::HashMap;
-
 use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
@@ -76,7 +74,7 @@ impl Lanes {
                 Ok(Expr::select(self.go(cond, memo)?, self.go(a, memo)?, self.go(b, memo)?))
             }
             Node::Let(var, value, body) => {
-                let inlined = substitute_expr(body, &HashMap::from([(var.clone(), value.clone())]));
+                let inlined = substitute_expr(body, &FastMap::from_iter([(var.clone(), value.clone())]));
                 self.go(&inlined, memo)
             }
             Node::Ramp(..) | Node::Broadcast(_) => Err(NotAVector),

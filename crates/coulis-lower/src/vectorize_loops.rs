@@ -18,7 +18,7 @@
 //!
 //! Buffers that the body allocates get one copy a lane, interleaved.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
@@ -84,7 +84,7 @@ fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerEr
 /// The loop run one iteration after another, its variable renamed.
 fn serial(var: &Var, min: &Expr, extent: &Expr, body: Stmt) -> Stmt {
     let new = var.renamed(&format!("{}_s", var.name()));
-    let body = substitute_stmt(body, &HashMap::from([(var.clone(), new.expr())]));
+    let body = substitute_stmt(body, &FastMap::from_iter([(var.clone(), new.expr())]));
     Stmt::for_(new, min.clone(), extent.clone(), LoopKind::Serial, body)
 }
 
@@ -115,11 +115,11 @@ fn vectorized(
         return walk(serial(var, min, extent, body), known, context);
     }
     if count == 1 {
-        return Ok(substitute_stmt(body, &HashMap::from([(var.clone(), min.clone())])));
+        return Ok(substitute_stmt(body, &FastMap::from_iter([(var.clone(), min.clone())])));
     }
     let lane = var.fresh();
     let position = sum(min.clone(), lane.expr());
-    let inner = substitute_stmt(body.clone(), &HashMap::from([(var.clone(), position)]));
+    let inner = substitute_stmt(body.clone(), &FastMap::from_iter([(var.clone(), position)]));
     let inner = inline_index_lets(inner);
     let inner = expand_allocations(inner, &lane, count);
     let known = with_loop(known, &lane, &Expr::int_of(0, lane.dtype()), &Expr::int_of(count, lane.dtype()));
@@ -136,7 +136,7 @@ fn vectorized(
 fn inline_index_lets(stmt: Stmt) -> Stmt {
     match stmt {
         Stmt::Let { var, value, body } if loads_of(&value).is_empty() => {
-            inline_index_lets(substitute_stmt(*body, &HashMap::from([(var, value)])))
+            inline_index_lets(substitute_stmt(*body, &FastMap::from_iter([(var, value)])))
         }
         other => map_children(other, &mut inline_index_lets),
     }
@@ -153,7 +153,7 @@ fn expand_allocations(stmt: Stmt, lane: &Var, count: i128) -> Stmt {
                 vec![product(extent, n)]
             };
             let new = Buffer::new(&buffer.name, buffer.dtype, widened(&buffer), buffer.scope);
-            let mut views: HashMap<BufferId, Buffer> = HashMap::from([(buffer.id, new.clone())]);
+            let mut views: FastMap<BufferId, Buffer> = FastMap::from_iter([(buffer.id, new.clone())]);
             let body = redirect_accesses(body, &buffer.data, &mut |b, index| {
                 let view = views.entry(b.id).or_insert_with(|| {
                     b.derive(|d| {
@@ -307,7 +307,7 @@ impl Vectorizer {
                 }
                 let uses_it = |s: &Stmt| stmt_exprs(s).into_iter().any(|e| uses(e, var));
                 self.with_value(var.name(), value, &[body], &uses_it, lanes, |value| {
-                    let map = HashMap::from([(var.clone(), value)]);
+                    let map = FastMap::from_iter([(var.clone(), value)]);
                     self.stmt(&substitute_stmt((**body).clone(), &map), lanes, mask)
                 })
             }
@@ -468,7 +468,7 @@ impl Vectorizer {
         let in_a_loop = self.by_lane && lanes.count >= MANY_LANES && !selects_registers(body, &lanes.var);
         if in_a_loop {
             let lane = lanes.var.renamed(&format!("{}_s", lanes.var.name()));
-            let map = HashMap::from([(lanes.var.clone(), lane.expr())]);
+            let map = FastMap::from_iter([(lanes.var.clone(), lane.expr())]);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
             let passes = widen(lane.expr(), dtype).lt(n.expr());
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
@@ -477,7 +477,7 @@ impl Vectorizer {
         }
         for lane in 0..if self.by_lane && !in_a_loop { lanes.count } else { 0 } {
             let at = Expr::int_of(i128::from(lane), lanes.var.dtype());
-            let map = HashMap::from([(lanes.var.clone(), at)]);
+            let map = FastMap::from_iter([(lanes.var.clone(), at)]);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
             let passes = int(lane).lt(n.expr());
             let passes = mask.map_or(passes.clone(), |mask| passes.and(mask));
@@ -495,7 +495,7 @@ impl Vectorizer {
             let first = sum(start, product(piece.expr(), int(length)));
             let inner = Lanes { var: lanes.var.fresh(), count: length };
             let at = if length == 1 { first } else { sum(first, inner.var.expr()) };
-            let map = HashMap::from([(lanes.var.clone(), at)]);
+            let map = FastMap::from_iter([(lanes.var.clone(), at)]);
             let copy = copy_with(body, &map);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
             let part = match (length, mask) {

@@ -5,7 +5,7 @@
 //! them; elements of memory keep their types, so a position that is stored as int32 is still cut there. No pass of the
 //! list: who launches asks for it, on the kernel before lowering.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::stmt::TileOp;
@@ -15,7 +15,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Kernel, Node, Param, Stm
 /// The kernel with int64 in place of int32 in its sizes and indices, those of threads too; `None` for a tile program, whose
 /// scope ids are int32.
 pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
-    let mut widening = Widening { vars: HashMap::new(), buffers: HashMap::new() };
+    let mut widening = Widening { vars: FastMap::default(), buffers: FastMap::default() };
     for param in &kernel.params {
         match param {
             Param::Scalar(var) => drop(widening.var(var)),
@@ -41,8 +41,8 @@ pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
 }
 
 struct Widening {
-    vars: HashMap<Var, Var>,
-    buffers: HashMap<BufferId, Buffer>,
+    vars: FastMap<Var, Var>,
+    buffers: FastMap<BufferId, Buffer>,
 }
 
 fn is_int32(expr: &Expr) -> bool {

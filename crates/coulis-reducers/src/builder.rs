@@ -227,7 +227,8 @@ impl<'r> Builder<'r> {
             let start = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.0.clone()));
             let step = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.1.clone()));
             // A run that is kept as states are stands at the right where it is closed, at the left where it is folded.
-            let as_folded = closed.iter().cloned().zip(run_left.iter().map(Var::expr)).collect();
+            let as_folded: coulis_ir::hash::FastMap<Var, Expr> =
+                closed.iter().cloned().zip(run_left.iter().map(Var::expr)).collect();
             let kept = |(f, e): (&Draft, Expr)| {
                 if f.again.is_none() { coulis_ir::visit::substitute_expr(&e, &as_folded) } else { e }
             };

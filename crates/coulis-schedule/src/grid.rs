@@ -153,7 +153,7 @@ impl Builder<'_> {
         let blocks: Vec<_> = self.spread(stage, true).iter().map(|i| i.tag).collect();
         let group = self.launches.of(self.at(stage).root);
         let mut indices: Vec<Index> = Vec::new();
-        let mut map = Values::new();
+        let mut map = Values::default();
         for index in group.iter().filter(|i| !blocks.contains(&i.tag)) {
             let mut fresh = index.clone();
             fresh.var = index.var.fresh();

@@ -5,7 +5,7 @@
 //! a fixed index, each other loop of a consumer runs over its full range. Source: seed 003; the rules for
 //! splits and fusions keep the whole range of an axis whole.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
@@ -90,8 +90,8 @@ pub(crate) fn bind(analyzer: &mut Analyzer, loops: &[Loop]) {
 }
 
 /// Places every stage that is not inlined, and says which indices each launch has.
-pub(crate) fn place(schedule: &Schedule) -> Result<(HashMap<StageId, Placed>, Launches), ScheduleError> {
-    let mut placed: HashMap<StageId, Placed> = HashMap::new();
+pub(crate) fn place(schedule: &Schedule) -> Result<(FastMap<StageId, Placed>, Launches), ScheduleError> {
+    let mut placed: FastMap<StageId, Placed> = FastMap::default();
     let mut launches = Launches::default();
     for stage in schedule.stages.iter().rev() {
         let root = launch::root_of(schedule, stage);
@@ -122,7 +122,7 @@ pub(crate) fn place(schedule: &Schedule) -> Result<(HashMap<StageId, Placed>, La
 /// Refuses memory that ends before it is read, that every block would write, or whose size is not known.
 fn check_memory(
     schedule: &Schedule,
-    placed: &HashMap<StageId, Placed>,
+    placed: &FastMap<StageId, Placed>,
     launches: &Launches,
 ) -> Result<(), ScheduleError> {
     for stage in schedule.stages.iter().filter(|s| !s.is_arg && s.attach != Attach::Inline) {
@@ -244,7 +244,7 @@ fn runs_inside(schedule: &Schedule, inner: &Stage, parent: &Stage, axis: &IterVa
 /// Checks the point where a stage is attached; the loops around it.
 fn check_attach(
     schedule: &Schedule,
-    placed: &HashMap<StageId, Placed>,
+    placed: &FastMap<StageId, Placed>,
     stage: &Stage,
     parent: &Stage,
     axis: &IterVar,
@@ -283,7 +283,7 @@ fn check_attach(
 /// An argument that is attached must be written in full, by one thread at a time.
 fn check_argument(
     schedule: &Schedule,
-    placed: &HashMap<StageId, Placed>,
+    placed: &FastMap<StageId, Placed>,
     stage: &Stage,
     parent: &Stage,
     axis: &IterVar,
@@ -351,7 +351,7 @@ impl Around<'_> {
 /// Narrows the domains of the data axes of `stage` to what its consumers read inside the loops of `path`.
 fn realised(
     schedule: &Schedule,
-    placed: &HashMap<StageId, Placed>,
+    placed: &FastMap<StageId, Placed>,
     stage: &Stage,
     path: &[Loop],
     around: &Around,
@@ -462,8 +462,8 @@ struct AxisSet {
 }
 
 /// The intervals of the root axes of a consumer when the loops with indices in `fixed` stand still.
-fn root_intervals(stage: &Stage, at: &Placed, fixed: &[Var], analyzer: &Analyzer) -> HashMap<Var, Interval> {
-    let mut sets: HashMap<Var, AxisSet> = HashMap::new();
+fn root_intervals(stage: &Stage, at: &Placed, fixed: &[Var], analyzer: &Analyzer) -> FastMap<Var, Interval> {
+    let mut sets: FastMap<Var, AxisSet> = FastMap::default();
     for l in &at.loops {
         let stands = fixed.contains(&l.var);
         let value = l.value();
@@ -502,7 +502,7 @@ fn root_intervals(stage: &Stage, at: &Placed, fixed: &[Var], analyzer: &Analyzer
             Relation::Singleton { .. } => {}
         }
     }
-    let mut env = HashMap::new();
+    let mut env = FastMap::default();
     for axis in stage.axes.iter().chain(stage.reduce_axes()) {
         if let (Some(set), Some((min, _))) = (sets.get(axis.var()), at.domains.get(axis.var())) {
             env.insert(axis.var().clone(), (fold::add(min, &set.lo), fold::add(min, &set.hi)));
@@ -551,7 +551,7 @@ fn relax(
             continue;
         }
         let last = fold::sub(extent, &fold::int(1, extent.dtype()));
-        let env = HashMap::from([(var.clone(), (fold::int(0, var.dtype()), last))]);
+        let env = FastMap::from_iter([(var.clone(), (fold::int(0, var.dtype()), last))]);
         lo = bounds(&lo, &env, analyzer)?.0;
         hi = bounds(&hi, &env, analyzer)?.1;
     }

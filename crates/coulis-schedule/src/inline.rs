@@ -1,6 +1,6 @@
 //! Replacing reads of a tensor: by another tensor, or by the expression that computes it.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 use std::sync::Arc;
 
 use coulis_ir::visit::{map_children, substitute_expr};
@@ -73,7 +73,7 @@ pub(crate) fn without_inlined(schedule: &Schedule) -> Result<Schedule, ScheduleE
         result.check_holds_none("compute_inline", result.stages[position].id)?;
         let stage = result.stages.remove(position);
         let Body::Plain(exprs) = &stage.body else { continue };
-        let by_buffer: HashMap<BufferId, &Expr> = stage.outputs.iter().map(|o| o.id).zip(exprs).collect();
+        let by_buffer: FastMap<BufferId, &Expr> = stage.outputs.iter().map(|o| o.id).zip(exprs).collect();
         let value = |buffer: &Buffer, indices: &[Expr]| {
             let body = by_buffer.get(&buffer.id)?;
             let args: Values = stage

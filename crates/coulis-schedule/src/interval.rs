@@ -1,6 +1,6 @@
 //! Bounds of an expression when some of its variables run over ranges.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::uses_any;
@@ -12,12 +12,12 @@ use crate::fold;
 pub(crate) type Interval = (Expr, Expr);
 
 /// Bounds of `expr` when each variable of `env` is anywhere in its interval; `None` where no bound is known.
-pub(crate) fn bounds(expr: &Expr, env: &HashMap<Var, Interval>, analyzer: &Analyzer) -> Option<Interval> {
+pub(crate) fn bounds(expr: &Expr, env: &FastMap<Var, Interval>, analyzer: &Analyzer) -> Option<Interval> {
     let vars: Vec<Var> = env.keys().cloned().collect();
     go(expr, env, &vars, analyzer)
 }
 
-fn go(expr: &Expr, env: &HashMap<Var, Interval>, vars: &[Var], an: &Analyzer) -> Option<Interval> {
+fn go(expr: &Expr, env: &FastMap<Var, Interval>, vars: &[Var], an: &Analyzer) -> Option<Interval> {
     if !uses_any(expr, vars) {
         return Some((expr.clone(), expr.clone()));
     }

@@ -5,7 +5,7 @@
 //! indices move freely under a stage's memory follows from who shares that memory: global memory is everybody's,
 //! shared memory a block's, warp memory a row of threads', local memory one thread's. Source: seed 003.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 use std::sync::OnceLock;
 
 use coulis_ir::print::print_expr;
@@ -96,7 +96,7 @@ impl Index {
 /// The indices of every launch, by the stage at its root.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Launches {
-    groups: HashMap<StageId, Vec<Index>>,
+    groups: FastMap<StageId, Vec<Index>>,
 }
 
 impl Launches {

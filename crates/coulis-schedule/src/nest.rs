@@ -7,7 +7,8 @@
 //! (contract N17). A root stage whose axes are bound becomes one launch, and so does each other one, one after the
 //! other, with the tensors between them in global memory around. Source: seed 003.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr, uses_any};
@@ -41,7 +42,7 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     }
     accumulate::widen(&mut schedule.stages);
     let (placed, launches) = infer::place(&schedule)?;
-    let mut builder = Builder { schedule: &schedule, placed, launches, realised: HashMap::new() };
+    let mut builder = Builder { schedule: &schedule, placed, launches, realised: FastMap::default() };
     builder.realise(&program);
     let mut body = Stmt::NOP;
     for stage in schedule.stages.iter().rev().filter(|s| s.attach == Attach::Root) {
@@ -82,9 +83,9 @@ pub(crate) struct Realised {
 /// What the statements of a schedule are made from.
 pub(crate) struct Builder<'a> {
     pub schedule: &'a Schedule,
-    pub placed: HashMap<StageId, Placed>,
+    pub placed: FastMap<StageId, Placed>,
     pub launches: Launches,
-    pub realised: HashMap<BufferId, Realised>,
+    pub realised: FastMap<BufferId, Realised>,
 }
 
 impl Builder<'_> {
@@ -447,8 +448,8 @@ impl Builder<'_> {
 
     /// Refuses reads of memory outside the loop that allocates it.
     fn check_reads(&self, body: &Stmt) -> Result<(), ScheduleError> {
-        let mut open = HashSet::new();
-        let mine: HashMap<BufferId, &str> =
+        let mut open = FastSet::default();
+        let mine: FastMap<BufferId, &str> =
             self.realised.values().map(|r| (r.buffer.id, r.buffer.name.as_str())).collect();
         check_reads_in(body, &mine, &mut open)
             .map_err(|stage| ScheduleError::ReadOutsideAttach { stage: stage.to_owned() })
@@ -457,8 +458,8 @@ impl Builder<'_> {
 
 fn check_reads_in<'m>(
     stmt: &Stmt,
-    mine: &HashMap<BufferId, &'m str>,
-    open: &mut HashSet<BufferId>,
+    mine: &FastMap<BufferId, &'m str>,
+    open: &mut FastSet<BufferId>,
 ) -> Result<(), &'m str> {
     let mut outside = None;
     for expr in stmt_exprs(stmt) {
@@ -502,7 +503,7 @@ fn align(stage: &Stage, shape: &mut [Expr]) {
 
 /// Refuses a kernel that uses a variable which no argument determines.
 fn check_variables(kernel: &Kernel) -> Result<(), ScheduleError> {
-    let mut known: HashSet<Var> = HashSet::new();
+    let mut known: FastSet<Var> = FastSet::default();
     for buffer in kernel.param_buffers() {
         known.extend(buffer.shape.iter().chain(&buffer.strides).filter_map(|e| e.as_var().cloned()));
     }

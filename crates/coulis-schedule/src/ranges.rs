@@ -4,7 +4,7 @@
 //! from the loop indices. Values here count from 0; the minimum of a root axis is added where it is used. An axis
 //! whose loops may overrun it is marked, and gets a guard where the overrun cannot be ruled out.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_expr;
@@ -16,7 +16,7 @@ use crate::schedule::Values;
 use crate::stage::{Relation, SplitBy, Stage};
 
 /// `(min, extent)` of each root axis.
-pub(crate) type Domains = HashMap<Var, (Expr, Expr)>;
+pub(crate) type Domains = FastMap<Var, (Expr, Expr)>;
 
 /// The domains that the operation itself declares.
 pub(crate) fn declared(stage: &Stage) -> Domains {
@@ -100,8 +100,8 @@ pub(crate) fn offsets(stage: &Stage, extents: &Values, leaves: &Values) -> Value
 
 /// The axes whose loops may run past their extent, where no guard of a loop within it says otherwise: a part of an axis
 /// that is cut exactly, and a pair of fused axes, is in range where its loops are.
-pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> HashSet<Var> {
-    let mut marked = HashSet::new();
+pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> FastSet<Var> {
+    let mut marked = FastSet::default();
     for relation in &stage.relations {
         if let Relation::Split { parent, outer, inner, .. } = relation {
             let of = |axis: &IterVar| extents.get(axis.var());
@@ -120,7 +120,7 @@ pub(crate) fn marked(stage: &Stage, extents: &Values, analyzer: &Analyzer) -> Ha
 /// Absolute values of the root axes: minimum plus value, with the minima and extents that mention other root axes
 /// expressed in loop indices too.
 pub(crate) fn absolutes(stage: &Stage, domains: &Domains, offsets: &Values) -> Values {
-    let mut absolute = Values::new();
+    let mut absolute = Values::default();
     // Data axes first: domains of reduce axes may mention them, and reduce axes may mention earlier ones.
     for axis in stage.axes.iter().chain(stage.reduce_axes()) {
         if let (Some((min, _)), Some(offset)) = (domains.get(axis.var()), offsets.get(axis.var())) {

@@ -4,7 +4,7 @@
 //! iteration of the run's loop is written by itself; a condition on the loops in it tells the first element, and goes
 //! where they are unrolled, as one on all loops does where the run's own is unrolled. Source: contract N12.
 
-use std::collections::HashMap;
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::visit::{substitute_expr, substitute_stmt, uses_any};
 use coulis_ir::{
@@ -63,7 +63,7 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
     // Of the state and the run, which counts as many steps as are known.
     let of_run = |lambda: &Lambda, body: &[Expr]| -> Lambda {
         let (state, run) = lambda.params.split_at(n_state);
-        let known: HashMap<Var, Expr> = (run.iter().zip(&counts))
+        let known: FastMap<Var, Expr> = (run.iter().zip(&counts))
             .filter_map(|(var, count)| Some((var.clone(), count.clone()?)))
             .collect();
         let body = body.iter().map(|e| substitute_expr(e, &known)).collect();
@@ -97,7 +97,7 @@ fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
         if each.len().saturating_mul(extent) > MOST_ASKED {
             return None;
         }
-        let at = |i: usize| HashMap::from([(l.var.clone(), fold::int(i as i128, l.var.dtype()))]);
+        let at = |i: usize| FastMap::from_iter([(l.var.clone(), fold::int(i as i128, l.var.dtype()))]);
         each = each.iter().flat_map(|e| (0..extent).map(move |i| substitute_expr(e, &at(i)))).collect();
     }
     each.into_iter().reduce(Expr::or)
@@ -120,7 +120,7 @@ fn any_lane(condition: &Expr, loops: &[&Loop]) -> Option<(Buffer, Vec<Stmt>, Exp
         stmts.push(Stmt::for_(var, first, n, LoopKind::Vectorized, store));
     };
     by_lanes(n_lanes, &|l| {
-        let here = substitute_expr(&condition, &HashMap::from([(lane.var.clone(), l.clone())]));
+        let here = substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())]));
         Expr::select(here, Expr::int_of(1, DType::I32), Expr::int_of(0, DType::I32))
     });
     let mut left = n_lanes;
@@ -228,7 +228,7 @@ impl Builder<'_> {
             && !stage.origin(&along.leaf).data;
         let folds = if others.is_empty() || is_plain {
             let one = fold::int(1, along.var.dtype());
-            let zero = HashMap::from([(along.var.clone(), fold::int(0, along.var.dtype()))]);
+            let zero = FastMap::from_iter([(along.var.clone(), fold::int(0, along.var.dtype()))]);
             let first = substitute_stmt(inside(start_or_step(&others))?, &zero);
             let steps = if along.is_unit() {
                 Stmt::NOP
@@ -236,7 +236,7 @@ impl Builder<'_> {
                 let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
                 // A loop of one iteration is not written, and its variable with it.
                 let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
-                let next = HashMap::from([(along.var.clone(), second)]);
+                let next = FastMap::from_iter([(along.var.clone(), second)]);
                 self.one_loop(stage, &rest, substitute_stmt(inside(stored(&sub(&stepped)))?, &next))?
             };
             Stmt::seq([first, steps])

@@ -1,6 +1,7 @@
 //! The schedule: the stages of a program, and what was done to them.
 
-use std::collections::{BTreeSet, HashMap};
+use coulis_ir::hash::FastMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
@@ -316,4 +317,4 @@ pub(crate) fn identifier(name: &str) -> String {
 }
 
 /// Values of variables, by variable.
-pub(crate) type Values = HashMap<coulis_ir::Var, coulis_ir::Expr>;
+pub(crate) type Values = FastMap<coulis_ir::Var, coulis_ir::Expr>;

@@ -4,7 +4,7 @@
 //! buffer that it reads to the operation behind it, and tells an axis from a size. Entries live as long as what
 //! they stand for.
 
-use std::collections::{HashMap, HashSet};
+use coulis_ir::hash::{FastMap, FastSet};
 use std::sync::{Mutex, OnceLock, PoisonError, Weak};
 
 use coulis_ir::{BufferId, VarId};
@@ -13,8 +13,8 @@ use crate::tensor::{Op, OpData};
 
 #[derive(Default)]
 struct Registry {
-    ops: HashMap<BufferId, Weak<OpData>>,
-    axes: HashSet<VarId>,
+    ops: FastMap<BufferId, Weak<OpData>>,
+    axes: FastSet<VarId>,
 }
 
 fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {

@@ -50,7 +50,11 @@ impl Code {
 
     /// The text, in parentheses unless it binds at least as tightly as `prec`.
     pub fn at(&self, prec: Prec) -> Cow<'_, str> {
-        if self.prec >= prec { Cow::Borrowed(&self.text) } else { Cow::Owned(["(", &self.text, ")"].concat()) }
+        if self.prec >= prec {
+            Cow::Borrowed(&self.text)
+        } else {
+            Cow::Owned(["(", &self.text, ")"].concat())
+        }
     }
 
     /// `a op b` of a left-associative operator.

@@ -212,7 +212,7 @@ impl Walker<'_> {
                         &name,
                         !has_update && !communicating.contains(&data) && !order.is_shared(&traffic, &data),
                     ));
-                    self.f.pointers.insert(data, Pointer { name, dtype });
+                    self.f.pointers.insert(data, Pointer { name: name.into(), dtype });
                     args.push(arg);
                 }
                 Source::Number { var, arg } => {
@@ -382,7 +382,7 @@ impl Walker<'_> {
                 return Err(self.unsupported(what));
             }
         }
-        self.f.pointers.insert(buffer.data.id(), Pointer { name, dtype: buffer.dtype });
+        self.f.pointers.insert(buffer.data.id(), Pointer { name: name.into(), dtype: buffer.dtype });
         self.forget_memory(buffer.data.id());
         Ok(())
     }

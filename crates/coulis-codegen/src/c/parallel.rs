@@ -39,7 +39,7 @@ impl Walker<'_> {
         for data in &used.data {
             let Some(pointer) = self.f.pointers.get(data) else { continue };
             let element = CTy::memory(pointer.dtype).name();
-            fields.push((format!("{element} *const"), pointer.name.clone()));
+            fields.push((format!("{element} *const"), pointer.name.to_string()));
             inside.pointers.insert(*data, pointer.clone());
         }
         for var in &used.vars {

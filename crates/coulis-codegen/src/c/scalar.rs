@@ -286,7 +286,7 @@ impl Walker<'_> {
         let pointer = self.pointer(buffer)?;
         let element = CTy::memory(buffer.dtype);
         if CTy::memory(pointer.dtype) == element {
-            return Ok(pointer.name);
+            return Ok(pointer.name.to_string());
         }
         Ok(format!("(({} *){})", self.dialect.type_name(element), pointer.name))
     }

@@ -389,7 +389,7 @@ impl Walker<'_> {
             return self.allocate_on_heap(buffer, body);
         }
         let name = self.namer.fresh(&buffer.name);
-        let pointer = Pointer { name: name.clone(), dtype: buffer.dtype };
+        let pointer = Pointer { name: name.as_str().into(), dtype: buffer.dtype };
         self.f.pointers.insert(data, pointer);
         if let Some(slots) = self.slots.of_allocation(body, data) {
             let registers = self.declare_registers(buffer, slots, None)?;
@@ -419,7 +419,7 @@ impl Walker<'_> {
         let size = Code::primary(format!("(i64)sizeof({element})"));
         let call = Code::call(&alloc, &[&length, &size]);
         self.f.lines.statement(&format!("{element} *const {name} = ({element} *){}", call.text));
-        let pointer = Pointer { name: name.clone(), dtype: buffer.dtype };
+        let pointer = Pointer { name: name.as_str().into(), dtype: buffer.dtype };
         self.f.pointers.insert(buffer.data.id(), pointer);
         self.f.lines.open(&format!("if ({name})"));
         self.block(body)?;

@@ -57,10 +57,11 @@ enum Class {
 fn words_in(text: &str, names: &[&str]) -> Vec<bool> {
     let mut found = vec![false; names.len()];
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
-    let mut classes: [Class; 256] = std::array::from_fn(|c| match (c as u8).is_ascii_alphanumeric() || c as u8 == b'_' {
-        true => Class::Inside,
-        false => Class::Outside,
-    });
+    let mut classes: [Class; 256] =
+        std::array::from_fn(|c| match (c as u8).is_ascii_alphanumeric() || c as u8 == b'_' {
+            true => Class::Inside,
+            false => Class::Outside,
+        });
     for first in names.iter().filter_map(|name| name.bytes().next()) {
         classes[usize::from(first)] = Class::First;
     }

@@ -539,7 +539,8 @@ impl Analyzer {
             Node::Int(_) => return false,
             Node::Var(var) => {
                 self.look_at(var);
-                return var.dtype().is_float() || self.facts.vars.get(&var.id()).is_some_and(|known| known.is_data);
+                return var.dtype().is_float()
+                    || self.facts.vars.get(&var.id()).is_some_and(|known| known.is_data);
             }
             Node::Load(..) | Node::Call(..) | Node::Float(_) | Node::Let(..) => return true,
             _ => {}

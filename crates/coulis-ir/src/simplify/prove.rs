@@ -34,8 +34,7 @@ impl Analyzer {
         let negative =
             || !apart.at_least(0) && (apart.at_most(-1) || reverse().is_some_and(|p| is_positive(&p)));
         let nonpositive = || {
-            !apart.at_least(1)
-                && (apart.at_most(0) || reverse().is_some_and(|p| self.prove_nonnegative(&p)))
+            !apart.at_least(1) && (apart.at_most(0) || reverse().is_some_and(|p| self.prove_nonnegative(&p)))
         };
         let known = |yes: &dyn Fn() -> bool, no: &dyn Fn() -> bool| match yes() {
             true => Some(true),

@@ -18,9 +18,9 @@ enum Column {
     /// The same for all threads.
     One(Option<Value>),
     /// An integer a thread: what indices and conditions are, as a rule.
-    Ints(Rc<[i64]>),
+    Ints(Rc<Vec<i64>>),
     /// One a thread.
-    Each(Rc<[Option<Value>]>),
+    Each(Rc<Vec<Option<Value>>>),
 }
 
 impl Column {
@@ -92,10 +92,10 @@ fn short_binary(op: BinaryOp, x: i64, y: i64, (least, most): (i64, i64)) -> Opti
 /// Threads at a place.
 pub(super) struct Crowd {
     /// Who they are.
-    pub threads: Vec<Thread>,
+    pub threads: Rc<Vec<Thread>>,
     /// What each does.
     pub arrivals: Vec<Arrival>,
-    host: Env<'static>,
+    host: Rc<Env<'static>>,
     vars: FastMap<VarId, Column>,
     known: FastMap<Expr, Column>,
 }
@@ -120,9 +120,17 @@ pub(super) fn needed(path: &[Step], used: &[Expr]) -> Vec<Step> {
 impl Crowd {
     /// The threads at the end of the path.
     pub fn new(scene: &Scene, threads: Vec<Thread>, path: &[Step]) -> Crowd {
+        let mut crowd = Crowd::at_start(scene, threads);
+        path.iter().for_each(|step| crowd.take(step));
+        crowd
+    }
+
+    /// The threads where the launch begins.
+    pub fn at_start(scene: &Scene, threads: Vec<Thread>) -> Crowd {
         let arrivals = vec![Arrival::Comes; threads.len()];
+        let (threads, host) = (Rc::new(threads), Rc::new(scene.host_env()));
         let (vars, known) = (FastMap::default(), FastMap::default());
-        let mut crowd = Crowd { threads, arrivals, host: scene.host_env(), vars, known };
+        let mut crowd = Crowd { threads, arrivals, host, vars, known };
         let launch = &scene.launched.launch;
         for axis in 0..3 {
             let cluster = scene.cluster[axis];
@@ -130,21 +138,25 @@ impl Crowd {
             crowd.place(launch.cluster[axis].0.as_ref(), |t| t.block[axis] % cluster);
             crowd.place(launch.block[axis].0.as_ref(), |t| t.thread[axis]);
         }
-        for step in path {
-            crowd.take(step);
-        }
+        crowd
+    }
+
+    /// The same threads after more steps.
+    pub fn after(&self, steps: &[Step]) -> Crowd {
+        let mut crowd = Crowd {
+            threads: self.threads.clone(),
+            arrivals: self.arrivals.clone(),
+            host: self.host.clone(),
+            vars: self.vars.clone(),
+            known: self.known.clone(),
+        };
+        steps.iter().for_each(|step| crowd.take(step));
         crowd
     }
 
     /// The same threads where names are known beside. They are those of the path that the threads took.
     pub fn with_names(&self, path: &[Step]) -> Crowd {
-        let mut crowd = Crowd {
-            threads: self.threads.clone(),
-            arrivals: self.arrivals.clone(),
-            host: self.host.without_memory(),
-            vars: self.vars.clone(),
-            known: FastMap::default(),
-        };
+        let mut crowd = Crowd { known: FastMap::default(), ..self.after(&[]) };
         path.iter().filter(|step| matches!(step, Step::Name(..))).for_each(|step| crowd.take(step));
         crowd
     }
@@ -154,7 +166,7 @@ impl Crowd {
         let Some(var) = var else { return };
         let short = self.ints_of(|t| i64::try_from(position(&self.threads[t])).ok());
         let column = short.unwrap_or_else(|| {
-            Column::Each(self.threads.iter().map(|t| Some(Value::Int(position(t)))).collect())
+            Column::Each(Rc::new(self.threads.iter().map(|t| Some(Value::Int(position(t)))).collect()))
         });
         self.vars.insert(var.id(), column);
     }
@@ -301,8 +313,11 @@ impl Crowd {
 
     /// Integers of all threads; `None` where one has none.
     fn ints_of(&self, value: impl Fn(usize) -> Option<i64>) -> Option<Column> {
-        let values: Option<Rc<[i64]>> = (0..self.threads.len()).map(value).collect();
-        values.map(Column::Ints)
+        let mut values = Vec::with_capacity(self.threads.len());
+        for thread in 0..self.threads.len() {
+            values.push(value(thread)?);
+        }
+        Some(Column::Ints(Rc::new(values)))
     }
 
     /// The value of each thread, or of one where the operands are the same for all.
@@ -310,7 +325,7 @@ impl Crowd {
         if are_alike(operands) {
             return Column::One(value(0));
         }
-        Column::Each((0..self.threads.len()).map(value).collect())
+        Column::Each(Rc::new((0..self.threads.len()).map(value).collect()))
     }
 }
 

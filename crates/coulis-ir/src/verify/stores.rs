@@ -5,7 +5,6 @@
 //! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Report;
@@ -59,8 +58,21 @@ struct Comers {
 
 impl Comers {
     fn of(&mut self, scene: usize, store: &Store) -> Rc<Crowd> {
-        let key = (scene, needed(store.path, &[]), store.buffer.scope == MemScope::Global);
-        self.known.entry(key).or_insert_with_key(|(_, steps, _)| Rc::new(store.comers(steps))).clone()
+        self.after(scene, store, needed(store.path, &[]))
+    }
+
+    fn after(&mut self, scene: usize, store: &Store, mut steps: Vec<Step>) -> Rc<Crowd> {
+        let key = (scene, steps.clone(), store.buffer.scope == MemScope::Global);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let crowd = match steps.pop() {
+            None => store.starters(),
+            Some(last) => self.after(scene, store, steps).after(&[last]),
+        };
+        let crowd = Rc::new(crowd);
+        self.known.insert(key, crowd.clone());
+        crowd
     }
 }
 
@@ -122,7 +134,7 @@ impl Store<'_, '_> {
         }
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let of_clusters: Vec<Var> = self.of_clusters().collect();
-        let mut names: HashMap<Var, Expr> = self.scene.constants();
+        let mut names: FastMap<Var, Expr> = self.scene.constants();
         for step in &needed(self.path, self.indices) {
             match step {
                 Step::Name(var, value) => {
@@ -160,8 +172,8 @@ impl Store<'_, '_> {
         self.scene.launched.launch.cluster.iter().filter_map(|(var, _)| var.clone())
     }
 
-    /// What threads do at the statement, those of the blocks that may meet there.
-    fn comers(&self, steps: &[Step]) -> Crowd {
+    /// The threads of the blocks that may meet at the statement, where the launch begins.
+    fn starters(&self) -> Crowd {
         let mut blocks = vec![[0i128; 3]];
         if self.buffer.scope == MemScope::Global {
             let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
@@ -176,7 +188,7 @@ impl Store<'_, '_> {
             }
         }
         let threads = blocks.into_iter().flat_map(|block| self.scene.threads_of(block));
-        Crowd::new(self.scene, threads.collect(), steps)
+        Crowd::at_start(self.scene, threads.collect())
     }
 
     /// Two threads that store to one element in the same execution of the statement.

@@ -4,7 +4,7 @@
 //! a statement, its indices and masks are evaluated for each thread of a block. What comes out is no guess: a call
 //! with these sizes does it. Values from memory are not known, and nothing is claimed of what depends on them.
 
-use std::collections::HashMap;
+use crate::hash::FastMap;
 
 use crate::device::{HostParts, Launch};
 use crate::dtype::DType;
@@ -28,7 +28,7 @@ pub(super) struct Launched<'k> {
     /// Values of names that the host computes.
     pub lets: Vec<(Var, Expr)>,
     /// Local memory of one element that is written by one statement, and what is written.
-    pub once: HashMap<VarId, Expr>,
+    pub once: FastMap<VarId, Expr>,
 }
 
 /// The launches of a kernel.
@@ -46,8 +46,8 @@ pub(super) fn launched<'k>(parts: &HostParts<'k>) -> Vec<Launched<'k>> {
 }
 
 /// Local memory that one store writes, at element 0, with that value.
-fn written_once(body: &Stmt) -> HashMap<VarId, Expr> {
-    let mut values: HashMap<VarId, Option<Expr>> = HashMap::new();
+fn written_once(body: &Stmt) -> FastMap<VarId, Expr> {
+    let mut values: FastMap<VarId, Option<Expr>> = FastMap::default();
     crate::visit::for_each_stmt(body, &mut |stmt| match stmt {
         Stmt::Store { buffer, indices, value } if buffer.scope == crate::MemScope::Local => {
             let first = indices.iter().all(|i| i.is_int(0)) && value.lanes() == 1;
@@ -127,14 +127,14 @@ impl<'k> Launched<'k> {
 
 /// Values of sizes, strides and scalars of a call.
 pub(super) struct Sample {
-    values: HashMap<Var, i128>,
+    values: FastMap<Var, i128>,
 }
 
 /// Calls whose threads are looked at: large and all different sizes, and equal middling ones.
 pub(super) fn samples(kernel: &Kernel) -> Vec<Sample> {
     let unequal = [1009, 1013, 1019, 1021, 1031, 1033, 1039];
     let pick = |values: &[i128]| {
-        let mut sample = Sample { values: HashMap::new() };
+        let mut sample = Sample { values: FastMap::default() };
         let mut next = values.iter().cycle();
         let mut free = |expr: &Expr, sample: &mut Sample| {
             crate::visit::for_each_expr(expr, &mut |e| {
@@ -333,7 +333,7 @@ impl<'s, 'k> Scene<'s, 'k> {
     }
 
     /// Values of the launched indices and sizes as constants, for simplification: those of the sample only.
-    pub fn constants(&self) -> HashMap<Var, Expr> {
+    pub fn constants(&self) -> FastMap<Var, Expr> {
         let int = |(var, value): (&Var, &i128)| {
             let known = !var.dtype().is_float() && var.dtype() != DType::Bool;
             known.then(|| (var.clone(), Expr::int_of(*value, var.dtype())))

@@ -74,7 +74,7 @@ impl Primitive for CacheWrite {
         // Dimensions of the copy: the data loops, in order.
         let leaves: Vec<IterVar> = stage.leaves.iter().filter(|l| stage.origin(l).data).cloned().collect();
         let mut axes = Vec::new();
-        let mut values = Values::new();
+        let mut values = Values::default();
         let mut known = analyzer.clone();
         for leaf in &leaves {
             let extent = extents[leaf.var()].clone();
@@ -85,7 +85,7 @@ impl Primitive for CacheWrite {
             axes.push(IterVar::new(var, IterKind::Data, zero, extent));
         }
         let offsets = ranges::offsets(stage, &extents, &values);
-        let mut roots = Values::new();
+        let mut roots = Values::default();
         for axis in &stage.axes {
             roots.insert(
                 axis.var().clone(),
@@ -168,7 +168,7 @@ fn cached_body(stage: &Stage, roots: &Values, inside: Option<Expr>) -> Body {
 
 /// The values of the data loops at a point of the root axes.
 fn forward(stage: &Stage, extents: &Values, leaves: &[IterVar]) -> Vec<Expr> {
-    let mut values = Values::new();
+    let mut values = Values::default();
     for axis in &stage.axes {
         values.insert(axis.var().clone(), axis.expr());
     }

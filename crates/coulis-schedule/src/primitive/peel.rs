@@ -205,7 +205,7 @@ fn part(
     while schedule.stages.iter().any(|s| s.name == name) {
         name.push_str(".d");
     }
-    let mut map = Values::new();
+    let mut map = Values::default();
     let mut renewed = |old: &IterVar, kind, extent: Option<Expr>| {
         let var = old.var().fresh();
         let (min, whole) = old.dom().map_or_else(

@@ -4,7 +4,7 @@
 //! Source: seed 003. The new order of the fold gives the same result only for an associative and commutative
 //! reducer, so anything else is refused.
 
-use std::collections::HashSet;
+use coulis_ir::hash::FastSet;
 use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
@@ -142,8 +142,8 @@ impl Primitive for Rfactor {
 }
 
 /// Every axis that is related to `axis` through relations, in either direction.
-fn touched(stage: &Stage, axis: &IterVar) -> HashSet<Var> {
-    let mut touched = HashSet::from([axis.var().clone()]);
+fn touched(stage: &Stage, axis: &IterVar) -> FastSet<Var> {
+    let mut touched = FastSet::from_iter([axis.var().clone()]);
     loop {
         let before = touched.len();
         for relation in &stage.relations {
@@ -173,7 +173,7 @@ fn partial_reduction(
     let touched = touched(stage, axis);
     let domains = ranges::declared(stage);
     let extents = ranges::extents(stage, &domains, analyzer);
-    let mut map = Values::new();
+    let mut map = Values::default();
     let mut known = analyzer.clone();
 
     let mut axes: Vec<IterVar> = Vec::new();
@@ -181,9 +181,9 @@ fn partial_reduction(
         axes.push(renewed(old, &domains[old.var()], IterKind::Data, &mut map, &mut known));
     }
     let zero = |a: &IterVar| fold::int(0, a.dtype());
-    let mut leaves = Values::new();
+    let mut leaves = Values::default();
     let factored_domain = (zero(axis), extents[axis.var()].clone());
-    let mut leaf_map = Values::new();
+    let mut leaf_map = Values::default();
     let factored = renewed(axis, &factored_domain, IterKind::Data, &mut leaf_map, &mut known);
     leaves.insert(axis.var().clone(), factored.expr());
 
