@@ -20,9 +20,25 @@ pub fn kernels_equal(a: &Kernel, b: &Kernel) -> bool {
         && eq.stmt(&a.body, &b.body)
 }
 
+/// Whether two statements do the same: they differ in nothing but which variables and memory they bind themselves.
+pub fn stmts_equal(a: &Stmt, b: &Stmt) -> bool {
+    Matcher { free: Free::AreTheSame, ..Matcher::default() }.stmt(a, b)
+}
+
+/// What is asked of variables that no binder introduced.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Free {
+    /// That they correspond.
+    #[default]
+    Correspond,
+    /// That they are the same.
+    AreTheSame,
+}
+
 /// One-to-one correspondence of variables, built while walking both kernels.
 #[derive(Default)]
 struct Matcher {
+    free: Free,
     vars: FastMap<VarId, VarId>,
     vars_back: FastMap<VarId, VarId>,
 }
@@ -32,6 +48,7 @@ impl Matcher {
     /// occurrence on, and are of one kind.
     fn var(&mut self, a: &Var, b: &Var) -> bool {
         match (self.vars.get(&a.id()), self.vars_back.get(&b.id())) {
+            (None, None) if self.free == Free::AreTheSame => a == b,
             (None, None) => a.kind() == b.kind() && self.pair(a, b),
             (Some(to), Some(from)) => *to == b.id() && *from == a.id(),
             _ => false,

@@ -10,6 +10,7 @@ mod active_threads;
 pub mod affine;
 mod binders;
 mod blocks_apart;
+mod branch;
 pub mod dispatch_tiles;
 pub mod drop_likely;
 pub mod eliminate_common_subexpressions;

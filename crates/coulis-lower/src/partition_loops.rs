@@ -14,7 +14,7 @@
 //!
 //! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the loops of those
 //! vectors alone, whatever the number of blocks: such a guard would keep the loads of several vectors from being under way
-//! at once.
+//! at once. Loops that both branches begin with stand in front of the branch.
 //!
 //! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the reference
 //! has it, and loops that hold unrolled ones, each step of which would have its guard. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
@@ -32,6 +32,7 @@ use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
 use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen};
 use crate::binders::copy_with;
+use crate::branch::branch;
 use crate::dispatch_tiles::is_thread;
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{reads_memory, with_let, with_loop, with_sizes};
@@ -129,9 +130,7 @@ impl Partition {
         }
         let Some(cond) = conditions.into_iter().reduce(Expr::and) else { return self.inside(stmt, known, 0) };
         let fast = copy_with(&assume(stmt.clone(), &facts), &FastMap::default());
-        let then = Box::new(self.inside(fast, known, 0));
-        let otherwise = Some(Box::new(self.inside(stmt, known, 1)));
-        Stmt::If { cond, then, otherwise }
+        branch(cond, self.inside(fast, known, 0), self.inside(stmt, known, 1))
     }
 
     fn inside(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
