@@ -5,7 +5,8 @@
 //! statement; one that is bound already is replaced; of any other, the parts are looked at. A loop or branch reports
 //! only what two of its header and bodies share, so that nothing moves out of a branch for the branch's sake.
 //! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
-//! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition.
+//! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition. Names nest, so
+//! that a statement is in at most [`MOST_NAMES`] of them; what is computed beyond stays as it is.
 
 use coulis_ir::hash::{FastMap, FastSet};
 use std::collections::BTreeMap;
@@ -26,6 +27,9 @@ pub const PASS: Pass = Pass {
     run: eliminate_common_subexpressions,
     doc: "binds index arithmetic that a statement computes twice to a name",
 };
+
+/// Names around one statement. Each is a level of nesting, of which a text has at most 1000, and a stack not many more.
+const MOST_NAMES: usize = 256;
 
 /// Binds repeated index arithmetic to names.
 pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
@@ -131,7 +135,7 @@ impl Names {
             for (expr, count) in group {
                 if let Some((_, var)) = self.bound.iter().find(|(value, _)| *value == expr) {
                     named.insert(expr, var.expr());
-                } else if count >= 2 && self.may_bind(&expr) {
+                } else if count >= 2 && self.bound.len() + wanted.len() < MOST_NAMES && self.may_bind(&expr) {
                     wanted.push(expr);
                 } else {
                     others.push((expr, count));

@@ -578,3 +578,23 @@ for k in range(n):
     let found = try_pass("insert_prefetches", rows(int(100), 65)).expect("the pass runs");
     assert!(!print_stmt(&found).contains("prefetch"));
 }
+
+#[test]
+fn names_of_shared_computations_nest_only_so_deep() {
+    let (i, n) = (var("i"), size("n"));
+    let (from, to) = (buffer("A", n.clone() * int(4096)), buffer("B", n.clone()));
+    // Every copy computes an index twice, that of no other copy.
+    let copies = (0..3000).map(|k| {
+        let at = i.expr() * int(4096) + int(k);
+        let element = Expr::load(from.clone(), vec![at]);
+        Stmt::store(&to, [i.expr()], element.clone() * element)
+    });
+    let body = Stmt::for_(i.clone(), int(0), n, LoopKind::Serial, Stmt::seq(copies));
+    let mut found = try_pass("eliminate_common_subexpressions", body).unwrap();
+    let mut names = 0;
+    while let Stmt::For { body, .. } | Stmt::Let { body, .. } = found {
+        names += 1;
+        found = *body;
+    }
+    assert!((100..500).contains(&names), "{names} names nest");
+}
