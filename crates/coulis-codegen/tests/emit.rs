@@ -190,3 +190,16 @@ fn options_follow_the_width_of_the_target() {
         assert_eq!(Options::for_target(&target).vector_bytes, want);
     }
 }
+
+#[test]
+fn positions_in_narrower_integers_are_counted_in_these() {
+    let a = Buffer::new("A", DType::I32, vec![i64c(64)], MemScope::Global);
+    let i = Var::size("i", DType::I64);
+    let place = ramp(i.expr() * i64c(16), 16);
+    let store = Stmt::store(&a, [place.clone()], place.cast(DType::I32));
+    let body = Stmt::range(i, i64c(4), store);
+    let checked =
+        verify(kernel("positions", vec![param(&a)], body)).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let text = emit(&checked, dialect_named("c").unwrap(), OPTIONS).unwrap().text;
+    assert!(text.contains("i32x16") && !text.contains("i64x8") && !text.contains("convert"), "{text}");
+}

@@ -222,6 +222,15 @@ fn ramps_are_values_too() {
 }
 
 #[test]
+fn ramps_of_narrower_integers_keep_low_digits() {
+    let first = (1i64 << 32) - 2;
+    check(&[first], 4, &[-2, -1, 0, 1], &|a, o| {
+        let wide = Expr::ramp(a.at(vec![int(0)]), int(1), 4);
+        Stmt::store(o, vec![iota(int(0), 4)], wide.cast(DType::I32).cast(DType::I64))
+    });
+}
+
+#[test]
 fn shared_expressions_under_a_let_see_their_own_binding() {
     check(&[1, 2, 3], 3, &[4, 9, 16], &|a, o| {
         let (i, v) = (index("i"), Var::new("v", DType::I64));

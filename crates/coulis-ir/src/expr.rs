@@ -206,6 +206,20 @@ impl Expr {
         Expr::new(Node::Cast(self), ty)
     }
 
+    /// The ramp of integers of the type that this is, where it is the conversion of one of wider integers: the low digits of a sum
+    /// are those of the sum of low digits. To be evaluated and not to be reasoned about, since it may wrap.
+    pub fn as_narrow_ramp(&self) -> Option<Expr> {
+        let Node::Cast(wide) = self.node() else { return None };
+        let Node::Ramp(base, stride) = wide.node() else { return None };
+        let (from, to) = (wide.dtype(), self.dtype());
+        let narrows = from.is_int() && to.is_int() && to.bytes() < from.bytes();
+        let digits = |e: &Expr| match e.as_int() {
+            Some(value) => Expr::int_of(value, to),
+            None => e.clone().cast(to),
+        };
+        narrows.then(|| Expr::ramp(digits(base), digits(stride), self.lanes()))
+    }
+
     /// `cond ? a : b`, both evaluated.
     #[track_caller]
     pub fn select(cond: Expr, a: Expr, b: Expr) -> Expr {
@@ -498,6 +512,17 @@ mod tests {
         assert_ne!(Expr::int_of(1, DType::I64), Expr::int(1));
         assert_ne!(Expr::float(0.0, DType::F32), Expr::float(-0.0, DType::F32));
         assert_eq!(Expr::float(f64::NAN, DType::F32), Expr::float(-f64::NAN, DType::F32));
+    }
+
+    #[test]
+    fn a_ramp_cast_to_narrower_integers_is_one_of_these() {
+        let wide = |base: i128| Expr::ramp(Expr::int_of(base, DType::I64), Expr::int_of(3, DType::I64), 4);
+        let narrow = |base| Expr::ramp(Expr::int(base), Expr::int(3), 4);
+        assert_eq!(wide(5).cast(DType::I32).as_narrow_ramp(), Some(narrow(5)));
+        assert_eq!(wide((1 << 33) - 1).cast(DType::I32).as_narrow_ramp(), Some(narrow(-1)), "low digits");
+        for other in [wide(5).cast(DType::F32), narrow(5).cast(DType::I64), narrow(5).cast(DType::U32)] {
+            assert_eq!(other.as_narrow_ramp(), None, "{other:?}");
+        }
     }
 
     #[test]

@@ -22,9 +22,17 @@ pub(crate) struct Builder<'r> {
     /// Whether that walk goes from the last element to the first.
     backwards: bool,
     nan_witness: Option<usize>,
+    /// What only runs keep.
+    notes: Vec<Note>,
     claims: Claims,
     ties: Ties,
     ascending: bool,
+}
+
+/// A field of runs that no field of the state stands for.
+struct Note {
+    kept: Kept,
+    quick: Expr,
 }
 
 struct Draft {
@@ -61,6 +69,13 @@ pub(crate) struct Slot {
     pub(crate) right: Expr,
 }
 
+impl Slot {
+    /// The same beside something else at the right.
+    pub(crate) fn beside(&self, right: &Expr) -> Slot {
+        Slot { right: right.clone(), ..self.clone() }
+    }
+}
+
 impl<'r> Builder<'r> {
     /// A reducer without fields, associative and commutative.
     pub(crate) fn new(name: &'static str, request: &'r Request) -> Builder<'r> {
@@ -76,6 +91,7 @@ impl<'r> Builder<'r> {
             again: None,
             backwards: false,
             nan_witness: None,
+            notes: Vec::new(),
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
             ascending: false,
@@ -143,6 +159,21 @@ impl<'r> Builder<'r> {
         run
     }
 
+    /// Adds a field that runs keep for themselves: its value before any element, that of one, and how one more changes it. The
+    /// result is the field of the run, for [`Builder::again`] and [`Builder::close`].
+    pub(crate) fn note(
+        &mut self,
+        name: &str,
+        identity: Expr,
+        lift: Expr,
+        step: fn(&Expr, &Expr) -> Expr,
+    ) -> Expr {
+        let [left, right] = ["r", "e"].map(|side| Var::new(&format!("{side}_{name}"), identity.dtype()));
+        let (note, quick) = (left.expr(), step(&left.expr(), &right.expr()));
+        self.notes.push(Note { kept: Kept { identity, lift, left, right }, quick });
+        note
+    }
+
     /// The field of the run that is closed.
     pub(crate) fn closed(&self, slot: &Slot) -> Expr {
         match &self.fields[slot.index].run {
@@ -206,21 +237,29 @@ impl<'r> Builder<'r> {
             pairs.map(|(f, e)| chosen(f).clone().unwrap_or_else(|| e.clone())).collect()
         };
         let step = pick(|f| &f.step, &combine);
-        let quick = pick(|f| &f.quick, &step);
+        let noted = |pick: fn(&Note) -> Expr| self.notes.iter().map(pick);
+        let noted_vars = |pick: fn(&Note) -> &Var| self.notes.iter().map(pick).cloned();
+        let mut quick = pick(|f| &f.quick, &step);
+        quick.extend(noted(|n| n.quick.clone()));
         let close = pick(|f| &f.close, &combine);
         // A run keeps a field in a variable of its own, or in the one that stands for the right of two states.
-        let run_left: Vec<Var> =
+        let mut run_left: Vec<Var> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.left, |r| &r.left).clone()).collect();
-        let run_right: Vec<Var> =
+        run_left.extend(noted_vars(|n| &n.kept.left));
+        let mut run_right: Vec<Var> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.right, |r| &r.right).clone()).collect();
-        let closed: Vec<Var> =
+        run_right.extend(noted_vars(|n| &n.kept.right));
+        let mut closed: Vec<Var> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.right, |r| &r.left).clone()).collect();
+        closed.extend(noted_vars(|n| &n.kept.left));
         let run_both: Vec<Var> = run_left.iter().chain(&run_right).cloned().collect();
         let with_run: Vec<Var> = left.iter().chain(&closed).cloned().collect();
-        let run_identity =
+        let mut run_identity: Vec<Expr> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.identity, |r| &r.identity).clone()).collect();
-        let run_lift: Vec<Expr> =
+        run_identity.extend(noted(|n| n.kept.identity.clone()));
+        let mut run_lift: Vec<Expr> =
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.lift, |r| &r.lift).clone()).collect();
+        run_lift.extend(noted(|n| n.kept.lift.clone()));
         let lambda = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
         let again = self.again.clone().map(|needed| {
             let pairs = || self.fields.iter().zip(&closed);
@@ -232,11 +271,13 @@ impl<'r> Builder<'r> {
             let kept = |(f, e): (&Draft, Expr)| {
                 if f.again.is_none() { coulis_ir::visit::substitute_expr(&e, &as_folded) } else { e }
             };
-            let step = self.fields.iter().zip(step).map(kept).collect();
+            let step = self.fields.iter().zip(step).map(kept);
+            // What only runs keep is for the question whether there is to be a second walk.
+            let notes = || noted(|n| n.kept.left.expr());
             Again {
                 needed: lambda(&with_run, vec![needed]),
-                start: lambda(&with_run, start.collect()),
-                step: lambda(&run_both, step),
+                start: lambda(&with_run, start.chain(notes()).collect()),
+                step: lambda(&run_both, step.chain(notes()).collect()),
                 backwards: self.backwards,
             }
         });

@@ -110,17 +110,26 @@ pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
         }
     }
     let mut fusion = Fusion::new(&widest);
-    let plain: Vec<(&str, Reducer)>;
-    let parts = if runs_agree(parts, &widest) && parts.iter().all(|(_, r)| runs_like_its_state(r)) {
-        parts
-    } else {
-        plain = parts.iter().map(|(n, r)| (*n, Reducer { quick: None, ..r.clone() })).collect();
-        &plain
+    let without_runs = |keeps: fn(&Reducer) -> bool| -> Vec<(&str, Reducer)> {
+        let of = |r: &Reducer| Reducer { quick: r.quick.clone().filter(|_| keeps(r)), ..r.clone() };
+        parts.iter().map(|(n, r)| (*n, of(r))).collect()
     };
+    // What only runs keep is not matched with anything: a reducer by itself has it, one among others does without runs.
+    let of_one = match parts {
+        [(_, reducer)] => reducer.quick.clone(),
+        _ => None,
+    };
+    let mut matched = without_runs(runs_like_its_state);
+    if !runs_agree(&matched, &widest) {
+        matched = without_runs(|_| false);
+    }
+    let parts = &matched[..];
     for (name, reducer) in parts {
         fusion.add(name, reducer);
     }
-    Ok(fusion.finish(parts))
+    let mut product = fusion.finish(parts);
+    product.reducer.quick = product.reducer.quick.or(of_one);
+    Ok(product)
 }
 
 /// Whether no part that knows no short runs shares a field that runs of another part keep in another form. Sharing
@@ -519,6 +528,18 @@ mod tests {
         assert_eq!(kept(&["max", "argmax"]), (4, 3), "one greatest value");
         assert_eq!(kept(&["var", "max"]), (6, 5), "squares tell of NaN");
         assert_eq!(kept(&["sum", "mean", "var", "min", "max", "argmax"]), (10, 7));
+    }
+
+    #[test]
+    fn what_only_runs_keep_is_kept_by_a_reducer_by_itself() {
+        let runs = |names: &[&str]| {
+            built(names, &Request::new(&[DType::F32])).reducer.quick.map(|q| q.identity.len())
+        };
+        assert_eq!(runs(&["argmax"]), Some(3), "value, position, and what tells of NaN");
+        assert_eq!(runs(&["argmax", "argmin"]), None);
+        assert_eq!(runs(&["var", "argmax"]), Some(6), "runs of the variance stay");
+        let exact = built(&["argmax"], &Request::new(&[DType::I32])).reducer.quick;
+        assert_eq!(exact.map(|q| q.identity.len()), Some(2), "there is no NaN");
     }
 
     #[test]

@@ -136,11 +136,12 @@ pub(crate) fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_r
     let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
     match axes {
-        Ok(axes) if has_threads => {
+        Ok(axes) => {
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
-            plain.with_length(length.unwrap_or(i64::MAX)).with_two_walks()
+            let request = plain.with_length(length.unwrap_or(i64::MAX));
+            if has_threads { request.with_two_walks() } else { request }
         }
-        _ => plain,
+        Err(_) => plain,
     }
 }
 

@@ -41,7 +41,10 @@ impl Walker<'_> {
                 }
                 Ok(flipped)
             }
-            Node::Cast(a) => self.vector_cast(a, expr.dtype()),
+            Node::Cast(a) => match expr.as_narrow_ramp() {
+                Some(ramp) => self.value(&ramp),
+                None => self.vector_cast(a, expr.dtype()),
+            },
             Node::Select(cond, a, b) => self.select(cond, a, b),
             Node::IfThenElse(cond, a, b) => self.if_then_else(cond, a, b),
             Node::Call(intrinsic, args) => self.vector_call(*intrinsic, args),

@@ -22,6 +22,9 @@ pub(super) struct Step {
 
 impl Compiler {
     pub(super) fn operation(&mut self, expr: &Expr) -> Result<Value, ExecError> {
+        if let Some(ramp) = expr.as_narrow_ramp() {
+            return self.expr(&ramp);
+        }
         if let Node::Cast(a) = expr.node() {
             return self.conversion(a, expr);
         }

@@ -19,6 +19,42 @@ pub(crate) enum Wanted {
     ValueAndIndex,
 }
 
+/// Longest run that keeps positions as it goes. It is long, since states are not brought together cheaply.
+const LONG_RUN: u32 = 1 << 30;
+
+/// Runs compare as if there were neither NaN nor a state of no element, and note the sum of elements, which is NaN where one is. A
+/// run of which that or the lack of a position tells that it was wrong is walked again, by `step`.
+fn find_in_passing(
+    b: &mut Builder,
+    [value, index]: [&Slot; 2],
+    (end, ties): (End, Ties),
+    step: &dyn Fn(&Builder, [&Slot; 2]) -> [Expr; 2],
+) {
+    let (element, at) = (b.element(0), b.position().cast(b.request.position));
+    let (worst, nowhere) = (end.identity(element.dtype()), Expr::constant(-1, b.request.position));
+    let none = |i: &Expr| i.clone().lt(Expr::constant(0, b.request.position));
+    let run = b.run_field(value, worst.clone(), element.clone());
+    let place = b.run_field(index, nowhere.clone(), at);
+    let take = match ties {
+        Ties::Last => end.reaches(&run.right, &run.left),
+        Ties::First | Ties::None => end.beats(&run.right, &run.left),
+    };
+    b.quick(value, Expr::select(take.clone(), run.right.clone(), run.left.clone()), LONG_RUN);
+    b.quick(index, Expr::select(take, place.right.clone(), place.left.clone()), LONG_RUN);
+    let mut needed = none(&place.left);
+    if b.sees_nan() {
+        let zero = Expr::constant(0, element.dtype());
+        needed = is_nan(&b.note("total", zero, element, |sum, x| sum + x)).or(needed);
+    }
+    let [found, found_at] = step(b, [&run, &place]);
+    b.again(value, needed.clone(), worst, found);
+    b.again(index, needed, nowhere, found_at);
+    let [taken, taken_at] = step(b, [&value.beside(&run.left), &index.beside(&place.left)]);
+    let is_empty = none(&place.left);
+    b.close(value, Expr::select(is_empty.clone(), value.left.clone(), taken));
+    b.close(index, Expr::select(is_empty, index.left.clone(), taken_at));
+}
+
 /// Longest run whose extremum is sought first and its position then.
 const RUN: u32 = 64;
 
@@ -101,20 +137,29 @@ pub(crate) fn position(
     b.combine(&index, Expr::select(take, new_at.clone(), old_at.clone()));
 
     // The identity is the worst value, so the last-wins comparison takes the first element by itself.
-    let take = match (ties, b.sees_nan()) {
-        (Ties::Last, false) => end.reaches(new, old),
-        (Ties::Last, true) => end.reaches(new, old).or(is_nan(new)),
-        (Ties::First | Ties::None, false) => end.beats(new, old).or(none(old_at)),
-        (Ties::First | Ties::None, true) => {
-            let not_worse = end.reaches(old, new).logical_not();
-            not_worse.and(is_nan(old).logical_not()).or(none(old_at))
-        }
+    let stepped = |b: &Builder, [value, index]: [&Slot; 2]| -> [Expr; 2] {
+        let (old, new) = (&value.left, &value.right);
+        let (old_at, new_at) = (&index.left, &index.right);
+        let take = match (ties, b.sees_nan()) {
+            (Ties::Last, false) => end.reaches(new, old),
+            (Ties::Last, true) => end.reaches(new, old).or(is_nan(new)),
+            (Ties::First | Ties::None, false) => end.beats(new, old).or(none(old_at)),
+            (Ties::First | Ties::None, true) => {
+                let not_worse = end.reaches(old, new).logical_not();
+                not_worse.and(is_nan(old).logical_not()).or(none(old_at))
+            }
+        };
+        let chosen = |new: &Expr, old: &Expr| Expr::select(take.clone(), new.clone(), old.clone());
+        [chosen(new, old), chosen(new_at, old_at)]
     };
-    b.step(&value, Expr::select(take.clone(), new.clone(), old.clone()));
-    b.step(&index, Expr::select(take, new_at.clone(), old_at.clone()));
+    let [found, found_at] = stepped(&b, [&value, &index]);
+    b.step(&value, found);
+    b.step(&index, found_at);
 
     if request.twice {
         find_again(&mut b, &value, &index, (end, ties));
+    } else {
+        find_in_passing(&mut b, [&value, &index], (end, ties), &stepped);
     }
     let at = ("index", DType::I64, index.left.cast(DType::I64));
     let results = match wanted {
