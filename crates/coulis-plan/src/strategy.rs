@@ -120,6 +120,9 @@ pub struct Sketch {
     pub run: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
+    /// Vectors of a tile that are written out one by one, so that registers may hold their states; those of one that has more are
+    /// a loop.
+    pub written_out: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
     /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart.
@@ -410,6 +413,7 @@ impl Facts<'_> {
             rows_ahead: 0,
             run: 1,
             tile: 1,
+            written_out: 0,
             chunks: 1,
             peeled: false,
             in_turn: false,
@@ -506,8 +510,8 @@ mod tests {
         trace_of(shape, axes, vector_bytes, 4)
     }
 
-    fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {
-        let target = Target {
+    fn cpu(vector_bytes: u32, pages: u32) -> Target {
+        Target {
             kind: TargetKind::Cpu,
             arch: "native".to_owned(),
             warp: 1,
@@ -518,15 +522,53 @@ mod tests {
             pages,
             block: BlockLimits::default(),
             cluster_blocks: 1,
-        };
+        }
+    }
+
+    fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {
+        let target = cpu(vector_bytes, pages);
+        let (spec, sketch, strategy) = planned("sum", shape, axes, &target);
+        schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string()
+    }
+
+    fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
         let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
-        let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, false).unwrap();
-        let request = coulis_reducers::Request::new(&[DType::F32]);
-        let reducer = coulis_reducers::find("sum").unwrap().build(&request).unwrap();
-        let outputs = vec![OutputSpec::plain(DType::F32)];
-        let spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
-        let choice = choose(&spec, &target).unwrap();
-        schedule(&spec, choice.strategy, &choice.sketch).unwrap().schedule.trace().to_string()
+        let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
+        let request = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
+        let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+        let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
+        let mut spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
+        spec.keep_legal_step();
+        let choice = choose(&spec, target).unwrap();
+        (spec, choice.sketch, choice.strategy)
+    }
+
+    #[test]
+    fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
+        let of = |op: &str, columns: i64, pages: u32| {
+            let sketch = planned(op, &[64, 4096, columns], &[1], &cpu(64, pages)).1;
+            (sketch.tile, sketch.unroll, sketch.tile / sketch.lanes <= sketch.written_out, sketch.ahead)
+        };
+        assert_eq!(of("sum", 128, 1), (128, 1, true, 16), "two pages ahead");
+        assert_eq!(of("sum", 256, 1), (128, 1, true, 8), "two tiles of a row");
+        assert_eq!(of("sum", 512, 1), (512, 8, false, 0), "more of them");
+        assert_eq!(of("sum", 64, 1), (64, 8, true, 2), "few vectors, several rows a visit");
+        assert_eq!(of("sum", 256, 4).0, 256, "pages side by side");
+    }
+
+    #[test]
+    fn short_rows_whose_steps_wait_are_walked_side_by_side() {
+        let target = cpu(64, 1);
+        let of = |op: &str, rows: i64| {
+            let sketch = planned(op, &[rows, 1024], &[1], &target).1;
+            (sketch.rows, sketch.joined, sketch.unroll)
+        };
+        let (near, far) = (1 << 11, 1 << 16);
+        assert_eq!(of("argmax", near), (8, 4, 1), "as many rows as registers hold");
+        assert_eq!(of("argmax", far), (8, 1, 2), "memory is read front to back");
+        assert_eq!([of("logsumexp", near), of("logsumexp", far)], [(8, 2, 1); 2], "steps that wait within");
+        assert_eq!(of("sum", near), (8, 1, 4), "states that are brought together cheaply");
+        assert_eq!(of("var", near).1, 1, "steps that wait for nothing");
     }
 
     #[test]

@@ -137,6 +137,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         streams: _,
         parallel: _,
         outer_is_long: _,
+        written_out: _,
         constant: _,
     } = &sketch;
     let positive = [*unroll, *run, *tile, *chunks, *threads, *rows].iter().all(|value| *value >= 1);
@@ -191,6 +192,7 @@ mod tests {
             rows_ahead: 0,
             run: 1,
             tile: 1,
+            written_out: 0,
             chunks: 1,
             threads: 256,
             rows: 1,

@@ -49,6 +49,8 @@ const AHEAD_BYTES: i64 = 512;
 /// in registers, fewer rows are visited then.
 const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
 const ROWS_FRONT_TO_BACK: i64 = 4;
+/// Rows of at most so many tiles whose states registers hold are walked one by one, tile after tile.
+const TILES_IN_REGISTERS: i64 = 2;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, step, false)) = facts.inner() else {
@@ -67,9 +69,22 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let runs = facts.runs(if rows.is_some() { longest } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
     let mapped = mapped_tile(facts, extent, lanes);
-    let (tile, chunks) = mapped.map_or_else(|| tiles(facts, extent, lanes, in_memory), |tile| (tile, 1));
+    let (mut tile, chunks) = mapped.map_or_else(|| tiles(facts, extent, lanes, in_memory), |tile| (tile, 1));
+    // Half of the registers hold states.
+    let held = floor_pow2(i64::from(facts.target.register_bytes) / 2 / runs.state_bytes.max(1));
+    let in_registers = front_to_back
+        && is_narrow
+        && rows.is_some()
+        && runs.steps == 1
+        && mapped.is_none()
+        && tile > UNROLLED * lanes
+        && (tile <= held || tile % held == 0 && tile <= TILES_IN_REGISTERS * held);
+    if in_registers {
+        tile = tile.min(held);
+    }
     // Several rows a visit: a state is read and written once for all of them.
     let unroll = match rows {
+        Some(_) if in_registers => 1,
         Some(_) if runs.steps > 1 => runs.steps,
         Some(_) if reducer.fields.len() == 1 && in_memory && front_to_back && !is_narrow => {
             ROWS_FRONT_TO_BACK
@@ -88,12 +103,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Some(_) | None => 1,
     };
     // Along the vectors of a row, or along the rows where a row has only a few.
-    let is_loop = tile / lanes > UNROLLED;
-    let along = if is_loop { lanes * step.saturating_abs() } else { tile };
+    let written_out = if in_registers { held / lanes } else { UNROLLED };
+    let is_loop = tile / lanes > written_out;
+    let along =
+        if is_loop { lanes * step.saturating_abs() } else { tile.max(if in_registers { extent } else { 1 }) };
     // Short visits ask for the next one, others for what follows in their rows.
     let asks_visits = unroll > ROWS_A_VISIT || front_to_back && is_narrow && is_loop && unroll > 1;
     let visit_bytes = unroll.saturating_mul(extent).saturating_mul(width);
     let ahead_bytes = match front_to_back && is_loop {
+        _ if in_registers => facts.ahead_front_to_back(),
         true => AHEAD_OF_ROWS_BYTES / unroll.max(ROWS_FRONT_TO_BACK),
         false => AHEAD_BYTES,
     };
@@ -103,8 +121,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         _ if asks_visits => (0, 1),
         ahead => (ahead, 0),
     };
-    let mut sketch =
-        Sketch { lanes, unroll, apart, ahead, rows_ahead, run: runs.steps, tile, chunks, ..facts.plain() };
+    let mut sketch = Sketch {
+        lanes,
+        unroll,
+        apart,
+        ahead,
+        rows_ahead,
+        run: runs.steps,
+        tile,
+        written_out,
+        chunks,
+        ..facts.plain()
+    };
     sketch = sketch.with_map_inside(mapped.is_some());
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
@@ -233,7 +261,7 @@ fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> 
     if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
         return s.pragma(stage, visit, "prefetch", Attr::Int(sketch.rows_ahead));
     }
-    if sketch.ahead > 0 && sketch.tile / sketch.lanes > UNROLLED {
+    if sketch.ahead > 0 && sketch.tile / sketch.lanes > sketch.written_out {
         s.pragma(stage, &walk.vector, "prefetch", Attr::Int(sketch.ahead))
     } else {
         ask_ahead(s, stage, sketch.ahead)
@@ -291,7 +319,7 @@ fn fold_tile(
             s.in_runs(stage, &row)?;
         }
     }
-    if sketch.tile / sketch.lanes <= UNROLLED {
+    if sketch.tile / sketch.lanes <= sketch.written_out {
         s.unroll(stage, &vector)?;
     }
     Ok(Walk { visit: visits, vector })

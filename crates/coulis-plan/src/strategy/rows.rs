@@ -48,6 +48,8 @@ const ROWS_AHEAD_BYTES: i64 = 2 * PAGE_BYTES;
 const ROWS_THAT_END: i64 = 8;
 const LONGEST_THAT_END: i64 = 64 << 10;
 const ROWS_BESIDE: i64 = 2;
+/// Inputs of at most so many caches of a thread are, as a rule, in one that threads share.
+const NEAR_CACHES: i64 = 16;
 /// Steps of a run that each of several rows of one output has at least, where they are walked side by side.
 const SHORTEST_OF_A_ROW: i64 = 4;
 
@@ -68,6 +70,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if runs.operations > ENOUGH_OPERATIONS {
         unroll = 1;
     }
+    let held = unroll;
     // A row of one run for each vector is folded in fewer runs, as long as no step waits for the one before it.
     let is_short = |unroll: i64| runs.steps > 1 && extent / (lanes * unroll) <= runs.steps;
     while unroll > 1 && is_short(unroll / 2) && runs.operations * (unroll / 2) >= BUSY_OPERATIONS {
@@ -79,7 +82,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
     let rows = if stride == 1 && lanes > END_LANES { rows_that_end(facts) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
-    if rows > 1 && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
+    let is_chain = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
+    let of_combine = lanes * work(&facts.spec.reducer.combine) as i64 / i64::from(facts.target.vector_bytes);
+    let waits_within = is_chain && runs.operations > ENOUGH_OPERATIONS;
+    let is_near = facts.input_bytes() <= NEAR_CACHES * facts.target.cache_bytes as i64;
+    let waits_between =
+        is_near && held > 1 && runs.operations <= BUSY_OPERATIONS && of_combine > runs.operations;
+    if rows > 1 && (waits_within || waits_between) {
+        // As many rows as registers hold, in place of parts of one whose states are brought together at its end.
+        (joined, unroll, n_pages) = (held.max(ROWS_BESIDE), 1, 1);
+    } else if rows > 1 && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
         // Two rows front to back, in place of two parts of one.
         (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
     } else if rows == 1 && is_walk && n_pages < most_pages {
@@ -102,7 +114,6 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
         _ => facts.ahead_front_to_back(),
     };
-    let by_halves = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
     let problem = &facts.spec.problem;
     let n_reduced = problem.dims.iter().filter(|d| d.is_reduced()).count();
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
@@ -122,7 +133,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         unroll,
         apart,
         pages,
-        by_halves,
+        by_halves: is_chain,
         ahead,
         rows_ahead,
         run,
