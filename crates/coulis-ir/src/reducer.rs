@@ -103,8 +103,8 @@ pub struct QuickStep {
     pub close: Lambda,
     /// Elements of the longest run, at least 1.
     pub max_steps: u32,
-    /// What a second walk over the elements of a run adds before it is closed, where one does.
-    pub again: Option<Again>,
+    /// What more walks over the elements of a run, one after another, add before it is closed.
+    pub again: Vec<Again>,
     /// A field of the run that is NaN exactly when one of its elements is, where there is one: of several reducers
     /// folded together one such field does for all. A hint, no part of the meaning.
     pub nan_witness: Option<usize>,
@@ -140,7 +140,7 @@ impl QuickStep {
                 self.identity[i] == self.identity[j]
                     && self.lift.body[i] == self.lift.body[j]
                     && of_runs(&self.step, i, &with) == of_runs(&self.step, j, &with)
-                    && self.again.as_ref().is_none_or(|again| {
+                    && self.again.iter().all(|again| {
                         of_state(&again.start, i, &with) == of_state(&again.start, j, &with)
                             && of_runs(&again.step, i, &with) == of_runs(&again.step, j, &with)
                     })
@@ -153,22 +153,23 @@ impl QuickStep {
             (0..lambda.body.len()).map(|i| of_state(lambda, i, &same)).collect()
         };
         let (steps, closes) = (over_runs(&self.step), over_state(&self.close));
-        let again =
-            self.again.as_ref().map(|a| [over_state(&a.needed), over_state(&a.start), over_runs(&a.step)]);
+        let walked =
+            self.again.iter().map(|a| [over_state(&a.needed), over_state(&a.start), over_runs(&a.step)]);
+        let again: Vec<[Vec<Expr>; 3]> = walked.collect();
         // Whether a result reads a field of the run.
         let from_state =
             |lambda: &Lambda, expr: &Expr, i: usize| uses_any(expr, &lambda.params[n_state + i..][..1]);
         let from_runs = |lambda: &Lambda, expr: &Expr, i: usize| {
             uses_any(expr, &[lambda.params[i].clone(), lambda.params[n + i].clone()])
         };
-        let walks = || self.again.as_ref().zip(again.as_ref());
+        let walks = || self.again.iter().zip(&again);
         let is_asked = |i: usize| {
             closes.iter().any(|e| from_state(&self.close, e, i))
-                || walks().is_some_and(|(a, [needed, ..])| needed.iter().any(|e| from_state(&a.needed, e, i)))
+                || walks().any(|(a, [needed, ..])| needed.iter().any(|e| from_state(&a.needed, e, i)))
         };
         let is_read = |by: usize, i: usize| {
             from_runs(&self.step, &steps[by], i)
-                || walks().is_some_and(|(a, [_, starts, comes])| {
+                || walks().any(|(a, [_, starts, comes])| {
                     from_state(&a.start, &starts[by], i) || from_runs(&a.step, &comes[by], i)
                 })
         };
@@ -191,12 +192,14 @@ impl QuickStep {
             lift: Lambda { params: self.lift.params.clone(), body: pick(&self.lift.body) },
             step: Lambda { params: run_params(&self.step), body: pick(&steps) },
             max_steps: self.max_steps,
-            again: walks().map(|(again, [needed, starts, comes])| Again {
-                needed: Lambda { params: state_params(&again.needed), body: needed.clone() },
-                start: Lambda { params: state_params(&again.start), body: pick(starts) },
-                step: Lambda { params: run_params(&again.step), body: pick(comes) },
-                backwards: again.backwards,
-            }),
+            again: walks()
+                .map(|(again, [needed, starts, comes])| Again {
+                    needed: Lambda { params: state_params(&again.needed), body: needed.clone() },
+                    start: Lambda { params: state_params(&again.start), body: pick(starts) },
+                    step: Lambda { params: run_params(&again.step), body: pick(comes) },
+                    backwards: again.backwards,
+                })
+                .collect(),
             close: Lambda { params: state_params(&self.close), body: closes },
             nan_witness: self.nan_witness.and_then(|w| kept.iter().position(|&i| i == same[w])),
         }
@@ -214,7 +217,7 @@ fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Ex
     substitute_expr(&lambda.body[at], &pairs.collect::<FastMap<_, _>>())
 }
 
-/// A second walk over the elements of a short run, by what the first one found: where the greatest is, or what all are to
+/// One more walk over the elements of a short run, by what the walks before it found: where the greatest is, or what all are to
 /// be scaled by. It is for elements that are still in registers, or for what is seldom needed. A walk that is not needed does no
 /// harm.
 #[derive(Clone, Debug, PartialEq)]

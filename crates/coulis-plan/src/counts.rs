@@ -40,10 +40,10 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
     (is_count && is_unread).then_some(Count { field, each })
 }
 
-/// What begins a second walk over a run, by the fields of the state and those of the run.
+/// What begins each further walk over a run, by the fields of the state and those of the run.
 fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
-    let again = reducer.quick.as_ref().and_then(|quick| quick.again.as_ref());
-    again.into_iter().flat_map(|again| [&again.needed, &again.start])
+    let again = reducer.quick.iter().flat_map(|quick| &quick.again);
+    again.flat_map(|again| [&again.needed, &again.start])
 }
 
 /// Whether no other result of the lambda reads these parameters.
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(counts.len(), 1);
         let quick = left.quick.unwrap();
         let params = left.fields.len() + quick.identity.len();
-        let again = quick.again.unwrap();
+        let [again] = &quick.again[..] else { panic!("{:?}", quick.again) };
         for lambda in [&quick.close, &again.needed, &again.start] {
             assert_eq!(lambda.params.len(), params);
         }

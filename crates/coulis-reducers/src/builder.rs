@@ -296,7 +296,7 @@ impl<'r> Builder<'r> {
                 step: lambda(&run_both, quick),
                 close: lambda(&with_run, close),
                 max_steps,
-                again,
+                again: again.into_iter().collect(),
                 nan_witness: self.nan_witness,
             }),
             values: None,

@@ -191,11 +191,6 @@ fn with_one_witness(closes: Vec<Expr>, witnesses: &[Var]) -> Vec<Expr> {
     closes.iter().map(|e| replaced(e, &is_asked, &asked)).collect()
 }
 
-/// Whether the second walk over a run of the reducer goes from the last element to the first; other parts do not mind.
-fn goes_backwards(reducer: &Reducer) -> bool {
-    reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()).is_some_and(|again| again.backwards)
-}
-
 /// `expr` with `by` in place of what is picked.
 fn replaced(expr: &Expr, pick: &dyn Fn(&Expr) -> bool, by: &Expr) -> Expr {
     if pick(expr) { by.clone() } else { map_children(expr, &mut |child| replaced(child, pick, by)) }
@@ -257,8 +252,25 @@ struct Folds {
     step: Expr,
     quick: Expr,
     close: Expr,
-    /// The field of a run as a second walk starts, and after an element came again.
-    again: (Expr, Expr),
+    /// The field of a run as each further walk that changes it starts, and after an element came again.
+    again: Vec<(Expr, Expr)>,
+}
+
+/// One more walk over a run, for some part.
+#[derive(PartialEq)]
+struct Walked {
+    /// Whether the part needs it.
+    needed: Expr,
+    /// Fields that it changes: as it starts, and after an element came again.
+    changes: Vec<(usize, (Expr, Expr))>,
+    backwards: bool,
+}
+
+/// What a further walk over a run does with each field, given the fields of the state and the run, and those of the run and an
+/// element: as it starts, and after the element came again; `None` of those that it leaves be.
+fn changes(again: &Again, with_run: &[Expr], run_both: &[Expr]) -> Vec<Option<(Expr, Expr)>> {
+    let pairs = again.start.apply(with_run).into_iter().zip(again.step.apply(run_both));
+    pairs.zip(run_both).map(|(pair, run)| (pair != (run.clone(), run.clone())).then_some(pair)).collect()
 }
 
 struct Fusion {
@@ -267,8 +279,8 @@ struct Fusion {
     fields: Vec<Merged>,
     /// Fields of each part.
     slots: Vec<Vec<usize>>,
-    /// Whether some part needs a second walk over a run, where one may.
-    needed: Option<Expr>,
+    /// Further walks over runs; one that several parts ask for stands once.
+    walks: Vec<Walked>,
 }
 
 impl Fusion {
@@ -280,7 +292,7 @@ impl Fusion {
             position: Var::new("i", DType::I64),
             fields: Vec::new(),
             slots: Vec::new(),
-            needed: None,
+            walks: Vec::new(),
         }
     }
 
@@ -327,19 +339,14 @@ impl Fusion {
                 None => break folds,
             }
         };
-        if let Some(again) = reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()) {
-            let pick = |of: fn(&Merged) -> &Var, own: fn(&Fresh) -> &Var| -> Vec<Expr> {
-                let pairs = matched.iter().zip(&fresh);
-                pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| of(&self.fields[m]).expr())).collect()
-            };
-            let state = pick(|m| &m.left, |f| &f.left).into_iter();
-            let both: Vec<Expr> = state.chain(pick(|m| &m.run.0, |f| &f.run.0)).collect();
-            let needed = again.needed.apply(&both).remove(0);
-            self.needed = Some(match self.needed.take() {
-                Some(others) => others.or(needed),
-                None => needed,
-            });
-        }
+        let walks: Vec<(Expr, Vec<Option<(Expr, Expr)>>, bool)> = (reducer.quick.iter())
+            .flat_map(|quick| &quick.again)
+            .map(|again| {
+                let [with_run, run_both] = self.of_runs(&matched, &fresh);
+                let needed = again.needed.apply(&with_run).remove(0);
+                (needed, changes(again, &with_run, &run_both), again.backwards)
+            })
+            .collect();
         let mut slots = Vec::new();
         for (at, (Fresh { left, right, run }, folds)) in fresh.into_iter().zip(folds).enumerate() {
             slots.push(matched[at].unwrap_or(self.fields.len()));
@@ -366,7 +373,25 @@ impl Fusion {
                 });
             }
         }
+        for (needed, changes, backwards) in walks {
+            let changes = slots.iter().zip(changes).filter_map(|(slot, change)| Some((*slot, change?)));
+            let walked = Walked { needed, changes: changes.collect(), backwards };
+            if !self.walks.contains(&walked) {
+                self.walks.push(walked);
+            }
+        }
         self.slots.push(slots);
+    }
+
+    /// The state and a run, and two runs, over the variables of matched fields and the fresh ones of the others.
+    fn of_runs(&self, matched: &[Option<usize>], fresh: &[Fresh]) -> [Vec<Expr>; 2] {
+        let side = |pick: fn(&Merged) -> &Var, own: fn(&Fresh) -> &Var| -> Vec<Expr> {
+            let pairs = matched.iter().zip(fresh);
+            pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| pick(&self.fields[m]).expr())).collect()
+        };
+        let run = side(|m| &m.run.0, |f| &f.run.0);
+        let with_run = [side(|m| &m.left, |f| &f.left), run.clone()].concat();
+        [with_run, [run, side(|m| &m.run.1, |f| &f.run.1)].concat()]
     }
 
     /// How the part's fields change, over the variables of matched fields and the fresh ones of the others.
@@ -376,9 +401,7 @@ impl Fusion {
             pairs.map(|(m, f)| m.map_or_else(|| own(f).expr(), |m| pick(&self.fields[m]).expr())).collect()
         };
         let (left, right) = (side(|m| &m.left, |f| &f.left), side(|m| &m.right, |f| &f.right));
-        let run = side(|m| &m.run.0, |f| &f.run.0);
-        let run_both: Vec<Expr> = run.iter().cloned().chain(side(|m| &m.run.1, |f| &f.run.1)).collect();
-        let with_run: Vec<Expr> = left.iter().cloned().chain(run.iter().cloned()).collect();
+        let [with_run, run_both] = self.of_runs(matched, fresh);
         let both: Vec<Expr> = left.into_iter().chain(right).collect();
         let combine = reducer.combine.apply(&both);
         let step = reducer.step.as_ref().map_or_else(|| combine.clone(), |s| s.apply(&both));
@@ -389,11 +412,12 @@ impl Fusion {
                 (step.apply(&run_both), reducer.combine.apply(&with_run))
             }
         };
-        let (start, came) = match reducer.quick.as_ref().and_then(|quick| quick.again.as_ref()) {
-            Some(again) => (again.start.apply(&with_run), again.step.apply(&run_both)),
-            None => (run.clone(), run),
-        };
-        let again = start.into_iter().zip(came);
+        let mut again: Vec<Vec<(Expr, Expr)>> = vec![Vec::new(); reducer.arity()];
+        for walk in reducer.quick.iter().flat_map(|quick| &quick.again) {
+            for (of_field, change) in again.iter_mut().zip(changes(walk, &with_run, &run_both)) {
+                of_field.extend(change);
+            }
+        }
         let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close)).zip(again);
         all.map(|(((combine, step), (quick, close)), again)| Folds { combine, step, quick, close, again })
             .collect()
@@ -448,12 +472,23 @@ impl Fusion {
                     step: over(&run_both, folded(|f| &f.quick)),
                     close: over(&with_run, with_one_witness(folded(|f| &f.close), &witness_vars)),
                     max_steps,
-                    again: self.needed.clone().map(|needed| Again {
-                        needed: over(&with_run, vec![needed]),
-                        start: over(&with_run, folded(|f| &f.again.0)),
-                        step: over(&run_both, folded(|f| &f.again.1)),
-                        backwards: reducers().any(goes_backwards),
-                    }),
+                    again: (self.walks.iter())
+                        .map(|walked| {
+                            let change = |pick: fn(&(Expr, Expr)) -> &Expr| -> Vec<Expr> {
+                                let mut body: Vec<Expr> = run.iter().map(Var::expr).collect();
+                                for (slot, change) in &walked.changes {
+                                    body[*slot] = pick(change).clone();
+                                }
+                                body
+                            };
+                            Again {
+                                needed: over(&with_run, vec![walked.needed.clone()]),
+                                start: over(&with_run, change(|(start, _)| start)),
+                                step: over(&run_both, change(|(_, came)| came)),
+                                backwards: walked.backwards,
+                            }
+                        })
+                        .collect(),
                     nan_witness: witnesses.first().copied(),
                 }
                 .condensed()
@@ -543,6 +578,28 @@ mod tests {
     }
 
     #[test]
+    fn parts_walk_over_a_run_again_each_for_its_own_reason() {
+        let request = Request { twice: true, ..Request::new(&[DType::BF16]) };
+        // How many fields of a run each of its further walks changes.
+        let changed = |names: &[&str]| -> Vec<usize> {
+            let quick = built(names, &request).reducer.quick.unwrap();
+            let n_state = quick.close.params.len() - quick.identity.len();
+            let changes = |again: &Again| {
+                let kept = &again.start.params[n_state..];
+                let stays = |i: usize| {
+                    again.start.body[i] == kept[i].expr() && again.step.body[i] == again.step.params[i].expr()
+                };
+                (0..kept.len()).filter(|i| !stays(*i)).count()
+            };
+            quick.again.iter().map(changes).collect()
+        };
+        assert_eq!(changed(&["var", "argmax"]), [1, 1], "squares, and a position");
+        assert_eq!(changed(&["argmax", "var", "argmin"]), [1, 1, 1]);
+        assert_eq!(changed(&["var", "std", "mean"]), [1], "one walk for both");
+        assert_eq!(changed(&["sum", "max"]), []);
+    }
+
+    #[test]
     fn different_state_is_kept_apart() {
         check(&["sum", "sumsq"], DType::F32, &["sum", "sumsq"]);
         check(&["any", "all"], DType::F32, &["flag", "all_flag"]);
@@ -558,8 +615,8 @@ mod tests {
         for dtype in [DType::F16, DType::BF16] {
             let quick = built(&["sum", "mean", "var"], &Request::new(&[dtype])).reducer.quick.unwrap();
             assert_eq!(quick.identity.len(), 4, "sum, count, pivot, squares of {dtype}");
-            assert_eq!(quick.again.is_some(), dtype == DType::BF16);
-            if let Some(again) = quick.again {
+            assert_eq!(quick.again.len(), usize::from(dtype == DType::BF16));
+            for again in &quick.again {
                 assert_eq!(again.start.body.len(), 4);
                 assert_eq!(again.step.params.len(), 8);
                 assert_eq!(again.needed.params.len(), quick.close.params.len());

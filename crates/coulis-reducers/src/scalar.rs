@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use coulis_ir::eval::{Env, EvalError, Value, eval_binary, eval_call, eval_expr, eval_lambda};
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
+use coulis_ir::{Again, BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
 
 /// A state: one value a field.
 pub type State = Vec<Value>;
@@ -26,16 +26,27 @@ struct Quick<'r> {
     lift: Tape<'r>,
     step: Tape<'r>,
     close: Tape<'r>,
-    again: Option<Walk<'r>>,
+    again: Vec<Walk<'r>>,
 }
 
-/// The lambdas of a second walk over a run.
+/// The lambdas of one more walk over a run.
 #[derive(Clone, Debug)]
 struct Walk<'r> {
     needed: Tape<'r>,
     start: Tape<'r>,
     step: Tape<'r>,
     backwards: bool,
+}
+
+impl<'r> Walk<'r> {
+    fn new(again: &'r Again) -> Walk<'r> {
+        Walk {
+            needed: Tape::new(&again.needed),
+            start: Tape::new(&again.start),
+            step: Tape::new(&again.step),
+            backwards: again.backwards,
+        }
+    }
 }
 
 impl<'r> Scalar<'r> {
@@ -52,12 +63,7 @@ impl<'r> Scalar<'r> {
                 lift: Tape::new(&q.lift),
                 step: Tape::new(&q.step),
                 close: Tape::new(&q.close),
-                again: q.again.as_ref().map(|again| Walk {
-                    needed: Tape::new(&again.needed),
-                    start: Tape::new(&again.start),
-                    step: Tape::new(&again.step),
-                    backwards: again.backwards,
-                }),
+                again: q.again.iter().map(Walk::new).collect(),
             }),
             finish: Tape::new(&reducer.finish),
         }
@@ -110,9 +116,10 @@ impl<'r> Scalar<'r> {
         for lifted in lifted.iter().skip(1) {
             run = quick.step.run(&[&run[..], lifted].concat())?;
         }
-        if let Some(again) = &quick.again
-            && again.needed.run(&[state, &run[..]].concat())?[0].is_true()
-        {
+        for again in &quick.again {
+            if !again.needed.run(&[state, &run[..]].concat())?[0].is_true() {
+                continue;
+            }
             run = again.start.run(&[state, &run[..]].concat())?;
             let mut order: Vec<&State> = lifted.iter().collect();
             if again.backwards {

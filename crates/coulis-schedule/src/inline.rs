@@ -35,12 +35,14 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
                 sources: all(&quick.sources),
                 step: Lambda { body: all(&quick.step.body), ..quick.step },
                 close: Lambda { body: all(&quick.close.body), ..quick.close },
-                again: quick.again.map(|again| Again {
-                    needed: Lambda { body: all(&again.needed.body), ..again.needed },
-                    start: Lambda { body: all(&again.start.body), ..again.start },
-                    step: Lambda { body: all(&again.step.body), ..again.step },
-                    backwards: again.backwards,
-                }),
+                again: (quick.again.into_iter())
+                    .map(|again| Again {
+                        needed: Lambda { body: all(&again.needed.body), ..again.needed },
+                        start: Lambda { body: all(&again.start.body), ..again.start },
+                        step: Lambda { body: all(&again.step.body), ..again.step },
+                        backwards: again.backwards,
+                    })
+                    .collect(),
                 ..quick
             });
             r.condition = r.condition.as_ref().map(f);

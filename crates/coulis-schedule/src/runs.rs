@@ -45,7 +45,7 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         let is_alone =
             (0..n).all(|j| j == i || !uses_any(&quick.step.body[j], &[left[i].clone(), right[i].clone()]));
         let adds = quick.step.body[i] == left[i].expr() + right[i].expr();
-        let stays = quick.again.as_ref().is_none_or(|again| {
+        let stays = quick.again.iter().all(|again| {
             let (now, next) =
                 (&again.start.params[n_state + i], [&again.step.params[i], &again.step.params[n + i]]);
             let is_alone = (0..n).all(|j| j == i || !uses_any(&again.step.body[j], &next.map(Var::clone)));
@@ -73,12 +73,13 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         let (left, right) = lambda.params.split_at(n);
         Lambda { params: [vars(left), vars(right)].concat(), body: pick(&lambda.body) }
     };
-    let again = quick.again.as_ref().map(|again| Again {
+    let of_walk = |again: &Again| Again {
         needed: of_run(&again.needed, &again.needed.body),
         start: of_run(&again.start, &pick(&again.start.body)),
         step: of_both(&again.step),
         backwards: again.backwards,
-    });
+    };
+    let again = quick.again.iter().map(of_walk).collect();
     let (step, close) = (of_both(&quick.step), of_run(&quick.close, &quick.close.body));
     let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
     (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again }, kept)
@@ -243,28 +244,27 @@ impl Builder<'_> {
         } else {
             self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, start_or_step(&reduced))?)?
         };
-        let folds = match &quick.again {
-            None => folds,
-            Some(again) => {
-                let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
-                let runs = buffers.iter().map(|b| b.at(places.clone()));
-                let both: Vec<Expr> = totals.chain(runs.clone()).collect();
-                let needed = sub(&again.needed.apply(&both)).remove(0);
-                let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
-                    let totals = self.buffers(stage).into_iter();
-                    let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
-                    let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
-                    let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
-                    Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
-                })?;
-                let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
-                    && self.launches.of(at.root).is_empty();
-                let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
-                let walk = self.guarded(stage, stored(&sub(&came)))?;
-                let backwards = if again.backwards { &reduced[..] } else { &[] };
-                let walk =
-                    Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
-                // Each of several totals may need it or not; a walk in vain does no harm.
+        let mut folds = folds;
+        for again in &quick.again {
+            let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
+            let runs = buffers.iter().map(|b| b.at(places.clone()));
+            let both: Vec<Expr> = totals.chain(runs.clone()).collect();
+            let needed = sub(&again.needed.apply(&both)).remove(0);
+            let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
+                let totals = self.buffers(stage).into_iter();
+                let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
+                let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
+                let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
+                Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
+            })?;
+            let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
+                && self.launches.of(at.root).is_empty();
+            let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
+            let walk = self.guarded(stage, stored(&sub(&came)))?;
+            let backwards = if again.backwards { &reduced[..] } else { &[] };
+            let walk = Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
+            // Each of several totals may need it or not; a walk in vain does no harm.
+            folds =
                 if let Some((asked, stmts, needed)) = by_lanes.then(|| any_lane(&needed, &lanes)).flatten() {
                     let walk = Stmt::if_(needed, walk);
                     Stmt::seq([folds, Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))])
@@ -272,9 +272,8 @@ impl Builder<'_> {
                     Stmt::seq([folds, Stmt::if_(needed, walk)])
                 } else {
                     Stmt::seq([folds, walk])
-                }
-            }
-        };
+                };
+        }
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
             Ok(store_all(&run_names, &buffers, &place(point.offsets), &quick.identity))
         })?;

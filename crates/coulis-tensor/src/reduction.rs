@@ -29,8 +29,8 @@ pub struct QuickFold {
     pub close: Lambda,
     /// Longest run.
     pub max_steps: u32,
-    /// What a second walk over the sources of a run adds.
-    pub again: Option<Again>,
+    /// What more walks over the sources of a run add, one after another.
+    pub again: Vec<Again>,
 }
 
 /// A fold of sources over axes.

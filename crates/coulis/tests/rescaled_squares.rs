@@ -1,4 +1,4 @@
-//! Variances of 16-bit floats whose squared deviations leave `float32`, on every plan of the CPU: elements of one magnitude and
+//! Variances of 16-bit floats whose squared deviations leave `float32`, on plans of the CPU and of the simulator: elements of one magnitude and
 //! of several, beside zeros, constants, infinities and NaN.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Special, array, check, executed, numbers};
-use coulis::{DType, Request};
+use coulis::{DType, DeviceChoice, Request};
 use coulis_ir::args::ArrayInfo;
 
 /// Powers of two from the least `bfloat16` to the greatest, close to where squares leave `float32` and back.
@@ -31,6 +31,37 @@ const KINDS: [(&str, Made); 7] = [
     }),
 ];
 
+/// What is wrong of the results of requests over rows of each magnitude and kind.
+fn wrong_of(shape: [i64; 2], powers: &[i32], requests: &[Request]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let n = shape.iter().product::<i64>() as usize;
+    for (turn, power) in powers.iter().enumerate() {
+        for (kind, made) in KINDS {
+            let plain = numbers(n, Special::Zeros, turn as u64);
+            let largest = f64::from(f32::MAX) * (1.0 - 1.0 / 256.0);
+            let size = 2f64.powi(*power);
+            let values = plain.iter().enumerate().map(|(i, x)| {
+                let value = made(i, *x, size);
+                if value.is_finite() { value.clamp(-largest, largest) } else { value }
+            });
+            let input = array(DType::BF16, &shape, &values.collect::<Vec<f64>>());
+            for request in requests {
+                if let Err(why) = check(std::slice::from_ref(&input), request) {
+                    let (ops, axes) = (&request.ops, &request.axes);
+                    wrong.push(format!("{ops:?} of {kind} of 2^{power} over {axes:?} of {shape:?}: {why}"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+#[track_caller]
+fn assert_none(wrong: &[String]) {
+    let first = wrong[..3.min(wrong.len())].join("\n");
+    assert!(wrong.is_empty(), "{} wrong, the first of them {first}", wrong.len());
+}
+
 #[test]
 fn squares_of_every_magnitude_are_summed_within_the_bound() {
     let mut wrong = Vec::new();
@@ -40,31 +71,24 @@ fn squares_of_every_magnitude_are_summed_within_the_bound() {
         for request in &mut requests {
             request.out_dtypes.insert(String::new(), DType::F64);
         }
-        let n = shape.iter().product::<i64>() as usize;
-        for (turn, power) in POWERS.into_iter().enumerate() {
-            for (kind, made) in KINDS {
-                let plain = numbers(n, Special::Zeros, turn as u64);
-                let largest = f64::from(f32::MAX) * (1.0 - 1.0 / 256.0);
-                let size = 2f64.powi(power);
-                let values = plain.iter().enumerate().map(|(i, x)| {
-                    let value = made(i, *x, size);
-                    if value.is_finite() { value.clamp(-largest, largest) } else { value }
-                });
-                let input = array(DType::BF16, &shape, &values.collect::<Vec<f64>>());
-                for request in &requests {
-                    if let Err(why) = check(std::slice::from_ref(&input), request) {
-                        wrong.push(format!("{kind} of 2^{power} over axis {axis} of {shape:?}: {why}"));
-                    }
-                }
-            }
-        }
+        wrong.extend(wrong_of(shape, &POWERS, &requests));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} wrong, the first of them {}",
-        wrong.len(),
-        wrong[..3.min(wrong.len())].join("\n")
-    );
+    assert_none(&wrong);
+}
+
+/// Runs of a GPU's plans are walked again for positions too, each for its own reason.
+#[test]
+fn squares_beside_positions_are_summed_within_the_bound_on_the_simulator() {
+    let mut wrong = Vec::new();
+    for (shape, axis) in [([2, 512], 1), ([3, 203], 1), ([128, 6], 0)] {
+        let simulated = |ops: &[&str]| Request {
+            device: DeviceChoice::Sim { warp: 32, orders: 1 },
+            ..Request::new(ops).over(&[axis])
+        };
+        let requests = [simulated(&["var"]), simulated(&["sum", "mean", "var", "min", "max", "argmax"])];
+        wrong.extend(wrong_of(shape, &[-133, -64, 0, 124], &requests));
+    }
+    assert_none(&wrong);
 }
 
 #[test]

@@ -72,6 +72,11 @@ impl Walker<'_> {
     }
 }
 
+/// Whether a sum or difference is written as one operation for an exact product in it.
+pub fn is_of_exact(op: BinaryOp, a: &Expr, b: &Expr) -> bool {
+    Exact::of(op, a, b).is_some()
+}
+
 fn negative(code: &Code) -> Code {
     Code { text: format!("-{}", code.at(Prec::Unary)), prec: Prec::Unary }
 }

@@ -11,6 +11,7 @@ use coulis_ir::hash::Seen;
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
+use crate::c::exact::is_of_exact;
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, is_storage_float};
 use crate::c::style::is_enclosed;
@@ -361,7 +362,7 @@ struct Pair<'e> {
 impl Pair<'_> {
     fn of(expr: &Expr) -> Option<Pair<'_>> {
         match (expr.node(), expr.dtype()) {
-            (Node::Binary(BinaryOp::Add, a, b), DType::F32) => {
+            (Node::Binary(BinaryOp::Add, a, b), DType::F32) if !is_of_exact(BinaryOp::Add, a, b) => {
                 Some(Pair { helper: Helper::AddPair { ftz: false }, operands: [a, b] })
             }
             (Node::Call(Intrinsic::AddFtz, args), DType::F32) => {

@@ -167,7 +167,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let turns = outer.saturating_mul(ceil_div(words, threads));
     // What a run may be walked for again stays in registers until its end.
-    let is_kept = facts.spec.reducer.quick.as_ref().is_some_and(|quick| quick.again.is_some());
+    let is_kept = facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty());
     let in_flight = match lanes > 1 {
         true if is_kept => IN_FLIGHT.min((MOST_KEPT / lanes).max(1)),
         true => IN_FLIGHT,

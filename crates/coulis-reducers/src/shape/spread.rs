@@ -152,7 +152,8 @@ fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {
     let overflows = sum.clone().gt(float(f64::from(f32::MAX)));
     let start = Expr::select(overflows, float(-LARGE), kept);
     let scale = Expr::select(is_large(&sum), float(1.0 / SCALE), float(SCALE));
-    let d = &(&s.right - &p.left) * &scale;
+    // The other way round than in the first walk, so that no machine keeps all deviations of a run for the second.
+    let d = &(&p.left - &s.right) * &scale;
     let less = fma(&(&float(0.0) - &d), &d, &sum);
     b.again(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
 }
@@ -171,20 +172,20 @@ fn is_large(q: &Expr) -> Expr {
     q.clone().lt(Expr::float(-2.0, DType::F32))
 }
 
-/// The sum of squares of a run in `float64`, that of rescaled deviations too. Each of the three summands is the sum where it is
-/// the one that counts, and nothing beside that elsewhere; the last is NaN where the sum is.
+/// The sum of squares of a run in `float64`, that of rescaled deviations too: a number of `float32` and the power of two that it
+/// is to be multiplied by. NaN is none of the negative ones and stays.
 fn unscaled(q: &Expr) -> Expr {
-    let float = |v: f64| Expr::float(v, DType::F64);
-    let q = q.clone().cast(DType::F64);
-    let large = (&float(-LARGE) - &q).max(float(0.0));
-    let multiplied = &q * &float(-1.0 / (SCALE * SCALE));
-    &fma(&large, &float(SCALE * SCALE), &multiplied) + &q.max(float(0.0))
+    let float = |v: f64| Expr::float(v, DType::F32);
+    let square = SCALE * SCALE;
+    let small = Expr::select(q.clone().lt(float(0.0)), float(-1.0 / square), float(1.0));
+    let by = Expr::select(is_large(q), float(square), small);
+    let number = Expr::select(is_large(q), &float(-LARGE) - q, q.clone());
+    &number.cast(DType::F64) * &by.cast(DType::F64)
 }
 
-/// Whether runs sum squares in `float32` of elements whose squares it does not reach, which a second walk rescales. On a GPU a
-/// second walk costs the registers that keep the elements of several runs at once.
+/// Whether runs sum squares in `float32` of elements whose squares it does not reach, which a second walk rescales.
 fn are_rescaled(request: &Request) -> bool {
-    is_short(request) && divisor(request) != 1.0 && !request.twice
+    is_short(request) && divisor(request) != 1.0
 }
 
 /// The type in which runs of that type sum squares.

@@ -246,12 +246,14 @@ fn partial_reduction(
             step: lambda(&quick.step),
             close: lambda(&quick.close),
             max_steps: quick.max_steps,
-            again: quick.again.as_ref().map(|again| Again {
-                needed: lambda(&again.needed),
-                start: lambda(&again.start),
-                step: lambda(&again.step),
-                backwards: again.backwards,
-            }),
+            again: (quick.again.iter())
+                .map(|again| Again {
+                    needed: lambda(&again.needed),
+                    start: lambda(&again.start),
+                    step: lambda(&again.step),
+                    backwards: again.backwards,
+                })
+                .collect(),
         }),
     };
     (axes, partial)
