@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use coulis_ir::args::Bindings;
 use coulis_ir::eval::Value;
+use coulis_ir::hash::FastMap;
 use coulis_ir::verify::verify;
 use coulis_ir::{Buffer, Checked, DType, Expr, Form, Kernel, LoopKind, MemScope, Param, Stmt, Var, float8};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Environment};
@@ -206,7 +207,7 @@ pub fn run_elementwise(
         .collect();
     let int = |v: usize| Expr::int_of(v as i128, DType::I64);
     let at = |place: Expr| {
-        let map = vars
+        let map: FastMap<_, _> = vars
             .iter()
             .zip(&sources)
             .map(|(var, source)| (var.clone(), Expr::load(source.clone(), vec![place.clone()])))
