@@ -49,8 +49,9 @@ pub struct StateField {
 /// refuses for elements of these types; a reducer of one's own whose state depends on positions otherwise than by
 /// holding one.
 pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
-    let one = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1], strides: vec![1] };
-    let infos: Vec<ArrayInfo> = inputs.iter().map(one).collect();
+    // States are to hold the positions of parts of any length.
+    let long = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1 << 40], strides: vec![1] };
+    let infos: Vec<ArrayInfo> = inputs.iter().map(long).collect();
     let asked = Request {
         ops: request.ops.clone(),
         reducers: request.reducers.clone(),
