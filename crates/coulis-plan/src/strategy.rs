@@ -557,6 +557,12 @@ mod tests {
     }
 
     #[test]
+    fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
+        let tile = |pages: u32| planned("sum", &[1024, 1 << 16], &[0], &cpu(64, pages)).1.tile;
+        assert_eq!([tile(1), tile(4)], [1 << 14, 1 << 13]);
+    }
+
+    #[test]
     fn short_rows_whose_steps_wait_are_walked_side_by_side() {
         let target = cpu(64, 1);
         let of = |op: &str, rows: i64| {

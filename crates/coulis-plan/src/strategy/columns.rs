@@ -29,6 +29,8 @@ const TILE_BYTES: i64 = 16 << 10;
 /// The same of an input in memory, where what counts is that long pieces of a row are read: they come from the second
 /// cache while the memory is waited for.
 const TILE_BYTES_IN_MEMORY: i64 = 64 << 10;
+/// The same where memory is read front to back: an eighth of a second cache.
+const TILE_BYTES_FRONT_TO_BACK: i64 = 128 << 10;
 /// Bytes of a tile that a map reads again: half of a second cache.
 const MAPPED_BYTES: i64 = 512 << 10;
 /// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
@@ -167,7 +169,11 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     let problem = &facts.spec.problem;
     let width = facts.spec.inputs[0].bytes() as i64;
     let whole = ceil_div(extent, lanes) * lanes;
-    let budget = if in_memory { TILE_BYTES_IN_MEMORY } else { TILE_BYTES };
+    let budget = match in_memory {
+        true if facts.reads_front_to_back() => TILE_BYTES_FRONT_TO_BACK,
+        true => TILE_BYTES_IN_MEMORY,
+        false => TILE_BYTES,
+    };
     let budget = budget.max(i64::from(facts.target.vector_bytes));
     let widest = (budget / state_bytes(&facts.spec.reducer).max(1)).max(lanes).min(whole) / lanes * lanes;
     if !facts.parallel() {
