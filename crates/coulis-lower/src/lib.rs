@@ -17,6 +17,7 @@ pub mod eliminate_common_subexpressions;
 pub mod expand_vthreads;
 pub mod finish_in_last_block;
 pub mod flatten_buffers;
+mod guarded_steps;
 pub mod hoist_allocations;
 pub mod hoist_ifs;
 mod independent;

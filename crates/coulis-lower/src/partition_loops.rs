@@ -14,7 +14,8 @@
 //!
 //! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the loops of those
 //! vectors alone, whatever the number of blocks: such a guard would keep the loads of several vectors from being under way
-//! at once. Loops that both branches begin with stand in front of the branch.
+//! at once. Loops that both branches begin with stand in front of the branch. In a part that keeps such guards, steps over
+//! vectors stay a loop: written out they would be most of the text.
 //!
 //! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the reference
 //! has it, and loops that hold unrolled ones, each step of which would have its guard. Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of
@@ -34,6 +35,7 @@ use crate::affine::{as_negative, conjuncts, difference, product, split, sum, use
 use crate::binders::copy_with;
 use crate::branch::branch;
 use crate::dispatch_tiles::is_thread;
+use crate::guarded_steps::may_stay_a_loop;
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{reads_memory, with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -143,6 +145,15 @@ impl Partition {
                     LoopKind::Vectorized => false,
                 };
                 let cuts = self.cut_constant || !constant || writes_steps_out(&body);
+                if kind == LoopKind::Unrolled
+                    && !self.cut_constant
+                    && depth > 0
+                    && min.is_int(0)
+                    && may_stay_a_loop(&var, &body)
+                {
+                    let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
+                    return Stmt::rolled(var, extent, body);
+                }
                 let guards = if may_cut && cuts && !is_cooperative(&body) {
                     guards_of(&body, &var, &self.threads.borrow())
                 } else {

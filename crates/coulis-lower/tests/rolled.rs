@@ -73,3 +73,26 @@ fn a_loop_that_is_to_stay_one_is_not_unrolled_with_those_around_it() {
     let text = passed("unroll_loops", body);
     assert_eq!(text.matches("for step in range(2)").count(), 2, "{text}");
 }
+
+#[test]
+fn steps_over_vectors_with_guarded_lanes_stay_a_loop_past_the_cut_unless_registers_are_many_or_told_apart_by_the_step()
+ {
+    let summed = |told_apart: bool, n_kept: i32| {
+        let (m, n) = (Var::size("m", DType::I32), Var::size("n", DType::I32));
+        let (k, step, lane) = (var("k"), var("step"), var("lane"));
+        let at = k.expr() * int(32) + step.expr() * int(8) + lane.expr();
+        let kept = memory("S", int(n_kept), MemScope::Local);
+        let place = if told_apart { step.expr() * int(8) + lane.expr() } else { lane.expr() };
+        let sum = kept.at([place.clone()]) + memory("A", n.expr(), MemScope::Global).at([at.clone()]);
+        let guarded = Stmt::if_(at.lt(n.expr()).likely(), Stmt::store(&kept, vec![place], sum));
+        let vector = Stmt::for_(lane, int(0), int(8), LoopKind::Vectorized, guarded);
+        let steps = Stmt::for_(step, int(0), int(4), LoopKind::Unrolled, vector);
+        passed("partition_loops", Stmt::range(k, m.expr(), steps))
+    };
+    let text = summed(false, 8);
+    let (main, rest) = text.split_once("rolled").unwrap_or_else(|| panic!("{text}"));
+    assert!(main.contains("T.unroll(4)") && !main.contains("T.likely"), "{text}");
+    assert!(rest.contains("for step in range(4)") && rest.contains("T.likely"), "{text}");
+    assert!(summed(false, 12).contains("rolled") && !summed(false, 13).contains("rolled"));
+    assert!(!summed(true, 8).contains("rolled"));
+}

@@ -187,8 +187,9 @@ impl Store<'_, '_> {
                 }
             }
         }
-        let threads = blocks.into_iter().flat_map(|block| self.scene.threads_of(block));
-        Crowd::at_start(self.scene, threads.collect())
+        let mut threads = Vec::new();
+        blocks.into_iter().for_each(|block| threads.extend(self.scene.threads_of(block)));
+        Crowd::at_start(self.scene, threads)
     }
 
     /// Two threads that store to one element in the same execution of the statement.

@@ -1,0 +1,54 @@
+//! Steps over vectors with guards on their lanes, which seldom run and are long when they are written out.
+
+use coulis_ir::expr::{Intrinsic, Node, Var};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, uses_any};
+use coulis_ir::{Buffer, LoopKind, MemScope, Stmt};
+
+/// Registers of a thread into which steps fold that may stay a loop. More leave none for its counters, which are live in the part
+/// without guards too: a sum and a maximum of eight columns of bytes, 16 registers, then took 1.05 times as long on an H100.
+const MOST_KEPT: i128 = 12;
+
+/// Whether a loop that is to be written out is better one: its vectors have guards on their lanes, each of which is a branch in
+/// every step, no place in registers is one of its own steps, and it folds into few of them.
+pub fn may_stay_a_loop(var: &Var, body: &Stmt) -> bool {
+    let (mut guarded, mut indexed, mut kept) = (false, false, Vec::new());
+    let in_registers = |buffer: &Buffer| matches!(buffer.scope, MemScope::Local | MemScope::Warp);
+    let (mut defined, mut lanes) = (vec![var.clone()], Vec::new());
+    for_each_stmt(body, &mut |s| {
+        match s {
+            Stmt::Store { buffer, indices, .. } if in_registers(buffer) => {
+                indexed |= indices.iter().any(|at| uses_any(at, &defined));
+                if !kept.contains(buffer) {
+                    kept.push(buffer.clone());
+                }
+            }
+            Stmt::Let { var, value, .. } if uses_any(value, &defined) => defined.push(var.clone()),
+            Stmt::For { var, min, extent, .. } if uses_any(min, &defined) || uses_any(extent, &defined) => {
+                defined.push(var.clone());
+            }
+            Stmt::For { var, kind: LoopKind::Vectorized, .. } => lanes.push(var.clone()),
+            Stmt::Allocate { .. } => indexed = true,
+            _ => {}
+        }
+        for expr in stmt_exprs(s) {
+            for_each_expr(expr, &mut |e| match e.node() {
+                Node::Load(buffer, indices) if in_registers(buffer) => {
+                    indexed |= indices.iter().any(|at| uses_any(at, &defined));
+                }
+                Node::Call(Intrinsic::Likely, _) => guarded |= uses_any(e, &lanes),
+                _ => {}
+            });
+        }
+    });
+    guarded && !indexed && kept.iter().map(registers).sum::<i128>() <= MOST_KEPT
+}
+
+/// Registers that an array of a thread takes; more than there are where its length is not constant.
+fn registers(buffer: &Buffer) -> i128 {
+    let words = buffer.dtype.bytes().div_ceil(4) as i128;
+    buffer
+        .shape
+        .iter()
+        .try_fold(words, |n, extent| n.checked_mul(extent.as_int()?))
+        .unwrap_or(i128::from(u32::MAX))
+}
