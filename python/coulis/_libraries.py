@@ -25,12 +25,17 @@ class Torch:
     """PyTorch. Tensors of a graph are read without it: gradients are those of ``coulis.torch``."""
 
     @staticmethod
-    def view(x, what):
+    def dense(x, what):
         torch = sys.modules["torch"]
         kinds = {"nested": x.is_nested, "quantized": x.is_quantized, "sparse": x.layout is not torch.strided}
         kind = next((kind for kind, is_so in kinds.items() if is_so), None)
         if kind is not None:
             raise TypeError(f"`{what}` is a {kind} tensor, which is not read; legal are dense ones ({Torch._DENSE[kind]})")
+
+    @staticmethod
+    def view(x, what):
+        torch = sys.modules["torch"]
+        Torch.dense(x, what)
         if x.is_meta:
             raise TypeError(f"`{what}` is a tensor on the device `meta`, which has no elements; legal are the CPU and CUDA")
         x = x.detach().resolve_conj().resolve_neg()

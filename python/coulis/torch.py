@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _coulis
+from . import _coulis, _libraries
 from ._named import named
 
 __all__ = [
@@ -59,9 +59,12 @@ def _integers(axis):
 
 
 def _checked(x):
-    """Refuses what is no tensor, and derivatives forwards, which the operators would silently take for 0."""
+    """Refuses what is no dense tensor, and derivatives forwards, which the operators would silently take for 0."""
     if not isinstance(x, Tensor):
         raise TypeError(f"`x` is to be a tensor of PyTorch, got an object of type `{type(x).__name__}`")
+    if x.is_nested:
+        # PyTorch refuses these before the operators see them, in words of its own.
+        _libraries.Torch.dense(x, "x")
     if forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None:
         raise NotImplementedError(
             "coulis.torch has no derivatives in forward mode (torch.func.jvp, jacfwd, dual tensors); "

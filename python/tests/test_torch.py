@@ -296,3 +296,13 @@ def test_functions_write_as_torch_does(device):
     assert kept.tolist() == [2] * 4
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         product.backward()
+
+
+def test_tensors_that_are_not_dense_are_refused_and_shapes_need_no_elements(device):
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device=device)
+    for x, kind in [(torch.eye(3, device=device).to_sparse(), "sparse"), (nested, "nested")]:
+        for function in [coulis.torch.sum, coulis.torch.softmax]:
+            with pytest.raises(TypeError, match=f"`x` is a {kind} tensor"):
+                function(x)
+    found = coulis.torch.reduce(torch.empty(3, 4, device="meta"), ["sum", "argmax"], 1)
+    assert [(f.device.type, f.shape) for f in found] == [("meta", (3,))] * 2
