@@ -49,8 +49,13 @@ const FEWEST_WAVES: i64 = 4;
 const THREAD_BYTES_OF_LONG: i64 = 32;
 /// Bytes of a state from which on it is large.
 pub const LARGE_STATE: i64 = 56;
-/// Bytes of a row for each of its threads where states are large, as folding those of the threads together takes long.
+/// Bytes of a row for each of its threads where states are large, as folding those of the threads together takes long, of
+/// elements of one byte; of wider ones, with less to do for a byte, as many times fewer as they are wider, up to [`WIDEST`].
 const THREAD_BYTES_OF_LARGE: i64 = 1024;
+/// See [`THREAD_BYTES_OF_LARGE`].
+const WIDEST: i64 = 4;
+/// Times as many threads a multiprocessor holds as it has registers for where states are large.
+const CROWD_OF_LARGE: i64 = 2;
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
 /// Most elements of a run that is walked a second time.
@@ -152,7 +157,10 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     // Elements of one byte are more work, and the ends of their rows longer.
     let is_peeled_byte = walk == Walk::FromBoundaries && facts.spec.inputs[0].bytes() == 1;
     let (block, of_many) = match (is_large, is_split) {
-        (true, _) => (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE),
+        (true, _) => {
+            let bytes = facts.spec.inputs[0].bytes() as i64;
+            (BLOCK_OF_LARGE, THREAD_BYTES_OF_LARGE / bytes.min(WIDEST))
+        }
         (false, true) => (BLOCK_OF_SPLIT, THREAD_BYTES),
         (false, false) if is_long => (of_long, THREAD_BYTES_OF_LONG),
         (false, false) if is_small => (BLOCK, THREAD_BYTES_OF_SMALL * if is_peeled_byte { 2 } else { 1 }),
@@ -164,6 +172,9 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
+    // Blocks that all run at once leave none to wait for, where a row has a warp then.
+    let of_each = n_threads / CROWD_OF_LARGE / problem.n_outputs.max(1);
+    let threads = if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let turns = outer.saturating_mul(ceil_div(words, threads));
     // What a run may be walked for again stays in registers until its end.
@@ -178,6 +189,10 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
+    // What a run is walked again for takes registers as states do.
+    let is_crowd = is_large || (is_kept && state >= LARGE_STATE / 2);
+    let are_too_many = is_crowd && chunks * n_blocks * block > n_threads / CROWD_OF_LARGE;
+    let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
     // One warp folds few parts before a second launch has begun.
     let is_one = problem.n_outputs == 1;
     let is_short = (is_one || chunks > 1) && rows == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
