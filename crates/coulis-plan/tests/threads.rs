@@ -117,6 +117,38 @@ fn elements_that_a_second_walk_of_a_run_may_read_are_few() {
     assert_eq!((planned(&once).1.unroll, planned(&twice).1.unroll), (4, 2));
 }
 
+/// Six statistics at once have a large state; variances of `bfloat16` are walked again.
+#[test]
+fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_as_run_at_once() {
+    let planned_of = |ops: &[&str], dtype: DType, shape: &[i64], axis: i64| {
+        let request = coulis_reducers::Request::new(&[dtype]).with_two_walks();
+        let build =
+            |op: &str| coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
+        let parts: Vec<_> = ops.iter().map(|op| (*op, build(op))).collect();
+        let reducer = coulis_reducers::product(&parts).expect("a product").reducer;
+        let plain = spec("sum", dtype, shape, &compact_strides(shape), &[axis]);
+        planned(&Spec { reducer, ..plain }).1
+    };
+    let six = ["sum", "mean", "var", "min", "max", "argmax"];
+    for (dtype, shape, threads) in [
+        (DType::BF16, [65_536, 4096], 32),
+        (DType::BF16, [16_384, 16_384], 64),
+        (DType::BF16, [16_384, 32_768], 128),
+        (DType::F32, [65_536, 4096], 64),
+        (DType::F32, [16_384, 16_384], 128),
+        // All rows at once.
+        (DType::BF16, [2048, 131_072], 64),
+        (DType::F32, [4096, 32_768], 32),
+    ] {
+        let found = planned_of(&six, dtype, &shape, 1);
+        assert_eq!((found.threads, found.chunks), (threads, 1), "{dtype} {shape:?}");
+    }
+    let whole = [1 << 29];
+    assert_eq!(planned_of(&six, DType::BF16, &whole, 0).chunks, 1024);
+    assert_eq!(planned_of(&["mean", "var"], DType::BF16, &whole, 0).chunks, 1024);
+    assert_eq!(planned_of(&["mean", "var"], DType::F16, &whole, 0).chunks, 2048, "which no walk follows");
+}
+
 #[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
     let (name, sketch, trace) = of("var", DType::F16, &[256, 128, 64, 64], &[0, 2, 3]);
