@@ -87,7 +87,7 @@ impl ThreadTag {
         }
     }
 
-    /// Whether it counts the blocks of a cluster, which no axis of a schedule is bound to.
+    /// Whether it counts the blocks of a cluster.
     pub const fn is_of_cluster(self) -> bool {
         matches!(self, ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ)
     }
@@ -97,9 +97,20 @@ impl ThreadTag {
         matches!(self, ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ) || self.is_of_cluster()
     }
 
-    /// The tags that an axis of a schedule may be bound to.
-    pub fn bindable() -> impl Iterator<Item = ThreadTag> {
-        ThreadTag::ALL.into_iter().filter(|tag| !tag.is_of_cluster())
+    /// The index of blocks whose place in a cluster it counts.
+    pub const fn grid_tag(self) -> Option<ThreadTag> {
+        match self {
+            ThreadTag::ClusterX => Some(ThreadTag::BlockX),
+            ThreadTag::ClusterY => Some(ThreadTag::BlockY),
+            ThreadTag::ClusterZ => Some(ThreadTag::BlockZ),
+            ThreadTag::BlockX
+            | ThreadTag::BlockY
+            | ThreadTag::BlockZ
+            | ThreadTag::ThreadX
+            | ThreadTag::ThreadY
+            | ThreadTag::ThreadZ
+            | ThreadTag::VThread => None,
+        }
     }
 }
 

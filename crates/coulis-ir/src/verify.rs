@@ -91,9 +91,9 @@ pub struct Fault {
 
 impl Fault {
     /// Whether a schedule brings it about that is right otherwise: it leaves work to no thread, or asks for more than the
-    /// machine has.
+    /// machine has, clusters among it.
     pub fn is_of_schedule(&self) -> bool {
-        matches!(self.code, "V20" | "V23" | "V24" | "V25" | "V26")
+        matches!(self.code, "V20" | "V23" | "V24" | "V25" | "V26" | "V35")
     }
 }
 

@@ -95,7 +95,7 @@ impl Around {
             let place = Var::size("place", DType::I32);
             known.bind(&place, &Expr::int(0), &Expr::int_of(size, DType::I32));
             split.insert(var.clone(), place.expr().cast(var.dtype()));
-            let grid = launches.iter().find(|(other, ..)| Some(*other) == grid_tag(*tag));
+            let grid = launches.iter().find(|(other, ..)| Some(*other) == tag.grid_tag());
             if let Some((_, block, grid)) = grid {
                 // The number of the cluster, and the block's place in it.
                 let number = Var::size("number", block.dtype());
@@ -131,22 +131,6 @@ impl Around {
             };
         }
         set
-    }
-}
-
-/// The index of blocks whose place in a cluster the tag counts.
-pub(crate) fn grid_tag(tag: ThreadTag) -> Option<ThreadTag> {
-    match tag {
-        ThreadTag::ClusterX => Some(ThreadTag::BlockX),
-        ThreadTag::ClusterY => Some(ThreadTag::BlockY),
-        ThreadTag::ClusterZ => Some(ThreadTag::BlockZ),
-        ThreadTag::BlockX
-        | ThreadTag::BlockY
-        | ThreadTag::BlockZ
-        | ThreadTag::ThreadX
-        | ThreadTag::ThreadY
-        | ThreadTag::ThreadZ
-        | ThreadTag::VThread => None,
     }
 }
 

@@ -14,7 +14,7 @@ use coulis_tile::{
     TileError,
 };
 
-use crate::active_threads::{Around, grid_tag};
+use crate::active_threads::Around;
 use crate::pass::{Context, LowerError, Pass};
 use crate::tile_memory::{TileMemory, unsupported};
 use crate::walk::try_map_children;
@@ -230,7 +230,7 @@ impl<'a> Dispatch<'a> {
             let is_block = matches!(tag, ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ);
             // The blocks of one cluster do a call of a cluster together.
             let of_one_cluster = |(other, _, n): &(ThreadTag, Var, Expr)| {
-                call.scope == ExecScope::Cluster && grid_tag(*other) == Some(*tag) && n == extent
+                call.scope == ExecScope::Cluster && other.grid_tag() == Some(*tag) && n == extent
             };
             is_block
                 && !extent.is_int(1)

@@ -172,11 +172,11 @@ fn reduce_axis<'py>(
 /// The block or thread index of that tag.
 #[pyfunction]
 fn thread_axis<'py>(py: Python<'py>, tag: &str) -> PyResult<Bound<'py, Axis>> {
-    let found = ThreadTag::bindable().find(|other| other.name() == tag);
+    let found = ThreadTag::ALL.into_iter().find(|other| other.name() == tag);
     match found {
         Some(tag) => Bound::new(py, (Axis { kind: AxisKind::Thread(tag) }, ExprOp)),
         None => {
-            let legal: Vec<&str> = ThreadTag::bindable().map(|tag| tag.name()).collect();
+            let legal: Vec<&str> = ThreadTag::ALL.iter().map(|tag| tag.name()).collect();
             Err(PyValueError::new_err(format!(
                 "there is no thread axis `{tag}`; legal are {}",
                 legal.join(", ")

@@ -7,14 +7,18 @@
 //!
 //! The states of a block are one register tile: element (spatial indices, reduce indices) is in the thread with these
 //! indices, and axis `tx` of its layout is the thread's linear index, x fastest. A dimension of one group stands for
-//! the spatial indices where there are none. Source: seed 003; faults C1, C3, C4, C5 and C14 (docs/sources.md) are what is
+//! the spatial indices where there are none.
+//!
+//! Blocks of a cluster fold together in one step more: each leaves its total in shared memory of its own, and a call at the
+//! scope of the cluster combines these for every block. Source: seed 003; faults C1, C3, C4, C5 and C14 (docs/sources.md) are what is
 //! different here.
 
 use coulis_ir::reducer::Reducer;
 use coulis_ir::stmt::{Region, TileOp};
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{
-    BinaryOp, Buffer, ExecScope, Expr, Lambda, MemScope, Node, Site, Stmt, Target, ThreadTag, TileCall, Var,
+    BinaryOp, Buffer, DType, ExecScope, Expr, Lambda, MemScope, Node, Site, Stmt, Target, ThreadTag,
+    TileCall, Var,
 };
 use coulis_layout::tile::{AxisStride, Iter, TileLayout};
 use coulis_tensor::Reduction;
@@ -156,8 +160,94 @@ impl Builder<'_> {
         inside.all(|ok| ok)
     }
 
-    /// The states of the threads that differ only in `threads`, filled and combined; then what becomes of the total.
+    /// The states of the threads that differ only in `over`, which may be of several blocks of a cluster, filled and combined;
+    /// then what becomes of the total.
     pub(crate) fn combine_threads(
+        &self,
+        stage: &Stage,
+        r: &Reduction,
+        over: &[&Index],
+        fill: &mut dyn FnMut(&[Buffer]) -> Result<Stmt, ScheduleError>,
+        finish: &mut dyn FnMut(&[Expr]) -> Result<Stmt, ScheduleError>,
+    ) -> Result<Stmt, ScheduleError> {
+        let (blocks, threads): (Vec<&Index>, Vec<&Index>) =
+            over.iter().copied().partition(|i| i.tag.is_of_cluster());
+        if blocks.is_empty() {
+            return self.combine_in_block(stage, r, &threads, fill, finish);
+        }
+        self.combine_in_block(stage, r, &threads, fill, &mut |total| {
+            self.combine_in_cluster(stage, r, &threads, total, finish)
+        })
+    }
+
+    /// The totals of the blocks of a cluster, `total` being that of the executing one, combined; then what becomes of that.
+    fn combine_in_cluster(
+        &self,
+        stage: &Stage,
+        r: &Reduction,
+        folded: &[&Index],
+        total: &[Expr],
+        finish: &mut dyn FnMut(&[Expr]) -> Result<Stmt, ScheduleError>,
+    ) -> Result<Stmt, ScheduleError> {
+        let at = self.at(stage);
+        let values = at.absolutes.values().chain(at.offsets.values());
+        let ranges = at.domains.values().flat_map(|(min, extent)| [min, extent]);
+        let seen: Vec<&Expr> = values.chain(ranges).collect();
+        // Threads that have totals of their own; the others have what one of them has.
+        let is_group = |i: &&Index| {
+            !folded.iter().any(|f| f.tag == i.tag)
+                && seen.iter().any(|e| uses_any(e, std::slice::from_ref(&i.var)))
+        };
+        let threads = self.launches.of(at.root).iter().filter(|i| !i.tag.is_of_grid() && !i.is_unit());
+        let (groups, alike): (Vec<&Index>, Vec<&Index>) = threads.partition(is_group);
+        let mut n_groups = Expr::int(1);
+        let mut group = Expr::int(0);
+        for index in groups {
+            group = fold::add(&group, &fold::mul(&fold::cast(&index.var.expr(), DType::I32), &n_groups));
+            n_groups = fold::mul(&fold::cast(&index.extent, DType::I32), &n_groups);
+        }
+        let buffers = |stem: &str, shape: Vec<Expr>| -> Vec<Buffer> {
+            let make = |(c, id): (usize, &Expr)| {
+                let name = if r.arity() == 1 { stem.to_owned() } else { format!("{stem}{c}") };
+                Buffer::new(&name, id.dtype(), shape.clone(), MemScope::Shared)
+            };
+            r.identity.iter().enumerate().map(make).collect()
+        };
+        let parts = buffers("of_block", vec![n_groups.clone(), Expr::int(1)]);
+        let wholes = buffers("of_cluster", vec![n_groups]);
+        let names: Vec<String> = parts.iter().map(|b| b.name.clone()).collect();
+        let store = store_all(&names, &parts, &[group.clone(), Expr::int(0)], total);
+        let call = TileCall {
+            op: TileOp::ReduceBy { reducer: self.combiner(stage, r), axes: vec![1], accum: false },
+            scope: ExecScope::Cluster,
+            dsts: wholes.iter().map(Region::whole).collect(),
+            srcs: parts.iter().map(Region::whole).collect(),
+            dispatch: None,
+            options: Vec::new(),
+            site: Site::default(),
+        };
+        let found: Vec<Expr> = wholes.iter().map(|b| b.at([group.clone()])).collect();
+        let mut stmts: Vec<Stmt> = parts.iter().chain(&wholes).cloned().map(Stmt::AllocBuffer).collect();
+        stmts.push(under_all(alike.into_iter().map(Index::is_zero), store));
+        stmts.push(Stmt::Tile(Box::new(call)));
+        stmts.push(finish(&found)?);
+        Ok(Stmt::seq(stmts))
+    }
+
+    /// The combination of a stage's states as a reducer.
+    fn combiner(&self, stage: &Stage, r: &Reduction) -> Box<Reducer> {
+        let map = &self.at(stage).absolutes;
+        let combine = Lambda {
+            params: r.combine.params.clone(),
+            body: r.combine.body.iter().map(|e| substitute_expr(e, map)).collect(),
+        };
+        let mut reducer = Reducer::plain(combine, r.identity.clone());
+        reducer.claims = r.claims;
+        Box::new(reducer)
+    }
+
+    /// The same of threads of one block.
+    fn combine_in_block(
         &self,
         stage: &Stage,
         r: &Reduction,
@@ -213,15 +303,8 @@ impl Builder<'_> {
             windows.iter().zip(sources).map(view).collect()
         };
         let whole = window("whole", own(), None);
-        let map = &self.at(stage).absolutes;
-        let combine = Lambda {
-            params: r.combine.params.clone(),
-            body: r.combine.body.iter().map(|e| substitute_expr(e, map)).collect(),
-        };
-        let mut reducer = Reducer::plain(combine, r.identity.clone());
-        reducer.claims = r.claims;
         let call = TileCall {
-            op: TileOp::ReduceBy { reducer: Box::new(reducer), axes: tile.axes(), accum: false },
+            op: TileOp::ReduceBy { reducer: self.combiner(stage, r), axes: tile.axes(), accum: false },
             scope: tile.scope(),
             dsts: total.iter().map(Region::whole).collect(),
             srcs: registers.iter().map(Region::whole).collect(),

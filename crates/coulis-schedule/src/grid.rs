@@ -195,7 +195,7 @@ pub(crate) fn in_last_block(launch: Stmt) -> Stmt {
 
 /// Whether blocks of a launch can do another launch: that has one block, or as many along an index as the first has, and as
 /// many threads along each axis, or one warp of them along x; and the first one is sure to have a block. That such blocks
-/// read only what those of their index leave is shown when the launches are joined.
+/// read only what those of their index leave is shown when the launches are joined. Blocks of clusters do none.
 pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
     const WARPS: [i128; 2] = [32, 64];
     let blocks = |indices: &[Index]| {
@@ -215,7 +215,8 @@ pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
         index.is_unit() || mine.is_some() && mine == index.extent.as_int()
     };
     let are_shared = last.iter().filter(|i| is_block(i.tag)).all(is_shared);
-    blocks(first).is_some_and(|n| n >= 1) && are_shared && (all == few || is_warp)
+    let has_clusters = first.iter().chain(last).any(|i| i.tag.is_of_cluster() && !i.is_unit());
+    blocks(first).is_some_and(|n| n >= 1) && are_shared && !has_clusters && (all == few || is_warp)
 }
 
 /// The product of the extents of indices, and their linear index, the first fastest.

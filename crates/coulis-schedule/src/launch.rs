@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::uses_any;
+use coulis_ir::visit::{substitute_stmt, uses_any};
 use coulis_ir::{BinaryOp, DType, Expr, MemScope, Stmt, ThreadTag, Var};
 use coulis_tensor::IterVar;
 
@@ -35,11 +35,10 @@ pub fn thread_index(tag: ThreadTag) -> Var {
     indices[position].clone()
 }
 
-/// Whether the tag counts blocks of a grid.
+/// Whether the tag counts blocks of a grid, or clusters where there are some along its axis.
 pub(crate) fn is_block(tag: ThreadTag) -> bool {
     match tag {
         ThreadTag::BlockX | ThreadTag::BlockY | ThreadTag::BlockZ => true,
-        // No axis of a schedule is bound to a place in a cluster.
         ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ => false,
         ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ | ThreadTag::VThread => false,
     }
@@ -49,7 +48,7 @@ pub(crate) fn is_block(tag: ThreadTag) -> bool {
 pub(crate) fn shares(scope: MemScope, tag: ThreadTag) -> bool {
     match scope {
         MemScope::Global => true,
-        MemScope::Shared | MemScope::SharedDyn => !is_block(tag),
+        MemScope::Shared | MemScope::SharedDyn => !tag.is_of_grid(),
         MemScope::Warp => tag == ThreadTag::ThreadX,
         MemScope::Local => false,
     }
@@ -57,7 +56,7 @@ pub(crate) fn shares(scope: MemScope, tag: ThreadTag) -> bool {
 
 /// The scope of a stage that sets none, by the bound loops around the point where it is attached.
 pub(crate) fn inferred_scope(around: impl Iterator<Item = ThreadTag>) -> MemScope {
-    let by = |tag| if is_block(tag) { MemScope::Shared } else { MemScope::Local };
+    let by = |tag: ThreadTag| if tag.is_of_grid() { MemScope::Shared } else { MemScope::Local };
     around.map(by).max().unwrap_or(MemScope::Global)
 }
 
@@ -100,7 +99,7 @@ pub(crate) struct Launches {
 }
 
 impl Launches {
-    /// The indices of a launch: blocks, then threads, each in the order in which stages bind them.
+    /// The indices of a launch: blocks, then blocks of a cluster, then threads, each in the order in which stages bind them.
     pub fn of(&self, root: StageId) -> &[Index] {
         self.groups.get(&root).map_or(&[], Vec::as_slice)
     }
@@ -113,11 +112,8 @@ impl Launches {
         }
         let var = Var::size(tag.name(), dtype);
         let index = Index { tag, var: var.clone(), extent: fold::int(1, dtype), owner: None };
-        let at = if is_block(tag) {
-            group.iter().position(|i| !is_block(i.tag)).unwrap_or(group.len())
-        } else {
-            group.len()
-        };
+        let rank = |tag: ThreadTag| (!tag.is_of_grid(), tag.is_of_cluster());
+        let at = group.iter().position(|i| rank(i.tag) > rank(tag)).unwrap_or(group.len());
         group.insert(at, index);
         var
     }
@@ -175,7 +171,12 @@ impl Launches {
                 let other = schedule.stage_name(bound.id);
                 return Err(ThreadError::Unbound { stage: name, other }.into());
             }
-            let threads: Vec<&Index> = group.iter().filter(|i| !is_block(i.tag)).collect();
+            if let Some(index) = group.iter().find(|i| i.tag.is_of_cluster() && !i.is_unit())
+                && stage.finish.is_some()
+            {
+                return Err(ThreadError::FinishOfClusters { stage: name, tag: index.tag.name() }.into());
+            }
+            let threads: Vec<&Index> = group.iter().filter(|i| !i.tag.is_of_grid()).collect();
             let n: i128 = threads.iter().filter_map(|i| i.extent.as_int()).product();
             let deep = threads.iter().any(|i| i.tag == ThreadTag::ThreadZ && i.extent.as_int() > Some(MAX_Z));
             if n > MAX_THREADS || deep {
@@ -225,10 +226,10 @@ pub(crate) fn check_bound(
         return Ok(());
     }
     let attached = stage.attach != Attach::Root;
-    if attached && is_block(tag) {
+    let is_data = stage.origin(axis).data;
+    if attached && (is_block(tag) || is_data && tag.is_of_cluster()) {
         return Err(ThreadError::BlockInside { stage: name, axis: axis_name, tag: tag.name() }.into());
     }
-    let is_data = stage.origin(axis).data;
     if attached && is_data && !shares(scope, tag) {
         let (tag, scope) = (tag.name(), scope.name());
         return Err(ThreadError::Private { stage: name, axis: axis_name, tag, scope }.into());
@@ -246,16 +247,38 @@ pub(crate) fn check_bound(
 /// The launch of these indices around a body. Indices of one value are left out, unless no other is left: a kernel
 /// has at least one.
 pub(crate) fn launched(indices: &[Index], body: Stmt) -> Stmt {
-    let mut kept: Vec<&Index> = indices.iter().filter(|i| !i.is_unit()).collect();
+    let mut kept: Vec<Index> = indices.iter().filter(|i| !i.is_unit()).cloned().collect();
     if kept.is_empty() {
-        kept.extend(indices.first());
+        kept.extend(indices.first().cloned());
     }
+    let (kept, body) = by_blocks(kept, body);
     kept.into_iter().rev().fold(body, |body, index| Stmt::LaunchThread {
         tag: index.tag,
         var: index.var.clone(),
         extent: index.extent.clone(),
         body: Box::new(body),
     })
+}
+
+/// The indices and the body where blocks are counted as a device does, which counts those of all clusters: an axis that is bound
+/// to an index of blocks along which there are clusters runs over these.
+fn by_blocks(mut indices: Vec<Index>, mut body: Stmt) -> (Vec<Index>, Stmt) {
+    let clusters: Vec<Index> = indices.iter().filter(|i| i.tag.is_of_cluster()).cloned().collect();
+    for cluster in clusters {
+        let Some(tag) = cluster.tag.grid_tag() else { continue };
+        let Some(index) = indices.iter_mut().find(|i| i.tag == tag) else {
+            let var = Var::size(tag.name(), cluster.var.dtype());
+            indices.insert(0, Index { tag, var, extent: cluster.extent, owner: cluster.owner });
+            continue;
+        };
+        let (counted, var) = (index.var.fresh(), index.var.clone());
+        let n_blocks = fold::cast(&cluster.extent, var.dtype());
+        index.extent = fold::mul(&index.extent, &n_blocks);
+        index.var = counted.clone();
+        let number = fold::floordiv(&counted.expr(), &n_blocks);
+        body = substitute_stmt(body, &HashMap::from([(var, number)]));
+    }
+    (indices, body)
 }
 
 /// A launch of one thread.

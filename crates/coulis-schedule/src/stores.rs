@@ -224,7 +224,7 @@ impl Builder<'_> {
         let mut fault = None;
         for_each_expr(&condition, &mut |e| {
             let Some(var) = e.as_var() else { return };
-            if ThreadTag::bindable().any(|tag| thread_index(tag) == *var) {
+            if ThreadTag::ALL.into_iter().any(|tag| thread_index(tag) == *var) {
                 fault = Some(format!("`{}`, to which no axis of the launch is bound", var.name()));
             } else if gone.contains(var) {
                 fault = Some(format!("`{}`, which is folded away where the result is stored", var.name()));

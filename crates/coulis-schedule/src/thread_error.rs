@@ -5,7 +5,7 @@
 pub enum ThreadError {
     /// No such index.
     #[error(
-        "there is no thread index `{found}`; legal are blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread"
+        "there is no thread index `{found}`; legal are blockIdx.x, blockIdx.y, blockIdx.z, clusterCtaIdx.x, clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread"
     )]
     UnknownTag {
         /// The name given.
@@ -242,6 +242,16 @@ pub enum ThreadError {
         stage: String,
         /// The axis.
         axis: String,
+        /// The index.
+        tag: &'static str,
+    },
+    /// A launch in clusters whose blocks' parts are to come together across all of them.
+    #[error(
+        "`{stage}` is finished by grid_finish, and its launch has clusters along {tag}, whose blocks end together; bind {tag} to nothing there, or fold over it alone"
+    )]
+    FinishOfClusters {
+        /// The stage.
+        stage: String,
         /// The index.
         tag: &'static str,
     },

@@ -4,7 +4,7 @@ mod common;
 
 use std::slice::from_ref;
 
-use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY, ThreadZ, VThread};
+use ThreadTag::{BlockX, BlockY, ClusterX, ClusterY, ThreadX, ThreadY, ThreadZ, VThread};
 use common::{check, refusal};
 use coulis_ir::{Claims, DType, Expr, MemScope, ThreadTag};
 use coulis_schedule::{Arg, GridFinish, Schedule, Split, Step, build_nest};
@@ -73,7 +73,7 @@ fn an_index_that_is_none() {
     let Fixture { mut s, .. } = fixture();
     let args = vec![Arg::Name("i".to_owned()), Arg::Str("threadIdx.w".to_owned())];
     let step = Step::new(Vec::new(), Some("B".to_owned()), "bind", args, Vec::new());
-    let want = "there is no thread index `threadIdx.w`; legal are blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread";
+    let want = "there is no thread index `threadIdx.w`; legal are blockIdx.x, blockIdx.y, blockIdx.z, clusterCtaIdx.x, clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread";
     assert_eq!(refusal(s.apply(step)), want);
     let args = vec![Arg::Str("atomics".to_owned())];
     let step = Step::new(Vec::new(), Some("B".to_owned()), "grid_finish", args, Vec::new());
@@ -325,5 +325,33 @@ fn a_predicate_on_what_is_folded_away() {
     s.bind(&b, &ki, ThreadX).expect("bound");
     s.set_store_predicate(&b, outer.expr().equal(Expr::int(0))).expect("taken note of");
     let want = "set_store_predicate of `B` takes a condition of its axes, thread indices and sizes, and this one uses `k_outer`, which is folded away where the result is stored";
+    assert_eq!(built(&s), want);
+}
+
+#[test]
+fn blocks_of_a_cluster_finish_nothing_of_the_grid() {
+    let Fixture { mut s, b, c, i, k, r } = fixture();
+    let (outer, inner) = s.split(&b, &k, Split::Factor(4)).expect("splits");
+    s.bind(&b, &i, BlockX).expect("bound");
+    s.bind(&b, &outer, BlockY).expect("bound");
+    s.bind(&b, &inner, ClusterX).expect("bound");
+    s.grid_finish(&b, GridFinish::SecondKernel).expect("a finish");
+    rows(&mut s, &c, &r);
+    let want = "`B` is finished by grid_finish, and its launch has clusters along clusterCtaIdx.x, whose blocks end together; bind clusterCtaIdx.x to nothing there, or fold over it alone";
+    assert_eq!(built(&s), want);
+}
+
+#[test]
+fn what_is_computed_inside_a_launch_is_not_dealt_to_its_blocks() {
+    let Fixture { mut s, b, c, i, r, .. } = fixture();
+    let (_, inner) = s.split(&c, &r, Split::Factor(8)).expect("splits");
+    let outer = s.stage(&c).expect("a stage").leaves()[0].clone();
+    s.bind(&c, &outer, BlockX).expect("bound");
+    s.bind(&c, &inner, ClusterX).expect("bound");
+    s.set_scope(&b, MemScope::Shared).expect("a scope");
+    s.compute_at(&b, &c, &outer).expect("attached");
+    let (_, part) = s.split(&b, &i, Split::Factor(8)).expect("splits");
+    s.bind(&b, &part, ClusterY).expect("bound");
+    let want = "`i_inner` of `B` is bound to clusterCtaIdx.y, and `B` is computed inside a launch, where every block computes its own part; bind it to a thread index, or compute `B` at the root";
     assert_eq!(built(&s), want);
 }

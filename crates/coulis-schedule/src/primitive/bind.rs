@@ -1,5 +1,9 @@
 //! bind: a loop runs over a block or thread index.
 //!
+//! Blocks of a launch in which a loop is bound to `clusterCtaIdx` are in clusters of so many, and a loop that is bound to `blockIdx`
+//! along the same axis runs over clusters. Blocks of a cluster each have shared memory of their own, and fold a bound reduce axis
+//! together as threads do.
+//!
 //! What depends on other primitives (extents, memory, who reduces together) is checked when the nest is built.
 //! Source: seed 003.
 
@@ -17,7 +21,7 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "bind",
     signature: "s[B].bind(axis, tag)",
-    summary: "the loop runs over blockIdx.{x,y,z}, threadIdx.{x,y,z} or vthread; threads of a bound reduce axis fold together",
+    summary: "the loop runs over blockIdx.{x,y,z}, threadIdx.{x,y,z}, the blocks of a cluster (clusterCtaIdx.{x,y,z}) or vthread; threads of a bound reduce axis fold together",
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "s[B].bind(i, \"blockIdx.x\")",
     after: "blockIdx_x = T.launch_thread(\"blockIdx.x\", n)\nB[blockIdx_x] = A[blockIdx_x]",
@@ -40,7 +44,7 @@ impl Primitive for Bind {
         call.at_most(2)?;
         let stage = call.object()?;
         let (axis, found) = (call.axis(stage, 0, "axis")?, call.string(1, "tag")?);
-        let tag = ThreadTag::bindable().find(|tag| tag.name() == found);
+        let tag = ThreadTag::ALL.into_iter().find(|tag| tag.name() == found);
         let tag = tag.ok_or(ThreadError::UnknownTag { found })?;
         Ok(Bind { stage, axis, tag })
     }
@@ -52,9 +56,6 @@ impl Primitive for Bind {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        if self.tag.is_of_cluster() {
-            return Err(ThreadError::UnknownTag { found: self.tag.name().to_owned() }.into());
-        }
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("bind", &self.axis)?;
         stage.check_unmarked("bind", &self.axis)?;

@@ -61,7 +61,7 @@ impl Primitive for SetStorePredicate {
         for_each_expr(&self.predicate, &mut |e| match e.node() {
             Node::Var(var) => {
                 let known = stage.all_axes.iter().any(|a| a.var() == var)
-                    || ThreadTag::bindable().any(|tag| thread_index(tag) == *var)
+                    || ThreadTag::ALL.into_iter().any(|tag| thread_index(tag) == *var)
                     || sizes.contains(var);
                 if !known {
                     fault = Some(format!("`{}`", var.name()));
@@ -93,7 +93,7 @@ fn condition(call: &Call, stage: StageId, arg: &Arg) -> Result<Expr, ScheduleErr
         Arg::Bool(value) => Ok(Expr::bool(*value)),
         Arg::Expr(expr) => Ok(expr.clone()),
         Arg::Name(name) => {
-            let tag = ThreadTag::bindable().find(|tag| identifier(tag.name()) == *name);
+            let tag = ThreadTag::ALL.into_iter().find(|tag| identifier(tag.name()) == *name);
             if let Some(tag) = tag {
                 return Ok(thread_index(tag).expr());
             }
@@ -121,7 +121,7 @@ fn written(stage: &Stage, expr: &Expr) -> Arg {
         Node::Int(_) if expr.dtype() == DType::Bool => Arg::Bool(expr.is_int(1)),
         Node::Int(_) => expr.as_int().and_then(|v| i64::try_from(v).ok()).map_or_else(whole, Arg::Int),
         Node::Var(var) => {
-            let tag = ThreadTag::bindable().find(|tag| thread_index(*tag) == *var);
+            let tag = ThreadTag::ALL.into_iter().find(|tag| thread_index(*tag) == *var);
             let axis = stage.all_axes.iter().find(|a| a.var() == var);
             match (tag, axis) {
                 (Some(tag), _) => Arg::Name(identifier(tag.name())),

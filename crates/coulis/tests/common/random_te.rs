@@ -112,6 +112,8 @@ fn thread_step(s: &mut Schedule, dice: &mut Dice) -> Result<(), ScheduleError> {
             ThreadTag::ThreadZ,
             ThreadTag::VThread,
             ThreadTag::BlockY,
+            ThreadTag::ClusterX,
+            ThreadTag::ClusterY,
         ])
     };
     match dice.below(20) {
