@@ -6,7 +6,7 @@
 
 use coulis_ir::Target;
 
-use crate::strategy::{Machine, Sketch};
+use crate::strategy::{Keep, Machine, Sketch};
 
 /// A decision that may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,8 +108,15 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     for &(knob, value) in changes {
         *knob.field(&mut sketch) = value;
     }
-    // A row that is folded in parts has no loop in which a map could follow it.
-    sketch.map.inside &= sketch.chunks == proposed.chunks;
+    if sketch.chunks != proposed.chunks && sketch.map.keep != Keep::Nothing {
+        // The parts of a row that is kept are of the blocks of a cluster; what one block keeps is not cut.
+        if proposed.chunks == 1 || sketch.chunks > i64::from(target.cluster_blocks) {
+            return None;
+        }
+    } else {
+        // A row that is folded in parts has no loop in which a map could follow it.
+        sketch.map.inside &= sketch.chunks == proposed.chunks;
+    }
     // Nor does one whose ends are folded apart end in another launch.
     if sketch.peeled && sketch.chunks != proposed.chunks {
         return None;
@@ -236,6 +243,16 @@ mod tests {
         assert!(!with(&sketch(), &[(Knob::Rows, 8)]), "2048 threads");
         assert!(!with(&sketch(), &[(Knob::Unroll, 0)]));
         assert!(!with(&sketch(), &[(Knob::Chunks, MOST_CHUNKS + 1)]));
+        let kept = |chunks: i64| {
+            let map = MapSketch { inside: true, keep: Keep::Shared, ..MapSketch::default() };
+            Sketch { chunks, map, ..sketch() }
+        };
+        let clusters = Target { cluster_blocks: 8, ..target(TargetKind::Cuda) };
+        let dealt = |of: &Target, from: i64, to: i64| changed(of, &kept(from), &[(Knob::Chunks, to)]);
+        assert!(dealt(&clusters, 2, 8).is_some_and(|sketch| sketch.map.inside));
+        assert!(dealt(&clusters, 2, 16).is_none(), "more blocks than a cluster has");
+        assert!(dealt(&gpu, 2, 4).is_none(), "no clusters");
+        assert!(dealt(&clusters, 1, 2).is_none(), "a row of one block");
         let in_runs = Sketch { run: 16, ..sketch() };
         assert!(with(&in_runs, &[(Knob::Unroll, 8)]));
         assert!(!with(&in_runs, &[(Knob::Run, 8)]));

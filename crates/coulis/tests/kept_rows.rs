@@ -11,8 +11,8 @@ use common::{Lie, Special, array, numbers, view};
 use coulis::{
     Arguments, Array, CompileOptions, Consume, DType, DeviceChoice, Function, Request, SimReport, Value,
 };
-use coulis_ir::Target;
 use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::{BlockLimits, Target};
 use coulis_plan::{Map, OutputSpec, Problem, Spec, choose, schedule};
 use coulis_reducers::{ConsumerRequest, find_consumer};
 use meaning::{Case, values};
@@ -153,6 +153,71 @@ fn each_element_of_a_row_that_fits_is_read_once() {
                 assert_eq!(wrong, 0, "{what}");
             }
         }
+    }
+}
+
+/// A machine whose blocks hold so few elements that rows are dealt to the blocks of clusters.
+fn few_bytes(warp: u32) -> Target {
+    let plain = Target::simulated(warp);
+    Target { block: BlockLimits { shared_dyn_bytes: 16 << 10, ..plain.block }, ..small() }
+}
+
+#[test]
+fn rows_too_long_for_a_block_are_kept_by_the_blocks_of_a_cluster() {
+    // Whether parts are whole turns, or of single elements, so that nothing is read twice.
+    for (dtype, shape, is_once) in [
+        (DType::F32, [2, 4096], true),
+        (DType::F32, [3, 4100], false),
+        (DType::F32, [2, 3601], true),
+        (DType::BF16, [2, 8192], true),
+        (DType::BF16, [2, 9000], false),
+        (DType::BF16, [3, 4501], true),
+        (DType::F64, [2, 2048], true),
+    ] {
+        let x = rows(dtype, &shape);
+        for name in ["softmax", "layer_norm"] {
+            let (trace, result, report) = on(&few_bytes(32), name, &x);
+            let what = format!("{name} of {dtype} {shape:?}:\n{trace}");
+            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            let (loads, stores) = (report.counters.global_loads.bytes, report.counters.global_stores.bytes);
+            assert!(loads == x.n_bytes() || !is_once && loads < 2 * x.n_bytes(), "{loads} bytes: {what}");
+            assert_eq!(stores, x.n_bytes(), "{what}");
+            if name == "softmax" {
+                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
+                let pairs = values(&result).into_iter().zip(softmax(&x));
+                let wrong =
+                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
+                assert_eq!(wrong, 0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    let before = Target::cuda("sm_89").unwrap();
+    for (dtype, length, strategy, parts, threads) in [
+        // One block that has a multiprocessor for itself, as long as it leaves a part of the first cache.
+        (DType::F32, 47_001, "gpu_kept_rows", 1, 1024),
+        (DType::F32, 50_256, "gpu_kept_rows", 4, 416),
+        (DType::F32, 50_257, "gpu_kept_rows", 4, 416),
+        (DType::F32, 60_000, "gpu_kept_rows", 4, 320),
+        (DType::F32, 128_256, "gpu_kept_rows", 8, 352),
+        (DType::F32, 500_000, "gpu_rows", 1, 512),
+        // Two blocks to a multiprocessor, or one; narrow rows of single elements that would be alone there are dealt at once.
+        (DType::BF16, 50_000, "gpu_kept_rows", 1, 512),
+        (DType::BF16, 65_536, "gpu_kept_rows", 1, 1024),
+        (DType::BF16, 65_537, "gpu_kept_rows", 2, 288),
+        (DType::BF16, 100_352, "gpu_kept_rows", 4, 160),
+        (DType::BF16, 128_256, "gpu_kept_rows", 4, 256),
+    ] {
+        let spec = spec("softmax", dtype, &[4096, length]);
+        let choice = choose(&spec, &h100).unwrap();
+        let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
+        assert_eq!(found, (strategy, parts, threads), "{dtype} {length}");
+        assert_eq!(choose(&spec, &before).unwrap().sketch.chunks, 1, "{dtype} {length} without clusters");
     }
 }
 

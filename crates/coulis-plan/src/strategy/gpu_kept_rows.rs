@@ -3,7 +3,9 @@
 //! The threads of a row read it from memory once, all of it at the start, into registers of their own where it fits there,
 //! else into memory that the block shares; the fold and the map read it from there. In registers each thread has the words
 //! that it folds, so the copy is laid out as its loops run (`cache_write`), and all loops over it are written out. A row
-//! that fits neither is another strategy's, which reads it twice. Measured: `bench/results`.
+//! that would fill the memory of a multiprocessor alone, or does not fit there, lies in that of several blocks, a cluster,
+//! each of which folds and maps a part of it. A row that fits nowhere is another strategy's, which reads it twice.
+//! Measured: `bench/results`.
 
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
@@ -50,6 +52,17 @@ const IN_FLIGHT: i64 = 4;
 const FOLD_BYTES: i64 = 2 << 10;
 /// Longer rows are split over blocks where there are fewer of them than multiprocessors.
 const SPLIT_BYTES: i64 = 32 << 10;
+/// The part of a multiprocessor's shared memory that one block may fill alone: where it takes more, too little of the first cache
+/// is left for what is in flight. Narrow elements that are read one by one are work, which nothing would hide.
+const ALONE: (i64, i64) = (5, 6);
+/// Blocks of clusters that a multiprocessor is to hold, or else at least.
+const BESIDE: [i64; 2] = [3, 2];
+/// Most threads of a block that has a part of a row.
+const PART: i64 = 448;
+/// The same of a narrow row.
+const PART_OF_NARROW: i64 = 288;
+/// The index of the parts of a row that the blocks of a cluster have.
+const PARTS: ThreadTag = ThreadTag::ClusterY;
 /// Threads that a multiprocessor holds.
 const OF_MULTIPROCESSOR: i64 = 2048;
 
@@ -97,25 +110,66 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     } else {
         of_words(ceil_pow2(ceil_div(elements, most_elements)).min(MOST_IN_REGISTERS))
     };
-    let block_bytes = row_bytes.saturating_add(FOLD_BYTES);
-    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
-    let (keep, threads, unroll) = if kept(in_registers) <= most_elements {
-        (Keep::Registers, in_registers, turns(in_registers))
-    } else if block_bytes <= shared_bytes {
-        // Blocks side by side on a multiprocessor, or one that has it for itself.
-        let several = 2 * block_bytes <= shared_bytes;
-        let most = floor_pow2(i64::from(facts.target.block.threads));
-        let threads = of_words(if several { most / 2 } else { most });
-        let in_flight = if lanes > 1 { IN_FLIGHT } else { 4 * IN_FLIGHT };
-        (Keep::Shared, threads, floor_pow2(turns(threads).clamp(1, in_flight)))
+    let (keep, threads, unroll, chunks) = if kept(in_registers) <= most_elements {
+        (Keep::Registers, in_registers, turns(in_registers), 1)
     } else {
-        return Err(Decline::new("rows that fit into the memory of a block", format!("{row_bytes} bytes")));
+        let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+        let block_bytes = row_bytes.saturating_add(FOLD_BYTES);
+        let in_flight = if lanes > 1 { IN_FLIGHT } else { 4 * IN_FLIGHT };
+        let most = floor_pow2(i64::from(facts.target.block.threads));
+        // Blocks side by side on a multiprocessor, blocks of a cluster, or one that has a multiprocessor for itself.
+        let several = 2 * block_bytes <= shared_bytes;
+        let is_work = is_narrow && lanes == 1;
+        let fills = is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0;
+        let dealt = if !several && fills && outer == 1 {
+            let step = in_flight * lanes * bytes(&|b| b);
+            dealt(facts, words, in_flight, step, if is_narrow { PART_OF_NARROW } else { PART })
+        } else {
+            None
+        };
+        let (parts, threads) = match dealt {
+            Some(dealt) => dealt,
+            None if block_bytes <= shared_bytes => (1, of_words(if several { most / 2 } else { most })),
+            None => {
+                let wanted = "rows that fit into the memory of a block, or of a cluster of them";
+                return Err(Decline::new(wanted, format!("{row_bytes} bytes")));
+            }
+        };
+        let unroll = if parts > 1 { in_flight } else { floor_pow2(turns(threads).clamp(1, in_flight)) };
+        (Keep::Shared, threads, unroll, parts)
     };
-    let rows = (BLOCK / threads).max(1);
+    let rows = if chunks > 1 { 1 } else { (BLOCK / threads).max(1) };
     let constant = facts.constant_extents(rows == 1);
     let run = facts.short_run(lanes, floor_pow2(unroll));
     let plain = facts.plain().with_map_kept(keep);
-    Ok(Sketch { lanes, unroll, run, threads, rows, constant, ..plain })
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..plain })
+}
+
+/// Blocks of the cluster that a row of so many words is dealt to, and threads of each, where each of them takes `in_flight` words
+/// at a time, of `step` bytes: as few blocks as let several be on a multiprocessor.
+fn dealt(facts: &Facts, words: i64, in_flight: i64, step: i64, most_threads: i64) -> Option<(i64, i64)> {
+    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let warp = i64::from(facts.target.warp);
+    let part_bytes = |parts: i64| {
+        let threads = threads_of_part(words, parts, in_flight, most_threads, warp);
+        let turns = ceil_div(ceil_div(words, threads), parts * in_flight);
+        (turns * threads).saturating_mul(step).saturating_add(FOLD_BYTES)
+    };
+    let most_parts = i64::from(facts.target.cluster_blocks);
+    let sizes: Vec<i64> = (1..).map(|n| 1 << n).take_while(|parts| *parts <= most_parts).collect();
+    let beside = |n: i64| sizes.iter().copied().find(|parts| n * part_bytes(*parts) <= shared_bytes);
+    let parts = BESIDE.into_iter().find_map(beside)?;
+    Some((parts, threads_of_part(words, parts, in_flight, most_threads, warp)))
+}
+
+/// Threads of a block that has one of so many parts of a row: whole warps, and where that is to be had as many as leave no turn of
+/// `in_flight` words begun, for such a turn keeps all of its words, which are of the next block's part.
+fn threads_of_part(words: i64, parts: i64, in_flight: i64, most: i64, warp: i64) -> i64 {
+    let pieces = ceil_div(words, parts * in_flight);
+    let fewest = ceil_div(pieces, most);
+    let of_turns = |turns: i64| ceil_div(ceil_div(pieces, turns), warp) * warp;
+    let is_even = |threads: &i64| ceil_div(ceil_div(words, *threads), parts) % in_flight == 0;
+    (fewest..2 * fewest + 2).map(of_turns).find(is_even).unwrap_or_else(|| of_turns(fewest))
 }
 
 /// The power of two that is at least `n`.
@@ -131,6 +185,13 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &[], sketch)?;
     let row = place_rows(s, state, map, n_kept, sketch.rows)?;
+    if sketch.chunks > 1 {
+        // Each block of a cluster folds its part, and then they fold these together.
+        let part = s.stage(state)?.reduce_axes()[0].clone();
+        s.bind(state, &part, PARTS)?;
+        s.set_scope(fold.stage, MemScope::Local)?;
+        s.compute_at(fold.stage, state, &part)?;
+    }
     s.set_scope(finished, MemScope::Local)?;
     s.compute_at(finished, map, &row)?;
     map_by_words(s, map, n_kept, sketch)?;
@@ -172,7 +233,12 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
         }
         words = word;
     }
-    let turn = by_threads(s, map, &words, sketch)?;
+    let mut turn = by_threads(s, map, &words, sketch)?;
+    if sketch.chunks > 1 {
+        let part;
+        (part, turn) = s.split(map, &turn, Split::Nparts(sketch.chunks))?;
+        s.bind(map, &part, PARTS)?;
+    }
     match sketch.map.keep {
         Keep::Nothing => Ok(()),
         Keep::Registers => outer.iter().chain([&turn]).try_for_each(|axis| s.unroll(map, axis)),

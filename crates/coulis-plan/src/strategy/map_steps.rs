@@ -34,7 +34,7 @@ pub enum Keep {
     Nothing,
     /// Registers of the threads.
     Registers,
-    /// Memory of the block.
+    /// Memory of the block, or of each of the blocks that have parts of the row.
     Shared,
 }
 
