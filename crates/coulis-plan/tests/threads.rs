@@ -226,6 +226,26 @@ fn blocks_of_columns_are_as_many_as_run_at_once_and_strips_are_alike() {
 }
 
 #[test]
+fn joined_columns_of_large_arrays_are_folded_by_few_threads_of_a_multiprocessor() {
+    for (dtype, shape, strips, chunks) in [
+        (DType::F32, [8_987_795, 7], 1, 264),
+        (DType::F32, [1_906_501, 33], 1, 396),
+        (DType::F64, [4_493_897, 7], 1, 264),
+        (DType::F16, [3_813_003, 33], 1, 528),
+        (DType::I8, [35_951_177, 7], 1, 528),
+        // A little is asked for at once by as many as there are.
+        (DType::F32, [3_000_001, 7], 1, 528),
+        // Strips that are few more than multiprocessors.
+        (DType::F32, [7001, 9001], 141, 2),
+    ] {
+        let (_, sketch, _) = of("sum", dtype, &shape, &[0]);
+        let n_strips = (shape[1] * sketch.joined + sketch.tile - 1) / sketch.tile;
+        assert!(sketch.joined > 1, "{dtype} {shape:?}");
+        assert_eq!((n_strips, sketch.chunks), (strips, chunks), "{dtype} {shape:?}");
+    }
+}
+
+#[test]
 fn few_outputs_are_split_so_that_every_multiprocessor_has_work() {
     for (shape, axes, name, least, most) in [
         (vec![1 << 28], vec![0], "gpu_rows", 1056, 1 << 14),

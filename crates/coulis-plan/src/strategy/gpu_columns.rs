@@ -48,9 +48,13 @@ const LONGEST_OF_WORK: i64 = 16;
 const THREAD_STATE: i64 = 96;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
 const BUSY_THREADS: i64 = 1024;
-/// The same where rows are walked as one and the second launch would have many partial states to read. Elements of one byte
-/// are more work for threads than for memory, unless blocks are whole rows.
+/// The same where rows are walked as one, and the second launch would have many partial states to read or there is much to read
+/// first. Elements of one byte are more work for threads than for memory, unless blocks are whole rows.
 const BUSY_OF_JOINED: i64 = 640;
+/// The same of elements that are a word of registers each, which take the least of them.
+const BUSY_OF_WORDS: i64 = 512;
+/// Bytes of such a word.
+const WORD_BYTES: usize = 4;
 /// Bytes of partial states that are many.
 const MANY_PARTS: i64 = 512 << 10;
 /// Threads that a multiprocessor holds.
@@ -125,13 +129,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
-    if joined > 1 && parts > MANY_PARTS && (facts.spec.inputs[0].bytes() > 1 || n_blocks == 1) {
-        at_once = units * (BUSY_OF_JOINED / together.max(1)).clamp(1, resident);
+    let bytes = facts.spec.inputs[0].bytes();
+    let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
+    if joined > 1 && (has_many_parts || is_large && bytes > 1) {
+        let busy = if is_large && bytes == WORD_BYTES { BUSY_OF_WORDS } else { BUSY_OF_JOINED };
+        at_once = units * (busy / together.max(1)).clamp(1, resident);
     }
     // Blocks that have more work than memory has bytes for them wait for the last of their wave.
     let wanted = match n_blocks > at_once && is_work && is_large {
         true => balanced(n_blocks, at_once),
-        false => at_once / n_blocks.max(1),
+        false => filled(n_blocks, at_once, units * resident),
     };
     let chunks = if facts.parallel() { wanted.clamp(1, (turns / FEWEST.max(run)).max(1)) } else { 1 };
     // Strips that are alike leave each block what it alone reads; where rows are joined, an output is in one strip only if
@@ -157,6 +164,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         constant,
         ..facts.plain()
     })
+}
+
+/// Parts that blocks which are fewer than those that run at once are cut into: as many as do, or one more where that would leave
+/// more than a quarter of these idle and there is room for `most`.
+fn filled(n_blocks: i64, at_once: i64, most: i64) -> i64 {
+    let parts = at_once / n_blocks.max(1);
+    let is_idle = parts > 0 && 4 * parts * n_blocks < 3 * at_once;
+    if is_idle && (parts + 1) * n_blocks <= most { parts + 1 } else { parts }
 }
 
 /// Parts that blocks which are not many times those that run at once are cut into, so that few of these wait for the last: the
@@ -419,6 +434,21 @@ mod tests {
             [(528, 528, 1), (512, 396, 2), (529, 528, 8), (5000, 528, 1), (330, 396, 1), (270, 396, 4)]
         {
             assert_eq!(balanced(blocks, at_once), parts, "{blocks} of {at_once}");
+        }
+    }
+
+    #[test]
+    fn few_blocks_are_cut_into_as_many_as_run_at_once_or_a_few_more() {
+        for (blocks, at_once, most, parts) in [
+            (1, 264, 528, 264),
+            (16, 264, 528, 16),
+            (141, 264, 528, 2),
+            // Three quarters are busy, and no more than there is room for are cut.
+            (200, 264, 528, 1),
+            (141, 264, 264, 1),
+            (300, 264, 528, 0),
+        ] {
+            assert_eq!(filled(blocks, at_once, most), parts, "{blocks} of {at_once}");
         }
     }
 }
