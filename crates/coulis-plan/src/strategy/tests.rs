@@ -1,0 +1,148 @@
+//! What strategies decide for CPUs.
+
+use super::*;
+use crate::plan::{choose, schedule};
+use crate::problem::Problem;
+use crate::program::OutputSpec;
+use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::{BlockLimits, DType, TargetKind};
+
+fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
+    trace_of(shape, axes, vector_bytes, 4)
+}
+
+fn cpu(vector_bytes: u32, pages: u32) -> Target {
+    Target {
+        kind: TargetKind::Cpu,
+        arch: "native".to_owned(),
+        warp: 1,
+        vector_bytes,
+        register_bytes: 2048,
+        n_threads: 2,
+        cache_bytes: 1 << 20,
+        pages,
+        block: BlockLimits::default(),
+        cluster_blocks: 1,
+    }
+}
+
+fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> String {
+    let target = cpu(vector_bytes, pages);
+    let (spec, sketch, strategy) = planned("sum", shape, axes, &target);
+    schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string()
+}
+
+fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
+    let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
+    let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
+    let request = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
+    let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+    let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
+    let mut spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
+    spec.keep_legal_step();
+    let choice = choose(&spec, target).unwrap();
+    (spec, choice.sketch, choice.strategy)
+}
+
+#[test]
+fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
+    let of = |op: &str, columns: i64, pages: u32| {
+        let sketch = planned(op, &[64, 4096, columns], &[1], &cpu(64, pages)).1;
+        (sketch.tile, sketch.unroll, sketch.tile / sketch.lanes <= sketch.written_out, sketch.ahead)
+    };
+    assert_eq!(of("sum", 128, 1), (128, 1, true, 16), "two pages ahead");
+    assert_eq!(of("sum", 256, 1), (128, 1, true, 8), "two tiles of a row");
+    assert_eq!(of("sum", 512, 1), (512, 8, false, 0), "more of them");
+    assert_eq!(of("sum", 64, 1), (64, 8, true, 2), "few vectors, several rows a visit");
+    assert_eq!(of("sum", 256, 4).0, 256, "pages side by side");
+}
+
+#[test]
+fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
+    let tile = |pages: u32| planned("sum", &[1024, 1 << 16], &[0], &cpu(64, pages)).1.tile;
+    assert_eq!([tile(1), tile(4)], [1 << 14, 1 << 13]);
+}
+
+#[test]
+fn short_rows_whose_steps_wait_are_walked_side_by_side() {
+    let target = cpu(64, 1);
+    let of = |op: &str, rows: i64| {
+        let sketch = planned(op, &[rows, 1024], &[1], &target).1;
+        (sketch.rows, sketch.joined, sketch.unroll)
+    };
+    let (near, far) = (1 << 11, 1 << 16);
+    assert_eq!(of("argmax", near), (8, 4, 1), "as many rows as registers hold");
+    assert_eq!(of("argmax", far), (8, 1, 2), "memory is read front to back");
+    assert_eq!([of("logsumexp", near), of("logsumexp", far)], [(8, 2, 1); 2], "steps that wait within");
+    assert_eq!(of("sum", near), (8, 1, 4), "states that are brought together cheaply");
+    assert_eq!(of("var", near).1, 1, "steps that wait for nothing");
+}
+
+#[test]
+fn plans_ask_ahead_for_memory_but_not_for_caches() {
+    for (shape, axes) in [
+        (vec![1 << 24], vec![0]),
+        (vec![1 << 14, 1 << 10], vec![1]),
+        (vec![1 << 10, 1 << 14], vec![0]),
+        (vec![1 << 20, 16], vec![1]),
+    ] {
+        let asks = |text: String| text.matches("\"prefetch\"").count();
+        assert_eq!(asks(trace(&shape, &axes, 64)), 1, "{shape:?}");
+        assert_eq!(asks(trace(&shape, &axes, 1 << 14)), 0, "{shape:?} by the executor");
+        let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
+        assert_eq!(asks(trace(&small, &axes, 64)), 0, "{small:?}");
+    }
+}
+
+#[test]
+fn results_that_no_cache_keeps_are_stored_past_them() {
+    let streams = |shape: &[i64], axes: &[i64], vector_bytes: u32| {
+        trace(shape, axes, vector_bytes).matches("\"stream\"").count()
+    };
+    // Four caches of 1 MiB hold 2^20 results and no more, and 64 hold no 16 elements of each.
+    for (n, wanted) in [(1 << 20, 0), ((1 << 20) + (1 << 14), 1)] {
+        assert_eq!(streams(&[n, 16], &[1], 64), wanted, "{n} short rows");
+        assert_eq!(streams(&[16, n], &[0], 64), wanted, "{n} columns");
+        assert_eq!(streams(&[8, n], &[0], 64), 0, "{n} columns that the caches of all threads hold");
+        assert_eq!(streams(&[n, 16], &[1], 1 << 14), 0, "{n} short rows by the executor");
+    }
+    assert_eq!(streams(&[1 << 14, 1 << 10], &[1], 64), 0, "few results");
+}
+
+#[test]
+fn pages_are_walked_side_by_side_where_the_machine_reads_them_so() {
+    let first_split = |shape: &[i64], axes: &[i64], pages: u32| {
+        let text = trace_of(shape, axes, 64, pages);
+        text.lines().find(|line| line.contains("split(k0")).unwrap_or_default().to_owned()
+    };
+    // Rows of 64 KiB: blocks of so many pages, or vectors front to back.
+    assert!(first_split(&[1 << 10, 1 << 14], &[1], 4).ends_with("split(k0, factor=4096)"));
+    assert!(first_split(&[1 << 10, 1 << 14], &[1], 1).ends_with("split(k0, factor=64)"));
+    // Short rows: one loop more over the pages of a group of blocks.
+    let splits = |pages| trace_of(&[1 << 20, 16], &[1], 64, pages).matches("split(i0").count();
+    assert_eq!([splits(4), splits(1)], [3, 1]);
+    // Narrow columns: rows a page apart in one visit.
+    let apart = |pages| trace_of(&[1 << 20, 32], &[0], 64, pages).matches("split(k0").count();
+    assert_eq!([apart(4), apart(1)], [3, 2]);
+}
+
+#[test]
+fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
+    for (extent, folds) in [(8, false), (15, false), (16, true), (20, false), (24, true), (32, true)] {
+        let folded = |vector_bytes| trace(&[1 << 20, extent], &[1], vector_bytes).contains("rfactor");
+        assert_eq!(folded(64), folds, "{extent}");
+        assert!(!folded(1 << 14), "{extent} by the executor");
+    }
+}
+
+#[test]
+fn short_rows_in_memory_are_read_from_several_pages_where_these_make_up_all_rows() {
+    let pages = |rows: i64, extent: i64| {
+        let text = trace(&[rows, extent], &[1], 64);
+        text.contains("split(i0_outer, factor=")
+    };
+    assert!(pages(1 << 20, 16) && pages(1 << 20, 8));
+    assert!(!pages((1 << 20) + 16, 16), "a rest");
+    assert!(!pages(1 << 20, 12), "rows that make up no page");
+    assert!(!pages(1 << 8, 16), "an input in the caches");
+}
