@@ -276,7 +276,7 @@ fn by_blocks(mut indices: Vec<Index>, mut body: Stmt) -> (Vec<Index>, Stmt) {
         index.extent = fold::mul(&index.extent, &n_blocks);
         index.var = counted.clone();
         let number = fold::floordiv(&counted.expr(), &n_blocks);
-        body = substitute_stmt(body, &HashMap::from([(var, number)]));
+        body = substitute_stmt(body, &FastMap::from_iter([(var, number)]));
     }
     (indices, body)
 }
