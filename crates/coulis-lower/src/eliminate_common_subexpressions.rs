@@ -6,7 +6,7 @@
 //! only what two of its header and bodies share, so that nothing moves out of a branch for the branch's sake.
 //! Computations that read memory or call functions are left, as are those over sizes, strides and thread indices:
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition. Names nest, so
-//! that a statement is in at most [`MOST_NAMES`] of them; what is computed beyond stays as it is.
+//! that a statement is in at most 256 of them; what is computed beyond stays as it is.
 
 use coulis_ir::hash::{FastMap, FastSet};
 use std::collections::BTreeMap;
