@@ -13,7 +13,8 @@ pub static ENTRY: Entry = Entry {
     name: "norm2",
     summary: "Euclidean norm: the root of the sum of squares.",
     details: "The sum of squares in `float64` (of 8-bit integers in `int64`). The error is at most `32 * eps` \
-              times the result. `float64` elements above 1e154 give an infinity.",
+              times the result. `float64` elements above 1e154 give an infinity; below 1e-154 their squares lose digits, and \
+              below 1e-162 they are 0.",
     n_inputs: 1,
     empty: Empty::Value("0"),
     takes_init: false,
