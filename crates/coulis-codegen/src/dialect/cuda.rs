@@ -9,10 +9,13 @@
 mod atomic;
 mod math;
 mod memory;
+mod scalar;
 
 use std::fmt::Write as _;
 
-use coulis_ir::{Atom, BinaryOp, DType, Intrinsic, SyncKind, ThreadTag};
+use scalar::{add_pair, scientific, special, wrap};
+
+use coulis_ir::{Atom, DType, SyncKind, ThreadTag};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
@@ -490,85 +493,6 @@ impl GpuDialect for Cuda {
             fields,
         })
     }
-}
-
-/// An infinity or NaN, by its bits.
-fn special(value: f64, ty: CTy) -> String {
-    if ty == CTy::F32 {
-        let bits = if value.is_nan() { f32::NAN } else { value as f32 }.to_bits();
-        format!("__uint_as_float({bits:#x}u)")
-    } else {
-        let bits = if value.is_nan() { f64::NAN } else { value }.to_bits();
-        let sign = if bits >> 63 == 1 { "-" } else { "" };
-        format!("{sign}__longlong_as_double({:#x}ll)", bits & (u64::MAX >> 1))
-    }
-}
-
-/// As C prints it, with 6 decimals or with as many as tell the value from its neighbours.
-fn scientific(value: f64, single: bool) -> String {
-    for decimals in 6..=16 {
-        let text = format!("{value:.decimals$e}");
-        let exact = if single {
-            text.parse::<f32>().is_ok_and(|read| read.to_bits() == (value as f32).to_bits())
-        } else {
-            text.parse::<f64>().is_ok_and(|read| read.to_bits() == value.to_bits())
-        };
-        if exact || decimals == 16 {
-            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let exponent: i32 = exponent.parse().unwrap_or(0);
-            let sign = if exponent < 0 { '-' } else { '+' };
-            return format!("{mantissa}e{sign}{:02}", exponent.abs());
-        }
-    }
-    value.to_string()
-}
-
-/// An operation by way of unsigned types.
-fn wrap(op: BinaryOp, ty: CTy) -> Option<String> {
-    let symbol = match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Shl => "<<",
-        _ => return None,
-    };
-    let (name, value) = (Helper::Wrap(op, ty).name(), ty.name());
-    let unsigned = CTy::unsigned(ty.bytes().max(4)).name();
-    let second = if op == BinaryOp::Shl { "b".to_owned() } else { format!("({unsigned})b") };
-    Some(format!(
-        "{FN} {value} {name}({value} a, {value} b) {{ return ({value})(({unsigned})a {symbol} {second}); }}\n"
-    ))
-}
-
-/// One instruction from `sm_100` on; the rounding is that of two sums.
-fn add_pair(ftz: bool, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    let name = Helper::AddPair { ftz }.name();
-    let sum = match ftz {
-        true => needs.helper(Helper::Math(Intrinsic::AddFtz, VTy::scalar(CTy::F32)))?,
-        false => String::new(),
-    };
-    let one = |field: &str| match ftz {
-        true => format!("{sum}(a.{field}, b.{field})"),
-        false => format!("a.{field} + b.{field}"),
-    };
-    let (flush, x, y) = (if ftz { ".ftz" } else { "" }, one("x"), one("y"));
-    Ok(format!(
-        "\
-static __device__ __forceinline__ float2 {name}(float2 a, float2 b)
-{{
-#if __CUDA_ARCH__ >= 1000
-    unsigned long long x, y;
-    asm(\"mov.b64 %0, {{%1, %2}};\" : \"=l\"(x) : \"f\"(a.x), \"f\"(a.y));
-    asm(\"mov.b64 %0, {{%1, %2}};\" : \"=l\"(y) : \"f\"(b.x), \"f\"(b.y));
-    asm(\"add.rn{flush}.f32x2 %0, %0, %1;\" : \"+l\"(x) : \"l\"(y));
-    asm(\"mov.b64 {{%0, %1}}, %2;\" : \"=f\"(a.x), \"=f\"(a.y) : \"l\"(x));
-    return a;
-#else
-    return make_float2({x}, {y});
-#endif
-}}
-"
-    ))
 }
 
 #[cfg(test)]
