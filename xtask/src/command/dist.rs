@@ -20,11 +20,12 @@ pub const COMMAND: Command = Command {
 const BINARIES: [&str; 4] = ["coulis", "xtask", "device-tests", "examples/reduction_tutorial"];
 
 /// Packages and test files whose tests also run on a GPU, for `dist/tests`.
-const TESTS: [(&str, &str); 12] = [
+const TESTS: [(&str, &str); 13] = [
     ("coulis-runtime", "device_kernels"),
     ("coulis", "device_memory"),
     ("coulis", "fuzz_schedules"),
     ("coulis", "te_bounds"),
+    ("coulis", "te_clusters"),
     ("coulis", "te_cpu"),
     ("coulis", "te_expressions"),
     ("coulis", "te_faults"),
