@@ -1,9 +1,9 @@
 typedef int i32;
 typedef unsigned int u32;
-static __device__ __forceinline__ i32 cx_i8_of_byte0(u32 a) { return (i32)__byte_perm(a, 0u, 0x8880u); }
-static __device__ __forceinline__ i32 cx_i8_of_byte1(u32 a) { return (i32)__byte_perm(a, 0u, 0x9991u); }
-static __device__ __forceinline__ i32 cx_i8_of_byte2(u32 a) { return (i32)__byte_perm(a, 0u, 0xaaa2u); }
-static __device__ __forceinline__ i32 cx_i8_of_byte3(u32 a) { return (i32)__byte_perm(a, 0u, 0xbbb3u); }
+static __device__ __forceinline__ i32 cx_i8_of_byte0(u32 a) { i32 v; asm("prmt.b32 %0, %1, 0, 0x8880;" : "=r"(v) : "r"(a)); return v; }
+static __device__ __forceinline__ i32 cx_i8_of_byte1(u32 a) { i32 v; asm("prmt.b32 %0, %1, 0, 0x9991;" : "=r"(v) : "r"(a)); return v; }
+static __device__ __forceinline__ i32 cx_i8_of_byte2(u32 a) { i32 v; asm("prmt.b32 %0, %1, 0, 0xaaa2;" : "=r"(v) : "r"(a)); return v; }
+static __device__ __forceinline__ i32 cx_i8_of_byte3(u32 a) { i32 v; asm("prmt.b32 %0, %1, 0, 0xbbb3;" : "=r"(v) : "r"(a)); return v; }
 static __device__ __forceinline__ i32 cx_max_i8(i32 a, i32 b) { return a > b ? a : b; }
 static __device__ __forceinline__ i32 cx_add_i32(i32 a, i32 b) { return (i32)((u32)a + (u32)b); }
 extern "C" __global__ void __launch_bounds__(256) extrema_kernel(signed char* __restrict__ A, signed char* __restrict__ B, int* __restrict__ C, int rows) {

@@ -185,9 +185,12 @@ pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
     ))
 }
 
-/// A byte of a word, the upper bytes of the value being its sign, or 0.
+/// A byte of a word, the upper bytes of the value being its sign, or 0. `prmt` repeats the sign of the byte whose number has
+/// bit 3 set; the function `__byte_perm` drops that bit. Source: PTX ISA, `prmt`.
 pub fn byte(ty: CTy, byte: u32, name: &str) -> String {
     let upper = if ty.is_signed() { 0x8880 + 0x1110 * byte } else { 0x4440 };
     let selector = upper + byte;
-    format!("{FN} i32 {name}(u32 a) {{ return (i32)__byte_perm(a, 0u, {selector:#x}u); }}\n")
+    format!(
+        "{FN} i32 {name}(u32 a) {{ i32 v; asm(\"prmt.b32 %0, %1, 0, {selector:#x};\" : \"=r\"(v) : \"r\"(a)); return v; }}\n"
+    )
 }
