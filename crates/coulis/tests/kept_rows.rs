@@ -74,6 +74,15 @@ fn softmax(x: &Array) -> Vec<f64> {
     result
 }
 
+/// Asserts that `found` is the softmax of each row of `x`, within the rounding of its type.
+#[track_caller]
+fn assert_softmax(x: &Array, found: &Array, what: &str) {
+    let digits = if x.dtype().bytes() == 2 { 1e-2 } else { 1e-5 };
+    let pairs = values(found).into_iter().zip(softmax(x));
+    let wrong = pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
+    assert_eq!(wrong, 0, "{what}");
+}
+
 /// A machine on which few elements of a row fit into the registers of a thread, and few rows are enough.
 fn small() -> Target {
     Target { n_threads: 2048, register_bytes: 64, ..Target::simulated(32) }
@@ -146,11 +155,7 @@ fn each_element_of_a_row_that_fits_is_read_once() {
             assert_eq!(counters.global_loads.bytes, x.n_bytes(), "{what}");
             assert_eq!(counters.global_stores.bytes, x.n_bytes(), "{what}");
             if name == "softmax" {
-                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
-                let pairs = values(&result).into_iter().zip(softmax(&x));
-                let wrong =
-                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
-                assert_eq!(wrong, 0, "{what}");
+                assert_softmax(&x, &result, &what);
             }
         }
     }
@@ -184,11 +189,7 @@ fn rows_too_long_for_a_block_are_kept_by_the_blocks_of_a_cluster() {
             assert!(loads == x.n_bytes() || !is_once && loads < 2 * x.n_bytes(), "{loads} bytes: {what}");
             assert_eq!(stores, x.n_bytes(), "{what}");
             if name == "softmax" {
-                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
-                let pairs = values(&result).into_iter().zip(softmax(&x));
-                let wrong =
-                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
-                assert_eq!(wrong, 0, "{what}");
+                assert_softmax(&x, &result, &what);
             }
         }
     }
@@ -259,11 +260,7 @@ fn rows_that_begin_anywhere_go_through_slabs_by_whole_accesses() {
             let most = (accesses / i64::from(warp) + 64) as u64;
             assert!(counters.global_stores.requests <= most, "{what}\n{report}");
             if name == "softmax" {
-                let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
-                let pairs = values(&result).into_iter().zip(softmax(&x));
-                let wrong =
-                    pairs.filter(|(found, want)| (found - want).abs() > digits * want + 1e-30).count();
-                assert_eq!(wrong, 0, "{what}");
+                assert_softmax(&x, &result, &what);
             }
         }
     }
