@@ -68,7 +68,7 @@ pub enum Nan {
 #[derive(clap::Args)]
 pub struct RequestArgs {
     /// Array file: .npy, .npz, .safetensors, .csv, or raw with --raw-shape. A second file holds the second input of
-    /// dot and the weights of wmean
+    /// ops that take two, as dot and wmean do
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     pub files: Vec<PathBuf>,
     /// Reduced axes, negative ones from the end; all axes without it

@@ -103,6 +103,11 @@ fn arguments_of_a_run_are_checked() {
         &["--arg", &format!("A={array}"), "--arg", "n=5"],
         "error[call/size]: size `n` is given as 5, and the arguments make it 2",
     );
+    let text = "@T.prim_func\ndef fill(B: T.Buffer((1,), \"int32\"), n: T.int32):\n    B[0] = n\n";
+    refused(
+        &["run", &folder.file("fill.py", text.as_bytes()), "--device", "cpu", "--arg", "n=99999999999"],
+        "error[call/arguments]: argument `n` is 99999999999, which does not fit `n` of type int32",
+    );
     let two = folder.file("two.py", format!("{NEST}\n{}", NEST.replace("row_sum", "other")).as_bytes());
     refused(
         &["run", &two, "--device", "cpu"],
@@ -126,6 +131,19 @@ fn a_reduction_is_explained_with_its_bytes() {
     let outputs = 2 * (array.n_bytes() / array.shape()[0] as u64);
     assert_eq!(bytes, array.n_bytes() + outputs);
     assert!(text.starts_with("plan ") && value["reasons"].as_array().is_some_and(|r| !r.is_empty()));
+}
+
+#[test]
+fn the_verdicts_of_strategies_stand_one_below_the_other() {
+    let words = ["explain", "examples/data/iris.npy", "--ops", "sum", "--axis", "1", "--arch", "sm_90a"];
+    let text = answer(&words);
+    let lines = text.lines().skip(1).take_while(|line| line.starts_with("  "));
+    let columns: Vec<Option<usize>> =
+        lines.map(|line| line.find("  declined  ").or_else(|| line.find("  chosen    "))).collect();
+    assert!(
+        columns.len() > 2 && columns[0].is_some() && columns.iter().all(|at| *at == columns[0]),
+        "{text}"
+    );
 }
 
 const TILES: &str = "examples/tile_rows.py";

@@ -76,7 +76,7 @@ fn a_search_goes_on_where_it_was_cut_off_and_its_choice_is_used() {
 fn a_search_needs_statistics_and_time_within_bounds() {
     misused(
         &["tune"],
-        "the following required arguments were not provided:\n  --shape <LIST>\n\nUsage: coulis tune --shape <LIST>",
+        "the following required arguments were not provided:\n  <--shape <LIST>|--suite <FILE.json>>\n\nUsage: coulis tune <--shape <LIST>|--suite <FILE.json>>",
     );
     refused(
         &["tune", "-D", "8", "--ops", "sum", "--seconds", "-1"],

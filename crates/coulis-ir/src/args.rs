@@ -71,40 +71,34 @@ pub enum BindError {
         found: usize,
     },
     /// An extent or stride that contradicts the declaration or another argument.
-    #[error("{what} {axis} of argument `{name}` is to be {wanted}, got {found}")]
+    #[error("{part}argument `{name}` is to be {wanted}, got {found}")]
     Value {
         /// Parameter name.
         name: String,
-        /// `extent` or `stride`.
-        what: &'static str,
-        /// Dimension.
-        axis: usize,
+        /// What of it.
+        part: Part,
         /// Declared or already bound value.
         wanted: i64,
         /// Value of the argument.
         found: i64,
     },
     /// A declared extent whose value no argument tells.
-    #[error("{what} {axis} of argument `{name}` depends on `{var}`, which no argument determines")]
+    #[error("{part}argument `{name}` depends on `{var}`, which no argument determines")]
     Unbound {
         /// Parameter name.
         name: String,
-        /// `extent` or `stride`.
-        what: &'static str,
-        /// Dimension.
-        axis: usize,
+        /// What of it.
+        part: Part,
         /// The variable.
         var: String,
     },
     /// A value that does not fit the variable's type.
-    #[error("{what} {axis} of argument `{name}` is {found}, which does not fit `{var}` of type {dtype}")]
+    #[error("{part}argument `{name}` is {found}, which does not fit `{var}` of type {dtype}")]
     Range {
         /// Parameter name.
         name: String,
-        /// `extent` or `stride`.
-        what: &'static str,
-        /// Dimension.
-        axis: usize,
+        /// What of it.
+        part: Part,
         /// The variable.
         var: String,
         /// Its type.
@@ -112,6 +106,28 @@ pub enum BindError {
         /// Value of the argument.
         found: i64,
     },
+}
+
+/// What of an argument a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The argument itself, an integer.
+    Whole,
+    /// The extent of a dimension.
+    Extent(usize),
+    /// The stride of a dimension.
+    Stride(usize),
+}
+
+impl std::fmt::Display for Part {
+    /// Words before the name of the argument.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Part::Whole => Ok(()),
+            Part::Extent(axis) => write!(f, "extent {axis} of "),
+            Part::Stride(axis) => write!(f, "stride {axis} of "),
+        }
+    }
 }
 
 /// Values of variables.
@@ -136,8 +152,7 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
             (Param::Scalar(var), ArgInfo::Scalar(value)) => {
                 let at = Check {
                     name: var.name().to_owned(),
-                    what: "value",
-                    axis: 0,
+                    part: Part::Whole,
                     declared: var.expr(),
                     found: *value,
                 };
@@ -171,8 +186,7 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
                 for (axis, (declared, &found)) in buffer.shape.iter().zip(&array.shape).enumerate() {
                     checks.push(Check {
                         name: name.to_owned(),
-                        what: "extent",
-                        axis,
+                        part: Part::Extent(axis),
                         declared: declared.clone(),
                         found,
                     });
@@ -186,8 +200,7 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
                             let found = if one && !free { continue } else { found };
                             checks.push(Check {
                                 name: name.to_owned(),
-                                what: "stride",
-                                axis,
+                                part: Part::Stride(axis),
                                 declared: declared.clone(),
                                 found,
                             });
@@ -195,8 +208,7 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
                         None if !one && !array.shape.contains(&0) && found != compact => {
                             return Err(BindError::Value {
                                 name: name.to_owned(),
-                                what: "stride",
-                                axis,
+                                part: Part::Stride(axis),
                                 wanted: compact,
                                 found,
                             });
@@ -215,15 +227,13 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
     for check in &checks {
         let wanted = eval_index(&check.declared, &bindings).map_err(|var| BindError::Unbound {
             name: check.name.clone(),
-            what: check.what,
-            axis: check.axis,
+            part: check.part,
             var,
         })?;
         if wanted != check.found {
             return Err(BindError::Value {
                 name: check.name.clone(),
-                what: check.what,
-                axis: check.axis,
+                part: check.part,
                 wanted,
                 found: check.found,
             });
@@ -243,8 +253,7 @@ pub fn compact_strides(shape: &[i64]) -> Vec<i64> {
 
 struct Check {
     name: String,
-    what: &'static str,
-    axis: usize,
+    part: Part,
     declared: Expr,
     found: i64,
 }
@@ -254,8 +263,7 @@ fn bind(bindings: &mut Bindings, var: &Var, check: &Check) -> Result<(), BindErr
     if !(lo..=hi).contains(&i128::from(check.found)) {
         return Err(BindError::Range {
             name: check.name.clone(),
-            what: check.what,
-            axis: check.axis,
+            part: check.part,
             var: var.name().to_owned(),
             dtype: var.dtype(),
             found: check.found,

@@ -10,6 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ArgGroup;
 use coulis::bench::{Amount, Init, Options, Report, Verdict, Workload, latency, measure, parse_suite};
 use coulis::{DType, DeviceChoice, Error, Tuned};
 use serde_json::{Value, json};
@@ -38,9 +39,10 @@ enum Format {
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("timed").required(true).args(["shape", "suite", "latency"]))]
 pub struct Args {
     /// Lengths of the axes
-    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true, required_unless_present_any = ["suite", "latency"])]
+    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
     shape: Option<Integers>,
     /// Verify the result: 0 or 1 [default: 1]
     #[arg(short = 'v', value_name = "0|1", value_parser = ["0", "1"])]

@@ -9,6 +9,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use clap::ArgGroup;
 use coulis::bench::{Workload, parse_suite};
 use coulis::tune::{TuneOptions, TuneOutcome, TuneProgress, tune};
 use coulis::{DType, DeviceChoice, Error};
@@ -38,9 +39,10 @@ enum Format {
 /// Arguments of `tune`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("tuned").required(true).args(["shape", "suite"]))]
 pub struct Args {
     /// Lengths of the axes of an input
-    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true, required_unless_present = "suite", requires = "ops")]
+    #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true, requires = "ops")]
     shape: Option<Integers>,
     /// Reduced axes; all axes without it
     #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]

@@ -145,12 +145,14 @@ fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {
 /// Why each strategy was taken or passed over, a line each.
 fn reasons(chosen: &Chosen) -> Vec<String> {
     let Chosen { choice, tuned } = chosen;
+    let names = choice.declined.iter().map(|(s, _)| s.name).chain([choice.strategy.name]);
+    let width = names.map(str::len).max().unwrap_or(0);
     let declined = choice
         .declined
         .iter()
-        .map(|(s, d)| format!("{:<12} declined  wanted {}, found {}", s.name, d.wanted, d.found));
-    let chosen = format!("{:<12} chosen    {}", choice.strategy.name, choice.strategy.summary);
-    let tuned = tuned.iter().map(|words| format!("{:<12} tuned     {words}", choice.strategy.name));
+        .map(|(s, d)| format!("{:width$}  declined  wanted {}, found {}", s.name, d.wanted, d.found));
+    let chosen = format!("{:width$}  chosen    {}", choice.strategy.name, choice.strategy.summary);
+    let tuned = tuned.iter().map(|words| format!("{:width$}  tuned     {words}", choice.strategy.name));
     declined.chain([chosen]).chain(tuned).collect()
 }
 
