@@ -10,10 +10,14 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut};
 
 /// Alignment of owned bytes: one cache line, which is also the widest vector register.
 const ALIGN: usize = 64;
+
+/// From so many bytes on memory comes from the system in pages of its own, for which large pages are asked: walks over rows far
+/// apart meet fewer of them.
+const LARGE: usize = 4 << 20;
 
 /// An allocation that the machine refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +32,8 @@ pub struct OutOfMemory {
 pub struct AlignedBytes {
     ptr: NonNull<u8>,
     len: usize,
+    /// Where `ptr` points to, where it is not from the allocator.
+    pages: Option<MmapMut>,
 }
 
 // SAFETY: the allocation is owned by this value alone and has no interior mutability.
@@ -39,11 +45,19 @@ impl AlignedBytes {
     /// `len` zero bytes; an error instead of an abort when the system has no memory left.
     pub fn zeroed(len: usize) -> Result<AlignedBytes, OutOfMemory> {
         let refused = OutOfMemory { bytes: len as u64 };
+        if len >= LARGE {
+            let mut pages = MmapMut::map_anon(len).map_err(|_| refused)?;
+            // Advice: where the system has no large pages, small ones do.
+            #[cfg(target_os = "linux")]
+            let _ = pages.advise(memmap2::Advice::HugePage);
+            let ptr = NonNull::new(pages.as_mut_ptr()).ok_or(refused)?;
+            return Ok(AlignedBytes { ptr, len, pages: Some(pages) });
+        }
         // A zero length is rounded up to one, so that the pointer is always a real one.
         let layout = Layout::from_size_align(len.max(1), ALIGN).map_err(|_| refused)?;
         // SAFETY: the layout has a size of at least 1.
         let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
-        Ok(AlignedBytes { ptr, len })
+        Ok(AlignedBytes { ptr, len, pages: None })
     }
 
     /// A copy of `bytes`.
@@ -68,6 +82,9 @@ impl AlignedBytes {
 
 impl Drop for AlignedBytes {
     fn drop(&mut self) {
+        if self.pages.is_some() {
+            return;
+        }
         if let Ok(layout) = Layout::from_size_align(self.len.max(1), ALIGN) {
             // SAFETY: `ptr` came from `alloc_zeroed` with this same layout and is freed once.
             unsafe { dealloc(self.ptr.as_ptr(), layout) }
@@ -135,11 +152,37 @@ mod tests {
 
     #[test]
     fn owned_bytes_are_aligned_and_zero_at_every_length() {
-        for len in [0, 1, 63, 64, 65, 4096] {
-            let bytes = AlignedBytes::zeroed(len).unwrap();
+        for len in [0, 1, 63, 64, 65, 4096, LARGE - 1, LARGE, LARGE + 1] {
+            let mut bytes = AlignedBytes::zeroed(len).unwrap();
             assert_eq!(bytes.as_slice(), vec![0; len]);
             assert_eq!(bytes.as_slice().as_ptr() as usize % ALIGN, 0);
+            bytes.as_mut_slice().fill(1);
+            assert_eq!((bytes.as_slice().len(), bytes.as_slice().last()), (len, (len > 0).then_some(&1)));
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn large_memory_is_advised_to_lie_in_large_pages() {
+        // `hg` among the flags of a mapping says that large pages were asked for.
+        let is_advised = |bytes: &AlignedBytes| {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let at = bytes.as_slice().as_ptr() as usize;
+            let mut inside = false;
+            for line in maps.lines() {
+                let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+                let ends = range.map(|(a, b)| [a, b].map(|end| usize::from_str_radix(end, 16)));
+                if let Some([Ok(begin), Ok(end)]) = ends {
+                    inside = (begin..end).contains(&at);
+                } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| inside) {
+                    return flags.split(' ').any(|flag| flag == "hg");
+                }
+            }
+            false
+        };
+        let has_large_pages = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        assert_eq!(is_advised(&AlignedBytes::zeroed(LARGE).unwrap()), has_large_pages);
+        assert!(!is_advised(&AlignedBytes::zeroed(4096).unwrap()));
     }
 
     #[test]
