@@ -1,13 +1,14 @@
 """Times what a Python user would pick instead, on the CPU: NumPy, JAX, and PyTorch where installed.
 
-It is a server, so that each peer and coulis can be timed in turn over the same minutes of the same machine: one JSON
+It is a server, so that each peer and coulis can be timed in turns over the same milliseconds of the same machine: one JSON
 object a line on standard input, one answer a line on standard output.
   {"do": "hello"}                                   -> {"peers": {"numpy": "2.4.6", ...}}
   {"do": "make", "dtype", "shape", "axes", "ops"}   -> {"ok": true}
-  {"do": "time", "peer": "numpy", "seconds": 0.3}   -> {"ms": best of the calls made in about that time, "median_ms"}
+  {"do": "time", "peer": "numpy"}                   -> {"ms": mean of the calls of a sample}
   {"do": "drop"}                                    -> {"ok": true}
 """
 import json
+import math
 import sys
 import time
 
@@ -115,16 +116,30 @@ def torch_call(x, ops, axes):
 CALLS = {"numpy": numpy_call, "jax": jax_call, "torch": torch_call}
 
 
-def timed(call, seconds):
-    call()
-    times = []
-    end = time.perf_counter() + seconds
-    while len(times) < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
+SAMPLE = 200e-6  # least seconds of a sample
+LONG = 50e-3  # a call as long as this is no slower for what another library left in the caches
+
+
+class Timed:
+    """A call, made ready, and how many of it are a sample."""
+
+    def __init__(self, call):
+        self.call = call
         call()
-        times.append(time.perf_counter() - start)
-    times.sort()
-    return {"ms": times[0] * 1e3, "median_ms": times[len(times) // 2] * 1e3}
+        self.n_calls = 1
+        self.once = self.sample()
+        self.n_calls = max(1, math.ceil(SAMPLE / max(self.once, 1e-8)))
+
+    def sample(self):
+        start = time.perf_counter()
+        for _ in range(self.n_calls):
+            self.call()
+        return (time.perf_counter() - start) / self.n_calls
+
+    def milliseconds(self):
+        if self.once < LONG:
+            self.sample()
+        return self.sample() * 1e3
 
 
 def main():
@@ -140,8 +155,8 @@ def main():
         elif ask["do"] == "time":
             try:
                 if ask["peer"] not in calls:
-                    calls[ask["peer"]] = CALLS[ask["peer"]](x, spec["ops"], spec["axes"])
-                answer = timed(calls[ask["peer"]], ask["seconds"])
+                    calls[ask["peer"]] = Timed(CALLS[ask["peer"]](x, spec["ops"], spec["axes"]))
+                answer = {"ms": calls[ask["peer"]].milliseconds()}
             except Exception as error:  # a peer may lack a dtype; the table says so
                 answer = {"error": f"{type(error).__name__}: {error}"}
         else:

@@ -4,6 +4,8 @@ pub mod gpu;
 pub mod latency;
 mod peers;
 pub mod report;
+mod server;
+mod turns;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ pub use workload::Outcome;
 pub struct Options {
     /// Largest input; first axes are halved until it fits.
     pub max_bytes: u64,
-    /// Seconds for each library, workload and turn, about.
+    /// Seconds of turns for each workload, about.
     pub seconds: f64,
     /// Part of the ids that are run.
     pub only: String,
@@ -27,7 +29,7 @@ pub struct Options {
 impl Default for Options {
     /// Inputs of several times the usual last-level cache, and a run of a few minutes.
     fn default() -> Options {
-        Options { max_bytes: 256 << 20, seconds: 0.3, only: String::new() }
+        Options { max_bytes: 256 << 20, seconds: 3.0, only: String::new() }
     }
 }
 

@@ -4,7 +4,7 @@
 
 mod runner;
 
-use runner::{Folder, answer, refused};
+use runner::{Folder, answer, answer_to, refused};
 use serde_json::Value;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     assert_eq!((rows["id"].as_str(), rows["verified"].as_bool()), (Some("rows"), Some(true)));
     assert_eq!(rows["shape"], serde_json::json!([32, 32]), "halved to 4096 bytes");
     assert_eq!(rows["bytes"], 32 * 32 * 4 + 2 * 32 * 4);
-    for number in ["ms", "floor_ms", "compile_ms", "planning_ms"] {
+    for number in ["ms", "floor_ms", "share", "compile_ms", "planning_ms"] {
         assert!(rows[number].as_f64().unwrap() > 0.0, "{rows}");
     }
     assert!(rows["plan"].is_string());
@@ -64,6 +64,30 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     assert!(map["ms"].as_f64().unwrap() > 0.0, "{map}");
     assert!(list[2]["skipped"].as_str().unwrap().starts_with("`softmax` stands alone"), "{list}");
     assert!(list[3]["skipped"].as_str().unwrap().contains("unknown reducer `softmin`"), "{list}");
+}
+
+#[test]
+fn each_line_on_standard_input_is_a_turn() {
+    let folder = Folder::new("bench-turns");
+    let one = r#"{"id": "A", "dtype": "float32", "shape": [64, 32], "axes": [1], "ops": ["sum", "var"]}"#;
+    let other = r#"{"id": "sum", "dtype": "float32", "shape": [64, 32], "axes": [1], "ops": ["sum"]}"#;
+    let file = folder.file("suite.json", format!("[{one}, {other}]").as_bytes());
+    let text = answer_to(&["bench", "--suite", &file, "--turns"], "\n\n");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "the list, and two turns: {text}");
+    for (entry, id) in lines[0].as_array().unwrap().iter().zip(["A", "sum"]) {
+        assert_eq!((entry["id"].as_str(), entry["verified"].as_bool()), (Some(id), Some(true)), "{text}");
+    }
+    for turn in &lines[1..] {
+        assert_eq!(turn["ms"].as_array().unwrap().len(), 2, "{text}");
+        let times = [&turn["ms"][0], &turn["ms"][1], &turn["floor_ms"], &turn["memory_ms"]];
+        assert!(times.iter().all(|ms| ms.as_f64().unwrap() > 0.0), "{text}");
+    }
+    let file = folder.file("two.json", format!("[{one}, {}]", other.replace("64", "65")).as_bytes());
+    refused(
+        &["bench", "--suite", &file, "--turns"],
+        "error[bench/turns]: calls in turns have one input; `A` has float32 of [64, 32], `sum` has float32 of [65, 32]",
+    );
 }
 
 #[test]

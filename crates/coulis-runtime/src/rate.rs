@@ -10,7 +10,7 @@ use coulis_exec::Pool;
 
 use crate::cache::{Cache, Key};
 use crate::features;
-use crate::stream::mean_read_seconds;
+use crate::stream::Floor;
 
 /// Bytes that are read, ascending: inside the first, second and third level of a usual cache, and far above; of a build
 /// without optimisation, whose loops are slow, the first two.
@@ -87,13 +87,13 @@ fn measured(pool: &Pool) -> Rates {
     let largest = SIZES[SIZES.len() - 1] as usize / 8;
     let words: Vec<u64> = (0..largest as u64).collect();
     let point = |size: u64| {
-        let words = &words[..size as usize / 8];
+        let mut floor = Floor::fastest(&words[..size as usize / 8], &mut [], &[pool]);
         let start = Instant::now();
         let mut best = f64::INFINITY;
         let mut n = 0;
         // The largest array is read a few times, the small ones often, and never for long.
         while n < 2 || (n < 20 && start.elapsed().as_millis() < 20) {
-            best = best.min(mean_read_seconds(words, pool, 2));
+            best = best.min(floor.seconds(2));
             n += 1;
         }
         (size, best.max(1e-9))

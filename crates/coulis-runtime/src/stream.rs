@@ -1,9 +1,11 @@
-//! The rate at which this machine can read memory: the floor that a reduction is measured against.
+//! The rate at which this machine can move memory: the floor that a call is measured against.
 //!
-//! Two plain read loops (one after another, and four pages side by side, which is faster above L2) are timed over
-//! the same bytes, and the faster one counts. They do nothing with the data but fold it by exclusive or.
+//! Two plain read loops (one after another, and four pages side by side, which may be faster above L2) are timed over
+//! the same bytes, and the faster one counts. They do nothing with the data but fold it by exclusive or. A call whose results
+//! are a good part of what it moves is measured against a loop that copies as many bytes and reads the rest.
 
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use coulis_exec::pool::{Pool, partition};
@@ -13,24 +15,101 @@ const STEP: usize = 32;
 /// Words of a page of 4 KiB.
 const PAGE: usize = 512;
 
-/// Best seconds to read all of `words`, of both loops, `rounds` times each, on the threads of `pool`.
-pub fn best_read_seconds(words: &[u64], pool: &Pool, rounds: usize) -> f64 {
-    (0..rounds.max(1)).map(|_| mean_read_seconds(words, pool, 1)).fold(f64::INFINITY, f64::min)
+/// Rounds after which the fastest way is known.
+const ROUNDS: usize = 5;
+
+/// The fastest way to move memory as a call does: read all of its input, and write as many bytes as its results have.
+pub struct Floor<'a> {
+    words: &'a [u64],
+    /// Where is written.
+    out: &'a mut [u64],
+    pool: &'a Pool,
+    way: Way,
 }
 
-/// Mean seconds of a read of all of `words` over `n_reads` reads in a row, by the faster of both loops. Reads that take
-/// no longer than a clock does are timed several at a time.
-pub fn mean_read_seconds(words: &[u64], pool: &Pool, n_reads: usize) -> f64 {
-    let n_reads = n_reads.max(1);
-    let mut best = f64::INFINITY;
-    for read in [read_linear as fn(&[u64]) -> u64, read_four_pages] {
-        let start = Instant::now();
-        for _ in 0..n_reads {
-            read_parallel(words, pool, read);
+/// One way to move memory.
+#[derive(Clone, Copy)]
+struct Way {
+    read: fn(&[u64]) -> u64,
+    copy: fn(&[u64], &mut [u64]),
+}
+
+impl<'a> Floor<'a> {
+    /// The fastest of all ways on one of the pools: the one with the least median of a few rounds, in each of which all are
+    /// timed in turn. Where `out` is larger than the input, the rest is written from the input's begin again.
+    pub fn fastest(words: &'a [u64], out: &'a mut [u64], pools: &[&'a Pool]) -> Floor<'a> {
+        let out = if words.is_empty() { &mut [] } else { out };
+        let copies: &[fn(&[u64], &mut [u64])] =
+            if out.is_empty() { &[copy_plain] } else { &[copy_plain, copy_past_caches] };
+        let mut ways = Vec::new();
+        for &pool in pools {
+            for read in [read_linear as fn(&[u64]) -> u64, read_four_pages] {
+                ways.extend(copies.iter().map(|&copy| (pool, Way { read, copy }, Vec::new())));
+            }
         }
-        best = best.min(start.elapsed().as_secs_f64() / n_reads as f64);
+        let mut floor =
+            Floor { words, out, pool: pools[0], way: Way { read: read_linear, copy: copy_plain } };
+        for _ in 0..ROUNDS {
+            for (pool, way, seconds) in &mut ways {
+                (floor.pool, floor.way) = (pool, *way);
+                seconds.push(floor.seconds(1));
+            }
+        }
+        let median = |seconds: &mut Vec<f64>| {
+            seconds.sort_by(f64::total_cmp);
+            seconds[ROUNDS / 2]
+        };
+        let best = ways.iter_mut().map(|(pool, way, seconds)| (median(seconds), *pool, *way));
+        if let Some((_, pool, way)) = best.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            (floor.pool, floor.way) = (pool, way);
+        }
+        floor
     }
-    best
+
+    /// Bytes that a call of [`Floor::seconds`] moves.
+    pub fn n_bytes(&self) -> usize {
+        size_of_val(self.words) + size_of_val(self.out)
+    }
+
+    /// Mean seconds of `n` times in a row, at least one. What takes no longer than a clock does is timed several times at once.
+    pub fn seconds(&mut self, n: usize) -> f64 {
+        let n = n.max(1);
+        let start = Instant::now();
+        for _ in 0..n {
+            self.once();
+        }
+        start.elapsed().as_secs_f64() / n as f64
+    }
+
+    fn once(&mut self) {
+        let n_parts = self.pool.n_threads();
+        let (words, way) = (self.words, self.way);
+        let n_copied = self.out.len().min(words.len());
+        let parts: Vec<Mutex<&mut [u64]>> = {
+            let mut rest = &mut self.out[..];
+            let n = rest.len() as i64;
+            let mut cut = |part: usize| {
+                let range = partition(n, n_parts, part);
+                let (own, left) = std::mem::take(&mut rest).split_at_mut((range.end - range.start) as usize);
+                rest = left;
+                Mutex::new(own)
+            };
+            (0..n_parts).map(&mut cut).collect()
+        };
+        // A pool fails only when a part panics, and these cannot.
+        let _ = self.pool.run(n_parts, &|part| {
+            if let Ok(mut own) = parts[part].lock() {
+                let from = partition(n_copied as i64, n_parts, part).start as usize;
+                for piece in own.chunks_mut(words.len().max(1)) {
+                    let from = from.min(words.len() - piece.len());
+                    (way.copy)(&words[from..from + piece.len()], piece);
+                }
+            }
+            let read = &words[n_copied..];
+            let range = partition(read.len() as i64, n_parts, part);
+            black_box((way.read)(&read[range.start as usize..range.end as usize]));
+        });
+    }
 }
 
 /// The whole words inside `bytes`.
@@ -40,14 +119,32 @@ pub fn words(bytes: &[u8]) -> &[u64] {
     words
 }
 
-/// Reads everything once with one of the loops.
-fn read_parallel(words: &[u64], pool: &Pool, read: fn(&[u64]) -> u64) {
-    let n_parts = pool.n_threads();
-    // A pool fails only when a part panics, and these cannot.
-    let _ = pool.run(n_parts, &|part| {
-        let range = partition(words.len() as i64, n_parts, part);
-        black_box(read(&words[range.start as usize..range.end as usize]));
-    });
+/// The same, to be written.
+pub fn words_mut(bytes: &mut [u8]) -> &mut [u64] {
+    // SAFETY: any eight initialised bytes are a `u64`, and any `u64` is eight bytes.
+    let (_, words, _) = unsafe { bytes.align_to_mut::<u64>() };
+    words
+}
+
+/// Copies through the caches.
+fn copy_plain(from: &[u64], to: &mut [u64]) {
+    to.copy_from_slice(from);
+}
+
+/// Copies with stores past the caches, where the processor has them.
+fn copy_past_caches(from: &[u64], to: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has the feature.
+            return unsafe { x86::copy_512(from, to) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the feature.
+            return unsafe { x86::copy_256(from, to) };
+        }
+    }
+    copy_plain(from, to);
 }
 
 macro_rules! by_features {
@@ -84,14 +181,32 @@ by_features!(
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256i, __m512i, _mm256_loadu_si256, _mm256_setzero_si256, _mm256_storeu_si256, _mm256_xor_si256,
-        _mm512_loadu_si512, _mm512_setzero_si512, _mm512_storeu_si512, _mm512_xor_si512,
+        __m256i, __m512i, _mm_sfence, _mm256_loadu_si256, _mm256_setzero_si256, _mm256_storeu_si256,
+        _mm256_stream_si256, _mm256_xor_si256, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_storeu_si512,
+        _mm512_stream_si512, _mm512_xor_si512,
     };
 
     use super::PAGE;
 
     macro_rules! loops {
-        ($feature:literal, $vector:ty, $zero:ident, $xor:ident, $load:ident, $store:ident, $linear:ident, $four_pages:ident) => {
+        ($feature:literal, $vector:ty, $zero:ident, $xor:ident, $load:ident, $store:ident, $stream:ident, $linear:ident, $four_pages:ident, $copy:ident) => {
+            /// Copies with stores past the caches, but for what lies before and behind whole vectors of `to`.
+            #[target_feature(enable = $feature)]
+            pub fn $copy(from: &[u64], to: &mut [u64]) {
+                const WORDS: usize = size_of::<$vector>() / 8;
+                let from = &from[..to.len()];
+                let ahead = to.as_ptr().align_offset(size_of::<$vector>()).min(to.len());
+                let behind = ahead + (to.len() - ahead) / WORDS * WORDS;
+                to[..ahead].copy_from_slice(&from[..ahead]);
+                to[behind..].copy_from_slice(&from[behind..]);
+                let (from, to) = (&from[ahead..behind], &mut to[ahead..behind]);
+                for (from, to) in from.chunks_exact(WORDS).zip(to.chunks_exact_mut(WORDS)) {
+                    // SAFETY: both hold a vector; the load takes any address, and that of the store is aligned.
+                    unsafe { $stream(to.as_mut_ptr().cast(), $load(from.as_ptr().cast())) };
+                }
+                _mm_sfence();
+            }
+
             #[target_feature(enable = $feature)]
             pub fn $linear(words: &[u64]) -> u64 {
                 const WORDS: usize = size_of::<$vector>() / 8;
@@ -148,8 +263,10 @@ mod x86 {
         _mm512_xor_si512,
         _mm512_loadu_si512,
         _mm512_storeu_si512,
+        _mm512_stream_si512,
         linear_512,
-        four_pages_512
+        four_pages_512,
+        copy_512
     );
     loops!(
         "avx2",
@@ -158,8 +275,10 @@ mod x86 {
         _mm256_xor_si256,
         _mm256_loadu_si256,
         _mm256_storeu_si256,
+        _mm256_stream_si256,
         linear_256,
-        four_pages_256
+        four_pages_256,
+        copy_256
     );
 }
 
@@ -210,6 +329,41 @@ mod tests {
         assert!(found.len() >= 2);
         assert!(found.iter().all(|word| bytes.windows(8).any(|w| w == word.to_ne_bytes())));
         assert!(words(&bytes[..7]).is_empty());
+        let mut bytes = bytes;
+        words_mut(&mut bytes).fill(0);
+        assert!(bytes.iter().filter(|byte| **byte != 0).count() <= 1, "of whole words nothing is left");
+    }
+
+    #[test]
+    fn copies_write_every_word_wherever_it_lies() {
+        let from: Vec<u64> = (1..200).collect();
+        let copies: [fn(&[u64], &mut [u64]); 2] = [copy_plain, copy_past_caches];
+        for copy in copies {
+            for (begin, n) in (0..9).flat_map(|begin| [0, 1, 7, 8, 9, 64, 100].map(|n| (begin, n))) {
+                let mut to = vec![0u64; 120];
+                copy(&from[..n], &mut to[begin..begin + n]);
+                assert_eq!(to[begin..begin + n], from[..n], "{begin} {n}");
+                assert!(to[..begin].iter().chain(&to[begin + n..]).all(|word| *word == 0), "{begin} {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_floor_reads_the_input_and_writes_what_results_have() {
+        let pools = [Pool::global(1), Pool::global(2)];
+        let words: Vec<u64> = (0..4096).collect();
+        for n_out in [0, 1, 255, 4096, 10000] {
+            let mut out = vec![u64::MAX; n_out];
+            for pool in pools {
+                out.fill(u64::MAX);
+                let mut floor = Floor::fastest(&words, &mut out, &[pool]);
+                assert_eq!(floor.n_bytes(), 32768 + 8 * n_out);
+                assert!(floor.seconds(2) > 0.0);
+                assert!(out.iter().all(|word| *word < 4096), "{n_out}");
+            }
+        }
+        let mut out = vec![0; 8];
+        assert_eq!(Floor::fastest(&[], &mut out, &pools).n_bytes(), 0);
     }
 
     #[test]

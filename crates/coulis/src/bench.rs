@@ -10,13 +10,13 @@ mod latency;
 mod map_reference;
 mod reference;
 mod stages;
+mod turns;
 mod workload;
 
 use std::time::Instant;
 
-use coulis_exec::Pool;
 use coulis_io::{AlignedBytes, Array};
-use coulis_runtime::{TimeAmount, stream};
+use coulis_runtime::TimeAmount;
 
 use crate::error::Error;
 use crate::reduce::{Prepared, array_info, prepare};
@@ -26,6 +26,7 @@ pub use input::{Init, input};
 pub use latency::{Latency, latency};
 pub use reference::Verdict;
 pub use stages::{Stage, Stages, stages};
+pub use turns::{Turn, in_turns};
 pub use workload::{SuiteError, Workload, parse_suite};
 
 /// How many launches are timed.
@@ -89,9 +90,13 @@ pub struct Report {
     pub timing: Option<Timing>,
     /// The input once plus every output once.
     pub bytes: u64,
-    /// Best seconds to read the input's bytes with the better of one thread and all threads, timed in turn with the
-    /// launches; on a GPU the median of a copy that moves as many bytes in all. `None` where timing was off.
+    /// Median seconds to read the input where it lies (and to write as many bytes as results have that are a good part of it)
+    /// with the better of one thread and all threads, timed in turn with the launches; on a GPU the median of a copy that moves as
+    /// many bytes in all. `None` where timing was off.
     pub floor: Option<f64>,
+    /// The share of the floor's rate that launches reach: the median over turns of what the floor takes for as many bytes over
+    /// the launch of the same turn. `None` on a GPU and where timing was off.
+    pub share: Option<f64>,
     /// On a GPU, the median of a read of as many bytes that does nothing with them, timed in turn with both: a copy ends with part
     /// of what it wrote in a cache and may be faster. `None` elsewhere and where timing was off.
     pub read: Option<f64>,
@@ -132,6 +137,26 @@ pub fn measure(workload: &Workload, options: &Options) -> Result<Report, Error> 
 
 /// The same on an input that is made already.
 pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) -> Result<Report, Error> {
+    let Checked { prepared, mut report } = checked(input, workload, options)?;
+    // What is wrong has no speed.
+    let is_wrong = matches!(report.verdict, Some(Verdict::Refuted { .. }));
+    if let Some(amount) = options.amount.filter(|_| !is_wrong) {
+        let mut outputs = prepared.allocate()?;
+        if !timed_there(&prepared, input, &mut outputs, amount, &mut report)? {
+            turns::time(&prepared, input, outputs, amount, &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+/// A call that was checked and not timed yet.
+struct Checked {
+    prepared: Prepared,
+    report: Report,
+}
+
+/// Prepares, launches and checks.
+fn checked(input: &Array, workload: &Workload, options: &Options) -> Result<Checked, Error> {
     let request = request(workload, options)?;
     let start = Instant::now();
     let prepared = prepare(&[array_info(input)], &request)?;
@@ -140,79 +165,53 @@ pub(crate) fn measure_on(input: &Array, workload: &Workload, options: &Options) 
     let planning = if made < compile { compile - made } else { compile };
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
-    let n_threads = prepared.n_threads();
     let mut verdict = None;
     if options.verify || options.amount.is_none() {
         prepared.launch(&[input], &[], &mut outputs)?;
     }
     if options.verify {
-        verdict = Some(reference::check(&prepared, input, std::mem::take(&mut outputs))?);
-        outputs = prepared.allocate()?;
+        verdict = Some(reference::check(&prepared, input, outputs)?);
     }
-    // What is wrong has no speed.
-    let is_wrong = matches!(verdict, Some(Verdict::Refuted { .. }));
-    let timed = match options.amount.filter(|_| !is_wrong) {
-        None => None,
-        Some(amount) => {
-            let there = timed_there(&prepared, input, &mut outputs, amount, input.n_bytes() + out_bytes)?;
-            Some(match there {
-                Some(timed) => timed,
-                None => {
-                    let (timing, floor) = time(&prepared, input, &mut outputs, amount, n_threads)?;
-                    Timed { timing, floor, read: None, queued: None }
-                }
-            })
-        }
-    };
-    Ok(Report {
+    let report = Report {
         workload: workload.clone(),
-        timing: timed.map(|timed| timed.timing),
+        timing: None,
         bytes: input.n_bytes() + out_bytes,
-        floor: timed.map(|timed| timed.floor),
-        read: timed.and_then(|timed| timed.read),
-        queued: timed.and_then(|timed| timed.queued),
+        floor: None,
+        share: None,
+        read: None,
+        queued: None,
         plan: prepared.plan().name.clone(),
         compile,
         planning,
         verdict,
-        n_threads,
+        n_threads: prepared.n_threads(),
         grid: prepared.grid(),
         device: prepared.device_name().to_owned(),
         notices: prepared.notices(),
-    })
+    };
+    Ok(Checked { prepared, report })
 }
 
-/// What was timed of a workload.
-#[derive(Clone, Copy)]
-struct Timed {
-    timing: Timing,
-    floor: f64,
-    read: Option<f64>,
-    queued: Option<f64>,
-}
-
-/// Times launches by the device's own clock, where it has one.
+/// Times launches by the device's own clock; whether it has one.
 fn timed_there(
     prepared: &Prepared,
     input: &Array,
     outputs: &mut [AlignedBytes],
     amount: Amount,
-    bytes: u64,
-) -> Result<Option<Timed>, Error> {
+    report: &mut Report,
+) -> Result<bool, Error> {
     let (launches, seconds) = match amount {
         Amount::Launches(n) => (Some(n), 0.0),
         Amount::Seconds(seconds) => (None, seconds),
     };
-    let times = prepared.time(&[input], outputs, &TimeAmount { launches, seconds, bytes })?;
-    Ok(times.map(|times| {
-        let n_launches = times.launches.len();
-        Timed {
-            timing: Timing::of(times.launches, n_launches),
-            floor: times.copy,
-            read: Some(times.read),
-            queued: times.queued,
-        }
-    }))
+    let amount = TimeAmount { launches, seconds, bytes: report.bytes };
+    let Some(times) = prepared.time(&[input], outputs, &amount)? else { return Ok(false) };
+    let n_launches = times.launches.len();
+    report.timing = Some(Timing::of(times.launches, n_launches));
+    report.floor = Some(times.copy);
+    report.read = Some(times.read);
+    report.queued = times.queued;
+    Ok(true)
 }
 
 /// The request of a workload.
@@ -226,51 +225,4 @@ fn request(workload: &Workload, options: &Options) -> Result<Request, Error> {
         },
         ..workload.request()?
     })
-}
-
-/// Turns in which launches and reads of memory alternate, so that a slow moment of the machine meets both.
-const TURNS: usize = 3;
-/// Least seconds of one sample: what a clock can tell from its own cost.
-const SAMPLE: f64 = 20e-6;
-
-fn time(
-    prepared: &Prepared,
-    input: &Array,
-    outputs: &mut [AlignedBytes],
-    amount: Amount,
-    n_threads: usize,
-) -> Result<(Timing, f64), Error> {
-    let mut launches = |n: usize| -> Result<f64, Error> {
-        let start = Instant::now();
-        for _ in 0..n {
-            prepared.launch(&[input], &[], outputs)?;
-        }
-        Ok(start.elapsed().as_secs_f64() / n as f64)
-    };
-    let once = launches(1)?.max(1e-8);
-    let (at_least, seconds, batch) = match amount {
-        Amount::Launches(n) => (n.max(1), 0.0, 1),
-        Amount::Seconds(seconds) => (5, seconds, (SAMPLE / once).ceil() as usize),
-    };
-    let words = stream::words(input.storage().0);
-    let pools = [Pool::global(1), Pool::global(n_threads)];
-    let mut samples = Vec::new();
-    let mut floor = f64::INFINITY;
-    for turn in 1..=TURNS {
-        let start = Instant::now();
-        let part = seconds / TURNS as f64;
-        while samples.len() * TURNS < at_least * turn || start.elapsed().as_secs_f64() < part {
-            samples.push(launches(batch)?);
-        }
-        let start = Instant::now();
-        let read = |pool| stream::mean_read_seconds(words, pool, batch);
-        loop {
-            floor = pools.iter().fold(floor, |floor, pool| floor.min(read(pool)));
-            if start.elapsed().as_secs_f64() >= part.min(0.5) {
-                break;
-            }
-        }
-    }
-    let n_launches = samples.len() * batch;
-    Ok((Timing::of(samples, n_launches), floor))
 }

@@ -1,15 +1,33 @@
-//! One workload: coulis and the peers in turn.
+//! One workload: coulis and the peers in turns.
+//!
+//! In a turn the floor that memory sets, coulis and each peer are timed one right after the other, and who comes first goes around:
+//! what the machine gives at that moment it gives to all, and a ratio is the median of those of the turns.
 
 use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::peers::Timed;
+use super::server::Server;
+use super::turns::{Turn, Turns};
 use super::{Options, Peers, target_folder};
-use crate::step::{Failure, Step};
+use crate::step::Failure;
 
-/// A call slower than this (in ms) is timed in the first turn only.
-const SLOW: f64 = 250.0;
+/// Fewest and most turns of a workload.
+const N_TURNS: (usize, usize) = (11, 101);
+/// A peer that takes longer (in ms) is timed in one turn of so many only.
+const SLOW: (f64, usize) = (50.0, 5);
+/// Between two that are timed, so that threads which wait for work by spinning have stopped.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// Names in a turn, beside those of the peers: the call, the sum alone of a call of several statistics, a read of the input where it
+/// lies, and what memory takes to move as many bytes as the call.
+pub const COULIS: &str = "coulis";
+pub const SUM: &str = "sum";
+pub const FLOOR: &str = "floor";
+pub const MEMORY: &str = "memory";
 
 /// A workload as the file has it.
 pub struct Workload(Value);
@@ -33,10 +51,12 @@ impl Workload {
 pub struct Outcome {
     /// Its name.
     pub id: String,
-    /// What coulis says of its first turn, with the best times of all turns; or `skipped` and why.
+    /// What coulis says of it.
     pub coulis: Value,
-    /// Best and median milliseconds of each peer.
-    pub peers: Vec<(String, Timed)>,
+    /// What was timed.
+    pub turns: Turns,
+    /// Peers that cannot make the call, and why.
+    pub refused: Vec<(String, String)>,
 }
 
 impl Outcome {
@@ -47,31 +67,32 @@ impl Outcome {
 
     /// How long a read of the input takes where it lies, over the time of the call.
     pub fn share_of_read(&self) -> Option<f64> {
-        Some(self.number("floor_ms")? / self.number("best_ms")?)
+        self.ratio(FLOOR)
     }
 
-    /// Bytes of the input.
-    pub fn input_bytes(&self) -> Option<f64> {
-        let lengths = self.coulis["shape"].as_array()?.iter().map(Value::as_f64);
-        let n = lengths.product::<Option<f64>>()?;
-        let bits = self.coulis["dtype"].as_str()?.trim_start_matches(|c: char| !c.is_ascii_digit());
-        Some(n * bits.parse::<f64>().ok()? / 8.0)
+    /// How long memory takes to move as many bytes, over the time of the call.
+    pub fn share(&self) -> Option<f64> {
+        self.ratio(MEMORY)
     }
 
-    /// Bytes a millisecond: the input once and every output once.
+    /// The least milliseconds of a call.
+    pub fn best(&self) -> Option<f64> {
+        self.turns.best(COULIS)
+    }
+
+    /// Bytes a millisecond of the best call: the input once and every output once.
     pub fn rate(&self) -> Option<f64> {
-        Some(self.number("bytes")? / self.number("best_ms")?)
+        Some(self.number("bytes")? / self.best()?)
     }
 
-    /// Bytes a millisecond at which the input was read alone, where it lies.
-    pub fn read_rate(&self) -> Option<f64> {
-        Some(self.input_bytes()? / self.number("floor_ms")?)
+    /// How many times as long as coulis someone takes; `None` who cannot make the call.
+    pub fn ratio(&self, of: &str) -> Option<f64> {
+        self.turns.ratio(of, COULIS)
     }
 
-    /// How many times as fast as a peer; `None` where that cannot make the call.
-    pub fn ratio(&self, peer: &str) -> Option<f64> {
-        let (_, timed) = self.peers.iter().find(|(name, _)| name == peer)?;
-        Some(timed.as_ref().ok()?.0 / self.number("best_ms")?)
+    /// How many times as long as the sum alone the call takes, where it holds a sum and more.
+    pub fn ratio_to_sum(&self) -> Option<f64> {
+        self.turns.ratio(COULIS, SUM)
     }
 }
 
@@ -82,57 +103,73 @@ pub fn measure(
     coulis: &Path,
     peers: &mut Peers,
 ) -> Result<Outcome, Failure> {
-    let id = workload.id().to_owned();
-    let mut first = run(workload, options, coulis, "1")?;
-    if first["skipped"].is_string() {
-        return Ok(Outcome { id, coulis: first, peers: Vec::new() });
-    }
-    peers.make(&first["dtype"], &first["shape"], &first["axes"], &first["ops"])?;
-    let names: Vec<String> = peers.versions().iter().map(|(name, _)| name.clone()).collect();
-    let mut timed = Vec::new();
-    for name in names {
-        let time = peers.time(&name, options.seconds)?;
-        timed.push((name, time));
-    }
-    let second = run(workload, options, coulis, "0")?;
-    for name in ["ms", "best_ms", "floor_ms"] {
-        let values = [first[name].as_f64(), second[name].as_f64()];
-        first[name] = json!(values.into_iter().flatten().reduce(f64::min));
-    }
-    for (name, time) in &mut timed {
-        if let Ok((best, median)) = time
-            && *best < SLOW
-            && let Ok(again) = peers.time(name, options.seconds)?
-        {
-            (*best, *median) = (best.min(again.0), median.min(again.1));
+    let mut server = start(workload, options, coulis)?;
+    let entry = server.next()?[0].take();
+    peers.make(&entry["dtype"], &entry["shape"], &entry["axes"], &entry["ops"])?;
+    let mut outcome =
+        Outcome { id: workload.id().to_owned(), coulis: entry, turns: Turns::default(), refused: Vec::new() };
+    let mut names: Vec<String> = peers.versions().iter().map(|(name, _)| name.clone()).collect();
+    let mut start = Instant::now();
+    for nth in 0.. {
+        if nth >= N_TURNS.1 || nth >= N_TURNS.0 && start.elapsed().as_secs_f64() > options.seconds {
+            break;
         }
+        let mut turn = Turn::new();
+        let is_due =
+            |name: &str| nth % SLOW.1 == 0 || outcome.turns.best(name).is_some_and(|best| best < SLOW.0);
+        let due: Vec<&String> = names.iter().filter(|name| is_due(name)).collect();
+        let mut unable = Vec::new();
+        for place in 0..=due.len() {
+            sleep(PAUSE);
+            match due.get((nth + place) % (due.len() + 1)) {
+                None => of_coulis(&server.ask("")?, &mut turn),
+                Some(&peer) => match peers.time(peer)? {
+                    Ok(ms) => {
+                        turn.insert(peer.clone(), ms);
+                    }
+                    Err(why) => unable.push((peer.clone(), why)),
+                },
+            }
+        }
+        names.retain(|name| unable.iter().all(|(peer, _)| peer != name));
+        outcome.refused.extend(unable);
+        if nth == 0 {
+            // Peers made their calls ready.
+            start = Instant::now();
+        }
+        outcome.turns.push(turn);
     }
     peers.drop_input()?;
-    Ok(Outcome { id, coulis: first, peers: timed })
+    Ok(outcome)
 }
 
-/// One turn of coulis: a process of its own.
-fn run(workload: &Workload, options: &Options, coulis: &Path, verify: &str) -> Result<Value, Failure> {
-    let path = target_folder().join("bench-workload.json");
-    let text = json!({ "workloads": [workload.0] }).to_string();
-    std::fs::write(&path, text).map_err(|source| Failure::File { path: path.clone(), source })?;
-    let program = coulis.to_string_lossy().into_owned();
-    let (seconds, max_bytes) = (options.seconds.to_string(), options.max_bytes.to_string());
-    let file = path.to_string_lossy().into_owned();
-    let words = [
-        "bench",
-        "--suite",
-        &file,
-        "--format",
-        "json",
-        "-v",
-        verify,
-        "--seconds",
-        &seconds,
-        "--max-bytes",
-        &max_bytes,
+/// What coulis says of a turn.
+fn of_coulis(said: &Value, turn: &mut Turn) {
+    let times = [
+        (COULIS, &said["ms"][0]),
+        (SUM, &said["ms"][1]),
+        (FLOOR, &said["floor_ms"]),
+        (MEMORY, &said["memory_ms"]),
     ];
-    let said = Step::program(&program, &words).output()?;
-    let list: Value = serde_json::from_str(&said).map_err(|_| Failure::Answer { program, said })?;
-    Ok(list[0].clone())
+    for (name, ms) in times {
+        if let Some(ms) = ms.as_f64() {
+            turn.insert(name.to_owned(), ms);
+        }
+    }
+}
+
+/// Starts coulis on a workload, and on the sum alone where that is a part of it.
+fn start(workload: &Workload, options: &Options, coulis: &Path) -> Result<Server, Failure> {
+    let mut list = vec![workload.0.clone()];
+    let ops = workload.0["ops"].as_array().map_or(&[][..], Vec::as_slice);
+    if ops.len() > 1 && ops.contains(&json!(SUM)) {
+        list.push(workload.0.clone());
+        list[1]["ops"] = json!([SUM]);
+    }
+    let path = target_folder().join("bench-workload.json");
+    let text = json!({ "workloads": list }).to_string();
+    std::fs::write(&path, text).map_err(|source| Failure::File { path: path.clone(), source })?;
+    let mut command = Command::new(coulis);
+    command.args(["bench", "--turns", "--max-bytes", &options.max_bytes.to_string(), "--suite"]).arg(path);
+    Server::start(&mut command, "coulis bench")
 }

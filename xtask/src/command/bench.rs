@@ -1,7 +1,7 @@
 //! `cargo xtask bench cpu [--max-bytes N] [--seconds S] [--only WORD]`: coulis beside NumPy and JAX, in turn.
 //!
-//! Each workload is run by coulis (a process of its own, as a user has it), then by each peer, then all once more, and
-//! the best time of each counts. The report is written to `bench/results/`.
+//! Each workload is run by coulis (a process of its own, as a user has it), and by the peers, in many short turns; ratios are
+//! those of the turns. The report is written to `bench/results/`.
 //!
 //! `xtask bench gpu [--bin-dir DIR] [--peers LIST|none] [--only LIST] [--limit S] [--budget S] [--out DIR] [--suite FILE]
 //! [--seconds S] [--fresh yes]`: coulis beside PyTorch, torch.compile, CuPy, JAX and CUB on a GPU, without cargo if `--bin-dir`
@@ -88,7 +88,7 @@ fn cpu(options: &Options) -> Result<(), Failure> {
         for entry in workload::list(&read_text(path)?)? {
             if entry.id().contains(&options.only) {
                 let outcome = workload::measure(&entry, options, &coulis, &mut peers)?;
-                eprintln!("{}", report::line(&outcome));
+                eprintln!("{}", report::line(&outcome, &peers));
                 outcomes.push(outcome);
             }
         }

@@ -2,16 +2,21 @@
 //!
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`. Four lengths
 //! without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the workloads of a file, with the
-//! first axis halved until the input fits `--max-bytes`; `floor_ms` is a read of the input at the rate at which this machine
-//! streams memory, timed in turn with the launches. On a GPU it is a copy that moves as many bytes in all, `read_ms` is a read of
+//! first axis halved until the input fits `--max-bytes`; `floor_ms` is a read of the input where it lies, which also writes as many
+//! bytes as the results have where these are a sixteenth of the input or more, and `share` is what it takes for as many bytes over
+//! a launch of the same turn, the median of all turns. On a GPU the floor is a copy that moves as many bytes in all, `read_ms` is a read of
 //! as many that does nothing with them, and `queued_ms` is one of 20 launches that are put on its stream at once, over two copies of
-//! the input in turn, by the host's clock. `--latency` tells what the first call of a process costs. Exit code 1 says that a result
-//! is wrong.
+//! the input in turn, by the host's clock. `--latency` tells what the first call of a process costs. `--turns` is for a program
+//! that times others beside: the workloads, of one dtype and shape, are checked and answered as a list in one line, and then each line on
+//! standard input is a turn of one launch each and a floor, answered by one line with their milliseconds, in which `memory_ms`
+//! is what memory that no cache holds takes to move as many bytes as the first workload. Exit code 1 says that a result is wrong.
 
 use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
-use coulis::bench::{Amount, Init, Options, Report, Verdict, Workload, latency, measure, parse_suite};
+use coulis::bench::{
+    Amount, Init, Options, Report, Turn, Verdict, Workload, in_turns, latency, measure, parse_suite,
+};
 use coulis::{DType, DeviceChoice, Error, Tuned};
 use serde_json::{Value, json};
 
@@ -80,6 +85,9 @@ pub struct Args {
     /// Seconds to time each workload of a suite, about
     #[arg(long, value_name = "S", default_value_t = 0.5, allow_hyphen_values = true)]
     seconds: f64,
+    /// Time one turn of the suite for each line on standard input
+    #[arg(long, requires = "suite", conflicts_with = "seconds")]
+    turns: bool,
     /// Time the parts of a first call on an array of 16 numbers
     #[arg(long, conflicts_with_all = ["shape", "suite", "axis", "ops", "dtype"])]
     latency: bool,
@@ -110,6 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return first_call(args);
     }
     match (&args.suite, &args.shape) {
+        (Some(path), _) if args.turns => by_turns(args, path),
         (Some(path), _) => suite(args, path),
         (None, shape) => one(args, shape.as_ref().map_or(&[], |shape| &shape.0)),
     }
@@ -173,12 +182,44 @@ fn digits(value: f64) -> String {
     if value < 1.0 { format!("{value:.6}") } else { format!("{value:.3}") }
 }
 
-/// The workloads of a file.
-fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
+/// The workloads of a file, as they fit the largest input.
+fn workloads(args: &Args, path: &Path) -> Result<Vec<Workload>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let why = error.to_string().to_lowercase();
         Error::user("read/suite", format!("cannot read the suite `{}`: {why}", path.display()))
     })?;
+    let list = parse_suite(&text).map_err(Error::from)?;
+    Ok(list.into_iter().map(|workload| workload.halved(args.max_bytes)).collect())
+}
+
+/// One turn for each line on standard input.
+fn by_turns(args: &Args, path: &Path) -> Result<(), Failure> {
+    let workloads = workloads(args, path)?;
+    let mut lines = std::io::stdin().lines();
+    let mut checked: Vec<Report> = Vec::new();
+    let mut written = Ok(());
+    let mut next = |reports: &[Report], turn: Option<&Turn>| {
+        let said = match turn {
+            None => {
+                checked = reports.to_vec();
+                Value::Array(reports.iter().map(entry).collect())
+            }
+            Some(turn) => json!({
+                "ms": turn.launches.iter().copied().map(ms).collect::<Vec<_>>(),
+                "floor_ms": ms(turn.floor),
+                "memory_ms": ms(turn.memory),
+            }),
+        };
+        written = answer(&format!("{said}\n"));
+        written.is_ok() && matches!(lines.next(), Some(Ok(_)))
+    };
+    in_turns(&workloads, &args.options(Init::Uniform, None), &mut next)?;
+    written?;
+    judged(&checked)
+}
+
+/// All workloads of a file, one after another.
+fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
     if !(0.0..=3600.0).contains(&args.seconds) {
         let message = format!("--seconds is to be from 0 to 3600, got {}", args.seconds);
         return Err(Error::user("bench/seconds", message).into());
@@ -186,8 +227,7 @@ fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
     let options = args.options(Init::Uniform, Some(Amount::Seconds(args.seconds)));
     let mut reports = Vec::new();
     let mut list = Vec::new();
-    for workload in parse_suite(&text).map_err(Error::from)? {
-        let workload = workload.halved(args.max_bytes);
+    for workload in workloads(args, path)? {
         match measure(&workload, &options) {
             Ok(report) => {
                 if reports.is_empty() {
@@ -214,20 +254,24 @@ fn suite(args: &Args, path: &Path) -> Result<(), Failure> {
 /// One line for people.
 fn row(report: &Report) -> String {
     let ms = report.timing.map_or(0.0, |timing| timing.median);
-    let floor = report.floor.unwrap_or(0.0);
+    let share = report.share.or(report.floor.map(|floor| floor / ms)).unwrap_or(0.0);
     format!(
         "{:24} {:>12} ms  {:>10} GB/s  {:>4.0} % of the stream rate  {}\n",
         report.workload.id,
         digits(ms * 1e3),
         digits(report.gb_per_second(ms)),
-        100.0 * floor / ms,
+        100.0 * share,
         report.plan
     )
 }
 
+/// Milliseconds, to the nanosecond.
+fn ms(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e6
+}
+
 /// The JSON of one workload: milliseconds of a launch (the median), of the floor, and of what went before.
 fn entry(report: &Report) -> Value {
-    let ms = |seconds: f64| (seconds * 1e9).round() / 1e6;
     let workload = &report.workload;
     let verified = match &report.verdict {
         None | Some(Verdict::OutOfReach { .. }) => Value::Null,
@@ -245,6 +289,7 @@ fn entry(report: &Report) -> Value {
         "launches": report.timing.map(|timing| timing.n_launches),
         "bytes": report.bytes,
         "floor_ms": report.floor.map(ms),
+        "share": report.share.map(|share| (share * 1e4).round() / 1e4),
         "read_ms": report.read.map(ms),
         "queued_ms": report.queued.map(ms),
         "plan": report.plan,
@@ -275,7 +320,6 @@ fn judged<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Result<(), Failu
 /// What a first call costs.
 fn first_call(args: &Args) -> Result<(), Failure> {
     let found = latency(args.threads)?;
-    let ms = |seconds: f64| (seconds * 1e9).round() / 1e6;
     match args.format {
         Format::Json => answer(&format!(
             "{:#}\n",

@@ -6,8 +6,9 @@
     reason = "a test may panic, and each test file uses its part of the runner"
 )]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The project's root, where the tests run, so that messages name short paths.
 pub fn root() -> PathBuf {
@@ -25,6 +26,18 @@ pub fn answer(words: &[&str]) -> String {
     let output = coulis(words);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The same of a call that reads `input`.
+#[track_caller]
+pub fn answer_to(words: &[&str], input: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coulis"));
+    let pipes = command.args(words).current_dir(root()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{words:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
