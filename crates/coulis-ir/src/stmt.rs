@@ -423,14 +423,39 @@ impl Stmt {
 
     /// One after another, with nested sequences flattened; a single statement stands alone.
     pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
-        let mut flat = Vec::new();
-        for stmt in stmts {
-            match stmt {
-                Stmt::Seq(inner) => flat.extend(inner),
-                other => flat.push(other),
+        let mut all: Vec<Stmt> = stmts.into_iter().collect();
+        if all.iter().any(|stmt| matches!(stmt, Stmt::Seq(_))) {
+            let length = |stmt: &Stmt| if let Stmt::Seq(inner) = stmt { inner.len() } else { 1 };
+            let mut flat = Vec::with_capacity(all.iter().map(length).sum());
+            for stmt in all {
+                match stmt {
+                    Stmt::Seq(inner) => flat.extend(inner),
+                    other => flat.push(other),
+                }
             }
+            all = flat;
         }
-        if flat.len() == 1 { flat.remove(0) } else { Stmt::Seq(flat) }
+        if all.len() == 1 { all.remove(0) } else { Stmt::Seq(all) }
+    }
+
+    /// What becomes of a boxed statement, in the box that it had.
+    ///
+    /// # Errors
+    /// That of `f`.
+    pub fn try_in_box<E>(
+        mut stmt: Box<Stmt>,
+        f: impl FnOnce(Stmt) -> Result<Stmt, E>,
+    ) -> Result<Box<Stmt>, E> {
+        let inner = std::mem::replace(&mut *stmt, Stmt::NOP);
+        *stmt = f(inner)?;
+        Ok(stmt)
+    }
+
+    /// As [`Stmt::try_in_box`] for an `f` that cannot fail.
+    pub fn in_box(mut stmt: Box<Stmt>, f: impl FnOnce(Stmt) -> Stmt) -> Box<Stmt> {
+        let inner = std::mem::replace(&mut *stmt, Stmt::NOP);
+        *stmt = f(inner);
+        stmt
     }
 
     /// Whether it does nothing.

@@ -254,9 +254,12 @@ fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
     for launched in witness::launched(&parts) {
         limits::check_limits(&launched, target, report);
         atoms::check_atoms(launched.body, target, report);
-        stores::check_stores(&launched, &samples, report);
+        let scenes: Vec<witness::Scene> =
+            samples.iter().filter_map(|sample| witness::Scene::new(&launched, sample)).collect();
+        let mut crowds = crowd::Crowds::default();
+        stores::check_stores(&launched, &scenes, &mut crowds, report);
         clusters::check_clusters(&launched, target, report);
-        lanes::check_lanes(&launched, &samples, target, report);
+        lanes::check_lanes(&launched, &scenes, &mut crowds, target, report);
     }
     threads::check_barriers_of_private_values(&kernel.body, report);
 }

@@ -39,6 +39,24 @@ pub fn for_each_load(expr: &Expr, seen: &mut Seen<Expr>, f: &mut impl FnMut(&Buf
     }
 }
 
+/// Calls `f` with the buffer and the indices of every load in the expression, each distinct load once, outer ones first.
+pub fn for_each_read(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr])) {
+    fn go(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr]), seen: &mut Seen<Expr>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
+            return;
+        }
+        if let Node::Load(buffer, indices) = expr.node() {
+            f(buffer, indices);
+        }
+        for child in expr.children() {
+            go(child, f, seen);
+        }
+    }
+    if expr.reads_memory() {
+        go(expr, f, &mut Seen::default());
+    }
+}
+
 /// The expression with each operand replaced by `f(operand)`; types are recomputed from the new operands where
 /// the lanes change. Scalars are broadcast beside vectors.
 pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {
@@ -226,12 +244,18 @@ pub fn rewrite_stmt(
         Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(|s| rewrite_stmt(s, on_expr, on_stmt))),
         Stmt::For { var, min, extent, kind, body } => {
             let (min, extent) = (on_expr(&min), on_expr(&extent));
-            Stmt::For { var, min, extent, kind, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+            Stmt::For {
+                var,
+                min,
+                extent,
+                kind,
+                body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
+            }
         }
         Stmt::If { cond, then, otherwise } => {
             let cond = on_expr(&cond);
-            let then = Box::new(rewrite_stmt(*then, on_expr, on_stmt));
-            let otherwise = otherwise.map(|s| Box::new(rewrite_stmt(*s, on_expr, on_stmt)));
+            let then = Stmt::in_box(then, |s| rewrite_stmt(s, on_expr, on_stmt));
+            let otherwise = otherwise.map(|s| Stmt::in_box(s, |s| rewrite_stmt(s, on_expr, on_stmt)));
             Stmt::If { cond, then, otherwise }
         }
         Stmt::Store { buffer, mut indices, value } => {
@@ -240,17 +264,25 @@ pub fn rewrite_stmt(
         }
         Stmt::Let { var, value, body } => {
             let value = on_expr(&value);
-            Stmt::Let { var, value, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+            Stmt::Let { var, value, body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)) }
         }
         Stmt::Allocate { buffer, body } => {
-            Stmt::Allocate { buffer, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+            Stmt::Allocate { buffer, body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)) }
         }
-        Stmt::Annotate { node, key, value, body } => {
-            Stmt::Annotate { node, key, value, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
-        }
+        Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
+            node,
+            key,
+            value,
+            body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
+        },
         Stmt::LaunchThread { tag, var, extent, body } => {
             let extent = on_expr(&extent);
-            Stmt::LaunchThread { tag, var, extent, body: Box::new(rewrite_stmt(*body, on_expr, on_stmt)) }
+            Stmt::LaunchThread {
+                tag,
+                var,
+                extent,
+                body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
+            }
         }
         Stmt::ScopeIds { id, vars, extents } => {
             Stmt::ScopeIds { id, vars, extents: extents.iter().map(&mut *on_expr).collect() }

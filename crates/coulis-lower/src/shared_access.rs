@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::{Analyzer, gcd};
-use coulis_ir::visit::{for_each_expr, stmt_exprs, substitute_expr};
+use coulis_ir::visit::{for_each_expr, for_each_read, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
 use crate::affine::{difference, split, sum, uses};
@@ -75,12 +75,8 @@ pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<
             found.push(Access { buffer, indices, kind, loops, around });
         }
     };
-    for expr in stmt_exprs(stmt).into_iter().filter(|expr| expr.reads_memory()) {
-        for_each_expr(expr, &mut |e| {
-            if let Node::Load(buffer, indices) = e.node() {
-                add(buffer, indices, Kind::Read);
-            }
-        });
+    for expr in stmt_exprs(stmt) {
+        for_each_read(expr, &mut |buffer, indices| add(buffer, indices, Kind::Read));
     }
     match stmt {
         Stmt::Store { buffer, indices, .. } => add(buffer, indices, Kind::Write),

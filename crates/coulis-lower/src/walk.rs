@@ -37,7 +37,7 @@ impl<W: Fn(&Expr) -> bool, N: FnMut(Expr) -> Expr> Rewriter<W, N> {
 
 /// The statement with each statement directly below it replaced by `f` of it.
 pub fn try_map_children<E>(stmt: Stmt, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
-    let mut boxed = |s: Box<Stmt>| f(*s).map(Box::new);
+    let mut boxed = |s: Box<Stmt>| Stmt::try_in_box(s, &mut *f);
     Ok(match stmt {
         Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(&mut *f).collect::<Result<Vec<_>, E>>()?),
         Stmt::For { var, min, extent, kind, body } => {

@@ -8,6 +8,8 @@ use crate::hash::{FastMap, Seen};
 
 use std::rc::Rc;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::Report;
 use crate::atom::Atom;
 use crate::buffer::Buffer;
@@ -74,7 +76,7 @@ struct Walk<'r, 'k> {
 
 impl<'k> Walk<'_, 'k> {
     fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
-        for expr in crate::visit::stmt_exprs(stmt) {
+        for expr in crate::visit::stmt_exprs(stmt).into_iter().filter(|expr| !expr.children().is_empty()) {
             self.expr(stmt, expr, place, &mut Seen::default());
         }
         match stmt {
@@ -180,8 +182,8 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn access(&mut self, stmt: &'k Stmt, buffer: &Buffer, indices: &[Expr], place: &Place) {
-        let sizes: Vec<Option<i128>> = match self.form {
-            Form::Flat => vec![match self.spans.get(&buffer.data.id()) {
+        let sizes: SmallVec<[Option<i128>; 4]> = match self.form {
+            Form::Flat => smallvec![match self.spans.get(&buffer.data.id()) {
                 Some(span) => *span,
                 None => flat_size(buffer),
             }],
@@ -237,9 +239,12 @@ fn value_outside(index: &Expr, size: i128, place: &Place) -> Option<i128> {
         _ if index.lanes() == 1 => (index, 0),
         _ => return None,
     };
-    let base = place.analyzer.simplify(base);
     let outside = |v: &i128| *v < 0 || *v >= size;
     let shifts = [0, last_lane];
+    if let Some(value) = base.as_int() {
+        return shifts.map(|shift| value.saturating_add(shift)).into_iter().find(outside);
+    }
+    let base = place.analyzer.simplify(base);
     if let Some((lo, hi)) = reached(&base, place) {
         return [lo, hi].iter().flat_map(|end| shifts.map(|s| end.saturating_add(s))).find(outside);
     }

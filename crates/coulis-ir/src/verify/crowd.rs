@@ -58,46 +58,186 @@ impl Ints<'_> {
     }
 }
 
-/// `x op y` as [`eval_binary`] has it, where that takes no more than words of 64 bits and does not wrap.
-fn short_binary(op: BinaryOp, x: i64, y: i64, (least, most): (i64, i64)) -> Option<i64> {
-    let result = match op {
-        BinaryOp::Eq => return Some(i64::from(x == y)),
-        BinaryOp::Ne => return Some(i64::from(x != y)),
-        BinaryOp::Lt => return Some(i64::from(x < y)),
-        BinaryOp::Le => return Some(i64::from(x <= y)),
-        BinaryOp::Gt => return Some(i64::from(x > y)),
-        BinaryOp::Ge => return Some(i64::from(x >= y)),
-        BinaryOp::And => return Some(i64::from(x != 0 && y != 0)),
-        BinaryOp::Or => return Some(i64::from(x != 0 || y != 0)),
-        BinaryOp::Add => x.checked_add(y)?,
-        BinaryOp::Sub => x.checked_sub(y)?,
-        BinaryOp::Mul => x.checked_mul(y)?,
-        BinaryOp::FloorDiv if y > 0 => x.div_euclid(y),
-        BinaryOp::FloorMod if y > 0 => x.rem_euclid(y),
-        BinaryOp::Min => x.min(y),
-        BinaryOp::Max => x.max(y),
-        BinaryOp::BitAnd => x & y,
-        BinaryOp::BitOr => x | y,
-        BinaryOp::BitXor => x ^ y,
-        BinaryOp::FloorDiv
-        | BinaryOp::FloorMod
-        | BinaryOp::Div
-        | BinaryOp::TruncMod
-        | BinaryOp::Shl
-        | BinaryOp::Shr => return None,
+/// `x op y` of each thread as [`eval_binary`] has it, where that takes no more than words of 64 bits and does not wrap.
+fn short_binary(op: BinaryOp, n: usize, [x, y]: [Ints; 2], (least, most): (i64, i64)) -> Option<Vec<i64>> {
+    let within = |value: Option<i64>| value.filter(|value| least <= *value && *value <= most);
+    let each = |result: &dyn Fn(i64, i64) -> Option<i64>| -> Option<Vec<i64>> {
+        (0..n).map(|thread| within(result(x.at(thread), y.at(thread)))).collect()
     };
-    (least <= result && result <= most).then_some(result)
+    match op {
+        BinaryOp::Eq => zipped(n, [x, y], |x, y| Some(i64::from(x == y))),
+        BinaryOp::Ne => zipped(n, [x, y], |x, y| Some(i64::from(x != y))),
+        BinaryOp::Lt => zipped(n, [x, y], |x, y| Some(i64::from(x < y))),
+        BinaryOp::Le => zipped(n, [x, y], |x, y| Some(i64::from(x <= y))),
+        BinaryOp::Gt => zipped(n, [x, y], |x, y| Some(i64::from(x > y))),
+        BinaryOp::Ge => zipped(n, [x, y], |x, y| Some(i64::from(x >= y))),
+        BinaryOp::And => zipped(n, [x, y], |x, y| Some(i64::from(x != 0 && y != 0))),
+        BinaryOp::Or => zipped(n, [x, y], |x, y| Some(i64::from(x != 0 || y != 0))),
+        BinaryOp::Add => zipped(n, [x, y], |x, y| within(x.checked_add(y))),
+        BinaryOp::Sub => zipped(n, [x, y], |x, y| within(x.checked_sub(y))),
+        BinaryOp::Mul => zipped(n, [x, y], |x, y| within(x.checked_mul(y))),
+        BinaryOp::FloorDiv => zipped(n, [x, y], |x, y| within((y > 0).then(|| x.div_euclid(y)))),
+        BinaryOp::FloorMod => zipped(n, [x, y], |x, y| within((y > 0).then(|| x.rem_euclid(y)))),
+        BinaryOp::Min => each(&|x, y| Some(x.min(y))),
+        BinaryOp::Max => each(&|x, y| Some(x.max(y))),
+        BinaryOp::BitAnd => each(&|x, y| Some(x & y)),
+        BinaryOp::BitOr => each(&|x, y| Some(x | y)),
+        BinaryOp::BitXor => each(&|x, y| Some(x ^ y)),
+        BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::Shl | BinaryOp::Shr => None,
+    }
+}
+
+/// The results of an operation for each thread; `None` where one has none.
+fn zipped(n: usize, [x, y]: [Ints; 2], result: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
+    match (x, y) {
+        (Ints::Each(x), Ints::Same(y)) => x.iter().map(|x| result(*x, y)).collect(),
+        (Ints::Each(x), Ints::Each(y)) => x.iter().zip(y).map(|(x, y)| result(*x, *y)).collect(),
+        (Ints::Same(_), _) => (0..n).map(|thread| result(x.at(thread), y.at(thread))).collect(),
+    }
+}
+
+/// Threads of some blocks, in order of the blocks and of their linear index, x fastest.
+pub(super) struct Threads {
+    blocks: Vec<[i128; 3]>,
+    /// Extents of a block.
+    extents: [usize; 3],
+}
+
+impl Threads {
+    /// All threads of those blocks.
+    pub fn of(scene: &Scene, blocks: Vec<[i128; 3]>) -> Threads {
+        // A scene has at most 1024 threads a block.
+        Threads { blocks, extents: scene.block.map(|n| usize::try_from(n).unwrap_or(0)) }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.blocks.len() * self.extents.iter().product::<usize>()
+    }
+
+    /// The one at a position.
+    pub fn at(&self, position: usize) -> Thread {
+        let [nx, ny, nz] = self.extents;
+        let (block, flat) = (position / (nx * ny * nz), position % (nx * ny * nz));
+        let thread = [flat % nx, flat / nx % ny, flat / (nx * ny)];
+        Thread { block: self.blocks[block], thread: thread.map(|i| i as i128) }
+    }
+
+    /// Something of each block.
+    fn by_block(&self, of: impl Fn(&[i128; 3]) -> i128) -> Column {
+        let values: Vec<i128> = self.blocks.iter().map(of).collect();
+        if let [first, others @ ..] = &values[..]
+            && others.iter().all(|value| value == first)
+        {
+            return Column::One(Some(Value::Int(*first)));
+        }
+        let n = self.extents.iter().product();
+        let short: Option<Vec<i64>> = values.iter().map(|value| i64::try_from(*value).ok()).collect();
+        match short {
+            Some(short) => {
+                Column::Ints(Rc::new(short.iter().flat_map(|v| std::iter::repeat_n(*v, n)).collect()))
+            }
+            None => {
+                let each = values.iter().flat_map(|v| std::iter::repeat_n(Some(Value::Int(*v)), n));
+                Column::Each(Rc::new(each.collect()))
+            }
+        }
+    }
+
+    /// The index of each thread along an axis of the block.
+    fn along(&self, axis: usize) -> Column {
+        let n = self.extents[axis];
+        if n == 1 {
+            return Column::One(Some(Value::Int(0)));
+        }
+        let below: usize = self.extents[..axis].iter().product();
+        let mut values = Vec::with_capacity(self.len());
+        while values.len() < self.len() {
+            for index in 0..n {
+                values.extend(std::iter::repeat_n(index as i64, below));
+            }
+        }
+        Column::Ints(Rc::new(values))
+    }
 }
 
 /// Threads at a place.
 pub(super) struct Crowd {
     /// Who they are.
-    pub threads: Rc<Vec<Thread>>,
+    pub threads: Rc<Threads>,
     /// What each does.
     pub arrivals: Vec<Arrival>,
     host: Rc<Env<'static>>,
     vars: FastMap<VarId, Column>,
     known: FastMap<Expr, Column>,
+}
+
+/// Whose threads a crowd is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Company {
+    /// Those of the first block.
+    Block,
+    /// Those of the first block, of the next one along each axis, and of the same one of the next cluster.
+    Neighbours,
+}
+
+impl Company {
+    fn blocks(self, scene: &Scene) -> Vec<[i128; 3]> {
+        let mut blocks = vec![[0i128; 3]];
+        let axes = (0..3).filter(|axis| self == Company::Neighbours && scene.grid[*axis] > 1);
+        for axis in axes {
+            for step in [1, scene.cluster[axis]] {
+                let block: [i128; 3] = std::array::from_fn(|i| if i == axis { step } else { 0 });
+                if step < scene.grid[axis] && !blocks.contains(&block) {
+                    blocks.push(block);
+                }
+            }
+        }
+        blocks
+    }
+}
+
+/// Threads of one launch at the places that were looked at: each place is one step after another, and several statements have
+/// one as a rule.
+#[derive(Default)]
+pub(super) struct Crowds {
+    known: Vec<Rc<Crowd>>,
+    /// By the scene's position.
+    starts: FastMap<(usize, Company), usize>,
+    next: FastMap<(usize, Step), usize>,
+}
+
+impl Crowds {
+    /// The threads of a scene, whose position is `at`, after these steps.
+    pub fn of(&mut self, (at, scene): (usize, &Scene), company: Company, steps: Vec<Step>) -> Rc<Crowd> {
+        let mut place = match self.starts.get(&(at, company)) {
+            Some(known) => *known,
+            None => {
+                let crowd = Crowd::at_start(scene, Threads::of(scene, company.blocks(scene)));
+                let place = self.add(crowd);
+                self.starts.insert((at, company), place);
+                place
+            }
+        };
+        for step in steps {
+            let key = (place, step);
+            place = match self.next.get(&key) {
+                Some(known) => *known,
+                None => {
+                    let crowd = self.known[place].after(std::slice::from_ref(&key.1));
+                    let place = self.add(crowd);
+                    self.next.insert(key, place);
+                    place
+                }
+            };
+        }
+        self.known[place].clone()
+    }
+
+    fn add(&mut self, crowd: Crowd) -> usize {
+        self.known.push(Rc::new(crowd));
+        self.known.len() - 1
+    }
 }
 
 /// The steps that decide who comes, and the names that these steps and the expressions use.
@@ -118,27 +258,24 @@ pub(super) fn needed(path: &[Step], used: &[Expr]) -> Vec<Step> {
 }
 
 impl Crowd {
-    /// The threads at the end of the path.
-    pub fn new(scene: &Scene, threads: Vec<Thread>, path: &[Step]) -> Crowd {
-        let mut crowd = Crowd::at_start(scene, threads);
-        path.iter().for_each(|step| crowd.take(step));
-        crowd
-    }
-
     /// The threads where the launch begins.
-    pub fn at_start(scene: &Scene, threads: Vec<Thread>) -> Crowd {
+    pub fn at_start(scene: &Scene, threads: Threads) -> Crowd {
         let arrivals = vec![Arrival::Comes; threads.len()];
         let (threads, host) = (Rc::new(threads), Rc::new(scene.host_env()));
-        let (vars, known) = (FastMap::default(), FastMap::default());
-        let mut crowd = Crowd { threads, arrivals, host, vars, known };
+        let mut vars: FastMap<VarId, Column> = FastMap::default();
         let launch = &scene.launched.launch;
+        let mut place = |var: &Option<Var>, column: &dyn Fn() -> Column| {
+            if let Some(var) = var {
+                vars.insert(var.id(), column());
+            }
+        };
         for axis in 0..3 {
             let cluster = scene.cluster[axis];
-            crowd.place(launch.grid[axis].0.as_ref(), |t| t.block[axis]);
-            crowd.place(launch.cluster[axis].0.as_ref(), |t| t.block[axis] % cluster);
-            crowd.place(launch.block[axis].0.as_ref(), |t| t.thread[axis]);
+            place(&launch.grid[axis].0, &|| threads.by_block(|block| block[axis]));
+            place(&launch.cluster[axis].0, &|| threads.by_block(|block| block[axis] % cluster));
+            place(&launch.block[axis].0, &|| threads.along(axis));
         }
-        crowd
+        Crowd { threads, arrivals, host, vars, known: FastMap::default() }
     }
 
     /// The same threads after more steps.
@@ -161,16 +298,6 @@ impl Crowd {
         crowd
     }
 
-    /// Gives a launched index its values.
-    fn place(&mut self, var: Option<&Var>, position: impl Fn(&Thread) -> i128) {
-        let Some(var) = var else { return };
-        let short = self.ints_of(|t| i64::try_from(position(&self.threads[t])).ok());
-        let column = short.unwrap_or_else(|| {
-            Column::Each(Rc::new(self.threads.iter().map(|t| Some(Value::Int(position(t)))).collect()))
-        });
-        self.vars.insert(var.id(), column);
-    }
-
     fn take(&mut self, step: &Step) {
         match step {
             Step::Name(var, value) => {
@@ -179,20 +306,38 @@ impl Crowd {
             }
             Step::Cond(cond, wanted) => {
                 let column = self.column(cond);
-                self.decide(|thread| match column.at(thread) {
-                    Some(value) if value.is_true() == *wanted => Arrival::Comes,
-                    Some(_) => Arrival::Absent,
-                    None => Arrival::Unknown,
-                });
+                let decided = |value: Value| match value.is_true() == *wanted {
+                    true => Arrival::Comes,
+                    false => Arrival::Absent,
+                };
+                match &column {
+                    Column::One(value) => {
+                        let all = value.map_or(Arrival::Unknown, decided);
+                        self.decide(|_| all);
+                    }
+                    Column::Ints(values) => self.decide(|thread| match (values[thread] != 0) == *wanted {
+                        true => Arrival::Comes,
+                        false => Arrival::Absent,
+                    }),
+                    Column::Each(values) => {
+                        self.decide(|thread| values[thread].map_or(Arrival::Unknown, decided));
+                    }
+                }
             }
             Step::Loop(var, min, extent) => {
                 let (first, n) = (self.column(min), self.column(extent));
                 let whole = |column: &Column, thread| column.at(thread).and_then(Value::as_int);
-                self.decide(|thread| match (whole(&first, thread), whole(&n, thread)) {
+                let arrival = |thread| match (whole(&first, thread), whole(&n, thread)) {
                     (Some(_), Some(n)) if n <= 0 => Arrival::Absent,
                     (Some(_), Some(_)) => Arrival::Comes,
                     _ => Arrival::Unknown,
-                });
+                };
+                if let (Column::One(_), Column::One(_)) = (&first, &n) {
+                    let all = arrival(0);
+                    self.decide(|_| all);
+                } else {
+                    self.decide(arrival);
+                }
                 self.vars.insert(var.id(), first);
             }
         }
@@ -216,6 +361,26 @@ impl Crowd {
     pub fn ints(&mut self, expr: &Expr) -> Vec<Option<i128>> {
         let column = self.column(expr);
         (0..self.threads.len()).map(|thread| column.at(thread).and_then(Value::as_int)).collect()
+    }
+
+    /// Whether the integers of the threads that come are known, short, and farther apart than `reach` each.
+    pub fn are_apart(&mut self, expr: &Expr, reach: i64) -> bool {
+        let column = self.column(expr);
+        let Some(ints) = column.as_ints() else { return false };
+        let coming = self.arrivals.iter().enumerate().filter(|(_, found)| **found == Arrival::Comes);
+        let mut places: Vec<i64> = coming.map(|(thread, _)| ints.at(thread)).collect();
+        if !places.is_sorted() {
+            places.sort_unstable();
+        }
+        places.windows(2).all(|pair| pair[1].checked_sub(pair[0]).is_some_and(|gap| gap > reach))
+    }
+
+    /// The integer that an expression is for all threads, where it is the same and known.
+    pub fn one_int(&mut self, expr: &Expr) -> Option<i128> {
+        match self.column(expr) {
+            Column::One(value) => value?.as_int(),
+            Column::Ints(_) | Column::Each(_) => None,
+        }
     }
 
     fn column(&mut self, expr: &Expr) -> Column {
@@ -249,7 +414,8 @@ impl Crowd {
                 let short = columns[0].as_ints().zip(columns[1].as_ints()).zip(short_range(of));
                 short
                     .filter(|_| !are_alike(&columns))
-                    .and_then(|((x, y), range)| self.ints_of(|t| short_binary(*op, x.at(t), y.at(t), range)))
+                    .and_then(|((x, y), range)| short_binary(*op, self.threads.len(), [x, y], range))
+                    .map(|values| Column::Ints(Rc::new(values)))
                     .unwrap_or_else(|| {
                         self.each(&columns, |t| {
                             eval_binary(*op, columns[0].at(t)?, columns[1].at(t)?, of).ok()
@@ -313,8 +479,9 @@ impl Crowd {
 
     /// Integers of all threads; `None` where one has none.
     fn ints_of(&self, value: impl Fn(usize) -> Option<i64>) -> Option<Column> {
-        let mut values = Vec::with_capacity(self.threads.len());
-        for thread in 0..self.threads.len() {
+        let n = self.threads.len();
+        let mut values = Vec::with_capacity(n);
+        for thread in 0..n {
             values.push(value(thread)?);
         }
         Some(Column::Ints(Rc::new(values)))
@@ -392,12 +559,15 @@ mod tests {
         ];
         let threads: Vec<Thread> =
             [[0; 3], [1, 0, 0]].into_iter().flat_map(|b| scene.threads_of(b)).collect();
+        let mut crowds = Crowds::default();
         let mut seen = [false; 2];
         for n_steps in 0..=path.len() {
             let steps = needed(&path[..n_steps], &values);
-            let mut crowd = Crowd::new(&scene, threads.clone(), &steps);
+            let mut crowd = crowds.of((0, &scene), Company::Neighbours, steps).after(&[]);
+            assert_eq!(crowd.threads.len(), threads.len());
             let columns: Vec<Vec<Option<Value>>> = values.iter().map(|value| crowd.values(value)).collect();
             for (at, thread) in threads.iter().enumerate() {
+                assert_eq!(crowd.threads.at(at), *thread);
                 let mut env = scene.host_env();
                 let arrival = scene.arrival(&path[..n_steps], thread, &mut env);
                 assert!(crowd.arrivals[at] == arrival, "{} after {n_steps} steps", thread.name());
@@ -415,5 +585,15 @@ mod tests {
             }
         }
         assert_eq!(seen, [true; 2]);
+        // Places of the first threads of four, and of all: apart by 4 elements, and by 1.
+        let quarter = tx.expr().floormod(int(4)).equal(int(0));
+        let mut crowd = crowds.of((0, &scene), Company::Block, vec![Step::Cond(quarter, true)]).after(&[]);
+        let backwards = int(200) - tx.expr();
+        assert!(crowd.are_apart(&tx.expr(), 3) && crowd.are_apart(&backwards, 3));
+        assert!(!crowd.are_apart(&tx.expr(), 4) && !crowd.are_apart(&tx.expr().floordiv(int(8)), 0));
+        let mut all = crowds.of((0, &scene), Company::Block, Vec::new()).after(&[]);
+        assert!(all.are_apart(&tx.expr(), 0) && !all.are_apart(&tx.expr(), 1));
+        let unknown = crate::Buffer::new("m", DType::I32, vec![int(1)], crate::MemScope::Global).at([int(0)]);
+        assert!(!all.are_apart(&unknown, 0));
     }
 }

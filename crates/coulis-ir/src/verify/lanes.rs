@@ -6,11 +6,13 @@
 //! (a ballot's, say) cannot fit, and is refused when it names lanes that other places in memory decide about.
 //! Source: faults G1 and G2 (docs/sources.md); CUDA C++ Programming Guide, warp shuffle functions.
 
+use std::rc::Rc;
+
 use crate::hash::FastSet;
 
 use super::Report;
-use super::crowd::{Crowd, needed};
-use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread};
+use super::crowd::{Company, Crowd, Crowds, needed};
+use super::witness::{Arrival, Launched, Scene, Step, Thread};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::eval::{Env, EvalError, eval_expr};
 use crate::expr::{Expr, Node, VarId};
@@ -22,12 +24,12 @@ use crate::visit::{for_each_expr, for_each_stmt};
 /// Checks shuffles, votes and barriers of warps in one launch.
 pub(super) fn check_lanes<'k>(
     launched: &Launched<'k>,
-    samples: &[Sample],
+    scenes: &[Scene],
+    crowds: &mut Crowds,
     target: &Target,
     report: &mut Report<'k>,
 ) {
     let active = comes_from_active_lanes(launched.body);
-    let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
     let warp = target.warp.max(1) as usize;
     // Places and masks that were found right: the calls of one tree of shuffles have one place and one mask.
     let mut right: FastSet<(Vec<Step>, Expr)> = FastSet::default();
@@ -46,7 +48,8 @@ pub(super) fn check_lanes<'k>(
             if right.contains(&place) {
                 return;
             }
-            match scenes.iter().find_map(|scene| Place { scene, path, warp }.mask_fault(call, mask)) {
+            let mut places = scenes.iter().enumerate().map(|(at, scene)| Place { at, scene, path, warp });
+            match places.find_map(|place| place.mask_fault(crowds, call, mask)) {
                 Some(text) => report.at(stmt, "V30", text),
                 None => {
                     right.insert(place);
@@ -54,23 +57,25 @@ pub(super) fn check_lanes<'k>(
             }
         }
         Stmt::Sync(SyncKind::Cluster) => {
-            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.part_of_a_cluster());
+            let mut places = scenes.iter().enumerate().map(|(at, scene)| Place { at, scene, path, warp });
+            let fault = places.find_map(|place| place.part_of_a_cluster());
             if let Some(text) = fault {
                 report.at(stmt, "V21", format!("cluster barrier that {text}"));
             }
         }
         Stmt::Sync(SyncKind::Warp) => {
-            let fault = scenes.iter().find_map(|scene| Place { scene, path, warp }.part_of_a_warp());
+            let mut places = scenes.iter().enumerate().map(|(at, scene)| Place { at, scene, path, warp });
+            let fault = places.find_map(|place| place.part_of_a_warp(crowds));
             if let Some(text) = fault {
                 report.at(stmt, "V21", format!("warp barrier that {text}"));
             }
         }
         Stmt::Sync(SyncKind::Named { id, threads }) => {
             let count = *threads as usize;
-            let fault = scenes.iter().find_map(|scene| {
-                let place = Place { scene, path, warp };
-                place.part_of_a_warp().or_else(|| {
-                    let found = place.arriving()?;
+            let mut places = scenes.iter().enumerate().map(|(at, scene)| Place { at, scene, path, warp });
+            let fault = places.find_map(|place| {
+                place.part_of_a_warp(crowds).or_else(|| {
+                    let found = place.arriving(crowds)?;
                     let wrong = found != 0 && found != count;
                     wrong.then(|| format!("waits for {threads} threads is reached by {found}"))
                 })
@@ -118,6 +123,9 @@ fn comes_from_active_lanes(body: &Stmt) -> FastSet<VarId> {
 }
 
 fn is_tainted(expr: &Expr, sources: &FastSet<VarId>) -> bool {
+    if sources.is_empty() {
+        return false;
+    }
     let mut found = false;
     for_each_expr(expr, &mut |e| match e.node() {
         Node::Var(var) => found |= sources.contains(&var.id()),
@@ -129,6 +137,8 @@ fn is_tainted(expr: &Expr, sources: &FastSet<VarId>) -> bool {
 
 /// A statement in a launch.
 struct Place<'s, 'k> {
+    /// Position of the scene.
+    at: usize,
     scene: &'s Scene<'s, 'k>,
     path: &'s [Step],
     warp: usize,
@@ -136,28 +146,28 @@ struct Place<'s, 'k> {
 
 impl Place<'_, '_> {
     /// Why the mask is not that of the lanes that come.
-    fn mask_fault(&self, call: &AtomCall, mask: &Expr) -> Option<String> {
+    fn mask_fault(&self, crowds: &mut Crowds, call: &AtomCall, mask: &Expr) -> Option<String> {
         let name = call.atom.name();
         let value = self.scene.launched.resolved(mask);
         let text = || print_expr(mask);
         let mut env = self.scene.host_env();
-        let mut crowd = self.crowd(std::slice::from_ref(&value));
+        let mut crowd = self.crowd(crowds, std::slice::from_ref(&value)).after(&[]);
         let found = crowd.values(&value);
         // What memory holds is not known, and an element at a place that is known is nothing else.
         let is_memory = matches!(value.node(), Node::Load(_, at) if at.iter().all(|i| i.as_int().is_some()));
-        let warps = crowd.threads.chunks(self.warp).zip(crowd.arrivals.chunks(self.warp));
-        for (w, ((lanes, arrivals), found)) in warps.zip(found.chunks(self.warp)).enumerate() {
+        let warps = crowd.arrivals.chunks(self.warp).zip(found.chunks(self.warp));
+        for (w, (arrivals, found)) in warps.enumerate() {
+            let first = w * self.warp;
             let here = (0..).zip(arrivals).fold(0u128, |here, (lane, arrival)| match arrival {
                 Arrival::Comes | Arrival::Unknown => here | 1u128.checked_shl(lane).unwrap_or(0),
                 Arrival::Absent => here,
             });
-            for (lane, thread) in
-                lanes.iter().enumerate().filter(|(lane, _)| !is_memory && arrivals[*lane] == Arrival::Comes)
-            {
+            let comes = |lane: &usize| !is_memory && arrivals[*lane] == Arrival::Comes;
+            for lane in (0..arrivals.len()).filter(comes) {
                 let named = match found[lane] {
                     Some(named) => named.as_int().map(Ok),
                     None => {
-                        self.scene.arrival(self.path, thread, &mut env);
+                        self.scene.arrival(self.path, &crowd.threads.at(first + lane), &mut env);
                         mask_of(&value, &mut env)
                     }
                 };
@@ -185,6 +195,7 @@ impl Place<'_, '_> {
                     ));
                 }
             }
+            let lanes = (0..arrivals.len()).map(|lane| crowd.threads.at(first + lane));
             if let Some(fault) = self.decided_by_memory((name, mask), &value, lanes, &mut env) {
                 return Some(fault);
             }
@@ -197,7 +208,7 @@ impl Place<'_, '_> {
         &self,
         (name, written): (&str, &Expr),
         mask: &Expr,
-        lanes: &[Thread],
+        lanes: impl Iterator<Item = Thread>,
         env: &mut Env,
     ) -> Option<String> {
         let depth = self.path.iter().position(|step| match step {
@@ -211,14 +222,14 @@ impl Place<'_, '_> {
             Step::Name(..) => return None,
         };
         let outer = self.path.get(..depth)?;
-        let mut read_at = |thread: &Thread| {
-            if self.scene.arrival(outer, thread, env) != Arrival::Comes {
+        let mut read_at = |thread: Thread| {
+            if self.scene.arrival(outer, &thread, env) != Arrival::Comes {
                 return None;
             }
             let named = self.scene.value(mask, env)?;
             Some((self.places_read(decider, env)?, named))
         };
-        let all: Vec<_> = lanes.iter().map(&mut read_at).collect();
+        let all: Vec<_> = lanes.map(&mut read_at).collect();
         for (lane, here) in all.iter().enumerate() {
             let Some((places, named)) = here else { continue };
             let other = all.iter().enumerate().find(|(other, there)| {
@@ -252,13 +263,13 @@ impl Place<'_, '_> {
     }
 
     /// The threads of the first block here, and what the expressions name.
-    fn crowd(&self, used: &[Expr]) -> Crowd {
-        Crowd::new(self.scene, self.scene.threads(), &needed(self.path, used))
+    fn crowd(&self, crowds: &mut Crowds, used: &[Expr]) -> Rc<Crowd> {
+        crowds.of((self.at, self.scene), Company::Block, needed(self.path, used))
     }
 
     /// Which lanes of a warp come, where some do and some do not.
-    fn part_of_a_warp(&self) -> Option<String> {
-        for (w, lanes) in self.crowd(&[]).arrivals.chunks(self.warp).enumerate() {
+    fn part_of_a_warp(&self, crowds: &mut Crowds) -> Option<String> {
+        for (w, lanes) in self.crowd(crowds, &[]).arrivals.chunks(self.warp).enumerate() {
             let lane = |wanted| lanes.iter().position(|arrival| *arrival == wanted);
             if let (Some(here), Some(absent)) = (lane(Arrival::Comes), lane(Arrival::Absent)) {
                 return Some(format!("lane {here} of warp {w} reaches and lane {absent} does not"));
@@ -281,8 +292,8 @@ impl Place<'_, '_> {
     }
 
     /// Threads of the block that come; `None` where memory decides.
-    fn arriving(&self) -> Option<usize> {
-        self.crowd(&[]).arrivals.iter().try_fold(0, |n, arrival| match arrival {
+    fn arriving(&self, crowds: &mut Crowds) -> Option<usize> {
+        self.crowd(crowds, &[]).arrivals.iter().try_fold(0, |n, arrival| match arrival {
             Arrival::Comes => Some(n + 1),
             Arrival::Absent => Some(n),
             Arrival::Unknown => None,

@@ -111,6 +111,9 @@ impl<'k> Scopes<'_, 'k> {
     }
 
     fn expr(&mut self, stmt: &'k Stmt, expr: &Expr) {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) {
+            return;
+        }
         self.expr_once(stmt, expr, &mut Seen::default());
     }
 
@@ -134,9 +137,7 @@ impl<'k> Scopes<'_, 'k> {
                 });
             }
             Node::Load(buffer, _) => {
-                if seen.insert(buffer.data.expr()) {
-                    self.buffer(stmt, buffer);
-                }
+                self.buffer(stmt, buffer);
                 expr.children().for_each(|child| self.expr_once(stmt, child, seen));
             }
             _ => expr.children().for_each(|child| self.expr_once(stmt, child, seen)),

@@ -5,13 +5,11 @@
 //! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
-use std::rc::Rc;
-
 use super::Report;
-use super::crowd::{Crowd, needed};
-use super::witness::{Arrival, Launched, Sample, Scene, Step, Thread, depends_on};
+use super::crowd::{Company, Crowd, Crowds, needed};
+use super::witness::{Arrival, Launched, Scene, Step, Thread, depends_on};
 use crate::buffer::{Buffer, MemScope};
-use crate::expr::{Expr, Node, Var};
+use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use crate::hash::FastMap;
 use crate::print::print_expr;
 use crate::simplify::Analyzer;
@@ -19,10 +17,13 @@ use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
 /// Checks the stores of one launch.
-pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], report: &mut Report<'k>) {
-    let scenes: Vec<Scene> = samples.iter().filter_map(|s| Scene::new(launched, s)).collect();
+pub(super) fn check_stores<'k>(
+    launched: &Launched<'k>,
+    scenes: &[Scene],
+    crowds: &mut Crowds,
+    report: &mut Report<'k>,
+) {
     let mut faulty: Vec<&Stmt> = Vec::new();
-    let mut comers = Comers::default();
     launched.each_with_path(&mut |stmt, path| {
         let places: Vec<(&Buffer, &[Expr])> = match stmt {
             Stmt::Store { buffer, indices, .. } => vec![(buffer, indices)],
@@ -38,7 +39,7 @@ pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], repo
                 if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) || store.is_injective() {
                     continue;
                 }
-                let comers = comers.of(at, &store);
+                let comers = crowds.of((at, scene), store.company(), needed(path, &[]));
                 if let Some(meeting) = store.meeting(&comers) {
                     let (code, text) = store.message(&meeting);
                     report.at(stmt, code, text);
@@ -47,33 +48,6 @@ pub(super) fn check_stores<'k>(launched: &Launched<'k>, samples: &[Sample], repo
             }
         }
     });
-}
-
-/// The threads at one place, which is that of several stores as a rule.
-#[derive(Default)]
-struct Comers {
-    /// By the sizes of the call, the steps that decide who comes, and whether blocks meet.
-    known: FastMap<(usize, Vec<Step>, bool), Rc<Crowd>>,
-}
-
-impl Comers {
-    fn of(&mut self, scene: usize, store: &Store) -> Rc<Crowd> {
-        self.after(scene, store, needed(store.path, &[]))
-    }
-
-    fn after(&mut self, scene: usize, store: &Store, mut steps: Vec<Step>) -> Rc<Crowd> {
-        let key = (scene, steps.clone(), store.buffer.scope == MemScope::Global);
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
-        }
-        let crowd = match steps.pop() {
-            None => store.starters(),
-            Some(last) => self.after(scene, store, steps).after(&[last]),
-        };
-        let crowd = Rc::new(crowd);
-        self.known.insert(key, crowd.clone());
-        crowd
-    }
 }
 
 /// Two threads that store to one element.
@@ -89,6 +63,14 @@ struct Store<'s, 'k> {
     buffer: &'k Buffer,
     /// Loads of memory that is written once replaced by what is written.
     indices: &'s [Expr],
+}
+
+/// Whether the places of the threads that come are all apart. Saves the looking for two that meet.
+fn are_apart(crowd: &mut Crowd, index: &Expr) -> bool {
+    let Node::Ramp(base, stride) = index.node() else { return crowd.are_apart(index, 0) };
+    let step = crowd.one_int(stride).and_then(|step| i64::try_from(step.unsigned_abs()).ok());
+    let reach = step.and_then(|step| step.checked_mul(i64::from(index.lanes()) - 1));
+    reach.is_some_and(|reach| crowd.are_apart(base, reach))
 }
 
 /// The first thread whose place another one had before it, that other one first.
@@ -132,6 +114,7 @@ impl Store<'_, '_> {
         if writers.is_empty() {
             return true;
         }
+        let pinned = self.pinned();
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let of_clusters: Vec<Var> = self.of_clusters().collect();
         let mut names: FastMap<Var, Expr> = self.scene.constants();
@@ -153,7 +136,8 @@ impl Store<'_, '_> {
         }
         let Some(terms) = Analyzer::new().affine(&index) else { return false };
         let mut steps = Vec::new();
-        for (_, var, extent) in &writers {
+        let is_pinned = |var: &Option<&Var>| var.is_some_and(|var| pinned.contains(&var));
+        for (_, var, extent) in writers.iter().filter(|(_, var, _)| !is_pinned(var)) {
             let of_var = |(v, coeff): &(Option<Var>, i128)| (v.as_ref() == *var).then_some(coeff.abs());
             let Some(coeff) = var.and_then(|_| terms.iter().find_map(of_var)) else { return false };
             steps.push((coeff, *extent));
@@ -167,42 +151,61 @@ impl Store<'_, '_> {
         })
     }
 
+    /// Variables of which a condition around the store leaves one value: it is `x == 0` or `x < 1`, as far as is looked.
+    fn pinned(&self) -> Vec<&Var> {
+        fn go<'e>(cond: &'e Expr, found: &mut Vec<&'e Var>) {
+            match cond.node() {
+                Node::Binary(BinaryOp::And, a, b) => {
+                    go(a, found);
+                    go(b, found);
+                }
+                Node::Call(Intrinsic::Likely, args) => args.iter().for_each(|arg| go(arg, found)),
+                // No launched index is below 0.
+                Node::Binary(op, x, value)
+                    if (*op == BinaryOp::Eq && value.as_int().is_some())
+                        || (*op == BinaryOp::Lt && value.is_int(1)) =>
+                {
+                    found.extend(x.as_var());
+                }
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        for step in self.path {
+            match step {
+                Step::Cond(cond, true) => go(cond, &mut found),
+                Step::Cond(_, false) | Step::Loop(..) | Step::Name(..) => {}
+            }
+        }
+        found
+    }
+
     /// Variables of a block's place in its cluster.
     fn of_clusters(&self) -> impl Iterator<Item = Var> {
         self.scene.launched.launch.cluster.iter().filter_map(|(var, _)| var.clone())
     }
 
-    /// The threads of the blocks that may meet at the statement, where the launch begins.
-    fn starters(&self) -> Crowd {
-        let mut blocks = vec![[0i128; 3]];
-        if self.buffer.scope == MemScope::Global {
-            let axes = (0..3).filter(|axis| self.scene.grid[*axis] > 1);
-            // The next block, and the same one of the next cluster.
-            for axis in axes {
-                for step in [1, self.scene.cluster[axis]] {
-                    let block: [i128; 3] = std::array::from_fn(|i| if i == axis { step } else { 0 });
-                    if step < self.scene.grid[axis] && !blocks.contains(&block) {
-                        blocks.push(block);
-                    }
-                }
-            }
-        }
-        let mut threads = Vec::new();
-        blocks.into_iter().for_each(|block| threads.extend(self.scene.threads_of(block)));
-        Crowd::at_start(self.scene, threads)
+    /// The threads that may meet at the statement.
+    fn company(&self) -> Company {
+        if self.buffer.scope == MemScope::Global { Company::Neighbours } else { Company::Block }
     }
 
     /// Two threads that store to one element in the same execution of the statement.
     fn meeting(&self, comers: &Crowd) -> Option<Meeting> {
         let coming = |thread: usize| comers.arrivals[thread] == Arrival::Comes;
-        if !(0..comers.threads.len()).any(coming) {
+        if !comers.arrivals.contains(&Arrival::Comes) {
             return None;
         }
         let mut crowd = comers.with_names(&needed(self.path, self.indices));
         let place = |(first, second, index): (usize, usize, Vec<i128>)| {
-            let [first, second] = [first, second].map(|thread| comers.threads[thread]);
+            let [first, second] = [first, second].map(|thread| comers.threads.at(thread));
             Meeting { first, second, index }
         };
+        if let [index] = self.indices
+            && are_apart(&mut crowd, index)
+        {
+            return None;
+        }
         // Where an index comes from memory, nothing is known of the thread's place.
         if let [index] = self.indices {
             let (bases, steps, lanes) = match index.node() {

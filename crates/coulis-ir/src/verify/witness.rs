@@ -272,12 +272,8 @@ impl<'s, 'k> Scene<'s, 'k> {
         env
     }
 
-    /// Threads of the first block, in order of their linear index, x fastest.
-    pub fn threads(&self) -> Vec<Thread> {
-        self.threads_of([0; 3])
-    }
-
     /// Threads of a block, in order of their linear index, x fastest.
+    #[cfg(test)]
     pub fn threads_of(&self, block: [i128; 3]) -> Vec<Thread> {
         let [nx, ny, nz] = self.block;
         let mut threads = Vec::new();

@@ -300,6 +300,53 @@ const STORES: &[Case] = &[
         &[],
     ),
     (
+        "V27",
+        "a condition leaves one value of an index, and the other tells elements apart",
+        r#"tx = T.launch_thread("threadIdx.x", 8)
+        ty = T.launch_thread("threadIdx.y", 8)
+        if tx < 1 and A[ty] > T.float32(0):
+            B[ty] = A[ty]
+        if tx == 3:
+            B[8 + ty // 2 * 2 + ty % 2] = A[ty]"#,
+        &[],
+    ),
+    (
+        "V27",
+        "a condition leaves one value of an index, and all of the other store",
+        r#"tx = T.launch_thread("threadIdx.x", 8)
+        ty = T.launch_thread("threadIdx.y", 8)
+        if tx == 3:
+            B[0] = A[ty]"#,
+        &[(
+            "B[0] = A[ty]",
+            "V27: all values of `threadIdx.y` store to one element, `B[0]`; store where `threadIdx.y` is 0 only, or give each its own element",
+        )],
+    ),
+    (
+        "V28",
+        "a condition leaves two values of an index",
+        r#"tx = T.launch_thread("threadIdx.x", 8)
+        if tx < 2:
+            B[0] = A[tx]"#,
+        &[(
+            "B[0] = A[tx]",
+            "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (1, 0, 0) of block (0, 0, 0) store to one element, `B[0]`",
+        )],
+    ),
+    (
+        "V28",
+        "the threads for which a condition on one value does not hold",
+        r#"tx = T.launch_thread("threadIdx.x", 8)
+        if tx == 0:
+            B[1] = A[tx]
+        else:
+            B[0] = A[tx]"#,
+        &[(
+            "B[0] = A[tx]",
+            "V28: thread (1, 0, 0) of block (0, 0, 0) and thread (2, 0, 0) of block (0, 0, 0) store to one element, `B[0]`",
+        )],
+    ),
+    (
         "V28",
         "the first lanes of two warps",
         r#"tx = T.launch_thread("threadIdx.x", 64)
