@@ -11,6 +11,8 @@ use coulis_ir::hash::FastMap;
 pub struct ActiveSet {
     /// Whether each thread passes every condition that its number decides.
     threads: Vec<bool>,
+    /// Whether all do.
+    is_everyone: bool,
     /// Conditions that values of the run decide, with the number of consecutive threads, aligned at multiples of it,
     /// for which they come out alike.
     undecided: Vec<(String, u32)>,
@@ -21,7 +23,8 @@ pub struct ActiveSet {
 impl ActiveSet {
     /// All threads of a block.
     pub fn all(n_threads: u32) -> ActiveSet {
-        ActiveSet { threads: vec![true; n_threads as usize], undecided: Vec::new(), guards: Vec::new() }
+        let threads = vec![true; n_threads as usize];
+        ActiveSet { threads, is_everyone: true, undecided: Vec::new(), guards: Vec::new() }
     }
 
     /// The threads among these that pass a condition, whose text is `cond`.
@@ -30,6 +33,7 @@ impl ActiveSet {
         for (active, passes) in new.threads.iter_mut().zip(passes) {
             *active &= passes;
         }
+        new.is_everyone &= new.threads.iter().all(|comes| *comes);
         if new.threads != self.threads {
             new.guards.push(cond.to_owned());
         }
@@ -60,7 +64,7 @@ impl ActiveSet {
 
     /// Why the sets of threads that `set_of` numbers do not each come whole or not at all; `None` where they do.
     pub fn split_by(&self, set_of: impl Fn(u32) -> u32) -> Option<String> {
-        if self.undecided.is_empty() && self.threads.iter().all(|comes| *comes) {
+        if self.undecided.is_empty() && self.is_everyone {
             return None;
         }
         let mut first: FastMap<u32, (u32, bool)> = FastMap::default();

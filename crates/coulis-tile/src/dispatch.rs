@@ -55,7 +55,36 @@ pub static REGISTRY: &[&Variant] = &[
 /// What becomes of every variant for a call, in the order of the registry. `forced` names the variant that the call
 /// asks for.
 pub fn explain<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Vec<Row> {
-    choose::<O>(facts, forced).0
+    let mut is_chosen = false;
+    let verdict = |variant: &Variant<O>| {
+        let declines = variant.declines(facts);
+        if !declines.is_empty() {
+            return Verdict::Declined(declines);
+        }
+        if is_chosen || forced.is_some_and(|name| !variant.is_named(name)) {
+            return Verdict::Accepts;
+        }
+        match (variant.emit)(facts) {
+            Err(Refusal::Decline(decline)) => Verdict::Declined(vec![decline]),
+            // A bug is for those who want the statements.
+            Err(Refusal::Bug(_)) => {
+                is_chosen = true;
+                Verdict::Accepts
+            }
+            Ok(_) => {
+                is_chosen = true;
+                Verdict::Chosen
+            }
+        }
+    };
+    let verdicts: Vec<Verdict> = O::registry().iter().copied().map(verdict).collect();
+    let row = |(variant, verdict): (&&'static Variant<O>, Verdict)| Row {
+        name: variant.name,
+        priority: variant.priority,
+        verdict,
+        accuracy: None,
+    };
+    O::registry().iter().zip(verdicts).map(row).collect()
 }
 
 /// As [`explain`], for a call that may force a variant, with the error that the numbers of each may have; that it forces a
@@ -72,31 +101,6 @@ pub fn explain_call<O: Op>(call: &TileCall, facts: &O::Facts<'_>) -> Result<Vec<
         row.accuracy = O::accuracy(facts, steps, variant.numerics);
     }
     Ok(rows)
-}
-
-/// The verdicts, and the position of the chosen variant with its answer.
-type Choice = (Vec<Row>, Option<(usize, Result<Emitted, String>)>);
-
-fn choose<O: Op>(facts: &O::Facts<'_>, forced: Option<&str>) -> Choice {
-    let mut chosen = None;
-    let mut rows = Vec::new();
-    for (at, variant) in O::registry().iter().enumerate() {
-        let declines = variant.declines(facts);
-        let mut verdict = if declines.is_empty() { Verdict::Accepts } else { Verdict::Declined(declines) };
-        let may = forced.is_none_or(|name| variant.is_named(name));
-        if verdict == Verdict::Accepts && may && chosen.is_none() {
-            match (variant.emit)(facts) {
-                Ok(emitted) => {
-                    verdict = Verdict::Chosen;
-                    chosen = Some((at, Ok(emitted)));
-                }
-                Err(Refusal::Decline(decline)) => verdict = Verdict::Declined(vec![decline]),
-                Err(Refusal::Bug(message)) => chosen = Some((at, Err(message))),
-            }
-        }
-        rows.push(Row { name: variant.name, priority: variant.priority, verdict, accuracy: None });
-    }
-    (rows, chosen)
 }
 
 /// The variant that the call forces.
@@ -118,14 +122,19 @@ pub fn dispatch<O: Op>(
     facts: &O::Facts<'_>,
 ) -> Result<(&'static Variant<O>, Emitted), TileError> {
     let forced = forced::<O>(call)?;
-    match choose::<O>(facts, forced) {
-        (_, Some((at, Ok(emitted)))) => Ok((O::registry()[at], emitted)),
-        (_, Some((at, Err(message)))) => {
-            Err(TileError::Bug { variant: O::registry()[at].name, op: O::NAME, message })
+    let may = |variant: &&&'static Variant<O>| forced.is_none_or(|name| variant.is_named(name));
+    for variant in O::registry().iter().filter(may).filter(|variant| variant.accepts(facts)) {
+        match (variant.emit)(facts) {
+            Ok(emitted) => return Ok((variant, emitted)),
+            Err(Refusal::Decline(_)) => {}
+            Err(Refusal::Bug(message)) => {
+                return Err(TileError::Bug { variant: variant.name, op: O::NAME, message });
+            }
         }
-        (rows, None) => Err(match forced {
-            Some(name) => TileError::Forced { name: name.to_owned(), rows },
-            None => TileError::NoVariant { op: O::NAME, rows },
-        }),
     }
+    let rows = explain::<O>(facts, forced);
+    Err(match forced {
+        Some(name) => TileError::Forced { name: name.to_owned(), rows },
+        None => TileError::NoVariant { op: O::NAME, rows },
+    })
 }

@@ -65,6 +65,11 @@ impl<O: Op> Variant<O> {
         self.name == name || self.aliases.contains(&name)
     }
 
+    /// Whether no need fails. Says less than [`Variant::declines`], and looks no further than the first that does.
+    pub fn accepts(&self, facts: &O::Facts<'_>) -> bool {
+        self.needs.iter().all(|need| (need.check)(facts).is_ok())
+    }
+
     /// All needs that fail, in the order of the list; empty where the variant accepts.
     pub fn declines(&self, facts: &O::Facts<'_>) -> Vec<Decline> {
         let failed = |need: &&'static Need<O>| {
