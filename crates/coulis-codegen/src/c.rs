@@ -36,6 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use coulis_ir::expr::Names;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
 
@@ -268,7 +269,7 @@ impl Walker<'_> {
             }
             let name = self.namer.fresh(Kernel::argument_name(handle));
             let element = CTy::memory(buffer.dtype).name();
-            self.f.lines.statement(&format!("{element} *const {name} = ({element} *)buf[{position}]"));
+            self.f.lines.statement(format_args!("{element} *const {name} = ({element} *)buf[{position}]"));
             let pointer = Pointer { name: name.into(), dtype: buffer.dtype };
             self.f.pointers.insert(buffer.data.id(), pointer);
         }
@@ -278,7 +279,7 @@ impl Walker<'_> {
             }
             let name = self.namer.fresh(var.name());
             let ty = CTy::carrier(var.dtype());
-            self.f.lines.statement(&format!(
+            self.f.lines.statement(format_args!(
                 "const {} {name} = ({})scalar[{position}]",
                 ty.name(),
                 ty.name()
@@ -287,7 +288,7 @@ impl Walker<'_> {
         }
         self.f.lines.statement("i32 failed = 0, *const status = &failed");
         if self.options.ends_early {
-            self.f.lines.statement(&format!("{INTERRUPT} interrupt = *({INTERRUPT} *)pool"));
+            self.f.lines.statement(format_args!("{INTERRUPT} interrupt = *({INTERRUPT} *)pool"));
         }
         self.block(&body)?;
         self.drain()?;
@@ -374,7 +375,7 @@ impl Walker<'_> {
     /// Forgets named expressions that read that memory.
     fn forget_memory(&mut self, data: VarId) {
         let deps = &mut self.deps;
-        for table in &mut self.f.memo {
+        for table in self.f.memo.iter_mut().filter(|table| !table.is_empty()) {
             table.retain(|expr, _| !expr.reads_memory() || !deps.of(expr).reads.contains(&data));
         }
     }
@@ -387,10 +388,10 @@ impl Walker<'_> {
     }
 
     /// Forgets named expressions that use the variable.
-    fn forget_var(&mut self, var: VarId) {
-        let deps = &mut self.deps;
-        for table in &mut self.f.memo {
-            table.retain(|expr, _| !deps.of(expr).vars.contains(&var));
+    fn forget_var(&mut self, var: &Var) {
+        let (deps, names) = (&mut self.deps, Names::of(var));
+        for table in self.f.memo.iter_mut().filter(|table| !table.is_empty()) {
+            table.retain(|expr, _| !expr.names().may_meet(names) || !deps.of(expr).vars.contains(&var.id()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Fragments of expressions with their precedence, and lines of statements.
 
 use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 
 /// An expression's text and how tightly its outermost operator binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,26 +122,25 @@ impl Lines {
     }
 
     /// One line as it is.
-    pub fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: impl Display) {
         self.line_with(text, "");
     }
 
-    fn line_with(&mut self, text: &str, end: &str) {
+    fn line_with(&mut self, text: impl Display, end: &str) {
         for _ in 0..self.depth {
             self.text.push_str(self.indent);
         }
-        self.text.push_str(text);
-        self.text.push_str(end);
-        self.text.push('\n');
+        // Writing into a string does not fail.
+        let _ = writeln!(self.text, "{text}{end}");
     }
 
     /// One statement: the only place that writes the `;`.
-    pub fn statement(&mut self, text: &str) {
+    pub fn statement(&mut self, text: impl Display) {
         self.line_with(text, ";");
     }
 
     /// Opens a block: `head {`.
-    pub fn open(&mut self, head: &str) {
+    pub fn open(&mut self, head: impl Display) {
         self.line_with(head, " {");
         self.depth += 1;
     }

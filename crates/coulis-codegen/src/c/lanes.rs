@@ -59,7 +59,7 @@ impl Walker<'_> {
         for (chunk, codes) in codes.chunks(width as usize).enumerate() {
             let address = self.word_address(buffer, &base, chunk as u32 * width, word)?;
             let made = self.packed(buffer.dtype, word, codes)?;
-            self.f.lines.statement(&format!("{address} = {made}"));
+            self.f.lines.statement(format_args!("{address} = {made}"));
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Walker<'_> {
             for first in (0..at.lanes()).step_by(width as usize) {
                 let source = self.word_address(buffer, &base, first, word)?;
                 let name = self.namer.fresh(&format!("{}_word", buffer.name));
-                self.f.lines.statement(&format!("{} {name} = {source}", word.name));
+                self.f.lines.statement(format_args!("{} {name} = {source}", word.name));
                 for element in 0..width {
                     let code = self.unpacked(buffer.dtype, word, &name, element)?;
                     let scalar = self.lane(&load, first + element);
@@ -335,7 +335,7 @@ impl Walker<'_> {
                 };
                 let (x, y) = (pair(self, a)?, pair(self, b)?);
                 let result = self.namer.fresh("pair");
-                self.f.lines.statement(&format!("{} {result} = {name}({x}, {y})", word.name));
+                self.f.lines.statement(format_args!("{} {result} = {name}({x}, {y})", word.name));
                 for half in 0..2 {
                     let code = self.unpacked(of.dtype(), word, &result, half)?;
                     let scalar = self.lane(&of, lane + half);

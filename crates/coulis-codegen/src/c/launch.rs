@@ -227,11 +227,11 @@ impl Walker<'_> {
         // vain: all blocks of the one before are on the device when they have said so.
         if !order.is_last {
             let name = self.defs.helper(Helper::LetNextBegin)?;
-            self.f.lines.statement(&format!("{name}()"));
+            self.f.lines.statement(format_args!("{name}()"));
         }
         if !order.is_first {
             let name = self.defs.helper(Helper::WaitForLaunch)?;
-            self.f.lines.statement(&format!("{name}()"));
+            self.f.lines.statement(format_args!("{name}()"));
         }
         self.block(&launch.body)?;
         let dynamic = std::mem::take(&mut self.f.dynamic);
@@ -373,7 +373,7 @@ impl Walker<'_> {
                     "(int64_t)0" | "0" => memory.to_owned(),
                     text => format!("({memory} + {text})"),
                 };
-                self.f.lines.statement(&format!("{element}* {name} = ({element}*){start}"));
+                self.f.lines.statement(format_args!("{element}* {name} = ({element}*){start}"));
                 self.f.dynamic.push(buffer.clone());
             }
             MemScope::Global | MemScope::Warp => {

@@ -27,10 +27,14 @@ impl Namer {
     /// A name like `hint`: other characters become `_`, a number is appended where the name is taken.
     pub fn fresh(&mut self, hint: &str) -> String {
         let base = sanitised(hint);
-        if !self.reserved.contains(base.as_str()) && self.taken.insert(base.clone()) {
+        if !self.reserved.contains(base.as_str()) && !self.taken.contains(base.as_str()) {
+            self.taken.insert(base.clone());
             return base;
         }
-        let number = self.next.entry(base.clone()).or_insert(1);
+        let number = match self.next.get_mut(base.as_str()) {
+            Some(number) => number,
+            None => self.next.entry(base.clone()).or_insert(1),
+        };
         loop {
             let name = format!("{base}_{number}");
             *number += 1;
@@ -44,8 +48,11 @@ impl Namer {
 /// `hint` as an identifier that is neither a type name of the text (`f32`, `i8x16`) nor begins as a helper's
 /// (`cx_`) or the compiler's own (`_`).
 pub fn sanitised(hint: &str) -> String {
-    let mut name: String =
-        hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(64).collect();
+    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut name = match hint.len() <= 64 && hint.bytes().all(is_legal) {
+        true => hint.to_owned(),
+        false => hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(64).collect(),
+    };
     let first_is_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
     if !first_is_letter || name.starts_with("cx_") {
         name.insert_str(0, "v_");

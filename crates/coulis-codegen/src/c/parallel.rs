@@ -59,9 +59,9 @@ impl Walker<'_> {
         }
 
         let outer = std::mem::replace(&mut self.f, inside);
-        self.f.lines.statement(&format!("const struct {context} *const c = context"));
+        self.f.lines.statement(format_args!("const struct {context} *const c = context"));
         for (spelled, name) in &fields {
-            self.f.lines.statement(&format!("{spelled} {name} = c->{name}"));
+            self.f.lines.statement(format_args!("{spelled} {name} = c->{name}"));
         }
         let bound = |what: &str| {
             let wide = if ty == CTy::I64 {
@@ -93,9 +93,9 @@ impl Walker<'_> {
             .map(|(_, name)| if name == "first" && has_start { start.text.clone() } else { name.clone() })
             .collect();
         let name = self.namer.fresh("context");
-        self.f.lines.statement(&format!("const struct {context} {name} = {{ {} }}", values.join(", ")));
+        self.f.lines.statement(format_args!("const struct {context} {name} = {{ {} }}", values.join(", ")));
         let call = cpu.parallel_call(&function, &extent.text, &format!("(void *)&{name}"));
-        self.f.lines.open(&format!("if ({} > 0)", extent.at(Prec::Sum)));
+        self.f.lines.open(format_args!("if ({} > 0)", extent.at(Prec::Sum)));
         self.f.lines.statement(&call);
         self.f.lines.close();
         for data in used.data {

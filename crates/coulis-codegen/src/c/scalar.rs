@@ -57,12 +57,12 @@ impl Walker<'_> {
     ) -> Result<Val, EmitError> {
         let val = self.value(value)?;
         let named = if self.f.inline == 0 { self.declare_val(&val) } else { val };
-        self.forget_var(var.id());
+        self.forget_var(var);
         let outer = self.f.vars.insert(var.id(), named);
         let result = self.value(body)?;
         // Names that were made inside do not depend on what the variable is outside.
         let result = if self.f.inline == 0 { self.declare_val(&result) } else { result };
-        self.forget_var(var.id());
+        self.forget_var(var);
         match outer {
             Some(outer) => self.f.vars.insert(var.id(), outer),
             None => self.f.vars.remove(&var.id()),
@@ -270,11 +270,11 @@ impl Walker<'_> {
     pub(super) fn element(&mut self, buffer: &coulis_ir::Buffer, at: &Code) -> Result<Code, EmitError> {
         if is_plain(buffer.dtype) {
             let base = self.base(buffer)?;
-            return Ok(Code::primary(format!("{base}[{}]", at.text)));
+            return Ok(Code::primary([&base, "[", &at.text, "]"].concat()));
         }
         if self.by_lanes() {
             let base = self.base(buffer)?;
-            return self.widened(buffer.dtype, &Code::primary(format!("{base}[{}]", at.text)));
+            return self.widened(buffer.dtype, &Code::primary([&base, "[", &at.text, "]"].concat()));
         }
         let address = self.address(buffer, at)?;
         let name = self.defs.helper(Helper::Load(buffer.dtype, 0))?;
@@ -356,12 +356,12 @@ impl Walker<'_> {
         for ((part, x), y) in result.parts.iter_mut().zip(&first.parts).zip(&second.parts) {
             let spelled = self.spelled(VTy { ty: first.ty, lanes: part.lanes });
             let name = self.namer.fresh("t");
-            self.f.lines.statement(&format!("{spelled} {name}"));
-            then.statement(&format!("{name} = {}", x.code.text));
-            otherwise.statement(&format!("{name} = {}", y.code.text));
+            self.f.lines.statement(format_args!("{spelled} {name}"));
+            then.statement(format_args!("{name} = {}", x.code.text));
+            otherwise.statement(format_args!("{name} = {}", y.code.text));
             part.code = Code::primary(name);
         }
-        self.f.lines.open(&format!("if ({})", cond.text));
+        self.f.lines.open(format_args!("if ({})", cond.text));
         self.f.lines.append(then);
         self.f.lines.otherwise();
         self.f.lines.append(otherwise);

@@ -116,12 +116,12 @@ impl Walker<'_> {
             let spelled = self.spelled(VTy { ty: val.ty, lanes: part.lanes });
             let name = self.namer.fresh(var.name());
             let constant = self.style().constant;
-            self.f.lines.statement(&format!("{constant}{spelled} {name} = {}", part.code.text));
+            self.f.lines.statement(format_args!("{constant}{spelled} {name} = {}", part.code.text));
             part.code = Code::primary(name);
         }
         // What uses a variable of one value may have been named before the variable was.
         if !self.offsets.is_known(var.id()) {
-            self.forget_var(var.id());
+            self.forget_var(var);
         }
         self.f.vars.insert(var.id(), val);
         Ok(())
@@ -129,7 +129,7 @@ impl Walker<'_> {
 
     fn if_(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<(), EmitError> {
         let code = self.place(cond)?;
-        self.f.lines.open(&format!("if {}", self.style().condition(&code)));
+        self.f.lines.open(format_args!("if {}", self.style().condition(&code)));
         if self.by_lanes() && !may_trap(cond) {
             let within = self.facts.with(cond);
             let outer = std::mem::replace(&mut self.facts, within);
@@ -204,20 +204,20 @@ impl Walker<'_> {
         for data in &stored {
             self.forget_memory(*data);
         }
-        self.forget_var(var.id());
+        self.forget_var(var);
         let promoted = if self.by_lanes() { Vec::new() } else { self.promote_for_loop(body)? };
         let name = self.namer.fresh(var.name());
         self.f.vars.insert(var.id(), Val::scalar(ty, Code::primary(name.clone())));
         let bound = end.at(Prec::Sum);
         let goes_on = if self.options.ends_early && has_loop(body) { " && !*interrupt" } else { "" };
-        self.f.lines.open(&format!(
+        self.f.lines.open(format_args!(
             "for ({} {name} = {}; {name} < {bound}{goes_on}; ++{name})",
             self.dialect.type_name(ty),
             start.text
         ));
         self.block(body)?;
         self.f.lines.close();
-        self.forget_var(var.id());
+        self.forget_var(var);
         for buffer in promoted {
             self.write_back(&buffer)?;
         }
@@ -247,7 +247,7 @@ impl Walker<'_> {
                 return Err(self.bad_shape("an access of registers", format!("index {at:?}")));
             };
             let name = val.code().text.clone();
-            self.f.lines.statement(&format!("{name} = {}", code.text));
+            self.f.lines.statement(format_args!("{name} = {}", code.text));
             return Ok(());
         }
         let at = self.place(at)?;
@@ -257,13 +257,13 @@ impl Walker<'_> {
     pub(super) fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
         if is_plain(buffer.dtype) || buffer.dtype == DType::Bool {
             let base = self.base(buffer)?;
-            self.f.lines.statement(&format!("{base}[{}] = {}", at.text, code.text));
+            self.f.lines.statement(format_args!("{base}[{}] = {}", at.text, code.text));
             return Ok(());
         }
         if self.by_lanes() {
             let base = self.base(buffer)?;
             let bits = self.bits(buffer.dtype, code)?;
-            self.f.lines.statement(&format!("{base}[{}] = {}", at.text, bits.text));
+            self.f.lines.statement(format_args!("{base}[{}] = {}", at.text, bits.text));
             return Ok(());
         }
         let address = self.address(buffer, at)?;
@@ -292,7 +292,7 @@ impl Walker<'_> {
                 return Err(self.bad_shape("an access of registers", format!("index {at:?}")));
             };
             for (target, source) in variable.parts.iter().zip(&val.parts) {
-                self.f.lines.statement(&format!("{} = {}", target.code.text, source.code.text));
+                self.f.lines.statement(format_args!("{} = {}", target.code.text, source.code.text));
             }
             return Ok(());
         }
@@ -353,7 +353,7 @@ impl Walker<'_> {
     pub(super) fn drain(&mut self) -> Result<(), EmitError> {
         if std::mem::take(&mut self.f.streamed) {
             let name = self.defs.helper(Helper::Drain)?;
-            self.f.lines.statement(&format!("{name}()"));
+            self.f.lines.statement(format_args!("{name}()"));
         }
         Ok(())
     }
@@ -418,14 +418,14 @@ impl Walker<'_> {
         let name = self.namer.fresh(&buffer.name);
         let size = Code::primary(format!("(i64)sizeof({element})"));
         let call = Code::call(&alloc, &[&length, &size]);
-        self.f.lines.statement(&format!("{element} *const {name} = ({element} *){}", call.text));
+        self.f.lines.statement(format_args!("{element} *const {name} = ({element} *){}", call.text));
         let pointer = Pointer { name: name.as_str().into(), dtype: buffer.dtype };
         self.f.pointers.insert(buffer.data.id(), pointer);
-        self.f.lines.open(&format!("if ({name})"));
+        self.f.lines.open(format_args!("if ({name})"));
         self.block(body)?;
-        self.f.lines.statement(&format!("{free}({name})"));
+        self.f.lines.statement(format_args!("{free}({name})"));
         self.f.lines.otherwise();
-        self.f.lines.statement(&format!("{fail}(status, 1)"));
+        self.f.lines.statement(format_args!("{fail}(status, 1)"));
         self.f.lines.close();
         self.f.pointers.remove(&buffer.data.id());
         Ok(())
@@ -472,7 +472,7 @@ impl Walker<'_> {
                     None => "0".to_owned(),
                 };
                 let name = self.namer.fresh(&hint);
-                self.f.lines.statement(&format!("{} {name} = {start}", ty.name()));
+                self.f.lines.statement(format_args!("{} {name} = {start}", ty.name()));
                 parts.push(Part { lanes: 0, code: Code::primary(name) });
             } else {
                 let loaded = match array {
@@ -499,7 +499,7 @@ impl Walker<'_> {
                     };
                     let name = self.namer.fresh(&hint);
                     let spelled = self.defs.ty(VTy::vector(ty, lanes));
-                    self.f.lines.statement(&format!("{spelled} {name} = {start}"));
+                    self.f.lines.statement(format_args!("{spelled} {name} = {start}"));
                     parts.push(Part { lanes, code: Code::primary(name) });
                 }
             }

@@ -241,7 +241,7 @@ impl Walker<'_> {
     fn kept(&mut self, ty: VTy, code: &Code) -> Result<Code, EmitError> {
         let keep = self.defs.helper(Helper::Keep(ty))?;
         let (name, spelled) = (self.namer.fresh("t"), self.spelled(ty));
-        self.f.lines.statement(&format!("{spelled} {name} = {}", code.text));
+        self.f.lines.statement(format_args!("{spelled} {name} = {}", code.text));
         let address = Code { text: format!("&{name}"), prec: Prec::Unary };
         self.f.lines.statement(&Code::call(&keep, &[&address]).text);
         Ok(address)
@@ -260,7 +260,7 @@ impl Walker<'_> {
         let name = self.namer.fresh("t");
         let spelled = self.spelled(ty);
         let constant = self.style().constant;
-        self.f.lines.statement(&format!("{constant}{spelled} {name} = {}", code.text));
+        self.f.lines.statement(format_args!("{constant}{spelled} {name} = {}", code.text));
         Code::primary(name)
     }
 
