@@ -8,6 +8,10 @@
 use coulis::TargetChoice;
 use coulis::bench::{Stages, parse_suite, stages};
 
+/// That of the command line.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
     let target = match words.next().as_deref() {
