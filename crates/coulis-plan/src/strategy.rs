@@ -237,7 +237,10 @@ impl Facts<'_> {
         let steps = floor_pow2(longest.min(quick.max_steps.into()));
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let narrower = 2 * widest <= widest_field(reducer);
-        let run_work = work_of(&stepped(&quick.step, &quick.lift));
+        let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
+        // Walks that few runs need cost little.
+        let walks = quick.again.iter().filter(|again| again.needed.body[0].as_int() == Some(1));
+        let run_work = once(&quick.step) + walks.map(|again| once(&again.step)).sum::<usize>();
         if masked || steps < 4 || !(narrower || run_work < step_work) {
             return none;
         }

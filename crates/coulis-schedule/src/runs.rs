@@ -255,7 +255,8 @@ impl Builder<'_> {
                 let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
                 let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
                 let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
-                Ok(store_all(&run_names, &buffers, &place(point.offsets), &started))
+                let guards = self.guards_of(stage, point, Purpose::Data);
+                Ok(nested(likely(guards), store_all(&run_names, &buffers, &place(point.offsets), &started)))
             })?;
             let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
                 && self.launches.of(at.root).is_empty();
@@ -264,15 +265,17 @@ impl Builder<'_> {
             let backwards = if again.backwards { &reduced[..] } else { &[] };
             let walk = Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
             // Each of several totals may need it or not; a walk in vain does no harm.
-            folds =
-                if let Some((asked, stmts, needed)) = by_lanes.then(|| any_lane(&needed, &lanes)).flatten() {
-                    let walk = Stmt::if_(needed, walk);
-                    Stmt::seq([folds, Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))])
-                } else if let Some(needed) = any_of(&needed, &lanes) {
-                    Stmt::seq([folds, Stmt::if_(needed, walk)])
-                } else {
-                    Stmt::seq([folds, walk])
-                };
+            folds = if needed.as_int() == Some(1) {
+                Stmt::seq([folds, walk])
+            } else if let Some((asked, stmts, needed)) = by_lanes.then(|| any_lane(&needed, &lanes)).flatten()
+            {
+                let walk = Stmt::if_(needed, walk);
+                Stmt::seq([folds, Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))])
+            } else if let Some(needed) = any_of(&needed, &lanes) {
+                Stmt::seq([folds, Stmt::if_(needed, walk)])
+            } else {
+                Stmt::seq([folds, walk])
+            };
         }
         let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
             Ok(store_all(&run_names, &buffers, &place(point.offsets), &quick.identity))

@@ -5,7 +5,9 @@ use crate::plan::{choose, schedule};
 use crate::problem::Problem;
 use crate::program::OutputSpec;
 use coulis_ir::args::{ArrayInfo, compact_strides};
+use coulis_ir::print::print_kernel;
 use coulis_ir::{BlockLimits, DType, TargetKind};
+use coulis_schedule::build_nest;
 
 fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
     trace_of(shape, axes, vector_bytes, 4)
@@ -76,6 +78,18 @@ fn short_rows_whose_steps_wait_are_walked_side_by_side() {
     assert_eq!([of("logsumexp", near), of("logsumexp", far)], [(8, 2, 1); 2], "steps that wait within");
     assert_eq!(of("sum", near), (8, 1, 4), "states that are brought together cheaply");
     assert_eq!(of("var", near).1, 1, "steps that wait for nothing");
+}
+
+#[test]
+fn a_second_walk_that_every_run_needs_is_not_asked_for() {
+    let kernel = |op: &str| {
+        let (spec, sketch, strategy) = planned(op, &[2048, 1024], &[1], &cpu(64, 1));
+        let schedule = schedule(&spec, strategy, &sketch).unwrap().schedule;
+        build_nest(&schedule, schedule.program().args(), "reduce").map(|nest| print_kernel(&nest)).unwrap()
+    };
+    let text = kernel("logsumexp");
+    assert!(text.contains("_again") && !text.contains("asked"), "{text}");
+    assert!(kernel("argmax").contains("asked"), "only runs with the winner are walked again");
 }
 
 #[test]
