@@ -9,7 +9,9 @@ use coulis_tensor::IterVar;
 
 use super::map_steps::root;
 use super::steps::{ask_ahead, place, stage_of, stream_results};
-use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{
+    Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, state_bytes,
+};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -31,6 +33,8 @@ const TILE_BYTES: i64 = 16 << 10;
 const TILE_BYTES_IN_MEMORY: i64 = 64 << 10;
 /// The same where memory is read front to back: an eighth of a second cache.
 const TILE_BYTES_FRONT_TO_BACK: i64 = 128 << 10;
+/// Elements of a tile in which threads fold partial states.
+const LAST_TILE: i64 = 1 << 10;
 /// Bytes of a tile that a map reads again: half of a second cache.
 const MAPPED_BYTES: i64 = 512 << 10;
 /// Bytes of a row of such a tile, at least: fewer lines at a time leave memory waiting.
@@ -164,7 +168,8 @@ fn mapped_tile(facts: &Facts, extent: i64, lanes: i64) -> Option<i64> {
 }
 
 /// Elements of a tile, and the parts that the reduced elements are folded in. Tiles are as wide as fits, but for being
-/// as many as keep all threads busy; where they would get narrow for that, the fold is split instead.
+/// as many as keep all threads busy; where they would get narrow for that, the fold is split instead. Narrow is every tile that
+/// could be wider where memory is read front to back: threads then read whole rows of their own.
 fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) {
     let problem = &facts.spec.problem;
     let width = facts.spec.inputs[0].bytes() as i64;
@@ -185,7 +190,11 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     let least = ceil_div(extent, widest);
     if let Some(n) = (least..least + threads).find(|n| is_even(*n)) {
         let tile = ceil_div(ceil_div(extent, n), lanes) * lanes;
-        let narrowest = if in_memory { PAGE_BYTES / width } else { 4 * lanes };
+        let narrowest = match in_memory {
+            true if facts.reads_front_to_back() && n > least => widest,
+            true => PAGE_BYTES / width,
+            false => 4 * lanes,
+        };
         if tile >= narrowest.min(widest) && is_even(ceil_div(extent, tile)) {
             return (tile, 1);
         }
@@ -227,9 +236,16 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let walk = fold_tile(s, cached, n_kept + 1, sketch, sketch.unroll)?;
     ask_along(s, cached, &walk, sketch)?;
     s.compute_at(cached, partial, &at)?;
-    // The partial states are folded with vectors too.
-    let at = tile_loops(s, output, n_kept, sketch)?;
-    fold_tile(s, state, n_kept, sketch, 1)?;
+    // The partial states are folded with vectors too, and by all threads where they are many.
+    let partial_bytes = sketch.chunks * spec.problem.n_outputs * state_bytes(&spec.reducer);
+    let spreads = sketch.parallel && partial_bytes >= PARALLEL_BYTES;
+    let tile = if spreads { sketch.tile.min(LAST_TILE.max(sketch.lanes)) } else { sketch.tile };
+    let last = Sketch { tile, ..sketch.clone() };
+    let mut at = tile_loops(s, output, n_kept, &last)?;
+    if spreads {
+        at = spread(s, output, n_kept, &at)?;
+    }
+    fold_tile(s, state, n_kept, &last, 1)?;
     place(s, state, Some(&super::steps::Site { stage: output, at }))
 }
 

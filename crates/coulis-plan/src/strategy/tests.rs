@@ -66,6 +66,21 @@ fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
 }
 
 #[test]
+fn threads_read_whole_rows_where_memory_is_read_front_to_back() {
+    let of = |shape: [i64; 2], pages: u32| {
+        let sketch = planned("sum", &shape, &[0], &cpu(64, pages)).1;
+        (sketch.tile, sketch.chunks)
+    };
+    let wide = [4096, 1 << 14];
+    assert_eq!([of(wide, 1), of(wide, 4)], [(1 << 14, 16), (1 << 13, 1)]);
+    assert_eq!(of([1024, 1 << 15], 1), (1 << 14, 1), "two tiles that could be no wider");
+    assert_eq!(of([256, 1 << 10], 1), (512, 1), "an input in a cache");
+    let spread = |shape: &[i64]| trace_of(shape, &[0], 64, 1).matches(".parallel(").count();
+    assert_eq!(spread(&wide), 2, "many partial states");
+    assert_eq!(spread(&[1 << 20, 32]), 1, "few of them");
+}
+
+#[test]
 fn short_rows_whose_steps_wait_are_walked_side_by_side() {
     let target = cpu(64, 1);
     let of = |op: &str, rows: i64| {
