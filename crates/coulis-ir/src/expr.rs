@@ -105,11 +105,6 @@ impl<'e> Children<'e> {
         };
         Children { few, many: many.iter(), at: 0 }
     }
-
-    /// Whether there are none (left).
-    pub fn is_empty(&self) -> bool {
-        self.clone().next().is_none()
-    }
 }
 
 impl<'e> Iterator for Children<'e> {
@@ -323,10 +318,44 @@ impl Expr {
         Children::of(self.node())
     }
 
+    /// Calls `f` on the operands, in order.
+    pub fn each_child(&self, mut f: impl FnMut(&Expr)) {
+        match self.node() {
+            Node::Int(_) | Node::Float(_) | Node::Var(_) => {}
+            Node::Binary(_, a, b) | Node::Ramp(a, b) | Node::Let(_, a, b) => {
+                f(a);
+                f(b);
+            }
+            Node::Not(a) | Node::Cast(a) | Node::Broadcast(a) => f(a),
+            Node::Select(a, b, c) | Node::IfThenElse(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+            Node::Call(_, args) | Node::Load(_, args) => args.iter().for_each(f),
+        }
+    }
+
+    /// Whether it has no operands.
+    pub fn is_leaf(&self) -> bool {
+        match self.node() {
+            Node::Int(_) | Node::Float(_) | Node::Var(_) => true,
+            Node::Call(_, args) | Node::Load(_, args) => args.is_empty(),
+            Node::Binary(..)
+            | Node::Not(_)
+            | Node::Cast(_)
+            | Node::Select(..)
+            | Node::IfThenElse(..)
+            | Node::Ramp(..)
+            | Node::Broadcast(_)
+            | Node::Let(..) => false,
+        }
+    }
+
     /// Whether several expressions may have it as an operand; `false` says that at most one has.
     pub fn may_be_shared(&self) -> bool {
         // One reference is the table's, one the operand's.
-        Arc::strong_count(&self.0) > 2 && !self.children().is_empty()
+        Arc::strong_count(&self.0) > 2 && !self.is_leaf()
     }
 
     /// The variables that occur in it, those of buffers' shapes and pointers apart, and perhaps others.

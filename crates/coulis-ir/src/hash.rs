@@ -40,9 +40,15 @@ impl<K: Eq + Hash> Seen<K> {
                 }
             }
         }
+        if self.many.is_empty() {
+            self.many.reserve(MANY);
+        }
         self.many.insert(key)
     }
 }
+
+/// Keys that a table of many has room for from the first, since growing to as many by doubling takes longer than filling it.
+const MANY: usize = 56;
 
 /// A map whose entries stand in the order in which they came, each at a position that does not change. Maps of few entries, which
 /// most are, need no hash and one piece of memory.
@@ -130,8 +136,9 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
         if at > FEW {
             self.places.insert(key.clone(), at);
         } else if at == FEW {
+            self.places.reserve(MANY);
             let known = self.entries.iter().map(|(key, _)| key).chain([&key]);
-            self.places = known.cloned().zip(0..).collect();
+            self.places.extend(known.cloned().zip(0..));
         }
         self.entries.push((key, value));
         at

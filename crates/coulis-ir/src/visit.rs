@@ -18,9 +18,7 @@ pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
             return;
         }
         f(expr);
-        for child in expr.children() {
-            go(child, f, seen);
-        }
+        expr.each_child(|child| go(child, f, seen));
     }
     go(expr, f, &mut Seen::default());
 }
@@ -34,9 +32,7 @@ pub fn for_each_load(expr: &Expr, seen: &mut Seen<Expr>, f: &mut impl FnMut(&Buf
     if let Node::Load(buffer, _) = expr.node() {
         f(buffer, expr.lanes());
     }
-    for child in expr.children() {
-        for_each_load(child, seen, f);
-    }
+    expr.each_child(|child| for_each_load(child, seen, f));
 }
 
 /// Calls `f` with the buffer and the indices of every load in the expression, each distinct load once, outer ones first.
@@ -48,9 +44,7 @@ pub fn for_each_read(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr])) {
         if let Node::Load(buffer, indices) = expr.node() {
             f(buffer, indices);
         }
-        for child in expr.children() {
-            go(child, f, seen);
-        }
+        expr.each_child(|child| go(child, f, seen));
     }
     if expr.reads_memory() {
         go(expr, f, &mut Seen::default());

@@ -206,7 +206,7 @@ impl Names {
             return table.clone();
         }
         let mut table = Counts::default();
-        if !expr.children().is_empty() {
+        if !expr.is_leaf() {
             if self.fact(expr).plain {
                 table.add(expr, 1);
             } else {

@@ -168,7 +168,7 @@ impl Groups {
                 self.value(body, &with_value(known, var, value), members) && fits
             }
             Node::Binary(..) | Node::Not(_) | Node::Call(..) | Node::Load(..) | Node::Float(_) => {
-                expr.children().for_each(|child| self.expr(child, known));
+                expr.each_child(|child| self.expr(child, known));
                 false
             }
         }
@@ -210,7 +210,7 @@ impl Groups {
                 self.expr(body, &with_value(known, var, value));
                 self.seen = outside;
             }
-            _ => expr.children().for_each(|child| self.expr(child, known)),
+            _ => expr.each_child(|child| self.expr(child, known)),
         }
     }
 

@@ -84,7 +84,7 @@ impl Walk {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if !self.seen.insert(expr.clone()) {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !self.seen.insert(expr.clone()) {
             return;
         }
         match expr.node() {
@@ -94,6 +94,6 @@ impl Walk {
             Node::Load(buffer, _) => self.uses(buffer),
             _ => {}
         }
-        expr.children().for_each(|child| self.expr(child));
+        expr.each_child(|child| self.expr(child));
     }
 }

@@ -13,7 +13,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, substitute_stmt};
+use coulis_ir::visit::{for_each_stmt, stmt_children, substitute_stmt};
 use coulis_ir::{Form, Kernel, MemScope, Stmt, ThreadTag};
 
 use crate::affine::uses;
@@ -54,9 +54,7 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
 }
 
 fn has_launch(stmt: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(stmt, &mut |s| found |= matches!(s, Stmt::LaunchThread { .. }));
-    found
+    matches!(stmt, Stmt::LaunchThread { .. }) || stmt_children(stmt).any(has_launch)
 }
 
 /// A hardware index of a region.

@@ -275,7 +275,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
                     children.iter().map(|c| self.invariant_parts(c, seen, found)).collect();
                 let known = is_harmless(expr) && parts.iter().all(|p| *p);
                 if !known {
-                    let with_work = |e: &&&Expr| !e.children().is_empty();
+                    let with_work = |e: &&&Expr| !e.is_leaf();
                     let kept = children.iter().zip(&parts).filter(|(_, p)| **p).map(|(c, _)| c);
                     found.extend(kept.filter(with_work).map(|c| (*c).clone()));
                 }

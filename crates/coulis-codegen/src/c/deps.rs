@@ -172,7 +172,7 @@ impl CaptureWalk {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if !self.seen.insert(expr.clone()) {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !self.seen.insert(expr.clone()) {
             return;
         }
         match expr.node() {
@@ -186,8 +186,6 @@ impl CaptureWalk {
             }
             _ => {}
         }
-        for child in expr.children() {
-            self.expr(child);
-        }
+        expr.each_child(|child| self.expr(child));
     }
 }

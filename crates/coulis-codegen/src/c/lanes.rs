@@ -408,7 +408,7 @@ fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
         found(expr);
         match expr.node() {
             Node::IfThenElse(..) | Node::Let(..) | Node::Load(..) => {}
-            _ => expr.children().for_each(|child| go(child, found, seen)),
+            _ => expr.each_child(|child| go(child, found, seen)),
         }
     }
     go(expr, found, &mut Seen::default());

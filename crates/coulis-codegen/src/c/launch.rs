@@ -59,10 +59,9 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
         entries.iter().for_each(|name| drop(walker.namer.fresh(name)));
         let facts = walker.facts.clone();
         let order = Order { earlier: &earlier, is_first: nth == 0, is_last: nth + 1 == entries.len() };
-        let (text, written) = walker.launch(gpu, launch, entry, &program, &host, &order)?;
-        if !order.is_last {
-            earlier.add(&Traffic::of(&launch.body));
-        }
+        let Written { text, launch: written, traffic } =
+            walker.launch(gpu, launch, entry, &program, &host, &order)?;
+        earlier.add(&traffic);
         walker.facts = facts;
         let start = functions.len();
         if start > 0 {
@@ -157,6 +156,14 @@ struct Order<'a> {
     is_last: bool,
 }
 
+/// A launch as a function.
+struct Written {
+    text: String,
+    launch: KernelLaunch,
+    /// What its threads do with memory.
+    traffic: Traffic,
+}
+
 /// A parameter of a kernel.
 enum Source {
     Memory { data: VarId, dtype: DType, arg: KernelArg },
@@ -172,7 +179,7 @@ impl Walker<'_> {
         program: &HostProgram,
         host: &HashMap<Var, Expr>,
         order: &Order,
-    ) -> Result<(String, KernelLaunch), EmitError> {
+    ) -> Result<Written, EmitError> {
         self.f = Frame { lines: Lines::in_function(self.style().indent), ..Frame::default() };
         let mut positions = Vec::new();
         for (tags, slots) in [(BLOCKS, &launch.grid), (BLOCKS, &launch.cluster), (THREADS, &launch.block)] {
@@ -252,7 +259,7 @@ impl Walker<'_> {
         let extents = |slots: &[(Option<Var>, Expr); 3]| {
             [0, 1, 2].map(|axis: usize| index::fold(&substitute_expr(&slots[axis].1, host)))
         };
-        let written = KernelLaunch {
+        let launch = KernelLaunch {
             name: entry.to_owned(),
             grid: extents(&launch.grid),
             cluster: cluster.unwrap_or([1; 3]).map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
@@ -260,7 +267,7 @@ impl Walker<'_> {
             args,
             dynamic_shared_bytes: index::fold(&substitute_expr(&dynamic_bytes(&dynamic), host)),
         };
-        Ok((text, written))
+        Ok(Written { text, launch, traffic })
     }
 
     /// Blocks of a cluster along an axis, as text.

@@ -138,6 +138,35 @@ mod tests {
     }
 
     #[test]
+    fn operands_are_walked_as_they_are_listed() {
+        let (i, one) = (Var::new("i", DType::I32).expr(), Expr::int(1));
+        let cond = i.clone().lt(one.clone());
+        let memory = crate::Buffer::new("m", DType::I32, vec![one.clone()], crate::MemScope::Global);
+        let all = [
+            i.clone(),
+            one.clone(),
+            Expr::float(0.5, DType::F32),
+            i.clone() + one.clone(),
+            cond.clone().logical_not(),
+            i.clone().cast(DType::F32),
+            Expr::select(cond.clone(), i.clone(), one.clone()),
+            Expr::if_then_else(cond.clone(), one.clone(), i.clone()),
+            cond.likely(),
+            memory.at([i.clone()]),
+            memory.at([]),
+            Expr::ramp(i.clone(), one.clone(), 4),
+            i.clone().broadcast_to(4),
+            Expr::let_in(Var::new("j", DType::I32), one, i),
+        ];
+        for expr in all {
+            let mut walked = Vec::new();
+            expr.each_child(|child| walked.push(child.clone()));
+            assert_eq!(walked, expr.children().cloned().collect::<Vec<_>>(), "{expr:?}");
+            assert_eq!(expr.is_leaf(), walked.is_empty(), "{expr:?}");
+        }
+    }
+
+    #[test]
     fn an_expression_knows_its_variables_and_whether_it_reads() {
         let (i, j) = (Var::new("i", DType::I32), Var::new("j", DType::I32));
         let sum = i.expr() + Expr::int(1);

@@ -76,7 +76,7 @@ struct Walk<'r, 'k> {
 
 impl<'k> Walk<'_, 'k> {
     fn stmt(&mut self, stmt: &'k Stmt, place: &Place) {
-        for expr in crate::visit::stmt_exprs(stmt).into_iter().filter(|expr| !expr.children().is_empty()) {
+        for expr in crate::visit::stmt_exprs(stmt).into_iter().filter(|expr| expr.reads_memory()) {
             self.expr(stmt, expr, place, &mut Seen::default());
         }
         match stmt {
@@ -137,7 +137,7 @@ impl<'k> Walk<'_, 'k> {
     }
 
     fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut Seen<(Expr, bool)>) {
-        if expr.children().is_empty() || !seen.insert((expr.clone(), place.certain)) {
+        if !expr.reads_memory() || !seen.insert((expr.clone(), place.certain)) {
             return;
         }
         match expr.node() {
@@ -166,7 +166,7 @@ impl<'k> Walk<'_, 'k> {
                 indices.iter().for_each(|i| self.expr(stmt, i, place, seen));
                 self.access(stmt, buffer, indices, place);
             }
-            _ => expr.children().for_each(|child| self.expr(stmt, child, place, seen)),
+            _ => expr.each_child(|child| self.expr(stmt, child, place, seen)),
         }
     }
 

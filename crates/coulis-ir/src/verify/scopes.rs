@@ -138,9 +138,9 @@ impl<'k> Scopes<'_, 'k> {
             }
             Node::Load(buffer, _) => {
                 self.buffer(stmt, buffer);
-                expr.children().for_each(|child| self.expr_once(stmt, child, seen));
+                expr.each_child(|child| self.expr_once(stmt, child, seen));
             }
-            _ => expr.children().for_each(|child| self.expr_once(stmt, child, seen)),
+            _ => expr.each_child(|child| self.expr_once(stmt, child, seen)),
         }
     }
 }

@@ -101,7 +101,7 @@ impl<'r, 'k> Walk<'r, 'k> {
         if let Some(var) = expr.as_var() {
             return of(&var.id(), &self.known.levels);
         }
-        if expr.children().is_empty() {
+        if expr.is_leaf() {
             return Levels::NONE;
         }
         let Known { levels, used, .. } = &mut self.known;

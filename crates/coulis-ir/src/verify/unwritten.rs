@@ -157,7 +157,7 @@ impl<'k> Walk<'_, 'k> {
                 indices.iter().for_each(|i| self.read_once(stmt, i, seen));
                 self.access(stmt, buffer, indices);
             }
-            _ => expr.children().for_each(|child| self.read_once(stmt, child, seen)),
+            _ => expr.each_child(|child| self.read_once(stmt, child, seen)),
         }
     }
 

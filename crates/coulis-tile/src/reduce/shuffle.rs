@@ -43,7 +43,7 @@ pub(crate) fn is_long(reducer: &Reducer) -> bool {
     let mut operations = FastSet::default();
     for part in &reducer.combine.body {
         for_each_expr(part, &mut |e| {
-            if !e.children().is_empty() {
+            if !e.is_leaf() {
                 operations.insert(e.clone());
             }
         });
