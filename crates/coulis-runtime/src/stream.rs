@@ -27,11 +27,14 @@ pub struct Floor<'a> {
     way: Way,
 }
 
+/// Copies words.
+type Copying = fn(&[u64], &mut [u64]);
+
 /// One way to move memory.
 #[derive(Clone, Copy)]
 struct Way {
     read: fn(&[u64]) -> u64,
-    copy: fn(&[u64], &mut [u64]),
+    copy: Copying,
 }
 
 impl<'a> Floor<'a> {
@@ -39,8 +42,7 @@ impl<'a> Floor<'a> {
     /// timed in turn. Where `out` is larger than the input, the rest is written from the input's begin again.
     pub fn fastest(words: &'a [u64], out: &'a mut [u64], pools: &[&'a Pool]) -> Floor<'a> {
         let out = if words.is_empty() { &mut [] } else { out };
-        let copies: &[fn(&[u64], &mut [u64])] =
-            if out.is_empty() { &[copy_plain] } else { &[copy_plain, copy_past_caches] };
+        let copies: &[Copying] = if out.is_empty() { &[copy_plain] } else { &[copy_plain, copy_past_caches] };
         let mut ways = Vec::new();
         for &pool in pools {
             for read in [read_linear as fn(&[u64]) -> u64, read_four_pages] {
