@@ -49,8 +49,7 @@ impl Peers {
         self.ask(&question).map(|_| ())
     }
 
-    /// Times one library once, by the mean of a few calls where these are short. The first time of a workload, the call is made
-    /// ready.
+    /// Times one library in a turn: the best of a few samples. The first time of a workload, the call is made ready.
     pub fn time(&mut self, peer: &str) -> Result<Timed, Failure> {
         let answer = self.ask(&json!({ "do": "time", "peer": peer }))?;
         let why = || answer["error"].as_str().unwrap_or("no answer").to_owned();

@@ -1,7 +1,7 @@
 //! Turns on the CPU: in each, calls and the floor that memory sets are timed one right after the other.
 //!
 //! The rate of a memory that other programs use too moves within seconds, so only what was timed in one turn compares. Who comes
-//! first in a turn goes around, and everyone runs once untimed before, so that no one pays for what another left in the caches.
+//! first in a turn goes around, and the best of a few samples counts, so that no one pays for what another left in the caches.
 
 use std::time::Instant;
 
@@ -32,8 +32,12 @@ impl Turn {
     }
 }
 
-/// Least seconds of one sample: what a clock can tell from its own cost, and what is long beside the wake of a thread.
-const SAMPLE: f64 = 200e-6;
+/// Least seconds of one sample: what a clock can tell from its own cost.
+const SAMPLE: f64 = 20e-6;
+/// Seconds of samples in a turn, the best of which counts, and the fewest of them: the first may find what another left in the caches,
+/// and any may meet another program.
+const SAMPLES: f64 = 1e-3;
+const FEWEST_SAMPLES: usize = 2;
 /// Fewest turns.
 const FEWEST: usize = 5;
 /// Bytes that no cache holds, about.
@@ -46,6 +50,18 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The least of a few samples, those of about [`SAMPLES`] seconds.
+fn best(mut sample: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
+    let start = Instant::now();
+    let mut best = f64::INFINITY;
+    let mut n = 0;
+    while n < FEWEST_SAMPLES || start.elapsed().as_secs_f64() < SAMPLES {
+        best = best.min(sample()?);
+        n += 1;
+    }
+    Ok(best)
 }
 
 /// A call that takes part.
@@ -128,15 +144,13 @@ impl<'a> Turns<'a> {
         for nth in 0..=n_calls {
             let who = (self.n_taken + nth) % (n_calls + 1);
             if let Some(call) = self.calls.get_mut(who) {
-                call.seconds(self.input)?;
-                launches[who] = call.seconds(self.input)?;
+                launches[who] = best(|| call.seconds(self.input))?;
                 continue;
             }
             if let Some(far) = &mut self.far {
-                memory = far.seconds(1) * self.bytes as f64 / far.n_bytes() as f64;
+                memory = best(|| Ok(far.seconds(1)))? * self.bytes as f64 / far.n_bytes() as f64;
             }
-            self.floor.seconds(self.floor_batch);
-            floor = self.floor.seconds(self.floor_batch);
+            floor = best(|| Ok(self.floor.seconds(self.floor_batch)))?;
             if self.far.is_none() {
                 memory = floor * self.bytes as f64 / self.floor.n_bytes() as f64;
             }
