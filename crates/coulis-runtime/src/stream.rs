@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn copies_write_every_word_wherever_it_lies() {
         let from: Vec<u64> = (1..200).collect();
-        let copies: [fn(&[u64], &mut [u64]); 2] = [copy_plain, copy_past_caches];
+        let copies: [Copying; 2] = [copy_plain, copy_past_caches];
         for copy in copies {
             for (begin, n) in (0..9).flat_map(|begin| [0, 1, 7, 8, 9, 64, 100].map(|n| (begin, n))) {
                 let mut to = vec![0u64; 120];
