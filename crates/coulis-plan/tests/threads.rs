@@ -75,7 +75,11 @@ fn rows_that_begin_anywhere_are_read_by_whole_accesses_as_one_piece() {
 fn long_rows_of_narrow_elements_that_begin_anywhere_are_read_from_their_first_boundaries() {
     for (dtype, shape, is_peeled) in [
         (DType::I8, vec![60_000, 4097], true),
-        (DType::I8, vec![60_000, 1023], false),
+        (DType::I8, vec![240_000, 1023], true),
+        (DType::I8, vec![400_000, 513], true),
+        // A third of the last turn would be idle; short rows.
+        (DType::I8, vec![300_000, 701], false),
+        (DType::I8, vec![600_000, 301], false),
         (DType::I8, vec![60_000, 4100], false),
         (DType::F16, vec![200_003, 1009], true),
         (DType::BF16, vec![1920, 62_501], true),
@@ -104,6 +108,34 @@ fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
         assert_eq!(of("sum", dtype, &shape, &[1]).1.threads, threads, "{dtype} {shape:?}");
     }
     assert_eq!(of("var", DType::F32, &[16_384, 16_384], &[1]).1.threads, 512);
+}
+
+#[test]
+fn few_threads_share_a_row_whose_states_are_work_to_bring_together() {
+    for (op, dtype, width, name, threads) in [
+        ("var", DType::F32, 128, "gpu_rows", 8),
+        ("var", DType::F32, 1024, "gpu_rows", 32),
+        ("var", DType::F16, 256, "gpu_rows", 4),
+        ("logsumexp", DType::BF16, 256, "gpu_rows", 4),
+        ("logsumexp", DType::BF16, 1024, "gpu_rows", 8),
+        ("sum", DType::BF16, 256, "gpu_rows", 16),
+        ("sum", DType::BF16, 512, "gpu_rows", 32),
+        ("var", DType::F32, 301, "gpu_odd_rows", 8),
+        ("var", DType::F32, 1009, "gpu_odd_rows", 32),
+        ("var", DType::F16, 1009, "gpu_odd_rows", 8),
+        ("logsumexp", DType::BF16, 301, "gpu_odd_rows", 2),
+        ("sum", DType::F32, 301, "gpu_odd_rows", 32),
+        ("sum", DType::I8, 65, "gpu_odd_rows", 1),
+        // Threads of neighbouring rows would meet in banks.
+        ("var", DType::F16, 1025, "gpu_rows", 16),
+    ] {
+        let rows = 240_000_000 / (width * dtype.bytes() as i64);
+        let (found, sketch, _) = of(op, dtype, &[rows, width], &[1]);
+        assert_eq!((found, sketch.threads), (name, threads), "{op} of {width} {dtype}");
+        assert!(sketch.threads * sketch.rows >= 128, "{op} of {width} {dtype}: {} rows", sketch.rows);
+    }
+    // Few rows leave the machine threads to spare.
+    assert_eq!(of("var", DType::F32, &[1000, 1024], &[1]).1.threads, 64);
 }
 
 #[test]

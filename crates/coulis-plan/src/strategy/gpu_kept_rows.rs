@@ -35,9 +35,6 @@ const FEW_ELEMENTS: i64 = 16;
 const SIDE_BY_SIDE_BYTES: i64 = 64;
 /// Most threads that keep a row in registers: more would fill a multiprocessor alone, which then waits for each row.
 const MOST_IN_REGISTERS: i64 = 512;
-/// Elements of fewer bytes are more work for threads than for memory: so few threads take a row as leave none without an element
-/// of it for long.
-pub const NARROW: usize = 4;
 /// How many quarters of what registers hold of wider ones they hold of narrow ones, several of which are one access.
 const QUARTERS_OF_NARROW: i64 = 7;
 /// What it costs a thread to bring its state together with the others, in elements.
@@ -87,7 +84,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         return Err(Decline::new("a row for each multiprocessor, or short ones", found));
     }
     let element_bytes = bytes(&|b| b.max(WORD_BYTES));
-    let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
+    let is_narrow = facts.is_narrow();
     let of_registers = i64::from(facts.target.register_bytes) / 8 / element_bytes;
     let most_elements =
         if is_narrow && lanes > 1 { of_registers * QUARTERS_OF_NARROW / 4 } else { of_registers };

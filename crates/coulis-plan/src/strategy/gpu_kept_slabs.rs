@@ -10,7 +10,6 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::gpu_kept_rows::NARROW;
 use super::gpu_steps::{
     copy_piece, copy_slab, dense_rows_of, fold_by_threads, fold_own_row, rows_by_banks, runs_of_row,
     split_fold, widest_access,
@@ -82,7 +81,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     if extent % lanes == 0 {
         return Err(Decline::new("rows that are no whole number of accesses", extent));
     }
-    let is_narrow = spec.inputs.iter().all(|d| d.bytes() < NARROW);
+    let is_narrow = facts.is_narrow();
     let (longest, thread_elements) = match is_narrow {
         true if work(&map.lambda) < WORK => (LONGEST_OF_NARROW.0, THREAD_ELEMENTS_OF_NARROW),
         true => (LONGEST_OF_NARROW.1, THREAD_ELEMENTS_OF_NARROW),

@@ -9,8 +9,10 @@
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
-use super::gpu_rows::{LARGE_STATE, peeled};
-use super::gpu_steps::{copy_slab, dense_rows, fold_by_threads, rows_by_banks, split_fold, widest_access};
+use super::gpu_rows::{LARGE_STATE, is_light, peeled};
+use super::gpu_steps::{
+    apart_by_banks, copy_slab, dense_rows, fold_by_threads, rows_by_banks, split_fold, widest_access,
+};
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
@@ -31,46 +33,97 @@ const BLOCK: i64 = 512;
 const BLOCK_OF_LARGE: i64 = 128;
 /// Fewest elements of a row for each of its threads.
 const FEWEST: i64 = 4;
+/// Work that the threads of a row may take to bring their states together for each of its bytes, of elements of up to 2 bytes,
+/// which are more work themselves, of 4, and of more.
+const GATHERING: [i64; 3] = [3, 7, 10];
+/// Fewest threads of a row for that.
+const FEWEST_TOGETHER: i64 = 2;
+/// Threads of a block, where slabs may be long enough for that, that hide from each other what each waits for; and where
+/// states are large.
+const BUSY: i64 = 256;
+/// See [`BUSY`].
+const BUSY_OF_LARGE: i64 = 128;
+/// Most bytes of a slab of such states, of which a multiprocessor holds several so.
+const MOST_BYTES_OF_LARGE: i64 = 24 << 10;
+/// What is folded in turns that end as close to the row's as others, at most.
+const CLOSE: (i64, i64) = (11, 10);
+/// Fewest of them where elements are narrow, so that a thread seldom waits.
+const BUSY_OF_NARROW: i64 = 128;
 /// Bytes that a block copies, about, and at most.
 const SLAB_BYTES: i64 = 16 << 10;
 /// See [`SLAB_BYTES`].
 const MOST_BYTES: i64 = 40 << 10;
+/// Most bytes of a row that could be read from its first boundary.
+const MOST_BYTES_OF_WORK: i64 = MOST_BYTES / 16;
 /// Fewest blocks: with less than a few for each part of the machine, long rows are better split.
 const FEWEST_BLOCKS: i64 = 128;
 /// Elements that each thread of a row folds side by side.
 const IN_FLIGHT: i64 = 16;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let spec = facts.spec;
     let (extent, bytes) = dense_rows(facts)?;
     let lanes = widest_access(facts);
     let together = lanes / facts.word_lanes(&facts.constant_extents(false)).min(lanes);
     if together == 1 {
         return Err(Decline::new("rows that begin where no wide access may", "others"));
     }
-    if peeled(facts, extent).is_some() {
-        return Err(Decline::new("rows that are better not read from their first boundaries", extent));
+    // Where threads have much to do, those of a row that begins anywhere have more for its ends than for reading its elements one
+    // by one, unless they meet in banks.
+    let is_peeled = peeled(facts, extent).is_some();
+    let better = "rows that are better not read from their first boundaries";
+    if is_peeled && (is_light(facts) || bytes > MOST_BYTES_OF_WORK) {
+        return Err(Decline::new(better, extent));
     }
     let rows = floor_pow2(SLAB_BYTES / bytes).clamp(together, BLOCK);
     if rows * bytes > MOST_BYTES {
         return Err(Decline::new("at most 40 KiB of rows that are whole accesses together", rows * bytes));
     }
-    let n_rows = facts.spec.problem.n_outputs;
-    if n_rows < FEWEST_BLOCKS * rows {
-        return Err(Decline::new("rows for 128 blocks", n_rows));
-    }
-    let is_large = state_bytes(&facts.spec.reducer) >= LARGE_STATE;
-    let block = if is_large { BLOCK_OF_LARGE } else { BLOCK };
+    let n_rows = spec.problem.n_outputs;
+    let is_large = state_bytes(&spec.reducer) >= LARGE_STATE;
+    let (block, busy) = if is_large { (BLOCK_OF_LARGE, BUSY_OF_LARGE) } else { (BLOCK, BUSY) };
+    let widest = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
+    let is_narrow = facts.is_narrow();
+    let room = if is_large && !is_narrow { MOST_BYTES_OF_LARGE } else { MOST_BYTES };
+    let most_rows = floor_pow2(room / bytes);
     let most = (block / rows).clamp(1, floor_pow2(extent / FEWEST));
+    let fewest = if is_narrow { BUSY_OF_NARROW } else { busy } / most_rows;
+    let per_byte = GATHERING[[2, 4].iter().filter(|bytes| widest > **bytes).count()];
+    let gathered = facts.gathering_threads(most, fewest.max(FEWEST_TOGETHER), bytes, per_byte);
     let unroll = |threads: i64| floor_pow2(ceil_div(extent, threads)).min(IN_FLIGHT);
-    // Elements of one byte are more work for threads than for memory: then fewer threads, if their turns end closer to that of
-    // the row.
     let folded = |threads: i64| {
         let turn = threads * unroll(threads);
         ceil_div(extent, turn) * turn
     };
-    let is_work = facts.spec.inputs.iter().all(|d| d.bytes() == 1);
-    let fewer = [most, most / 2, most / 4].into_iter().take(if is_work { 3 } else { 1 });
-    let threads = fewer.filter(|threads| *threads >= 1).min_by_key(|threads| folded(*threads)).unwrap_or(1);
+    // Fewer threads of a row leave a block room for more rows, unless these meet in banks where fewer do not.
+    let met_of =
+        |rows: i64, threads: i64| apart_by_banks((rows, threads), (extent, widest)).map_or(1, |(_, met)| met);
+    let rows_of = |threads: i64| {
+        let more = rows.max(most_rows.min(busy / threads));
+        let are_enough = n_rows >= FEWEST_BLOCKS * more;
+        let is_small = rows * threads < BUSY_OF_NARROW;
+        if are_enough && (is_small || met_of(more, threads) <= met_of(rows, threads)) { more } else { rows }
+    };
+    let met = |threads: i64| met_of(rows_of(threads), threads);
+    let threads = if widest == 1 {
+        // Elements of one byte are more work for threads than for memory: then fewer threads whose turns end closer to that of the
+        // row, and of those that do the ones that meet in the fewest banks.
+        let fewer = || {
+            [gathered, gathered / 2, gathered / 4].into_iter().filter(|n| *n >= fewest.max(most / 4).max(1))
+        };
+        let least = fewer().map(folded).min().unwrap_or(extent);
+        let close = fewer().filter(|n| CLOSE.1 * folded(*n) <= CLOSE.0 * least);
+        close.min_by_key(|n| met(*n)).unwrap_or(gathered)
+    } else {
+        gathered
+    };
+    if is_peeled && met(threads) > 1 {
+        return Err(Decline::new(better, extent));
+    }
+    let rows = rows_of(threads);
+    if n_rows < FEWEST_BLOCKS * rows {
+        return Err(Decline::new("rows for 128 blocks", n_rows));
+    }
     let unroll = unroll(threads);
     let run = facts.short_run(1, unroll);
     Ok(Sketch { lanes, unroll, run, threads, rows, constant: vec![true; 2], ..facts.plain() })

@@ -76,7 +76,16 @@ const WAVE_BYTES: i64 = 16;
 /// Bytes of accesses that are so many that rows are read from their first boundaries instead: fewer than these.
 const NARROW_ACCESS: i64 = 4;
 /// Fewest bytes of such rows.
-const PEELED_BYTES: i64 = 1 << 10;
+const PEELED_BYTES: i64 = 1 << 9;
+/// Bytes below which a row is to fill so much of the accesses of its turns.
+const SHORT_BYTES: i64 = 1 << 10;
+/// See [`SHORT_BYTES`].
+const FILLED: (i64, i64) = (4, 5);
+/// Work that the threads of a row that is not long may take to bring their states together for each of its bytes, of narrow
+/// elements, which are more work themselves, and of others.
+const GATHERING: (i64, i64) = (6, 17);
+/// Fewest threads of a row for that: by fewer, a warp would read pieces of what memory gives.
+const FEWEST_TOGETHER: i64 = 2;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
@@ -96,6 +105,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 /// otherwise.
 pub fn peeled(facts: &Facts, extent: i64) -> Option<Sketch> {
     let peeled = gains_by_peeling(facts, extent).then(|| sketch(facts, extent, Walk::FromBoundaries))?;
+    let words = extent / peeled.lanes;
+    let in_turns = ceil_div(words, peeled.threads) * peeled.threads;
+    let row_bytes = extent.saturating_mul(facts.spec.inputs[0].bytes() as i64);
+    if row_bytes < SHORT_BYTES && FILLED.1 * words < FILLED.0 * in_turns {
+        return None;
+    }
     // Rows that are split are folded by another launch, which has no place for their ends.
     (peeled.chunks == 1).then_some(peeled)
 }
@@ -130,6 +145,17 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
         && extent.saturating_mul(bytes) >= PEELED_BYTES
 }
 
+/// Whether states are small, so that threads have little to do beside reading.
+pub fn is_light(facts: &Facts) -> bool {
+    let reducer = &facts.spec.reducer;
+    state_bytes(reducer) <= SMALL_STATE && reducer.fields.len() == 1
+}
+
+/// Whether runs may be walked again, so that what they bring stays in registers until their end.
+fn is_walked_again(facts: &Facts) -> bool {
+    facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty())
+}
+
 fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let problem = &facts.spec.problem;
     let warp = i64::from(facts.target.warp);
@@ -150,7 +176,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_large = state >= LARGE_STATE;
     let n_threads = i64::from(facts.target.n_threads);
     let is_split = problem.n_outputs.saturating_mul(2) < n_threads / BLOCK;
-    let is_small = state <= SMALL_STATE && facts.spec.reducer.fields.len() == 1;
+    let is_small = is_light(facts);
     let of_long = if is_small { BLOCK_OF_LONG_AND_SMALL } else { BLOCK_OF_LONG };
     let is_long = row_bytes >= LONG_ROW_BYTES
         && problem.n_outputs.saturating_mul(of_long) >= FEWEST_WAVES.saturating_mul(n_threads);
@@ -176,9 +202,14 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let of_each = n_threads / CROWD_OF_LARGE / problem.n_outputs.max(1);
     let threads = if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads };
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
+    let threads = if is_split || is_long || facts.spec.map.is_some() {
+        threads
+    } else {
+        let per_byte = if facts.is_narrow() { GATHERING.0 } else { GATHERING.1 };
+        facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
+    };
     let turns = outer.saturating_mul(ceil_div(words, threads));
-    // What a run may be walked for again stays in registers until its end.
-    let is_kept = facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty());
+    let is_kept = is_walked_again(facts);
     let in_flight = match lanes > 1 {
         true if is_kept => IN_FLIGHT.min((MOST_KEPT / lanes).max(1)),
         true => IN_FLIGHT,

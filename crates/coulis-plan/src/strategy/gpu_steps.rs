@@ -336,19 +336,27 @@ pub fn rows_by_banks(
     spec: &Spec,
     sketch: &Sketch,
 ) -> Result<IterVar, ScheduleError> {
-    let together = (SIDE_BY_SIDE / sketch.threads).min(sketch.rows);
-    if together <= 1 || together == sketch.rows {
-        return Ok(row);
-    }
-    let apart = sketch.rows / together;
     let bytes = spec.inputs.iter().map(|d| d.bytes() as i64).max().unwrap_or(1);
-    let met = |rows: i64| most_in_a_bank(rows * extent * bytes, together, sketch.threads, bytes);
-    if met(apart) >= met(1) {
+    let Some((apart, _)) =
+        apart_by_banks((sketch.rows, sketch.threads), (extent, bytes)).filter(|(n, _)| *n > 1)
+    else {
         return Ok(row);
-    }
+    };
     let (far, near) = s.split(stage, &row, Split::Factor(apart))?;
     s.reorder(stage, &[near.clone(), far.clone()])?;
     s.fuse(stage, &[near, far])
+}
+
+/// How far apart so many rows of a slab, of so many threads each, are that are read together, in which the fewest words of a bank
+/// are wanted at once, and how many these are; `None` where a row has all threads that access memory together, or these
+/// have all rows. A row is so many elements of so many bytes.
+pub fn apart_by_banks((rows, threads): (i64, i64), (extent, bytes): (i64, i64)) -> Option<(i64, usize)> {
+    let together = (SIDE_BY_SIDE / threads).min(rows);
+    if together <= 1 || together == rows {
+        return None;
+    }
+    let met = |apart: i64| (apart, most_in_a_bank(apart * extent * bytes, together, threads, bytes));
+    [met(1), met(rows / together)].into_iter().min_by_key(|(_, met)| *met)
 }
 
 /// Words that threads want at once of the bank of which they want most, where `rows` of them, `stride` bytes apart, are each
