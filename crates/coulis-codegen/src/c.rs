@@ -147,6 +147,8 @@ struct Frame {
     by_vectors: BTreeSet<VarId>,
     /// Memory that is more to the launch than elements of one type.
     as_bytes: BTreeSet<VarId>,
+    /// Memory that is only read while the launch runs.
+    only_read: BTreeSet<VarId>,
 }
 
 /// The state of an emission.

@@ -6,6 +6,7 @@
 //! and how many bytes a state has.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use coulis_ir::expr::Node;
 use coulis_ir::visit::for_each_expr;
@@ -129,6 +130,9 @@ pub struct Sketch {
     pub peeled: bool,
     /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
     pub in_turn: bool,
+    /// Whether blocks sweep memory: each folds one piece, all of whose accesses it asks for at once or in few turns, in the order of
+    /// memory.
+    pub swept: bool,
     /// Whether those are of the innermost dimension, rather than of the outermost that is reduced.
     pub cuts_inner: bool,
     /// Threads that fold one output together, on machines with blocks of threads.
@@ -145,7 +149,8 @@ pub struct Sketch {
     pub resident: i64,
     /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
     pub last_threads: i64,
-    /// Whether results are stored past the caches.
+    /// Whether what passes through the caches is kept out of them: results that are stored, on machines with blocks of threads
+    /// elements that are read.
     pub streams: bool,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
@@ -187,6 +192,9 @@ const FAR_CACHES: i64 = 4;
 const SHARED_CACHES: i64 = 64;
 /// Elements of fewer bytes are more work for threads than for memory.
 const NARROW: usize = 4;
+/// Bytes of elements that are more than the cache of a machine with blocks of threads holds (50 MiB), and not many times as many:
+/// more are read a little slower when they leave it first. Measured: `bench/results/h100-shapes.md`.
+const PASSING_BYTES: RangeInclusive<i64> = 64 << 20..=288 << 20;
 /// Most parts of a fold on machines with blocks of threads.
 const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
@@ -260,8 +268,13 @@ impl Facts<'_> {
     }
 
     /// Whether results are many, and most are in no cache any more when all are made, as elements and results pass through:
-    /// storing them past the caches then costs nothing later, and saves the read of what they overwrite.
+    /// storing them past the caches then costs nothing later, and saves the read of what they overwrite. On machines with blocks of
+    /// threads, whether elements are more than their cache holds but not many times as many: what else is there, partial states
+    /// too, then stays there and is not written to memory meanwhile.
     pub fn streams(&self) -> bool {
+        if Machine::of(self.target) == Machine::Threads {
+            return PASSING_BYTES.contains(&self.input_bytes());
+        }
         let problem = &self.spec.problem;
         let of_an_output = if self.spec.map.is_some() { problem.reduce_len } else { 1 };
         let each: i64 = self.spec.outputs.iter().map(|output| output.dtype.bytes() as i64).sum();
@@ -269,10 +282,7 @@ impl Facts<'_> {
         let cache = self.target.cache_bytes as i64;
         let are_many = bytes > FAR_BYTES.max(FAR_CACHES * cache);
         let passes_through = self.input_bytes().saturating_add(bytes) > SHARED_CACHES * cache;
-        are_many
-            && passes_through
-            && Machine::of(self.target) == Machine::Loops
-            && self.target.vector_bytes <= 256
+        are_many && passes_through && self.target.vector_bytes <= 256
     }
 
     /// How far ahead memory is asked for that is read front to back, in bytes: a machine that reads one page as fast as several
@@ -450,6 +460,7 @@ impl Facts<'_> {
             chunks: 1,
             peeled: false,
             in_turn: false,
+            swept: false,
             cuts_inner: false,
             threads: 1,
             rows: 1,
@@ -475,6 +486,20 @@ fn widest_field(reducer: &Reducer) -> usize {
     reducer.fields.iter().map(|f| f.dtype.bytes()).max().unwrap_or(1)
 }
 
+/// Whether a lambda calls functions that are many operations, such as `exp`.
+pub fn calls_functions(part: &Lambda) -> bool {
+    let mut found = false;
+    for expr in &part.body {
+        for_each_expr(expr, &mut |e: &Expr| found |= is_function(e));
+    }
+    found
+}
+
+fn is_function(expr: &Expr) -> bool {
+    use Intrinsic::{Exp, Exp2, Log, Log2};
+    matches!(expr.node(), Node::Call(Exp | Exp2 | Log | Log2, _))
+}
+
 /// Operations that a function such as `exp` is written out as.
 const OF_A_FUNCTION: usize = 16;
 
@@ -497,9 +522,7 @@ fn work_of(exprs: &[Expr]) -> usize {
         for_each_expr(expr, &mut |e: &Expr| {
             let operations = match e.node() {
                 Node::Var(_) | Node::Int(_) | Node::Float(_) => 0,
-                Node::Call(Intrinsic::Exp | Intrinsic::Exp2 | Intrinsic::Log | Intrinsic::Log2, _) => {
-                    OF_A_FUNCTION
-                }
+                _ if is_function(e) => OF_A_FUNCTION,
                 _ => 1,
             };
             if seen.insert(e.clone()) {

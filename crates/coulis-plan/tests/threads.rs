@@ -102,7 +102,7 @@ fn few_threads_share_a_row_of_narrow_elements_and_many_one_that_is_long() {
     for (dtype, shape, threads) in [
         (DType::F32, [16_384, 16_384], 1024),
         (DType::F32, [16_384, 4096], 256),
-        (DType::F32, [600, 200_704], 256),
+        (DType::F32, [600, 200_704], 896),
         (DType::BF16, [16_384, 32_768], 1024),
     ] {
         assert_eq!(of("sum", dtype, &shape, &[1]).1.threads, threads, "{dtype} {shape:?}");
@@ -181,10 +181,69 @@ fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_
     assert_eq!(planned_of(&["mean", "var"], DType::F16, &whole, 0).chunks, 2048, "which no walk follows");
 }
 
+/// What of a large input is in few rows is folded piece by piece in the order of memory.
+#[test]
+fn large_inputs_of_few_rows_are_swept() {
+    for (op, dtype, shape, axes, threads, unroll, chunks) in [
+        // As many pieces as are alike, and the last one shorter where none are.
+        ("sum", DType::F16, vec![600, 200_704], vec![1], 448, 4, 14),
+        ("sum", DType::F32, vec![60_211_200], vec![0], 512, 4, 7350),
+        ("sum", DType::F32, vec![60_000_013], vec![0], 512, 4, 7325),
+        // What does not pass the caches, by as many threads as a block has, and no more parts than a block folds.
+        ("sum", DType::F32, vec![1 << 28], vec![0], 1024, 4, 1 << 14),
+        ("sum", DType::F32, vec![8, 1 << 25], vec![1], 1024, 4, 1 << 11),
+        // Pieces that lie apart: one a block.
+        ("var", DType::F16, vec![256, 128, 64, 64], vec![0, 2, 3], 256, 2, 256),
+        ("var", DType::F16, vec![128, 256, 56, 56], vec![0, 2, 3], 128, 4, 128),
+    ] {
+        let (name, found, trace) = of(op, dtype, &shape, &axes);
+        let what = (found.swept, found.threads, found.unroll, found.chunks);
+        assert_eq!((name, what), ("gpu_rows", (true, threads, unroll, chunks)), "{op} {shape:?}: {trace}");
+        assert!(!found.in_turn, "{trace}");
+    }
+    for (op, dtype, shape, axes) in [
+        ("sum", DType::F32, vec![1 << 14, 1 << 14], vec![1]),
+        ("sum", DType::F32, vec![1 << 23], vec![0]),
+        ("sum", DType::F64, vec![30_000_000], vec![0]),
+        ("var", DType::F32, vec![1 << 28], vec![0]),
+        // Combinations that call functions are folded by few.
+        ("logsumexp", DType::BF16, vec![1000, 120_000], vec![1]),
+        // Pieces of a kibibyte.
+        ("sum", DType::F32, vec![1 << 14, 16, 256], vec![0, 2]),
+    ] {
+        let (_, found, trace) = of(op, dtype, &shape, &axes);
+        assert!(!found.swept, "{op} {dtype} {shape:?}: {trace}");
+    }
+}
+
+/// Elements that are more than the second-level cache, but not many times as many, leave it before what else is there.
+#[test]
+fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
+    for (op, shape, axes, passes) in [
+        ("sum", vec![64 << 20], vec![0], true),
+        ("sum", vec![(72 << 20) + 4], vec![0], false),
+        ("sum", vec![(16 << 20) - 4], vec![0], false),
+        ("sum", vec![16 << 20], vec![0], true),
+        ("sum", vec![1 << 14, 4096], vec![1], true),
+        ("sum", vec![1 << 14, 4096], vec![0], false),
+    ] {
+        let trace = of(op, DType::F32, &shape, &axes).2;
+        assert_eq!(trace.contains("\"stream\""), passes, "{op} {shape:?}: {trace}");
+    }
+    // A run that is walked again finds the elements of a last word in the first cache.
+    let walked = |n: i64| {
+        let request = coulis_reducers::Request::new(&[DType::F32]).with_two_walks();
+        let reducer =
+            coulis_reducers::find("argmax").expect("a statistic").build(&request).expect("a reducer");
+        planned(&Spec { reducer, ..spec("sum", DType::F32, &[n], &[1], &[0]) }).1.streams
+    };
+    assert_eq!([walked(60_000_000), walked(60_000_013)], [true, false]);
+}
+
 #[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
-    let (name, sketch, trace) = of("var", DType::F16, &[256, 128, 64, 64], &[0, 2, 3]);
-    assert!(name == "gpu_rows" && sketch.in_turn && sketch.chunks > 1, "{trace}");
+    let (name, sketch, trace) = of("var", DType::F16, &[512, 128, 64, 64], &[0, 2, 3]);
+    assert!(name == "gpu_rows" && sketch.in_turn && !sketch.swept && sketch.chunks > 1, "{trace}");
     let (_, sketch, _) = of("sum", DType::F32, &[128, 3, 1024, 1024], &[0, 2, 3]);
     assert!(!sketch.in_turn && sketch.chunks > 1, "long pieces");
 }

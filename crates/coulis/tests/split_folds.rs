@@ -14,6 +14,7 @@ use coulis::{
     Array, DType, DeviceChoice, OwnReducer, PlanKnob, Request, Scalar, TargetChoice, Tuned, UserReducer,
     comm_reducer,
 };
+use coulis_ir::args::{ArrayInfo, compact_strides};
 
 fn made(dtype: DType, shape: &[i64], seed: u64) -> Array {
     let n = shape.iter().product::<i64>() as usize;
@@ -105,6 +106,43 @@ fn what_the_planner_splits_by_itself_is_exact() {
         let text = stages(&workload, &TargetChoice::Cuda { arch: None }).unwrap().text;
         let is_one = shape.iter().product::<i64>() <= 4096 || in_last_block;
         assert_eq!(text.matches("__global__").count(), if is_one { 1 } else { 2 }, "{shape:?}");
+    }
+}
+
+/// The plans of large inputs, with fewer pieces and over fewer elements: pieces that are alike and not, one after another and apart,
+/// parts for a few lanes and for more than a block.
+#[test]
+fn pieces_of_a_sweep_come_together_exactly() {
+    let two: &[&str] = &["mean", "meansq"];
+    let five: &[&str] = &["sum", "mean", "var", "min", "max"];
+    let six: &[&str] = &["sum", "mean", "var", "min", "max", "argmax"];
+    let cases: [(DType, &[&str], &[i64], &[i64], i64); 9] = [
+        (DType::F16, two, &[600, 200_704], &[3, 43_008], 3),
+        (DType::F16, two, &[600, 200_704], &[2, 40_000], 3),
+        (DType::F32, &["sum"], &[60_000_013], &[20_011], 3),
+        (DType::F32, &["max"], &[1 << 28], &[70_001], 5),
+        (DType::F32, &["argmax"], &[60_000_000], &[20_000], 3),
+        (DType::F32, five, &[60_000_013], &[30_003], 4),
+        (DType::BF16, six, &[1 << 26], &[40_000], 3),
+        (DType::F16, &["mean", "var"], &[256, 128, 64, 64], &[4, 3, 64, 64], 4),
+        (DType::F16, &["mean", "var"], &[128, 256, 56, 56], &[3, 2, 56, 56], 3),
+    ];
+    for (turn, (dtype, ops, large, shape, fewer)) in cases.into_iter().enumerate() {
+        let axes: Vec<i64> = match large.len() {
+            1 => vec![0],
+            2 => vec![1],
+            _ => vec![0, 2, 3],
+        };
+        let request = simulated(ops, &axes, if turn % 3 == 2 { 64 } else { 32 });
+        let info = ArrayInfo { dtype, shape: large.to_vec(), strides: compact_strides(large) };
+        let trace = plan(&[info], &request).unwrap().trace;
+        let (before, after) = trace.split_once("nparts=").unwrap_or_else(|| panic!("{ops:?}: {trace}"));
+        let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        let pieces: i64 = after[..after.len() - rest.len()].parse().unwrap();
+        assert!(pieces >= 14, "{ops:?} of {large:?}: {trace}");
+        let input = [made(dtype, shape, turn as u64)];
+        let request = Request { plan: Some(format!("{before}nparts={fewer}{rest}")), ..request };
+        check(&input, &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}: {why}\n{trace}"));
     }
 }
 

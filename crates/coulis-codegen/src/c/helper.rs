@@ -134,6 +134,8 @@ pub enum Helper {
     Atomic(Atom, DType),
     /// What stands in the shared memory of another block of the cluster, as it is in memory.
     ClusterLoad(DType),
+    /// A word of so many fields of memory that is only read, which leaves the caches before others.
+    Passing(CTy, u32),
     /// Returns when the launches before this one are done, and what they wrote is seen.
     WaitForLaunch,
     /// Lets the next launch take its place on the device, where it waits.
@@ -210,6 +212,7 @@ impl Helper {
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
             Helper::ClusterLoad(d) => format!("cx_cluster_load_{}", short(d)),
+            Helper::Passing(field, fields) => format!("cx_passing_{}x{fields}", field.name()),
             Helper::WaitForLaunch => "cx_wait_for_launch".to_owned(),
             Helper::LetNextBegin => "cx_let_next_begin".to_owned(),
         }

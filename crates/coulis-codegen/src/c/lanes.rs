@@ -179,6 +179,13 @@ impl Walker<'_> {
         None
     }
 
+    /// `A + (base + first)`.
+    fn word_place(&mut self, buffer: &Buffer, base: &Expr, first: u32) -> Result<Code, EmitError> {
+        let first = Expr::int_of(i128::from(first), base.dtype());
+        let at = self.place(&index::fold_binary(BinaryOp::Add, base.clone(), first))?;
+        Ok(self.style().infix("+", Prec::Sum, &Code::primary(self.base(buffer)?), &at))
+    }
+
     /// `*(uint4*)(A + (base + first))`.
     fn word_address(
         &mut self,
@@ -187,10 +194,24 @@ impl Walker<'_> {
         first: u32,
         word: Word,
     ) -> Result<String, EmitError> {
-        let first = Expr::int_of(i128::from(first), base.dtype());
-        let at = self.place(&index::fold_binary(BinaryOp::Add, base.clone(), first))?;
-        let address = self.style().infix("+", Prec::Sum, &Code::primary(self.base(buffer)?), &at);
+        let address = self.word_place(buffer, base, first)?;
         Ok(format!("*({}*){}", word.name, address.text))
+    }
+
+    /// The same as a value: of memory that is only read, a word that passes the caches where a remark on the loop says so.
+    fn word_read(
+        &mut self,
+        buffer: &Buffer,
+        base: &Expr,
+        first: u32,
+        word: Word,
+    ) -> Result<String, EmitError> {
+        if !self.f.streams || !self.f.only_read.contains(&buffer.data.id()) {
+            return self.word_address(buffer, base, first, word);
+        }
+        let address = self.word_place(buffer, base, first)?;
+        let name = self.defs.helper(Helper::Passing(word.field, word.fields))?;
+        Ok(Code::call(&name, &[&Code::primary(format!("(const {}*){}", word.name, address.text))]).text)
     }
 
     /// Reads what the value reads contiguously, each word once.
@@ -210,7 +231,7 @@ impl Walker<'_> {
             }
             let Some((word, width)) = self.word(buffer, &base, at.lanes()) else { continue };
             for first in (0..at.lanes()).step_by(width as usize) {
-                let source = self.word_address(buffer, &base, first, word)?;
+                let source = self.word_read(buffer, &base, first, word)?;
                 let name = self.namer.fresh(&format!("{}_word", buffer.name));
                 self.f.lines.statement(format_args!("{} {name} = {source}", word.name));
                 for element in 0..width {

@@ -214,11 +214,12 @@ impl Walker<'_> {
             match source {
                 Source::Memory { data, dtype, arg } => {
                     let element = self.dialect.type_name(CTy::memory(dtype));
-                    parameters.push(gpu.pointer(
-                        element,
-                        &name,
-                        !has_update && !communicating.contains(&data) && !order.is_shared(&traffic, &data),
-                    ));
+                    let is_alone =
+                        !has_update && !communicating.contains(&data) && !order.is_shared(&traffic, &data);
+                    if is_alone && !traffic.writes(&data) {
+                        self.f.only_read.insert(data);
+                    }
+                    parameters.push(gpu.pointer(element, &name, is_alone));
                     self.f.pointers.insert(data, Pointer { name: name.into(), dtype });
                     args.push(arg);
                 }

@@ -342,7 +342,8 @@ impl Walker<'_> {
     fn store_of(&mut self, buffer: &Buffer, lanes: u32) -> Helper {
         let bytes = CTy::memory(buffer.dtype).bytes() * lanes;
         let is_result = buffer.scope == MemScope::Global && buffer.dtype != DType::Bool;
-        if self.f.streams && is_result && matches!(bytes, 16 | 32 | 64) {
+        let is_cpu = matches!(self.dialect.machine(), Machine::Cpu(_));
+        if self.f.streams && is_cpu && is_result && matches!(bytes, 16 | 32 | 64) {
             self.f.streamed = true;
             return Helper::Stream(buffer.dtype, lanes);
         }

@@ -207,6 +207,7 @@ impl Dialect for C {
             | Helper::OfTwo(_)
             | Helper::Atomic(..)
             | Helper::ClusterLoad(_)
+            | Helper::Passing(..)
             | Helper::WaitForLaunch
             | Helper::LetNextBegin => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })

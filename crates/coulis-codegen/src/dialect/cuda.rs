@@ -345,6 +345,7 @@ impl Dialect for Cuda {
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
             Helper::ClusterLoad(dtype) => Ok(memory::cluster_load(dtype)),
+            Helper::Passing(field, fields) => memory::passing(field, fields).ok_or_else(unsupported),
             Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),
             Helper::LetNextBegin => {
                 Ok(memory::of_launches(&helper.name(), "griddepcontrol.launch_dependents"))

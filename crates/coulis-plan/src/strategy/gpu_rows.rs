@@ -11,12 +11,15 @@ use coulis_ir::{NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use super::gpu_steps::{
-    Fold, bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, place_rows,
-    split_fold, widest_access,
+    Fold, bind_chunks, bind_rows, fold_by_threads, fold_chunks, fold_chunks_in_last_block, pass_caches,
+    place_rows, split_fold, widest_access,
 };
 use super::map_steps::{map_row_by_threads, root};
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
+use super::{
+    Decline, Facts, MOST_CHUNKS, Machine, Sketch, Strategy, calls_functions, ceil_div, floor_pow2,
+    state_bytes,
+};
 use crate::program::{Spec, Statement, fixed_stride};
 
 /// The catalogue's entry.
@@ -89,6 +92,17 @@ const FEWEST_TOGETHER: i64 = 2;
 /// Bytes of a piece, at most, that chunks of rows in pieces take in turn.
 const PIECE_BYTES: i64 = 64 << 10;
 
+/// Most threads of a block of a sweep.
+const BLOCK_OF_SWEEP: i64 = 1024;
+/// The same where elements pass the caches.
+const BLOCK_OF_PASSING: i64 = 512;
+/// Fewest bytes of a piece of a sweep that no other of its output follows.
+const LEAST_PIECE: i64 = 4 << 10;
+/// Fewest elements of an access of a sweep whose elements pass the caches.
+const LEAST_LANES: i64 = 4;
+/// Most bytes of partial states of an output that a sweep leaves: one block folds them.
+const SWEPT_STATES: i64 = 128 << 10;
+
 /// Bytes of input up to which an array is folded in one launch: where there are more, the launch counts for nothing.
 pub const LAST_BLOCK_BYTES: i64 = 32 << 20;
 /// Most bytes of partial states that one warp of the last block folds sooner than a second launch would.
@@ -154,6 +168,96 @@ pub fn is_light(facts: &Facts) -> bool {
 /// Whether runs may be walked again, so that what they bring stays in registers until their end.
 fn is_walked_again(facts: &Facts) -> bool {
     facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty())
+}
+
+/// How blocks sweep memory; see [`Sketch::swept`].
+struct Sweep {
+    /// Threads of a block.
+    threads: i64,
+    /// Accesses of a thread at once.
+    unroll: i64,
+    /// Pieces of an output.
+    chunks: i64,
+}
+
+/// Whether the words of rows leave the caches before others: not where elements of a last word are read one by one and a run is walked
+/// again, which the first cache is for.
+fn passes_caches(facts: &Facts, lanes: i64) -> bool {
+    let has_rest = facts.inner().is_some_and(|(extent, ..)| extent % lanes != 0);
+    facts.streams() && facts.spec.map.is_none() && !(is_walked_again(facts) && has_rest)
+}
+
+/// The sweep of a large input of few long rows, each so many accesses of `lanes` elements in `outer` pieces that lie apart, `at_once` of
+/// which a thread may have in flight; `None` where rows are better blocks of their own, or split into as many parts as run at once.
+fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) -> Option<Sweep> {
+    let spec = facts.spec;
+    let n_outputs = spec.problem.n_outputs;
+    let n_threads = i64::from(facts.target.n_threads);
+    let word_bytes = lanes * spec.inputs[0].bytes() as i64;
+    let state = state_bytes(&spec.reducer);
+    let is_large = facts.input_bytes() > LAST_BLOCK_BYTES;
+    let are_few = n_outputs.saturating_mul(BLOCK_OF_LONG) < FEWEST_WAVES * n_threads;
+    let is_wide = word_bytes == i64::from(facts.target.vector_bytes);
+    // What is read again, or folded with more than a few operations, is better folded by few blocks.
+    let is_plain = spec.map.is_none() && spec.n_read() == 1 && !calls_functions(&spec.reducer.combine);
+    // Wide elements are few for each thread, and those that pass the caches too few for what follows a piece.
+    let passes = passes_caches(facts, lanes) && lanes >= LEAST_LANES;
+    let is_small = state <= SMALL_STATE;
+    if !(is_large && are_few && is_wide && is_plain && (passes || is_small && !facts.streams())) {
+        return None;
+    }
+    let block = if passes { BLOCK_OF_PASSING } else { BLOCK_OF_SWEEP };
+    let warp = i64::from(facts.target.warp);
+    if state >= LARGE_STATE {
+        // As many as run at once leave the fewest parts.
+        let blocks = n_threads / CROWD_OF_LARGE / block / n_outputs.max(1);
+        let turns = ceil_div(ceil_div(words, block), blocks.max(1));
+        let whole = ceil_div(turns, at_once) * at_once;
+        let chunks = ceil_div(ceil_div(words, block), whole);
+        let fits = blocks > 1 && outer == 1 && ceil_div(ceil_div(words, block), chunks) == whole;
+        return fits.then_some(Sweep { threads: block, unroll: at_once, chunks });
+    }
+    let most = (SWEPT_STATES / state.max(1)).min(MOST_CHUNKS);
+    if words < block * at_once {
+        // A block folds a piece.
+        if words * word_bytes < LEAST_PIECE || outer > most {
+            return None;
+        }
+        let are_pairs = words % (2 * warp) == 0;
+        let threads = |unroll: i64| ceil_div(ceil_div(words, unroll), warp) * warp;
+        let suits = |unroll: &i64| {
+            threads(*unroll) <= block
+                && ceil_div(words, threads(*unroll)) == *unroll
+                && (are_pairs || *unroll == at_once)
+        };
+        let unroll = [2, at_once].into_iter().find(suits)?;
+        return Some(Sweep { threads: threads(unroll), unroll, chunks: outer });
+    }
+    let mut turns = at_once;
+    while outer.saturating_mul(ceil_div(words, block * turns)) > most {
+        turns *= 2;
+    }
+    // A few more pieces where they are alike then, and no thread looks whether there is more.
+    let fewest = ceil_div(words, block * turns);
+    let is_alike = |n: &i64| words % (n * turns * warp) == 0 && outer * n <= most;
+    if let Some(n) = (fewest..=fewest + fewest / 4).find(is_alike) {
+        return Some(Sweep { threads: words / (n * turns), unroll: at_once, chunks: outer * n });
+    }
+    let of_piece = ceil_div(words, block);
+    let chunks = ceil_div(of_piece, turns);
+    let are_whole = if outer == 1 { ceil_div(of_piece, chunks) == turns } else { of_piece % turns == 0 };
+    are_whole.then_some(Sweep { threads: block, unroll: at_once, chunks: outer * chunks })
+}
+
+/// About so many parts of `turns` turns that are whole steps of `unroll` turns each, but for the last part; no more of them where
+/// `is_crowd`, as they all run at once.
+fn whole_steps(turns: i64, parts: i64, unroll: i64, is_crowd: bool) -> i64 {
+    let each = ceil_div(turns, parts);
+    if each <= unroll || each % unroll == 0 {
+        return parts;
+    }
+    let more = if is_crowd { unroll - 1 } else { unroll / 2 };
+    ceil_div(turns, (each + more) / unroll * unroll)
 }
 
 fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
@@ -224,6 +328,11 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_crowd = is_large || (is_kept && state >= LARGE_STATE / 2);
     let are_too_many = is_crowd && chunks * n_blocks * block > n_threads / CROWD_OF_LARGE;
     let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
+    let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
+    let sweep = sweep(facts, (words, outer), lanes, in_flight).filter(|_| walk == Walk::AsRowsBegin);
+    let swept = sweep.is_some();
+    let (threads, unroll, rows, chunks) =
+        sweep.map_or((threads, unroll, rows, chunks), |sweep| (sweep.threads, sweep.unroll, 1, sweep.chunks));
     // One warp folds few parts before a second launch has begun.
     let is_one = problem.n_outputs == 1;
     let is_short = (is_one || chunks > 1) && rows == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
@@ -234,10 +343,25 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let run = facts.short_run(lanes, unroll);
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
-    let in_turn = chunks > 1 && last_threads == 0 && is_apart;
+    let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
+    let streams = walk == Walk::AsRowsBegin && passes_caches(facts, lanes);
     let peeled = walk == Walk::FromBoundaries;
-    Sketch { lanes, unroll, run, threads, rows, chunks, peeled, in_turn, last_threads, constant, ..plain }
+    Sketch {
+        lanes,
+        unroll,
+        run,
+        threads,
+        rows,
+        chunks,
+        peeled,
+        in_turn,
+        swept,
+        last_threads,
+        streams,
+        constant,
+        ..plain
+    }
 }
 
 /// Number of reduced dimensions.
@@ -256,7 +380,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         (state, None)
     };
     let fold = Fold { ends, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
-    fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
+    let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
+    pass_caches(s, mine, sketch)?;
     if sketch.map.inside {
         let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
         return map_row_by_threads(s, stmt, &row, sketch);
@@ -269,12 +394,31 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let of_parts = bind_chunks(s, fold.stage, n_kept, spec.problem.n_outputs)?;
         return fold_chunks_in_last_block(s, (fold.stage, state), output, n_kept, of_parts, sketch);
     }
-    if sketch.in_turn {
+    if sketch.in_turn || sketch.swept && spec.problem.dims.len() > n_kept + 1 {
         // Blocks side by side are those of one piece after another.
         let mut order = s.stage(fold.stage)?.leaves()[..fold.n_kept].to_vec();
         order.rotate_right(1);
         s.reorder(fold.stage, &order)?;
     }
     bind_rows(s, fold.stage, fold.n_kept, sketch.rows)?;
-    fold_chunks(s, state, output, n_kept, sketch)
+    fold_chunks(s, (fold.stage, state), output, n_kept, spec, sketch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_steps_but_for_the_last() {
+        for (turns, parts, is_crowd, found) in [
+            (29_400, 2112, false, 1838),
+            (489, 122, false, 123),
+            (489, 122, true, 62),
+            (512, 128, false, 128),
+            // Less than a step each.
+            (300, 122, false, 122),
+        ] {
+            assert_eq!(whole_steps(turns, parts, 4, is_crowd), found, "{turns} in {parts}");
+        }
+    }
 }

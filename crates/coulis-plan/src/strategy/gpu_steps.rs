@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use coulis_ir::{MemScope, ThreadTag};
+use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
-use coulis_tensor::{IterVar, Tensor};
+use coulis_tensor::{IterKind, IterVar, Tensor};
 
 use super::steps::same_axis;
-use super::{Decline, Facts, Sketch, ceil_div, floor_pow2};
+use super::{Decline, Facts, Sketch, ceil_div, floor_pow2, state_bytes};
 use crate::program::Spec;
 
 /// Threads of a block that has nothing to fold together.
@@ -145,6 +145,16 @@ pub fn fold_by_threads(
         }
     }
     Ok(mine)
+}
+
+/// Has the words of a stage that folds elements leave the caches before others, where the sketch says so.
+pub fn pass_caches(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let is_reduced = |axis: &&IterVar| axis.kind() == IterKind::Reduce;
+    let first = s.stage(stage)?.leaves().iter().find(is_reduced).cloned();
+    match first.filter(|_| sketch.streams) {
+        Some(axis) => s.pragma(stage, &axis, "stream", Attr::Int(1)),
+        None => Ok(()),
+    }
 }
 
 /// The first `n` loops of a stage as one.
@@ -373,20 +383,40 @@ fn most_in_a_bank(stride: i64, rows: i64, threads: i64, bytes: i64) -> usize {
 /// Threads of a block that folds what all others found, which wait for it.
 const LARGEST_BLOCK: i64 = 1024;
 
+/// Bytes of partial states that a thread of it reads at once, where there are several for each.
+const BYTES_OF_CHUNKS: i64 = 64;
+
+/// The least power of two from `n` on.
+fn ceil_pow2(n: i64) -> i64 {
+    let below = floor_pow2(n);
+    if below < n { 2 * below } else { below }
+}
+
 /// A launch that folds the partial states of chunks: the threads of a block side by side on the chunks, as many outputs a
 /// block as fit.
 pub fn fold_chunks(
     s: &mut Schedule,
-    state: StageId,
+    (parts, state): (StageId, StageId),
     output: StageId,
     n_kept: usize,
+    spec: &Spec,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
     let mut threads = sketch.chunks;
-    if threads > LARGEST_BLOCK {
-        chunk = s.split(state, &chunk, Split::Factor(LARGEST_BLOCK))?.1;
-        threads = LARGEST_BLOCK;
+    if sketch.swept {
+        // The threads of an output are all of a block, or lie within a warp.
+        threads = ceil_pow2(threads).min(LARGEST_BLOCK);
+        let turns = ceil_div(sketch.chunks, threads);
+        if turns > 1 {
+            place_rows(s, state, output, n_kept, 1)?;
+            let at_once = floor_pow2((BYTES_OF_CHUNKS / state_bytes(&spec.reducer).max(1)).min(turns));
+            return fold_parts(s, parts, state, &chunk, threads, at_once);
+        }
+    }
+    threads = threads.min(LARGEST_BLOCK);
+    if threads != sketch.chunks {
+        chunk = s.split(state, &chunk, Split::Factor(threads))?.1;
     }
     place_rows(s, state, output, n_kept, (BLOCK / threads).max(1))?;
     s.bind(state, &chunk, ThreadTag::ThreadX)
@@ -427,24 +457,38 @@ pub fn fold_chunks_in_last_block(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let outputs = s.stage(parts)?.outputs();
+    let bytes: i64 = outputs.iter().map(|o| o.dtype.bytes() as i64).sum();
+    let at_once = if outputs.len() > 1 { (BYTES_OF_LAST / bytes).max(1) } else { AT_ONCE_OF_LAST };
+    let at_once = floor_pow2(at_once.min(ceil_div(sketch.chunks, sketch.last_threads)));
+    let row = fused(s, output, n_kept)?;
+    s.bind(output, &row, of_parts)?;
+    s.set_scope(state, MemScope::Local)?;
+    s.compute_at(state, output, &row)?;
+    fold_parts(s, parts, state, &chunk, sketch.last_threads, at_once)?;
+    s.grid_finish(output, GridFinish::LastBlock)
+}
+
+/// So many threads share the partial states `parts` of the loop `chunk`, and each reads so many of them at once.
+fn fold_parts(
+    s: &mut Schedule,
+    parts: StageId,
+    state: StageId,
+    chunk: &IterVar,
+    threads: i64,
+    at_once: i64,
+) -> Result<(), ScheduleError> {
     let outputs = s.stage(parts)?.outputs().to_vec();
     // A combination may ask for one component only where another says so, which would be one read after another: then a thread
     // reads all of several neighbours before it combines them.
     let reads_first = outputs.len() > 1;
     let (turn, thread) = if reads_first {
-        let (thread, turn) = s.split(state, &chunk, Split::Nparts(sketch.last_threads))?;
+        let (thread, turn) = s.split(state, chunk, Split::Nparts(threads))?;
         (turn, thread)
     } else {
-        s.split(state, &chunk, Split::Factor(sketch.last_threads))?
+        s.split(state, chunk, Split::Factor(threads))?
     };
-    let row = fused(s, output, n_kept)?;
-    s.bind(output, &row, of_parts)?;
-    s.set_scope(state, MemScope::Local)?;
-    s.compute_at(state, output, &row)?;
     s.bind(state, &thread, ThreadTag::ThreadX)?;
-    let bytes: i64 = outputs.iter().map(|o| o.dtype.bytes() as i64).sum();
-    let at_once = if reads_first { (BYTES_OF_LAST / bytes).max(1) } else { AT_ONCE_OF_LAST };
-    let at_once = floor_pow2(at_once.min(ceil_div(sketch.chunks, sketch.last_threads)));
     let (turn, few) = s.split(state, &turn, Split::Factor(at_once))?;
     s.unroll(state, &few)?;
     for part in outputs.iter().filter(|_| reads_first) {
@@ -454,7 +498,7 @@ pub fn fold_chunks_in_last_block(
             s.unroll(own, &axis)?;
         }
     }
-    s.grid_finish(output, GridFinish::LastBlock)
+    Ok(())
 }
 
 /// How the partial states of chunks are folded where neighbouring outputs lie next to each other in each chunk.

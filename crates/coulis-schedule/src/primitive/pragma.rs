@@ -13,7 +13,7 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "pragma",
     signature: "s[B].pragma(axis, key, value=1)",
-    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor",
+    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
     after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",

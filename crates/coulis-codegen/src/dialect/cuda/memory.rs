@@ -54,6 +54,52 @@ pub fn cluster_load(dtype: DType) -> String {
     )
 }
 
+/// A read of a word of so many fields that is kept in no first-level cache and leaves the second-level cache before others. No
+/// memory is said to be read, so that the compiler may read a word once for all who want it, which it may as nothing writes there.
+/// Source: PTX ISA, ld.global.nc.
+pub fn passing(field: CTy, fields: u32) -> Option<String> {
+    let (ty, constraint) = match field {
+        CTy::F32 => ("f32", "f"),
+        CTy::F64 => ("f64", "d"),
+        CTy::I32 | CTy::U32 => ("u32", "r"),
+        CTy::I64 | CTy::U64 => ("u64", "l"),
+        _ => return None,
+    };
+    let word = match (field, fields) {
+        (CTy::U32, 1) => "uint",
+        (CTy::F32, 4) => "float4",
+        (CTy::F32, 2) => "float2",
+        (CTy::I32, 4) => "int4",
+        (CTy::I32, 2) => "int2",
+        (CTy::U32, 4) => "uint4",
+        (CTy::U32, 2) => "uint2",
+        (CTy::F64, 2) => "double2",
+        (CTy::I64, 2) => "longlong2",
+        (CTy::U64, 2) => "ulonglong2",
+        _ => return None,
+    };
+    let name = Helper::Passing(field, fields).name();
+    let of_fields =
+        |text: &dyn Fn(usize) -> String| (0..fields as usize).map(text).collect::<Vec<_>>().join(", ");
+    let (vector, operands, outputs) = match fields {
+        1 => (String::new(), "%0".to_owned(), format!("\"={constraint}\"(v)")),
+        _ => (
+            format!(".v{fields}"),
+            format!("{{{}}}", of_fields(&|i| format!("%{i}"))),
+            of_fields(&|i| format!("\"={constraint}\"(v.{})", ["x", "y", "z", "w"][i])),
+        ),
+    };
+    Some(format!(
+        "{FN} {word} {name}(const {word} *p)
+{{
+    {word} v;
+    asm(\"ld.global.nc.L1::no_allocate{vector}.{ty} {operands}, [%{fields}];\" : {outputs} : \"l\"(__cvta_generic_to_global(p)));
+    return v;
+}}
+"
+    ))
+}
+
 /// Bits to `f32`.
 pub fn widen(dtype: DType) -> Result<String, EmitError> {
     let name = Helper::Widen(dtype).name();
