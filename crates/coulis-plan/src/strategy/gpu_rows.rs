@@ -202,7 +202,7 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let is_plain = spec.map.is_none() && spec.n_read() == 1 && !calls_functions(&spec.reducer.combine);
     // Wide elements are few for each thread, and those that pass the caches too few for what follows a piece.
     let passes = passes_caches(facts, lanes) && lanes >= LEAST_LANES;
-    let is_small = state <= SMALL_STATE;
+    let is_small = state <= SMALL_STATE && spec.reducer.fields.len() == 1;
     if !(is_large && are_few && is_wide && is_plain && (passes || is_small && !facts.streams())) {
         return None;
     }

@@ -403,18 +403,14 @@ pub fn fold_chunks(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
-    let mut threads = sketch.chunks;
-    if sketch.swept {
-        // The threads of an output are all of a block, or lie within a warp.
-        threads = ceil_pow2(threads).min(LARGEST_BLOCK);
-        let turns = ceil_div(sketch.chunks, threads);
-        if turns > 1 {
-            place_rows(s, state, output, n_kept, 1)?;
-            let at_once = floor_pow2((BYTES_OF_CHUNKS / state_bytes(&spec.reducer).max(1)).min(turns));
-            return fold_parts(s, parts, state, &chunk, threads, at_once);
-        }
+    // The threads of an output are all of a block, or lie within a warp.
+    let threads = ceil_pow2(sketch.chunks).min(LARGEST_BLOCK);
+    let turns = ceil_div(sketch.chunks, threads);
+    if sketch.swept && turns > 1 {
+        place_rows(s, state, output, n_kept, 1)?;
+        let at_once = floor_pow2((BYTES_OF_CHUNKS / state_bytes(&spec.reducer).max(1)).min(turns));
+        return fold_parts(s, parts, state, &chunk, threads, at_once);
     }
-    threads = threads.min(LARGEST_BLOCK);
     if threads != sketch.chunks {
         chunk = s.split(state, &chunk, Split::Factor(threads))?.1;
     }
