@@ -124,6 +124,12 @@ const SLACK_OF_RUNS: i128 = 2;
 /// Runs in `float32` find their greatest element first, then sum exponentials about a shift that does for all of them: the state's, or
 /// the greatest where that exceeds it. What a move scales down counts less than a seventh, so that roundings of moves do
 /// not pile up. The shift of a run is finite: exponentials of infinities are right about any number.
+///
+/// Exponentials are powers of two of products with `1 / ln 2`, single operations of machines that have that power. For each unit of
+/// an argument that adds 0.6 units, and the difference before it half a unit; and arguments count as little as their
+/// exponentials do: for `n` elements less than `ln n` on average, where many are that far below the greatest. With 2 units of the power,
+/// 8 of a run's additions and 6 of the lanes that leaves 16, which roundings of more elements than some millions reach only
+/// if all are as bad as can be and of one sign.
 fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
     let (x, one) = (b.element(0).cast(DType::F32), Expr::constant(1, DType::F32));
     let of_run = b.run_field(shift, Expr::float(f64::NEG_INFINITY, DType::F32), x);
@@ -138,7 +144,8 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
     let most = Expr::float(f64::from(f32::MAX), DType::F32);
     let least = Expr::float(f64::from(f32::MIN), DType::F32);
     let finite = chosen.min(most).max(least);
-    let e = Expr::call1(Intrinsic::Exp, &of_run.right - &of_run.left);
+    let log2_e = Expr::float(std::f64::consts::LOG2_E, DType::F32);
+    let e = Expr::call1(Intrinsic::Exp2, &(&of_run.right - &of_run.left) * &log2_e);
     let always = Expr::bool(true);
     b.again(shift, always.clone(), finite, of_run.left.clone());
     b.again(sum, always, Expr::constant(0, DType::F32), &run_sum.left + &e);

@@ -8,11 +8,19 @@ typedef float f32;
 typedef double f64;
 static __device__ __forceinline__ f32 cx_exp_f32(f32 a)
 {
-    const f32 shifted = fminf(fmaxf(__fmaf_rn(a, 1.442695f, 12583039.0f), 12582913.0f), 12583166.0f);
+    const f32 part = __saturatef(__fmaf_rn(a, 0.0057249805f, 0.5f));
+    const f32 shifted = __fmaf_rd(part, 252.0f, 12582913.0f);
     const f32 r = __fmaf_rn(a, 1.925963e-8f, __fmaf_rn(a, 1.442695f, 12583039.0f - shifted));
     f32 power;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(r));
     return power * __int_as_float(__float_as_int(shifted) << 23);
+}
+static __device__ __forceinline__ f32 cx_exp2_f32(f32 a)
+{
+    const bool tiny = a < -120.0f;
+    f32 power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(tiny ? a + 32.0f : a));
+    return tiny ? power * 0x1p-32f : power;
 }
 static __device__ __forceinline__ f32 cx_log_f32(f32 a)
 {
@@ -60,7 +68,7 @@ static __device__ __forceinline__ i32 cx_floordiv_i32(i32 a, i32 b)
 }
 extern "C" __global__ void __launch_bounds__(256) functions_kernel(float* A, double* B, ushort* C) {
   float t = A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))];
-  C[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = cx_narrow_bf16((cx_exp_f32(t) + cx_log_f32(t)));
+  C[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = cx_narrow_bf16((cx_exp_f32(t) + cx_log_f32(cx_exp2_f32(t))));
   B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = (cx_isnan_f32(t) ? __longlong_as_double(0x7ff0000000000000ll) : (cx_sqrt_f64(cx_exp_f64(B[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))])) + 1.000000e-01));
   A[((((int)blockIdx.x) * 256) + ((int)threadIdx.x))] = ((float)cx_floordiv_i32(((int)threadIdx.x), cx_saturate_f32_i32(t)));
 }
