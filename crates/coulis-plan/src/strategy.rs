@@ -389,24 +389,21 @@ impl Facts<'_> {
         lanes
     }
 
-    /// Work by which so many threads bring their states of one output together and finish it, in bytes that operations make:
-    /// each of them combines two states as often as there are half as many left, for which what it is handed counts twice.
-    pub fn gathering(&self, threads: i64) -> i64 {
+    /// Threads that fold one output of `bytes` bytes, at most `most`, which is a power of two, at least `fewest`: so many that
+    /// bringing their states together and finishing the output is at most `per_byte` work for a byte, in bytes that operations
+    /// make. Each thread combines two states as often as there are half as many left, for which what it is handed counts twice.
+    /// Where there are few outputs the machine has threads to spare, and none are saved.
+    pub fn gathering_threads(&self, most: i64, fewest: i64, bytes: i64, per_byte: i64) -> i64 {
         let reducer = &self.spec.reducer;
         let combined = work(&reducer.combine) as i64 + 2 * state_bytes(reducer);
-        threads * (i64::from(threads.ilog2()) * combined + work(&reducer.finish) as i64)
-    }
-
-    /// Threads that fold one output of `bytes` bytes, at most `most`, which is a power of two, at least `fewest`: so many that
-    /// bringing their states together is at most `per_byte` work for a byte. Where there are few outputs the machine has threads to
-    /// spare, and none are saved.
-    pub fn gathering_threads(&self, most: i64, fewest: i64, bytes: i64, per_byte: i64) -> i64 {
+        let finished = work(&reducer.finish) as i64;
+        let gathering = |threads: i64| threads * (i64::from(threads.ilog2()) * combined + finished);
         let allowed = bytes.saturating_mul(per_byte);
         let are_enough = |threads: i64| {
             self.spec.problem.n_outputs.saturating_mul(threads) >= self.target.n_threads.into()
         };
         let mut threads = most;
-        while threads > fewest.max(1) && self.gathering(threads) > allowed && are_enough(threads / 2) {
+        while threads > fewest.max(1) && gathering(threads) > allowed && are_enough(threads / 2) {
             threads /= 2;
         }
         threads
