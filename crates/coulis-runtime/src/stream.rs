@@ -27,14 +27,16 @@ pub struct Floor<'a> {
     way: Way,
 }
 
-/// Copies words.
-type Copying = fn(&[u64], &mut [u64]);
+/// A loop that reads all words.
+type ReadWords = fn(&[u64]) -> u64;
+/// A loop that copies all words.
+type CopyWords = fn(&[u64], &mut [u64]);
 
 /// One way to move memory.
 #[derive(Clone, Copy)]
 struct Way {
-    read: fn(&[u64]) -> u64,
-    copy: Copying,
+    read: ReadWords,
+    copy: CopyWords,
 }
 
 impl<'a> Floor<'a> {
@@ -42,10 +44,11 @@ impl<'a> Floor<'a> {
     /// timed in turn. Where `out` is larger than the input, the rest is written from the input's begin again.
     pub fn fastest(words: &'a [u64], out: &'a mut [u64], pools: &[&'a Pool]) -> Floor<'a> {
         let out = if words.is_empty() { &mut [] } else { out };
-        let copies: &[Copying] = if out.is_empty() { &[copy_plain] } else { &[copy_plain, copy_past_caches] };
+        let copies: &[CopyWords] =
+            if out.is_empty() { &[copy_plain] } else { &[copy_plain, copy_past_caches] };
         let mut ways = Vec::new();
         for &pool in pools {
-            for read in [read_linear as fn(&[u64]) -> u64, read_four_pages] {
+            for read in [read_linear as ReadWords, read_four_pages] {
                 ways.extend(copies.iter().map(|&copy| (pool, Way { read, copy }, Vec::new())));
             }
         }
@@ -339,7 +342,7 @@ mod tests {
     #[test]
     fn copies_write_every_word_wherever_it_lies() {
         let from: Vec<u64> = (1..200).collect();
-        let copies: [Copying; 2] = [copy_plain, copy_past_caches];
+        let copies: [CopyWords; 2] = [copy_plain, copy_past_caches];
         for copy in copies {
             for (begin, n) in (0..9).flat_map(|begin| [0, 1, 7, 8, 9, 64, 100].map(|n| (begin, n))) {
                 let mut to = vec![0u64; 120];
