@@ -109,6 +109,9 @@ fn what_the_planner_splits_by_itself_is_exact() {
     }
 }
 
+/// Dtype, statistics, a large shape, a smaller one, and how many pieces that takes.
+type Sweep<'a> = (DType, &'a [&'a str], &'a [i64], &'a [i64], i64);
+
 /// The plans of large inputs, with fewer pieces and over fewer elements: pieces that are alike and not, one after another and apart,
 /// parts for a few lanes and for more than a block.
 #[test]
@@ -116,7 +119,7 @@ fn pieces_of_a_sweep_come_together_exactly() {
     let two: &[&str] = &["mean", "meansq"];
     let five: &[&str] = &["sum", "mean", "var", "min", "max"];
     let six: &[&str] = &["sum", "mean", "var", "min", "max", "argmax"];
-    let cases: [(DType, &[&str], &[i64], &[i64], i64); 9] = [
+    let cases: [Sweep<'_>; 9] = [
         (DType::F16, two, &[600, 200_704], &[3, 43_008], 3),
         (DType::F16, two, &[600, 200_704], &[2, 40_000], 3),
         (DType::F32, &["sum"], &[60_000_013], &[20_011], 3),
