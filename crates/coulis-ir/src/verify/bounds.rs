@@ -244,6 +244,15 @@ fn value_outside(index: &Expr, size: i128, place: &Place) -> Option<i128> {
     if let Some(value) = base.as_int() {
         return shifts.map(|shift| value.saturating_add(shift)).into_iter().find(outside);
     }
+    // Most indices are inside by the ranges of what they are made of.
+    let range = place.analyzer.interval(base);
+    let (least, most) = (last_lane.min(0), last_lane.max(0));
+    if let (Some(lo), Some(hi)) = (range.lo, range.hi)
+        && lo.saturating_add(least) >= 0
+        && hi.saturating_add(most) < size
+    {
+        return None;
+    }
     let base = place.analyzer.simplify(base);
     if let Some((lo, hi)) = reached(&base, place) {
         return [lo, hi].iter().flat_map(|end| shifts.map(|s| end.saturating_add(s))).find(outside);
