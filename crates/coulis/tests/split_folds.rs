@@ -109,42 +109,53 @@ fn what_the_planner_splits_by_itself_is_exact() {
     }
 }
 
-/// Dtype, statistics, a large shape, a smaller one, and how many pieces that takes.
-type Sweep<'a> = (DType, &'a [&'a str], &'a [i64], &'a [i64], i64);
+/// A plan of a large input, and what it is tried on.
+struct Swept {
+    dtype: DType,
+    ops: &'static [&'static str],
+    /// What is planned.
+    large: &'static [i64],
+    /// What is folded, in so many pieces.
+    shape: &'static [i64],
+    pieces: i64,
+}
+
+const TWO: &[&str] = &["mean", "meansq"];
+const FIVE: &[&str] = &["sum", "mean", "var", "min", "max"];
+const SIX: &[&str] = &["sum", "mean", "var", "min", "max", "argmax"];
+const NORM: &[&str] = &["mean", "var"];
+
+const SWEPT: [Swept; 9] = [
+    Swept { dtype: DType::F16, ops: TWO, large: &[600, 200_704], shape: &[3, 43_008], pieces: 3 },
+    Swept { dtype: DType::F16, ops: TWO, large: &[600, 200_704], shape: &[2, 40_000], pieces: 3 },
+    Swept { dtype: DType::F32, ops: &["sum"], large: &[60_000_013], shape: &[20_011], pieces: 3 },
+    Swept { dtype: DType::I8, ops: &["sum"], large: &[1 << 30], shape: &[170_001], pieces: 5 },
+    Swept { dtype: DType::F32, ops: &["argmax"], large: &[60_000_000], shape: &[20_000], pieces: 3 },
+    Swept { dtype: DType::F32, ops: FIVE, large: &[60_000_013], shape: &[30_003], pieces: 4 },
+    Swept { dtype: DType::BF16, ops: SIX, large: &[1 << 26], shape: &[40_000], pieces: 3 },
+    Swept { dtype: DType::F16, ops: NORM, large: &[256, 128, 64, 64], shape: &[4, 3, 64, 64], pieces: 4 },
+    Swept { dtype: DType::F16, ops: NORM, large: &[128, 256, 56, 56], shape: &[3, 2, 56, 56], pieces: 3 },
+];
 
 /// The plans of large inputs, with fewer pieces and over fewer elements: pieces that are alike and not, one after another and apart,
 /// parts for a few lanes and for more than a block.
 #[test]
 fn pieces_of_a_sweep_come_together_exactly() {
-    let two: &[&str] = &["mean", "meansq"];
-    let five: &[&str] = &["sum", "mean", "var", "min", "max"];
-    let six: &[&str] = &["sum", "mean", "var", "min", "max", "argmax"];
-    let cases: [Sweep<'_>; 9] = [
-        (DType::F16, two, &[600, 200_704], &[3, 43_008], 3),
-        (DType::F16, two, &[600, 200_704], &[2, 40_000], 3),
-        (DType::F32, &["sum"], &[60_000_013], &[20_011], 3),
-        (DType::I8, &["sum"], &[1 << 30], &[170_001], 5),
-        (DType::F32, &["argmax"], &[60_000_000], &[20_000], 3),
-        (DType::F32, five, &[60_000_013], &[30_003], 4),
-        (DType::BF16, six, &[1 << 26], &[40_000], 3),
-        (DType::F16, &["mean", "var"], &[256, 128, 64, 64], &[4, 3, 64, 64], 4),
-        (DType::F16, &["mean", "var"], &[128, 256, 56, 56], &[3, 2, 56, 56], 3),
-    ];
-    for (turn, (dtype, ops, large, shape, fewer)) in cases.into_iter().enumerate() {
-        let axes: Vec<i64> = match large.len() {
-            1 => vec![0],
-            2 => vec![1],
-            _ => vec![0, 2, 3],
+    for (turn, Swept { dtype, ops, large, shape, pieces }) in SWEPT.into_iter().enumerate() {
+        let axes: &[i64] = match large.len() {
+            1 => &[0],
+            2 => &[1],
+            _ => &[0, 2, 3],
         };
-        let request = simulated(ops, &axes, if turn % 3 == 2 { 64 } else { 32 });
+        let request = simulated(ops, axes, if turn % 3 == 2 { 64 } else { 32 });
         let info = ArrayInfo { dtype, shape: large.to_vec(), strides: compact_strides(large) };
         let trace = plan(&[info], &request).unwrap().trace;
         let (before, after) = trace.split_once("nparts=").unwrap_or_else(|| panic!("{ops:?}: {trace}"));
         let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-        let pieces: i64 = after[..after.len() - rest.len()].parse().unwrap();
-        assert!(pieces >= 14, "{ops:?} of {large:?}: {trace}");
+        let planned: i64 = after[..after.len() - rest.len()].parse().unwrap();
+        assert!(planned >= 14, "{ops:?} of {large:?}: {trace}");
         let input = [made(dtype, shape, turn as u64)];
-        let request = Request { plan: Some(format!("{before}nparts={fewer}{rest}")), ..request };
+        let request = Request { plan: Some(format!("{before}nparts={pieces}{rest}")), ..request };
         check(&input, &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}: {why}\n{trace}"));
     }
 }
