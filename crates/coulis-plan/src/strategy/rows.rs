@@ -143,9 +143,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         joined,
         ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
     };
-    // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length.
+    // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length, and nothing counts their steps.
+    // Lengths of a dimension that stands alone differ from call to call more than those of rows.
+    let in_runs = run > 1 && problem.dims.len() > 1;
     if let Some(last) = sketch.constant.last_mut() {
-        *last = (by_pages || rows > 1 && run > 1) && extent % block == 0;
+        *last = (by_pages || in_runs) && extent % block == 0;
     }
     if let Some(kept) = last_kept(facts).filter(|_| rows > 1) {
         sketch.constant[kept] = true;

@@ -96,6 +96,16 @@ fn short_rows_whose_steps_wait_are_walked_side_by_side() {
 }
 
 #[test]
+fn nothing_counts_the_steps_of_runs_that_make_up_rows() {
+    let knows = |shape: &[i64], axes: &[i64]| {
+        let sketch = planned("var", shape, axes, &cpu(64, 1)).1;
+        sketch.run > 1 && sketch.constant.last() == Some(&true)
+    };
+    assert!(knows(&[64, 16, 1 << 15], &[0, 2]) && !knows(&[64, 16, (1 << 15) + 8], &[0, 2]));
+    assert!(!knows(&[1 << 20], &[0]), "a length by itself");
+}
+
+#[test]
 fn a_second_walk_that_every_run_needs_is_not_asked_for() {
     let kernel = |op: &str| {
         let (spec, sketch, strategy) = planned(op, &[2048, 1024], &[1], &cpu(64, 1));
