@@ -230,14 +230,17 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
         let trace = of(op, DType::F32, &shape, &axes).2;
         assert_eq!(trace.contains("\"stream\""), passes, "{op} {shape:?}: {trace}");
     }
-    // A run that is walked again finds the elements of a last word in the first cache.
-    let walked = |n: i64| {
+    // A run that is walked again finds the elements of a last word, and those of one row of several of a block, in the first cache.
+    let walked = |shape: &[i64]| {
         let request = coulis_reducers::Request::new(&[DType::F32]).with_two_walks();
         let reducer =
             coulis_reducers::find("argmax").expect("a statistic").build(&request).expect("a reducer");
-        planned(&Spec { reducer, ..spec("sum", DType::F32, &[n], &[1], &[0]) }).1.streams
+        let (strides, last) = (compact_strides(shape), shape.len() as i64 - 1);
+        planned(&Spec { reducer, ..spec("sum", DType::F32, shape, &strides, &[last]) }).1
     };
-    assert_eq!([walked(60_000_000), walked(60_000_013)], [true, false]);
+    assert_eq!([&[60_000_000], &[60_000_013]].map(|shape| walked(shape).streams), [true, false]);
+    let several = walked(&[468_751, 128]);
+    assert!(several.rows > 1 && !several.streams, "{several:?}");
 }
 
 #[test]
