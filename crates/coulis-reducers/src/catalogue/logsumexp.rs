@@ -125,11 +125,12 @@ const SLACK_OF_RUNS: i128 = 2;
 /// the greatest where that exceeds it. What a move scales down counts less than a seventh, so that roundings of moves do
 /// not pile up. The shift of a run is finite: exponentials of infinities are right about any number.
 ///
-/// Exponentials are powers of two of products with `1 / ln 2`, single operations of machines that have that power. For each unit of
-/// an argument that adds 0.6 units, and the difference before it half a unit; and arguments count as little as their
-/// exponentials do: for `n` elements less than `ln n` on average, where many are that far below the greatest. With 2 units of the power,
-/// 8 of a run's additions and 6 of the lanes that leaves 16, which roundings of more elements than some millions reach only
-/// if all are as bad as can be and of one sign.
+/// On machines with threads exponentials are powers of two of products with `1 / ln 2`, as such a machine has that power as a
+/// single operation; others have it as a function that is slower than `exp`. For each unit of an argument the product adds 0.6 units,
+/// and the difference before it half a unit; and arguments count as little as their exponentials do: for `n` elements less than
+/// `ln n` on average, where many are that far below the greatest. With 2 units of the power, 8 of a run's additions and 6 of the
+/// lanes that leaves 16, which roundings of more elements than some millions reach only if all are as bad as can be and of
+/// one sign.
 fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
     let (x, one) = (b.element(0).cast(DType::F32), Expr::constant(1, DType::F32));
     let of_run = b.run_field(shift, Expr::float(f64::NEG_INFINITY, DType::F32), x);
@@ -144,8 +145,13 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
     let most = Expr::float(f64::from(f32::MAX), DType::F32);
     let least = Expr::float(f64::from(f32::MIN), DType::F32);
     let finite = chosen.min(most).max(least);
-    let log2_e = Expr::float(std::f64::consts::LOG2_E, DType::F32);
-    let e = Expr::call1(Intrinsic::Exp2, &(&of_run.right - &of_run.left) * &log2_e);
+    let apart = &of_run.right - &of_run.left;
+    let e = if b.request.twice {
+        let log2_e = Expr::float(std::f64::consts::LOG2_E, DType::F32);
+        Expr::call1(Intrinsic::Exp2, &apart * &log2_e)
+    } else {
+        Expr::call1(Intrinsic::Exp, apart)
+    };
     let always = Expr::bool(true);
     b.again(shift, always.clone(), finite, of_run.left.clone());
     b.again(sum, always, Expr::constant(0, DType::F32), &run_sum.left + &e);
@@ -165,4 +171,32 @@ fn exact(case: &Case) -> Answer {
     let mut sum = ExactSum::new();
     case.column(0).for_each(|v| sum.add((v.as_f64() - greatest).exp()));
     relative(greatest + sum.value().ln())
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::Node;
+    use coulis_ir::visit::for_each_expr;
+
+    use super::*;
+
+    #[test]
+    fn exponentials_of_runs_are_what_the_machine_is_quick_at() {
+        let plain = Request::new(&[DType::F32]);
+        for (request, wanted) in [(plain.clone(), Intrinsic::Exp), (plain.with_two_walks(), Intrinsic::Exp2)]
+        {
+            let reducer = make(&request).expect("a reducer");
+            let runs = reducer.quick.expect("runs");
+            let mut found = Vec::new();
+            for expr in runs.again.iter().flat_map(|walk| &walk.step.body) {
+                for_each_expr(expr, &mut |e: &Expr| match e.node() {
+                    Node::Call(intrinsic, _) if !found.contains(intrinsic) => found.push(*intrinsic),
+                    _ => {}
+                });
+            }
+            assert!(found.contains(&wanted), "{wanted:?}: {found:?}");
+            let other = if wanted == Intrinsic::Exp { Intrinsic::Exp2 } else { Intrinsic::Exp };
+            assert!(!found.contains(&other), "{wanted:?}: {found:?}");
+        }
+    }
 }
