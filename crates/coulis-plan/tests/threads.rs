@@ -27,6 +27,17 @@ fn of(op: &str, dtype: DType, shape: &[i64], axes: &[i64]) -> (&'static str, Ske
 }
 
 #[test]
+fn a_row_shorter_than_a_warp_has_no_threads_beyond_its_words() {
+    let rows = spec("sum", DType::F32, &[200, 160], &[160, 1], &[1]);
+    for warp in [32, 64] {
+        let choice = choose(&rows, &Target::simulated(warp)).expect("a plan");
+        let words = 160 / choice.sketch.lanes;
+        assert_eq!((choice.strategy.name, words), ("gpu_rows", 40));
+        assert_eq!(choice.sketch.threads, 32, "warps of {warp} lanes");
+    }
+}
+
+#[test]
 fn one_access_takes_as_many_neighbours_as_every_row_allows() {
     for (dtype, shape, axes, lanes) in [
         (DType::F32, vec![1 << 14, 1 << 14], vec![1], 4),

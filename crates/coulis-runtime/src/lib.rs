@@ -15,6 +15,7 @@ mod error;
 mod features;
 mod interrupt;
 mod library;
+mod median;
 mod rate;
 mod recipe;
 pub mod stream;
@@ -34,5 +35,6 @@ pub use device::{
 pub use environment::Environment;
 pub use error::{Notice, RuntimeError};
 pub use interrupt::interruptible;
+pub use median::median;
 pub use rate::Rates;
 pub use recipe::signature;

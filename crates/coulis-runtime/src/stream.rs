@@ -10,6 +10,8 @@ use std::time::Instant;
 
 use coulis_exec::pool::{Pool, partition};
 
+use crate::median::median;
+
 /// Words that one step of the linear loop reads: four vectors of 64 bytes.
 const STEP: usize = 32;
 /// Words of a page of 4 KiB.
@@ -60,11 +62,7 @@ impl<'a> Floor<'a> {
                 seconds.push(floor.seconds(1));
             }
         }
-        let median = |seconds: &mut Vec<f64>| {
-            seconds.sort_by(f64::total_cmp);
-            seconds[ROUNDS / 2]
-        };
-        let best = ways.iter_mut().map(|(pool, way, seconds)| (median(seconds), *pool, *way));
+        let best = ways.into_iter().map(|(pool, way, seconds)| (median(seconds), pool, way));
         if let Some((_, pool, way)) = best.min_by(|a, b| a.0.total_cmp(&b.0)) {
             (floor.pool, floor.way) = (pool, way);
         }

@@ -16,7 +16,7 @@ mod workload;
 use std::time::Instant;
 
 use coulis_io::{AlignedBytes, Array};
-use coulis_runtime::TimeAmount;
+use coulis_runtime::{TimeAmount, median};
 
 use crate::error::Error;
 use crate::reduce::{Prepared, array_info, prepare};
@@ -70,11 +70,10 @@ pub struct Timing {
 
 impl Timing {
     /// Of samples, at least one.
-    fn of(mut samples: Vec<f64>, n_launches: usize) -> Timing {
-        samples.sort_by(f64::total_cmp);
+    fn of(samples: &[f64], n_launches: usize) -> Timing {
         Timing {
-            best: samples[0],
-            median: samples[samples.len() / 2],
+            best: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            median: median(samples.iter().copied()),
             mean: samples.iter().sum::<f64>() / samples.len() as f64,
             n_launches,
         }
@@ -207,7 +206,7 @@ fn timed_there(
     let amount = TimeAmount { launches, seconds, bytes: report.bytes };
     let Some(times) = prepared.time(&[input], outputs, &amount)? else { return Ok(false) };
     let n_launches = times.launches.len();
-    report.timing = Some(Timing::of(times.launches, n_launches));
+    report.timing = Some(Timing::of(&times.launches, n_launches));
     report.floor = Some(times.copy);
     report.read = Some(times.read);
     report.queued = times.queued;

@@ -300,7 +300,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     };
     // A row of a warp's length and more has whole warps; each of its threads some bytes to fold.
     let threads = match words {
-        0..32 => floor_pow2(words),
+        0.. if words < warp => floor_pow2(words),
         _ if are_many && (lanes > 1 || is_long) => floor_pow2(row_bytes / of_many).clamp(warp, block),
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };

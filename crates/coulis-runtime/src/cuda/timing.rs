@@ -19,6 +19,7 @@ use crate::cuda::memory::{DeviceMemory, Workspace};
 use crate::cuda::stream::{Event, Stream};
 use crate::device::{DeviceTimes, QUEUED, TimeAmount};
 use crate::error::RuntimeError;
+use crate::median::median;
 
 /// Bytes that are written before a launch: more than any second-level cache holds.
 const FLUSH_BYTES: usize = 256 << 20;
@@ -114,12 +115,6 @@ impl CudaExecutable {
             workspace_bytes: workspace.bytes(),
         })
     }
-}
-
-/// The sample in the middle; there is at least one.
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
 }
 
 /// Puts a copy of the first half of a piece of memory to its second half on the stream.

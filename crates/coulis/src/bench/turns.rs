@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use coulis_exec::Pool;
 use coulis_io::{AlignedBytes, Array};
+use coulis_runtime::median;
 use coulis_runtime::stream::{Floor, words, words_mut};
 
 use super::{Amount, Checked, Options, Report, Timing, Verdict, Workload, checked, input};
@@ -44,13 +45,6 @@ const FEWEST: usize = 5;
 const FAR_BYTES: usize = 128 << 20;
 /// Results count as moved from this part of the input on.
 const COUNTED_RESULTS: usize = 16;
-
-/// The middle one of some seconds or ratios; not a number of none.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
 
 /// The least of a few samples, those of about [`SAMPLES`] seconds.
 fn best(mut sample: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
@@ -183,7 +177,8 @@ pub(super) fn time(
         taken.push(turns.take()?);
     }
     let n_launches = taken.len() * turns.calls[0].batch;
-    report.timing = Some(Timing::of(taken.iter().map(|turn| turn.launches[0]).collect(), n_launches));
+    let launches: Vec<f64> = taken.iter().map(|turn| turn.launches[0]).collect();
+    report.timing = Some(Timing::of(&launches, n_launches));
     report.floor = Some(median(taken.iter().map(|turn| turn.floor)));
     report.share = Some(median(taken.iter().map(Turn::share)));
     Ok(())
