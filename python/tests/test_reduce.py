@@ -244,6 +244,10 @@ def test_calls_that_come_again_are_told_apart():
     order = np.random.default_rng(11).permutation(len(every) * 2) % len(every)
     for at in order[:900]:
         x, op, axis, words = every[at]
+        if "ddof" in words:
+            with pytest.raises(ValueError, match="ddof 1 is given, and none of the statistics"):
+                coulis.reduce(x, op, axis, **words)
+            continue
         found = coulis.reduce(x, op, axis, **words)
         for name, value in [(op, found)] if isinstance(op, str) else zip(op, found):
             own = tuple(axis) if isinstance(axis, list) else axis

@@ -113,6 +113,8 @@ pub struct ConsumerEntry {
     pub parameters: &'static [Parameter],
     /// Arrays that it takes.
     pub extras: &'static [ExtraEntry],
+    /// Whether `ddof` matters.
+    pub takes_ddof: bool,
     pub(crate) make: fn(&Parts) -> Result<Draft, ConsumerError>,
 }
 

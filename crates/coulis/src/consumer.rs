@@ -78,6 +78,20 @@ impl Consume {
         }
     }
 
+    /// Whether `ddof` matters.
+    fn takes_ddof(&self) -> Result<bool, Error> {
+        match &self.which {
+            Which::Listed(entry) => Ok(entry.takes_ddof),
+            Which::Own(own) => {
+                let mut any = false;
+                for name in &own.statistics {
+                    any |= coulis_reducers::find(name)?.takes_ddof;
+                }
+                Ok(any)
+            }
+        }
+    }
+
     /// Number of arrays whose elements are folded; those beside them follow.
     fn n_inputs(&self) -> Result<usize, Error> {
         match &self.which {
@@ -132,6 +146,14 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     }
     if let Some(op) = request.init.keys().next() {
         return refused(format!("`{name}` takes no initial value, and one is given for `{op}`"));
+    }
+    if request.ddof != 0.0 && !consume.takes_ddof()? {
+        let takers = coulis_reducers::CONSUMERS.iter().filter(|e| e.takes_ddof).map(|e| e.name);
+        return refused(format!(
+            "`{name}` takes no ddof, and {} is given; those that do are {}",
+            request.ddof,
+            takers.collect::<Vec<_>>().join(", ")
+        ));
     }
     if request.where_.is_some() {
         let message =

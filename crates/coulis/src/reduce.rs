@@ -62,6 +62,16 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     for op in &request.ops {
         statistics.push(Statistic::find(op, &request.reducers)?);
     }
+    if request.ddof != 0.0 && !statistics.iter().any(Statistic::takes_ddof) {
+        let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_ddof).map(|e| e.name);
+        let message = format!(
+            "ddof {} is given, and none of the statistics asked for takes one: {}; those that do are {}",
+            request.ddof,
+            request.ops.join(", "),
+            takers.collect::<Vec<_>>().join(", ")
+        );
+        return Err(Error::user("reduce/ddof", message));
+    }
     let read: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
     let prologue =
         request.prologue.as_ref().map(|prologue| prologue.build(&read, request.acc_dtype)).transpose()?;

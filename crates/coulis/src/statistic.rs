@@ -188,6 +188,14 @@ impl Statistic {
         }
     }
 
+    /// Whether `ddof` matters.
+    pub(crate) fn takes_ddof(&self) -> bool {
+        match self {
+            Statistic::Listed(entry) => entry.takes_ddof,
+            Statistic::Own(_) => false,
+        }
+    }
+
     /// What tells it from others in the name of a kernel.
     pub(crate) fn key(&self) -> &str {
         match self {

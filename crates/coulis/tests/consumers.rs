@@ -260,6 +260,10 @@ fn wrong_requests_say_what_is_legal() {
         "error[map/option]: a request gives statistics or `softmax`, not both; `sum` is asked for too"
     );
     assert_eq!(
+        refused(one, Request { ddof: 1.0, ..softmax() }),
+        "error[map/option]: `softmax` takes no ddof, and 1 is given; those that do are layer_norm, batch_norm"
+    );
+    assert_eq!(
         refused(one, softmax().over(&[2])),
         "error[reduce/axis]: axis 2 is out of range: the array has 2 dimensions, legal axes are -2 to 1"
     );

@@ -144,7 +144,9 @@ impl Case {
         request.where_ = self.mask();
         request.nan = self.nan;
         request.keepdims = self.keepdims;
-        request.ddof = self.ddof;
+        if ops.iter().any(|op| coulis_reducers::find(op).unwrap().takes_ddof) {
+            request.ddof = self.ddof;
+        }
         request.threads = Some(self.threads);
         request.out_dtypes = self.out.map(|d| BTreeMap::from([(String::new(), d)])).unwrap_or_default();
         request.alpha = all(self.alpha);

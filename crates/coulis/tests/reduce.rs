@@ -383,3 +383,22 @@ fn no_results_are_computed_everywhere_and_nothing_is_written() {
         }
     }
 }
+
+#[test]
+fn a_ddof_that_no_statistic_takes_is_refused() {
+    let input = array(DType::F32, &[4], &[1.0, 2.0, 4.0, 8.0]);
+    let asked = |ops: &[&str], ddof: f64| {
+        let request = Request { ddof, ..Request::new(ops) };
+        coulis::reduce::run(std::slice::from_ref(&input), &request).map(|_| ())
+    };
+    let error = asked(&["sum", "max"], 1.0).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "error[reduce/ddof]: ddof 1 is given, and none of the statistics asked for takes one: sum, max; those that do are \
+         var, std"
+    );
+    assert!(asked(&["sum"], f64::NAN).is_err());
+    for (ops, ddof) in [(&["sum", "var"][..], 1.0), (&["std"], 2.0), (&["sum"], 0.0), (&["sum"], -0.0)] {
+        asked(ops, ddof).unwrap_or_else(|error| panic!("{ops:?}: {error}"));
+    }
+}

@@ -14,5 +14,6 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         ExtraEntry { name: "weight", along: Along::Kept, meaning: "factors of the normalised elements" },
         ExtraEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
     ],
+    takes_ddof: true,
     make: about_mean,
 };

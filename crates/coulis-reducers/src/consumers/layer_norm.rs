@@ -18,5 +18,6 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalised elements" },
         ExtraEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
     ],
+    takes_ddof: true,
     make: about_mean,
 };

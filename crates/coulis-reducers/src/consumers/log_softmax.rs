@@ -17,6 +17,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
               else of `float64`.",
     parameters: &[],
     extras: &[],
+    takes_ddof: false,
     make,
 };
 

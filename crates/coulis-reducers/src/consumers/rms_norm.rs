@@ -18,5 +18,6 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         along: Along::Reduced,
         meaning: "factors of the normalised elements",
     }],
+    takes_ddof: false,
     make: about_zero,
 };

@@ -16,6 +16,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
               bits, else of `float64`.",
     parameters: &[],
     extras: &[],
+    takes_ddof: false,
     make,
 };
 
