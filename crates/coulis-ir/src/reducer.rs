@@ -249,7 +249,7 @@ pub struct Reducer {
     /// State after one more element; equals `combine(state, lift(element, position))` within the error bound, and
     /// is cheaper. Parameters: the fields of the state, then those of `lift`. `None` where combine is as cheap.
     pub step: Option<Lambda>,
-    /// Whether `step` is right only if elements come in ascending position; `combine` never needs that. States of
+    /// Whether `step` and `quick` are right only if elements come in ascending position; `combine` never needs that. States of
     /// interleaved elements (lanes, threads) may be combined in any order.
     pub step_needs_ascending: bool,
     /// A still cheaper fold for short runs, where there is one. No plan has to use it.
@@ -310,6 +310,14 @@ impl PartialEq for Reducer {
 }
 
 impl Reducer {
+    /// The same for elements that come in any order of positions: without a step and runs that need them to ascend.
+    pub fn in_any_order(self) -> Reducer {
+        if !self.step_needs_ascending {
+            return self;
+        }
+        Reducer { step: None, quick: None, step_needs_ascending: false, ..self }
+    }
+
     /// The fold of elements as they are: a state is an element, one field an identity, and is the result too.
     /// Claims to be associative and commutative.
     pub fn plain(combine: Lambda, identity: Vec<Expr>) -> Reducer {

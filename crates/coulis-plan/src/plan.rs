@@ -101,7 +101,7 @@ fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
     if Machine::of(target) == Machine::Threads {
         return refused("no plan for threads in blocks does; the CPU's do");
     }
-    if !spec.positions_ascend() {
+    if !spec.problem.positions_ascend() {
         return refused("is not their order in memory here; reduce a row-major copy");
     }
     Ok(true)

@@ -191,6 +191,15 @@ impl Problem {
 }
 
 impl Problem {
+    /// Whether loops that run every dimension forwards, outermost first, meet positions in ascending order.
+    pub fn positions_ascend(&self) -> bool {
+        let strides = self.dims.iter().filter_map(|d| match d.role {
+            Role::Reduced { position_stride } => Some(position_stride),
+            Role::Kept { .. } => None,
+        });
+        strides.is_sorted_by(|outer, inner| outer > inner)
+    }
+
     /// The problem, which has so many results. Without any nothing is to be run, so any kernel does: that of one element.
     fn of_results(mut self, n_results: i64) -> Problem {
         if n_results == 0 {

@@ -354,7 +354,8 @@ impl Spec {
         }
     }
 
-    /// A spec, without fields that only count where every element takes part.
+    /// A spec, without fields that only count where every element takes part, and without steps and runs that the order of
+    /// memory does not allow.
     pub fn new(
         problem: Problem,
         inputs: Vec<DType>,
@@ -363,6 +364,7 @@ impl Spec {
         outputs: Vec<OutputSpec>,
         map: Option<Map>,
     ) -> Spec {
+        let reducer = if problem.positions_ascend() { reducer } else { reducer.in_any_order() };
         let all_take_part = !mask && reducer.nan == NanPolicy::Propagate;
         let counts = if all_take_part { counts(&reducer) } else { Vec::new() };
         let reducer = without(reducer, &counts);
@@ -372,28 +374,6 @@ impl Spec {
     /// Number of kept dimensions.
     pub fn n_kept(&self) -> usize {
         self.problem.dims.iter().filter(|d| !d.is_reduced()).count()
-    }
-
-    /// Whether loops that run every dimension forwards, outermost first, meet positions in ascending order.
-    pub fn positions_ascend(&self) -> bool {
-        let strides: Vec<i64> = self
-            .problem
-            .dims
-            .iter()
-            .filter_map(|d| match d.role {
-                Role::Reduced { position_stride } => Some(position_stride),
-                Role::Kept { .. } => None,
-            })
-            .collect();
-        strides.is_sorted_by(|outer, inner| outer > inner)
-    }
-
-    /// Takes the reducer's step away where it needs ascending positions and the order of memory has others.
-    pub fn keep_legal_step(&mut self) {
-        if self.reducer.step_needs_ascending && !self.positions_ascend() {
-            self.reducer.step = None;
-            self.reducer.step_needs_ascending = false;
-        }
     }
 
     /// What the arrays of a call look like in canonical dimensions: inputs, then the mask, then those beside the elements.

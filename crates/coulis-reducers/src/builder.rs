@@ -220,7 +220,7 @@ impl<'r> Builder<'r> {
         self.ties = ties;
     }
 
-    /// Says that steps need elements in ascending position.
+    /// Says that steps and runs need elements in ascending position.
     pub(crate) fn ascending(&mut self) {
         self.ascending = true;
     }

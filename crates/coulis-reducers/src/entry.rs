@@ -20,6 +20,8 @@ pub struct Request {
     /// Type in which states keep positions: `int32` where all positions are known to fit, which halves what they cost.
     /// Results have `int64` all the same.
     pub position: DType,
+    /// Whether elements come in ascending position. Where they may not, steps and runs look at positions, which costs more.
+    pub ascending: bool,
     /// Whether runs may walk over their elements twice as a rule, as pays where these stay in registers.
     pub twice: bool,
 }
@@ -33,6 +35,7 @@ impl Request {
             ddof: 0.0,
             nan: NanPolicy::Propagate,
             position: DType::I64,
+            ascending: true,
             twice: false,
         }
     }
@@ -56,6 +59,11 @@ impl Request {
     pub fn with_length(self, n_elements: i64) -> Request {
         let position = if i32::try_from(n_elements).is_ok() { DType::I32 } else { DType::I64 };
         Request { position, ..self }
+    }
+
+    /// The same for elements that come in any order of positions.
+    pub fn in_any_order(self) -> Request {
+        Request { ascending: false, ..self }
     }
 
     /// The same with runs that may walk over their elements twice.

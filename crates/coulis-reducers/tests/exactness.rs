@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use coulis_ir::eval::Value;
-use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer};
+use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer, Ties};
 use coulis_reducers::exact::{Exact, Refused, reference, rounding_error, tolerance};
 use coulis_reducers::scalar::{Scalar, State};
 use coulis_reducers::{CATALOGUE, Empty, Entry, Request};
@@ -139,18 +139,32 @@ fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
     let lanes: Vec<State> = (0..4).map(|lane| stepped(&mut lifted.iter().skip(lane).step_by(4))).collect();
     let max_steps = run.reducer().quick.as_ref().map_or(usize::MAX, |q| q.max_steps as usize);
     let elements: Vec<(&[Value], i64)> = taking.iter().map(|(at, e)| (e.as_slice(), *at as i64)).collect();
-    let in_runs = |steps: usize| -> State {
+    let in_runs = |elements: &[(&[Value], i64)], steps: usize| -> State {
         elements.chunks(max_steps.min(steps)).fold(identity.clone(), |s, c| run.run(&s, c).unwrap())
     };
-    vec![
+    let mut plans = vec![
         ("steps", stepped(&mut lifted.iter())),
         ("combines", chain(&mut lifted.iter())),
         ("combines backwards", chain(&mut lifted.iter().rev())),
         ("tree", tree.first().unwrap_or(&identity).clone()),
         ("lanes", chain(&mut lanes.iter().rev())),
-        ("short runs", in_runs(7)),
-        ("long runs", in_runs(32)),
-    ]
+        ("short runs", in_runs(&elements, 7)),
+        ("long runs", in_runs(&elements, 32)),
+    ];
+    // Products overflow in one order and not in another.
+    let looks_at_positions = run.reducer().ties != Ties::None;
+    if looks_at_positions && !run.reducer().step_needs_ascending {
+        let n_elements = elements.len();
+        let dealt = |n: usize| (0..n).flat_map(move |first| (first..n_elements).step_by(n));
+        let order = |n: usize| dealt(n).map(|at| elements[at]).collect::<Vec<_>>();
+        plans.extend([
+            ("steps backwards", stepped(&mut lifted.iter().rev())),
+            ("short runs backwards", in_runs(&elements.iter().rev().copied().collect::<Vec<_>>(), 7)),
+            ("short runs of every third", in_runs(&order(3), 7)),
+            ("long runs of every fifth", in_runs(&order(5), 32)),
+        ]);
+    }
+    plans
 }
 
 #[track_caller]
@@ -226,6 +240,17 @@ fn runs_that_are_walked_twice_are_within_their_bounds() {
     let twice = |r: Request| r.with_length(1 << 20).with_two_walks();
     check(&[DType::F32, DType::F16, DType::BF16, DType::F64], twice);
     check(&[DType::I8, DType::I32, DType::U64], twice);
+}
+
+#[test]
+fn elements_in_any_order_of_positions_give_the_same_results() {
+    let dtypes = [DType::F32, DType::BF16, DType::F64, DType::I8, DType::U64];
+    check(&dtypes, |r| r.with_length(1 << 20).in_any_order());
+    check(&dtypes, |r| r.in_any_order().with_two_walks());
+    for entry in CATALOGUE {
+        let request = Request::new(&vec![DType::F32; entry.n_inputs]).in_any_order();
+        assert!(!entry.build(&request).unwrap().step_needs_ascending, "{}", entry.name);
+    }
 }
 
 #[test]

@@ -192,8 +192,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     let problem = Problem::of_map(folded, None, &placed, request.axes.as_deref(), !any_order)?;
     let outputs = vec![output(request, &consumer)?];
     let map = Some(Map { lambda: consumer.map.clone(), beside: beside_dtypes });
-    let mut spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
-    spec.keep_legal_step();
+    let spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
     Ok(Call {
         statistics: Vec::new(),
         product: Product { reducer, parts: Vec::new() },

@@ -86,20 +86,14 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         let message = format!("{} {given}, and the statistics asked for read {widest}", dtypes.len());
         return Err(Error::user("reduce/input", message));
     }
-    let reducer_request = coulis_reducers::Request {
+    let mut reducer_request = coulis_reducers::Request {
         inputs: dtypes.clone(),
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
         ..threaded_request(&inputs[0], request)
     };
-    let mut parts: Vec<(&str, Reducer)> = Vec::new();
-    for statistic in &statistics {
-        let read = dtypes.get(..statistic.n_inputs()).unwrap_or(&dtypes);
-        let own = coulis_reducers::Request { inputs: read.to_vec(), ..reducer_request.clone() };
-        parts.push((statistic.name(), statistic.build(&own)?));
-    }
-    let product = coulis_reducers::product(&parts)?;
+    let mut product = product_of(&statistics, &reducer_request)?;
     let Claims { associative, commutative, .. } = product.reducer.claims;
     let any_order = associative && commutative && product.parts.iter().all(|p| ignores_position(&p.reducer));
     let mask = request.where_.as_ref().map(array_info);
@@ -107,6 +101,10 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
     }
     let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
+    if product.reducer.step_needs_ascending && !problem.positions_ascend() {
+        reducer_request = reducer_request.in_any_order();
+        product = product_of(&statistics, &reducer_request)?;
+    }
     let inits = inits(request, &statistics, dtypes[0])?;
     let has_answer =
         |(statistic, init): &(&Statistic, &Option<Value>)| !statistic.refuses_empty() || init.is_some();
@@ -131,8 +129,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if let Some(map) = &prologue {
         reducer = reducer.of_mapped(map);
     }
-    let mut spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
-    spec.keep_legal_step();
+    let spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     narrow::refuse(&statistics, &product, &spec)?;
     let call = Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None };
     crate::empty::check_positions(&call)?;
@@ -158,6 +155,17 @@ pub(crate) fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_r
 fn legal_ops() -> String {
     let names: Vec<&str> = coulis_reducers::CATALOGUE.iter().map(|e| e.name).collect();
     format!("legal statistics are {}", names.join(", "))
+}
+
+/// The reducer of all statistics together, each of which reads as many of the inputs as it takes.
+fn product_of(statistics: &[Statistic], request: &coulis_reducers::Request) -> Result<Product, Error> {
+    let mut parts: Vec<(&str, Reducer)> = Vec::new();
+    for statistic in statistics {
+        let read = request.inputs.get(..statistic.n_inputs()).unwrap_or(&request.inputs);
+        let own = coulis_reducers::Request { inputs: read.to_vec(), ..request.clone() };
+        parts.push((statistic.name(), statistic.build(&own)?));
+    }
+    Ok(coulis_reducers::product(&parts)?)
 }
 
 /// Types and factors of the outputs, as the request has them.

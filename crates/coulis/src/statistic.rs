@@ -151,7 +151,8 @@ impl Statistic {
                     );
                     return Err(Error::user("reduce/dtype", message));
                 }
-                Ok(Reducer { nan: request.nan, ..reducer.clone() })
+                let reducer = Reducer { nan: request.nan, ..reducer.clone() };
+                Ok(if request.ascending { reducer } else { reducer.in_any_order() })
             }
         }
     }

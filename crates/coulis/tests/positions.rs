@@ -1,11 +1,12 @@
 //! Positions of extrema on machines with threads, where elements are equal by the dozen and some are NaN: runs seek the position by a
-//! second walk, from their last element to their first, of rows, of columns by several a thread, and of rows in shared memory.
+//! second walk, from their last element to their first, of rows, of columns by several a thread, and of rows in shared memory. And
+//! on every machine, where the order of memory is not that of positions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
-use common::{array, check};
+use common::{Lie, array, check, view};
 
 use coulis::{DType, DeviceChoice, Request};
 
@@ -41,6 +42,41 @@ fn the_first_and_the_last_of_equal_ones_are_told_apart_in_every_plan() {
             let request = Request { device, ..Request::new(ops).over(axes) };
             check(&input, &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}, {nan}: {why}"));
             turn += 1;
+        }
+    }
+}
+
+#[test]
+fn positions_are_told_in_the_order_of_axes_whatever_the_order_of_memory() {
+    let cases: [(&[i64], &[usize], &[i64]); 7] = [
+        (&[1000, 3], &[1, 0], &[0, 1]),
+        (&[3, 700], &[1, 0], &[0, 1]),
+        (&[70, 65], &[1, 0], &[0, 1]),
+        (&[9, 200, 4], &[2, 1, 0], &[0, 1]),
+        (&[4, 200, 9], &[1, 2, 0], &[0, 1]),
+        (&[300, 2, 5], &[1, 0, 2], &[0, 1]),
+        (&[3, 3, 5, 70], &[3, 2, 1, 0], &[0, 1, 2, 3]),
+    ];
+    let ops: [&[&str]; 3] =
+        [&["argmax"], &["argmax_last", "minloc"], &["sum", "argmin", "argmin_last", "maxloc", "var"]];
+    let dtypes = [DType::F32, DType::I8, DType::F16, DType::F64, DType::BF16];
+    let mut turn = 0;
+    for (shape, order, axes) in cases {
+        for ops in ops {
+            for device in [
+                DeviceChoice::Cpu,
+                DeviceChoice::CpuExecuted,
+                DeviceChoice::Sim { warp: if turn % 2 == 0 { 32 } else { 64 }, orders: 1 },
+            ] {
+                let nan = if turn / 2 % 2 == 0 { 0 } else { 97 };
+                let lies = vec![if turn % 3 == 0 { Lie::Backward } else { Lie::Dense }; shape.len()];
+                let input = view(dtypes[turn % dtypes.len()], shape, order, &lies, |n| few_values(n, nan));
+                let request = Request { device: device.clone(), ..Request::new(ops).over(axes) };
+                check(&[input], &request).unwrap_or_else(|why| {
+                    panic!("{ops:?} of {shape:?} as {order:?}, {lies:?}, {device:?}: {why}")
+                });
+                turn += 1;
+            }
         }
     }
 }

@@ -59,7 +59,8 @@ fn ops() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let special = prop::sample::select(vec![Special::Zeros, Special::Nan, Special::All, Special::MostlyNan]);
+    let special = [Special::Zeros, Special::Nan, Special::All, Special::MostlyNan, Special::Few];
+    let special = prop::sample::select(special.to_vec());
     let nan = prop::sample::select(vec![NanPolicy::Propagate, NanPolicy::Ignore]);
     let out = prop::option::weighted(0.3, prop::sample::select(vec![DType::F64, DType::F32, DType::F16]));
     let factor = || prop_oneof![3 => Just(None), 1 => Just(Some(-0.5)), 1 => Just(Some(3.0))];

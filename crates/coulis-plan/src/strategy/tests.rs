@@ -40,8 +40,7 @@ fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Ske
     let request = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
     let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
-    let mut spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
-    spec.keep_legal_step();
+    let spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
     let choice = choose(&spec, target).unwrap();
     (spec, choice.sketch, choice.strategy)
 }

@@ -240,7 +240,7 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
-        quick: reduction.quick.as_ref().map(|quick| QuickFold {
+        quick: reduction.quick.as_ref().filter(|_| in_order).map(|quick| QuickFold {
             identity: quick.identity.clone(),
             sources: sub(&quick.sources),
             step: lambda(&quick.step),

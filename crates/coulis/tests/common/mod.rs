@@ -53,6 +53,8 @@ pub enum Special {
     All,
     /// Nearly all NaN.
     MostlyNan,
+    /// Five whole numbers, each by the dozen.
+    Few,
 }
 
 /// Numbers of magnitude up to 4, reproducible.
@@ -67,6 +69,7 @@ pub fn numbers(n: usize, special: Special, seed: u64) -> Vec<f64> {
             (0..90, Special::MostlyNan) | (0, Special::Nan | Special::All) => f64::NAN,
             (1, Special::All) => f64::INFINITY,
             (2, Special::All) => f64::NEG_INFINITY,
+            (_, Special::Few) => (unit * 5.0).floor() - 2.0,
             (3, _) => -0.0,
             (4, _) => 0.0,
             _ => (unit - 0.5) * 8.0,
