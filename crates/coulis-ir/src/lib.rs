@@ -39,6 +39,8 @@ pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic, shifted};
 pub use reducer::{Again, Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
-pub use stmt::{ExecScope, LoopKind, ROLLED, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall};
+pub use stmt::{
+    ExecScope, LoopKind, MAX_BLOCK_THREADS, ROLLED, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
+};
 pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

@@ -31,6 +31,9 @@ impl LoopKind {
     }
 }
 
+/// Threads of a block, at most, on every GPU; a target may have fewer. Source: as of [`ThreadTag::max_extent`].
+pub const MAX_BLOCK_THREADS: i64 = 1024;
+
 /// A hardware index that a loop is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadTag {
@@ -70,6 +73,18 @@ impl ThreadTag {
         ThreadTag::ThreadZ,
         ThreadTag::VThread,
     ];
+
+    /// The largest extent of the index, on every GPU; `None` for those of clusters, whose size is the target's, and for virtual
+    /// threads. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+    pub fn max_extent(self) -> Option<i64> {
+        match self {
+            ThreadTag::BlockX => Some((1 << 31) - 1),
+            ThreadTag::BlockY | ThreadTag::BlockZ => Some(65_535),
+            ThreadTag::ThreadX | ThreadTag::ThreadY => Some(MAX_BLOCK_THREADS),
+            ThreadTag::ThreadZ => Some(64),
+            ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => None,
+        }
+    }
 
     /// The name in text.
     pub const fn name(self) -> &'static str {

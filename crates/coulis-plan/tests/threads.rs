@@ -3,6 +3,7 @@
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{DType, Target};
 use coulis_plan::{OutputSpec, Problem, Sketch, Spec, choose, schedule};
+use coulis_schedule::build_nest;
 
 fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
     let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
@@ -22,8 +23,37 @@ fn planned(spec: &Spec) -> (&'static str, Sketch, String) {
     (choice.strategy.name, choice.sketch, trace)
 }
 
+/// The nest of a plan, or why there is none.
+fn planned_and_built(spec: &Spec) -> Result<(), String> {
+    let choice = choose(spec, &Target::cuda("sm_90a").expect("a target")).map_err(|e| e.to_string())?;
+    let planned = schedule(spec, choice.strategy, &choice.sketch).map_err(|e| e.to_string())?;
+    let args = planned.schedule.program().args();
+    build_nest(&planned.schedule, args, "reduce").map(|_| ()).map_err(|e| e.to_string())
+}
+
 fn of(op: &str, dtype: DType, shape: &[i64], axes: &[i64]) -> (&'static str, Sketch, String) {
     planned(&spec(op, dtype, shape, &compact_strides(shape), axes))
+}
+
+#[test]
+fn small_extents_on_all_sides_have_a_plan_that_can_be_launched() {
+    let lengths = [2, 5, 17, 65, 130, 1000];
+    for (a, b, c) in
+        lengths.iter().flat_map(|a| lengths.iter().flat_map(move |b| lengths.map(|c| (*a, *b, c))))
+    {
+        if a * b * c > 200_000 {
+            continue;
+        }
+        for axes in [&[0][..], &[1], &[2], &[0, 2]] {
+            let shape = [a, b, c];
+            let of_op =
+                |op, dtype| planned_and_built(&spec(op, dtype, &shape, &compact_strides(&shape), axes));
+            for (op, dtype) in [("sum", DType::F32), ("var", DType::I8)] {
+                of_op(op, dtype)
+                    .unwrap_or_else(|why| panic!("{op} of {dtype} {shape:?} over {axes:?}: {why}"));
+            }
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_stmt, uses_any};
-use coulis_ir::{BinaryOp, DType, Expr, MemScope, Stmt, ThreadTag, Var};
+use coulis_ir::{BinaryOp, DType, Expr, MAX_BLOCK_THREADS, MemScope, Stmt, ThreadTag, Var};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
@@ -20,11 +20,6 @@ use crate::ranges::Domains;
 use crate::schedule::Schedule;
 use crate::stage::{Attach, GridFinish, Stage, StageId};
 use crate::thread_error::ThreadError;
-
-/// Threads that a block may have.
-const MAX_THREADS: i128 = 1024;
-/// Extent that `threadIdx.z` may have. Source: CUDA C++ Programming Guide, technical specifications.
-const MAX_Z: i128 = 64;
 
 /// The variable by which store predicates name a block or thread index.
 pub fn thread_index(tag: ThreadTag) -> Var {
@@ -178,16 +173,16 @@ impl Launches {
             }
             let threads: Vec<&Index> = group.iter().filter(|i| !i.tag.is_of_grid()).collect();
             let n: i128 = threads.iter().filter_map(|i| i.extent.as_int()).product();
-            let deep = threads.iter().any(|i| i.tag == ThreadTag::ThreadZ && i.extent.as_int() > Some(MAX_Z));
-            if n > MAX_THREADS || deep {
+            // Along one index, or of all.
+            let too_long = threads.iter().find_map(|i| {
+                let (found, limit) = (i.extent.as_int()?, i128::from(i.tag.max_extent()?));
+                (found > limit).then_some((found, limit))
+            });
+            let limit = i128::from(MAX_BLOCK_THREADS);
+            let too_many = (n > limit).then_some((n, limit));
+            if let Some((found, limit)) = too_many.or(too_long) {
                 let part = |i: &&Index| format!("{} {}", i.tag.name(), print_expr(&i.extent));
                 let parts = threads.iter().map(part).collect::<Vec<_>>().join(", ");
-                let (found, limit) = if n > MAX_THREADS {
-                    (n, MAX_THREADS)
-                } else {
-                    let z = threads.iter().find(|i| i.tag == ThreadTag::ThreadZ);
-                    (z.and_then(|i| i.extent.as_int()).unwrap_or(n), MAX_Z)
-                };
                 return Err(ThreadError::BlockTooLarge { stage: name, found, parts, limit }.into());
             }
         }

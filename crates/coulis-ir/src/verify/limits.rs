@@ -1,20 +1,14 @@
 //! V20, V24 to V26 and V35 for a target: what one block of threads, one grid and one cluster may have.
 //!
 //! Source: CUDA C++ Programming Guide, technical specifications per compute capability; the numbers come from
-//! [`crate::target::BlockLimits`], but for the extents of grids and of `threadIdx.z`, which are alike everywhere.
+//! [`crate::target::BlockLimits`], but for [`crate::stmt::ThreadTag::max_extent`], which is alike everywhere.
 
 use super::Report;
 use super::witness::Launched;
 use crate::buffer::MemScope;
 use crate::print::print_expr;
-use crate::stmt::{Stmt, ThreadTag};
+use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
 use crate::target::Target;
-
-/// Blocks of a grid along x, y and z.
-const GRID: [i128; 3] = [(1 << 31) - 1, 65_535, 65_535];
-
-/// Threads of a block along x, y and z.
-const BLOCK: [i128; 3] = [1024, 1024, 64];
 
 /// Checks the extents of one launch, and the memory of its blocks and threads.
 pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
@@ -22,7 +16,7 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
     let most = i128::from(target.block.threads);
     if let (Some(found), Some(inner)) = (threads.filter(|n| *n > most), launched.chain.last()) {
         // More than 1024 are found for every target by `verify/threads.rs`.
-        if found <= super::threads::MAX_THREADS {
+        if found <= i128::from(MAX_BLOCK_THREADS) {
             let text = format!("a block has at most {most} threads on {}, got {found}", target.arch);
             report.at(inner, "V20", text);
         }
@@ -30,7 +24,7 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
     for link in &launched.chain {
         if let Stmt::LaunchThread { tag, extent, .. } = link
             && let Some(found) = extent.as_int()
-            && let Some(most) = most_along(*tag).filter(|most| found > *most)
+            && let Some(most) = tag.max_extent().filter(|most| found > i128::from(*most))
         {
             let text = format!("`{}` has at most {most} values, got {found}", tag.name());
             report.at(link, "V24", text);
@@ -39,19 +33,6 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
     check_cluster(launched, target, report);
     let mut memory = Memory { target, shared: 0, at_launch: 0, report };
     memory.stmt(launched.body, 0);
-}
-
-/// The largest extent of an index.
-fn most_along(tag: ThreadTag) -> Option<i128> {
-    match tag {
-        ThreadTag::BlockX => Some(GRID[0]),
-        ThreadTag::BlockY => Some(GRID[1]),
-        ThreadTag::BlockZ => Some(GRID[2]),
-        ThreadTag::ThreadX => Some(BLOCK[0]),
-        ThreadTag::ThreadY => Some(BLOCK[1]),
-        ThreadTag::ThreadZ => Some(BLOCK[2]),
-        ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => None,
-    }
 }
 
 /// Checks the size of clusters, and that a grid is whole ones where its extents are constants.

@@ -9,11 +9,8 @@ use crate::atom::{Atom, AtomCall};
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Node, VarId};
 use crate::kernel::Kernel;
-use crate::stmt::{ScopeId, Stmt, SyncKind, ThreadTag};
+use crate::stmt::{MAX_BLOCK_THREADS, ScopeId, Stmt, SyncKind, ThreadTag};
 use crate::visit::for_each_expr;
-
-/// Threads that a block may have.
-pub(super) const MAX_THREADS: i128 = 1024;
 
 /// Checks launches and barriers.
 pub(super) fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
@@ -262,8 +259,8 @@ impl<'r, 'k> Walk<'r, 'k> {
     }
 
     fn count(&mut self, stmt: &'k Stmt, threads: Option<i128>) {
-        if let Some(found) = threads.filter(|n| *n > MAX_THREADS) {
-            let text = format!("a block has at most {MAX_THREADS} threads, got {found}");
+        if let Some(found) = threads.filter(|n| *n > i128::from(MAX_BLOCK_THREADS)) {
+            let text = format!("a block has at most {MAX_BLOCK_THREADS} threads, got {found}");
             self.report.at(stmt, "V20", text);
         }
     }

@@ -11,11 +11,8 @@ use crate::dtype::DType;
 use crate::eval::{Env, Value, eval_expr};
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
-use crate::stmt::Stmt;
+use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
 use crate::visit::{map_children, uses_any};
-
-/// Threads that are looked at, at most: those of the largest block.
-const MAX_THREADS: i128 = 1024;
 
 /// One launch of a kernel, with what the host knows.
 pub(super) struct Launched<'k> {
@@ -256,8 +253,8 @@ impl<'s, 'k> Scene<'s, 'k> {
             scene.block[axis] = sample.int(&launched.launch.block[axis].1, &mut env)?;
         }
         let threads: i128 = scene.block.iter().product();
-        let legal =
-            scene.grid.iter().chain(&scene.cluster).all(|n| *n > 0) && (1..=MAX_THREADS).contains(&threads);
+        let fits = (1..=i128::from(MAX_BLOCK_THREADS)).contains(&threads);
+        let legal = scene.grid.iter().chain(&scene.cluster).all(|n| *n > 0) && fits;
         legal.then_some(scene)
     }
 

@@ -30,6 +30,8 @@ pub static STRATEGY: Strategy = Strategy {
 
 /// Threads of a block.
 const BLOCK: i64 = 256;
+/// The index of a block that counts the outer indices that it takes together.
+const OUTER: ThreadTag = ThreadTag::ThreadZ;
 /// Bytes that each thread has asked for before it folds them.
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
@@ -121,8 +123,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let n_outer = problem.n_outputs / extent.max(1);
     // Few threads for the outputs of one outer index: a block takes several.
     let together = side_by_side * threads;
-    let outer =
-        if joined == 1 && words <= side_by_side { (BLOCK / together).clamp(1, n_outer.max(1)) } else { 1 };
+    let most = n_outer.min(OUTER.max_extent().unwrap_or(i64::MAX)).max(1);
+    let outer = if joined == 1 && words <= side_by_side { (BLOCK / together).clamp(1, most) } else { 1 };
     let n_blocks = ceil_div(n_outer, outer) * ceil_div(row, tile);
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
     let resident = resident(together * outer, lanes * state);
@@ -406,7 +408,7 @@ fn bind_strips(
         let all = as_one(s, stage, &outer)?;
         let (block, row) = s.split(stage, &all, Split::Factor(strips.rows))?;
         s.reorder(stage, &[block.clone(), strip.clone(), row.clone()])?;
-        s.bind(stage, &row, ThreadTag::ThreadZ)?;
+        s.bind(stage, &row, OUTER)?;
         outer = vec![block];
     }
     let mut of_strips = ThreadTag::BlockX;
