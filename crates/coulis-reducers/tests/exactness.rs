@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use coulis_ir::eval::Value;
-use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer, Ties};
+use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer};
 use coulis_reducers::exact::{Exact, Refused, reference, rounding_error, tolerance};
 use coulis_reducers::scalar::{Scalar, State};
 use coulis_reducers::{CATALOGUE, Empty, Entry, Request};
@@ -151,9 +151,7 @@ fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
         ("short runs", in_runs(&elements, 7)),
         ("long runs", in_runs(&elements, 32)),
     ];
-    // Products overflow in one order and not in another.
-    let looks_at_positions = run.reducer().ties != Ties::None;
-    if looks_at_positions && !run.reducer().step_needs_ascending {
+    if !run.reducer().step_needs_ascending {
         let n_elements = elements.len();
         let dealt = |n: usize| (0..n).flat_map(move |first| (first..n_elements).step_by(n));
         let order = |n: usize| dealt(n).map(|at| elements[at]).collect::<Vec<_>>();
@@ -250,6 +248,38 @@ fn elements_in_any_order_of_positions_give_the_same_results() {
     for entry in CATALOGUE {
         let request = Request::new(&vec![DType::F32; entry.n_inputs]).in_any_order();
         assert!(!entry.build(&request).unwrap().step_needs_ascending, "{}", entry.name);
+    }
+}
+
+#[test]
+fn products_overflow_only_where_the_exact_one_does() {
+    let entry = coulis_reducers::find("prod").unwrap();
+    let ends = |dtype| match dtype {
+        DType::F16 => (65504.0, 2f64.powi(-24)),
+        DType::F32 => (f64::from(f32::MAX), 2f64.powi(-149)),
+        _ => (f64::MAX, 2f64.powi(-1074)),
+    };
+    for dtype in [DType::F16, DType::F32, DType::F64] {
+        let (greatest, least) = ends(dtype);
+        let (large, small) = (greatest.sqrt().floor(), (1.0 / greatest.sqrt()).max(least));
+        let halves = |a: f64, b: f64| (0..80).map(|i| if i < 40 { a } else { b }).collect::<Vec<f64>>();
+        let rows = [
+            halves(large, small),
+            halves(greatest, -least),
+            halves(least, greatest),
+            halves(greatest, greatest),
+            halves(least, least),
+            [halves(greatest, least), vec![0.0]].concat(),
+            [vec![-0.0], halves(greatest, greatest), vec![f64::INFINITY]].concat(),
+            (0..200).map(f64::from).collect(),
+            (1..200).map(|i| if i % 2 == 0 { f64::from(i) } else { 1.0 / f64::from(i) }).collect(),
+        ];
+        let request = Request::new(&[dtype]);
+        let reducer = entry.build(&request).unwrap();
+        for (at, row) in rows.iter().enumerate() {
+            let row: Row = row.iter().map(|v| vec![Value::Float(*v).cast(dtype)]).collect();
+            check_row(entry, &request, &reducer, &format!("{at}"), &row);
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! Product.
+//!
+//! A product of floats is a number of `float64` and how often it was scaled by `2^512`, which keeps its magnitude within `2^-256` and
+//! `2^256`: the product of two of those is a normal number, which scaling changes by no digit. So no order of multiplications
+//! overflows, and the result is as finite as the exact one. Source: W. Kahan's counters of overflows and underflows, as in
+//! W. Kahan, "Lecture notes on the status of IEEE standard 754", 1997.
 
-use coulis_ir::{ErrorBound, Expr, Reducer};
+use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
@@ -14,8 +19,8 @@ pub static ENTRY: Entry = Entry {
     summary: "Product of the elements.",
     details: "Integers are multiplied in `int64` (`uint64` for unsigned ones) and wrap. Floats are multiplied in \
               `float64`: for inputs of at most 32 bits the relative error is at most `32 * 2^-23`, for `float64` at \
-              most `n * 2^-52`. A partial product outside the range of `float64` is infinite or zero, even where \
-              the whole product is not.",
+              most `n * 2^-52`. No partial product overflows: the result is infinite or zero only where the exact one is too \
+              large or too small, or an element is.",
     n_inputs: 1,
     empty: Empty::Value("1"),
     takes_init: true,
@@ -29,14 +34,66 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let accumulator = integral("prod", request)?;
     let mut b = Builder::new("prod", request);
     let term = b.element(0).cast(accumulator.dtype());
-    let prod = b.field("prod", Expr::constant(1, accumulator.dtype()), term);
-    b.combine(&prod, &prod.left * &prod.right);
-    let error = match accumulator {
-        Accumulator::Wrapping(_) => ErrorBound::Exact,
-        Accumulator::Wider => ErrorBound::Terms { factor: 32.0, eps: EPS32 },
-        Accumulator::Compensated => ErrorBound::Length { factor: 1.0, eps: f64::EPSILON },
+    let one = Expr::constant(1, accumulator.dtype());
+    let (error, value) = match accumulator {
+        Accumulator::Wrapping(_) => {
+            let prod = b.field("prod", one, term);
+            b.combine(&prod, &prod.left * &prod.right);
+            (ErrorBound::Exact, prod.left)
+        }
+        Accumulator::Wider | Accumulator::Compensated => {
+            let mut lift = [term, Expr::int_of(0, DType::I64)];
+            if request.inputs.contains(&DType::F64) {
+                // From 2^1024 and 2^-1074 it takes two steps.
+                lift = scaled(scaled(lift));
+            }
+            let [term, scalings] = lift;
+            let prod = b.field("prod", one, term);
+            let scale = b.field("scale", Expr::int_of(0, DType::I64), scalings);
+            let [product, scalings] = scaled([&prod.left * &prod.right, &scale.left + &scale.right]);
+            b.combine(&prod, product);
+            b.combine(&scale, scalings);
+            let error = match accumulator {
+                Accumulator::Compensated => ErrorBound::Length { factor: 1.0, eps: f64::EPSILON },
+                Accumulator::Wider | Accumulator::Wrapping(_) => {
+                    ErrorBound::Terms { factor: 32.0, eps: EPS32 }
+                }
+            };
+            (error, unscaled(&prod.left, &scale.left))
+        }
     };
-    Ok(b.finish(error, vec![("value", sum_result(request), prod.left)]))
+    Ok(b.finish(error, vec![("value", sum_result(request), value)]))
+}
+
+/// By what numbers are scaled, as a power of two.
+const SCALE: i32 = 512;
+
+fn power(exponent: i32) -> Expr {
+    Expr::float(2f64.powi(exponent), DType::F64)
+}
+
+/// A number and how often it was scaled down, once more where its magnitude is above `2^256` and once less where it is below
+/// `2^-256`. Zeros, infinities and NaN stay what they are.
+fn scaled([number, scalings]: [Expr; 2]) -> [Expr; 2] {
+    let magnitude = Expr::call1(Intrinsic::Abs, number.clone());
+    let is_large = magnitude.clone().gt(power(SCALE / 2));
+    let is_small = magnitude.lt(power(-SCALE / 2));
+    let choose = |large: Expr, small: Expr, neither: Expr| {
+        Expr::select(is_large.clone(), large, Expr::select(is_small.clone(), small, neither))
+    };
+    let count = |n: i128| Expr::int_of(n, DType::I64);
+    let factor = choose(power(-SCALE), power(SCALE), power(0));
+    [&number * &factor, scalings + choose(count(1), count(-1), count(0))]
+}
+
+/// The number itself. Three scalings leave the range of `float64` from anywhere, and only the last of them rounds.
+fn unscaled(number: &Expr, scalings: &Expr) -> Expr {
+    let count = |n: i128| Expr::int_of(n, DType::I64);
+    let at_least = |n: i128| {
+        let down = Expr::select(scalings.clone().le(count(-n)), power(-SCALE), power(0));
+        Expr::select(scalings.clone().ge(count(n)), power(SCALE), down)
+    };
+    (1..=3).fold(number.clone(), |value, n| &value * &at_least(n))
 }
 
 fn exact(case: &Case) -> Answer {
