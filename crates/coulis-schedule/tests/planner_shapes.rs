@@ -201,3 +201,31 @@ fn short_runs_folded_into_a_total() {
     let text = common::body(&s);
     assert!(text.contains("S_rf_rf_v0 = T.allocate([T.int64(1), T.int64(8), T.int64(1)]"), "{text}");
 }
+
+#[test]
+fn parts_of_positions_list_their_loops_in_ascending_order() {
+    for (op, listed) in [("sum", ["l", "k_inner"]), ("argmax", ["k_inner", "l"])] {
+        let (n, dtype) = (size("n"), DType::F16);
+        let a = placeholder(&[n.clone(), Expr::int(12), Expr::int(8)], dtype, "A").expect("a tensor");
+        let (k, l) = (reduce_axis(Expr::int(12), "k"), reduce_axis(Expr::int(8), "l"));
+        let reducer = find(op).expect("in the catalogue").build(&Request::new(&[dtype])).expect("built");
+        let state = compute_tuple(from_ref(&n), "S", |i| {
+            reduce(&reducer, &[a.at((&i[0], &k, &l))], &[k.clone(), l.clone()])
+        });
+        let state = state.expect("tensors");
+        let args: Vec<Tensor> = [a].into_iter().chain(state.iter().cloned()).collect();
+        let mut s = Schedule::new(&state, &args).expect("a schedule");
+        let (outer, _) = s.split(&state[0], &k, Split::Factor(4)).expect("k splits");
+        let parts = s.rfactor(&state[0], &outer).expect("parts");
+        let axes = s.stage(parts).expect("a stage").reduce_axes().to_vec();
+        let names: Vec<&str> = axes.iter().map(IterVar::name).collect();
+        assert_eq!(names, listed, "{op}");
+        if op == "argmax" {
+            // The loops as listed, and the other way round, where values alone would give a later one of equal elements.
+            s.in_runs(parts, &axes[1]).expect("a run");
+            check(&s, &[&[("n", 3)], &[("n", 1)]]);
+            s.reorder(parts, &[axes[1].clone(), axes[0].clone()]).expect("loops change places");
+            check(&s, &[&[("n", 3)]]);
+        }
+    }
+}

@@ -162,6 +162,19 @@ fn touched(stage: &Stage, axis: &IterVar) -> FastSet<Var> {
     }
 }
 
+/// The place among the stage's reduce axes of the first one that a loop derives from.
+fn root_of(stage: &Stage, leaf: &IterVar) -> Option<usize> {
+    let parent = stage.relations.iter().find_map(|relation| match relation {
+        Relation::Split { parent, outer, inner, .. } => (outer == leaf || inner == leaf).then_some(parent),
+        Relation::Fuse { outer, fused, .. } => (fused == leaf).then_some(outer),
+        Relation::Singleton { .. } => None,
+    });
+    match parent {
+        Some(parent) => root_of(stage, parent),
+        None => stage.reduce_axes().iter().position(|a| a == leaf),
+    }
+}
+
 /// Axes and body of the stage of partial results. All its axes are new, of the old names.
 fn partial_reduction(
     stage: &Stage,
@@ -188,19 +201,24 @@ fn partial_reduction(
     leaves.insert(axis.var().clone(), factored.expr());
 
     // Reduce axes that the factoring does not touch stay; then come the other loops of those that it does.
-    let mut reduce_axes = Vec::new();
-    let mut kept = Vec::new();
+    let mut kept: Vec<(IterVar, IterVar)> = Vec::new();
     for old in stage.reduce_axes().iter().filter(|a| !touched.contains(a.var())) {
-        reduce_axes.push(renewed(old, &domains[old.var()], IterKind::Reduce, &mut map, &mut known));
-        kept.push(old.clone());
+        let new = renewed(old, &domains[old.var()], IterKind::Reduce, &mut map, &mut known);
+        kept.push((old.clone(), new));
     }
     for leaf in stage.leaves.iter().filter(|l| touched.contains(l.var()) && *l != axis) {
         let domain = (zero(leaf), substitute_expr(&extents[leaf.var()], &map));
         let new = renewed(leaf, &domain, IterKind::Reduce, &mut leaf_map, &mut known);
         leaves.insert(leaf.var().clone(), new.expr());
-        reduce_axes.push(new);
-        kept.push(leaf.clone());
+        kept.push((leaf.clone(), new));
     }
+    if reduction.step_needs_ascending
+        && let Some(order) = ranges::ascending_order(stage)
+    {
+        // What counts as ascending in the new stage is the order in which its axes are listed.
+        kept.sort_by_key(|(old, _)| (root_of(stage, old), order.iter().position(|a| a == old)));
+    }
+    let (kept, reduce_axes): (Vec<IterVar>, Vec<IterVar>) = kept.into_iter().unzip();
     let offsets = ranges::offsets(stage, &extents, &leaves);
     for root in stage.reduce_axes().iter().filter(|a| touched.contains(a.var())) {
         let min = substitute_expr(&domains[root.var()].0, &map);
