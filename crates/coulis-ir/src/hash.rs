@@ -95,6 +95,11 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
         Some(&self.entries[self.position(key)?].1)
     }
 
+    /// All entries.
+    pub fn iter(&self) -> std::slice::Iter<'_, (K, V)> {
+        self.entries.iter()
+    }
+
     /// The entry at a position.
     pub fn at(&self, position: usize) -> Option<&(K, V)> {
         self.entries.get(position)
@@ -142,6 +147,24 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
         }
         self.entries.push((key, value));
         at
+    }
+}
+
+impl<K, V> IntoIterator for Table<K, V> {
+    type Item = (K, V);
+    type IntoIter = std::vec::IntoIter<(K, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+impl<'t, K, V> IntoIterator for &'t Table<K, V> {
+    type Item = &'t (K, V);
+    type IntoIter = std::slice::Iter<'t, (K, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.iter()
     }
 }
 
@@ -241,6 +264,7 @@ mod tests {
                 assert_eq!(table.get(&known), Some(&(known + 100)));
             }
             assert_eq!(table.len() as u64, n + 1);
+            assert!(table.iter().map(|(key, _)| *key).eq(0..=n));
         }
         table.insert(3, 7);
         assert_eq!((table.at(3), table.len()), (Some(&(3, 7)), 3 * FEW));

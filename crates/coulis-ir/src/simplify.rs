@@ -467,6 +467,13 @@ impl Analyzer {
         (found.lo.filter(|v| Some(*v) != range.lo), found.hi.filter(|v| Some(*v) != range.hi))
     }
 
+    /// Whether an integer expression is known to be in `[lo, hi]`, which is less than its type holds.
+    pub fn is_within(&self, expr: &Expr, lo: i128, hi: i128) -> bool {
+        // What it is made of says so as a rule, and it need not be simplified for that.
+        self.interval(expr).within(lo, hi)
+            || matches!(self.const_bounds(expr), (Some(least), Some(most)) if lo <= least && most <= hi)
+    }
+
     /// Drops what was found out: the facts have changed.
     fn forget(&mut self) {
         self.caches = Rc::default();

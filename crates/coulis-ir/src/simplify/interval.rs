@@ -188,9 +188,9 @@ impl Analyzer {
         }
         let range = Interval::of_dtype(expr.dtype());
         let found = self.structural_interval(expr).intersect(range);
-        let found = match self.expand(expr) {
-            Some(poly) => found.intersect(self.poly_interval(&poly)),
-            None => found,
+        let found = match is_of_unrelated(expr) {
+            true => found,
+            false => self.expand(expr).map_or(found, |poly| found.intersect(self.poly_interval(&poly))),
         };
         self.note(expr, |known| known.interval = Some(found));
         found
@@ -239,6 +239,16 @@ impl Analyzer {
             | Node::Ramp(..)
             | Node::Broadcast(_) => Interval::ALL,
         }
+    }
+}
+
+/// Whether nothing can cancel between the operands of a sum or product: its polynomial says no more than their intervals.
+fn is_of_unrelated(expr: &Expr) -> bool {
+    match expr.node() {
+        Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
+            !a.names().may_meet(b.names()) && !(a.reads_memory() && b.reads_memory())
+        }
+        _ => false,
     }
 }
 

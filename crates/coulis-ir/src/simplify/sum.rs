@@ -198,12 +198,21 @@ pub(crate) fn has_sums(expr: &Expr) -> bool {
 /// joined.
 pub(super) fn write_sums_canonically(analyzer: &Analyzer, expr: &Expr) -> Option<Expr> {
     let arithmetic = matches!(expr.node(), Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..));
-    if !has_sums(expr) || !arithmetic {
+    if !has_sums(expr) || !arithmetic || is_canonical(expr) {
         return None;
     }
     let mut sum = analyzer.sum_of(expr, Collect::Modular)?;
     while join_quotients(analyzer, &mut sum)? {}
     analyzer.write_sum(&sum, expr.dtype())
+}
+
+/// Whether it is a variable, or something else that is no arithmetic, plus or times a constant that changes it: most are.
+fn is_canonical(expr: &Expr) -> bool {
+    let Node::Binary(op, a, b) = expr.node() else { return false };
+    let is_term = !matches!(a.node(), Node::Binary(..) | Node::Int(_));
+    let constant = b.as_int().filter(|_| is_term);
+    let least = if *op == BinaryOp::Mul { 2 } else { 1 };
+    constant.is_some_and(|c| c >= least)
 }
 
 /// `x // c * (k*c) + x % c * k` is `x * k`, and `x // m * (k*m/b) + (x % m) // b * k` is `x // b * k`; `x // c * c`

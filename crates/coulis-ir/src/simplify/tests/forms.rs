@@ -303,6 +303,9 @@ fn bounds_and_classes_are_told() {
     assert_eq!(a.const_bounds(&(&io * &c(32) + ii.clone())), (Some(0), Some(127)));
     assert_eq!(a.const_bounds(&(n.clone() - c(1))), (Some(-1), Some(i128::from(i32::MAX) - 1)));
     assert_eq!(a.const_bounds(&n), (Some(0), None));
+    assert!(a.is_within(&(&io * &c(32) + ii.clone()), 0, 127));
+    assert!(!a.is_within(&(&io * &c(32) + ii.clone()), 0, 126));
+    assert!(!a.is_within(&n, 0, i128::from(i32::MAX) - 1));
     assert_eq!(a.modular(&(&io * &c(32) + c(5))), (32, 5));
 }
 
