@@ -8,6 +8,7 @@
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::expr::Expr;
+use crate::visit::StmtExprs;
 
 /// Which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -222,21 +223,14 @@ impl AtomCall {
         }
     }
 
-    /// The same call with each expression (indices and arguments) replaced by `f` of it.
-    pub fn map_exprs(mut self, f: &mut dyn FnMut(&Expr) -> Expr) -> AtomCall {
-        for element in self.dst.iter_mut().chain(&mut self.memory) {
-            for index in &mut element.indices {
-                *index = f(index);
-            }
-        }
-        for arg in &mut self.args {
-            *arg = f(arg);
-        }
-        self
+    /// Its expressions: indices of destination and memory, then arguments.
+    pub fn exprs(&self) -> StmtExprs<'_> {
+        self.elements().flat_map(|e| &e.indices).chain(&self.args).collect()
     }
 
-    /// Its expressions: indices of destination and memory, then arguments.
-    pub fn exprs(&self) -> Vec<&Expr> {
-        self.elements().flat_map(|e| &e.indices).chain(&self.args).collect()
+    /// The same, to be changed.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let elements = self.dst.iter_mut().chain(&mut self.memory);
+        elements.flat_map(|e| &mut e.indices).chain(&mut self.args)
     }
 }

@@ -319,7 +319,7 @@ impl Expr {
     }
 
     /// Calls `f` on the operands, in order.
-    pub fn each_child(&self, mut f: impl FnMut(&Expr)) {
+    pub fn each_child<'e>(&'e self, mut f: impl FnMut(&'e Expr)) {
         match self.node() {
             Node::Int(_) | Node::Float(_) | Node::Var(_) => {}
             Node::Binary(_, a, b) | Node::Ramp(a, b) | Node::Let(_, a, b) => {

@@ -12,9 +12,9 @@ use crate::stmt::Stmt;
 
 /// Calls `f` on `expr` and everything below it, parents first, each distinct node once, at its first place: an expression
 /// written out may be longer than any memory.
-pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
-    fn go(expr: &Expr, f: &mut impl FnMut(&Expr), seen: &mut Seen<Expr>) {
-        if expr.may_be_shared() && !seen.insert(expr.clone()) {
+pub fn for_each_expr<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Expr)) {
+    fn go<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Expr), seen: &mut Seen<&'e Expr>) {
+        if expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
         f(expr);
@@ -25,8 +25,8 @@ pub fn for_each_expr(expr: &Expr, f: &mut impl FnMut(&Expr)) {
 
 /// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to which it is added:
 /// several expressions may have one.
-pub fn for_each_load(expr: &Expr, seen: &mut Seen<Expr>, f: &mut impl FnMut(&Buffer, u32)) {
-    if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
+pub fn for_each_load<'e>(expr: &'e Expr, seen: &mut Seen<&'e Expr>, f: &mut impl FnMut(&'e Buffer, u32)) {
+    if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr) {
         return;
     }
     if let Node::Load(buffer, _) = expr.node() {
@@ -36,9 +36,9 @@ pub fn for_each_load(expr: &Expr, seen: &mut Seen<Expr>, f: &mut impl FnMut(&Buf
 }
 
 /// Calls `f` with the buffer and the indices of every load in the expression, each distinct load once, outer ones first.
-pub fn for_each_read(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr])) {
-    fn go(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr]), seen: &mut Seen<Expr>) {
-        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
+pub fn for_each_read<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Buffer, &'e [Expr])) {
+    fn go<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Buffer, &'e [Expr]), seen: &mut Seen<&'e Expr>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
         if let Node::Load(buffer, indices) = expr.node() {
@@ -54,65 +54,72 @@ pub fn for_each_read(expr: &Expr, f: &mut impl FnMut(&Buffer, &[Expr])) {
 /// The expression with each operand replaced by `f(operand)`; types are recomputed from the new operands where
 /// the lanes change. Scalars are broadcast beside vectors.
 pub fn map_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Expr) -> Expr {
-    match expr.node() {
-        Node::Int(_) | Node::Float(_) | Node::Var(_) => expr.clone(),
-        Node::Binary(op, a, b) => {
-            let (x, y) = (f(a), f(b));
-            if x == *a && y == *b { expr.clone() } else { Expr::binary(*op, x, y) }
-        }
-        Node::Not(a) => {
-            let x = f(a);
-            if x == *a { expr.clone() } else { x.logical_not() }
-        }
-        Node::Cast(a) => {
-            let x = f(a);
-            if x == *a { expr.clone() } else { x.cast(expr.dtype()) }
-        }
-        Node::Select(c, a, b) => {
-            let (z, x, y) = (f(c), f(a), f(b));
-            if z == *c && x == *a && y == *b { expr.clone() } else { Expr::select(z, x, y) }
-        }
-        Node::IfThenElse(c, a, b) => {
-            let (z, x, y) = (f(c), f(a), f(b));
-            if z == *c && x == *a && y == *b { expr.clone() } else { Expr::if_then_else(z, x, y) }
-        }
+    let changed = change_children(expr, &mut |child| {
+        let new = f(child);
+        (new != *child).then_some(new)
+    });
+    changed.unwrap_or_else(|| expr.clone())
+}
+
+/// As [`map_children`] for an `f` that gives nothing where the operand stays; nothing where all stay.
+pub fn change_children(expr: &Expr, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Option<Expr> {
+    /// What is new, and otherwise what was.
+    fn or(new: Option<Expr>, old: &Expr) -> Expr {
+        new.unwrap_or_else(|| old.clone())
+    }
+    /// All operands, where one is new.
+    fn all(old: &[Expr], f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Option<Vec<Expr>> {
+        let mut found = old.iter().enumerate().map(|(at, operand)| (at, f(operand)));
+        let (first, new) = found.find_map(|(at, new)| Some((at, new?)))?;
+        let mut operands = Vec::with_capacity(old.len());
+        operands.extend(old[..first].iter().cloned().chain([new]));
+        operands.extend(found.map(|(at, new)| or(new, &old[at])));
+        Some(operands)
+    }
+    Some(match expr.node() {
+        Node::Int(_) | Node::Float(_) | Node::Var(_) => return None,
+        Node::Binary(op, a, b) => match (f(a), f(b)) {
+            (None, None) => return None,
+            (x, y) => Expr::binary(*op, or(x, a), or(y, b)),
+        },
+        Node::Not(a) => f(a)?.logical_not(),
+        Node::Cast(a) => f(a)?.cast(expr.dtype()),
+        Node::Select(c, a, b) => match (f(c), f(a), f(b)) {
+            (None, None, None) => return None,
+            (z, x, y) => Expr::select(or(z, c), or(x, a), or(y, b)),
+        },
+        Node::IfThenElse(c, a, b) => match (f(c), f(a), f(b)) {
+            (None, None, None) => return None,
+            (z, x, y) => Expr::if_then_else(or(z, c), or(x, a), or(y, b)),
+        },
         Node::Call(intrinsic, args) => {
-            let new: Vec<Expr> = args.iter().map(&mut *f).collect();
-            if new == *args {
-                return expr.clone();
-            }
+            let new = all(args, f)?;
             let lanes = new.iter().map(Expr::lanes).max().unwrap_or(1);
             Expr::call(*intrinsic, new.into_iter().map(|a| a.broadcast_to(lanes)).collect())
         }
-        Node::Load(buffer, indices) => {
-            let new: Vec<Expr> = indices.iter().map(&mut *f).collect();
-            if new == *indices { expr.clone() } else { Expr::load(buffer.clone(), new) }
-        }
-        Node::Ramp(base, stride) => {
-            let (x, y) = (f(base), f(stride));
-            if x == *base && y == *stride { expr.clone() } else { Expr::ramp(x, y, expr.lanes()) }
-        }
-        Node::Broadcast(a) => {
-            let x = f(a);
-            if x == *a { expr.clone() } else { x.broadcast_to(expr.lanes()) }
-        }
-        Node::Let(var, value, body) => {
-            let (x, y) = (f(value), f(body));
-            if x == *value && y == *body { expr.clone() } else { Expr::let_in(var.clone(), x, y) }
-        }
-    }
+        Node::Load(buffer, indices) => Expr::load(buffer.clone(), all(indices, f)?),
+        Node::Ramp(base, stride) => match (f(base), f(stride)) {
+            (None, None) => return None,
+            (x, y) => Expr::ramp(or(x, base), or(y, stride), expr.lanes()),
+        },
+        Node::Broadcast(a) => f(a)?.broadcast_to(expr.lanes()),
+        Node::Let(var, value, body) => match (f(value), f(body)) {
+            (None, None) => return None,
+            (x, y) => Expr::let_in(var.clone(), or(x, value), or(y, body)),
+        },
+    })
 }
 
 /// The expression with variables replaced. Buffers' shapes are not looked into.
 pub fn substitute_expr<S: BuildHasher>(expr: &Expr, map: &HashMap<Var, Expr, S>) -> Expr {
-    Substitution::new(map).of(expr)
+    Substitution::new(map).of(expr).unwrap_or_else(|| expr.clone())
 }
 
-/// Variables to be replaced, and what became of expressions.
+/// Variables to be replaced, and what became of expressions that several may have as an operand.
 struct Substitution<'m, S> {
     map: &'m HashMap<Var, Expr, S>,
     names: Names,
-    memo: FastMap<Expr, Expr>,
+    memo: FastMap<Expr, Option<Expr>>,
 }
 
 impl<'m, S: BuildHasher> Substitution<'m, S> {
@@ -121,32 +128,36 @@ impl<'m, S: BuildHasher> Substitution<'m, S> {
         Substitution { map, names, memo: FastMap::default() }
     }
 
-    fn of(&mut self, expr: &Expr) -> Expr {
+    /// What becomes of the expression, where it changes.
+    fn of(&mut self, expr: &Expr) -> Option<Expr> {
         if !expr.names().may_meet(self.names) {
-            return expr.clone();
+            return None;
         }
         if let Node::Var(var) = expr.node() {
-            return self.map.get(var).cloned().unwrap_or_else(|| expr.clone());
+            return self.map.get(var).filter(|new| *new != expr).cloned();
         }
-        if let Some(done) = self.memo.get(expr) {
+        let is_shared = expr.may_be_shared();
+        if is_shared && let Some(done) = self.memo.get(expr) {
             return done.clone();
         }
-        let new = map_children(expr, &mut |child| self.of(child));
-        self.memo.insert(expr.clone(), new.clone());
+        let new = change_children(expr, &mut |child| self.of(child));
+        if is_shared {
+            self.memo.insert(expr.clone(), new.clone());
+        }
         new
     }
 }
 
 /// Whether any of the variables occurs in the expression, buffers' shapes aside.
 pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
-    fn go(expr: &Expr, vars: &[Var], names: Names, seen: &mut Seen<Expr>) -> bool {
+    fn go<'e>(expr: &'e Expr, vars: &[Var], names: Names, seen: &mut Seen<&'e Expr>) -> bool {
         if !expr.names().may_meet(names) {
             return false;
         }
         if let Some(found) = expr.as_var() {
             return vars.contains(found);
         }
-        if expr.may_be_shared() && !seen.insert(expr.clone()) {
+        if expr.may_be_shared() && !seen.insert(expr) {
             return false;
         }
         expr.children().any(|child| go(child, vars, names, seen))
@@ -156,7 +167,7 @@ pub fn uses_any(expr: &Expr, vars: &[Var]) -> bool {
 }
 
 /// Calls `f` on the statement and everything below it, parents first.
-pub fn for_each_stmt(stmt: &Stmt, f: &mut impl FnMut(&Stmt)) {
+pub fn for_each_stmt<'s>(stmt: &'s Stmt, f: &mut impl FnMut(&'s Stmt)) {
     f(stmt);
     for child in stmt_children(stmt) {
         for_each_stmt(child, f);
@@ -213,7 +224,7 @@ pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
         Stmt::Let { value, .. } => smallvec![value],
         Stmt::LaunchThread { extent, .. } => smallvec![extent],
         Stmt::ScopeIds { extents, .. } => extents.iter().collect(),
-        Stmt::Atom(call) => call.exprs().into_iter().collect(),
+        Stmt::Atom(call) => call.exprs(),
         Stmt::Tile(call) => call
             .dsts
             .iter()
@@ -228,72 +239,83 @@ pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
 }
 
 /// Rewrites a statement bottom-up. `on_expr` sees each expression that stands in a statement (whole, not its
-/// parts) and `on_stmt` each rebuilt statement. Extents of allocated buffers are not rewritten.
+/// parts) and gives what it is replaced by, if it is; `on_stmt` sees each rebuilt statement. Extents of allocated buffers are not
+/// rewritten.
 pub fn rewrite_stmt(
     stmt: Stmt,
-    on_expr: &mut dyn FnMut(&Expr) -> Expr,
+    on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>,
     on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
 ) -> Stmt {
-    let rebuilt = match stmt {
-        Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(|s| rewrite_stmt(s, on_expr, on_stmt))),
-        Stmt::For { var, min, extent, kind, body } => {
-            let (min, extent) = (on_expr(&min), on_expr(&extent));
-            Stmt::For {
-                var,
-                min,
-                extent,
-                kind,
-                body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
-            }
+    fn change(expr: &mut Expr, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+        if let Some(new) = on_expr(expr) {
+            *expr = new;
         }
-        Stmt::If { cond, then, otherwise } => {
-            let cond = on_expr(&cond);
-            let then = Stmt::in_box(then, |s| rewrite_stmt(s, on_expr, on_stmt));
-            let otherwise = otherwise.map(|s| Stmt::in_box(s, |s| rewrite_stmt(s, on_expr, on_stmt)));
-            Stmt::If { cond, then, otherwise }
+    }
+    let mut stmt = stmt;
+    match &mut stmt {
+        Stmt::For { min, extent, .. } => {
+            change(min, on_expr);
+            change(extent, on_expr);
         }
-        Stmt::Store { buffer, mut indices, value } => {
-            indices.iter_mut().for_each(|index| *index = on_expr(index));
-            Stmt::Store { buffer, indices, value: on_expr(&value) }
+        Stmt::If { cond: expr, .. }
+        | Stmt::Let { value: expr, .. }
+        | Stmt::LaunchThread { extent: expr, .. } => {
+            change(expr, on_expr);
         }
-        Stmt::Let { var, value, body } => {
-            let value = on_expr(&value);
-            Stmt::Let { var, value, body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)) }
+        Stmt::Store { indices, value, .. } => {
+            indices.iter_mut().chain([value]).for_each(|expr| change(expr, on_expr));
         }
-        Stmt::Allocate { buffer, body } => {
-            Stmt::Allocate { buffer, body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)) }
-        }
-        Stmt::Annotate { node, key, value, body } => Stmt::Annotate {
-            node,
-            key,
-            value,
-            body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
-        },
-        Stmt::LaunchThread { tag, var, extent, body } => {
-            let extent = on_expr(&extent);
-            Stmt::LaunchThread {
-                tag,
-                var,
-                extent,
-                body: Stmt::in_box(body, |s| rewrite_stmt(s, on_expr, on_stmt)),
-            }
-        }
-        Stmt::ScopeIds { id, vars, extents } => {
-            Stmt::ScopeIds { id, vars, extents: extents.iter().map(&mut *on_expr).collect() }
-        }
-        Stmt::Tile(mut call) => {
+        Stmt::ScopeIds { extents, .. } => extents.iter_mut().for_each(|expr| change(expr, on_expr)),
+        Stmt::Tile(call) => {
             for region in call.dsts.iter_mut().chain(&mut call.srcs) {
                 for (min, extent) in &mut region.ranges {
-                    *min = on_expr(min);
-                    *extent = on_expr(extent);
+                    change(min, on_expr);
+                    change(extent, on_expr);
                 }
             }
-            Stmt::Tile(call)
         }
-        Stmt::Atom(call) => Stmt::Atom(Box::new(call.map_exprs(on_expr))),
-        Stmt::DeviceEntry | Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Sync(_) => stmt,
-    };
-    on_stmt(rebuilt)
+        Stmt::Atom(call) => call.exprs_mut().for_each(|expr| change(expr, on_expr)),
+        Stmt::Seq(_)
+        | Stmt::Allocate { .. }
+        | Stmt::Annotate { .. }
+        | Stmt::DeviceEntry
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Sync(_) => {}
+    }
+    match &mut stmt {
+        Stmt::Seq(stmts) => {
+            let parts = std::mem::take(stmts);
+            stmt = Stmt::seq(parts.into_iter().map(|s| rewrite_stmt(s, on_expr, on_stmt)));
+        }
+        Stmt::For { body, .. }
+        | Stmt::Let { body, .. }
+        | Stmt::Allocate { body, .. }
+        | Stmt::Annotate { body, .. }
+        | Stmt::LaunchThread { body, .. } => rewrite_below(body, on_expr, on_stmt),
+        Stmt::If { then, otherwise, .. } => {
+            rewrite_below(then, on_expr, on_stmt);
+            otherwise.iter_mut().for_each(|s| rewrite_below(s, on_expr, on_stmt));
+        }
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Atom(_)
+        | Stmt::Sync(_) => {}
+    }
+    on_stmt(stmt)
+}
+
+fn rewrite_below(
+    stmt: &mut Stmt,
+    on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>,
+    on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
+) {
+    let taken = std::mem::replace(stmt, Stmt::NOP);
+    *stmt = rewrite_stmt(taken, on_expr, on_stmt);
 }
 
 /// The statement with variables replaced in all its expressions.
@@ -329,4 +351,64 @@ pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
         }
     });
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::MemScope;
+    use crate::dtype::DType;
+    use crate::expr::Intrinsic;
+
+    #[test]
+    fn operands_that_change_are_replaced_and_an_expression_without_is_left() {
+        let [a, b, c] = ["a", "b", "c"].map(|name| Var::new(name, DType::I32).expr());
+        let memory = Buffer::new("m", DType::I32, vec![Expr::int(8), Expr::int(8)], MemScope::Global);
+        let cond = a.clone().lt(b.clone());
+        let call = |x: &Expr, y: &Expr| {
+            let floats = [x, y, &c].map(|e| e.clone().cast(DType::F32));
+            Expr::call(Intrinsic::Fma, floats.to_vec())
+        };
+        let samples = |a: &Expr, b: &Expr| {
+            [
+                a.clone() + b.clone(),
+                Expr::select(a.clone().lt(b.clone()), b.clone(), a.clone()),
+                Expr::if_then_else(cond.clone(), b.clone(), a.clone()),
+                memory.at([b.clone(), a.clone()]),
+                Expr::ramp(a.clone(), b.clone(), 4),
+                a.clone().broadcast_to(4),
+                call(a, b),
+                call(b, a),
+            ]
+        };
+        // Operands are looked at all the way down.
+        fn changed(expr: &Expr, from: &Expr, to: &Expr) -> Option<Expr> {
+            match expr == from {
+                true => Some(to.clone()),
+                false => change_children(expr, &mut |child| changed(child, from, to)),
+            }
+        }
+        let other = Expr::int(7);
+        for (old, new) in samples(&a, &b).iter().zip(samples(&other, &b)) {
+            if !matches!(old.node(), Node::IfThenElse(..)) {
+                assert_eq!(changed(old, &a, &other), Some(new), "{old:?}");
+            }
+            assert_eq!(change_children(old, &mut |_| None), None, "{old:?}");
+            assert_eq!(map_children(old, &mut Expr::clone), *old);
+        }
+    }
+
+    #[test]
+    fn a_shared_operand_is_seen_once_and_substituted_wherever_it_stands() {
+        let [a, b] = ["a", "b"].map(|name| Var::new(name, DType::I32));
+        let sum = a.expr() + b.expr();
+        let expr = sum.clone() * (sum.clone() - sum.clone());
+        let mut seen = Vec::new();
+        for_each_expr(&expr, &mut |e| seen.push(e.clone()));
+        assert_eq!(seen.iter().filter(|e| **e == sum).count(), 1);
+        let five = Expr::int(5);
+        let new = five.clone() + b.expr();
+        let map = FastMap::from_iter([(a, five)]);
+        assert_eq!(substitute_expr(&expr, &map), new.clone() * (new.clone() - new));
+    }
 }

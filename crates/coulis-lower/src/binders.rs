@@ -81,14 +81,21 @@ pub fn redirect_accesses(
     edit: &mut dyn FnMut(&Buffer, &Expr) -> (Buffer, Expr),
 ) -> Stmt {
     use coulis_ir::expr::Node;
-    use coulis_ir::visit::{map_children, rewrite_stmt};
+    use coulis_ir::visit::{change_children, rewrite_stmt};
 
-    fn on_expr(expr: &Expr, data: &Var, edit: &mut dyn FnMut(&Buffer, &Expr) -> (Buffer, Expr)) -> Expr {
-        let new = map_children(expr, &mut |child| on_expr(child, data, edit));
-        match new.node() {
+    fn on_expr(
+        expr: &Expr,
+        data: &Var,
+        edit: &mut dyn FnMut(&Buffer, &Expr) -> (Buffer, Expr),
+    ) -> Option<Expr> {
+        if !expr.reads_memory() {
+            return None;
+        }
+        let new = change_children(expr, &mut |child| on_expr(child, data, edit));
+        match new.as_ref().unwrap_or(expr).node() {
             Node::Load(buffer, indices) if buffer.data == *data && indices.len() == 1 => {
                 let (buffer, index) = edit(buffer, &indices[0]);
-                Expr::load(buffer, vec![index])
+                Some(Expr::load(buffer, vec![index]))
             }
             _ => new,
         }

@@ -338,7 +338,7 @@ fn named_barriers(body: &Stmt) -> Vec<u32> {
 
 /// The statement without barriers that follow another one at least as wide at once.
 fn without_repeated_barriers(body: Stmt) -> Stmt {
-    rewrite_stmt(body, &mut Expr::clone, &mut |stmt| match stmt {
+    rewrite_stmt(body, &mut |_| None, &mut |stmt| match stmt {
         Stmt::Seq(stmts) => {
             let mut kept: Vec<Stmt> = Vec::with_capacity(stmts.len());
             for stmt in stmts {

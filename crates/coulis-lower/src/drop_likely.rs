@@ -23,9 +23,9 @@ pub fn drop_likely(kernel: Kernel, context: &Context) -> Result<Kernel, LowerErr
     if context.simple_mode {
         return Ok(kernel);
     }
-    let unmark = |expr: Expr| match expr.node() {
-        Node::Call(Intrinsic::Likely, args) => args[0].clone(),
-        _ => expr,
+    let unmark = |expr: &Expr| match expr.node() {
+        Node::Call(Intrinsic::Likely, args) => Some(args[0].clone()),
+        _ => None,
     };
     let mut unmarked = Rewriter::new(|_| true, unmark);
     let body = rewrite_stmt(kernel.body, &mut |e| unmarked.of(e), &mut |s| s);

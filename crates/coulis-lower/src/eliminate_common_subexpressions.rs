@@ -8,12 +8,12 @@
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition. Names nest, so
 //! that a statement is in at most 256 of them; what is computed beyond stays as it is.
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::hash::{self, FastMap};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use coulis_ir::expr::{Expr, Node, Var};
-use coulis_ir::visit::{for_each_expr, map_children, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::visit::{change_children, for_each_expr, rewrite_stmt, stmt_children, stmt_exprs};
 use coulis_ir::{Form, Kernel, Param, Stmt};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -43,11 +43,11 @@ pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Ke
 }
 
 /// Computations and how often they occur, in order of first occurrence.
-type Table = Vec<(Expr, usize)>;
+type Table = hash::Table<Expr, usize>;
 
 /// What is counted in a statement, and in those below it in their order.
 struct Counted {
-    table: Table,
+    table: Rc<Table>,
     below: Vec<Counted>,
 }
 
@@ -59,6 +59,8 @@ struct Names {
     bound: Vec<(Expr, Var)>,
     n_made: usize,
     tables: FastMap<Expr, Rc<Table>>,
+    /// The table of what has no operands.
+    nothing: Rc<Table>,
     facts: FastMap<Expr, Fact>,
 }
 
@@ -89,10 +91,10 @@ impl Names {
             Around::Includes => (FastMap::default(), Vec::new(), counted),
             Around::Decides => {
                 let counted = counted.unwrap_or_else(|| self.of_stmt(&stmt));
-                let (named, bindings) = self.name_parts(counted.table);
+                let (named, bindings) = self.name_parts(&counted.table);
                 // Where nothing is replaced, what stands below is as it was counted.
                 let below = Some(counted.below).filter(|_| named.is_empty());
-                (named, bindings, below.map(|below| Counted { table: Table::new(), below }))
+                (named, bindings, below.map(|below| Counted { table: Rc::default(), below }))
             }
         };
         let stmt = replace_in(stmt, &named);
@@ -117,18 +119,18 @@ impl Names {
         self.bound.truncate(outer.1);
         // Later bindings are smaller, and earlier ones use them: they go outside.
         bindings.into_iter().fold(stmt, |body, (var, value)| {
-            let parts = map_children(&value, &mut |child| replace(child, &named, &mut FastMap::default()));
-            Stmt::let_(var, parts, body)
+            let parts = change_children(&value, &mut |child| replace(child, &named, &mut FastMap::default()));
+            Stmt::let_(var, parts.unwrap_or(value), body)
         })
     }
 
     /// The names that stand for computations of a statement, old ones and new ones, and the new ones' values.
-    fn name_parts(&mut self, table: Table) -> (FastMap<Expr, Expr>, Vec<(Var, Expr)>) {
+    fn name_parts(&mut self, table: &Table) -> (FastMap<Expr, Expr>, Vec<(Var, Expr)>) {
         let mut named = FastMap::default();
         let mut made = Vec::new();
         let mut work = Work::default();
         for (expr, count) in table {
-            work.add(&expr, count, self.fact(&expr).size);
+            work.add(expr, *count, self.fact(expr).size);
         }
         while let Some(group) = work.pop_largest() {
             let (mut wanted, mut others) = (Vec::new(), Vec::new());
@@ -202,22 +204,23 @@ impl Names {
 
     /// The largest computations in an expression that may get a name.
     fn of_expr(&mut self, expr: &Expr) -> Rc<Table> {
+        if expr.is_leaf() {
+            return self.nothing.clone();
+        }
         if let Some(table) = self.tables.get(expr) {
             return table.clone();
         }
-        let mut table = Counts::default();
-        if !expr.is_leaf() {
-            if self.fact(expr).plain {
-                table.add(expr, 1);
-            } else {
-                for child in expr.children() {
-                    for (part, count) in self.of_expr(child).iter() {
-                        table.add(part, *count);
-                    }
+        let mut table = Table::default();
+        if self.fact(expr).plain {
+            table.push(expr.clone(), 1);
+        } else {
+            for child in expr.children() {
+                for (part, count) in self.of_expr(child).iter() {
+                    *table.entry(part) += count;
                 }
             }
         }
-        let table = Rc::new(table.table);
+        let table = Rc::new(table);
         self.tables.insert(expr.clone(), table.clone());
         table
     }
@@ -225,7 +228,7 @@ impl Names {
     fn of_stmt(&mut self, stmt: &Stmt) -> Counted {
         let header: Vec<Rc<Table>> = stmt_exprs(stmt).into_iter().map(|e| self.of_expr(e)).collect();
         let below: Vec<Counted> = stmt_children(stmt).map(|s| self.of_stmt(s)).collect();
-        let parts = || header.iter().map(|t| &**t).chain(below.iter().map(|counted| &counted.table));
+        let parts = || header.iter().chain(below.iter().map(|counted| &counted.table));
         let only_shared = match stmt {
             Stmt::For { .. } | Stmt::If { .. } => true,
             Stmt::Seq(_)
@@ -242,52 +245,50 @@ impl Names {
             | Stmt::Atom(_)
             | Stmt::Sync(_) => false,
         };
-        let mut seen = FastSet::default();
-        let mut shared = FastSet::default();
-        for (expr, _) in parts().flatten().filter(|_| only_shared) {
-            if !seen.insert(expr.clone()) {
-                shared.insert(expr.clone());
+        let parts: Vec<&Rc<Table>> = parts().filter(|table| !table.is_empty()).collect();
+        let table = match (parts.as_slice(), only_shared) {
+            ([], _) | ([_], true) => self.nothing.clone(),
+            ([one], false) => Rc::clone(one),
+            (all, false) => {
+                let mut table = Table::default();
+                for (expr, count) in all.iter().flat_map(|table| table.iter()) {
+                    *table.entry(expr) += count;
+                }
+                Rc::new(table)
             }
-        }
-        let mut table = Counts::default();
-        for (expr, count) in parts().flatten().filter(|(e, _)| !only_shared || shared.contains(e)) {
-            table.add(expr, *count);
-        }
-        Counted { table: table.table, below }
-    }
-}
-
-/// A table, and where in it each computation is.
-#[derive(Default)]
-struct Counts {
-    table: Table,
-    at: FastMap<Expr, usize>,
-}
-
-impl Counts {
-    fn add(&mut self, expr: &Expr, count: usize) {
-        let slot = *self.at.entry(expr.clone()).or_insert_with(|| {
-            self.table.push((expr.clone(), 0));
-            self.table.len() - 1
-        });
-        self.table[slot].1 += count;
+            (all, true) => {
+                // In how many parts, and how often in all.
+                let mut found: hash::Table<Expr, (usize, usize)> = hash::Table::default();
+                for (expr, count) in all.iter().flat_map(|table| table.iter()) {
+                    let (n_parts, total) = found.entry(expr);
+                    *n_parts += 1;
+                    *total += count;
+                }
+                let mut table = Table::default();
+                for (expr, (_, total)) in found.into_iter().filter(|(_, (n_parts, _))| *n_parts > 1) {
+                    table.push(expr, total);
+                }
+                Rc::new(table)
+            }
+        };
+        Counted { table, below }
     }
 }
 
 /// Computations by size, with how often each occurs.
 #[derive(Default)]
 struct Work {
-    by_size: BTreeMap<usize, Counts>,
+    by_size: BTreeMap<usize, Table>,
 }
 
 impl Work {
     fn add(&mut self, expr: &Expr, count: usize, size: usize) {
-        self.by_size.entry(size).or_default().add(expr, count);
+        *self.by_size.entry(size).or_default().entry(expr) += count;
     }
 
     /// All computations of the largest size. What is added later is smaller.
     fn pop_largest(&mut self) -> Option<Table> {
-        self.by_size.pop_last().map(|(_, group)| group.table)
+        self.by_size.pop_last().map(|(_, group)| group)
     }
 }
 
@@ -299,15 +300,22 @@ fn replace_in(stmt: Stmt, named: &FastMap<Expr, Expr>) -> Stmt {
     rewrite_stmt(stmt, &mut |e| replace(e, named, &mut memo), &mut |s| s)
 }
 
-/// The expression with names in place of what they stand for, the largest first.
-fn replace(expr: &Expr, named: &FastMap<Expr, Expr>, memo: &mut FastMap<Expr, Expr>) -> Expr {
-    if let Some(name) = named.get(expr) {
-        return name.clone();
+/// The expression with names in place of what they stand for, the largest first, where there is one in it.
+fn replace(expr: &Expr, named: &FastMap<Expr, Expr>, memo: &mut FastMap<Expr, Option<Expr>>) -> Option<Expr> {
+    if expr.is_leaf() {
+        // What is named is a computation.
+        return None;
     }
-    if let Some(done) = memo.get(expr) {
+    if let Some(name) = named.get(expr) {
+        return Some(name.clone());
+    }
+    let is_shared = expr.may_be_shared();
+    if is_shared && let Some(done) = memo.get(expr) {
         return done.clone();
     }
-    let new = map_children(expr, &mut |child| replace(child, named, memo));
-    memo.insert(expr.clone(), new.clone());
+    let new = change_children(expr, &mut |child| replace(child, named, memo));
+    if is_shared {
+        memo.insert(expr.clone(), new.clone());
+    }
     new
 }

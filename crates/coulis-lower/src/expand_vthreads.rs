@@ -23,7 +23,7 @@ pub const PASS: Pass = Pass {
 
 /// Makes virtual threads loops.
 pub fn expand_vthreads(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let body = rewrite_stmt(kernel.body, &mut Expr::clone, &mut |stmt| match stmt {
+    let body = rewrite_stmt(kernel.body, &mut |_| None, &mut |stmt| match stmt {
         Stmt::LaunchThread { tag: ThreadTag::VThread, var, extent, body } => {
             let first = Expr::int_of(0, var.dtype());
             Stmt::For { var, min: first, extent, kind: LoopKind::Serial, body }

@@ -138,7 +138,7 @@ impl Join<'_> {
                     if few < all && few % self.warp == 0 && (few == self.warp || !second.has_barriers()) =>
                 {
                     // Where a block is one warp, its barriers are that warp's.
-                    second.body = rewrite_stmt(second.body, &mut Expr::clone, &mut |s| match s {
+                    second.body = rewrite_stmt(second.body, &mut |_| None, &mut |s| match s {
                         Stmt::Sync(_) => Stmt::Sync(SyncKind::Warp),
                         other => other,
                     });

@@ -33,12 +33,12 @@ pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError
     let mut flat = Flattener::default();
     flat.allocations(&kernel.body);
     let flat = std::cell::RefCell::new(flat);
-    let mut exprs = Rewriter::new(Expr::reads_memory, |e: Expr| match e.node() {
+    let mut exprs = Rewriter::new(Expr::reads_memory, |e: &Expr| match e.node() {
         Node::Load(buffer, indices) => {
             let index = flat_index(buffer, indices);
-            Expr::load(flat.borrow_mut().view(buffer), vec![index])
+            Some(Expr::load(flat.borrow_mut().view(buffer), vec![index]))
         }
-        _ => e,
+        _ => None,
     });
     let body = rewrite_stmt(kernel.body, &mut |e| exprs.of(e), &mut |s| match s {
         Stmt::Store { buffer, indices, value } => {

@@ -36,7 +36,7 @@ const MARK: &str = "double_buffer";
 /// Keeps marked memory twice.
 pub fn inject_double_buffer(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
     // Marks that no loop took go away.
-    let body = rewrite_stmt(walk(kernel.body), &mut Expr::clone, &mut |s| match s {
+    let body = rewrite_stmt(walk(kernel.body), &mut |_| None, &mut |s| match s {
         Stmt::Annotate { key, body, .. } if key == MARK => *body,
         other => other,
     });
@@ -161,7 +161,7 @@ fn redirected(stmt: Stmt, from: &Buffer, to: &Buffer, half: &Expr) -> Stmt {
             _ => new,
         }
     }
-    rewrite_stmt(stmt, &mut |e| on_expr(e, from, to, half), &mut |s| match s {
+    rewrite_stmt(stmt, &mut |e| Some(on_expr(e, from, to, half)), &mut |s| match s {
         Stmt::Store { buffer, indices, value } if buffer == *from => {
             let indices = [half.clone()].into_iter().chain(indices).collect();
             Stmt::Store { buffer: to.clone(), indices, value }

@@ -10,7 +10,7 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, map_children, rewrite_stmt, stmt_exprs};
+use coulis_ir::visit::{change_children, for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::affine::uses;
@@ -138,14 +138,14 @@ fn is_natural(quotient: &Expr, sizes: &Sizes, known: &Analyzer) -> bool {
 }
 
 fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
-    fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut FastMap<Expr, Expr>) -> Expr {
+    fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut FastMap<Expr, Option<Expr>>) -> Option<Expr> {
         if expr == from {
-            return to.clone();
+            return Some(to.clone());
         }
         if let Some(done) = memo.get(expr) {
             return done.clone();
         }
-        let new = map_children(expr, &mut |child| go(child, from, to, memo));
+        let new = change_children(expr, &mut |child| go(child, from, to, memo));
         memo.insert(expr.clone(), new.clone());
         new
     }

@@ -9,7 +9,8 @@
 
 use std::cell::RefCell;
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::expr::Names;
+use coulis_ir::hash::{FastMap, Seen};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::map_children;
 use coulis_ir::{BinaryOp, DType, Element, Expr, Form, Kernel, Node, Stmt, Var, VarKind};
@@ -33,7 +34,9 @@ pub fn narrow_index_types(kernel: Kernel, context: &Context) -> Result<Kernel, L
     }
     let mut groups = Groups::default();
     groups.stmt(&kernel.body, &Analyzer::new());
-    let narrow = Narrowing { vars: groups.narrowed(), done: RefCell::default() };
+    let vars = groups.narrowed();
+    let names = vars.keys().fold(Names::default(), |names, var| names.and(Names::of(var)));
+    let narrow = Narrowing { vars, names, done: RefCell::default() };
     if narrow.vars.is_empty() {
         return Ok(kernel);
     }
@@ -71,9 +74,15 @@ fn is_within_int32(dtype: DType) -> bool {
     matches!(dtype, DType::Bool | DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16)
 }
 
+/// Whether the value is shown to be one of int32.
+fn fits_int32(expr: &Expr, known: &Analyzer) -> bool {
+    let (lo, hi) = (i128::from(i32::MIN), i128::from(i32::MAX));
+    known.is_within(expr, lo, hi)
+}
+
 /// Variables by the expressions in which they meet.
 #[derive(Default)]
-struct Groups {
+struct Groups<'k> {
     /// Position of each variable.
     at: FastMap<Var, usize>,
     /// The variable that stands for a group, by position of each of its members.
@@ -82,11 +91,11 @@ struct Groups {
     bound: Vec<bool>,
     /// Whether something of the variable's does not fit.
     beyond: Vec<bool>,
-    /// Expressions of the statement that were looked at.
-    seen: FastSet<Expr>,
+    /// Expressions of the statement that were looked at, as far as several may have them as operands.
+    seen: Seen<&'k Expr>,
 }
 
-impl Groups {
+impl<'k> Groups<'k> {
     fn position(&mut self, var: &Var) -> usize {
         if let Some(at) = self.at.get(var) {
             return *at;
@@ -129,12 +138,8 @@ impl Groups {
     }
 
     /// The variables of an int64 expression, and whether all of it fits. What it only contains is looked at apart.
-    fn value(&mut self, expr: &Expr, known: &Analyzer, members: &mut Vec<usize>) -> bool {
-        let within = |expr: &Expr| {
-            let (lo, hi) = (i128::from(i32::MIN), i128::from(i32::MAX));
-            matches!(known.const_bounds(expr), (Some(least), Some(most)) if lo <= least && most <= hi)
-        };
-        let fits = within(expr);
+    fn value(&mut self, expr: &'k Expr, known: &Analyzer, members: &mut Vec<usize>) -> bool {
+        let fits = fits_int32(expr, known);
         match expr.node() {
             Node::Int(value) => i32::try_from(*value).is_ok(),
             Node::Var(var) => {
@@ -156,7 +161,7 @@ impl Groups {
                 let steps = Expr::int_of(i128::from(expr.lanes()) - 1, a.dtype());
                 let last = a.clone() + b.clone() * steps;
                 let (a, b) = (self.value(a, known, members), self.value(b, known, members));
-                a && b && within(&last)
+                a && b && fits_int32(&last, known)
             }
             Node::Broadcast(a) => self.value(a, known, members),
             Node::Cast(a) => {
@@ -175,7 +180,7 @@ impl Groups {
     }
 
     /// Int64 expressions that are computed together.
-    fn together(&mut self, exprs: &[&Expr], known: &Analyzer, mut members: Vec<usize>) {
+    fn together(&mut self, exprs: &[&'k Expr], known: &Analyzer, mut members: Vec<usize>) {
         let mut fits = true;
         for expr in exprs {
             fits &= self.value(expr, known, &mut members);
@@ -184,7 +189,7 @@ impl Groups {
     }
 
     /// A variable and what it is bound to, or the ends of its range.
-    fn binding(&mut self, var: &Var, values: &[&Expr], known: &Analyzer) {
+    fn binding(&mut self, var: &Var, values: &[&'k Expr], known: &Analyzer) {
         if var.dtype() != DType::I64 {
             values.iter().for_each(|value| self.expr(value, known));
             return;
@@ -194,9 +199,9 @@ impl Groups {
         self.together(values, known, vec![at]);
     }
 
-    fn expr(&mut self, expr: &Expr, known: &Analyzer) {
+    fn expr(&mut self, expr: &'k Expr, known: &Analyzer) {
         // What is known is the same in all of a statement's expressions.
-        if expr.may_be_shared() && !self.seen.insert(expr.clone()) {
+        if expr.may_be_shared() && !self.seen.insert(expr) {
             return;
         }
         match expr.node() {
@@ -214,8 +219,8 @@ impl Groups {
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt, known: &Analyzer) {
-        self.seen.clear();
+    fn stmt(&mut self, stmt: &'k Stmt, known: &Analyzer) {
+        self.seen = Seen::default();
         match stmt {
             Stmt::For { var, min, extent, body, .. } => {
                 let inner = with_loop(known, var, min, extent);
@@ -226,7 +231,10 @@ impl Groups {
                 let inner = with_loop(known, var, &Expr::int_of(0, extent.dtype()), extent);
                 self.binding(var, &[extent], known);
                 // That a thread is there says that its index is in range, so a use of it tells.
-                self.expr(&var.expr(), &inner);
+                if var.dtype() == DType::I64 {
+                    let at = self.position(var);
+                    self.join(&[at], fits_int32(&var.expr(), &inner));
+                }
                 self.stmt(body, &inner);
             }
             Stmt::Let { var, value, body } => {
@@ -263,6 +271,8 @@ fn as_int32(var: &Var) -> Var {
 
 struct Narrowing {
     vars: FastMap<Var, Var>,
+    /// Those of the variables, and perhaps others.
+    names: Names,
     /// What became of expressions that several share.
     done: RefCell<FastMap<Expr, Expr>>,
 }
@@ -320,6 +330,9 @@ impl Narrowing {
 
     /// The expression in its own type.
     fn expr(&self, expr: &Expr) -> Expr {
+        if !expr.names().may_meet(self.names) {
+            return expr.clone();
+        }
         if !expr.may_be_shared() {
             return self.new_expr(expr);
         }

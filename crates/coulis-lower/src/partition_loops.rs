@@ -556,7 +556,7 @@ fn assume(stmt: Stmt, facts: &[(Expr, bool)]) -> Stmt {
         return stmt;
     }
     let mut done = FastMap::default();
-    rewrite_stmt(stmt, &mut |e| replace(e, &facts, &mut done), &mut |s| match s {
+    rewrite_stmt(stmt, &mut |e| Some(replace(e, &facts, &mut done)), &mut |s| match s {
         Stmt::If { cond, then, otherwise } => {
             let parts = conjuncts(&cond);
             if parts.iter().all(|c| c.is_int(1)) {

@@ -51,7 +51,7 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
             let mut place = Place::default();
             let (mut pending, known) = (Pending::default(), Known::new(Analyzer::new()));
             let placed = if has_shared(&stmt) { place.stmt(stmt, &mut pending, &known)? } else { stmt };
-            Ok(rewrite_stmt(placed, &mut Expr::clone, &mut |s| match s {
+            Ok(rewrite_stmt(placed, &mut |_| None, &mut |s| match s {
                 Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED => *body,
                 other => other,
             }))

@@ -30,7 +30,7 @@ pub fn remove_noop(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
 struct Walk {
     /// Variables, and pointers of memory.
     used: FastSet<VarId>,
-    /// Expressions whose variables and memory are in `used`.
+    /// Expressions whose variables and memory are in `used`, as far as several may have them as operands.
     seen: FastSet<Expr>,
 }
 
@@ -84,7 +84,7 @@ impl Walk {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !self.seen.insert(expr.clone()) {
+        if expr.may_be_shared() && !self.seen.insert(expr.clone()) {
             return;
         }
         match expr.node() {

@@ -6,7 +6,7 @@
 
 use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::rewrite_stmt;
-use coulis_ir::{DType, Expr, Kernel, Reducer, Stmt};
+use coulis_ir::{DType, Kernel, Reducer, Stmt};
 use coulis_tile::TileError;
 
 use crate::pass::LowerError;
@@ -20,7 +20,7 @@ pub type Lookup<'a> = &'a dyn Fn(&str, &[DType]) -> Option<Reducer>;
 /// Where the look-up has no answer.
 pub fn resolve_reducers(kernel: Kernel, lookup: Lookup) -> Result<Kernel, LowerError> {
     let mut error = None;
-    let body = rewrite_stmt(kernel.body, &mut Expr::clone, &mut |stmt| {
+    let body = rewrite_stmt(kernel.body, &mut |_| None, &mut |stmt| {
         let Stmt::Tile(mut call) = stmt else { return stmt };
         if let TileOp::Reduce { name, axes, accum } = &call.op {
             let types: Vec<DType> = call.srcs.iter().map(|src| src.buffer.dtype).collect();

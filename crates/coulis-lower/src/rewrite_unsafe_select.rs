@@ -22,11 +22,11 @@ pub const PASS: Pass = Pass {
 
 /// Makes scalar selects whose arms read memory lazy.
 pub fn rewrite_unsafe_select(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let mut rewriter = Rewriter::new(reads_memory, |new: Expr| match new.node() {
+    let mut rewriter = Rewriter::new(reads_memory, |new: &Expr| match new.node() {
         Node::Select(cond, a, b) if new.lanes() == 1 && (reads_memory(a) || reads_memory(b)) => {
-            Expr::if_then_else(cond.clone(), a.clone(), b.clone())
+            Some(Expr::if_then_else(cond.clone(), a.clone(), b.clone()))
         }
-        _ => new,
+        _ => None,
     });
     let body = rewrite_stmt(kernel.body, &mut |e| rewriter.of(e), &mut |s| s);
     Ok(Kernel { body, ..kernel })

@@ -169,7 +169,10 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             let body = Box::new(simplify_stmt(*body, &inner, Around::Threads));
             Stmt::LaunchThread { tag, var, extent, body }
         }
-        Stmt::Atom(call) => Stmt::Atom(Box::new(call.map_exprs(&mut |e| on(e)))),
+        Stmt::Atom(mut call) => {
+            call.exprs_mut().for_each(|e| *e = on(e));
+            Stmt::Atom(call)
+        }
         Stmt::DeviceEntry
         | Stmt::ScopeIds { .. }
         | Stmt::AllocBuffer(_)

@@ -269,12 +269,12 @@ impl TileMemory {
                 (buffer.clone(), indices)
             }
         };
-        let mut exprs = Rewriter::new(Expr::reads_memory, |e: Expr| match e.node() {
+        let mut exprs = Rewriter::new(Expr::reads_memory, |e: &Expr| match e.node() {
             Node::Load(buffer, indices) => {
                 let (memory, indices) = place(buffer, indices.clone());
-                Expr::load(memory, indices)
+                Some(Expr::load(memory, indices))
             }
-            _ => e,
+            _ => None,
         });
         let body = rewrite_stmt(body, &mut |e| exprs.of(e), &mut |stmt| match stmt {
             Stmt::Store { buffer, indices, value } => {

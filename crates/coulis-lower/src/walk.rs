@@ -4,33 +4,36 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::visit;
 use coulis_ir::{Expr, Stmt};
 
-/// Rewrites expressions from their operands up. What becomes of an expression is kept, so that no node is rewritten twice
-/// however often it occurs in a kernel.
+/// Rewrites expressions from their operands up. What becomes of an expression that several may have as an operand is kept, so
+/// that no node is rewritten twice however often it occurs in a kernel.
 pub struct Rewriter<W, N> {
     /// Whether something in the expression may change.
     wants: W,
-    /// What becomes of an expression whose operands are rewritten.
+    /// What becomes of an expression whose operands are rewritten, where it changes.
     on_node: N,
-    done: FastMap<Expr, Expr>,
+    done: FastMap<Expr, Option<Expr>>,
 }
 
-impl<W: Fn(&Expr) -> bool, N: FnMut(Expr) -> Expr> Rewriter<W, N> {
+impl<W: Fn(&Expr) -> bool, N: FnMut(&Expr) -> Option<Expr>> Rewriter<W, N> {
     /// Nothing rewritten yet.
     pub fn new(wants: W, on_node: N) -> Rewriter<W, N> {
         Rewriter { wants, on_node, done: FastMap::default() }
     }
 
-    /// The rewritten expression.
-    pub fn of(&mut self, expr: &Expr) -> Expr {
+    /// The rewritten expression, where it is another.
+    pub fn of(&mut self, expr: &Expr) -> Option<Expr> {
         if !(self.wants)(expr) {
-            return expr.clone();
+            return None;
         }
-        if let Some(done) = self.done.get(expr) {
+        let is_shared = expr.may_be_shared();
+        if is_shared && let Some(done) = self.done.get(expr) {
             return done.clone();
         }
-        let rebuilt = visit::map_children(expr, &mut |child| self.of(child));
-        let new = (self.on_node)(rebuilt);
-        self.done.insert(expr.clone(), new.clone());
+        let rebuilt = visit::change_children(expr, &mut |child| self.of(child));
+        let new = (self.on_node)(rebuilt.as_ref().unwrap_or(expr)).or(rebuilt);
+        if is_shared {
+            self.done.insert(expr.clone(), new.clone());
+        }
         new
     }
 }

@@ -3,7 +3,7 @@
 use coulis_ir::hash::FastMap;
 use std::sync::Arc;
 
-use coulis_ir::visit::{map_children, substitute_expr};
+use coulis_ir::visit::{change_children, substitute_expr};
 use coulis_ir::{Again, Buffer, BufferId, Expr, Lambda, Node};
 use coulis_tensor::{Body, IterVar, QuickFold};
 
@@ -13,9 +13,17 @@ use crate::stage::{Attach, Stage};
 
 /// The expression with each read replaced by `f(buffer, indices)` where that gives something; indices first.
 pub(crate) fn replace_reads(expr: &Expr, f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Expr {
-    let rebuilt = map_children(expr, &mut |child| replace_reads(child, f));
-    match rebuilt.node() {
-        Node::Load(buffer, indices) => f(buffer, indices).unwrap_or(rebuilt.clone()),
+    other_reads(expr, f).unwrap_or_else(|| expr.clone())
+}
+
+/// As [`replace_reads`], nothing where none is replaced.
+pub(crate) fn other_reads(expr: &Expr, f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Expr> {
+    if !expr.reads_memory() {
+        return None;
+    }
+    let rebuilt = change_children(expr, &mut |child| other_reads(child, f));
+    match rebuilt.as_ref().unwrap_or(expr).node() {
+        Node::Load(buffer, indices) => f(buffer, indices).or(rebuilt),
         _ => rebuilt,
     }
 }

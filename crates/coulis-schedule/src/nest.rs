@@ -443,7 +443,7 @@ impl Builder<'_> {
             let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
             Some(realised.buffer.at(moved.collect::<Vec<_>>()))
         };
-        rewrite_stmt(body, &mut |e| inline::replace_reads(e, &redirect), &mut |s| s)
+        rewrite_stmt(body, &mut |e| inline::other_reads(e, &redirect), &mut |s| s)
     }
 
     /// Refuses reads of memory outside the loop that allocates it.

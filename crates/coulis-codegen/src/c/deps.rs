@@ -71,9 +71,9 @@ pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
     }
 }
 
-/// How often each node is an operand, in the expressions of one block. Operands of a node that occurs twice count
-/// once, and those that only one arm of a conditional evaluates do not count. `eager`: both arms are evaluated where
-/// they lie in registers.
+/// How often each node is an operand, in the expressions of one block: of loads, and of nodes that may be operands of several. Operands of a node
+/// that occurs twice count once, and those that only one arm of a conditional evaluates do not count. `eager`: both arms are
+/// evaluated where they lie in registers.
 pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) -> FastMap<Expr, u32> {
     let mut counts = FastMap::default();
     for expr in exprs {
@@ -83,11 +83,21 @@ pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) ->
 }
 
 fn count(expr: &Expr, eager: bool, counts: &mut FastMap<Expr, u32>) {
-    let seen = counts.entry(expr.clone()).or_insert(0);
-    *seen += 1;
-    if *seen > 1 {
+    let is_counted = expr.may_be_shared() || matches!(expr.node(), Node::Load(..));
+    if is_counted && !is_first(expr, counts) {
         return;
     }
+    count_operands(expr, eager, counts);
+}
+
+/// Counts a node; whether it was not there.
+fn is_first(expr: &Expr, counts: &mut FastMap<Expr, u32>) -> bool {
+    let seen = counts.entry(expr.clone()).or_insert(0);
+    *seen += 1;
+    *seen == 1
+}
+
+fn count_operands(expr: &Expr, eager: bool, counts: &mut FastMap<Expr, u32>) {
     match expr.node() {
         Node::IfThenElse(cond, a, b) if !(eager && is_in_registers(a) && is_in_registers(b)) => {
             count(cond, eager, counts)
@@ -100,9 +110,13 @@ fn count(expr: &Expr, eager: bool, counts: &mut FastMap<Expr, u32>) {
         Node::Load(_, indices) => {
             for at in indices {
                 match index::as_ramp(at) {
+                    // These may have been made just now, and be made again for the next access.
                     Some((base, stride)) => {
-                        count(&base, eager, counts);
-                        count(&stride, eager, counts);
+                        for part in [&base, &stride] {
+                            if is_first(part, counts) {
+                                count_operands(part, eager, counts);
+                            }
+                        }
                     }
                     None => count(at, eager, counts),
                 }
@@ -133,16 +147,16 @@ pub fn captures(stmt: &Stmt, index: &Var) -> Captures {
 }
 
 #[derive(Default)]
-struct CaptureWalk {
+struct CaptureWalk<'s> {
     found: Captures,
     /// Variables and data pointers that the statement binds itself.
     bound: FastSet<VarId>,
-    seen: FastSet<Expr>,
+    seen: FastSet<&'s Expr>,
     taken: FastSet<VarId>,
 }
 
-impl CaptureWalk {
-    fn stmt(&mut self, stmt: &Stmt) {
+impl<'s> CaptureWalk<'s> {
+    fn stmt(&mut self, stmt: &'s Stmt) {
         if let Stmt::Allocate { buffer, .. } = stmt {
             for extent in &buffer.shape {
                 self.expr(extent);
@@ -171,8 +185,8 @@ impl CaptureWalk {
         }
     }
 
-    fn expr(&mut self, expr: &Expr) {
-        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !self.seen.insert(expr.clone()) {
+    fn expr(&mut self, expr: &'s Expr) {
+        if expr.may_be_shared() && !self.seen.insert(expr) {
             return;
         }
         match expr.node() {

@@ -141,8 +141,8 @@ pub fn fold(expr: &Expr) -> Expr {
 
 /// The statement with unrolled loops of few iterations written out, and integer constants folded.
 pub fn expand(stmt: Stmt) -> Stmt {
-    let expanded = rewrite_stmt(stmt, &mut |e| e.clone(), &mut expand_loop);
-    rewrite_stmt(expanded, &mut fold, &mut |s| s)
+    let expanded = rewrite_stmt(stmt, &mut |_| None, &mut expand_loop);
+    rewrite_stmt(expanded, &mut |e| Some(fold(e)), &mut |s| s)
 }
 
 fn expand_loop(stmt: Stmt) -> Stmt {

@@ -138,8 +138,8 @@ impl SlotWalk {
         }
     }
 
-    fn expr(&mut self, expr: &Expr, depth: u32, seen: &mut Seen<Expr>) {
-        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr.clone()) {
+    fn expr<'e>(&mut self, expr: &'e Expr, depth: u32, seen: &mut Seen<&'e Expr>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
         if let Node::Load(buffer, indices) = expr.node() {

@@ -278,7 +278,7 @@ fn written_out(var: &Var, min: &Expr, n: i64, body: &Stmt) -> Option<Stmt> {
         for step in &steps {
             let Step::Store { buffer, index, value } = step else { continue };
             let store = Stmt::store(buffer, vec![substitute_expr(index, &map)], substitute_expr(value, &map));
-            done.push(rewrite_stmt(store, &mut |e| with_plain_indices(e, &analyzer), &mut |s| s));
+            done.push(rewrite_stmt(store, &mut |e| Some(with_plain_indices(e, &analyzer)), &mut |s| s));
         }
     }
     Some(Stmt::seq(done))

@@ -136,8 +136,8 @@ impl<'k> Walk<'_, 'k> {
         }
     }
 
-    fn expr(&mut self, stmt: &'k Stmt, expr: &Expr, place: &Place, seen: &mut Seen<(Expr, bool)>) {
-        if !expr.reads_memory() || !seen.insert((expr.clone(), place.certain)) {
+    fn expr<'e>(&mut self, stmt: &'k Stmt, expr: &'e Expr, place: &Place, seen: &mut Seen<(&'e Expr, bool)>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert((expr, place.certain)) {
             return;
         }
         match expr.node() {

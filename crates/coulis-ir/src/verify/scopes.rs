@@ -117,8 +117,9 @@ impl<'k> Scopes<'_, 'k> {
         self.expr_once(stmt, expr, &mut Seen::default());
     }
 
-    fn expr_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut Seen<Expr>) {
-        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || !seen.insert(expr.clone()) {
+    fn expr_once<'e>(&mut self, stmt: &'k Stmt, expr: &'e Expr, seen: &mut Seen<&'e Expr>) {
+        if matches!(expr.node(), Node::Int(_) | Node::Float(_)) || expr.may_be_shared() && !seen.insert(expr)
+        {
             return;
         }
         match expr.node() {

@@ -30,26 +30,28 @@ pub(super) fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     });
 }
 
-struct Checker {
+struct Checker<'k> {
     form: Form,
-    seen: FastSet<Expr>,
+    /// Expressions that were looked at, as far as several may have them as operands or they have flaws.
+    seen: FastSet<&'k Expr>,
 }
 
-impl Checker {
-    fn expr(&mut self, expr: &Expr, report: &mut impl FnMut(Flaw)) {
-        if !self.seen.insert(expr.clone()) {
+impl<'k> Checker<'k> {
+    fn expr(&mut self, expr: &'k Expr, report: &mut impl FnMut(Flaw)) {
+        let is_shared = expr.may_be_shared();
+        if is_shared && !self.seen.insert(expr) {
             return;
         }
         for child in expr.children() {
             self.expr(child, report);
         }
-        if let Node::Load(buffer, indices) = expr.node()
-            && let Some(flaw) = self.access(buffer, indices)
-        {
-            report(flaw);
-        }
-        if let Some(flaw) = node_flaw(expr) {
-            report(flaw);
+        let of_access = match expr.node() {
+            Node::Load(buffer, indices) => self.access(buffer, indices),
+            _ => None,
+        };
+        let of_node = node_flaw(expr);
+        if (of_access.is_some() || of_node.is_some()) && (is_shared || self.seen.insert(expr)) {
+            of_access.into_iter().chain(of_node).for_each(report);
         }
     }
 
@@ -135,7 +137,7 @@ impl Checker {
     }
 }
 
-impl Checker {
+impl Checker<'_> {
     /// Operands and result of an atom.
     fn atom(&self, call: &AtomCall) -> Option<Flaw> {
         if let Some(flaw) = call.elements().find_map(|e| self.access(&e.buffer, &e.indices)) {

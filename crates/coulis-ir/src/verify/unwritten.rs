@@ -135,8 +135,8 @@ impl<'k> Walk<'_, 'k> {
     }
 
     /// Reads an expression of a statement; `seen` holds those that were read before, and whether under a condition.
-    fn read_once(&mut self, stmt: &'k Stmt, expr: &Expr, seen: &mut Seen<(Expr, bool)>) {
-        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert((expr.clone(), self.conditional)) {
+    fn read_once<'e>(&mut self, stmt: &'k Stmt, expr: &'e Expr, seen: &mut Seen<(&'e Expr, bool)>) {
+        if !expr.reads_memory() || expr.may_be_shared() && !seen.insert((expr, self.conditional)) {
             return;
         }
         match expr.node() {

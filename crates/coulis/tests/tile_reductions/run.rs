@@ -116,7 +116,7 @@ fn kernel_of(program: &Program, forced: Forced) -> Result<Kernel, Refused> {
     let error = |e: String| Refused::Error(format!("{e}\n{text}"));
     let kernel = parse_module(&text).map_err(|e| error(e.to_string()))?.remove(0);
     let kernel = resolve_reducers(kernel, &crate::catalogue::named).map_err(|e| error(e.to_string()))?;
-    let body = rewrite_stmt(kernel.body, &mut Expr::clone, &mut |stmt| {
+    let body = rewrite_stmt(kernel.body, &mut |_| None, &mut |stmt| {
         let Stmt::Tile(mut call) = stmt else { return stmt };
         let name = if call.op == TileOp::Copy { forced.copies } else { forced.reductions };
         call.dispatch = call.dispatch.or(name.map(str::to_owned));
