@@ -13,6 +13,7 @@ pub mod code;
 mod deps;
 pub mod elementary;
 mod exact;
+mod facts;
 pub mod helper;
 mod index;
 mod lanes;
@@ -37,11 +38,11 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use coulis_ir::expr::Names;
-use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, DType, Expr, Kernel, Node, Param, Var, VarId};
 
 use crate::c::code::{Code, Lines};
 use crate::c::deps::DepsTable;
+use crate::c::facts::Facts;
 use crate::c::helper::{Helper, Needs};
 use crate::c::names::Namer;
 use crate::c::offsets::Offsets;
@@ -165,7 +166,7 @@ pub struct Walker<'a> {
     functions: String,
     entry: String,
     /// What is known of variables, where the dialect asks.
-    facts: Analyzer,
+    facts: Facts,
     /// Bytes by which accesses in words want each buffer's memory aligned.
     alignments: BTreeMap<VarId, u32>,
     f: Frame,
@@ -224,7 +225,7 @@ impl<'a> Walker<'a> {
             offsets: Offsets::default(),
             functions: String::new(),
             entry: String::new(),
-            facts: Analyzer::new(),
+            facts: Facts::default(),
             alignments: BTreeMap::new(),
             f: Frame { lines: Lines::in_function(dialect.style().indent), ..Frame::default() },
         }

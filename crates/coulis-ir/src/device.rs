@@ -12,7 +12,7 @@ use crate::visit::stmt_children;
 
 /// One launch of a grid of blocks.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub struct Launch<'k> {
     /// Variables of `blockIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
     pub grid: [(Option<Var>, Expr); 3],
     /// Variables of `clusterCtaIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
@@ -20,10 +20,10 @@ pub struct Launch {
     /// Variables of `threadIdx.x`, `.y`, `.z` where the body has them, and extents (1 where not launched).
     pub block: [(Option<Var>, Expr); 3],
     /// What each thread executes.
-    pub body: Stmt,
+    pub body: &'k Stmt,
 }
 
-impl Launch {
+impl Launch<'_> {
     /// Threads of a block, where its extents are constants.
     pub fn n_threads(&self) -> Option<i128> {
         self.block.iter().try_fold(1i128, |n, (_, extent)| n.checked_mul(extent.as_int()?))
@@ -43,13 +43,13 @@ impl Launch {
 
 /// What the host does for one call of a kernel.
 #[derive(Clone, Debug, Default)]
-pub struct HostProgram {
+pub struct HostProgram<'k> {
     /// Global memory that lives while the launches run, beside the parameters; its contents start unwritten.
     pub temporaries: Vec<Buffer>,
     /// Values that the host computes first, each from parameters and the ones before.
     pub lets: Vec<(Var, Expr)>,
     /// The launches, in order.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Launch<'k>>,
 }
 
 /// Why a kernel is no program of launches.
@@ -87,23 +87,21 @@ pub enum DeviceError {
 ///
 /// # Errors
 /// Where a statement is outside every launch, or a launch inside other statements.
-pub fn host_program(kernel: &Kernel) -> Result<HostProgram, DeviceError> {
+pub fn host_program(kernel: &Kernel) -> Result<HostProgram<'_>, DeviceError> {
     host_parts(kernel).map(|parts| parts.program).map_err(|(_, error)| error)
 }
 
 /// A host program beside the statements that it is made of.
 pub(crate) struct HostParts<'k> {
     /// The program.
-    pub program: HostProgram,
+    pub program: HostProgram<'k>,
     /// The chain of each launch, its outermost index first.
     pub chains: Vec<Vec<&'k Stmt>>,
-    /// The body of each launch.
-    pub bodies: Vec<&'k Stmt>,
 }
 
 /// As [`host_program`], with the statements; a fault comes with the statement that it is about.
 pub(crate) fn host_parts(kernel: &Kernel) -> Result<HostParts<'_>, (&Stmt, DeviceError)> {
-    let mut parts = HostParts { program: HostProgram::default(), chains: Vec::new(), bodies: Vec::new() };
+    let mut parts = HostParts { program: HostProgram::default(), chains: Vec::new() };
     host(&kernel.body, kernel, &mut parts)?;
     Ok(parts)
 }
@@ -141,7 +139,7 @@ fn chain<'k>(
     let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
     let not_outermost =
         |tag: ThreadTag| DeviceError::NotOutermost { kernel: kernel.name.clone(), tag: tag.name() };
-    let mut launch = Launch { grid: one(), cluster: one(), block: one(), body: Stmt::NOP };
+    let mut launch = Launch { grid: one(), cluster: one(), block: one(), body: stmt };
     let mut links = Vec::new();
     let mut at = stmt;
     while let Stmt::LaunchThread { tag, var, extent, body } = at {
@@ -167,10 +165,9 @@ fn chain<'k>(
     if let Some((inner, tag)) = inner_launch(at) {
         return Err((inner, not_outermost(tag)));
     }
-    launch.body = at.clone();
+    launch.body = at;
     parts.program.launches.push(launch);
     parts.chains.push(links);
-    parts.bodies.push(at);
     Ok(())
 }
 
@@ -203,7 +200,8 @@ mod tests {
         let store = Stmt::store(&partial, vec![Expr::int(0)], Expr::float(1.0, DType::F32));
         let first = launch(ThreadTag::BlockX, 4, launch(ThreadTag::ThreadX, 32, store.clone()));
         let second = launch(ThreadTag::ThreadY, 8, store);
-        let program = host_program(&kernel(Stmt::allocate(partial, Stmt::seq([first, second])))).unwrap();
+        let kernel = kernel(Stmt::allocate(partial, Stmt::seq([first, second])));
+        let program = host_program(&kernel).unwrap();
         assert_eq!(program.temporaries.len(), 1);
         let threads: Vec<_> = program.launches.iter().map(Launch::n_threads).collect();
         assert_eq!(threads, [Some(32), Some(8)]);

@@ -253,7 +253,7 @@ fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
     let samples = witness::samples(kernel);
     for launched in witness::launched(&parts) {
         limits::check_limits(&launched, target, report);
-        atoms::check_atoms(launched.body, target, report);
+        atoms::check_atoms(launched.launch.body, target, report);
         let scenes: Vec<witness::Scene> =
             samples.iter().filter_map(|sample| witness::Scene::new(&launched, sample)).collect();
         let mut crowds = crowd::Crowds::default();

@@ -134,9 +134,18 @@ impl Lines {
         let _ = writeln!(self.text, "{text}{end}");
     }
 
-    /// One statement: the only place that writes the `;`.
+    /// One statement: here and in [`Lines::statement_of`] only the `;` is written.
     pub fn statement(&mut self, text: impl Display) {
         self.line_with(text, ";");
+    }
+
+    /// One statement that is given in pieces.
+    pub fn statement_of(&mut self, pieces: &[&str]) {
+        for _ in 0..self.depth {
+            self.text.push_str(self.indent);
+        }
+        pieces.iter().for_each(|piece| self.text.push_str(piece));
+        self.text.push_str(";\n");
     }
 
     /// Opens a block: `head {`.

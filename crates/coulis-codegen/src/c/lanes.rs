@@ -168,7 +168,7 @@ impl Walker<'_> {
             let multiple = Expr::int_of(i128::from(width), base.dtype());
             let rest = base.clone().floormod(multiple).equal(Expr::int_of(0, base.dtype()));
             if let Some(word) = gpu.word(memory, width)
-                && self.facts.can_prove(&rest)
+                && self.facts.analyzer().can_prove(&rest)
             {
                 let wanted = self.alignments.entry(buffer.data.id()).or_insert(1);
                 *wanted = (*wanted).max(width * memory.bytes());
@@ -421,9 +421,9 @@ fn whole_of_bytes(memory: CTy, bytes: &[Code]) -> Option<Code> {
 }
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.
-fn unconditional(expr: &Expr, found: &mut impl FnMut(&Expr)) {
-    fn go(expr: &Expr, found: &mut impl FnMut(&Expr), seen: &mut Seen<Expr>) {
-        if expr.lanes() == 1 || expr.may_be_shared() && !seen.insert(expr.clone()) {
+fn unconditional<'e>(expr: &'e Expr, found: &mut impl FnMut(&'e Expr)) {
+    fn go<'e>(expr: &'e Expr, found: &mut impl FnMut(&'e Expr), seen: &mut Seen<&'e Expr>) {
+        if expr.lanes() == 1 || expr.may_be_shared() && !seen.insert(expr) {
             return;
         }
         found(expr);

@@ -37,7 +37,7 @@ pub fn emit_module(kernel: &Kernel, dialect: &dyn Dialect) -> Result<Module, Emi
     for size in kernel.param_buffers().flat_map(|b| &b.shape) {
         if size.lanes() == 1 && size.dtype().is_int() {
             let zero = Expr::int_of(0, size.dtype());
-            walker.facts.assume(&size.clone().ge(zero));
+            walker.facts = walker.facts.with(&size.clone().ge(zero));
         }
     }
     let mut host = HashMap::new();
@@ -191,12 +191,12 @@ impl Walker<'_> {
                     index = Code::primary(format!("({} % {})", index.text, self.cluster_extent(extent)?));
                 }
                 self.f.vars.insert(var.id(), Val::scalar(ty, index));
-                self.facts.bind(var, &Expr::int_of(0, extent.dtype()), extent);
+                self.facts = self.facts.with_range(var, &Expr::int_of(0, extent.dtype()), extent);
                 positions.push(var.id());
             }
         }
         let sources = self.sources(launch, program, host, &positions)?;
-        let mut traffic = Traffic::of(&launch.body);
+        let mut traffic = Traffic::of(launch.body);
         self.f.by_vectors = std::mem::take(&mut traffic.by_vectors);
         self.f.as_bytes = std::mem::take(&mut traffic.as_bytes);
         let communicating = traffic.communicating();
@@ -241,13 +241,13 @@ impl Walker<'_> {
             let name = self.defs.helper(Helper::WaitForLaunch)?;
             self.f.lines.statement(format_args!("{name}()"));
         }
-        self.block(&launch.body)?;
+        self.block(launch.body)?;
         let dynamic = std::mem::take(&mut self.f.dynamic);
         let cluster = match launch.has_clusters() {
             true => Some(launch.cluster_extents().ok_or_else(|| self.unsupported(OPEN_CLUSTER.to_owned()))?),
             false => None,
         };
-        let resident = resident(&launch.body);
+        let resident = resident(launch.body);
         let mut text = gpu.kernel_head(entry, launch.n_threads(), resident, cluster, &parameters);
         text.push_str(" {\n");
         if !dynamic.is_empty() {
@@ -284,7 +284,7 @@ impl Walker<'_> {
         host: &HashMap<Var, Expr>,
         positions: &[VarId],
     ) -> Result<Vec<(String, Source)>, EmitError> {
-        let used = captures(&launch.body, &Var::new("", DType::I64));
+        let used = captures(launch.body, &Var::new("", DType::I64));
         let mut pointers = Vec::new();
         for data in used.data {
             let mut params = self.kernel.params.iter().filter_map(buffer_param).enumerate();

@@ -69,7 +69,7 @@ impl Walker<'_> {
         if self.f.places > 0 && !self.holds_data(expr) {
             return false;
         }
-        !matches!(self.facts.const_bounds(expr), (Some(_), Some(_)))
+        !matches!(self.facts.analyzer().const_bounds(expr), (Some(_), Some(_)))
     }
 
     /// Whether the amount of a shift is known to be at least 0 and less than the width of its type.
@@ -82,7 +82,7 @@ impl Walker<'_> {
         if let Some(amount) = amount.as_int() {
             return (0..width).contains(&amount);
         }
-        let (lo, hi) = self.facts.const_bounds(amount);
+        let (lo, hi) = self.facts.analyzer().const_bounds(amount);
         (amount.dtype().is_unsigned_int() || lo.is_some_and(|lo| lo >= 0)) && hi.is_some_and(|hi| hi < width)
     }
 
@@ -92,6 +92,7 @@ impl Walker<'_> {
             return false;
         }
         let zero = || Expr::int_of(0, a.dtype());
-        self.facts.can_prove(&a.clone().ge(zero())) && self.facts.can_prove(&b.clone().gt(zero()))
+        let known = self.facts.analyzer();
+        known.can_prove(&a.clone().ge(zero())) && known.can_prove(&b.clone().gt(zero()))
     }
 }

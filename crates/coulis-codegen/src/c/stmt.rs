@@ -106,7 +106,7 @@ impl Walker<'_> {
         } else {
             Val::scalar(CTy::carrier(value.dtype()), self.place(value)?)
         };
-        self.facts.bind_value(var, value);
+        self.facts = self.facts.with_value(var, value);
         self.bind(var, val)
     }
 
@@ -116,7 +116,7 @@ impl Walker<'_> {
             let spelled = self.spelled(VTy { ty: val.ty, lanes: part.lanes });
             let name = self.namer.fresh(var.name());
             let constant = self.style().constant;
-            self.f.lines.statement(format_args!("{constant}{spelled} {name} = {}", part.code.text));
+            self.f.lines.statement_of(&[constant, &spelled, " ", &name, " = ", &part.code.text]);
             part.code = Code::primary(name);
         }
         // What uses a variable of one value may have been named before the variable was.
@@ -182,8 +182,8 @@ impl Walker<'_> {
         if let Some(pragma) = pragma {
             self.f.lines.line(pragma);
         }
-        let outer = self.facts.clone();
-        self.facts.bind(var, min, extent);
+        let within = self.facts.with_range(var, min, extent);
+        let outer = std::mem::replace(&mut self.facts, within);
         let result = self.serial_loop(var, &start, end, body);
         self.facts = outer;
         result
@@ -257,13 +257,13 @@ impl Walker<'_> {
     pub(super) fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
         if is_plain(buffer.dtype) || buffer.dtype == DType::Bool {
             let base = self.base(buffer)?;
-            self.f.lines.statement(format_args!("{base}[{}] = {}", at.text, code.text));
+            self.f.lines.statement_of(&[&base, "[", &at.text, "] = ", &code.text]);
             return Ok(());
         }
         if self.by_lanes() {
             let base = self.base(buffer)?;
             let bits = self.bits(buffer.dtype, code)?;
-            self.f.lines.statement(format_args!("{base}[{}] = {}", at.text, bits.text));
+            self.f.lines.statement_of(&[&base, "[", &at.text, "] = ", &bits.text]);
             return Ok(());
         }
         let address = self.address(buffer, at)?;

@@ -260,7 +260,7 @@ impl Walker<'_> {
         let name = self.namer.fresh("t");
         let spelled = self.spelled(ty);
         let constant = self.style().constant;
-        self.f.lines.statement(format_args!("{constant}{spelled} {name} = {}", code.text));
+        self.f.lines.statement_of(&[constant, &spelled, " ", &name, " = ", &code.text]);
         Code::primary(name)
     }
 

@@ -45,46 +45,39 @@ const STYLE: Style = Style {
 /// How helpers begin.
 const FN: &str = "static __device__ __forceinline__";
 
-/// What a byte of a text is to words.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// Between words.
-    Outside,
-    /// Within words, or the first of one that is none of the names.
-    Inside,
-    /// The first of a name.
-    First,
-}
-
 /// Which of the names stand in the text as words.
 fn words_in(text: &str, names: &[&str]) -> Vec<bool> {
     let mut found = vec![false; names.len()];
     let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
-    let mut classes: [Class; 256] =
-        std::array::from_fn(|c| match (c as u8).is_ascii_alphanumeric() || c as u8 == b'_' {
-            true => Class::Inside,
-            false => Class::Outside,
-        });
-    for first in names.iter().filter_map(|name| name.bytes().next()) {
-        classes[usize::from(first)] = Class::First;
+    let (mut begins, mut ends) = ([false; 256], [false; 256]);
+    for name in names.iter().map(|name| name.as_bytes()) {
+        begins[usize::from(name[0])] = true;
+        ends[usize::from(name[name.len() - 1])] = true;
     }
-    let class = |at: usize| text.as_bytes().get(at).map_or(Class::Outside, |c| classes[usize::from(*c)]);
-    let mut at = 0;
-    while at < text.len() {
-        let start = at;
-        while class(at) != Class::Outside {
-            at += 1;
+    let mut rest = text.as_bytes();
+    while let Some(start) = rest.iter().position(|c| IN_WORDS[usize::from(*c)]) {
+        rest = &rest[start..];
+        let length = rest.iter().position(|c| !IN_WORDS[usize::from(*c)]).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        rest = after;
+        let may_be = length <= longest && begins[usize::from(word[0])] && ends[usize::from(word[length - 1])];
+        if may_be && let Some(at) = names.iter().position(|name| name.as_bytes() == word) {
+            found[at] = true;
         }
-        if class(start) == Class::First && at - start <= longest {
-            let word = &text.as_bytes()[start..at];
-            for (name, found) in names.iter().zip(&mut found) {
-                *found |= name.as_bytes() == word;
-            }
-        }
-        at += 1;
     }
     found
 }
+
+/// Whether each byte is one of a word.
+const IN_WORDS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        table[c] = (c as u8).is_ascii_alphanumeric() || c as u8 == b'_';
+        c += 1;
+    }
+    table
+};
 
 /// Names that functions use and C++ lacks, in the seed's spelling.
 const DEFINES: &[(&str, &str)] = &[
@@ -300,7 +293,11 @@ impl Dialect for Cuda {
             DType::I32 => unary((value as i32).to_string()),
             DType::I64 if value == i128::from(i64::MIN) => Code::primary("(-9223372036854775807 - 1)"),
             DType::U64 if value > i128::from(i64::MAX) => unary(format!("({ty}){value}ull")),
-            _ => unary(format!("({ty}){value}")),
+            _ => unary(match i64::try_from(value) {
+                // Numbers of 128 bits take long to write.
+                Ok(short) => ["(", ty, ")", &short.to_string()].concat(),
+                Err(_) => format!("({ty}){value}"),
+            }),
         }
     }
 
@@ -499,6 +496,31 @@ impl GpuDialect for Cuda {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_found_as_whole_words() {
+        let names = ["uint", "i8", "int64_t", "b8"];
+        let check = |text: &str, want: [bool; 4]| assert_eq!(words_in(text, &names), want, "{text}");
+        check("", [false; 4]);
+        check("uint", [true, false, false, false]);
+        check("(i8)x+int64_t", [false, true, true, false]);
+        check("i8x16 uint2 _b8 bint64_t i16", [false; 4]);
+        check("  b8;\nuint* p; \u{e9}i8", [true, true, false, true]);
+    }
+
+    #[test]
+    fn integers_are_cast_to_their_type() {
+        for (value, dtype, want) in [
+            (7, DType::I64, "(int64_t)7"),
+            (-7, DType::I64, "(int64_t)-7"),
+            (i128::from(i64::MAX), DType::U64, "(uint64_t)9223372036854775807"),
+            (i128::from(u64::MAX), DType::U64, "(uint64_t)18446744073709551615ull"),
+            (-128, DType::I8, "(signed char)-128"),
+            (-3, DType::I32, "-3"),
+        ] {
+            assert_eq!(Cuda.int_literal(value, dtype).text, want);
+        }
+    }
 
     #[test]
     fn floats_have_six_decimals_or_as_many_as_they_need() {

@@ -14,7 +14,7 @@ use crate::target::Target;
 /// Checks the reads of one launch.
 pub(super) fn check_clusters<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
     let mut reads = Reads { launched, target, open: Vec::new(), report };
-    reads.stmt(launched.body);
+    reads.stmt(launched.launch.body);
     let Reads { open, report, .. } = reads;
     for stmt in open {
         let text = "another block's shared memory is read, and that block may end before; let a `T.cuda.cluster_sync()` that all blocks reach follow";

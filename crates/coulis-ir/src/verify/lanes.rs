@@ -29,7 +29,7 @@ pub(super) fn check_lanes<'k>(
     target: &Target,
     report: &mut Report<'k>,
 ) {
-    let active = comes_from_active_lanes(launched.body);
+    let active = comes_from_active_lanes(launched.launch.body);
     let warp = target.warp.max(1) as usize;
     // Places and masks that were found right: the calls of one tree of shuffles have one place and one mask.
     let mut right: FastSet<(Vec<Step>, Expr)> = FastSet::default();

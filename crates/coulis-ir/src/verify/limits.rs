@@ -32,7 +32,7 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
     }
     check_cluster(launched, target, report);
     let mut memory = Memory { target, shared: 0, at_launch: 0, report };
-    memory.stmt(launched.body, 0);
+    memory.stmt(launched.launch.body, 0);
 }
 
 /// Checks the size of clusters, and that a grid is whole ones where its extents are constants.

@@ -10,28 +10,57 @@ use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::stmt::{MAX_BLOCK_THREADS, ScopeId, Stmt, SyncKind, ThreadTag};
-use crate::visit::for_each_expr;
+use crate::visit::{for_each_expr, stmt_children};
 
 /// Checks launches and barriers.
 pub(super) fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    Walk::new(Known::default(), false, report).stmt(&kernel.body);
+    let follows = if has_conditional_barrier(&kernel.body) { Follows::Values } else { Follows::Nothing };
+    Walk::new(Known::default(), follows, report).stmt(&kernel.body);
 }
 
 /// Checks barriers again, with what threads keep in memory of their own: a condition on that may differ too.
 pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut Report<'k>) {
+    if !has_conditional_barrier(body) {
+        return;
+    }
     let mut known = Known::default();
     loop {
         // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt.
         let before = known.n_notes;
         let mut ignored = Report::default();
-        let mut walk = Walk::new(known, true, &mut ignored);
+        let mut walk = Walk::new(known, Follows::Memory, &mut ignored);
         walk.stmt(body);
         known = walk.known;
         if known.n_notes == before {
             break;
         }
     }
-    Walk::new(known, true, report).stmt(body);
+    Walk::new(known, Follows::Memory, report).stmt(body);
+}
+
+/// Whether a barrier stands under something that may differ between threads: a branch, or a loop of a length that is not constant.
+fn has_conditional_barrier(body: &Stmt) -> bool {
+    fn go(stmt: &Stmt, is_conditional: bool) -> bool {
+        let below = match stmt {
+            Stmt::Sync(_) => return is_conditional,
+            Stmt::If { .. } => true,
+            Stmt::For { extent, .. } => is_conditional || extent.as_int().is_none(),
+            _ => is_conditional,
+        };
+        stmt_children(stmt).any(|child| go(child, below))
+    }
+    go(body, false)
+}
+
+/// What a walk asks whether it differs between threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    /// Nothing: no barrier depends on it.
+    Nothing,
+    /// Values of variables.
+    Values,
+    /// Values, and those in memory of threads.
+    Memory,
 }
 
 /// Which parts of a block something tells apart: a set of these.
@@ -76,8 +105,7 @@ struct Known {
 
 struct Walk<'r, 'k> {
     known: Known,
-    /// Whether memory of threads is followed.
-    private: bool,
+    follows: Follows,
     /// What the conditions around a statement depend on.
     divergent: Levels,
     /// Launches around the statement, with their constant extents.
@@ -86,13 +114,13 @@ struct Walk<'r, 'k> {
 }
 
 impl<'r, 'k> Walk<'r, 'k> {
-    fn new(known: Known, private: bool, report: &'r mut Report<'k>) -> Walk<'r, 'k> {
-        Walk { known, private, divergent: Levels::NONE, path: Vec::new(), report }
+    fn new(known: Known, follows: Follows, report: &'r mut Report<'k>) -> Walk<'r, 'k> {
+        Walk { known, follows, divergent: Levels::NONE, path: Vec::new(), report }
     }
 
     fn levels(&mut self, expr: &Expr) -> Levels {
         let of = |id: &VarId, levels: &FastMap<VarId, Levels>| levels.get(id).copied().unwrap_or_default();
-        if self.known.levels.is_empty() {
+        if self.follows == Follows::Nothing || self.known.levels.is_empty() {
             return Levels::NONE;
         }
         if let Some(var) = expr.as_var() {
@@ -133,7 +161,7 @@ impl<'r, 'k> Walk<'r, 'k> {
 
     /// Notes what a store to memory of threads says of that memory.
     fn keep(&mut self, buffer: &Buffer, levels: Levels) {
-        if self.private && matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
+        if self.follows == Follows::Memory && matches!(buffer.scope, MemScope::Local | MemScope::Warp) {
             self.note(buffer.data.id(), levels.and(self.divergent));
         }
     }

@@ -16,12 +16,10 @@ use crate::visit::{map_children, uses_any};
 
 /// One launch of a kernel, with what the host knows.
 pub(super) struct Launched<'k> {
-    /// Its extents and variables.
-    pub launch: Launch,
+    /// Its extents, variables and body.
+    pub launch: Launch<'k>,
     /// Its `launch_thread` statements, the outermost first.
     pub chain: Vec<&'k Stmt>,
-    /// What each thread executes.
-    pub body: &'k Stmt,
     /// Values of names that the host computes.
     pub lets: Vec<(Var, Expr)>,
     /// Local memory of one element that is written by one statement, and what is written.
@@ -30,14 +28,13 @@ pub(super) struct Launched<'k> {
 
 /// The launches of a kernel.
 pub(super) fn launched<'k>(parts: &HostParts<'k>) -> Vec<Launched<'k>> {
-    let launches = parts.program.launches.iter().zip(&parts.chains).zip(&parts.bodies);
+    let launches = parts.program.launches.iter().zip(&parts.chains);
     launches
-        .map(|((launch, chain), body)| Launched {
+        .map(|(launch, chain)| Launched {
             launch: launch.clone(),
             chain: chain.clone(),
-            body,
             lets: parts.program.lets.clone(),
-            once: written_once(body),
+            once: written_once(launch.body),
         })
         .collect()
 }
@@ -76,7 +73,7 @@ pub(super) enum Step {
 impl<'k> Launched<'k> {
     /// Calls `f` on each statement of the launch with what stands around it, in order of the text.
     pub fn each_with_path(&self, f: &mut impl FnMut(&'k Stmt, &[Step])) {
-        self.walk(self.body, &mut Vec::new(), f);
+        self.walk(self.launch.body, &mut Vec::new(), f);
     }
 
     fn walk(&self, stmt: &'k Stmt, path: &mut Vec<Step>, f: &mut impl FnMut(&'k Stmt, &[Step])) {

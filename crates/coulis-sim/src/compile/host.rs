@@ -40,7 +40,7 @@ pub(crate) fn plan<'k, const W: usize>(
     } else {
         bodies.push(&kernel.body);
         let one = || [(None, Expr::int(1)), (None, Expr::int(1)), (None, Expr::int(1))];
-        vec![Launch { grid: one(), cluster: one(), block: one(), body: Stmt::NOP }]
+        vec![Launch { grid: one(), cluster: one(), block: one(), body: &kernel.body }]
     };
     let written = written_memory(&kernel.body);
     for param in &kernel.params {
