@@ -363,11 +363,14 @@ fn blocks_of_columns_are_as_many_as_run_at_once_and_strips_are_alike() {
 #[test]
 fn joined_columns_of_large_arrays_are_folded_by_few_threads_of_a_multiprocessor() {
     for (dtype, shape, strips, chunks) in [
-        (DType::F32, [8_987_795, 7], 1, 264),
-        (DType::F32, [1_906_501, 33], 1, 396),
-        (DType::F64, [4_493_897, 7], 1, 264),
-        (DType::F16, [3_813_003, 33], 1, 528),
-        (DType::I8, [35_951_177, 7], 1, 528),
+        (DType::F32, [31_457_281, 2], 1, 264),
+        (DType::F32, [20_971_521, 3], 1, 264),
+        // Blocks that would leave many states are as large as they may be.
+        (DType::F32, [8_987_795, 7], 1, 132),
+        (DType::F32, [1_906_501, 33], 1, 132),
+        (DType::F64, [953_251, 33], 1, 132),
+        (DType::F16, [3_813_003, 33], 1, 132),
+        (DType::I8, [35_951_177, 7], 1, 132),
         // A little is asked for at once by as many as there are.
         (DType::F32, [3_000_001, 7], 1, 528),
         // Strips that are few more than multiprocessors.
@@ -377,6 +380,37 @@ fn joined_columns_of_large_arrays_are_folded_by_few_threads_of_a_multiprocessor(
         let n_strips = (shape[1] * sketch.joined + sketch.tile - 1) / sketch.tile;
         assert!(sketch.joined > 1, "{dtype} {shape:?}");
         assert_eq!((n_strips, sketch.chunks), (strips, chunks), "{dtype} {shape:?}");
+    }
+}
+
+/// Whole rows in a block begin where lines of memory do, and so do strips of rows that are walked as one, where what brings their
+/// states together is little.
+#[test]
+fn strips_of_joined_columns_of_large_arrays_begin_where_lines_of_memory_do() {
+    for (op, dtype, shape, joined) in [
+        ("sum", DType::F16, [125_703, 1001], 64),
+        ("sum", DType::I8, [251_407, 1001], 128),
+        ("sum", DType::F32, [62_353, 1009], 32),
+        ("sum", DType::F16, [124_800, 1002], 32),
+        // One strip, two of them, large states, more states than a part of the input, and a small array.
+        ("sum", DType::F16, [3_813_003, 33], 8),
+        ("sum", DType::F16, [984_251, 127], 8),
+        ("var", DType::F32, [62_353, 1009], 2),
+        ("sum", DType::F16, [31_242, 4001], 8),
+        ("sum", DType::F16, [20_000, 1001], 8),
+    ] {
+        let (_, sketch, trace) = of(op, dtype, &shape, &[0]);
+        assert_eq!(sketch.joined, joined, "{op} of {dtype} {shape:?}");
+        // Many rows that were joined are shared by threads of the second launch.
+        assert_eq!(trace.contains("threadIdx.z"), joined > 8, "{trace}");
+        let n_strips = (shape[1] * sketch.joined + sketch.tile - 1) / sketch.tile;
+        let rows = if n_strips == 1 { sketch.threads } else { 1 };
+        let bytes = sketch.tile * rows * dtype.bytes() as i64;
+        assert!(bytes % 128 == 0 || joined <= 8 && n_strips > 1, "{op} of {dtype} {shape:?}");
+    }
+    // What is done with the bytes of words would be done before all words have come.
+    for (dtype, resident) in [(DType::I8, 4), (DType::F32, 0)] {
+        assert_eq!(of("sum", dtype, &[3_932_161, 64], &[0]).1.resident, resident, "{dtype}");
     }
 }
 

@@ -160,6 +160,35 @@ fn pieces_of_a_sweep_come_together_exactly() {
     }
 }
 
+/// Plans of large inputs of columns: blocks of many whole rows, bytes of words, and rows that are walked as one for the sake of lines
+/// of memory, whose states threads along a third index bring together.
+const LARGE_COLUMNS: [Swept; 7] = [
+    Swept { dtype: DType::F16, ops: &["sum"], large: &[3_813_003, 33], shape: &[2_403, 33], pieces: 3 },
+    Swept { dtype: DType::I8, ops: &["sum", "max"], large: &[8_118_007, 31], shape: &[2_001, 31], pieces: 2 },
+    Swept { dtype: DType::F32, ops: NORM, large: &[1_906_501, 33], shape: &[1_201, 33], pieces: 2 },
+    Swept { dtype: DType::I8, ops: &["sum"], large: &[3_932_161, 64], shape: &[1_501, 64], pieces: 3 },
+    Swept { dtype: DType::F16, ops: &["sum"], large: &[415_000, 301], shape: &[1_301, 43], pieces: 2 },
+    Swept { dtype: DType::I8, ops: &["sum", "max"], large: &[830_000, 301], shape: &[1_503, 21], pieces: 2 },
+    Swept { dtype: DType::F32, ops: &["max"], large: &[62_353, 1009], shape: &[701, 69], pieces: 3 },
+];
+
+#[test]
+fn columns_of_large_plans_come_together_exactly() {
+    for (turn, Swept { dtype, ops, large, shape, pieces }) in LARGE_COLUMNS.into_iter().enumerate() {
+        let request = simulated(ops, &[0], if turn % 3 == 2 { 64 } else { 32 });
+        let info = ArrayInfo { dtype, shape: large.to_vec(), strides: compact_strides(large) };
+        let trace = plan(&[info], &request).unwrap().trace;
+        // The chunks are those of the split before the first stage of partial states.
+        let (before, after) = trace.split_once("\nS_rf = ").unwrap_or_else(|| panic!("{ops:?}: {trace}"));
+        let (head, chunks) = before.rsplit_once('=').unwrap();
+        assert!(chunks.trim_end_matches(')').parse::<i64>().unwrap() >= 2, "{ops:?} of {large:?}: {trace}");
+        assert_eq!(trace.contains("threadIdx.z"), large[1] > 64, "{ops:?} of {large:?}: {trace}");
+        let input = [made(dtype, shape, turn as u64)];
+        let request = Request { plan: Some(format!("{head}={pieces})\nS_rf = {after}")), ..request };
+        check(&input, &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}: {why}\n{trace}"));
+    }
+}
+
 /// The largest difference between two elements, which takes the least and the largest of them.
 fn spread() -> OwnReducer {
     let least = |v: i64| Expr::int_of(i128::from(v), DType::I64);

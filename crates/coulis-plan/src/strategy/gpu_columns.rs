@@ -6,7 +6,7 @@
 //! block of a strip folds which ends last, or, where they are many, a second launch.
 //!
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
-//! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results`.
+//! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-shapes.md`.
 
 use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
@@ -32,6 +32,11 @@ pub static STRATEGY: Strategy = Strategy {
 const BLOCK: i64 = 256;
 /// The index of a block that counts the outer indices that it takes together.
 const OUTER: ThreadTag = ThreadTag::ThreadZ;
+/// Bytes of states that are many for a block to leave. Blocks of large arrays that are whole rows, walked as one, then are as
+/// large as they may be: they are few, and each reads one piece of memory, which begins where lines of it do.
+const LEFT_STATES: i64 = 192;
+/// Bytes of a line of memory.
+const LINE_BYTES: i64 = 128;
 /// Bytes that each thread has asked for before it folds them.
 const IN_FLIGHT: i64 = 64;
 /// Most accesses that each thread has in flight.
@@ -67,6 +72,14 @@ const REGISTERS: i64 = 1 << 16;
 const OTHER_REGISTERS: i64 = 28;
 /// The part of the input's bytes that the partial states of rows that are joined take at most.
 const PARTIAL: i64 = 64;
+/// The same where they are whole lines.
+const PARTIAL_OF_LINES: i64 = 128;
+/// Bytes of a state that is light: bringing many of them together at the end costs less than lines that are read by two blocks.
+const LIGHT_STATE: i64 = 12;
+/// Rows that are joined of which a thread of the second launch folds all, at most; of more it folds so many.
+const FINISH_JOINED: (i64, i64) = (8, 4);
+/// Threads of a block of it where some share the rows that are joined.
+const FINISH_BLOCK: i64 = 512;
 /// Threads that the second launch has in all, about, where there are parts for so many.
 const FINISH_THREADS: i64 = 1 << 17;
 /// Threads of the second launch that share an output, at most.
@@ -113,7 +126,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_large = facts.input_bytes() >= LARGE;
     let is_narrow = joined == 1 && access < i64::from(facts.target.vector_bytes);
     let at_least = if is_large && is_narrow { 2 * in_flight } else { in_flight };
-    let threads = floor_pow2((rows / at_least).clamp(1, (BLOCK / side_by_side).max(1)));
+    // A thread of the largest has registers for so many states and no more.
+    let has_room = lanes * state <= THREAD_STATE;
+    let leaves_many = joined > 1 && words == side_by_side && row.saturating_mul(state) >= LEFT_STATES;
+    let block =
+        if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
+    let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
     let longest = if is_work { LONGEST_OF_WORK } else { LONGEST_RUN };
@@ -161,8 +179,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows: outer,
         chunks,
         joined,
-        // What is left over at the end of joined rows would take registers from the loop.
-        resident: if joined > 1 { resident } else { 0 },
+        // What is left over at the end of joined rows would take registers from the loop, and what takes bytes out of words would
+        // be done before all of them have come.
+        resident: if joined > 1 || chunks > 1 && bytes == 1 { resident } else { 0 },
         constant,
         ..facts.plain()
     })
@@ -187,7 +206,8 @@ fn balanced(n_blocks: i64, at_once: i64) -> i64 {
 }
 
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
-/// of accesses; `None` where that does not help.
+/// of accesses: as many as are whole accesses, or whole lines where states are light and rows are several strips; `None` where
+/// that does not help.
 fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64, i64)> {
     let spec = facts.spec;
     let dims = &spec.problem.dims;
@@ -205,14 +225,26 @@ fn joined_rows(facts: &Facts, constant: &[bool], most_lanes: i64) -> Option<(i64
             (0..outermost.len()).all(|d| fixed_stride(dims, constant, a, d).is_some_and(|s| s % lanes == 0))
         })
     };
-    let partial = |joined: i64| {
-        spec.problem.n_outputs.saturating_mul(joined).saturating_mul(state_bytes(&spec.reducer))
+    let state = state_bytes(&spec.reducer);
+    let enough = |joined: i64, part: i64| {
+        let partial = spec.problem.n_outputs.saturating_mul(joined).saturating_mul(state);
+        rows.extent / joined >= FEWEST && partial <= facts.input_bytes() / part
     };
     while lanes > 1 {
         let joined = lanes / gcd(inner.extent, lanes);
-        let enough = rows.extent / joined >= FEWEST && partial(joined) <= facts.input_bytes() / PARTIAL;
-        if enough && begins(lanes) {
-            return (joined > 1).then_some((lanes, joined));
+        if enough(joined, PARTIAL) && begins(lanes) {
+            if joined == 1 {
+                return None;
+            }
+            // Strips of whole lines begin where lines do, so that no line is read by two blocks; rows of few strips are read
+            // nearly as one piece anyway.
+            let line = LINE_BYTES / widest;
+            let of_lines = line / gcd(inner.extent, line);
+            let strips = ceil_div(inner.extent * joined / lanes, 2 * i64::from(facts.target.warp));
+            let is_light = facts.input_bytes() >= LARGE && state <= LIGHT_STATE;
+            let by_lines =
+                strips > MOST_BESIDE && is_light && enough(of_lines, PARTIAL_OF_LINES) && begins(line);
+            return Some((lanes, if by_lines { of_lines } else { joined }));
         }
         lanes /= 2;
     }
@@ -238,10 +270,14 @@ fn finish(spec: &Spec, sketch: &Sketch) -> Finish {
     let n_outputs = spec.problem.n_outputs.max(1);
     let most = (FINISH_THREADS / n_outputs).clamp(1, FINISH_MOST);
     let threads = floor_pow2(most.min(sketch.chunks));
-    let width = (BLOCK / threads).clamp(FINISH_WIDTH.0, FINISH_WIDTH.1);
-    let states = state_bytes(&spec.reducer) * sketch.joined;
+    let (own, each) = FINISH_JOINED;
+    let room = FINISH_BLOCK / (threads * FINISH_WIDTH.0);
+    let apart = if sketch.joined > own { floor_pow2((sketch.joined / each).min(room).max(1)) } else { 1 };
+    let block = if apart > 1 { FINISH_BLOCK } else { BLOCK };
+    let width = (block / (threads * apart)).clamp(FINISH_WIDTH.0, FINISH_WIDTH.1);
+    let states = state_bytes(&spec.reducer) * sketch.joined / apart;
     let at_once = (FINISH_BYTES / states.max(1)).clamp(1, 8).min(ceil_div(sketch.chunks, threads));
-    Finish { width, threads, at_once: floor_pow2(at_once) }
+    Finish { width, threads, apart, at_once: floor_pow2(at_once) }
 }
 
 /// Splits the reduce loops of a state where rows are walked as one: threads take every so many joined rows, in chunks. The
@@ -323,12 +359,18 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if is_whole {
         return Ok(());
     }
+    let finish = finish(spec, sketch);
     let part = match in_last {
         true => fold_in_last_block(s, state, output, n_kept, spec, sketch)?,
-        false => fold_chunks_beside(s, state, output, n_kept, finish(spec, sketch))?,
+        false => fold_chunks_beside(s, state, output, n_kept, finish)?,
     };
     let Some(of_chunk) = of_chunk else { return Ok(()) };
-    let row = s.stage(of_chunk)?.reduce_axes()[0].clone();
+    let mut row = s.stage(of_chunk)?.reduce_axes()[0].clone();
+    if finish.apart > 1 && !in_last {
+        let (own, apart) = s.split(of_chunk, &row, Split::Factor(finish.apart))?;
+        s.bind(of_chunk, &apart, ThreadTag::ThreadZ)?;
+        row = own;
+    }
     s.unroll(of_chunk, &row)?;
     s.set_scope(of_chunk, MemScope::Local)?;
     s.compute_at(of_chunk, state, &part)

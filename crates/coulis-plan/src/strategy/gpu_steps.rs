@@ -504,6 +504,8 @@ pub struct Finish {
     pub width: i64,
     /// Threads above each other that share an output.
     pub threads: i64,
+    /// Threads behind each other that share the rows which are joined.
+    pub apart: i64,
     /// Partial states that each of them reads at once.
     pub at_once: i64,
 }
