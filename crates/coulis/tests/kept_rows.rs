@@ -13,7 +13,7 @@ use coulis::{
 };
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{BlockLimits, Target};
-use coulis_plan::{Map, OutputSpec, Problem, Spec, choose, schedule};
+use coulis_plan::{Map, OutputSpec, Problem, Sketch, Spec, choose, schedule};
 use coulis_reducers::{ConsumerRequest, find_consumer};
 use meaning::{Case, values};
 
@@ -203,9 +203,10 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         // One block that has a multiprocessor for itself, as long as it leaves a part of the first cache.
         (DType::F32, 47_001, "gpu_kept_rows", 1, 1024),
         (DType::F32, 50_256, "gpu_kept_rows", 4, 416),
-        (DType::F32, 50_257, "gpu_kept_rows", 4, 416),
+        (DType::F32, 50_257, "gpu_kept_rows", 8, 288),
         (DType::F32, 60_000, "gpu_kept_rows", 4, 320),
-        (DType::F32, 128_256, "gpu_kept_rows", 8, 352),
+        // The last part of three turns by 352 threads would lack five of its twelve words.
+        (DType::F32, 128_256, "gpu_kept_rows", 8, 512),
         (DType::F32, 500_000, "gpu_rows", 1, 512),
         // Two blocks to a multiprocessor, or one; narrow rows of single elements that would be alone there are dealt at once.
         (DType::BF16, 50_000, "gpu_kept_rows", 1, 512),
@@ -219,6 +220,42 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
         assert_eq!(found, (strategy, parts, threads), "{dtype} {length}");
         assert_eq!(choose(&spec, &before).unwrap().sketch.chunks, 1, "{dtype} {length} without clusters");
+    }
+}
+
+#[test]
+fn parts_of_single_elements_leave_room_in_the_first_cache() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for (name, length, parts, threads) in [
+        ("softmax", 50_257, 8, 288),
+        ("softmax", 80_001, 8, 512),
+        ("softmax", 60_001, 8, 384),
+        ("log_softmax", 50_257, 8, 288),
+        // By 384 threads the last part would lack all turns after the first sixteen and one of these.
+        ("softmax", 57_001, 4, 448),
+        // Nowhere such parts.
+        ("softmax", 120_001, 8, 320),
+        // A large state takes more registers.
+        ("layer_norm", 50_257, 4, 416),
+    ] {
+        let choice = choose(&spec(name, DType::F32, &[4096, length]), &h100).unwrap();
+        let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
+        assert_eq!(found, ("gpu_kept_rows", parts, threads), "{name} of {length}");
+    }
+}
+
+#[test]
+fn no_block_of_a_cluster_is_without_words() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for dtype in [DType::F32, DType::F64, DType::BF16] {
+        for length in (40_000..250_000).step_by(997).flat_map(|n| [n, n / 8 * 8]) {
+            let choice = choose(&spec("softmax", dtype, &[4096, length]), &h100).unwrap();
+            let Sketch { chunks, threads, lanes, .. } = choice.sketch;
+            let turns = (length + lanes * threads - 1) / (lanes * threads);
+            let of_part = (turns + chunks - 1) / chunks;
+            let found = (turns + of_part - 1) / of_part;
+            assert!(chunks == 1 || found == chunks, "{dtype} {length}: {threads} threads, {turns} turns");
+        }
     }
 }
 

@@ -7,6 +7,8 @@
 //! each of which folds and maps a part of it. A row that fits nowhere is another strategy's, which reads it twice.
 //! Measured: `bench/results`.
 
+use std::ops::RangeInclusive;
+
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterVar, Tensor};
@@ -14,7 +16,7 @@ use coulis_tensor::{IterVar, Tensor};
 use super::gpu_steps::{fold_by_threads, place_rows, split_fold};
 use super::map_steps::Keep;
 use super::steps::stage_of;
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -58,6 +60,17 @@ const BESIDE: [i64; 2] = [3, 2];
 const PART: i64 = 448;
 /// The same of a narrow row.
 const PART_OF_NARROW: i64 = 288;
+/// Turns that the last part of a row may lack: each that another part has stands under a condition of its own everywhere, so that
+/// these run one after another.
+const LACKING: i64 = 4;
+/// Most threads of a block that takes a turn less, so that the last part lacks fewer.
+const PART_OF_FEWER_TURNS: i64 = 640;
+/// Threads of a block with a part of words of one element.
+const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
+/// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
+const TOGETHER: [(i64, i64); 2] = [(3, 5), ALONE];
+/// Bytes of a state with which a thread does with so few registers that [`OF_MULTIPROCESSOR`] threads have them.
+const SMALL_STATE: i64 = 12;
 /// The index of the parts of a row that the blocks of a cluster have.
 const PARTS: ThreadTag = ThreadTag::ClusterY;
 /// Threads that a multiprocessor holds.
@@ -119,8 +132,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let is_work = is_narrow && lanes == 1;
         let fills = is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0;
         let dealt = if !several && fills && outer == 1 {
-            let step = in_flight * lanes * bytes(&|b| b);
-            dealt(facts, words, in_flight, step, if is_narrow { PART_OF_NARROW } else { PART })
+            let word_bytes = lanes * bytes(&|b| b);
+            let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= SMALL_STATE;
+            let with_room = || dealt_with_room(facts, words, in_flight, word_bytes);
+            let most = if is_narrow { PART_OF_NARROW } else { PART };
+            let most_of_fewer = if lanes > 1 { PART_OF_FEWER_TURNS } else { most };
+            let several = || dealt(facts, words, in_flight, in_flight * word_bytes, [most, most_of_fewer]);
+            are_single.then(with_room).flatten().or_else(several)
         } else {
             None
         };
@@ -142,9 +160,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..plain })
 }
 
-/// Blocks of the cluster that a row of so many words is dealt to, and threads of each, where each of them takes `in_flight` words
-/// at a time, of `step` bytes: as few blocks as let several be on a multiprocessor.
-fn dealt(facts: &Facts, words: i64, in_flight: i64, step: i64, most_threads: i64) -> Option<(i64, i64)> {
+/// Numbers of blocks that a cluster may have, ascending.
+fn cluster_sizes(facts: &Facts) -> impl Iterator<Item = i64> {
+    let most = i64::from(facts.target.cluster_blocks);
+    (1..).map(|n| 1 << n).take_while(move |parts| *parts <= most)
+}
+
+/// By how many words the last part of a row is shorter than the others.
+fn lacking(words: i64, parts: i64, threads: i64) -> i64 {
+    ceil_div(ceil_div(words, threads), parts) * parts * threads - words
+}
+
+/// Blocks of the cluster that a row of so many words is dealt to, where each of them takes `in_flight` words at a time, of `step` bytes:
+/// as few as let several be on a multiprocessor.
+fn dealt(facts: &Facts, words: i64, in_flight: i64, step: i64, most_threads: [i64; 2]) -> Option<(i64, i64)> {
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
     let warp = i64::from(facts.target.warp);
     let part_bytes = |parts: i64| {
@@ -152,21 +181,53 @@ fn dealt(facts: &Facts, words: i64, in_flight: i64, step: i64, most_threads: i64
         let turns = ceil_div(ceil_div(words, threads), parts * in_flight);
         (turns * threads).saturating_mul(step).saturating_add(FOLD_BYTES)
     };
-    let most_parts = i64::from(facts.target.cluster_blocks);
-    let sizes: Vec<i64> = (1..).map(|n| 1 << n).take_while(|parts| *parts <= most_parts).collect();
-    let beside = |n: i64| sizes.iter().copied().find(|parts| n * part_bytes(*parts) <= shared_bytes);
+    let beside = |n: i64| cluster_sizes(facts).find(|parts| n * part_bytes(*parts) <= shared_bytes);
     let parts = BESIDE.into_iter().find_map(beside)?;
     Some((parts, threads_of_part(words, parts, in_flight, most_threads, warp)))
 }
 
+/// The same of words of one element: of such blocks a multiprocessor holds as many as there is memory and are threads for, and they
+/// are to keep most bytes by most threads, yet to leave room in the first cache, where what is in flight is held a few bytes at a
+/// time. Turns of a part all stand in one text, and where they are more than `in_flight` the first so many are without a condition.
+fn dealt_with_room(facts: &Facts, words: i64, in_flight: i64, word_bytes: i64) -> Option<(i64, i64)> {
+    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let [fewest, most] = TOGETHER.map(|(part, all)| shared_bytes / all * part);
+    let warp = usize::try_from(facts.target.warp).ok()?;
+    let mut best = None;
+    for parts in cluster_sizes(facts) {
+        for threads in PART_OF_SINGLES.step_by(warp) {
+            let turns = ceil_div(ceil_div(words, threads), parts);
+            let part_bytes = (turns * threads).saturating_mul(word_bytes).saturating_add(FOLD_BYTES);
+            let beside = (shared_bytes / part_bytes).min(OF_MULTIPROCESSOR / threads);
+            let kept = beside * part_bytes;
+            let most_lacking = if turns > in_flight { turns - in_flight } else { turns - 1 };
+            let is_full = lacking(words, parts, threads) <= LACKING.min(most_lacking) * threads;
+            let is_short = turns <= in_flight + in_flight / 2;
+            if beside < 2 || kept < fewest || most < kept || !is_full || !is_short {
+                continue;
+            }
+            let found = kept * beside * threads;
+            if best.is_none_or(|(most, _)| found > most) {
+                best = Some((found, (parts, threads)));
+            }
+        }
+    }
+    best.map(|(_, dealt)| dealt)
+}
+
 /// Threads of a block that has one of so many parts of a row: whole warps, and where that is to be had as many as leave no turn of
-/// `in_flight` words begun, for such a turn keeps all of its words, which are of the next block's part.
-fn threads_of_part(words: i64, parts: i64, in_flight: i64, most: i64, warp: i64) -> i64 {
+/// `in_flight` words begun, for such a turn keeps all of its words, which are of the next block's part. Where the last part would lack
+/// many turns, as many threads as take one turn less, if it lacks few of theirs. `most`: threads of a block, and those for a turn less.
+fn threads_of_part(words: i64, parts: i64, in_flight: i64, [most, of_fewer]: [i64; 2], warp: i64) -> i64 {
     let pieces = ceil_div(words, parts * in_flight);
     let fewest = ceil_div(pieces, most);
     let of_turns = |turns: i64| ceil_div(ceil_div(pieces, turns), warp) * warp;
     let is_even = |threads: &i64| ceil_div(ceil_div(words, *threads), parts) % in_flight == 0;
-    (fewest..2 * fewest + 2).map(of_turns).find(is_even).unwrap_or_else(|| of_turns(fewest))
+    let is_full = |threads: &i64| lacking(words, parts, *threads) <= LACKING * threads;
+    let even = (fewest..2 * fewest + 2).map(of_turns).find(is_even).unwrap_or_else(|| of_turns(fewest));
+    let by_fewer = (fewest > 1 && !is_full(&even)).then(|| of_turns(fewest - 1));
+    let fits = |threads: &i64| *threads <= of_fewer && is_even(threads) && is_full(threads);
+    by_fewer.filter(fits).unwrap_or(even)
 }
 
 /// The power of two that is at least `n`.
