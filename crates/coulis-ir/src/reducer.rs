@@ -105,6 +105,9 @@ pub struct QuickStep {
     pub max_steps: u32,
     /// What more walks over the elements of a run, one after another, add before it is closed.
     pub again: Vec<Again>,
+    /// Whether runs left their range: one bool. Where it holds of a state that runs were closed into, all that it is the state of is
+    /// folded again without runs. Parameters: the fields of the state. `None` where runs never do.
+    pub spoilt: Option<Lambda>,
     /// A field of the run that is NaN exactly when one of its elements is, where there is one: of several reducers
     /// folded together one such field does for all. A hint, no part of the meaning.
     pub nan_witness: Option<usize>,
@@ -119,6 +122,7 @@ impl PartialEq for QuickStep {
             && self.close == other.close
             && self.max_steps == other.max_steps
             && self.again == other.again
+            && self.spoilt == other.spoilt
     }
 }
 
@@ -201,6 +205,7 @@ impl QuickStep {
                 })
                 .collect(),
             close: Lambda { params: state_params(&self.close), body: closes },
+            spoilt: self.spoilt.clone(),
             nan_witness: self.nan_witness.and_then(|w| kept.iter().position(|&i| i == same[w])),
         }
     }

@@ -40,10 +40,11 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
     (is_count && is_unread).then_some(Count { field, each })
 }
 
-/// What begins each further walk over a run, by the fields of the state and those of the run.
+/// What begins each further walk over a run, by the fields of the state and those of the run, and what asks for another fold.
 fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
     let again = reducer.quick.iter().flat_map(|quick| &quick.again);
-    again.flat_map(|again| [&again.needed, &again.start])
+    let spoilt = reducer.quick.iter().flat_map(|quick| &quick.spoilt);
+    again.flat_map(|again| [&again.needed, &again.start]).chain(spoilt)
 }
 
 /// Whether no other result of the lambda reads these parameters.
@@ -67,7 +68,7 @@ pub(crate) fn without(mut reducer: Reducer, counts: &[Count]) -> Reducer {
     if let Some(quick) = &mut reducer.quick {
         results(&mut quick.close);
         let begins = quick.again.iter_mut().flat_map(|again| [&mut again.needed, &mut again.start]);
-        for lambda in begins.chain([&mut quick.close]) {
+        for lambda in begins.chain([&mut quick.close]).chain(&mut quick.spoilt) {
             retain(&mut lambda.params, |at| at >= n || stays(at));
         }
         *quick = quick.condensed();

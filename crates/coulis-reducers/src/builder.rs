@@ -22,6 +22,8 @@ pub(crate) struct Builder<'r> {
     /// Whether that walk goes from the last element to the first.
     backwards: bool,
     nan_witness: Option<usize>,
+    /// Whether a state says that its runs left their range.
+    spoilt: Option<Expr>,
     /// What only runs keep.
     notes: Vec<Note>,
     claims: Claims,
@@ -91,6 +93,7 @@ impl<'r> Builder<'r> {
             again: None,
             backwards: false,
             nan_witness: None,
+            spoilt: None,
             notes: Vec::new(),
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
@@ -210,6 +213,11 @@ impl<'r> Builder<'r> {
         self.nan_witness = Some(slot.index);
     }
 
+    /// Says where a state is to be folded again without runs, over its fields.
+    pub(crate) fn spoilt(&mut self, condition: Expr) {
+        self.spoilt = Some(condition);
+    }
+
     /// Says that folding an element twice does no harm.
     pub(crate) fn idempotent(&mut self) {
         self.claims.idempotent = true;
@@ -297,6 +305,7 @@ impl<'r> Builder<'r> {
                 close: lambda(&with_run, close),
                 max_steps,
                 again: again.into_iter().collect(),
+                spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
                 nan_witness: self.nan_witness,
             }),
             values: None,

@@ -24,6 +24,9 @@ pub struct Request {
     pub ascending: bool,
     /// Whether runs may walk over their elements twice as a rule, as pays where these stay in registers.
     pub twice: bool,
+    /// Whether sums of `float32` elements may run in `float32`, as pays where vectors are registers and no other statistic
+    /// shares the sum.
+    pub narrow: bool,
 }
 
 impl Request {
@@ -37,6 +40,7 @@ impl Request {
             position: DType::I64,
             ascending: true,
             twice: false,
+            narrow: false,
         }
     }
 
@@ -69,6 +73,11 @@ impl Request {
     /// The same with runs that may walk over their elements twice.
     pub fn with_two_walks(self) -> Request {
         Request { twice: true, ..self }
+    }
+
+    /// The same with sums of `float32` elements that may run in `float32`.
+    pub fn with_narrow_runs(self) -> Request {
+        Request { narrow: true, ..self }
     }
 
     /// Whether any input is a float.

@@ -27,6 +27,7 @@ struct Quick<'r> {
     step: Tape<'r>,
     close: Tape<'r>,
     again: Vec<Walk<'r>>,
+    spoilt: Option<Tape<'r>>,
 }
 
 /// The lambdas of one more walk over a run.
@@ -64,6 +65,7 @@ impl<'r> Scalar<'r> {
                 step: Tape::new(&q.step),
                 close: Tape::new(&q.close),
                 again: q.again.iter().map(Walk::new).collect(),
+                spoilt: q.spoilt.as_ref().map(Tape::new),
             }),
             finish: Tape::new(&reducer.finish),
         }
@@ -99,12 +101,13 @@ impl<'r> Scalar<'r> {
     /// The state after a short run of elements, each with its position; by `step` and `combine` where the reducer has
     /// no cheaper fold. The caller keeps to the longest run.
     pub fn run(&self, state: &[Value], elements: &[(&[Value], i64)]) -> Result<State, EvalError> {
-        let Some(quick) = &self.quick else {
+        let one_by_one = || {
             let run = elements.iter().try_fold(self.identity()?, |run, (element, position)| {
                 self.step(&run, &self.lift(element, *position)?)
             })?;
-            return self.combine(state, &run);
+            self.combine(state, &run)
         };
+        let Some(quick) = &self.quick else { return one_by_one() };
         let lift = |(element, position): &(&[Value], i64)| {
             quick.lift.run(&[element, &[Value::Int(i128::from(*position))][..]].concat())
         };
@@ -129,7 +132,11 @@ impl<'r> Scalar<'r> {
                 run = again.step.run(&[&run[..], lifted].concat())?;
             }
         }
-        quick.close.run(&[state, &run[..]].concat())
+        let closed = quick.close.run(&[state, &run[..]].concat())?;
+        match &quick.spoilt {
+            Some(spoilt) if spoilt.run(&closed)?[0].is_true() => one_by_one(),
+            Some(_) | None => Ok(closed),
+        }
     }
 
     /// Results of a state.

@@ -284,6 +284,12 @@ fn products_overflow_only_where_the_exact_one_does() {
 }
 
 #[test]
+fn narrow_runs_are_within_their_bounds() {
+    check(&[DType::F32], |r| r.with_length(1 << 20).with_narrow_runs());
+    check(&[DType::F64, DType::BF16], |r| r.with_acc(DType::F32).with_narrow_runs());
+}
+
+#[test]
 fn float64_results_are_within_their_bounds() {
     check(&[DType::F64], |r| r.with_ddof(1.0));
 }

@@ -229,15 +229,24 @@ impl Builder<'_> {
             };
             return self.loops(stage, 0, n_loops, self.guarded(stage, update)?);
         }
-        let update = match (runs::position(stage, r), &r.quick) {
+        let one_by_one = || self.loops(stage, common, n_loops, self.guarded(stage, update)?);
+        let init = self.init(stage, r, common)?;
+        let folded = match (runs::position(stage, r), &r.quick) {
             (Some(run_at), Some(quick)) if in_order && !is_wide(stage, r) => {
                 let run = self.run(stage, r, quick, run_at)?;
-                self.loops(stage, common, run_at, run)?
+                let in_runs = Stmt::seq([init.clone(), self.loops(stage, common, run_at, run)?]);
+                match &quick.spoilt {
+                    Some(spoilt) => {
+                        let again = Stmt::seq([init, one_by_one()?]);
+                        let checked = self.unless_spoilt(stage, spoilt, common, in_runs, again.clone())?;
+                        checked.unwrap_or(again)
+                    }
+                    None => in_runs,
+                }
             }
-            _ => self.loops(stage, common, n_loops, self.guarded(stage, update)?)?,
+            _ => Stmt::seq([init, one_by_one()?]),
         };
-        let init = self.init(stage, r, common)?;
-        self.loops(stage, 0, common, Stmt::seq([init, update]))
+        self.loops(stage, 0, common, folded)
     }
 
     /// What holds at the first element of a fold that starts from it; `None` where it starts from the identity.

@@ -82,7 +82,8 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
     let again = quick.again.iter().map(of_walk).collect();
     let (step, close) = (of_both(&quick.step), of_run(&quick.close, &quick.close.body));
     let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
-    (QuickFold { identity, sources, step, close, max_steps: quick.max_steps, again }, kept)
+    let (max_steps, spoilt) = (quick.max_steps, quick.spoilt.clone());
+    (QuickFold { identity, sources, step, close, max_steps, again, spoilt }, kept)
 }
 
 /// Most totals of a run, or vectors of them, that are asked one by one whether they need a second walk.
@@ -110,32 +111,79 @@ fn any_lane(condition: &Expr, loops: &[&Loop]) -> Option<(Buffer, Vec<Stmt>, Exp
     let (lane, others) = loops.split_last()?;
     let n_lanes = lane.extent.as_int().filter(|n| *n > LAST_LANES && n & (n - 1) == 0)?;
     let condition = any_of(condition, others)?;
-    let ty = lane.var.dtype();
     let asked = Buffer::new("asked", DType::I32, vec![lane.extent.clone()], MemScope::Local);
+    let asks = by_lanes(&asked, &lane.var, n_lanes, &|l| {
+        flag(substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())])), DType::I32)
+    });
+    let (folds, any) = any_set(&asked, &lane.var, n_lanes)?;
+    Some((asked, [asks].into_iter().chain(folds).collect(), any))
+}
+
+/// 1 where the condition holds, else 0.
+fn flag(condition: Expr, dtype: DType) -> Expr {
+    Expr::select(condition, Expr::int_of(1, dtype), Expr::int_of(0, dtype))
+}
+
+/// Stores a value of each lane into the first `n_lanes` places.
+fn by_lanes(asked: &Buffer, lane: &Var, n_lanes: i128, value: &dyn Fn(&Expr) -> Expr) -> Stmt {
+    let var = lane.renamed(&format!("{}_asked", lane.name()));
+    let store = Stmt::store(asked, vec![var.expr()], value(&var.expr()));
+    let (first, n) = (fold::int(0, lane.dtype()), fold::int(n_lanes, lane.dtype()));
+    Stmt::for_(var, first, n, LoopKind::Vectorized, store)
+}
+
+/// Statements that bring flags together by halves, and whether any was set; `None` where there are many that have no half.
+fn any_set(asked: &Buffer, lane: &Var, n_lanes: i128) -> Option<(Vec<Stmt>, Expr)> {
     let at = |place: &Expr| Expr::load(asked.clone(), vec![place.clone()]);
     let mut stmts = Vec::new();
-    let mut by_lanes = |n: i128, value: &dyn Fn(&Expr) -> Expr| {
-        let var = lane.var.renamed(&format!("{}_asked", lane.var.name()));
-        let store = Stmt::store(&asked, vec![var.expr()], value(&var.expr()));
-        let (first, n) = (fold::int(0, ty), fold::int(n, ty));
-        stmts.push(Stmt::for_(var, first, n, LoopKind::Vectorized, store));
-    };
-    by_lanes(n_lanes, &|l| {
-        let here = substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())]));
-        Expr::select(here, Expr::int_of(1, DType::I32), Expr::int_of(0, DType::I32))
-    });
     let mut left = n_lanes;
-    while left > LAST_LANES {
+    while left > LAST_LANES && left % 2 == 0 {
         left /= 2;
-        let half = fold::int(left, ty);
-        by_lanes(left, &|l| Expr::binary(BinaryOp::BitOr, at(l), at(&fold::add(l, &half))));
+        let half = fold::int(left, lane.dtype());
+        let or = |l: &Expr| Expr::binary(BinaryOp::BitOr, at(l), at(&fold::add(l, &half)));
+        stmts.push(by_lanes(asked, lane, left, &or));
     }
-    let last = (0..LAST_LANES).map(|i| at(&fold::int(i, ty)));
+    let last = (0..left).filter(|_| left <= MOST_ASKED as i128).map(|i| at(&fold::int(i, lane.dtype())));
     let any = last.reduce(|a, b| Expr::binary(BinaryOp::BitOr, a, b))?;
-    Some((asked, stmts, any.not_equal(Expr::int_of(0, DType::I32))))
+    Some((stmts, any.not_equal(Expr::int_of(0, asked.dtype))))
 }
 
 impl Builder<'_> {
+    /// The fold in runs, then `again`, which is the fold from its start without runs, where some state is spoilt. `None` where
+    /// states are not asked: those of threads, and those in the lanes of vectors that have no half.
+    pub(crate) fn unless_spoilt(
+        &self,
+        stage: &Stage,
+        spoilt: &Lambda,
+        common: usize,
+        in_runs: Stmt,
+        again: Stmt,
+    ) -> Result<Option<Stmt>, ScheduleError> {
+        let at = self.at(stage);
+        let mut data = at.loops[common..].iter().filter(|l| stage.origin(&l.leaf).data && !l.is_unit());
+        let lane = data.next_back().filter(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized);
+        let n_lanes = lane.map_or(Some(1), |l| l.extent.as_int());
+        let (Some(n_lanes), true) = (n_lanes, self.launches.of(at.root).is_empty()) else { return Ok(None) };
+        let dtype =
+            if spoilt.params.iter().any(|p| p.dtype().bytes() == 8) { DType::I64 } else { DType::I32 };
+        let place = lane.map_or_else(|| Var::new("lane", DType::I64), |l| l.var.clone());
+        let asked = Buffer::new("asked", dtype, vec![fold::int(n_lanes, place.dtype())], MemScope::Local);
+        let Some((folds, any)) = any_set(&asked, &place, n_lanes) else { return Ok(None) };
+        let asks = self.data_nest(stage, common, "_spoilt", &mut |point, loops| {
+            let own = loops.last().filter(|_| lane.is_some());
+            let own = vec![own.map_or_else(|| fold::int(0, place.dtype()), |l| l.var.expr())];
+            let indices = self.indices(stage, point.offsets);
+            let state: Vec<Expr> = self.buffers(stage).iter().map(|b| b.at(indices.clone())).collect();
+            let here = flag(spoilt.apply(&state).remove(0), dtype);
+            let both = Expr::binary(BinaryOp::BitOr, asked.at(own.clone()), here);
+            let guards = self.guards_of(stage, point, Purpose::Data);
+            Ok(nested(likely(guards), Stmt::store(&asked, own, both)))
+        })?;
+        let none = by_lanes(&asked, &place, n_lanes, &|_| Expr::int_of(0, dtype));
+        let asked_then = [none, asks].into_iter().chain(folds).chain([Stmt::if_(any, again)]);
+        Ok(Some(Stmt::seq([in_runs, Stmt::allocate(asked, Stmt::seq(asked_then))])))
+    }
+
     /// Whether all elements along the reduced loops take part or none does: guards only keep data axes within the tensor,
     /// so that the state of which they leave out everything is that of no point.
     fn is_all_or_nothing(&self, stage: &Stage, reduced: &[&Loop]) -> Result<bool, ScheduleError> {

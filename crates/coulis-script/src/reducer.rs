@@ -122,6 +122,7 @@ impl Reader<'_> {
             close: self.lambda(close, &[&state[..], &run[..]].concat(), Some(&state))?,
             max_steps: max_steps.fitting("the longest run", "32-bit integers without sign")?,
             again: Vec::new(),
+            spoilt: None,
             nan_witness: None,
         })
     }

@@ -31,6 +31,8 @@ pub struct QuickFold {
     pub max_steps: u32,
     /// What more walks over the sources of a run add, one after another.
     pub again: Vec<Again>,
+    /// Whether a state says that its runs left their range: all of it is then folded again without runs.
+    pub spoilt: Option<Lambda>,
 }
 
 /// A fold of sources over axes.
@@ -514,6 +516,7 @@ pub fn reduce_at(
         close: quick.close.clone(),
         max_steps: quick.max_steps,
         again: quick.again.clone(),
+        spoilt: quick.spoilt.clone(),
     });
     Ok(reduction)
 }

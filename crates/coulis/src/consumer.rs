@@ -15,7 +15,7 @@ use coulis_reducers::{
 };
 
 use crate::error::Error;
-use crate::reduce::{Call, run, threaded_request};
+use crate::reduce::{Call, machine_request, run};
 use crate::request::Request;
 use crate::statistic::ignores_position;
 
@@ -178,7 +178,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
-        ..threaded_request(&inputs[0], request)
+        ..machine_request(&inputs[0], request)
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
     let consumer = consume.build(&reducer_request, &beside_dtypes)?;

@@ -91,7 +91,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         acc: request.acc_dtype,
         ddof: request.ddof,
         nan: request.nan,
-        ..threaded_request(&inputs[0], request)
+        ..machine_request(&inputs[0], request)
     };
     let mut product = product_of(&statistics, &reducer_request)?;
     let Claims { associative, commutative, .. } = product.reducer.claims;
@@ -136,17 +136,21 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     Ok(call)
 }
 
-/// What machines with threads in blocks ask of reducers: positions as narrow as they fit, and runs that walk twice over
-/// what is in registers.
-pub(crate) fn threaded_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
+/// What machines ask of reducers: positions as narrow as they fit; with threads in blocks, runs that walk twice over
+/// what is in registers, and with vectors, narrow runs of a sum that stands alone.
+pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
     let plain = coulis_reducers::Request::new(&[]);
     let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
     match axes {
         Ok(axes) => {
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
-            let request = plain.with_length(length.unwrap_or(i64::MAX));
-            if has_threads { request.with_two_walks() } else { request }
+            let plain = plain.with_length(length.unwrap_or(i64::MAX));
+            match request.ops.len() {
+                _ if has_threads => plain.with_two_walks(),
+                1 => plain.with_narrow_runs(),
+                _ => plain,
+            }
         }
         Err(_) => plain,
     }

@@ -55,6 +55,8 @@ const AHEAD_BYTES: i64 = 512;
 /// in registers, fewer rows are visited then.
 const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
 const ROWS_FRONT_TO_BACK: i64 = 4;
+/// Bytes that a visit with runs reads there for each byte of the states that it reads and writes.
+const BYTES_A_STATE: i64 = 2;
 /// Rows of at most so many tiles whose states registers hold are walked one by one, tile after tile.
 const TILES_IN_REGISTERS: i64 = 2;
 
@@ -71,7 +73,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let rows = facts.dim_from_end(1).filter(|(rows, _, reduced)| *reduced && *rows >= FEWEST_ROWS);
     let is_narrow = in_memory && extent * width <= PAGE_BYTES / 2;
     let front_to_back = facts.reads_front_to_back();
-    let longest = if is_narrow { ROWS_OF_A_RUN } else { ROWS_A_VISIT };
+    let longest = match front_to_back && in_memory {
+        _ if is_narrow => ROWS_OF_A_RUN,
+        true => ROWS_A_VISIT.min(floor_pow2(BYTES_A_STATE * state_bytes(reducer) / width)),
+        false => ROWS_A_VISIT,
+    };
     let runs = facts.runs(if rows.is_some() { longest } else { 1 });
     let lanes = runs.lanes.min(floor_pow2(extent));
     let mapped = mapped_tile(facts, extent, lanes);

@@ -69,13 +69,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 }
 
 /// Steps of the run that folds a whole row to a vector of lanes of its own state, which is folded to the short vector then;
-/// 1 where there is none.
+/// 1 where there is none, and where each row is to be asked whether that spoilt it, which costs more than the run saves.
 fn short_run(facts: &Facts, extent: i64, short: i64) -> i64 {
     let quick = facts.spec.reducer.quick.as_ref();
     let widest = quick.and_then(|q| q.identity.iter().map(|e| e.dtype().bytes() as i64).max()).unwrap_or(1);
     let lanes = i64::from(facts.target.vector_bytes) / widest;
     let steps = extent / lanes;
-    let runs = short > 1 && lanes > short && extent % lanes == 0 && steps >= SHORTEST_RUN;
+    let is_asked = quick.is_some_and(|q| q.spoilt.is_some());
+    let runs = short > 1 && lanes > short && extent % lanes == 0 && steps >= SHORTEST_RUN && !is_asked;
     if runs && facts.runs(steps).steps == steps { steps } else { 1 }
 }
 

@@ -13,7 +13,8 @@ pub static ENTRY: Entry = Entry {
     name: "sum",
     summary: "Sum of the elements.",
     details: "Integers are summed in `int64` (`uint64` for unsigned ones) and wrap. Floats of at most 32 bits are \
-              summed in `float64` (those of at most 16 bits in runs of 16 in `float32`), `float64` in two `float64` fields; the error is at most `32 * eps * sum|x|` for \
+              summed in `float64` (those of at most 16 bits in runs of 16 in `float32`; `float32` on a CPU too, where no other statistic is asked for, and again \
+              without runs where one leaves the range of `float32`), `float64` in two `float64` fields; the error is at most `32 * eps * sum|x|` for \
               any length, with `eps` of `float32` or `float64`, as long as no partial sum of `float64` elements \
               leaves the range of `float64`: then the result is infinite or NaN.",
     n_inputs: 1,

@@ -241,6 +241,12 @@ impl Fusion {
         let witnesses: Vec<usize> = (reducers().zip(&self.slots))
             .filter_map(|(r, slots)| Some(slots[r.quick.as_ref()?.nan_witness?]))
             .collect();
+        let spoilt = (reducers().zip(&self.slots))
+            .filter_map(|(r, slots)| {
+                let state: Vec<Expr> = slots.iter().map(|s| left[*s].expr()).collect();
+                Some(r.quick.as_ref()?.spoilt.as_ref()?.apply(&state).remove(0))
+            })
+            .reduce(Expr::or);
         let witness_vars: Vec<Var> = witnesses.iter().map(|w| run[*w].clone()).collect();
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
         let reducer = Reducer {
@@ -275,6 +281,7 @@ impl Fusion {
                             }
                         })
                         .collect(),
+                    spoilt: spoilt.map(|condition| over(&left, vec![condition])),
                     nan_witness: witnesses.first().copied(),
                 }
                 .condensed()

@@ -3,7 +3,9 @@
 //! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12. Those of
 //! inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits for as long as these hold.
 //! `bfloat16` has the exponents of `float32`, so that few of its largest would overflow there: its runs hold a sixteenth of
-//! the sum. That is exact, since the least digit of a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`.
+//! the sum. That is exact, since the least digit of a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has
+//! no such room; where it may run so ([`Request::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
+//! that overflows makes it infinite or NaN, and nothing makes it finite again. A run of 16 errs by at most 15 half units of `sum|terms|`.
 //! Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
 //! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
 //! second field (error-free addition, Knuth's TwoSum), and may run plainly for 16 steps: the compensated second level.
@@ -151,8 +153,12 @@ fn narrow(request: &Request, accumulator: Accumulator, degree: Degree) -> Option
     match accumulator {
         Accumulator::Compensated => None,
         Accumulator::Wider => {
-            let holds = degree == Degree::One || !inputs.contains(&DType::BF16);
-            (bytes <= 2 && holds).then_some((DType::F32, RUN))
+            let holds = if degree == Degree::One {
+                bytes <= 2 || bytes <= 4 && request.narrow
+            } else {
+                bytes <= 2 && !inputs.contains(&DType::BF16)
+            };
+            holds.then_some((DType::F32, RUN))
         }
         Accumulator::Wrapping(wide) => {
             let bits = 8 * bytes as u32 * if degree == Degree::Two { 2 } else { 1 };
@@ -188,6 +194,10 @@ impl Total {
                 let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
                 builder.quick(&sum, &run.left + &run.right, max_steps);
                 builder.close(&sum, &sum.left + &scaled(run.left.cast(wide), divisor));
+                if dtype.is_float() && builder.request.inputs.iter().any(|d| d.bytes() > 2) {
+                    // A run of elements near the end of the range may leave it where their sum does not.
+                    builder.spoilt(Expr::call1(Intrinsic::IsFinite, sum.left.clone()).logical_not());
+                }
             }
             return Total { sum, low: None };
         }

@@ -272,6 +272,7 @@ fn partial_reduction(
                     backwards: again.backwards,
                 })
                 .collect(),
+            spoilt: quick.spoilt.as_ref().map(lambda),
         }),
     };
     (axes, partial)

@@ -260,6 +260,7 @@ impl Maker {
                 close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
                 max_steps: 16,
                 again: Vec::new(),
+                spoilt: None,
                 nan_witness: None,
             });
         }
