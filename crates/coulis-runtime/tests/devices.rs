@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args};
-use coulis_ir::{Buffer, Checked, DType, Expr, LoopKind, MemScope, Stmt, Var};
+use coulis_ir::{Buffer, Checked, DType, Expr, Intrinsic, LoopKind, MemScope, Stmt, Var};
 use coulis_runtime::{
     CompilerError, Cpu, CpuKind, CpuOptions, Device, Environment, Notice, Origin, RuntimeError,
 };
-use support::{Random, device, encode, flat, launch};
+use support::{Random, bits_of, device, encode, flat, launch};
 
 fn int(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I64)
@@ -476,6 +476,73 @@ fn a_cpu_is_held_to_less_than_it_has_and_to_nothing_that_it_has_not() {
     if !coulis_exec::Level::Avx512.is_available() {
         let error = held("avx512", CpuKind::Executed).err().unwrap();
         assert_eq!(error.to_string(), "this machine has no AVX-512");
+    }
+}
+
+/// `O[i] = fma(A[i], B[i], C[i])`, in vectors of 16 or, at 1, one by one.
+fn fused(dtype: DType, n: i64, lanes: i64) -> Checked {
+    let [a, b, c, o] = ["A", "B", "C", "O"].map(|name| buffer(name, dtype, n, MemScope::Global));
+    let i = Var::size("i", DType::I64);
+    let first = i.expr() * int(lanes);
+    let place = if lanes > 1 { ramp(first, lanes as u32) } else { first };
+    let product = [&a, &b, &c].map(|x| at(x, place.clone())).to_vec();
+    let store = Stmt::store(&o, [place], Expr::call(Intrinsic::Fma, product));
+    let body = Stmt::range(i, int(n / lanes), store);
+    flat("fused", &[a, b, c, o], body)
+}
+
+#[test]
+fn fused_products_have_the_same_bits_whether_the_machine_has_them_or_not() {
+    const N: usize = 4096;
+    let mut random = Random::new(77);
+    for dtype in [DType::F32, DType::F64] {
+        let width = dtype.bytes();
+        let mut data: Vec<Vec<u8>> = (0..3).map(|_| random.array(dtype, N)).collect();
+        // A third of the sums cancel, or all but the last digit.
+        for i in 0..N {
+            let [a, b] = [0, 1].map(|of| bits_of(&data[of], dtype, i));
+            let less = match dtype {
+                DType::F32 => {
+                    let product = -(f32::from_bits(a as u32) * f32::from_bits(b as u32));
+                    u64::from(product.to_bits().wrapping_add(i as u32 & 1))
+                }
+                _ => (-(f64::from_bits(a) * f64::from_bits(b))).to_bits().wrapping_add(i as u64 & 1),
+            };
+            if i % 3 == 0 {
+                data[2][i * width..][..width].copy_from_slice(&less.to_le_bytes()[..width]);
+            }
+        }
+        data.push(vec![0; N * width]);
+        for level in coulis_exec::Level::ALL.iter().filter(|level| level.is_available()) {
+            let environment =
+                Environment { coulis_cpu: Some(level.word().into()), ..support::with_compiler() };
+            for kind in [CpuKind::Compiled, CpuKind::Executed] {
+                let (device, _) =
+                    Cpu::open(&CpuOptions { kind, ..with_environment(environment.clone()) }).unwrap();
+                for lanes in [1, 16] {
+                    let mut data = data.clone();
+                    let executable = device.compile(&fused(dtype, N as i64, lanes)).unwrap();
+                    launch(&*executable, &Bindings::new(), &mut data).unwrap();
+                    for i in 0..N {
+                        let [a, b, c, o] = [0, 1, 2, 3].map(|of| bits_of(&data[of], dtype, i));
+                        let is_right = match dtype {
+                            DType::F32 => {
+                                let [a, b, c, o] = [a, b, c, o].map(|bits| f32::from_bits(bits as u32));
+                                let want = a.mul_add(b, c);
+                                want.to_bits() == o.to_bits() || want.is_nan() && o.is_nan()
+                            }
+                            _ => {
+                                let [a, b, c, o] = [a, b, c, o].map(f64::from_bits);
+                                let want = a.mul_add(b, c);
+                                want.to_bits() == o.to_bits() || want.is_nan() && o.is_nan()
+                            }
+                        };
+                        let what = (device.name(), level.name(), lanes);
+                        assert!(is_right, "{dtype} on {what:?}: fma({a:x}, {b:x}, {c:x}) is not {o:x}");
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -176,29 +176,87 @@ pub fn add_exact(ty: VTy, needs: &mut dyn Needs) -> String {
     format!("{FN} {value} {name}({value} a, {value} b, {value} c) {{{body}}}\n")
 }
 
+/// Where `a * b + c`, rounded once, is an operation of the machine, or where nothing is known of that.
+const HAS_FMA: &str = "defined(__FMA__) || defined(__FP_FAST_FMA) || !defined(__x86_64__)";
+
+/// `a * b + c`, rounded once. On machines without such an operation that is put together from others, since the C library's
+/// function takes some hundred cycles there.
 fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (name, value, s) = (Helper::Math(Intrinsic::Fma, ty).name(), ty.name(), suffix(ty));
-    if ty.lanes > 0 {
-        let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
-        needs.ty(ty);
+    if ty.lanes == 0 {
+        let body = if ty.ty == CTy::F32 { SINGLE_FUSED } else { DOUBLE_FUSED };
         return Ok(format!(
             "{FN} {value} {name}({value} a, {value} b, {value} c)
 {{
-#if {guard}
-    return __builtin_ia32_{fast};
+#if {HAS_FMA}
+    return __builtin_fma{s}(a, b, c);
 #else
-    for (int i = 0; i < {}; ++i) a[i] = __builtin_fma{s}(a[i], b[i], c[i]);
-    return a;
-#endif
+{body}#endif
 }}
-",
-            ty.lanes
+"
         ));
     }
+    let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
+    needs.ty(ty);
+    let body = if ty.ty == CTy::F32 {
+        let bytes = 8 * ty.lanes;
+        format!(
+            "    typedef f64 wide __attribute__((vector_size({bytes})));
+    typedef u64 bits __attribute__((vector_size({bytes})));
+    const wide p = __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
+    const wide z = __builtin_convertvector(c, wide), s = p + z, part = s - p, none = {{0}};
+    const wide rest = (p - (s - part)) + (z - part);
+    const bits inexact = (bits)(rest < none) | (bits)(rest > none);
+    const bits odd = ((bits)s - ((((bits)rest ^ (bits)s) >> 63) & inexact)) | (inexact & 1);
+    return __builtin_convertvector((wide)odd, {value});
+"
+        )
+    } else {
+        let one = needs.helper(Helper::Math(Intrinsic::Fma, VTy::scalar(ty.ty)))?;
+        format!("    for (int i = 0; i < {}; ++i) a[i] = {one}(a[i], b[i], c[i]);\n    return a;\n", ty.lanes)
+    };
     Ok(format!(
-        "{FN} {value} {name}({value} a, {value} b, {value} c) {{ return __builtin_fma{s}(a, b, c); }}\n"
+        "{FN} {value} {name}({value} a, {value} b, {value} c)
+{{
+#if {guard}
+    return __builtin_ia32_{fast};
+#elif {HAS_FMA}
+    for (int i = 0; i < {}; ++i) a[i] = __builtin_fma{s}(a[i], b[i], c[i]);
+    return a;
+#else
+{body}#endif
+}}
+",
+        ty.lanes
     ))
 }
+
+/// `f64` holds the product. Their sum is rounded to odd there, from which the last rounding is that of the exact value.
+/// Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
+/// odd", 2008; `coulis_ir::math::fma_odd`.
+const SINGLE_FUSED: &str = "    const f64 p = (f64)a * b, s = p + c, part = s - p;
+    const f64 rest = (p - (s - part)) + (c - part);
+    union { f64 value; u64 bits; } odd = { s }, sign = { rest };
+    if (rest < 0.0 || rest > 0.0) odd.bits = (odd.bits - ((sign.bits ^ odd.bits) >> 63)) | 1;
+    return (f32)odd.value;
+";
+
+/// The product as a sum of two (Dekker and Veltkamp), then a sum of three by a rounding to odd; see [`SINGLE_FUSED`]. Where a
+/// part may leave the range, the C library's.
+const DOUBLE_FUSED: &str = "    const f64 p = a * b, size = __builtin_fabs(p);
+    if (p == 0.0 && (a == 0.0 || b == 0.0)) return p + c;
+    const b8 fits = __builtin_fabs(a) < 0x1p990 && __builtin_fabs(b) < 0x1p990 && __builtin_fabs(c) < 0x1p990;
+    if (!(fits && 0x1p-900 < size && size < 0x1p990)) return __builtin_fma(a, b, c);
+    const f64 a_scaled = a * 134217729.0, a_high = a_scaled - (a_scaled - a), a_low = a - a_high;
+    const f64 b_scaled = b * 134217729.0, b_high = b_scaled - (b_scaled - b), b_low = b - b_high;
+    const f64 p_low = a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low);
+    const f64 t = c + p_low, t_part = t - c, t_low = (c - (t - t_part)) + (p_low - t_part);
+    const f64 v = p + t, v_part = v - p, v_low = (p - (v - v_part)) + (t - v_part);
+    const f64 s = t_low + v_low, part = s - t_low, rest = (t_low - (s - part)) + (v_low - part);
+    union { f64 value; u64 bits; } odd = { s }, sign = { rest };
+    if (rest < 0.0 || rest > 0.0) odd.bits = (odd.bits - ((sign.bits ^ odd.bits) >> 63)) | 1;
+    return v + odd.value;
+";
 
 fn extremum3(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     if ty.lanes > 0 {
