@@ -270,7 +270,12 @@ def _of_shape(x, axis, normalized_shape):
     shape = _shape(x)
     if len(wanted) == 0 or shape[-len(wanted) :] != wanted:
         raise ValueError(f"`normalized_shape` is to be the last lengths of {shape}, got {wanted}")
-    return tuple(range(-len(wanted), 0))
+    last = tuple(range(-len(wanted), 0))
+    if axis != -1:
+        given = range(len(shape)) if axis is None else [axis] if hasattr(axis, "__index__") else axis
+        if {operator.index(a) % len(shape) for a in given} != {a % len(shape) for a in last}:
+            raise ValueError(f"axis {axis!r} and `normalized_shape` {wanted} name different axes")
+    return last
 
 
 def _shape(x):

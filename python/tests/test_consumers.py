@@ -89,6 +89,9 @@ def test_wrong_calls_say_what_is_legal():
         coulis.rms_norm(x, eps=-1.0)
     with pytest.raises(ValueError, match="last lengths"):
         coulis.layer_norm(x, normalized_shape=(2,))
+    for axis in [0, (0, 1), None]:
+        with pytest.raises(ValueError, match="name different axes"):
+            coulis.layer_norm(x, axis, normalized_shape=x.shape[-1:])
     with pytest.raises(ValueError, match="the float types can"):
         coulis.softmax(x, dtype="int32")
 

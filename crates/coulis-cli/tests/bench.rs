@@ -93,6 +93,10 @@ fn each_line_on_standard_input_is_a_turn() {
 #[test]
 fn mistakes_are_refused() {
     refused(
+        &["bench", "-D", "0,2,2,25"],
+        "error[bench/shape]: an array of shape [0, 2, 2, 25] has no results to time over these axes",
+    );
+    refused(
         &["bench", "-D", "3,4"],
         "error[bench/axis]: axes are known without --axis for 4 lengths only, and there are 2",
     );

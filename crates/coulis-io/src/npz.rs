@@ -1,10 +1,10 @@
 //! .npz files: a zip archive of .npy members.
 //!
-//! A stored member is mapped in place; its checksum is not verified, because that would read the whole file first.
-//! `numpy.savez` does not align its members, so one of a wider type is usually copied. A deflated member is inflated
-//! into owned memory and its checksum is verified.
+//! A stored member is mapped in place, a deflated one is inflated into owned memory. The checksum of either is compared before
+//! anything is made of it, for which a stored member is read once more. `numpy.savez` does not align its members, so one of
+//! a wider type is usually copied.
 
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,7 +100,11 @@ impl Npz {
                         found: found.saturating_sub(start),
                     });
                 };
-                read_at(&inner, self.storage.clone(), start as usize, end as usize)
+                let (start, end) = (start as usize, end as usize);
+                if crc32fast::hash(&self.storage.bytes()[start..end]) != file.crc32() {
+                    return Err(unpack(std::io::Error::new(ErrorKind::InvalidData, "Invalid checksum")));
+                }
+                read_at(&inner, self.storage.clone(), start, end)
             }
             CompressionMethod::Deflated => {
                 let declared = file.size();

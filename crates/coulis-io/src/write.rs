@@ -66,12 +66,29 @@ fn header(array: &Array) -> Vec<u8> {
     bytes
 }
 
+/// Links that are followed to a file, at most.
+const MOST_LINKS: usize = 40;
+
+/// The file that is meant: where a symbolic link stands at the path, what it points to, be it there or not.
+fn target(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !std::fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_symlink()) {
+            return Ok(path);
+        }
+        let to = std::fs::read_link(&path)?;
+        path = path.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
+    }
+    Err(std::io::Error::other("too many symbolic links"))
+}
+
 /// Runs `fill` on a temporary file beside `path` and renames it into place.
 fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
     let refused = |source| WriteError::Unwritable { path: path.to_owned(), source };
+    let path = &target(path).map_err(refused)?;
     if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
         return Err(WriteError::NotRegular { path: path.to_owned() });
     }

@@ -346,3 +346,40 @@ fn a_failed_write_leaves_nothing_and_keeps_what_was_there() {
         write_npy(folder.path(), &one).unwrap_err().to_string().ends_with("exists and is not a regular file")
     );
 }
+
+#[test]
+fn a_stored_member_whose_bytes_are_not_those_that_were_written_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let array = Array::from_slice(&[1000], &[7i32; 1000]).unwrap();
+    write_npz(&path, &[("a".to_owned(), array)]).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    assert!(read(&path, &ReadOptions::default()).is_ok());
+    for at in [200, 1000, 4000] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let found = message(&path, &ReadOptions::default());
+        assert_eq!(found, "member `a` of `FILE` cannot be unpacked: Invalid checksum", "byte {at}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_written_to_a_link_goes_to_the_file_behind_it() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("inner")).unwrap();
+    symlink("second.npy", at("first.npy")).unwrap();
+    symlink("inner/file.npy", at("second.npy")).unwrap();
+    symlink("loop.npy", at("loop.npy")).unwrap();
+    let array = Array::from_slice(&[2], &[3.0f32, 4.0]).unwrap();
+    for _ in 0..2 {
+        write_npy(at("first.npy"), &array).unwrap();
+        assert!(std::fs::symlink_metadata(at("first.npy")).unwrap().is_symlink());
+        assert!(std::fs::symlink_metadata(at("inner/file.npy")).unwrap().is_file());
+        assert!(read(&at("first.npy"), &ReadOptions::default()).unwrap().scalars().eq(array.scalars()));
+    }
+    assert!(write_npy(at("loop.npy"), &array).unwrap_err().to_string().contains("too many symbolic links"));
+}

@@ -164,6 +164,11 @@ fn checked(input: &Array, workload: &Workload, options: &Options) -> Result<Chec
     let planning = if made < compile { compile - made } else { compile };
     let mut outputs = prepared.allocate()?;
     let out_bytes: u64 = outputs.iter().map(|o| o.as_slice().len() as u64).sum();
+    if out_bytes == 0 {
+        let message =
+            format!("an array of shape {:?} has no results to time over these axes", workload.shape);
+        return Err(Error::user("bench/shape", message));
+    }
     let mut verdict = None;
     if options.verify || options.amount.is_none() {
         prepared.launch(&[input], &[], &mut outputs)?;

@@ -359,6 +359,13 @@ fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with
             assert!(found.iter().all(is_right), "{dtype} {value:e} with {eps:e}: {found:?}");
         }
     }
+    // The mean of so many is not one of them.
+    for (n, value) in [(65, 0.1), (65, -3000.1), (7, 1e-300)] {
+        let x = array(DType::F64, &[1, n], &vec![value; n as usize]);
+        let consume = Consume::named("layer_norm").unwrap().with("eps", 0.0);
+        let found = values(&coulis::consumer::map(consume, &[x], &[1]).unwrap());
+        assert!(found.iter().all(|v| v.is_nan()), "{n} of {value:e}: {found:?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     name: "layer_norm",
     summary: "Elements less the row's mean over its standard deviation, with a weight and a bias for each position of a row.",
     details: "Computed as `(x - mean) * (1 / sqrt(var + eps)) * weight + bias`; `ddof` is that of the variance. A row that \
-              holds NaN or an infinity gives NaN. The error is at most `factor * eps * (((|x| + |mean|) / sqrt(var + eps) + \
+              holds NaN or an infinity gives NaN, and so does one of equal elements where `eps` is 0. The error is at most `factor * eps * (((|x| + |mean|) / sqrt(var + eps) + \
               1) * |weight| + |bias|)`, with `eps` of `float32` and a factor of 56 for `float32`, 296 for narrower floats, \
               where variances err more, and with `eps` of `float64` and `2^24 + 40` at the very worst for others, commonly a \
               few units; however small elements are: where `eps` is next to nothing, small rows are scaled up by a power of \

@@ -113,6 +113,12 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
         let is_beyond = factor.clone().gt(most.clone()).and(Expr::call1(Intrinsic::IsFinite, factor.clone()));
         factor = Expr::select(is_beyond, most, factor);
     }
+    if moments.by.is_some() {
+        // Nothing is added under the root, or next to nothing. Of equal elements the mean is not always one of them, and
+        // what is left of one would be infinite in one row and NaN in another.
+        let nan = Expr::float(f64::NAN, DType::F64);
+        factor = Expr::select(Expr::call1(Intrinsic::IsFinite, factor.clone()), factor, nan);
+    }
     let (factor, factor_of_row) = parts.row("factor", factor);
     let size = |e: &Expr| Expr::call1(Intrinsic::Abs, e.clone());
     let mut rows: Vec<(Var, Expr)> = Vec::new();
