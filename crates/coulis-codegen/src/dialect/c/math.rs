@@ -199,15 +199,18 @@ fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
     needs.ty(ty);
     let body = if ty.ty == CTy::F32 {
+        // As in [`SINGLE_FUSED`], without comparisons, which compilers take apart lane by lane: what is off counts if it is not
+        // zero, of a finite sum.
         let bytes = 8 * ty.lanes;
         format!(
             "    typedef f64 wide __attribute__((vector_size({bytes})));
     typedef u64 bits __attribute__((vector_size({bytes})));
     const wide p = __builtin_convertvector(a, wide) * __builtin_convertvector(b, wide);
-    const wide z = __builtin_convertvector(c, wide), s = p + z, part = s - p, none = {{0}};
+    const wide z = __builtin_convertvector(c, wide), s = p + z, part = s - p;
     const wide rest = (p - (s - part)) + (z - part);
-    const bits inexact = (bits)(rest < none) | (bits)(rest > none);
-    const bits odd = ((bits)s - ((((bits)rest ^ (bits)s) >> 63) & inexact)) | (inexact & 1);
+    const bits own = (bits)s, off = (bits)rest, some = off << 1;
+    const bits inexact = ((some | -some) & ~((own & 0x7ff0000000000000ull) + 0x0010000000000000ull)) >> 63;
+    const bits odd = (own - (((off ^ own) >> 63) & inexact)) | inexact;
     return __builtin_convertvector((wide)odd, {value});
 "
         )
