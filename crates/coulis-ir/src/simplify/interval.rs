@@ -246,7 +246,7 @@ impl Analyzer {
 fn is_of_unrelated(expr: &Expr) -> bool {
     match expr.node() {
         Node::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
-            !a.names().may_meet(b.names()) && !(a.reads_memory() && b.reads_memory())
+            !(a.names().may_meet(b.names()) || a.reads_memory() && b.reads_memory())
         }
         _ => false,
     }

@@ -8,7 +8,7 @@ use coulis::text::emit_cuda;
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
 use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::rewrite_stmt;
-use coulis_ir::{Checked, DType, Expr, Kernel, Stmt, Target};
+use coulis_ir::{Checked, DType, Kernel, Stmt, Target};
 use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
 use coulis_runtime::{Cuda, CudaOptions, Device, Window};
 use coulis_script::parse_module;
