@@ -31,7 +31,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
 use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
-use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen};
+use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
 use crate::binders::copy_with;
 use crate::branch::branch;
 use crate::dispatch_tiles::is_thread;
@@ -481,7 +481,7 @@ fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, O
 
 /// The cut of one comparison, with the variables of `inside` anywhere in their ranges.
 fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
-    let (lhs, rhs) = as_negative(cond)?;
+    let (lhs, rhs) = without_quotient(as_negative(cond)?, var);
     let (lhs, rhs) = (split(&lhs, var)?, split(&rhs, var)?);
     let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step != 0)?;
     // It holds where step * var + left < right.
