@@ -183,6 +183,7 @@ fn options_follow_the_width_of_the_target() {
             register_bytes: 2048,
             n_threads: 1,
             cache_bytes: 1 << 20,
+            shared_cache_bytes: 0,
             pages: 4,
             block: coulis_ir::BlockLimits::default(),
             cluster_blocks: 1,

@@ -168,6 +168,7 @@ pub fn target(n_threads: usize) -> Target {
         register_bytes: 24 << 10,
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: 1 << 20,
+        shared_cache_bytes: 0,
         pages: 4,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,

@@ -28,6 +28,8 @@ pub struct Target {
     pub n_threads: u32,
     /// Bytes of the cache of one thread that is fast enough to re-read (L2 on a CPU).
     pub cache_bytes: u64,
+    /// Bytes of the cache that all blocks of threads share, in front of memory; 0 where kernels do not run in blocks.
+    pub shared_cache_bytes: u64,
     /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1 where it gains nothing.
     pub pages: u32,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
@@ -53,15 +55,15 @@ pub struct BlockLimits {
 const CLUSTER_BLOCKS: u32 = 8;
 
 /// Compute capabilities that coulis compiles for, with the shared memory that a block may ask for at launch,
-/// multiprocessors of the largest part of that name, and blocks of a cluster.
-const CUDA_ARCHS: &[(&str, u32, u32, u32)] = &[
-    ("sm_80", 163 << 10, 108, 1),
-    ("sm_86", 99 << 10, 84, 1),
-    ("sm_89", 99 << 10, 142, 1),
-    ("sm_90a", 227 << 10, 132, CLUSTER_BLOCKS),
-    ("sm_100a", 227 << 10, 148, CLUSTER_BLOCKS),
-    ("sm_103a", 227 << 10, 160, CLUSTER_BLOCKS),
-    ("sm_120a", 99 << 10, 188, CLUSTER_BLOCKS),
+/// multiprocessors and MiB of second-level cache of the largest part of that name, and blocks of a cluster.
+const CUDA_ARCHS: &[(&str, u32, u32, u64, u32)] = &[
+    ("sm_80", 163 << 10, 108, 40, 1),
+    ("sm_86", 99 << 10, 84, 6, 1),
+    ("sm_89", 99 << 10, 142, 96, 1),
+    ("sm_90a", 227 << 10, 132, 50, CLUSTER_BLOCKS),
+    ("sm_100a", 227 << 10, 148, 126, CLUSTER_BLOCKS),
+    ("sm_103a", 227 << 10, 160, 126, CLUSTER_BLOCKS),
+    ("sm_120a", 99 << 10, 188, 128, CLUSTER_BLOCKS),
 ];
 
 impl Target {
@@ -76,7 +78,7 @@ impl Target {
     /// An NVIDIA GPU of that architecture, `sm_90a` say; `None` for one that coulis does not compile for.
     /// `n_threads` counts the threads that all multiprocessors together hold.
     pub fn cuda(arch: &str) -> Option<Target> {
-        let (arch, shared_dyn_bytes, n_units, cluster_blocks) =
+        let (arch, shared_dyn_bytes, n_units, cache_mib, cluster_blocks) =
             CUDA_ARCHS.iter().find(|(name, ..)| *name == arch)?;
         Some(Target {
             kind: TargetKind::Cuda,
@@ -86,6 +88,7 @@ impl Target {
             register_bytes: 1 << 10,
             n_threads: n_units * 2048,
             cache_bytes: 128 << 10,
+            shared_cache_bytes: cache_mib << 20,
             pages: 1,
             block: BlockLimits {
                 threads: 1024,
@@ -114,6 +117,7 @@ impl Target {
             register_bytes: 1 << 10,
             n_threads: 132 * 2048,
             cache_bytes: 128 << 10,
+            shared_cache_bytes: 50 << 20,
             pages: 1,
             block,
             cluster_blocks: CLUSTER_BLOCKS,

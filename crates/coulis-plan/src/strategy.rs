@@ -192,9 +192,11 @@ const FAR_CACHES: i64 = 4;
 const SHARED_CACHES: i64 = 64;
 /// Elements of fewer bytes are more work for threads than for memory.
 const NARROW: usize = 4;
-/// Bytes of elements that are more than the cache of a machine with blocks of threads holds (50 MiB), and not many times as many:
-/// more are read a little slower when they leave it first. Measured: `bench/results/h100-shapes.md`.
-const PASSING_BYTES: RangeInclusive<i64> = 64 << 20..=288 << 20;
+/// Bytes of elements that are more than the cache that all blocks of threads share holds, and not many times as many, in parts of
+/// `PASSING_PARTS` of it: more are read a little slower when they leave it first. Measured: 64 to 288 MiB where it has 50,
+/// `bench/results/h100-shapes.md`.
+const PASSING: RangeInclusive<u64> = 32..=144;
+const PASSING_PARTS: u64 = 25;
 /// Most parts of a fold on machines with blocks of threads.
 const MOST_CHUNKS: i64 = 1 << 14;
 /// Extents up to this may be written into a kernel and unrolled.
@@ -273,7 +275,9 @@ impl Facts<'_> {
     /// too, then stays there and is not written to memory meanwhile.
     pub fn streams(&self) -> bool {
         if Machine::of(self.target) == Machine::Threads {
-            return PASSING_BYTES.contains(&self.input_bytes());
+            let bytes = self.input_bytes().unsigned_abs();
+            let of_cache = |parts: &u64| self.target.shared_cache_bytes / PASSING_PARTS * parts;
+            return of_cache(PASSING.start()) <= bytes && bytes <= of_cache(PASSING.end());
         }
         let problem = &self.spec.problem;
         let of_an_output = if self.spec.map.is_some() { problem.reduce_len } else { 1 };

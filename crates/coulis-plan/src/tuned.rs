@@ -181,6 +181,7 @@ mod tests {
             register_bytes: 1024,
             n_threads: 1 << 16,
             cache_bytes: 1 << 20,
+            shared_cache_bytes: 0,
             pages: 4,
             block: BlockLimits { threads, ..BlockLimits::default() },
             cluster_blocks: 1,

@@ -271,6 +271,13 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
         let trace = of(op, DType::F32, &shape, &axes).2;
         assert_eq!(trace.contains("\"stream\""), passes, "{op} {shape:?}: {trace}");
     }
+    // What a few times is depends on the machine's cache.
+    for (shape, mib, passes) in [(16 << 20, 126, false), (100 << 20, 126, true), (100 << 20, 50, false)] {
+        let target = Target { shared_cache_bytes: mib << 20, ..Target::cuda("sm_100a").expect("a target") };
+        let sum = spec("sum", DType::F32, &[shape], &[1], &[0]);
+        let sketch = choose(&sum, &target).expect("a plan").sketch;
+        assert_eq!(sketch.streams, passes, "{shape} elements past {mib} MiB");
+    }
     // A run that is walked again finds the elements of a last word, and those of one row of several of a block, in the first cache.
     let walked = |shape: &[i64]| {
         let request = coulis_reducers::Request::new(&[DType::F32]).with_two_walks();

@@ -57,6 +57,7 @@ pub fn target(n_threads: usize, level: Level) -> Target {
         register_bytes: vector_bytes * n_registers,
         n_threads: n_threads.clamp(1, u32::MAX as usize) as u32,
         cache_bytes: second_level_cache().unwrap_or(1 << 20),
+        shared_cache_bytes: 0,
         pages: pages(),
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,

@@ -15,6 +15,7 @@ fn text(schedule: &Schedule, args: &[Tensor]) -> String {
         register_bytes: 2048,
         n_threads: 2,
         cache_bytes: 1 << 20,
+        shared_cache_bytes: 0,
         pages: 4,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,

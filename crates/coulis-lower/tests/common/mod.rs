@@ -43,6 +43,7 @@ pub fn cpu() -> Target {
         register_bytes: 2048,
         n_threads: 2,
         cache_bytes: 1 << 20,
+        shared_cache_bytes: 0,
         pages: 4,
         block: coulis_ir::BlockLimits::default(),
         cluster_blocks: 1,

@@ -22,6 +22,7 @@ fn cpu(vector_bytes: u32, pages: u32) -> Target {
         register_bytes: 2048,
         n_threads: 2,
         cache_bytes: 1 << 20,
+        shared_cache_bytes: 0,
         pages,
         block: BlockLimits::default(),
         cluster_blocks: 1,

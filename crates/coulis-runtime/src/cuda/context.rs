@@ -167,6 +167,7 @@ impl Facts {
             arch: self.arch.clone(),
             warp: self.warp,
             n_threads: self.n_multiprocessors.saturating_mul(self.max_threads_per_multiprocessor),
+            shared_cache_bytes: self.cache_bytes,
             block: BlockLimits {
                 threads: self.limits.threads,
                 shared_bytes: self.limits.shared_bytes,
