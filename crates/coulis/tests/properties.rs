@@ -145,7 +145,7 @@ impl Case {
         request.where_ = self.mask();
         request.nan = self.nan;
         request.keepdims = self.keepdims;
-        if ops.iter().any(|op| coulis_reducers::find(op).unwrap().takes_ddof) {
+        if ops.iter().any(|op| coulis_reducers::find(op).is_ok_and(|entry| entry.takes_ddof)) {
             request.ddof = self.ddof;
         }
         request.threads = Some(self.threads);
