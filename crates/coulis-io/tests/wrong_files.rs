@@ -379,7 +379,7 @@ fn what_is_written_to_a_link_goes_to_the_file_behind_it() {
         write_npy(at("first.npy"), &array).unwrap();
         assert!(std::fs::symlink_metadata(at("first.npy")).unwrap().is_symlink());
         assert!(std::fs::symlink_metadata(at("inner/file.npy")).unwrap().is_file());
-        assert!(read(&at("first.npy"), &ReadOptions::default()).unwrap().scalars().eq(array.scalars()));
+        assert!(read(at("first.npy"), &ReadOptions::default()).unwrap().scalars().eq(array.scalars()));
     }
     assert!(write_npy(at("loop.npy"), &array).unwrap_err().to_string().contains("too many symbolic links"));
 }
