@@ -194,7 +194,7 @@ const SHARED_CACHES: i64 = 64;
 const NARROW: usize = 4;
 /// Bytes of elements that are more than the cache that all blocks of threads share holds, and not many times as many, in parts of
 /// `PASSING_PARTS` of it: more are read a little slower when they leave it first. Measured: 64 to 288 MiB where it has 50,
-/// `bench/results/h100-shapes.md`.
+/// `bench/results/h100-experiments.md`.
 const PASSING: RangeInclusive<u64> = 32..=144;
 const PASSING_PARTS: u64 = 25;
 /// Most parts of a fold on machines with blocks of threads.

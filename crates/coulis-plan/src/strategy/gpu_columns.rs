@@ -6,7 +6,7 @@
 //! block of a strip folds which ends last, or, where they are many, a second launch.
 //!
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
-//! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-shapes.md`.
+//! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-experiments.md`.
 
 use coulis_ir::{Attr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
