@@ -38,6 +38,8 @@ const OF_A_CHAIN: usize = 16;
 /// Longest run of a quick step, and of one that walks front to back, which rows are cut into.
 const LONGEST_RUN: i64 = 256;
 const LONGEST_FRONT_TO_BACK: i64 = 128;
+/// Runs of a row from which on it does not matter what the last one lacks.
+const LONG_ENOUGH: i64 = 8;
 /// Bytes of a block of pages, which are read side by side where the machine reads these faster than one.
 const BLOCK_BYTES: i64 = 4 * PAGE_BYTES;
 /// Rows of fewer blocks, and a rest, are walked front to back.
@@ -108,7 +110,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let apart = if by_pages { n_pages * PAGE_BYTES / (unroll * width) } else { lanes };
     let pages = if by_pages { n_pages / unroll } else { 1 };
     let steps = if by_pages { apart / lanes } else { (extent / (lanes * unroll)).min(LONGEST_FRONT_TO_BACK) };
-    let run = runs.steps.min(floor_pow2(steps) * of_one);
+    let mut run = runs.steps.min(floor_pow2(steps) * of_one);
+    let quick = facts.spec.reducer.quick.as_ref();
+    if quick.is_some_and(|q| q.spoilt.is_some()) && extent / (lanes * unroll) < LONG_ENOUGH * runs.steps {
+        // Runs of elements that are as wide save little, and what they leave at the end of a short row is walked without them.
+        while run > 1 && of_one == 1 && extent % (lanes * unroll * run) >= lanes * unroll {
+            run /= 2;
+        }
+    }
     let distance = match joined * extent * width {
         _ if by_pages => n_pages * PAGE_BYTES,
         of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,

@@ -36,14 +36,31 @@ fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> Strin
 }
 
 fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
+    planned_for(&coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20), op, shape, axes, target)
+}
+
+fn planned_for(
+    request: &coulis_reducers::Request,
+    op: &str,
+    shape: &[i64],
+    axes: &[i64],
+    target: &Target,
+) -> (Spec, Sketch, &'static Strategy) {
     let input = ArrayInfo { dtype: DType::F32, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).unwrap();
-    let request = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
-    let reducer = coulis_reducers::find(op).unwrap().build(&request).unwrap();
+    let reducer = coulis_reducers::find(op).unwrap().build(request).unwrap();
     let outputs = vec![OutputSpec::plain(reducer.results[0].dtype)];
     let spec = Spec::new(problem, vec![DType::F32], false, reducer, outputs, None);
     let choice = choose(&spec, target).unwrap();
     (spec, choice.sketch, choice.strategy)
+}
+
+#[test]
+fn short_rows_have_runs_of_elements_that_are_as_wide_where_these_leave_no_rest() {
+    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let run = |length: i64| planned_for(&narrow, "sum", &[50_001, length], &[1], &cpu(64, 1)).1.run;
+    assert_eq!((run(1237), run(1024), run(1280 + 7), run(16_384)), (1, 16, 4, 16));
+    assert_eq!(run(100_001), 16, "a long row");
 }
 
 #[test]
