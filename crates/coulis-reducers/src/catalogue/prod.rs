@@ -1,7 +1,8 @@
 //! Product.
 //!
 //! A product of floats is a number of `float64` and how often it was scaled by `2^512`, which keeps its magnitude within `2^-256` and
-//! `2^256`: the product of two of those is a normal number, which scaling changes by no digit. So no order of multiplications
+//! `2^256`: the product of two of those is a normal number, which scaling changes by no digit. Of narrower elements several are
+//! multiplied before that. So no order of multiplications
 //! overflows, and the result is as finite as the exact one. Source: W. Kahan's counters of overflows and underflows, as in
 //! W. Kahan, "Lecture notes on the status of IEEE standard 754", 1997.
 
@@ -53,6 +54,16 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
             let [product, scalings] = scaled([&prod.left * &prod.right, &scale.left + &scale.right]);
             b.combine(&prod, product);
             b.combine(&scale, scalings);
+            if let Some(steps) = longest_run(request) {
+                let run = b.run_field(&prod, power(0), b.element(0).cast(DType::F64));
+                let scalings = b.run_field(&scale, Expr::int_of(0, DType::I64), Expr::int_of(0, DType::I64));
+                b.quick(&prod, &run.left * &run.right, steps);
+                b.quick(&scale, scalings.left.clone(), steps);
+                let [run, of_run] = scaled([run.left, Expr::int_of(0, DType::I64)]);
+                let [product, scalings] = scaled([&prod.left * &run, &scale.left + &of_run]);
+                b.close(&prod, product);
+                b.close(&scale, scalings);
+            }
             let error = match accumulator {
                 Accumulator::Compensated => ErrorBound::Length { factor: 1.0, eps: f64::EPSILON },
                 Accumulator::Wider | Accumulator::Wrapping(_) => {
@@ -67,6 +78,16 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
 
 /// By what numbers are scaled, as a power of two.
 const SCALE: i32 = 512;
+
+/// How many elements may be multiplied before they are scaled, once: their product stays above `2^-768` and below `2^768`, as
+/// `float16` is at least `2^-24`, and `float32` and `bfloat16` `2^-149` and below `2^128`, if it is not 0.
+fn longest_run(request: &Request) -> Option<u32> {
+    match request.promoted() {
+        DType::F16 | DType::F8E4M3 | DType::F8E5M2 => Some(32),
+        DType::F32 | DType::BF16 => Some(4),
+        _ => None,
+    }
+}
 
 fn power(exponent: i32) -> Expr {
     Expr::float(2f64.powi(exponent), DType::F64)
