@@ -57,9 +57,9 @@ fn a_search_goes_on_where_it_was_cut_off_and_its_choice_is_used() {
     assert!(search(&["--again"])["new"].as_u64().unwrap() > 0);
     let chosen = search(&[])["changes"].as_object().unwrap().clone();
 
-    // Another shape of the same class, which holds the numbers from 0 on.
-    let numbers: Vec<u8> = (0..290 * 180).flat_map(|v| (v as f32).to_le_bytes()).collect();
-    let file = folder.file("a.npy", &npy("<f4", "(290, 180)", &numbers));
+    // Another shape of the same class, whose rows leave a rest behind runs too; it holds the numbers from 0 on.
+    let numbers: Vec<u8> = (0..290 * 201).flat_map(|v| (v as f32).to_le_bytes()).collect();
+    let file = folder.file("a.npy", &npy("<f4", "(290, 201)", &numbers));
     let plan = |more: &[&str]| {
         let words = ["reduce", &file, "--ops", "sum", "--axis", "1", "--threads", "1"];
         answer(&[&words[..], more].concat(), &cache)
