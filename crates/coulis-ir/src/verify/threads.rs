@@ -45,7 +45,18 @@ fn has_conditional_barrier(body: &Stmt) -> bool {
             Stmt::Sync(_) => return is_conditional,
             Stmt::If { .. } => true,
             Stmt::For { extent, .. } => is_conditional || extent.as_int().is_none(),
-            _ => is_conditional,
+            Stmt::Seq(_)
+            | Stmt::Store { .. }
+            | Stmt::Let { .. }
+            | Stmt::Allocate { .. }
+            | Stmt::Annotate { .. }
+            | Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Atom(_) => is_conditional,
         };
         stmt_children(stmt).any(|child| go(child, below))
     }

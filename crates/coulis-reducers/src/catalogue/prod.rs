@@ -85,7 +85,16 @@ fn longest_run(request: &Request) -> Option<u32> {
     match request.promoted() {
         DType::F16 | DType::F8E4M3 | DType::F8E5M2 => Some(32),
         DType::F32 | DType::BF16 => Some(4),
-        _ => None,
+        DType::F64
+        | DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => None,
     }
 }
 
