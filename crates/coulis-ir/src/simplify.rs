@@ -8,6 +8,7 @@
 //! Every rewrite is a function in [`RULES`], and each is tested by evaluation on random operands.
 //! Source: the behaviour listed in seed 003's lowered programs; contract N15 for floats.
 
+mod cases;
 mod compare;
 mod divide;
 mod fold;

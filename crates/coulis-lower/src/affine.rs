@@ -152,6 +152,28 @@ pub fn without_quotient((lhs, rhs): (Expr, Expr), var: &Var) -> (Expr, Expr) {
     }
 }
 
+/// `(x, c)` where the expression is `(x + (c - 1)) // c`.
+pub fn ceil_quotient(expr: &Expr) -> Option<(Expr, i128)> {
+    let (sum, by) = floor_quotient(expr)?;
+    match sum.node() {
+        Node::Binary(BinaryOp::Add, x, less) if less.is_int(by - 1) => Some((x.clone(), by)),
+        _ => None,
+    }
+}
+
+/// `(x, c)` where the expression is `x // c`.
+pub fn floor_quotient(expr: &Expr) -> Option<(Expr, i128)> {
+    match expr.node() {
+        Node::Binary(BinaryOp::FloorDiv, x, by) => by.as_int().filter(|c| *c > 1).map(|by| (x.clone(), by)),
+        _ => None,
+    }
+}
+
+/// Whether `x // c <= (x + (c - 1)) // c` says that the first is at most the second.
+pub fn is_part_of(part: &Expr, whole: &Expr) -> bool {
+    matches!((floor_quotient(part), ceil_quotient(whole)), (Some(a), Some(b)) if a == b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

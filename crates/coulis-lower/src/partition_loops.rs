@@ -28,10 +28,15 @@ use std::cell::RefCell;
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::visit::{
+    for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
+};
 use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
-use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
+use crate::affine::{
+    as_negative, ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, product, split, sum, uses,
+    widen, without_quotient,
+};
 use crate::binders::copy_with;
 use crate::branch::branch;
 use crate::dispatch_tiles::is_thread;
@@ -249,15 +254,21 @@ impl Partition {
         let parts = if target.kind == LoopKind::Parallel {
             self.branch_on_index(target, pieces, &known)
         } else {
-            Stmt::seq(pieces.into_iter().map(|piece| self.piece(&target, piece, &known)))
+            Stmt::seq(pieces.into_iter().map(|piece| self.piece(&target, piece, &known, &lets)))
         };
         lets.into_iter().rev().fold(parts, |body, (var, value)| Stmt::let_(var, value, body))
     }
 
     /// One loop of the sequence that replaces the whole one.
-    fn piece(&self, target: &Loop, (from, to, facts, depth): Piece, known: &Analyzer) -> Stmt {
+    fn piece(
+        &self,
+        target: &Loop,
+        (from, to, facts, depth): Piece,
+        known: &Analyzer,
+        lets: &[(Var, Expr)],
+    ) -> Stmt {
         let length = target.length(&from, &to, known);
-        if length.as_int().is_some_and(|n| n <= 0) {
+        if length.as_int().is_some_and(|n| n <= 0) || is_empty_in_each_case(&length, known, lets) {
             return Stmt::NOP;
         }
         let body = assume(target.body.clone(), &facts);
@@ -376,6 +387,16 @@ impl Cuts<'_> {
     }
 }
 
+/// Whether a length is at most 0 for each of a few values of an index in it.
+fn is_empty_in_each_case(length: &Expr, known: &Analyzer, lets: &[(Var, Expr)]) -> bool {
+    let inlined = |length: Expr, (var, value): &(Var, Expr)| {
+        substitute_expr(&length, &FastMap::from_iter([(var.clone(), value.clone())]))
+    };
+    let length = lets.iter().rev().fold(length.clone(), inlined);
+    let zero = Expr::int_of(0, length.dtype());
+    known.fails_in_each_case(&zero.lt(length))
+}
+
 impl Loop {
     /// `to - from`, in the spelling of the reference where it is the rest of a split.
     fn length(&self, from: &Expr, to: &Expr, known: &Analyzer) -> Expr {
@@ -390,28 +411,6 @@ impl Loop {
         }
         known.simplify(&difference(to.clone(), from.clone()))
     }
-}
-
-/// `(x, c)` where the expression is `(x + (c - 1)) // c`.
-fn ceil_quotient(expr: &Expr) -> Option<(Expr, i128)> {
-    let (sum, by) = floor_quotient(expr)?;
-    match sum.node() {
-        Node::Binary(BinaryOp::Add, x, less) if less.is_int(by - 1) => Some((x.clone(), by)),
-        _ => None,
-    }
-}
-
-/// `(x, c)` where the expression is `x // c`.
-fn floor_quotient(expr: &Expr) -> Option<(Expr, i128)> {
-    match expr.node() {
-        Node::Binary(BinaryOp::FloorDiv, x, by) => by.as_int().filter(|c| *c > 1).map(|by| (x.clone(), by)),
-        _ => None,
-    }
-}
-
-/// Whether `x // c <= (x + (c - 1)) // c` says that the first is at most the second.
-fn is_part_of(part: &Expr, whole: &Expr) -> bool {
-    matches!((floor_quotient(part), ceil_quotient(whole)), (Some(a), Some(b)) if a == b)
 }
 
 /// Whether several steps stand in the body, one after another.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use coulis_ir::expr::Node;
-use coulis_ir::visit::for_each_expr;
+use coulis_ir::visit::{for_each_expr, uses_any};
 use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target, Var};
 use coulis_schedule::{Schedule, ScheduleError};
 
@@ -357,6 +357,12 @@ impl Facts<'_> {
             .into_iter()
             .find(|n| *n <= most && turns % n == 0)
             .unwrap_or(wanted)
+    }
+
+    /// Whether elements matter to the fold, and not only how many there are.
+    pub fn reads_elements(&self) -> bool {
+        let lift = &self.spec.reducer.lift;
+        lift.body.iter().any(|value| uses_any(value, &lift.params[..self.spec.inputs.len()]))
     }
 
     /// Every extent: kernels for blocks of threads are written for a shape, so that they have no guard that it does not

@@ -20,7 +20,7 @@ use coulis_runtime::Rates;
 pub(crate) use self::compiled::{choose, planned_for};
 pub(crate) use self::memo::forget as forget_prepared;
 
-use self::compiled::Compiled;
+use self::compiled::{Chosen, Compiled};
 use crate::consumer;
 use crate::device::{self, Opened};
 use crate::error::Error;
@@ -280,6 +280,16 @@ pub fn kernel(
         compiled::schedule(&call, request, choose(&call, request, &device)?)?.nest()
     })?;
     Ok((kernel, device.target().clone()))
+}
+
+/// As [`kernel`], for a machine with those facts in place of the request's device.
+pub fn kernel_for(
+    inputs: &[ArrayInfo],
+    request: &Request,
+    target: &coulis_ir::Target,
+) -> Result<coulis_ir::Kernel, Error> {
+    let call = check(inputs, request)?;
+    compiled::schedule(&call, request, Chosen::own(&call, target)?)?.nest()
 }
 
 /// What a call has to move, and how long that takes.

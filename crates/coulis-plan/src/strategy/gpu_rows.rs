@@ -156,6 +156,8 @@ fn gains_by_peeling(facts: &Facts, extent: i64) -> bool {
         && is_plain
         && claims.associative
         && claims.commutative
+        && facts.reads_elements()
+        && facts.word_lanes(&constant) < widest_access(facts)
         && facts.word_lanes(&constant) * bytes < NARROW_ACCESS
         && extent.saturating_mul(bytes) >= PEELED_BYTES
 }

@@ -60,6 +60,13 @@ pub(crate) struct Chosen {
     tuned: Option<String>,
 }
 
+impl Chosen {
+    /// What the planner decides by itself for a machine.
+    pub(crate) fn own(call: &Call, target: &Target) -> Result<Chosen, Error> {
+        Ok(Chosen { choice: choose_for(call, target)?, tuned: None })
+    }
+}
+
 /// The strategy that takes a call on a device, with the parameters that the request asks for.
 pub(crate) fn choose(call: &Call, request: &Request, device: &Opened) -> Result<Chosen, Error> {
     choose_with(call, request, device.target(), || record::load(&record::class(call, device)))
@@ -201,8 +208,7 @@ pub(super) fn compile_by_elements(
     device: &Opened,
 ) -> Result<Arc<Compiled>, Error> {
     let target = Target { vector_bytes: 1, ..device.target().clone() };
-    let chosen = Chosen { choice: choose_for(call, &target)?, tuned: None };
-    compile_choice(call, request, device, chosen)
+    compile_choice(call, request, device, Chosen::own(call, &target)?)
 }
 
 fn compile_choice(

@@ -326,3 +326,19 @@ fn quotients_and_remainders_of_a_fused_loop_are_inside() {
         }
     }
 }
+
+#[test]
+fn a_condition_on_an_index_of_few_values_is_decided_in_each_case() {
+    let (b, k) = (Var::size("b", DType::I32), Var::size("k", DType::I32));
+    let mut a = Analyzer::new();
+    a.bind(&b, &c(0), &c(2));
+    a.bind(&k, &c(0), &c(4));
+    let steps = (c(2) - b.expr() * c(5)).floordiv(c(4));
+    // 0 and more for `b` of 0, 64 and more for 1.
+    let at = b.expr() * c(320) + steps * c(256) + k.expr();
+    let below = |least: i32| at.clone().lt(c(least));
+    assert!(!a.simplify(&below(0)).is_int(0), "bounds show it");
+    assert!(a.fails_in_each_case(&below(0)));
+    assert!(!a.fails_in_each_case(&below(1)));
+    assert!(!a.fails_in_each_case(&b.expr().lt(c(0))), "nothing is divided");
+}
