@@ -78,3 +78,19 @@ def test_a_reducer_of_ones_own_prints_its_combiner():
     k = te.reduce_axis((0, m), name="k")
     B = te.compute((n,), lambda i: product(A[i, k], axis=k), name="B")
     assert "T.comm_reducer(lambda x, y: x * y, [T.float32(1)])" in str(B.op.body)
+
+
+def test_a_schedule_whose_threads_fold_together_is_lowered_for_a_gpu():
+    A = te.placeholder((40, 12), name="A")
+    k = te.reduce_axis((0, 12), "k")
+    B = te.compute((40,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("blockIdx.x"))
+    s[B].bind(k, te.thread_axis("threadIdx.x"))
+    for simple_mode in (True, False):
+        text = str(coulis.lower(s, [A, B], simple_mode=simple_mode))
+        assert 'T.launch_thread("threadIdx.x", 12)' in text
+    function = coulis.build(s, [A, B], "sim")
+    assert function.source("tir") == function.source()
+    again = coulis.compile(coulis.lower(s, [A, B]).script(), target="sim")
+    assert 'T.launch_thread("threadIdx.x", 12)' in again.source("tir")

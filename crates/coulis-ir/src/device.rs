@@ -41,6 +41,11 @@ impl Launch<'_> {
     }
 }
 
+/// Whether a statement launches blocks of threads.
+pub fn has_launches(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::LaunchThread { .. }) || stmt_children(stmt).any(has_launches)
+}
+
 /// What the host does for one call of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct HostProgram<'k> {

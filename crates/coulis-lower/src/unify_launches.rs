@@ -10,10 +10,11 @@
 
 use coulis_ir::hash::FastMap;
 
+use coulis_ir::device::has_launches;
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, stmt_children, substitute_stmt};
+use coulis_ir::visit::{for_each_stmt, substitute_stmt};
 use coulis_ir::{Form, Kernel, MemScope, Stmt, ThreadTag};
 
 use crate::affine::uses;
@@ -37,7 +38,7 @@ pub fn unify_launches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError>
 
 /// A statement that the host executes.
 fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
-    if !has_launch(&stmt) {
+    if !has_launches(&stmt) {
         return Ok(stmt);
     }
     match stmt {
@@ -51,10 +52,6 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
         }
         region => unified(region),
     }
-}
-
-fn has_launch(stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::LaunchThread { .. }) || stmt_children(stmt).any(has_launch)
 }
 
 /// A hardware index of a region.

@@ -115,9 +115,15 @@ impl Function {
 
     /// The text of the kernel as it runs.
     fn lowered(&self) -> Result<String, coulis::Error> {
+        let choice = match self.target {
+            Target::Sim(_) => None,
+            Target::Cpu | Target::Cuda(_) => Some(self.target.choice()),
+        };
         match &self.origin {
-            Origin::Schedule(parts) => te::listing_partitioned(&parts.0, &parts.1, &self.name),
-            Origin::Text(text) => text::lower(text, None, &self.target.choice()),
+            Origin::Schedule(parts) => {
+                te::listing_partitioned(&parts.0, &parts.1, &self.name, choice.as_ref())
+            }
+            Origin::Text(text) => text::lower(text, None, choice.as_ref()),
         }
     }
 }

@@ -398,7 +398,11 @@ fn lower(
 ) -> PyResult<IRModule> {
     let (schedule, args) = (schedule.try_borrow()?.inner.clone(), args_of(args)?);
     let text = py.detach(|| {
-        if is_simple { listing(&schedule, &args, name) } else { listing_partitioned(&schedule, &args, name) }
+        if is_simple {
+            listing(&schedule, &args, name)
+        } else {
+            listing_partitioned(&schedule, &args, name, None)
+        }
     });
     Ok(IRModule { text: text.or_raise()?, schedule, args })
 }

@@ -145,10 +145,14 @@ impl Builder<'_> {
         Ok(Stmt::seq([start, self.loops(stage, common, at.loops.len(), update)?]))
     }
 
-    /// Whether an expression is one element of a tensor that this kernel keeps, inside it whatever the loops are.
+    /// Whether an expression is one element of a tensor that this kernel keeps, inside it and stored whatever the loops are.
     fn is_own_element(&self, stage: &Stage, expr: &Expr) -> bool {
         let Node::Load(buffer, indices) = expr.node() else { return false };
         let Some(realised) = self.realised.get(&buffer.id) else { return false };
+        let stored_by = self.schedule.stages.iter().find(|stage| stage.outputs.contains(buffer));
+        if !stored_by.is_some_and(|stage| self.fills_memory(stage)) {
+            return false;
+        }
         let known = self.at(stage).known_inside();
         let places = indices.iter().zip(&realised.mins).zip(&realised.buffer.shape);
         let mut inside = places.map(|((index, min), extent)| {

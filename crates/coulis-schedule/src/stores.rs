@@ -155,6 +155,13 @@ impl Builder<'_> {
         guards
     }
 
+    /// Whether each element of the memory that a stage has of its own is stored, also those that are no points of the tensor.
+    pub(crate) fn fills_memory(&self, stage: &Stage) -> bool {
+        let starts_anywhere =
+            matches!(&stage.body, Body::Reduce(r) if !r.init.iter().any(Expr::reads_memory));
+        starts_anywhere || !self.at(stage).partial
+    }
+
     /// Conditions on the loops around an attached stage without which its one reader, which holds it, reads nothing of it.
     fn asked_for(&self, stage: &Stage) -> Vec<Expr> {
         let Attach::At(parent, axis) = &stage.attach else { return Vec::new() };

@@ -18,7 +18,7 @@ use self::expr::Arms;
 use crate::code::{Code, Instr, LocalArray, Operand, RegionInfo, RegionKind, Span, is_harmless};
 use crate::error::SimError;
 
-pub(crate) use host::{has_launches, plan};
+pub(crate) use host::plan;
 
 /// What a data pointer leads to.
 #[derive(Clone, Copy)]

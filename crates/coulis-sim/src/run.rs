@@ -1,7 +1,7 @@
 //! A run: compiles, executes in several orders, compares, and reports.
 
 use coulis_ir::args::{ArgInfo, bind_args};
-use coulis_ir::device::host_program;
+use coulis_ir::device::{has_launches, host_program};
 use coulis_ir::print::{Notes, print_kernel_with_notes};
 use coulis_ir::visit::{for_each_stmt, uses_any};
 use coulis_ir::{Checked, Form, Kernel, MemScope, Stmt};
@@ -9,7 +9,7 @@ use coulis_ir::{Checked, Form, Kernel, MemScope, Stmt};
 use crate::accusation::{Accusation, Case, Charge, Docket, Site};
 use crate::args::{Options, SimArg};
 use crate::code::{Plan, RegionInfo, RegionKind};
-use crate::compile::{has_launches, plan};
+use crate::compile::plan;
 use crate::court::Court;
 use crate::error::SimError;
 use crate::exec::{Machine, Stop};

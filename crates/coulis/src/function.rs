@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_io::Array;
 use coulis_ir::args::{ArgInfo, BindError, Bindings, bind_args};
+use coulis_ir::device::has_launches;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 use coulis_ir::{Checked, DType, Form, Kernel, Node, Param, Stmt, Target, Var};
 use coulis_lower::Options;
@@ -178,7 +179,7 @@ impl Function {
 
     fn new(lowered: Lowered, place: Place) -> Result<Function, Error> {
         let Lowered { checked, mut route } = lowered;
-        if has_launches(checked.kernel()) && !place.target().has_threads() {
+        if has_launches(&checked.kernel().body) && !place.target().has_threads() {
             let message = format!(
                 "kernel `{}` is written for blocks of threads, and the CPU runs loops; legal devices are sim and cuda",
                 checked.kernel().name
@@ -453,13 +454,6 @@ fn device_for(
         "not compiled but executed with a check of each index, since {access} is not shown to stay inside"
     );
     Ok((device, vec![notice]))
-}
-
-/// Whether a kernel is written for blocks of threads.
-fn has_launches(kernel: &Kernel) -> bool {
-    let mut found = false;
-    for_each_stmt(&kernel.body, &mut |stmt| found |= matches!(stmt, Stmt::LaunchThread { .. }));
-    found
 }
 
 fn parameters(kernel: &Kernel) -> Vec<Parameter> {

@@ -4,6 +4,7 @@
 //! stands.
 
 use coulis_codegen::{Module, dialect_named, emit, emit_module};
+use coulis_ir::device::has_launches;
 pub use coulis_ir::print::print_kernel;
 use coulis_ir::print::{print_module, print_stmt};
 use coulis_ir::stmt::TileOp;
@@ -106,16 +107,26 @@ pub fn passes() -> String {
     PASSES.iter().map(line).collect()
 }
 
-/// The text of the kernels after the passes; after the pass of that name, where one is named.
-pub fn lower(text: &str, after: Option<&str>, target: &TargetChoice) -> Result<String, Error> {
+/// The target; without one, this machine's CPU, or a GPU for a kernel that launches threads.
+fn facts_for(kernel: &Kernel, target: Option<&TargetChoice>) -> Result<Target, Error> {
+    let own = match has_launches(&kernel.body) {
+        true => TargetChoice::Cuda { arch: None },
+        false => TargetChoice::Cpu,
+    };
+    target.unwrap_or(&own).facts()
+}
+
+/// The text of the kernels after the passes; after the pass of that name, where one is named. Without a target, for this
+/// machine's CPU, or for a GPU where a kernel launches threads.
+pub fn lower(text: &str, after: Option<&str>, target: Option<&TargetChoice>) -> Result<String, Error> {
     if let Some(name) = after.filter(|name| PASSES.iter().all(|p| p.name != *name)) {
         let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
         let message = format!("there is no pass `{name}`; passes are {}", names.join(", "));
         return Err(Error::user("lower/pass", message));
     }
-    let target = target.facts()?;
     let mut lowered = Vec::new();
     for kernel in kernels(text)? {
+        let target = facts_for(&kernel, target)?;
         match (kernel.form, after) {
             (Form::Nest | Form::Tiled, after) => lowered.push(lower_nest(kernel, after, &target)?),
             (Form::Flat, None) => lowered.push(verify_given(kernel)?.kernel().clone()),
@@ -211,22 +222,29 @@ pub fn emit_c(text: &str) -> Result<String, Error> {
 
 /// The listing of a schedule as seed 003 prints it: loops whole, `T.likely` kept.
 pub fn listing(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
-    listing_by(schedule, args, name, |target| Options { target, simple_mode: true })
+    listing_by(schedule, args, name, None, |target| Options { target, simple_mode: true })
 }
 
-/// The listing of a schedule with its loops in parts, so that most iterations test no bounds: what is compiled.
-pub fn listing_partitioned(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<String, Error> {
-    listing_by(schedule, args, name, options)
+/// The listing of a schedule with its loops in parts, so that most iterations test no bounds: what is compiled for the
+/// target; without one, for this machine's CPU, or for a GPU where the schedule launches threads.
+pub fn listing_partitioned(
+    schedule: &Schedule,
+    args: &[Tensor],
+    name: &str,
+    target: Option<&TargetChoice>,
+) -> Result<String, Error> {
+    listing_by(schedule, args, name, target, options)
 }
 
 fn listing_by(
     schedule: &Schedule,
     args: &[Tensor],
     name: &str,
+    target: Option<&TargetChoice>,
     options: fn(&Target) -> Options<'_>,
 ) -> Result<String, Error> {
-    let target = TargetChoice::Cpu.facts()?;
     let nest = build_nest(schedule, args, name)?;
+    let target = facts_for(&nest, target)?;
     let lowered = lower_kernel(nest, &options(&target), &mut |_, _| {})?;
     Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
 }

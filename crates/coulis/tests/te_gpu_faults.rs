@@ -115,6 +115,21 @@ fn te_fault_c5_rows_past_the_last_are_not_stored() {
     run_everywhere(&s, &[&[("n", 100), ("m", 20)], &[("n", 1), ("m", 3)]]);
 }
 
+/// A stage that is attached to threads without a row stores nothing there, so that nothing may be read of it.
+#[test]
+fn a_part_that_only_threads_with_a_row_have_is_read_by_these_alone() {
+    let mut s = rows(c(12), false);
+    let k = leaf(&s, "B", 1);
+    s.rfactor("B", &k).unwrap();
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    s.compute_at("B_rf", "B", &k).unwrap();
+    let (outer, inner) = s.split("B", &i, Split::Factor(8)).unwrap();
+    s.bind("B", &outer, BlockX).unwrap();
+    s.bind("B", &inner, ThreadY).unwrap();
+    s.bind("B", &k, ThreadTag::ThreadZ).unwrap();
+    run_everywhere(&s, &[&[("n", 3)], &[("n", 8)], &[("n", 17)]]);
+}
+
 #[test]
 fn te_fault_c6_two_axes_of_a_stage_on_one_index_are_refused() {
     let mut s = rows(n("m"), false);

@@ -64,7 +64,7 @@ fn page<O: Op>(folder: &str, variant: &Variant<O>) -> String {
         "{name} is not what its program gets: {}",
         chosen.iter().map(ToString::to_string).collect::<String>()
     );
-    let ir = lower(&program, Some("dispatch_tiles"), &target).unwrap();
+    let ir = lower(&program, Some("dispatch_tiles"), Some(&target)).unwrap();
     let cuda = emit_cuda(&program, &target).unwrap();
 
     let mut text =

@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return answer(&passes());
     };
     match args.emit {
-        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), &target)?),
+        None | Some(Emit::Tir) => answer(&lower(&read(file)?, args.after.as_deref(), Some(&target))?),
         Some(Emit::C) => answer(&emit_c(&read(file)?)?),
         Some(Emit::Cuda) => answer(&emit_cuda(&read(file)?, &on_gpu(target))?),
         Some(Emit::Ptx) => binary(file, target, CudaBinary::Ptx),

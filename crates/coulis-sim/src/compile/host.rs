@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use coulis_ir::args::{Bindings, compact_strides, eval_index};
-use coulis_ir::device::{Launch, host_program};
+use coulis_ir::device::{Launch, has_launches, host_program};
 use coulis_ir::target::BlockLimits;
 use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::for_each_stmt;
@@ -68,13 +68,6 @@ pub(crate) fn plan<'k, const W: usize>(
     }
     plan.regions = host.regions;
     Ok(plan)
-}
-
-/// Whether blocks of threads run the kernel.
-pub(crate) fn has_launches(body: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::LaunchThread { .. }));
-    found
 }
 
 /// The bodies of the launches in order, in place, so that accusations can name their statements; and the pointers of

@@ -92,7 +92,7 @@ fn launches(ids: &str) -> Result<String, String> {
     let lines: String = ids.split("; ").map(|id| format!("    {id}\n")).collect();
     let text = program("1,", "1,", &format!("{lines}    B[0] = A[0]"));
     let target = TargetChoice::Cuda { arch: None };
-    let text = lower(&text, Some("resolve_scope_ids"), &target).map_err(|e| e.to_string())?;
+    let text = lower(&text, Some("resolve_scope_ids"), Some(&target)).map_err(|e| e.to_string())?;
     let launch = |line: &str| {
         let (_, rest) = line.split_once("T.launch_thread(\"")?;
         let (tag, extent) = rest.trim_end_matches(')').split_once("\", ")?;
