@@ -147,8 +147,12 @@ class Jax:
     @staticmethod
     def adopt(export):
         import jax.dlpack
+        import jax.experimental
 
-        return jax.dlpack.from_dlpack(export)
+        # Where JAX is not asked for types of 64 bits, it cuts what it adopts to 32.
+        wide = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64
+        with wide(True):
+            return jax.dlpack.from_dlpack(export)
 
     @staticmethod
     def settle(like, array):

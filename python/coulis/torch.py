@@ -108,6 +108,8 @@ def _(x, ops, axis, keepdims, ddof):
 def _setup_context(ctx, inputs, output):
     x, ops, axis, keepdims, ddof = inputs
     ctx.axes, ctx.keepdims, ctx.ddof = _axes(axis, x.ndim), keepdims, ddof
+    # Of an operator that gives a list, PyTorch takes an empty list for one of tensors, whose gradients are a list.
+    ctx.of_axis = [] if axis is not None and len(axis) == 0 else None
     ctx.names = [name for name, _ in _coulis.results_of(str(x.dtype).removeprefix("torch."), ops.split(","))]
     ctx.mark_non_differentiable(*[found for found in output if not found.is_floating_point()])
     ctx.save_for_backward(x, *output)
@@ -130,7 +132,7 @@ def _backward(ctx, grads):
                 grad, result = grad.unsqueeze(a), result.unsqueeze(a)
         part = rule(ctx, x, grad, result)
         total = part if total is None else total + part
-    return (None if total is None else total.to(own.dtype)), None, None, None, None
+    return (None if total is None else total.to(own.dtype)), None, ctx.of_axis, None, None
 
 
 def _length(ctx, x):
@@ -346,8 +348,9 @@ def _backward_consume(ctx, grad):
     own, y, weight, bias = ctx.saved_tensors
     wide = _wide(y.dtype)
     x, y, grad = own.to(wide), y.to(wide), grad.to(wide)
-    mean = lambda values: values.mean(ctx.axes, keepdim=True)  # noqa: E731
-    total = lambda values: values.sum(ctx.axes, keepdim=True)  # noqa: E731
+    # PyTorch takes no axes for all of them.
+    mean = lambda values: values.mean(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
+    total = lambda values: values.sum(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
     if ctx.name == "softmax":
         return (y * (grad - total(grad * y))).to(own.dtype), None, None, None, None, None
     if ctx.name == "log_softmax":

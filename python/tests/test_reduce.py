@@ -177,6 +177,12 @@ def test_arrays_of_jax():
     assert coulis.sum(x.astype(jnp.bfloat16), 0).dtype == jnp.bfloat16
     with pytest.raises(TypeError, match="`out` of `sum` is an array of JAX, which cannot be written"):
         coulis.sum(x, 1, out=coulis.sum(x, 1))
+    # As is usual there, without its own 64-bit types.
+    assert not jax.config.jax_enable_x64
+    most = jnp.full(3, 2**31 - 1, jnp.int32)
+    total = coulis.sum(most)
+    assert isinstance(total, jax.Array) and total.dtype == np.int64 and int(total) == 3 * (2**31 - 1)
+    assert np.asarray(coulis.mean(most)).dtype == np.float64
 
 
 def test_tensors_of_torch():

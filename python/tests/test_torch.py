@@ -56,6 +56,14 @@ def test_gradients_agree_with_differences_to_second_order(device):
     assert torch.autograd.gradgradcheck(lambda x: coulis.torch.logsumexp(x, 0), x)
 
 
+@pytest.mark.parametrize("name", ["sum", "var", "max", "prod", "logsumexp", "norm2"])
+def test_over_no_axes_each_element_has_a_gradient_of_its_own(device, name):
+    x = torch.tensor([[1.5, -2.0], [0.25, 3.0]], dtype=torch.float64, device=device, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: getattr(coulis.torch, name)(x, ()), x)
+    assert torch.autograd.gradcheck(lambda x: coulis.torch.softmax(x, ()), x)
+    assert torch.autograd.gradcheck(lambda x: coulis.torch.log_softmax(x, ()), x)
+
+
 def test_equal_extrema_share_a_gradient_and_zeros_of_a_product_get_their_own(device):
     x = torch.tensor([[1.0, 3.0, 3.0], [0.0, 2.0, 4.0], [0.0, 0.0, 5.0]], device=device, requires_grad=True)
     coulis.torch.max(x, 1).sum().backward()
@@ -216,6 +224,13 @@ def test_derivatives_forwards_are_refused_and_not_0(device):
             torch.func.jvp(function, (x,), (x,))
     with torch.autograd.forward_ad.dual_level():
         assert coulis.torch.sum(x).item() == 3, "what has no tangent is reduced as ever"
+
+
+def test_a_tensor_without_memory_is_not_written(device):
+    out = torch.zeros(4, device=device)
+    out.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="`out` of `sum` has no memory"):
+        coulis.sum(torch.ones(4, 5, device=device), 1, out=out)
 
 
 def test_names_and_axes_are_not_taken_for_others(device):

@@ -225,6 +225,9 @@ fn checked<'py>(
     if given.place != place {
         return refused(format!("`out` of `{name}` is not where the input is"));
     }
+    if given.address == 0 && n_bytes(dtype, shape) > 0 {
+        return refused(format!("`out` of `{name}` has no memory"));
+    }
     if !given.address.is_multiple_of(dtype.bytes()) && n_bytes(dtype, shape) > 0 {
         let wanted = dtype.bytes();
         return refused(format!("`out` of `{name}` is to be at a multiple of {wanted} bytes, as {dtype} is"));
