@@ -1,5 +1,5 @@
-//! The flags that describe a reduction, shared by `reduce` and `explain`, and the request that they become; and those that
-//! name a machine which need not be here.
+//! The flags that describe a call, shared by `reduce`, `explain` and `map`, and the request that they become; those that
+//! reductions alone take; and those that name a machine which need not be here.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,26 @@ pub enum Nan {
     Ignore,
 }
 
-/// The flags of a reduction but its ops.
+/// What `reduce` and `explain` take and `map` does not, whose result has every element of its input.
+#[derive(clap::Args)]
+pub struct ReductionArgs {
+    /// Keep reduced axes with length 1
+    #[arg(long)]
+    keepdims: bool,
+    /// Bool array, broadcast to the input: which elements take part
+    #[arg(long = "where", value_name = "FILE")]
+    where_: Option<PathBuf>,
+}
+
+impl ReductionArgs {
+    /// The request with what these flags say.
+    pub fn on(&self, request: Request) -> Result<Request, Failure> {
+        let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
+        Ok(Request { keepdims: self.keepdims, where_, ..request })
+    }
+}
+
+/// The flags of a call but its ops.
 #[derive(clap::Args)]
 pub struct RequestArgs {
     /// Array file: .npy, .npz, .safetensors, .csv, or raw with --raw-shape. A second file holds the second input of
@@ -95,12 +114,6 @@ pub struct RequestArgs {
     /// What becomes of NaN elements
     #[arg(long, value_enum, default_value_t = Nan::Propagate)]
     nan: Nan,
-    /// Keep reduced axes with length 1
-    #[arg(long)]
-    keepdims: bool,
-    /// Bool array, broadcast to the input: which elements take part
-    #[arg(long = "where", value_name = "FILE")]
-    where_: Option<PathBuf>,
     /// Factor of the result: one for all, or op=X,...
     #[arg(long, value_name = "X|OP=X,...", value_parser = factors, allow_hyphen_values = true)]
     alpha: Option<PerOp<f64>>,
@@ -141,7 +154,6 @@ impl RequestArgs {
 
     /// The request, with the arrays and the trace that its flags name read from their files.
     pub fn request(&self, ops: &Names) -> Result<Request, Failure> {
-        let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
         let prior = self.prior.as_ref().map(read_all).transpose()?.unwrap_or_default();
         let plan = self.replay.as_ref().map(|path| {
             std::fs::read_to_string(path).map_err(|error| {
@@ -152,8 +164,6 @@ impl RequestArgs {
         Ok(Request {
             ops: ops.0.clone(),
             axes: self.axis.clone().map(|axes| axes.0),
-            keepdims: self.keepdims,
-            where_,
             nan: match self.nan {
                 Nan::Propagate => NanPolicy::Propagate,
                 Nan::Ignore => NanPolicy::Ignore,

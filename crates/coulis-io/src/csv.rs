@@ -1,7 +1,8 @@
 //! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
 //!
-//! The first line is a header when none of its fields is a number, or several numbers parted by something else. Fields may stand in double quotes and may have
-//! blanks around them; blank lines, a byte order mark and carriage returns are skipped. `nan` and `inf` are numbers.
+//! The first line is a header when none of its fields is a number, or several numbers parted by something else. Fields may
+//! stand in double quotes, with commas and line ends inside, and may have blanks around them; blank lines and a byte order
+//! mark are skipped; lines end as on any system. `nan` and `inf` are numbers.
 
 use std::path::Path;
 
@@ -24,38 +25,47 @@ pub(crate) fn read_csv(path: &Path) -> Result<Array, ReadError> {
 /// Number of columns and the values in row-major order.
 fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut columns = 0;
     let mut values = Vec::new();
-    for (line_idx, raw) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        let line = line_idx + 1;
-        let text = std::str::from_utf8(raw).map_err(|_| CsvFault::NotText { line })?.trim();
-        if text.is_empty() {
+    let mut record = csv::ByteRecord::new();
+    loop {
+        let start = reader.position().clone();
+        // Reading bytes of memory does not fail, and rows may have any length here.
+        if !reader.read_byte_record(&mut record).unwrap_or(false) {
+            break;
+        }
+        let raw = &bytes[start.byte() as usize..reader.position().byte() as usize];
+        if raw.trim_ascii().is_empty() {
             continue;
         }
+        // Empty lines before a row are read with it.
+        let before = raw.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        let line = start.line() as usize + before.filter(|&&byte| byte == b'\n').count();
+        let fields: Vec<&str> = record
+            .iter()
+            .map(|field| std::str::from_utf8(field).map(unquoted))
+            .collect::<Result<_, _>>()
+            .map_err(|_| CsvFault::NotText { line })?;
         let is_first = columns == 0;
-        let row_start = values.len();
-        let mut found = 0;
-        let mut bad = None;
-        for (field_idx, field) in text.split(',').enumerate() {
-            found += 1;
-            let plain = unquoted(field);
-            match plain.parse::<f64>() {
-                Ok(value) => values.push(value),
-                Err(_) => bad = bad.or(Some((field_idx + 1, plain))),
-            }
-        }
         if is_first {
-            columns = found;
+            columns = fields.len();
         }
-        if found != columns {
-            return Err(CsvFault::Ragged { line, wanted: columns, found });
+        if fields.len() != columns {
+            return Err(CsvFault::Ragged { line, wanted: columns, found: fields.len() });
         }
-        match bad {
-            Some(_) if is_first && values.len() == row_start && !text.split(',').any(holds_numbers) => {}
-            Some((field, plain)) => {
-                return Err(CsvFault::Number { line, field, text: plain.chars().take(40).collect() });
-            }
-            None => {}
+        let is_number = |field: &&str| field.parse::<f64>().is_ok();
+        let is_header = is_first && !fields.iter().any(|field| is_number(field) || holds_numbers(field));
+        if is_header {
+            continue;
+        }
+        for (field_idx, field) in fields.iter().enumerate() {
+            let number = field.parse().map_err(|_| CsvFault::Number {
+                line,
+                field: field_idx + 1,
+                text: field.chars().take(40).collect(),
+            });
+            values.push(number?);
         }
     }
     if columns == 0 { Err(CsvFault::Empty) } else { Ok((columns, values)) }
@@ -63,13 +73,12 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
 
 /// Whether a field is several numbers, parted by blanks or semicolons: then commas are not what parts this table.
 fn holds_numbers(field: &str) -> bool {
-    let words =
-        unquoted(field).split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty());
+    let words = field.split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty());
     let mut n_words = 0;
     words.inspect(|_| n_words += 1).all(|word| word.parse::<f64>().is_ok()) && n_words > 1
 }
 
-/// A field without blanks and without its pair of quotes.
+/// A field without blanks and without its pair of quotes, which a reader of CSV leaves where blanks stand before them.
 fn unquoted(field: &str) -> &str {
     let trimmed = field.trim();
     trimmed.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).map_or(trimmed, str::trim)
@@ -102,6 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn quotes_hold_commas_and_line_ends() {
+        check("\"income, in euros\",\"two\nlines\"\n1,\"2\"\n", 2, &[1.0, 2.0]);
+        check_fault(b"\"a,\nb\"\n\n\"1,234\"\n", "line 4, field 1 is `1,234`, which is not a number");
+        check_fault(b"x\n\"\"\n", "line 2, field 1 is ``, which is not a number");
+    }
+
+    #[test]
+    fn lines_end_as_on_any_system() {
+        check("1\r2\r3\n4\r\n5", 1, &[1.0, 2.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
     fn infinities_are_numbers() {
         check("inf,-inf\n", 2, &[f64::INFINITY, f64::NEG_INFINITY]);
         assert!(parse(b"nan").unwrap().1[0].is_nan());
@@ -117,7 +138,6 @@ mod tests {
         check_fault(b"a,b\n1,x\n", "line 2, field 2 is `x`, which is not a number");
         check_fault(b"1,2\n3,\n", "line 2, field 2 is ``, which is not a number");
         check_fault(b"1 2 3\n", "line 1, field 1 is `1 2 3`, which is not a number");
-        check_fault(b"1\r2\r3\n", "line 1, field 1 is `1\r2\r3`, which is not a number");
         check_fault(b"1;2\n3;4\n", "line 1, field 1 is `1;2`, which is not a number");
     }
 

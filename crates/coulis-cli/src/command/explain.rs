@@ -10,7 +10,7 @@ use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
 use crate::failure::Failure;
 use crate::output::answer;
-use crate::request::{RequestArgs, TargetArgs};
+use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
@@ -34,6 +34,8 @@ enum Format {
 pub struct Args {
     #[command(flatten)]
     request: RequestArgs,
+    #[command(flatten)]
+    reduction: ReductionArgs,
     /// Statistics, for the plan of a reduction
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file";
         return Err(Error::user("cli/ops", message).into());
     };
-    let request = args.target.on(args.request.request(ops)?, "explain")?;
+    let request = args.target.on(args.reduction.on(args.request.request(ops)?)?, "explain")?;
     let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
     let predicted = predict(&inputs, &request)?;

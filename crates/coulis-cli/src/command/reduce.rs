@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, Input, present};
 use crate::progress::with_progress;
-use crate::request::{RequestArgs, TargetArgs};
+use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
@@ -35,6 +35,8 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     request: RequestArgs,
+    #[command(flatten)]
+    reduction: ReductionArgs,
     /// Statistics: sum, mean, var, min, max, argmax, logsumexp, ...
     #[arg(long, value_name = "LIST", value_parser = names, required = true)]
     ops: Names,
@@ -60,7 +62,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
-    let request = args.target.on(args.request.request(&args.ops)?, "reduce")?;
+    let request = args.target.on(args.reduction.on(args.request.request(&args.ops)?)?, "reduce")?;
     let inputs = args.request.inputs()?;
     let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
     if args.kernel {
