@@ -6,7 +6,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -27,6 +28,7 @@ struct Running {
     child: Child,
     questions: ChildStdin,
     answers: Receiver<String>,
+    complaint: Arc<Mutex<String>>,
 }
 
 impl Peer {
@@ -92,16 +94,21 @@ impl Peer {
         }
         let Some(running) = &mut self.running else { return Value::Null };
         let asked = writeln!(running.questions, "{question}").and_then(|()| running.questions.flush());
-        let answer = asked.ok().and_then(|()| running.answers.recv_timeout(limit).ok());
-        let Some(line) = answer else {
-            let has_ended = matches!(running.child.try_wait(), Ok(Some(_)));
-            let why = if has_ended {
-                "the server ended".to_owned()
-            } else {
-                format!("no answer within {} s", limit.as_secs())
-            };
-            self.kill();
-            return json!({ "error": why });
+        let answer = match asked {
+            Ok(()) => running.answers.recv_timeout(limit),
+            // A server that reads no more has ended.
+            Err(_) => Err(RecvTimeoutError::Disconnected),
+        };
+        let line = match answer {
+            Ok(line) => line,
+            Err(reason) => {
+                let why = match reason {
+                    RecvTimeoutError::Timeout => format!("no answer within {} s", limit.as_secs()),
+                    RecvTimeoutError::Disconnected => ended(&running.complaint),
+                };
+                self.kill();
+                return json!({ "error": why });
+            }
         };
         serde_json::from_str(&line).unwrap_or_else(|_| json!({ "error": format!("answered `{line}`") }))
     }
@@ -120,14 +127,22 @@ impl Drop for Peer {
     }
 }
 
+/// That a server ended, with the last line that it wrote to its standard error, if any.
+fn ended(complaint: &Mutex<String>) -> String {
+    // What was written last may still be under way to here.
+    std::thread::sleep(Duration::from_millis(100));
+    let last = complaint.lock().map(|line| line.clone()).unwrap_or_default();
+    if last.is_empty() { "the server ended".to_owned() } else { format!("the server ended: {last}") }
+}
+
 fn spawn(words: &[String]) -> Result<Running, String> {
     let program = &words[0];
     let mut command = Command::new(program);
-    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own, so that compilers that it starts end with it.
     let mut child = command.process_group(0).spawn().map_err(|error| format!("`{program}`: {error}"))?;
-    let pipes = child.stdin.take().zip(child.stdout.take());
-    let (questions, output) = pipes.ok_or_else(|| format!("`{program}` has no pipes"))?;
+    let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+    let ((questions, output), errors) = pipes.ok_or_else(|| format!("`{program}` has no pipes"))?;
     let (send, answers) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -136,7 +151,18 @@ fn spawn(words: &[String]) -> Result<Running, String> {
             }
         }
     });
-    Ok(Running { child, questions, answers })
+    let complaint = Arc::new(Mutex::new(String::new()));
+    let last = Arc::clone(&complaint);
+    std::thread::spawn(move || {
+        for line in
+            BufReader::new(errors).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty())
+        {
+            if let Ok(mut last) = last.lock() {
+                *last = line;
+            }
+        }
+    });
+    Ok(Running { child, questions, answers, complaint })
 }
 
 #[cfg(test)]
@@ -172,8 +198,7 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_is_told() {
-        let mut peer = shell("exit 1");
-        let why = peer.hello().unwrap_err();
-        assert!(why == "the server ended" || why.starts_with("no answer"), "{why}");
+        let mut peer = shell("echo no such library >&2; exit 1");
+        assert_eq!(peer.hello(), Err("the server ended: no such library".to_owned()));
     }
 }
