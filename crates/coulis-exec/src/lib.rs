@@ -21,5 +21,5 @@ mod run;
 
 pub use error::ExecError;
 pub use level::Level;
-pub use pool::{Pool, PoolError, forked, partition};
+pub use pool::{Pace, Pool, PoolError, forked, partition};
 pub use program::{Program, is_native, target};

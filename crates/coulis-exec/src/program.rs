@@ -10,7 +10,7 @@ use crate::compile::{Compiled, compile};
 use crate::error::ExecError;
 use crate::frame::{BaseAt, Frame};
 use crate::level::Level;
-use crate::pool::Pool;
+use crate::pool::{Pace, Pool};
 use crate::registers::{Layout, lay_out};
 
 /// A kernel as bytecode. It can be run from several threads at a time.
@@ -21,6 +21,8 @@ pub struct Program {
     #[cfg(target_arch = "x86_64")]
     pub(crate) native: Option<crate::native::Native>,
     frames: Mutex<Vec<Frame>>,
+    /// How long its parallel loops take.
+    pub(crate) pace: Pace,
 }
 
 impl Program {
@@ -58,6 +60,7 @@ impl Program {
             #[cfg(target_arch = "x86_64")]
             native: None,
             frames: Mutex::new(Vec::new()),
+            pace: Pace::new(),
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::code::{Instr, Slot};
 use crate::error::ExecError;
 use crate::frame::{BaseAt, Frame, lines};
-use crate::pool::{Pool, partition};
+use crate::pool::Pool;
 use crate::program::Program;
 
 /// The frame of the thread that launches a parallel loop. It waits while others read.
@@ -220,28 +220,24 @@ impl Program {
     /// # Safety
     /// As for [`Program::execute`].
     unsafe fn parallel(&self, frame: &mut Frame, loop_: &ParallelLoop, pool: &Pool) -> Result<(), ExecError> {
-        let n_parts = usize::try_from(loop_.extent).unwrap_or(0).min(pool.n_threads());
-        if n_parts == 0 {
-            return Ok(());
-        }
-        let failure: Mutex<Option<(usize, ExecError)>> = Mutex::new(None);
-        let keep = |part: usize, error: ExecError| {
+        let failure: Mutex<Option<(i64, ExecError)>> = Mutex::new(None);
+        let keep = |at: i64, error: ExecError| {
             let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
-            if first.as_ref().is_none_or(|(p, _)| part < *p) {
-                *first = Some((part, error));
+            if first.as_ref().is_none_or(|(other, _)| at < *other) {
+                *first = Some((at, error));
             }
         };
         let parent = Parent(frame);
         let parent = &parent;
-        pool.run(n_parts, &|part| {
-            // SAFETY: the launching thread waits in `pool.run`, so the frame lives and does not change.
+        pool.spread(loop_.extent, &self.pace, &|which| {
+            // SAFETY: the launching thread waits in `pool.spread`, so the frame lives and does not change.
             let parent = unsafe { &*parent.0 };
             let mut own = self.take_frame();
             own.enter(self, parent, loop_.id);
-            let which = partition(loop_.extent, n_parts, part);
+            let at = which.start;
             // SAFETY: the frame is prepared by `enter`.
             if let Err(error) = unsafe { self.iterations(&mut own, loop_, which, pool) } {
-                keep(part, error);
+                keep(at, error);
             }
             self.give_back(own);
         })?;

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use coulis_exec::pool::{Pool, partition};
+use coulis_exec::pool::{Pace, Pool, partition};
 
 use crate::median::median;
 
@@ -16,6 +16,10 @@ use crate::median::median;
 const STEP: usize = 32;
 /// Words of a page of 4 KiB.
 const PAGE: usize = 512;
+
+/// Parts a thread takes one after another, and the fewest bytes of one: who has no core for a while leaves some to others.
+const PARTS_OF_THREAD: usize = 8;
+const PART_BYTES: usize = 32 << 10;
 
 /// Rounds after which the fastest way is known.
 const ROUNDS: usize = 5;
@@ -26,6 +30,7 @@ pub struct Floor<'a> {
     /// Where is written.
     out: &'a mut [u64],
     pool: &'a Pool,
+    pace: Pace,
     way: Way,
 }
 
@@ -54,8 +59,13 @@ impl<'a> Floor<'a> {
                 ways.extend(copies.iter().map(|&copy| (pool, Way { read, copy }, Vec::new())));
             }
         }
-        let mut floor =
-            Floor { words, out, pool: pools[0], way: Way { read: read_linear, copy: copy_plain } };
+        let mut floor = Floor {
+            words,
+            out,
+            pool: pools[0],
+            pace: Pace::new(),
+            way: Way { read: read_linear, copy: copy_plain },
+        };
         for _ in 0..ROUNDS {
             for (pool, way, seconds) in &mut ways {
                 (floor.pool, floor.way) = (pool, *way);
@@ -85,7 +95,8 @@ impl<'a> Floor<'a> {
     }
 
     fn once(&mut self) {
-        let n_parts = self.pool.n_threads();
+        let n_threads = self.pool.n_threads();
+        let n_parts = n_threads * (self.n_bytes() / (n_threads * PART_BYTES)).clamp(1, PARTS_OF_THREAD);
         let (words, way) = (self.words, self.way);
         let n_copied = self.out.len().min(words.len());
         let parts: Vec<Mutex<&mut [u64]>> = {
@@ -100,7 +111,7 @@ impl<'a> Floor<'a> {
             (0..n_parts).map(&mut cut).collect()
         };
         // A pool fails only when a part panics, and these cannot.
-        let _ = self.pool.run(n_parts, &|part| {
+        let _ = self.pool.run(n_parts, &self.pace, &|part| {
             if let Ok(mut own) = parts[part].lock() {
                 let from = partition(n_copied as i64, n_parts, part).start as usize;
                 for piece in own.chunks_mut(words.len().max(1)) {

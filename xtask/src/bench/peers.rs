@@ -56,6 +56,11 @@ impl Peers {
         Ok(answer["ms"].as_f64().ok_or_else(why))
     }
 
+    /// Waits until none of their threads runs.
+    pub fn rest(&self) {
+        self.server.rest();
+    }
+
     /// Frees the input.
     pub fn drop_input(&mut self) -> Result<(), Failure> {
         self.ask(&json!({ "do": "drop" })).map(|_| ())

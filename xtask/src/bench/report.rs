@@ -81,7 +81,8 @@ fn page(
         page,
         "Written by `cargo xtask bench cpu`. {threads} threads; inputs of at most {} MiB; peers: {}.\n\n\
          Each workload is timed in many short turns. In a turn a read of the input, coulis and each peer run one right after the\n\
-         other, each at least twice, the best of which counts, and who comes first goes around. A ratio is the median of the ratios of all turns (a peer\n\
+         other, each at least twice, the best of which counts, and who comes first goes around. No one begins before the threads of the\n\
+         others sleep (those of PyTorch look for work for 8 to 9 ms after a call, each on a core). A ratio is the median of the ratios of all turns (a peer\n\
          that takes more than 50 ms is in one turn of five, once), so that a memory whose rate moves from second to second moves\n\
          both sides of it. \"ms\" is the best of all calls, and \"GB/s\" the input once plus every output over it. \"share\" is what\n\
          memory takes to move as many bytes over the call: a plain read of the input, or, where the results are a sixteenth of it or\n\

@@ -1,11 +1,17 @@
 //! A program that answers each line with a line of JSON.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::step::Failure;
+
+/// The least time that a program rests, and the most.
+const REST: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
 /// A running program.
 pub struct Server {
@@ -38,6 +44,18 @@ impl Server {
         }
     }
 
+    /// Waits until none of its threads runs, as far as the system tells. Threads that wait for work by spinning do so for some
+    /// milliseconds: 8 to 9 those of GNU OpenMP, which PyTorch uses.
+    pub fn rest(&self) {
+        let start = Instant::now();
+        loop {
+            sleep(REST.0);
+            if start.elapsed() > REST.1 || !is_running(self.child.id()) {
+                return;
+            }
+        }
+    }
+
     /// The next line that it says by itself.
     pub fn next(&mut self) -> Result<Value, Failure> {
         let failed = |said: String| Failure::Answer { program: self.name.clone(), said };
@@ -52,5 +70,38 @@ impl Drop for Server {
         // It ends where its questions end.
         self.questions = None;
         let _ = self.child.wait();
+    }
+}
+
+/// Whether a thread of a process runs or waits for a core; `false` where the system does not tell.
+fn is_running(process: u32) -> bool {
+    let tasks = std::fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
+    tasks.into_iter().flatten().flatten().any(|task| {
+        let line = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // The state follows the name, which stands in parentheses and may hold some.
+        line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    })
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_rests_when_it_waits_for_a_question_and_not_while_it_computes() {
+        let start = |script: &str| Server::start(Command::new("sh").args(["-c", script]), "sh").unwrap();
+        let until = |wanted: bool, server: &Server| {
+            let start = Instant::now();
+            while is_running(server.child.id()) != wanted {
+                assert!(start.elapsed() < Duration::from_secs(60));
+            }
+        };
+        let waits = start("read line");
+        until(false, &waits);
+        waits.rest();
+        let mut computes = start("while :; do :; done");
+        until(true, &computes);
+        computes.child.kill().unwrap();
     }
 }

@@ -5,8 +5,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -19,9 +18,6 @@ use crate::step::Failure;
 const N_TURNS: (usize, usize) = (11, 101);
 /// A peer that takes longer (in ms) is timed in one turn of so many only.
 const SLOW: (f64, usize) = (50.0, 5);
-/// Between two that are timed, so that threads which wait for work by spinning have stopped.
-const PAUSE: Duration = Duration::from_millis(3);
-
 /// Names in a turn, beside those of the peers: the call, the sum alone of a call of several statistics, a read of the input where it
 /// lies, and what memory takes to move as many bytes as the call.
 pub const COULIS: &str = "coulis";
@@ -120,7 +116,9 @@ pub fn measure(
         let due: Vec<&String> = names.iter().filter(|name| is_due(name)).collect();
         let mut unable = Vec::new();
         for place in 0..=due.len() {
-            sleep(PAUSE);
+            // Threads of who was timed before may spin for longer than a short call is timed, on a core that the next one needs.
+            peers.rest();
+            server.rest();
             match due.get((nth + place) % (due.len() + 1)) {
                 None => of_coulis(&server.ask("")?, &mut turn),
                 Some(&peer) => match peers.time(peer)? {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use coulis_codegen::{Options, Source, dialect_named, emit};
-use coulis_exec::{Level, Pool, PoolError, partition};
+use coulis_exec::{Level, Pace, Pool, PoolError};
 use coulis_ir::args::Bindings;
 use coulis_ir::{Checked, Kernel, Target, interrupt};
 
@@ -115,7 +115,7 @@ impl CpuC {
         let parameters = Parameter::all_of(signature);
         let seconds = start.elapsed().as_secs_f64();
         let info = Info { kernel: signature.name.clone(), device: NAME, origin, seconds };
-        Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool })
+        Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool, pace: Pace::new() })
     }
 
     /// The executable of a kernel, its text, and the key of its file. `ends_early` where its outer loops look for an interrupt.
@@ -257,13 +257,15 @@ struct Compiled {
     loaded: Loaded,
     parameters: Vec<Parameter>,
     pool: &'static Pool,
+    pace: Pace,
 }
 
 /// What the text's callback gets back: the pool, and what failed there. Its first field is the text's, where its loops end early.
 #[repr(C)]
-struct Launch {
+struct Launch<'a> {
     interrupt: *const AtomicBool,
     pool: &'static Pool,
+    pace: &'a Pace,
     failure: Mutex<Option<PoolError>>,
 }
 
@@ -285,16 +287,14 @@ impl Job {
     }
 }
 
-/// One contiguous part of the iterations a thread.
+/// The iterations in ranges, over the threads of the pool.
 unsafe extern "C" fn parallel_for(pool: *mut c_void, extent: i64, body: Body, context: *mut c_void) {
     // SAFETY: the pointer is the one that `launch` handed to the entry, which has not returned.
     let launch = unsafe { &*pool.cast::<Launch>() };
     let job = Job { body, context };
-    let n_parts = launch.pool.n_threads().min(usize::try_from(extent).unwrap_or(0));
     // No panic may cross the C frames between here and `launch`.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        launch.pool.run(n_parts, &|part| {
-            let range = partition(extent, n_parts, part);
+        launch.pool.spread(extent, launch.pace, &|range| {
             // SAFETY: the entry waits for this call, so the context on its stack is alive.
             unsafe { job.run(range.start, range.end) }
         })
@@ -321,7 +321,7 @@ impl Executable for Compiled {
             scalars.push(*value.ok_or_else(|| RuntimeError::UnboundVar { var: var.name().to_owned() })?);
         }
         let flag = interrupt::flag();
-        let launch = Launch { interrupt: flag, pool: self.pool, failure: Mutex::new(None) };
+        let launch = Launch { interrupt: flag, pool: self.pool, pace: &self.pace, failure: Mutex::new(None) };
         // SAFETY: the entry's text takes exactly these pointers and scalars, and the caller answers for the memory.
         let status = unsafe {
             (self.loaded.entry)(
