@@ -201,6 +201,51 @@ impl Builder<'_> {
         Ok(*inside == Stmt::NOP)
     }
 
+    /// Fields of the state that only count steps, where each run has as many and all runs of a state come one after another: what
+    /// they are before a run, by the loops around it. A field that is read so is no longer waited for, and is the same in all lanes.
+    fn counts_before(
+        &self,
+        stage: &Stage,
+        r: &Reduction,
+        close: &Lambda,
+        run_at: usize,
+    ) -> Result<Vec<Option<Expr>>, ScheduleError> {
+        let at = self.at(stage);
+        let none = vec![None; r.identity.len()];
+        let around: Vec<&Loop> =
+            at.loops[..run_at].iter().filter(|l| stage.origin(&l.leaf).reduce && !l.is_unit()).collect();
+        let is_in_order = |l: &&Loop| {
+            !stage.origin(&l.leaf).data
+                && l.thread.is_none()
+                && !l.extent.reads_memory()
+                && matches!(stage.kind_of(&l.leaf), LoopKind::Serial | LoopKind::Unrolled)
+        };
+        let are_known = r.init.is_empty()
+            && self.launches.of(at.root).is_empty()
+            && around.iter().all(is_in_order)
+            && self.is_all_or_nothing(stage, &around)?;
+        if !are_known {
+            return Ok(none);
+        }
+        // The runs before this one.
+        let nth = |dtype: DType| -> Expr {
+            around.iter().fold(fold::int(0, dtype), |nth, l| {
+                fold::add(&fold::mul(&nth, &fold::cast(&l.extent, dtype)), &fold::cast(&l.var.expr(), dtype))
+            })
+        };
+        let count = |i: usize| {
+            let (now, dtype) = (close.params[i].expr(), r.identity[i].dtype());
+            let Node::Binary(BinaryOp::Add, left, each) = close.body[i].node() else { return None };
+            let each = match each.node() {
+                Node::Cast(each) => each.as_int()?,
+                _ => each.as_int()?,
+            };
+            let adds = *left == now && r.identity[i].is_int(0);
+            adds.then(|| fold::mul(&nth(dtype), &fold::int(each, dtype)))
+        };
+        Ok((0..r.identity.len()).map(count).collect())
+    }
+
     /// One run: the loop at `run_at` and those in it, between its start and its end.
     pub(crate) fn run(
         &self,
@@ -222,6 +267,11 @@ impl Builder<'_> {
         let (quick, kept) = match n_steps.filter(|_| is_whole) {
             Some(n_steps) => counted(quick, n_steps),
             None => (quick.clone(), (0..quick.identity.len()).collect()),
+        };
+        let before = if is_whole {
+            self.counts_before(stage, r, &quick.close, run_at)?
+        } else {
+            vec![None; r.identity.len()]
         };
         // One state of a run for each iteration of the data loops in it; threads have their own.
         let lanes: Vec<&Loop> = (at.loops[run_at..].iter())
@@ -330,7 +380,8 @@ impl Builder<'_> {
         })?;
         let close = self.data_nest(stage, run_at, "_close", &mut |point: &Point, _| {
             let indices = self.indices(stage, point.offsets);
-            let total = self.buffers(stage).into_iter().map(|b| b.at(indices.clone()));
+            let totals = self.buffers(stage).into_iter().zip(&before);
+            let total = totals.map(|(b, known)| known.clone().unwrap_or_else(|| b.at(indices.clone())));
             let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
             let closed = quick.close.apply(&total.chain(runs).collect::<Vec<_>>());
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();

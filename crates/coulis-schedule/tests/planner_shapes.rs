@@ -229,3 +229,31 @@ fn parts_of_positions_list_their_loops_in_ascending_order() {
         }
     }
 }
+
+/// What a count of elements is before a run, where runs have as many each, is known by the loops around it; where the last one is
+/// shorter it is read.
+#[test]
+fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
+    for (len, is_told) in [(12, true), (11, false)] {
+        let (n, m, dtype) = (size("n"), size("m"), DType::F16);
+        let of = Expr::int;
+        let a = placeholder(&[n.clone(), m.clone(), of(len), of(8)], dtype, "A").expect("a tensor");
+        let (k, l) = (reduce_axis(m, "k"), reduce_axis(of(len), "l"));
+        let reducer = find("var").expect("in the catalogue").build(&Request::new(&[dtype])).expect("built");
+        let state = compute_tuple(&[n, of(8)], "S", |i| {
+            reduce(&reducer, &[a.at((&i[0], &k, &l, &i[1]))], &[k.clone(), l.clone()])
+        });
+        let state = state.expect("tensors");
+        let args: Vec<Tensor> = [a].into_iter().chain(state.iter().cloned()).collect();
+        let mut s = Schedule::new(&state, &args).expect("a schedule");
+        let (outer, inner) = s.split(&state[0], &l, Split::Factor(4)).expect("l splits");
+        let column = axis(s.stage(&state[0]).expect("a stage").axes(), 1);
+        s.reorder(&state[0], &[k, column, outer, inner.clone()]).expect("an order");
+        s.in_runs(&state[0], &inner).expect("a run");
+        check(&s, &[&[("n", 2), ("m", 3)], &[("n", 1), ("m", 1)], &[("n", 2), ("m", 0)]]);
+        let text = common::body(&s);
+        let count = text.lines().rfind(|line| line.contains("S_v0[") && line.contains(" = "));
+        let is_read = count.is_some_and(|line| line.matches("S_v0[").count() > 1);
+        assert_eq!(is_read, !is_told, "{text}");
+    }
+}
