@@ -13,33 +13,62 @@ pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 /// A set of a pass.
 pub type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
 
+/// A map with room for as many entries as a pass over a kernel makes as a rule: growing to as many takes longer than filling it.
+pub fn roomy_map<K, V>() -> FastMap<K, V> {
+    FastMap::with_capacity_and_hasher(ROOMY, Default::default())
+}
+
+/// As [`roomy_map`], a set.
+pub fn roomy_set<K>() -> FastSet<K> {
+    FastSet::with_capacity_and_hasher(ROOMY, Default::default())
+}
+
+/// What fills a table of 512 places.
+const ROOMY: usize = 448;
+
 /// What was seen of a small thing, an expression or a statement, most of which have few parts: these need no memory of their
-/// own and no hash.
+/// own.
 #[derive(Clone, Debug)]
 pub struct Seen<K> {
-    few: [Option<K>; 8],
+    /// Each key at one of some places from that of its hash on.
+    few: [Option<K>; PLACES],
     many: FastSet<K>,
 }
 
+/// Places for a few keys, a power of two.
+const PLACES: usize = 32;
+
+/// Places at which one key may stand.
+const TRIED: usize = 8;
+
 impl<K> Default for Seen<K> {
     fn default() -> Self {
-        Seen { few: [const { None }; 8], many: FastSet::default() }
+        Seen { few: [const { None }; PLACES], many: FastSet::default() }
     }
 }
 
 impl<K: Eq + Hash> Seen<K> {
     /// Adds a key; whether it was not there.
+    #[inline]
     pub fn insert(&mut self, key: K) -> bool {
-        for place in &mut self.few {
-            match place {
+        let mut hasher = FastHasher::default();
+        key.hash(&mut hasher);
+        let first = hasher.finish() as usize;
+        for tried in 0..TRIED {
+            match &mut self.few[first.wrapping_add(tried) % PLACES] {
                 Some(known) if *known == key => return false,
                 Some(_) => {}
-                None => {
-                    *place = Some(key);
+                free => {
+                    *free = Some(key);
                     return true;
                 }
             }
         }
+        self.insert_beyond(key)
+    }
+
+    #[cold]
+    fn insert_beyond(&mut self, key: K) -> bool {
         if self.many.is_empty() {
             self.many.reserve(MANY);
         }
@@ -52,7 +81,7 @@ const MANY: usize = 56;
 
 /// A map whose entries stand in the order in which they came, each at a position that does not change. Maps of few entries, which
 /// most are, need no hash and one piece of memory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Table<K, V> {
     entries: Vec<(K, V)>,
     /// Positions, once there are more than a few.
@@ -61,6 +90,15 @@ pub struct Table<K, V> {
 
 /// Entries that are looked through one by one.
 const FEW: usize = 8;
+
+impl<K: Clone, V: Clone> Clone for Table<K, V> {
+    /// With room for what the copy gets that the other has not.
+    fn clone(&self) -> Self {
+        let mut entries = Vec::with_capacity(self.entries.len() + 2);
+        entries.extend_from_slice(&self.entries);
+        Table { entries, places: self.places.clone() }
+    }
+}
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
@@ -77,6 +115,17 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Takes all entries away and keeps the memory.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.places.clear();
+    }
+
+    /// How many entries there is memory for.
+    pub fn capacity(&self) -> usize {
+        self.entries.capacity()
     }
 
     /// Where the key stands.
@@ -138,6 +187,9 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
     /// Adds an entry whose key is not there; its position.
     pub fn push(&mut self, key: K, value: V) -> usize {
         let at = self.entries.len();
+        if at == self.entries.capacity() {
+            self.entries.reserve(FEW.max(at));
+        }
         if at > FEW {
             self.places.insert(key.clone(), at);
         } else if at == FEW {

@@ -5,82 +5,39 @@
 //! unless bounds show that it cannot; a variable that stands for such a value is made known with
 //! [`Analyzer::bind_value`]. A division that is carried out has a divisor other than 0. Floats keep their bits.
 //!
-//! Every rewrite is a function in [`RULES`], and each is tested by evaluation on random operands.
+//! Every rewrite is a function in [`rules::RULES`], and each is tested by evaluation on random operands.
 //! Source: the behaviour listed in seed 003's lowered programs; contract N15 for floats.
 
 mod cases;
 mod compare;
 mod divide;
 mod fold;
+mod found;
 mod interval;
 mod logic;
 mod modular;
 mod poly;
 mod prove;
+mod rules;
 mod sum;
 #[cfg(test)]
 mod tests;
 mod vector;
 
 use crate::hash::{FastMap, Table};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
+use found::{Found, FoundOut};
 use interval::Interval;
 use poly::{Atom, Poly};
+use rules::{Kind, RULES};
 
 pub use poly::{Linear, gcd};
-
-/// A rewrite of a node whose operands are simplified; `None` where it does not apply.
-pub(crate) struct Rule {
-    /// The function's name.
-    #[allow(dead_code, reason = "tests name the rule that failed")]
-    pub name: &'static str,
-    /// The rewrite. It keeps the type, and the value for all operands that evaluate.
-    pub apply: fn(&Analyzer, &Expr) -> Option<Expr>,
-}
-
-macro_rules! rules {
-    ($($module:ident::$name:ident),* $(,)?) => {
-        &[$(Rule { name: stringify!($name), apply: $module::$name }),*]
-    };
-}
-
-/// Every rewrite, in the order in which they are tried.
-pub(crate) const RULES: &[Rule] = rules![
-    logic::apply_known_conditions,
-    fold::fold_constants,
-    fold::replace_single_iteration,
-    fold::replace_by_only_value,
-    fold::drop_neutral_operand,
-    fold::reduce_cast,
-    fold::reduce_abs,
-    sum::move_factors_out,
-    sum::write_sums_canonically,
-    divide::join_nested_quotients,
-    divide::divide_by_constant,
-    divide::remainder_by_constant,
-    divide::take_remainder_first,
-    divide::divide_by_expression,
-    divide::remainder_by_expression,
-    compare::decide_comparison,
-    compare::cancel_common_terms,
-    compare::divide_comparison,
-    compare::decide_extremum,
-    compare::flatten_extremum,
-    logic::reduce_conjunctions,
-    logic::reduce_not,
-    logic::reduce_likely,
-    logic::reduce_selection,
-    vector::reduce_ramp,
-    vector::operate_before_broadcast,
-    vector::combine_ramps,
-    vector::decide_vector_comparison,
-];
 
 /// Rewrites that may follow one another at one node before the result is taken as it is.
 const MAX_REWRITES: u32 = 64;
@@ -122,15 +79,16 @@ struct VarFacts {
 
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    vars: Table<VarId, VarFacts>,
+    /// Shared with the facts that these were made from, as the rest is: most analyzers add a fact or two to many.
+    vars: Table<VarId, Rc<VarFacts>>,
     /// How many variables have an order.
     n_ordered: usize,
     /// These.
     ordered: Names,
-    truths: Table<Expr, bool>,
-    inequalities: Vec<Inequality>,
+    truths: Rc<Table<Expr, bool>>,
+    inequalities: Rc<Vec<Inequality>>,
     /// Of bound variables whose ends are no constants: the variable, and those in its ends.
-    open_ranges: Vec<(Names, Names)>,
+    open_ranges: Rc<Vec<(Names, Names)>>,
 }
 
 impl Facts {
@@ -139,13 +97,13 @@ impl Facts {
         let mut all = about;
         loop {
             let before = all;
-            for fact in &self.inequalities {
+            for fact in self.inequalities.iter() {
                 let named = fact.larger.names().and(fact.smaller.names());
                 if named.may_meet(all) {
                     all = all.and(named);
                 }
             }
-            for (var, ends) in &self.open_ranges {
+            for (var, ends) in self.open_ranges.iter() {
                 if ends.may_meet(all) {
                     all = all.and(*var);
                 }
@@ -155,32 +113,6 @@ impl Facts {
             }
         }
     }
-}
-
-/// What was found out about one expression, as far as it was asked for.
-#[derive(Debug, Default)]
-struct Found {
-    simplified: Option<Expr>,
-    interval: Option<Interval>,
-    /// Its polynomial where arithmetic can look into it.
-    expanded: Option<Option<Rc<Poly>>>,
-    /// Its polynomial where it is an atom.
-    leaf: Option<Rc<Poly>>,
-    class: Option<modular::Class>,
-    holds_data: Option<bool>,
-}
-
-/// What was found out under the present facts.
-#[derive(Debug, Default)]
-struct Caches {
-    /// Variables whose bounds, class or origin was asked for.
-    looked_at: Table<VarId, ()>,
-    exprs: Table<Expr, Found>,
-    /// With the interval of each, once it was asked for.
-    atoms: Table<Rc<Atom>, Option<Interval>>,
-    /// Polynomials that were to be shown at least 0, and whether they were.
-    proved: FastMap<Poly, bool>,
-    facts: Option<Rc<Vec<Poly>>>,
 }
 
 /// What is known of variables and conditions, and what follows.
@@ -195,7 +127,7 @@ struct Caches {
 #[derive(Debug, Default)]
 pub struct Analyzer {
     facts: Rc<Facts>,
-    caches: Rc<RefCell<Caches>>,
+    caches: Rc<FoundOut>,
     /// The one before the last thing that was learnt, if it is worth asking.
     outer: Option<Rc<Analyzer>>,
     /// Variables whose expressions `outer` knows less of.
@@ -246,14 +178,14 @@ impl Analyzer {
         let facts = self.facts_mut();
         let position = facts.n_ordered;
         facts.ordered = facts.ordered.and(about);
-        let known = facts.vars.entry(&var.id());
+        let known = Rc::make_mut(facts.vars.entry(&var.id()));
         // A variable that is bound again moves inwards.
         let is_new = known.order.is_none();
         known.order = Some(position);
         known.range = Some((min.clone(), extent.clone()));
         facts.n_ordered += usize::from(is_new);
         if min.as_int().is_none() || extent.as_int().is_none() {
-            facts.open_ranges.push((about, min.names().and(extent.names())));
+            Rc::make_mut(&mut facts.open_ranges).push((about, min.names().and(extent.names())));
         }
         if extent.as_int().is_none() {
             about = about.and(extent.names());
@@ -326,7 +258,7 @@ impl Analyzer {
     }
 
     fn var_mut(&mut self, var: &Var) -> &mut VarFacts {
-        self.facts_mut().vars.entry(&var.id())
+        Rc::make_mut(self.facts_mut().vars.entry(&var.id()))
     }
 
     /// What of an expression was found out, if that was.
@@ -405,7 +337,8 @@ impl Analyzer {
         }
         count_step();
         let mut result = self.simplify_operands(expr);
-        let applied = RULES.iter().find_map(|rule| {
+        let kind = Kind::of(result.node()) as u8;
+        let applied = RULES.iter().filter(|rule| rule.kinds & kind != 0).find_map(|rule| {
             let new = (rule.apply)(self, &result)?;
             (new != result && new.ty() == result.ty()).then_some(new)
         });
@@ -495,7 +428,7 @@ impl Analyzer {
             self.narrow_by(&difference);
         }
         let fact = Inequality { larger: larger.clone(), smaller: smaller.clone(), gap };
-        self.facts_mut().inequalities.push(fact);
+        Rc::make_mut(&mut self.facts_mut().inequalities).push(fact);
         self.forget();
     }
 
@@ -523,7 +456,7 @@ impl Analyzer {
             return;
         }
         let cond = logic::without_likely(cond).clone();
-        let truths = &mut self.facts_mut().truths;
+        let truths = Rc::make_mut(&mut self.facts_mut().truths);
         truths.insert(cond.clone().likely(), true);
         truths.insert(logic::opposite(&cond), false);
         truths.insert(cond.clone().logical_not(), false);

@@ -6,7 +6,8 @@ use crate::args::{Bindings, eval_index, floor_div};
 use crate::buffer::{Buffer, MemScope};
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var, VarId};
-use crate::simplify::{Analyzer, RULES};
+use crate::simplify::Analyzer;
+use crate::simplify::rules::{Kind, RULES};
 
 /// A generator of numbers (splitmix64), the same on every run.
 struct Dice(u64);
@@ -437,9 +438,14 @@ fn every_rule_keeps_values() {
         let operands_done = world.analyzer.simplify_operands(&expr);
         for (rule, fired) in RULES.iter().zip(&mut fired) {
             for before in [&expr, &operands_done] {
-                if let Some(after) = (rule.apply)(&world.analyzer, before)
-                    && after != *before
-                {
+                let Some(after) = (rule.apply)(&world.analyzer, before) else { continue };
+                let is_tried = rule.kinds & Kind::of(before.node()) as u8 != 0;
+                assert!(
+                    is_tried,
+                    "{} applies to a kind of node for which it is not listed: {before:?}",
+                    rule.name
+                );
+                if after != *before {
                     *fired += check_equal(rule.name, &world, before, &after, &mut dice);
                 }
             }
