@@ -13,10 +13,12 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
+use crate::expr::holds::Holds;
 use crate::expr::intern::interned;
 pub use crate::op::{BinaryOp, Intrinsic};
 pub use crate::var::{Var, VarId, VarKind};
 
+mod holds;
 mod intern;
 
 /// One expression node; its operands are interned.
@@ -58,7 +60,7 @@ struct ExprData {
     /// That of the node and the type.
     hash: u64,
     names: Names,
-    reads_memory: bool,
+    holds: Holds,
 }
 
 /// A set of variables that may hold more than were put in: a bit for each, which several share.
@@ -365,7 +367,17 @@ impl Expr {
 
     /// Whether memory is read in it.
     pub fn reads_memory(&self) -> bool {
-        self.0.reads_memory
+        self.0.holds.has(Holds::LOAD)
+    }
+
+    /// Whether a condition in it is marked as nearly always true.
+    pub fn has_likely(&self) -> bool {
+        self.0.holds.has(Holds::LIKELY)
+    }
+
+    /// Whether a selection in it has an arm that reads memory.
+    pub fn selects_memory(&self) -> bool {
+        self.0.holds.has(Holds::SELECT_OF_LOADS)
     }
 
     /// The smaller of two, as [`BinaryOp::Min`].

@@ -174,6 +174,11 @@ pub fn for_each_stmt<'s>(stmt: &'s Stmt, f: &mut impl FnMut(&'s Stmt)) {
     }
 }
 
+/// Whether `f` holds of the statement or of one below it; parents are asked first.
+pub fn any_stmt(stmt: &Stmt, f: &mut impl FnMut(&Stmt) -> bool) -> bool {
+    f(stmt) || stmt_children(stmt).any(|child| any_stmt(child, f))
+}
+
 /// The statements directly below a statement, in order.
 #[derive(Clone, Debug)]
 pub struct StmtChildren<'s> {
@@ -238,43 +243,65 @@ pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
     }
 }
 
-/// Rewrites a statement bottom-up. `on_expr` sees each expression that stands in a statement (whole, not its
-/// parts) and gives what it is replaced by, if it is; `on_stmt` sees each rebuilt statement. Extents of allocated buffers are not
-/// rewritten.
-pub fn rewrite_stmt(
-    stmt: Stmt,
-    on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>,
-    on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
-) -> Stmt {
-    fn change(expr: &mut Expr, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+/// Replaces expressions of a statement and of all below it: `on_expr` sees each expression that stands in a statement (whole, not its
+/// parts) and gives what it is replaced by, if it is. Nested sequences become one. Extents of allocated buffers are not rewritten.
+pub fn rewrite_exprs(stmt: &mut Stmt, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+    change_exprs(stmt, on_expr);
+    match stmt {
+        Stmt::Seq(stmts) => {
+            stmts.iter_mut().for_each(|s| rewrite_exprs(s, on_expr));
+            if stmts.len() == 1 || stmts.iter().any(|s| matches!(s, Stmt::Seq(_))) {
+                *stmt = Stmt::seq(std::mem::take(stmts));
+            }
+        }
+        Stmt::For { body, .. }
+        | Stmt::Let { body, .. }
+        | Stmt::Allocate { body, .. }
+        | Stmt::Annotate { body, .. }
+        | Stmt::LaunchThread { body, .. } => rewrite_exprs(body, on_expr),
+        Stmt::If { then, otherwise, .. } => {
+            rewrite_exprs(then, on_expr);
+            otherwise.iter_mut().for_each(|s| rewrite_exprs(s, on_expr));
+        }
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Atom(_)
+        | Stmt::Sync(_) => {}
+    }
+}
+
+/// Replaces the expressions that stand directly in a statement.
+fn change_exprs(stmt: &mut Stmt, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+    let mut change = |expr: &mut Expr| {
         if let Some(new) = on_expr(expr) {
             *expr = new;
         }
-    }
-    let mut stmt = stmt;
-    match &mut stmt {
+    };
+    match stmt {
         Stmt::For { min, extent, .. } => {
-            change(min, on_expr);
-            change(extent, on_expr);
+            change(min);
+            change(extent);
         }
         Stmt::If { cond: expr, .. }
         | Stmt::Let { value: expr, .. }
-        | Stmt::LaunchThread { extent: expr, .. } => {
-            change(expr, on_expr);
-        }
+        | Stmt::LaunchThread { extent: expr, .. } => change(expr),
         Stmt::Store { indices, value, .. } => {
-            indices.iter_mut().chain([value]).for_each(|expr| change(expr, on_expr));
+            indices.iter_mut().chain([value]).for_each(change);
         }
-        Stmt::ScopeIds { extents, .. } => extents.iter_mut().for_each(|expr| change(expr, on_expr)),
+        Stmt::ScopeIds { extents, .. } => extents.iter_mut().for_each(change),
         Stmt::Tile(call) => {
             for region in call.dsts.iter_mut().chain(&mut call.srcs) {
                 for (min, extent) in &mut region.ranges {
-                    change(min, on_expr);
-                    change(extent, on_expr);
+                    change(min);
+                    change(extent);
                 }
             }
         }
-        Stmt::Atom(call) => call.exprs_mut().for_each(|expr| change(expr, on_expr)),
+        Stmt::Atom(call) => call.exprs_mut().for_each(change),
         Stmt::Seq(_)
         | Stmt::Allocate { .. }
         | Stmt::Annotate { .. }
@@ -283,6 +310,15 @@ pub fn rewrite_stmt(
         | Stmt::View { .. }
         | Stmt::Sync(_) => {}
     }
+}
+
+/// Rewrites a statement bottom-up: its expressions as [`rewrite_exprs`] does, and `on_stmt` sees each rebuilt statement.
+pub fn rewrite_stmt(
+    mut stmt: Stmt,
+    on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>,
+    on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
+) -> Stmt {
+    change_exprs(&mut stmt, on_expr);
     match &mut stmt {
         Stmt::Seq(stmts) => {
             let parts = std::mem::take(stmts);
@@ -319,9 +355,12 @@ fn rewrite_below(
 }
 
 /// The statement with variables replaced in all its expressions.
-pub fn substitute_stmt<S: BuildHasher>(stmt: Stmt, map: &HashMap<Var, Expr, S>) -> Stmt {
-    let mut substitution = Substitution::new(map);
-    rewrite_stmt(stmt, &mut |e| substitution.of(e), &mut |s| s)
+pub fn substitute_stmt<S: BuildHasher>(mut stmt: Stmt, map: &HashMap<Var, Expr, S>) -> Stmt {
+    if !map.is_empty() {
+        let mut substitution = Substitution::new(map);
+        rewrite_exprs(&mut stmt, &mut |e| substitution.of(e));
+    }
+    stmt
 }
 
 /// Every buffer that the statement accesses or declares, in order of first occurrence.
@@ -396,6 +435,28 @@ mod tests {
             assert_eq!(change_children(old, &mut |_| None), None, "{old:?}");
             assert_eq!(map_children(old, &mut Expr::clone), *old);
         }
+    }
+
+    #[test]
+    fn expressions_are_replaced_where_they_stand_and_nested_sequences_become_one() {
+        let [a, b] = ["a", "b"].map(|name| Var::new(name, DType::I32));
+        let memory = Buffer::new("m", DType::I32, vec![Expr::int(8)], MemScope::Global);
+        let store = |at: &Expr| Stmt::store(&memory, vec![at.clone()], at.clone() + Expr::int(1));
+        let made = |at: &Expr, inner: Vec<Stmt>| {
+            let body = Stmt::Seq([vec![store(at)], inner].concat());
+            Stmt::if_(at.clone().lt(Expr::int(4)), Stmt::range(Var::new("i", DType::I32), at.clone(), body))
+        };
+        let (old, new) = (a.expr(), b.expr());
+        let nested = Stmt::Seq(vec![Stmt::Seq(vec![store(&old), Stmt::NOP]), store(&old)]);
+        let mut stmt = made(&old, vec![nested]);
+        let map = FastMap::from_iter([(a, new.clone())]);
+        rewrite_exprs(&mut stmt, &mut |e| Some(substitute_expr(e, &map)));
+        let Stmt::If { cond, then, .. } = &stmt else { panic!("{stmt:?}") };
+        let Stmt::For { extent, body, .. } = &**then else { panic!("{stmt:?}") };
+        assert_eq!((cond, extent), (&new.clone().lt(Expr::int(4)), &new));
+        assert_eq!(**body, Stmt::Seq(vec![store(&new), store(&new), store(&new)]));
+        assert!(any_stmt(&stmt, &mut |s| matches!(s, Stmt::Store { .. })));
+        assert!(!any_stmt(&stmt, &mut |s| matches!(s, Stmt::Sync(_))));
     }
 
     #[test]

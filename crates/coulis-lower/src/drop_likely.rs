@@ -3,7 +3,7 @@
 //! Simple mode keeps them, as the listings of seed 003 do.
 
 use coulis_ir::expr::{Expr, Intrinsic, Node};
-use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::visit::rewrite_exprs;
 use coulis_ir::{Form, Kernel};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -27,7 +27,8 @@ pub fn drop_likely(kernel: Kernel, context: &Context) -> Result<Kernel, LowerErr
         Node::Call(Intrinsic::Likely, args) => Some(args[0].clone()),
         _ => None,
     };
-    let mut unmarked = Rewriter::new(|_| true, unmark);
-    let body = rewrite_stmt(kernel.body, &mut |e| unmarked.of(e), &mut |s| s);
-    Ok(Kernel { body, ..kernel })
+    let mut unmarked = Rewriter::new(Expr::has_likely, unmark);
+    let mut kernel = kernel;
+    rewrite_exprs(&mut kernel.body, &mut |e| unmarked.of(e));
+    Ok(kernel)
 }

@@ -8,12 +8,12 @@
 //! this is what seed 003's listings 2 and 3 show. Unlike the reference nothing is bound inside a condition. Names nest, so
 //! that a statement is in at most 256 of them; what is computed beyond stays as it is.
 
-use coulis_ir::hash::{self, FastMap};
+use coulis_ir::hash::{self, FastMap, roomy_map};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use coulis_ir::expr::{Expr, Node, Var};
-use coulis_ir::visit::{change_children, for_each_expr, rewrite_stmt, stmt_children, stmt_exprs};
+use coulis_ir::visit::{change_children, for_each_expr, rewrite_exprs, stmt_children, stmt_exprs};
 use coulis_ir::{Form, Kernel, Param, Stmt};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -37,7 +37,8 @@ pub fn eliminate_common_subexpressions(kernel: Kernel, _: &Context) -> Result<Ke
         Param::Scalar(var) => Some(var.clone()),
         Param::Buffer { .. } => None,
     });
-    let mut names = Names { scope: scalars.collect(), ..Names::default() };
+    let mut names =
+        Names { scope: scalars.collect(), tables: roomy_map(), facts: roomy_map(), ..Names::default() };
     let body = names.visit(kernel.body, Around::Decides, None);
     Ok(Kernel { body, ..kernel })
 }
@@ -292,12 +293,12 @@ impl Work {
     }
 }
 
-fn replace_in(stmt: Stmt, named: &FastMap<Expr, Expr>) -> Stmt {
-    if named.is_empty() {
-        return stmt;
+fn replace_in(mut stmt: Stmt, named: &FastMap<Expr, Expr>) -> Stmt {
+    if !named.is_empty() {
+        let mut memo = FastMap::default();
+        rewrite_exprs(&mut stmt, &mut |e| replace(e, named, &mut memo));
     }
-    let mut memo = FastMap::default();
-    rewrite_stmt(stmt, &mut |e| replace(e, named, &mut memo), &mut |s| s)
+    stmt
 }
 
 /// The expression with names in place of what they stand for, the largest first, where there is one in it.

@@ -7,7 +7,7 @@
 //!
 //! Source: the virtual threads of seed 003's system.
 
-use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::visit::{any_stmt, rewrite_stmt};
 use coulis_ir::{Expr, Form, Kernel, LoopKind, Stmt, ThreadTag};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -23,6 +23,10 @@ pub const PASS: Pass = Pass {
 
 /// Makes virtual threads loops.
 pub fn expand_vthreads(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let is_virtual = |s: &Stmt| matches!(s, Stmt::LaunchThread { tag: ThreadTag::VThread, .. });
+    if !any_stmt(&kernel.body, &mut { is_virtual }) {
+        return Ok(kernel);
+    }
     let body = rewrite_stmt(kernel.body, &mut |_| None, &mut |stmt| match stmt {
         Stmt::LaunchThread { tag: ThreadTag::VThread, var, extent, body } => {
             let first = Expr::int_of(0, var.dtype());

@@ -12,7 +12,8 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::visit::{
-    buffers_of, for_each_expr, for_each_stmt, map_children as map_operands, rewrite_stmt, stmt_exprs,
+    any_stmt, buffers_of, for_each_expr, for_each_stmt, map_children as map_operands, rewrite_stmt,
+    stmt_exprs,
 };
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, Stmt};
 
@@ -35,6 +36,10 @@ const MARK: &str = "double_buffer";
 
 /// Keeps marked memory twice.
 pub fn inject_double_buffer(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
+    let is_marked = |s: &Stmt| matches!(s, Stmt::Annotate { key, .. } if key == MARK);
+    if !any_stmt(&kernel.body, &mut { is_marked }) {
+        return Ok(kernel);
+    }
     // Marks that no loop took go away.
     let body = rewrite_stmt(walk(kernel.body), &mut |_| None, &mut |s| match s {
         Stmt::Annotate { key, body, .. } if key == MARK => *body,

@@ -10,7 +10,7 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{change_children, for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs};
+use coulis_ir::visit::{change_children, for_each_expr, for_each_stmt, rewrite_exprs, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::affine::uses;
@@ -137,7 +137,7 @@ fn is_natural(quotient: &Expr, sizes: &Sizes, known: &Analyzer) -> bool {
     positive && known.can_prove(&dividend.clone().ge(zero))
 }
 
-fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
+fn replaced(mut stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
     fn go(expr: &Expr, from: &Expr, to: &Expr, memo: &mut FastMap<Expr, Option<Expr>>) -> Option<Expr> {
         if expr == from {
             return Some(to.clone());
@@ -150,5 +150,6 @@ fn replaced(stmt: Stmt, from: &Expr, to: &Expr) -> Stmt {
         new
     }
     let mut memo = FastMap::default();
-    rewrite_stmt(stmt, &mut |e| go(e, from, to, &mut memo), &mut |s| s)
+    rewrite_exprs(&mut stmt, &mut |e| go(e, from, to, &mut memo));
+    stmt
 }

@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 
 use coulis_ir::expr::Names;
-use coulis_ir::hash::{FastMap, Seen};
+use coulis_ir::hash::{FastMap, Seen, roomy_map};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::map_children;
 use coulis_ir::{BinaryOp, DType, Element, Expr, Form, Kernel, Node, Stmt, Var, VarKind};
@@ -35,11 +35,11 @@ pub fn narrow_index_types(kernel: Kernel, context: &Context) -> Result<Kernel, L
     let mut groups = Groups::default();
     groups.stmt(&kernel.body, &Analyzer::new());
     let vars = groups.narrowed();
-    let names = vars.keys().fold(Names::default(), |names, var| names.and(Names::of(var)));
-    let narrow = Narrowing { vars, names, done: RefCell::default() };
-    if narrow.vars.is_empty() {
+    if vars.is_empty() {
         return Ok(kernel);
     }
+    let names = vars.keys().fold(Names::default(), |names, var| names.and(Names::of(var)));
+    let narrow = Narrowing { vars, names, done: RefCell::new(roomy_map()) };
     let body = narrow.stmt(kernel.body);
     Ok(Kernel { body, ..kernel })
 }

@@ -2,7 +2,7 @@
 //! element to itself.
 
 use coulis_ir::expr::Node;
-use coulis_ir::hash::FastSet;
+use coulis_ir::hash::{FastSet, roomy_set};
 use coulis_ir::visit::stmt_exprs;
 use coulis_ir::{Buffer, Expr, Form, Kernel, Stmt, VarId};
 
@@ -20,13 +20,12 @@ pub const PASS: Pass = Pass {
 
 /// Drops statements without effect.
 pub fn remove_noop(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let body = Walk::default().stmt(kernel.body);
+    let body = Walk { used: roomy_set(), seen: roomy_set() }.stmt(kernel.body);
     Ok(Kernel { body, ..kernel })
 }
 
 /// What the statements that stay use, as far as the walk has come. Each is looked at once, from the innermost on, so what
 /// is bound or allocated around it has all its uses in here when its turn comes.
-#[derive(Default)]
 struct Walk {
     /// Variables, and pointers of memory.
     used: FastSet<VarId>,

@@ -4,7 +4,7 @@
 //! readable in every lane.
 
 use coulis_ir::expr::{Expr, Node};
-use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::visit::rewrite_exprs;
 use coulis_ir::{Form, Kernel};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -22,12 +22,13 @@ pub const PASS: Pass = Pass {
 
 /// Makes scalar selects whose arms read memory lazy.
 pub fn rewrite_unsafe_select(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let mut rewriter = Rewriter::new(reads_memory, |new: &Expr| match new.node() {
+    let mut rewriter = Rewriter::new(Expr::selects_memory, |new: &Expr| match new.node() {
         Node::Select(cond, a, b) if new.lanes() == 1 && (reads_memory(a) || reads_memory(b)) => {
             Some(Expr::if_then_else(cond.clone(), a.clone(), b.clone()))
         }
         _ => None,
     });
-    let body = rewrite_stmt(kernel.body, &mut |e| rewriter.of(e), &mut |s| s);
-    Ok(Kernel { body, ..kernel })
+    let mut kernel = kernel;
+    rewrite_exprs(&mut kernel.body, &mut |e| rewriter.of(e));
+    Ok(kernel)
 }

@@ -23,7 +23,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
@@ -55,8 +55,15 @@ const MANY_LANES: u32 = 8;
 
 /// Turns vectorized loops into vector operations.
 pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {
+    if !any_stmt(&kernel.body, &mut is_vectorized) {
+        return Ok(kernel);
+    }
     let body = walk(kernel.body, &Analyzer::new(), context)?;
     Ok(Kernel { body, ..kernel })
+}
+
+fn is_vectorized(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::For { kind: LoopKind::Vectorized, .. })
 }
 
 fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerError> {
@@ -107,11 +114,7 @@ fn vectorized(
     if count <= 0 {
         return Ok(Stmt::NOP);
     }
-    let mut has_inner = false;
-    for_each_stmt(&body, &mut |s| {
-        has_inner |= matches!(s, Stmt::For { kind: LoopKind::Vectorized, .. });
-    });
-    if has_inner {
+    if any_stmt(&body, &mut is_vectorized) {
         return walk(serial(var, min, extent, body), known, context);
     }
     if count == 1 {

@@ -1,6 +1,6 @@
 //! One step of recursion over statements, shared by passes that carry something downwards, and rewriting of expressions.
 
-use coulis_ir::hash::FastMap;
+use coulis_ir::hash::{FastMap, roomy_map};
 use coulis_ir::visit;
 use coulis_ir::{Expr, Stmt};
 
@@ -32,6 +32,9 @@ impl<W: Fn(&Expr) -> bool, N: FnMut(&Expr) -> Option<Expr>> Rewriter<W, N> {
         let rebuilt = visit::change_children(expr, &mut |child| self.of(child));
         let new = (self.on_node)(rebuilt.as_ref().unwrap_or(expr)).or(rebuilt);
         if is_shared {
+            if self.done.capacity() == 0 {
+                self.done = roomy_map();
+            }
             self.done.insert(expr.clone(), new.clone());
         }
         new

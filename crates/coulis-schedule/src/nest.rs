@@ -11,7 +11,7 @@ use coulis_ir::hash::{FastMap, FastSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_stmt, stmt_exprs, substitute_expr, uses_any};
+use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_exprs, stmt_exprs, substitute_expr, uses_any};
 use coulis_ir::{
     Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var,
 };
@@ -463,13 +463,14 @@ impl Builder<'_> {
     }
 
     /// Turns reads of intermediate tensors into reads of their memory.
-    fn redirect_reads(&self, body: Stmt) -> Stmt {
+    fn redirect_reads(&self, mut body: Stmt) -> Stmt {
         let redirect = |buffer: &Buffer, indices: &[Expr]| {
             let realised = self.realised.get(&buffer.id)?;
             let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
             Some(realised.buffer.at(moved.collect::<Vec<_>>()))
         };
-        rewrite_stmt(body, &mut |e| inline::other_reads(e, &redirect), &mut |s| s)
+        rewrite_exprs(&mut body, &mut |e| inline::other_reads(e, &redirect));
+        body
     }
 
     /// Refuses reads of memory outside the loop that allocates it.

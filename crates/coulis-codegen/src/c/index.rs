@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use coulis_ir::args::eval_constant;
 use coulis_ir::hash::FastMap;
-use coulis_ir::visit::{map_children, rewrite_stmt, substitute_stmt};
+use coulis_ir::visit::{map_children, rewrite_exprs, rewrite_stmt, substitute_stmt};
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, LoopKind, Node, Stmt, Var};
 
 use crate::c::types::CTy;
@@ -141,8 +141,9 @@ pub fn fold(expr: &Expr) -> Expr {
 
 /// The statement with unrolled loops of few iterations written out, and integer constants folded.
 pub fn expand(stmt: Stmt) -> Stmt {
-    let expanded = rewrite_stmt(stmt, &mut |_| None, &mut expand_loop);
-    rewrite_stmt(expanded, &mut |e| Some(fold(e)), &mut |s| s)
+    let mut expanded = rewrite_stmt(stmt, &mut |_| None, &mut expand_loop);
+    rewrite_exprs(&mut expanded, &mut |e| Some(fold(e)));
+    expanded
 }
 
 fn expand_loop(stmt: Stmt) -> Stmt {

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, map_children, rewrite_stmt, substitute_expr, uses_any};
+use coulis_ir::visit::{for_each_expr, map_children, rewrite_exprs, substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, MemScope, Node, Stmt, Var, VarId};
 
 use super::Compiler;
@@ -277,8 +277,10 @@ fn written_out(var: &Var, min: &Expr, n: i64, body: &Stmt) -> Option<Stmt> {
         let map = HashMap::from([(var.clone(), at)]);
         for step in &steps {
             let Step::Store { buffer, index, value } = step else { continue };
-            let store = Stmt::store(buffer, vec![substitute_expr(index, &map)], substitute_expr(value, &map));
-            done.push(rewrite_stmt(store, &mut |e| Some(with_plain_indices(e, &analyzer)), &mut |s| s));
+            let (index, value) = (substitute_expr(index, &map), substitute_expr(value, &map));
+            let mut store = Stmt::store(buffer, vec![index], value);
+            rewrite_exprs(&mut store, &mut |e| Some(with_plain_indices(e, &analyzer)));
+            done.push(store);
         }
     }
     Some(Stmt::seq(done))

@@ -3,6 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::holds::Holds;
 use super::{Children, Expr, ExprData, Names, Node};
 use crate::dtype::Ty;
 use crate::hash::FastHasher;
@@ -17,8 +18,8 @@ pub(super) fn interned(node: Node, ty: Ty) -> Expr {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner).intern(node, ty, hash)
 }
 
-/// Live expressions below which nothing is swept: what stays in a near cache, and more than most kernels take.
-const LEAST: usize = (1 << 12) - 1;
+/// Live expressions below which nothing is swept: few enough that what is made next stays in a near cache.
+const LEAST: usize = (1 << 10) - 1;
 
 /// The table of live expressions. It holds one reference to each; when it has doubled since the last sweep, those that
 /// nobody else holds are dropped.
@@ -72,10 +73,10 @@ impl Interner {
             Node::Var(var) => Names::of(var),
             _ => Names::default(),
         };
-        let names = Children::of(&node).fold(own, |names, child| names.and(child.0.names));
-        let reads_memory =
-            matches!(node, Node::Load(..)) || Children::of(&node).any(|child| child.0.reads_memory);
-        let expr = Expr(Arc::new(ExprData { node, ty, hash, names, reads_memory }));
+        let (names, holds) = Children::of(&node).fold((own, Holds::own(&node)), |(names, holds), child| {
+            (names.and(child.0.names), holds.and(child.0.holds))
+        });
+        let expr = Expr(Arc::new(ExprData { node, ty, hash, names, holds }));
         self.slots[at] = Slot { hash: short, place: self.exprs.len() as u32 };
         self.exprs.push(expr.clone());
         expr
@@ -172,5 +173,23 @@ mod tests {
         let sum = i.expr() + Expr::int(1);
         assert!(sum.names().may_meet(Names::of(&i)) && !sum.names().may_meet(Names::of(&j)));
         assert!(!sum.reads_memory());
+    }
+
+    #[test]
+    fn an_expression_knows_whether_it_marks_conditions_or_selects_memory() {
+        let i = Var::new("i", DType::I32).expr();
+        let memory = crate::Buffer::new("m", DType::I32, vec![Expr::int(8)], crate::MemScope::Global);
+        let cond = i.clone().lt(Expr::int(1));
+        let within = |e: Expr| e + Expr::int(1);
+        let plain = within(Expr::select(cond.clone(), i.clone(), Expr::int(0)));
+        assert!(!plain.has_likely() && !plain.selects_memory());
+        let marked = within(Expr::select(cond.clone().likely(), i.clone(), Expr::int(0)));
+        assert!(marked.has_likely() && !marked.selects_memory());
+        let read = within(Expr::select(cond, memory.at([i.clone()]), i));
+        assert!(
+            read.selects_memory()
+                && !read.has_likely()
+                && !within(memory.at([Expr::int(0)])).selects_memory()
+        );
     }
 }

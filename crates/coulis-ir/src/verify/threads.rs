@@ -25,17 +25,17 @@ pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut 
     }
     let mut known = Known::default();
     loop {
-        // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt.
+        // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt: what it finds then is so.
         let before = known.n_notes;
-        let mut ignored = Report::default();
-        let mut walk = Walk::new(known, Follows::Memory, &mut ignored);
+        let mut found = Report::default();
+        let mut walk = Walk::new(known, Follows::Memory, &mut found);
         walk.stmt(body);
         known = walk.known;
         if known.n_notes == before {
+            found.found.into_iter().for_each(|(stmt, fault)| report.add(stmt, fault.code, fault.message));
             break;
         }
     }
-    Walk::new(known, Follows::Memory, report).stmt(body);
 }
 
 /// Whether a barrier stands under something that may differ between threads: a branch, or a loop of a length that is not constant.

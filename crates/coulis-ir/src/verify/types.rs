@@ -1,6 +1,6 @@
 //! V3 to V7: types of operands, accesses, stores, conditions and names.
 
-use crate::hash::FastSet;
+use crate::hash::{FastSet, roomy_set};
 
 use super::Report;
 use super::forms::each_stmt;
@@ -19,7 +19,7 @@ type Flaw = (&'static str, String);
 
 /// Checks every expression once, and what statements do with them.
 pub(super) fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let mut checker = Checker { form: kernel.form, seen: FastSet::default() };
+    let mut checker = Checker { form: kernel.form, seen: roomy_set() };
     each_stmt(&kernel.body, &mut |stmt| {
         for expr in stmt_exprs(stmt) {
             checker.expr(expr, &mut |(code, message)| report.at(stmt, code, message));

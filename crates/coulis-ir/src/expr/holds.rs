@@ -1,0 +1,47 @@
+//! What an expression knows of all that is in it, so that a pass that looks for it leaves others alone.
+
+use super::{Intrinsic, Node};
+
+/// What there is in an expression that few passes look for: a set of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holds(u8);
+
+impl Holds {
+    /// A load.
+    pub const LOAD: Holds = Holds(1);
+    /// A mark of likelihood.
+    pub const LIKELY: Holds = Holds(2);
+    /// A selection with an arm that reads memory.
+    pub const SELECT_OF_LOADS: Holds = Holds(4);
+
+    /// What a node is by itself.
+    pub fn own(node: &Node) -> Holds {
+        match node {
+            Node::Load(..) => Holds::LOAD,
+            Node::Call(Intrinsic::Likely, _) => Holds::LIKELY,
+            Node::Select(_, a, b) if a.reads_memory() || b.reads_memory() => Holds::SELECT_OF_LOADS,
+            Node::Int(_)
+            | Node::Float(_)
+            | Node::Var(_)
+            | Node::Binary(..)
+            | Node::Not(_)
+            | Node::Cast(_)
+            | Node::Select(..)
+            | Node::IfThenElse(..)
+            | Node::Call(..)
+            | Node::Ramp(..)
+            | Node::Broadcast(_)
+            | Node::Let(..) => Holds::default(),
+        }
+    }
+
+    /// Both.
+    pub fn and(self, other: Holds) -> Holds {
+        Holds(self.0 | other.0)
+    }
+
+    /// Whether one of those is in it.
+    pub fn has(self, other: Holds) -> bool {
+        self.0 & other.0 != 0
+    }
+}
