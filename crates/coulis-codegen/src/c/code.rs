@@ -1,7 +1,7 @@
 //! Fragments of expressions with their precedence, and lines of statements.
 
 use std::borrow::Cow;
-use std::fmt::{Display, Write as _};
+use std::fmt::{Arguments, Write as _};
 
 /// An expression's text and how tightly its outermost operator binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,45 @@ fn tighter(prec: Prec) -> Prec {
     if prec == Prec::Sum { Prec::Product } else { Prec::Unary }
 }
 
+/// The text of a line.
+pub trait Line {
+    /// Writes it at the end.
+    fn add_to(self, text: &mut String);
+}
+
+impl Line for &str {
+    fn add_to(self, text: &mut String) {
+        text.push_str(self);
+    }
+}
+
+impl Line for &String {
+    fn add_to(self, text: &mut String) {
+        text.push_str(self);
+    }
+}
+
+impl Line for Arguments<'_> {
+    fn add_to(self, text: &mut String) {
+        // Writing into a string does not fail.
+        let _ = text.write_fmt(self);
+    }
+}
+
+/// Writes a number at the end of a text.
+pub fn push_number(text: &mut String, number: u64) {
+    let (mut digits, mut rest, mut at) = ([0u8; 20], number, 20);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    digits[at..].iter().for_each(|digit| text.push(char::from(*digit)));
+}
+
 /// Lines of a function's body, indented.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -122,21 +161,21 @@ impl Lines {
     }
 
     /// One line as it is.
-    pub fn line(&mut self, text: impl Display) {
-        self.line_with(text, "");
+    pub fn line(&mut self, text: impl Line) {
+        self.line_with(text, "\n");
     }
 
-    fn line_with(&mut self, text: impl Display, end: &str) {
+    fn line_with(&mut self, text: impl Line, end: &str) {
         for _ in 0..self.depth {
             self.text.push_str(self.indent);
         }
-        // Writing into a string does not fail.
-        let _ = writeln!(self.text, "{text}{end}");
+        text.add_to(&mut self.text);
+        self.text.push_str(end);
     }
 
     /// One statement: here and in [`Lines::statement_of`] only the `;` is written.
-    pub fn statement(&mut self, text: impl Display) {
-        self.line_with(text, ";");
+    pub fn statement(&mut self, text: impl Line) {
+        self.line_with(text, ";\n");
     }
 
     /// One statement that is given in pieces.
@@ -149,8 +188,8 @@ impl Lines {
     }
 
     /// Opens a block: `head {`.
-    pub fn open(&mut self, head: impl Display) {
-        self.line_with(head, " {");
+    pub fn open(&mut self, head: impl Line) {
+        self.line_with(head, " {\n");
         self.depth += 1;
     }
 
@@ -170,5 +209,29 @@ impl Lines {
     /// All lines.
     pub fn into_text(self) -> String {
         self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_they_are_shown() {
+        for number in [0, 7, 10, 99, 100, 4_294_967_296, u64::MAX] {
+            let mut text = "x".to_owned();
+            push_number(&mut text, number);
+            assert_eq!(text, format!("x{number}"));
+        }
+    }
+
+    #[test]
+    fn lines_are_indented_however_they_are_given() {
+        let mut lines = Lines::in_function("  ");
+        lines.open(format_args!("if ({})", 1));
+        lines.statement(&"a".to_owned());
+        lines.statement("b");
+        lines.close();
+        assert_eq!(lines.into_text(), "  if (1) {\n    a;\n    b;\n  }\n");
     }
 }

@@ -1,6 +1,6 @@
 //! What expressions and statements read, write and use: the facts behind sharing, captures and registers.
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::hash::{FastMap, FastSet, roomy_set};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -141,7 +141,8 @@ pub struct Captures {
 
 /// The captures of a parallel loop's body, its own index aside.
 pub fn captures(stmt: &Stmt, index: &Var) -> Captures {
-    let mut walk = CaptureWalk { bound: FastSet::from_iter([index.id()]), ..CaptureWalk::default() };
+    let mut walk = CaptureWalk { bound: roomy_set(), seen: roomy_set(), ..CaptureWalk::default() };
+    walk.bound.insert(index.id());
     walk.stmt(stmt);
     walk.found
 }

@@ -183,7 +183,7 @@ impl Walker<'_> {
     fn word_place(&mut self, buffer: &Buffer, base: &Expr, first: u32) -> Result<Code, EmitError> {
         let first = Expr::int_of(i128::from(first), base.dtype());
         let at = self.place(&index::fold_binary(BinaryOp::Add, base.clone(), first))?;
-        Ok(self.style().infix("+", Prec::Sum, &Code::primary(self.base(buffer)?), &at))
+        Ok(self.style().infix("+", Prec::Sum, &Code::primary(&*self.base(buffer)?), &at))
     }
 
     /// `*(uint4*)(A + (base + first))`.

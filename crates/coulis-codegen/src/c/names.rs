@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::hash::{FastMap, FastSet, roomy_set};
+
+use crate::c::code::push_number;
 
 /// Hands out names.
 #[derive(Debug, Default)]
@@ -21,7 +23,7 @@ impl Namer {
 
     /// One that gave out no name so far, and never gives out the same words as this one.
     pub fn anew(&self) -> Namer {
-        Namer { reserved: self.reserved.clone(), ..Namer::default() }
+        Namer { reserved: self.reserved.clone(), taken: roomy_set(), ..Namer::default() }
     }
 
     /// A name like `hint`: other characters become `_`, a number is appended where the name is taken.
@@ -36,9 +38,13 @@ impl Namer {
             None => self.next.entry(base.clone()).or_insert(1),
         };
         loop {
-            let name = format!("{base}_{number}");
+            let mut name = String::with_capacity(base.len() + 8);
+            name.push_str(&base);
+            name.push('_');
+            push_number(&mut name, u64::from(*number));
             *number += 1;
-            if !self.reserved.contains(name.as_str()) && self.taken.insert(name.clone()) {
+            if !self.reserved.contains(name.as_str()) && !self.taken.contains(name.as_str()) {
+                self.taken.insert(name.clone());
                 return name;
             }
         }

@@ -1,5 +1,7 @@
 //! Scalar expressions.
 
+use std::rc::Rc;
+
 use coulis_ir::visit::for_each_expr;
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, MemScope, Node};
 
@@ -270,11 +272,11 @@ impl Walker<'_> {
     pub(super) fn element(&mut self, buffer: &coulis_ir::Buffer, at: &Code) -> Result<Code, EmitError> {
         if is_plain(buffer.dtype) {
             let base = self.base(buffer)?;
-            return Ok(Code::primary([&base, "[", &at.text, "]"].concat()));
+            return Ok(Code::primary([&*base, "[", &at.text, "]"].concat()));
         }
         if self.by_lanes() {
             let base = self.base(buffer)?;
-            return self.widened(buffer.dtype, &Code::primary([&base, "[", &at.text, "]"].concat()));
+            return self.widened(buffer.dtype, &Code::primary([&*base, "[", &at.text, "]"].concat()));
         }
         let address = self.address(buffer, at)?;
         let name = self.defs.helper(Helper::Load(buffer.dtype, 0))?;
@@ -282,18 +284,18 @@ impl Walker<'_> {
     }
 
     /// The pointer of a buffer, of its element type.
-    pub(super) fn base(&mut self, buffer: &coulis_ir::Buffer) -> Result<String, EmitError> {
+    pub(super) fn base(&mut self, buffer: &coulis_ir::Buffer) -> Result<Rc<str>, EmitError> {
         let pointer = self.pointer(buffer)?;
         let element = CTy::memory(buffer.dtype);
         if CTy::memory(pointer.dtype) == element {
-            return Ok(pointer.name.to_string());
+            return Ok(pointer.name);
         }
-        Ok(format!("(({} *){})", self.dialect.type_name(element), pointer.name))
+        Ok(format!("(({} *){})", self.dialect.type_name(element), pointer.name).into())
     }
 
     /// The address of an element.
     pub(super) fn address(&mut self, buffer: &coulis_ir::Buffer, at: &Code) -> Result<Code, EmitError> {
-        let base = Code::primary(self.base(buffer)?);
+        let base = Code::primary(&*self.base(buffer)?);
         Ok(if at.text == "0" {
             base
         } else {

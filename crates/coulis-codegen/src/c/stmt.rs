@@ -247,7 +247,7 @@ impl Walker<'_> {
                 return Err(self.bad_shape("an access of registers", format!("index {at:?}")));
             };
             let name = val.code().text.clone();
-            self.f.lines.statement(format_args!("{name} = {}", code.text));
+            self.f.lines.statement_of(&[&name, " = ", &code.text]);
             return Ok(());
         }
         let at = self.place(at)?;
@@ -257,13 +257,13 @@ impl Walker<'_> {
     pub(super) fn store_element(&mut self, buffer: &Buffer, at: &Code, code: &Code) -> Result<(), EmitError> {
         if is_plain(buffer.dtype) || buffer.dtype == DType::Bool {
             let base = self.base(buffer)?;
-            self.f.lines.statement_of(&[&base, "[", &at.text, "] = ", &code.text]);
+            self.f.lines.statement_of(&[&*base, "[", &at.text, "] = ", &code.text]);
             return Ok(());
         }
         if self.by_lanes() {
             let base = self.base(buffer)?;
             let bits = self.bits(buffer.dtype, code)?;
-            self.f.lines.statement_of(&[&base, "[", &at.text, "] = ", &bits.text]);
+            self.f.lines.statement_of(&[&*base, "[", &at.text, "] = ", &bits.text]);
             return Ok(());
         }
         let address = self.address(buffer, at)?;

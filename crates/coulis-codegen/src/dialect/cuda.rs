@@ -18,7 +18,7 @@ use scalar::{add_pair, scientific, special, wrap};
 use coulis_ir::{Atom, DType, SyncKind, ThreadTag};
 
 use crate::EmitError;
-use crate::c::code::{Code, Prec};
+use crate::c::code::{Code, Prec, push_number};
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::plain;
 use crate::c::style::{Overflow, Parentheses, Style, Vectors};
@@ -54,13 +54,15 @@ fn words_in(text: &str, names: &[&str]) -> Vec<bool> {
         begins[usize::from(name[0])] = true;
         ends[usize::from(name[name.len() - 1])] = true;
     }
-    let mut rest = text.as_bytes();
-    while let Some(start) = rest.iter().position(|c| IN_WORDS[usize::from(*c)]) {
-        rest = &rest[start..];
-        let length = rest.iter().position(|c| !IN_WORDS[usize::from(*c)]).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(length);
-        rest = after;
-        let may_be = length <= longest && begins[usize::from(word[0])] && ends[usize::from(word[length - 1])];
+    let text = text.as_bytes();
+    let is_in_word = |at: usize| text.get(at).is_some_and(|c| IN_WORDS[usize::from(*c)]);
+    for (start, first) in text.iter().enumerate() {
+        if !begins[usize::from(*first)] || start > 0 && is_in_word(start - 1) {
+            continue;
+        }
+        let length = (1..=longest).find(|length| !is_in_word(start + length)).unwrap_or(longest + 1);
+        let may_be = length <= longest && ends[usize::from(text[start + length - 1])];
+        let word = &text[start..start + length.min(longest)];
         if may_be && let Some(at) = names.iter().position(|name| name.as_bytes() == word) {
             found[at] = true;
         }
@@ -289,13 +291,22 @@ impl Dialect for Cuda {
         match dtype {
             DType::Bool => Code::primary(if value == 0 { "false" } else { "true" }),
             DType::I32 if value == i128::from(i32::MIN) => Code::primary("(-2147483647 - 1)"),
-            DType::I32 if value >= 0 => Code::primary((value as i32).to_string()),
+            DType::I32 if value >= 0 => {
+                let mut text = String::with_capacity(12);
+                push_number(&mut text, value as u64);
+                Code::primary(text)
+            }
             DType::I32 => unary((value as i32).to_string()),
             DType::I64 if value == i128::from(i64::MIN) => Code::primary("(-9223372036854775807 - 1)"),
             DType::U64 if value > i128::from(i64::MAX) => unary(format!("({ty}){value}ull")),
             _ => unary(match i64::try_from(value) {
                 // Numbers of 128 bits take long to write.
-                Ok(short) => ["(", ty, ")", &short.to_string()].concat(),
+                Ok(short) => {
+                    let mut text = String::with_capacity(ty.len() + 24);
+                    text.extend(["(", ty, if short < 0 { ")-" } else { ")" }]);
+                    push_number(&mut text, short.unsigned_abs());
+                    text
+                }
                 Err(_) => format!("({ty}){value}"),
             }),
         }
