@@ -372,6 +372,7 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
     match intrinsic {
         Intrinsic::Exp => float(f64::exp),
         Intrinsic::Exp2 => float(f64::exp2),
+        Intrinsic::Exp2Ftz => float(f64::exp2).map(|power| Value::Float(flushed(power.as_f64(), dtype))),
         Intrinsic::Log => float(f64::ln),
         Intrinsic::Log2 => float(f64::log2),
         Intrinsic::Sqrt => float(f64::sqrt),

@@ -105,6 +105,9 @@ pub enum Intrinsic {
     Exp,
     /// 2 to the x.
     Exp2,
+    /// 2 to the x, where a power that is subnormal counts as zero, of the types that have float32's exponents, float32 and
+    /// bfloat16. Only for what is added to a one, which such a power does not change (contract N10).
+    Exp2Ftz,
     /// Natural logarithm; 2 ulp on every device.
     Log,
     /// Base-2 logarithm.
@@ -162,9 +165,10 @@ pub enum Intrinsic {
 
 impl Intrinsic {
     /// Every intrinsic.
-    pub const ALL: [Intrinsic; 28] = [
+    pub const ALL: [Intrinsic; 29] = [
         Intrinsic::Exp,
         Intrinsic::Exp2,
+        Intrinsic::Exp2Ftz,
         Intrinsic::Log,
         Intrinsic::Log2,
         Intrinsic::Sqrt,
@@ -198,6 +202,7 @@ impl Intrinsic {
         match self {
             Intrinsic::Exp => "exp",
             Intrinsic::Exp2 => "exp2",
+            Intrinsic::Exp2Ftz => "exp2_ftz",
             Intrinsic::Log => "log",
             Intrinsic::Log2 => "log2",
             Intrinsic::Sqrt => "sqrt",

@@ -503,8 +503,8 @@ pub fn calls_functions(part: &Lambda) -> bool {
 }
 
 fn is_function(expr: &Expr) -> bool {
-    use Intrinsic::{Exp, Exp2, Log, Log2};
-    matches!(expr.node(), Node::Call(Exp | Exp2 | Log | Log2, _))
+    use Intrinsic::{Exp, Exp2, Exp2Ftz, Log, Log2};
+    matches!(expr.node(), Node::Call(Exp | Exp2 | Exp2Ftz | Log | Log2, _))
 }
 
 /// Operations that a function such as `exp` is written out as.

@@ -254,6 +254,7 @@ fn other_functions_are_within_a_few_units_of_the_evaluator() {
     let (x, y) = (Var::new("x", DType::F32), Var::new("y", DType::F64));
     let unary = [
         Intrinsic::Exp2,
+        Intrinsic::Exp2Ftz,
         Intrinsic::Log2,
         Intrinsic::Rsqrt,
         Intrinsic::Tanh,

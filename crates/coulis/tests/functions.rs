@@ -11,7 +11,7 @@ const BOUND: f64 = 2.0;
 
 /// A function; arguments of `float64`, each with the nearest `float64` to the exact value and what is left of it; arguments
 /// of `float32`, each with the value as `float64`. By mpmath 1.3 with 400 bits. The power is that to 2.5.
-const TABLE: [(Intrinsic, &[(f64, f64, f64)], &[(f32, f64)]); 11] = [
+const TABLE: [(Intrinsic, &[(f64, f64, f64)], &[(f32, f64)]); 12] = [
     (
         Intrinsic::Exp,
         &[
@@ -81,6 +81,21 @@ const TABLE: [(Intrinsic, &[(f64, f64, f64)], &[(f32, f64)]); 11] = [
             (17.57861328125, 195744.6404773253),
             (-24.35259246826172, 4.668089723683117e-08),
             (-11.795924186706543, 0.0002812373475027379),
+        ],
+    ),
+    (
+        Intrinsic::Exp2Ftz,
+        &[
+            (0.5, 1.4142135623730951, -9.667293313452913e-17),
+            (-1060.7, 4.983e-320, -0.0),
+            (1023.9, 1.6773070034857416e+308, -7.921568538415696e+291),
+        ],
+        &[
+            (0.5, 1.4142135623730951),
+            (-126.0, 1.1754943508222875e-38),
+            (-126.5, 0.0),
+            (-140.3, 0.0),
+            (127.9000015258789, 3.174950105766392e+38),
         ],
     ),
     (

@@ -121,6 +121,7 @@ pub(super) fn is_native(op: Op, n: u32, isa: Isa) -> bool {
             | Intrinsic::Fma => is_float(reg),
             Intrinsic::Exp | Intrinsic::Log => is_float(reg),
             Intrinsic::Exp2
+            | Intrinsic::Exp2Ftz
             | Intrinsic::Log2
             | Intrinsic::Tanh
             | Intrinsic::Sigmoid

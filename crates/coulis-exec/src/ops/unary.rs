@@ -13,8 +13,8 @@ macro_rules! declare {
 }
 
 declare!(
-    Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, AddFtz, Fma, Max3, Min3, Abs,
-    Floor, Ceil, Round, Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
+    Exp, Exp2, Exp2Ftz, Log, Log2, Sqrt, Rsqrt, Tanh, Sigmoid, Erf, Sin, Cos, Pow, Fmod, AddFtz, Fma, Max3,
+    Min3, Abs, Floor, Ceil, Round, Trunc, Nearbyint, IsNan, IsInf, IsFinite, Popcount, Never, Always, Not
 );
 
 lane1!(Exp, same, |a| exp_f32(a); f32);
@@ -28,6 +28,8 @@ lane1!(Erf, same, |a| erf_f64(a); f64);
 // Of the platform's functions those of `f64` are taken for `f32` too, as compiled C does: rounded, they err by half an ulp.
 lane1!(Exp2, same, |a| f64::from(a).exp2() as f32; f32);
 lane1!(Exp2, same, |a| a.exp2(); f64);
+lane1!(Exp2Ftz, same, |a| flushed(f64::from(a).exp2() as f32); f32);
+lane1!(Exp2Ftz, same, |a| a.exp2(); f64);
 lane1!(Log2, same, |a| f64::from(a).log2() as f32; f32);
 lane1!(Log2, same, |a| a.log2(); f64);
 lane1!(Sqrt, same, |a| a.sqrt(); f32, f64);
@@ -141,6 +143,7 @@ fn function(intrinsic: Intrinsic, reg: Reg, level: Level) -> Option<Call> {
     match intrinsic {
         Intrinsic::Exp => float!(Exp, level, reg),
         Intrinsic::Exp2 => float!(Exp2, level, reg),
+        Intrinsic::Exp2Ftz => float!(Exp2Ftz, level, reg),
         Intrinsic::Log => float!(Log, level, reg),
         Intrinsic::Log2 => float!(Log2, level, reg),
         Intrinsic::Sqrt => float!(Sqrt, level, reg),

@@ -201,9 +201,15 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
     let by_double = |wide: fn(f64) -> f64| {
         if narrow { f64::from(wide(f64::from(x as f32)) as f32) } else { wide(x) }
     };
+    let has_exponents = matches!(dtype, DType::F32 | DType::BF16);
+    let flushed = |v: f64| match has_exponents && (v as f32).is_subnormal() {
+        true => 0f64.copysign(v),
+        false => v,
+    };
     let value = match f {
         Intrinsic::Exp => pick(exp_f64, exp_f32),
         Intrinsic::Exp2 => by_double(f64::exp2),
+        Intrinsic::Exp2Ftz => flushed(by_double(f64::exp2)),
         Intrinsic::Log => pick(log_f64, log_f32),
         Intrinsic::Log2 => by_double(f64::log2),
         Intrinsic::Sqrt => pick(f64::sqrt, f32::sqrt),
@@ -216,14 +222,7 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
         Intrinsic::Pow if narrow => f64::from(f64::from(x as f32).powf(f64::from(y as f32)) as f32),
         Intrinsic::Pow => x.powf(y),
         Intrinsic::Fmod => x % y,
-        Intrinsic::AddFtz => {
-            let has_exponents = matches!(dtype, DType::F32 | DType::BF16);
-            let flushed = |v: f64| match has_exponents && (v as f32).is_subnormal() {
-                true => 0f64.copysign(v),
-                false => v,
-            };
-            flushed(flushed(x) + flushed(y))
-        }
+        Intrinsic::AddFtz => flushed(flushed(x) + flushed(y)),
         Intrinsic::Fma if dtype == DType::F32 => (x as f32).mul_add(y as f32, z as f32).into(),
         Intrinsic::Fma => x.mul_add(y, z),
         Intrinsic::Max3 | Intrinsic::Min3 if x.is_nan() || y.is_nan() || z.is_nan() => f64::NAN,

@@ -58,6 +58,7 @@ fn on_int<T: Int, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
         Intrinsic::Fma => Call::Three(|a, b, c| map3(a, b, c, |x: T, y: T, z: T| x.mul(y).add(z))),
         Intrinsic::Exp
         | Intrinsic::Exp2
+        | Intrinsic::Exp2Ftz
         | Intrinsic::Log
         | Intrinsic::Log2
         | Intrinsic::Sqrt
@@ -128,6 +129,7 @@ fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
     Some(match intrinsic {
         Intrinsic::Exp => Call::One(|a| map1(a, |x: T| apply(x, exp_f32, exp_f64))),
         Intrinsic::Exp2 => Call::One(|a| map1(a, |x: T| by_double(x, f64::exp2))),
+        Intrinsic::Exp2Ftz => Call::One(|a| map1(a, |x: T| without_subnormal(by_double(x, f64::exp2)))),
         Intrinsic::Log => Call::One(|a| map1(a, |x: T| apply(x, log_f32, log_f64))),
         Intrinsic::Log2 => Call::One(|a| map1(a, |x: T| by_double(x, f64::log2))),
         Intrinsic::Sqrt => Call::One(|a| map1(a, |x: T| apply(x, f32::sqrt, f64::sqrt))),

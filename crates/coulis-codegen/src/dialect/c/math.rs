@@ -31,6 +31,7 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::Fma => fused(ty, needs),
         Intrinsic::Max3 | Intrinsic::Min3 => extremum3(intrinsic, ty, needs),
         Intrinsic::Exp2
+        | Intrinsic::Exp2Ftz
         | Intrinsic::Log2
         | Intrinsic::Sqrt
         | Intrinsic::Rsqrt
@@ -76,6 +77,7 @@ fn integer(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<Strin
         )),
         Intrinsic::Exp
         | Intrinsic::Exp2
+        | Intrinsic::Exp2Ftz
         | Intrinsic::Log
         | Intrinsic::Log2
         | Intrinsic::Sqrt
@@ -286,6 +288,11 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
         Intrinsic::Trunc => exact("trunc"),
         Intrinsic::Nearbyint => exact("nearbyint"),
         Intrinsic::Exp2 => by_f64("exp2"),
+        Intrinsic::Exp2Ftz if ty.ty == CTy::F32 => {
+            let power = format!("{value} power = ({value})__builtin_exp2((f64)a);");
+            format!("{power} return power < 1.17549435e-38f ? 0.0f : power;")
+        }
+        Intrinsic::Exp2Ftz => by_f64("exp2"),
         Intrinsic::Log2 => by_f64("log2"),
         Intrinsic::Tanh => by_f64("tanh"),
         Intrinsic::Erf => by_f64("erf"),

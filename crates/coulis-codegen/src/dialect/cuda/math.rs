@@ -59,7 +59,16 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::Trunc => exact("truncf", "trunc"),
         Intrinsic::Nearbyint => exact("rintf", "rint"),
         Intrinsic::Exp2 if single => Ok(exp2_of_single(&name)),
-        Intrinsic::Exp2 => by_double("exp2"),
+        Intrinsic::Exp2Ftz if single => Ok(format!(
+            "{FN} f32 {name}(f32 a)
+{{
+    f32 power;
+    asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(power) : \"f\"(a));
+    return power;
+}}
+"
+        )),
+        Intrinsic::Exp2 | Intrinsic::Exp2Ftz => by_double("exp2"),
         Intrinsic::Log2 => by_double("log2"),
         Intrinsic::Tanh => by_double("tanh"),
         Intrinsic::Erf => by_double("erf"),
