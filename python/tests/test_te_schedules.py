@@ -209,6 +209,19 @@ def test_rows_of_odd_length_are_peeled_and_their_parts_folded_as_one():
         assert "s.peel(B, k, 4)" in s.trace and ("s.zip(" in s.trace) == zipped
 
 
+def test_rows_of_odd_length_are_copied_from_their_boundaries():
+    A = te.placeholder((5, 13), name="A")
+    k = te.reduce_axis((0, 13), "k")
+    B = te.compute((5,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((5, 13), lambda i, j: A[i, j] - B[i], name="C")
+    s = te.create_schedule(C.op)
+    s.from_boundary(A, "global", [B, C], 4)
+    a, c = RNG.integers(-3, 4, (5, 13)).astype("float32"), np.zeros((5, 13), "float32")
+    coulis.build(s, [A, C])(a, c)
+    np.testing.assert_array_equal(c, a - a.sum(axis=1, keepdims=True))
+    assert "s.from_boundary(A, " in s.trace
+
+
 def test_a_quick_step_is_asked_for_where_the_reducer_has_one():
     p = Program()
     with pytest.raises(ValueError, match="in_runs"):
@@ -223,6 +236,7 @@ def test_every_primitive_of_the_catalogue_is_a_method_and_tells_what_it_does():
         assert signature in method.about and summary in method.about and name in dir(owner)
     seen = {way.__name__.split("_by_")[0] for way in WAYS} | {
         "bind",
+        "from_boundary",
         "grid_finish",
         "in_runs",
         "peel",

@@ -2,7 +2,7 @@
 //!
 //! For every piece of memory that the body writes, all accesses must be `coeff * lane + rest` with one coefficient,
 //! and no two lanes may meet: the inner loops move an access either by whole multiples of all lanes together, or by
-//! less than one lane's step. Anything that is not shown disjoint counts as dependent.
+//! less than one lane's step; or, without inner loops, two accesses are further apart than all lanes together. Anything that is not shown disjoint counts as dependent.
 
 use coulis_ir::hash::FastMap;
 
@@ -149,6 +149,10 @@ fn disjoint(all: &[&Access], lane: &Var, lanes: i128, known: &Analyzer) -> bool 
     offsets.iter().all(|a| {
         offsets.iter().all(|b| {
             let apart = centred(a - b);
+            // Without loops offsets are all that there is between them.
+            if !in_loops && (a - b).abs() >= period {
+                return true;
+            }
             spread + apart < step || (spread == 0 && apart % step != 0)
         })
     })

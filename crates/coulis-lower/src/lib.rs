@@ -23,6 +23,7 @@ pub mod hoist_ifs;
 mod independent;
 pub mod inject_double_buffer;
 pub mod insert_prefetches;
+mod lane_guards;
 pub mod name_quotients;
 pub mod narrow_index_types;
 pub mod partition_loops;

@@ -8,7 +8,8 @@
 //! under a branch. One that bounds the lane
 //! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
 //! shorter vectors and at last by single elements (where threads keep arrays in registers, by one guarded statement
-//! each, or by a loop of many lanes that choose none of these). In simple mode such a loop becomes serial, as the reference has
+//! each, or by a loop of many lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
+//! another where one of them does not. In simple mode such a loop becomes serial, as the reference has
 //! it. One that reads memory by the lane becomes a select of new and old value in each store under it; loads under it
 //! are then performed for every lane, which reads elements inside the loop's domain whose value is not used.
 //!
@@ -26,9 +27,10 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
-use crate::affine::{as_negative, conjuncts, difference, product, split, sum, uses, widen, without_quotient};
+use crate::affine::{conjuncts, product, sum, uses, widen};
 use crate::binders::{copy_with, redirect_accesses};
 use crate::independent::lanes_are_independent;
+use crate::lane_guards::{Part, classify, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop};
 use crate::vector_expr::{Lanes, NotAVector, may_trap};
@@ -181,57 +183,6 @@ fn loads_of(expr: &Expr) -> Vec<Var> {
     for_each_expr(expr, &mut |e| {
         if let Node::Load(buffer, _) = e.node() {
             found.push(buffer.data.clone());
-        }
-    });
-    found
-}
-
-/// What one part of a condition says of the lanes.
-enum Part {
-    /// The same for all lanes.
-    Same,
-    /// Holds exactly for the lanes below the bound.
-    Below(Expr),
-    /// Depends on memory that the lane selects.
-    Data,
-    /// Anything else.
-    Other,
-}
-
-fn classify(cond: &Expr, lanes: &Lanes) -> Part {
-    if !uses(cond, &lanes.var) {
-        return Part::Same;
-    }
-    if let Some(bound) = upper_bound(cond, &lanes.var) {
-        return Part::Below(bound);
-    }
-    let mut reads = false;
-    for_each_expr(cond, &mut |e| {
-        reads |= matches!(e.node(), Node::Load(..)) && uses(e, &lanes.var);
-    });
-    if reads { Part::Data } else { Part::Other }
-}
-
-/// The `T` such that the condition says `lane < T`.
-fn upper_bound(cond: &Expr, lane: &Var) -> Option<Expr> {
-    let (lhs, rhs) = without_quotient(as_negative(cond)?, lane);
-    let (lhs, rhs) = (split(&lhs, lane)?, split(&rhs, lane)?);
-    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step > 0)?;
-    let room = difference(rhs.rest, lhs.rest);
-    if step == 1 {
-        return Some(room);
-    }
-    let dtype = room.dtype();
-    Some(sum(room, Expr::int_of(step - 1, dtype)).floordiv(Expr::int_of(step, dtype)))
-}
-
-fn has_lane_guard(stmt: &Stmt, lanes: &Lanes) -> bool {
-    let mut found = false;
-    for_each_stmt(stmt, &mut |s| {
-        if let Stmt::If { cond, .. } = s {
-            found |= conjuncts(cond)
-                .iter()
-                .any(|part| matches!(classify(part, lanes), Part::Below(_) | Part::Other));
         }
     });
     found
@@ -392,6 +343,9 @@ impl Vectorizer {
                 Part::Other => return Err(NotAVector),
             }
         }
+        if let (Some(_), [bound], true) = (otherwise, &bounds[..], same.is_empty() && data.is_empty()) {
+            return Ok(self.one_side_or_lanes(bound, (cond, then, otherwise), lanes, mask));
+        }
         if otherwise.is_some() && !(same.is_empty() && bounds.is_empty()) {
             return Err(NotAVector);
         }
@@ -411,6 +365,34 @@ impl Vectorizer {
             Some(cond) => Stmt::if_(cond, inner),
             None => inner,
         })
+    }
+
+    /// A branch with another side, on lanes below a bound: all lanes at once where all are, else one after another.
+    fn one_side_or_lanes(
+        &self,
+        bound: &Expr,
+        (cond, then, otherwise): (&Expr, &Stmt, Option<&Stmt>),
+        lanes: &Lanes,
+        mask: Option<&Expr>,
+    ) -> Stmt {
+        let all = bound.clone().ge(Expr::int_of(i128::from(lanes.count), bound.dtype()));
+        let at_once = self.stmt(then, lanes, mask);
+        if self.known.can_prove(&all) {
+            return at_once;
+        }
+        let whole = Stmt::If {
+            cond: cond.clone(),
+            then: Box::new(then.clone()),
+            otherwise: otherwise.map(|s| Box::new(s.clone())),
+        };
+        let body = match mask {
+            Some(mask) => Stmt::if_(mask.clone(), whole),
+            None => whole,
+        };
+        let dtype = lanes.var.dtype();
+        let (zero, count) = (Expr::int_of(0, dtype), Expr::int_of(i128::from(lanes.count), dtype));
+        let one_by_one = serial(&lanes.var, &zero, &count, body);
+        Stmt::If { cond: all, then: Box::new(at_once), otherwise: Some(Box::new(one_by_one)) }
     }
 
     /// A branch on data: both sides run, and every store selects.

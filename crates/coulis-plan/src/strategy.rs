@@ -126,7 +126,8 @@ pub struct Sketch {
     pub written_out: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
-    /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart.
+    /// Whether accesses begin at the first boundary of each row, and what is before it and behind the last is folded apart; of rows that
+    /// are kept, what is before it follows at the end.
     pub peeled: bool,
     /// Whether steps are dealt to those in turn, rather than as many neighbours to each.
     pub in_turn: bool,

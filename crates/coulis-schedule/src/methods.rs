@@ -12,6 +12,7 @@ use crate::primitive::compute_at::ComputeAt;
 use crate::primitive::compute_inline::ComputeInline;
 use crate::primitive::compute_root::ComputeRoot;
 use crate::primitive::double_buffer::DoubleBuffer;
+use crate::primitive::from_boundary::FromBoundary;
 use crate::primitive::from_first::FromFirst;
 use crate::primitive::fuse::Fuse;
 use crate::primitive::grid_finish::FinishGrid;
@@ -152,7 +153,31 @@ impl Schedule {
         scope: MemScope,
         readers: &[StageRef],
     ) -> Result<StageId> {
-        let tensor = match tensor.into() {
+        let cache = self.cache_of(tensor.into(), scope, readers, "cache_read")?;
+        self.call(cache)
+    }
+
+    /// As [`Schedule::cache_read`] of rows, each copied from its first boundary of accesses of so many lanes on, with what is before
+    /// that at its end; the readers take the elements in that order.
+    pub fn from_boundary(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+        lanes: i64,
+    ) -> Result<StageId> {
+        let cache = self.cache_of(tensor.into(), scope, readers, "from_boundary")?;
+        self.call(FromBoundary { cache, lanes })
+    }
+
+    fn cache_of(
+        &self,
+        tensor: TensorRef,
+        scope: MemScope,
+        readers: &[StageRef],
+        primitive: &'static str,
+    ) -> Result<CacheRead> {
+        let tensor = match tensor {
             TensorRef::Buffer(buffer) => buffer,
             TensorRef::Stage(id) => {
                 let stage = self.stage(id)?;
@@ -160,7 +185,7 @@ impl Schedule {
                     [one] => one.clone(),
                     _ => {
                         return Err(ScheduleError::WrongBody {
-                            primitive: "cache_read",
+                            primitive,
                             stage: self.stage_name(id),
                             wanted: "one tensor",
                             found: "a tuple; name the component by its buffer",
@@ -170,7 +195,7 @@ impl Schedule {
             }
         };
         let readers = readers.iter().map(|r| self.find(r)).collect::<Result<_>>()?;
-        self.call(CacheRead { tensor, scope, readers })
+        Ok(CacheRead { tensor, scope, readers })
     }
 
     /// A new stage takes over the computation, laid out as the loops run, and the old one copies out of it.

@@ -18,6 +18,7 @@ pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
 pub mod double_buffer;
+pub mod from_boundary;
 pub mod from_first;
 pub mod fuse;
 pub mod grid_finish;
@@ -70,6 +71,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &compute_inline::ENTRY,
     &compute_root::ENTRY,
     &cache_read::ENTRY,
+    &from_boundary::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &peel::ENTRY,

@@ -117,6 +117,23 @@ impl GridFinish {
     }
 }
 
+/// Rows whose elements a stage takes from a boundary on, and those before it last.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Turn {
+    /// The axis that counts them in that order.
+    pub along: Var,
+    /// Elements of the row before its boundary, over the stage's axes.
+    pub by: Expr,
+    /// The most that `by` is in any row.
+    pub most: Expr,
+    /// Elements of a row.
+    pub length: Expr,
+    /// What stands in the body for the place of the element in its row.
+    pub place: Var,
+    /// Whether the result is stored in that place, rather than in the order of the axis.
+    pub stores: bool,
+}
+
 /// A computed operation and its loops.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -136,6 +153,7 @@ pub struct Stage {
     pub(crate) finish: Option<GridFinish>,
     pub(crate) double_buffer: bool,
     pub(crate) from_first: bool,
+    pub(crate) turn: Option<Turn>,
     pub(crate) is_output: bool,
     pub(crate) is_arg: bool,
 }
@@ -172,6 +190,7 @@ impl Stage {
             finish: None,
             double_buffer: false,
             from_first: false,
+            turn: None,
             is_output: false,
             is_arg: false,
         };
@@ -398,6 +417,16 @@ impl Stage {
         };
         let (stage, axis) = (self.name.clone(), self.axis_name(axis));
         Err(ScheduleError::AlreadyMarked { primitive, stage, axis, found })
+    }
+
+    /// Refuses a stage that takes rows from a boundary on.
+    pub(crate) fn check_unturned(&self, primitive: &'static str) -> Result<(), ScheduleError> {
+        if self.turn.is_none() {
+            return Ok(());
+        }
+        let (wanted, found) =
+            ("a stage that takes rows from their begin", "one that takes them from a boundary on");
+        Err(ScheduleError::WrongBody { primitive, stage: self.name.clone(), wanted, found })
     }
 
     /// Refuses an axis that is bound to a block or thread index.

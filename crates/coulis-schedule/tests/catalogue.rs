@@ -8,7 +8,7 @@ use coulis_ir::{BinaryOp, DType, Expr, ThreadTag};
 use coulis_schedule::{Arg, GridFinish, PRIMITIVES, Schedule, Split, Step};
 use coulis_tensor::{Tensor, compute, placeholder, reduce_axis, sum, var};
 
-/// Reads `a, b = s[B].f(x, 4, k=1, "t", [B])`.
+/// Reads `a, b = s[B].f(x, 4, k=1, "t", [B, C])`.
 fn step(line: &str) -> Step {
     let (results, call) = line.split_once(" = ").map_or(("", line), |(r, c)| (r, c));
     let (head, args) = call.split_once('(').expect("a call");
@@ -19,8 +19,9 @@ fn step(line: &str) -> Step {
             Arg::Int(value)
         } else if let Some(name) = text.strip_prefix("s[") {
             Arg::Stage(name.trim_end_matches(']').to_owned())
-        } else if let Some(one) = text.strip_prefix('[') {
-            Arg::List(vec![Arg::Name(one.trim_end_matches(']').to_owned())])
+        } else if let Some(names) = text.strip_prefix('[') {
+            let names = names.trim_end_matches(']').split(';');
+            Arg::List(names.map(|name| Arg::Name(name.to_owned())).collect())
         } else if text.starts_with('"') {
             Arg::Str(text.trim_matches('"').to_owned())
         } else if let Some((name, limit)) = text.split_once(" < ") {
@@ -31,6 +32,14 @@ fn step(line: &str) -> Step {
         }
     };
     let (mut positional, mut options) = (Vec::new(), Vec::new());
+    // A list is one argument.
+    let args = match args.split_once('[') {
+        Some((before, after)) => {
+            let (list, after) = after.split_once(']').expect("the end of the list");
+            format!("{before}[{}]{after}", list.replace(", ", ";"))
+        }
+        None => args.to_owned(),
+    };
     for text in args.trim_end_matches(')').split(", ").filter(|t| !t.is_empty()) {
         match text.split_once('=') {
             Some((name, value)) => options.push((name.to_owned(), arg(value))),
@@ -115,6 +124,15 @@ fn example(primitive: &str) -> Schedule {
             let b =
                 compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
             schedule(b, &[a])
+        }
+        "from_boundary" => {
+            let a = placeholder(&[Expr::int(5), Expr::int(13)], DType::F32, "A").expect("a tensor");
+            let k = reduce_axis(Expr::int(13), "k");
+            let b =
+                compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
+            let shape = [Expr::int(5), Expr::int(13)];
+            let c = compute(&shape, "C", |i| a.at((&i[0], &i[1])) - b.at([&i[0]])).expect("a tensor");
+            schedule(c, &[a])
         }
         "zip" => {
             let mut s = example("peel");

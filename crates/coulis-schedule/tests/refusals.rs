@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use common::{check, refusal};
 use coulis_ir::{Attr, Claims, DType, Expr, MemScope};
-use coulis_schedule::{Arg, Schedule, ScheduleError, Split, Step, build_nest};
+use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageRef, Step, build_nest};
 use coulis_tensor::{
     IterVar, Tensor, comm_reducer, compute, compute_axes, placeholder, reduce_axis, reduce_axis_of, sum, var,
 };
@@ -542,6 +542,46 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
         &mut s,
         |s| s.peel("B", &outer, 4),
         "peel of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled",
+    );
+}
+
+#[test]
+fn from_boundary_takes_rows_of_constant_length_and_readers_of_whole_rows() {
+    let (mut s, k) = rows(13);
+    let a = s.stage("B").expect("a stage").reads()[0].clone();
+    let read_by = |reader: &str| [StageRef::Name(reader.to_owned())];
+    let turn = |s: &mut Schedule, lanes, message: &str| {
+        refused(s, |s| s.from_boundary(&a, MemScope::Shared, &read_by("B"), lanes), message);
+    };
+    turn(&mut s, 1, "from_boundary of `A`: lanes is to be at least 2, got 1");
+    turn(
+        &mut s,
+        8,
+        "from_boundary of `A`: tensor is to be rows of a constant number of neighbours that hold two accesses, got others",
+    );
+    refused(
+        &mut s,
+        |s| s.from_boundary(&a, MemScope::Shared, &[], 4),
+        "from_boundary: `nobody` does not read `A`; its readers are `B`",
+    );
+    let (mut turned, _) = rows(13);
+    let other = turned.stage("B").expect("a stage").reads()[0].clone();
+    let copy = turned.from_boundary(&other, MemScope::Shared, &read_by("B"), 4).expect("a copy");
+    refused(
+        &mut turned,
+        |s| s.compute_inline(copy),
+        "compute_inline takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a boundary on",
+    );
+    refused(
+        &mut turned,
+        |s| s.cache_write(copy, MemScope::Local),
+        "cache_write takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a boundary on",
+    );
+    s.split("B", &k, Split::Factor(2)).expect("k splits");
+    turn(
+        &mut s,
+        4,
+        "from_boundary of `B`: readers is to be ones whose loops are as they were made, got loops that were scheduled",
     );
 }
 

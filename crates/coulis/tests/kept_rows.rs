@@ -196,6 +196,35 @@ fn rows_too_long_for_a_block_are_kept_by_the_blocks_of_a_cluster() {
 }
 
 #[test]
+fn rows_that_begin_anywhere_are_kept_from_their_boundaries_by_the_blocks_of_a_cluster() {
+    // As many rows as there are distances to a boundary; the last access of a row has all remainders.
+    for length in [7201, 7507, 7949, 8191] {
+        let x = rows(DType::BF16, &[9, length]);
+        for name in ["softmax", "rms_norm", "layer_norm"] {
+            let (trace, result, report) = on(&few_bytes(32), name, &x);
+            let what = format!("{name} of {length}:\n{trace}");
+            assert!(trace.contains(".from_boundary(A, \"shared.dyn\""), "{what}");
+            assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            assert_eq!(report.counters.global_stores.bytes, x.n_bytes(), "{what}");
+            assert!(report.counters.global_loads.bytes < 2 * x.n_bytes(), "{what}");
+            // Of eight neighbours each, but for a row's last words.
+            let words = x.n_bytes() / 16;
+            let few = (report.counters.global_loads.requests, report.counters.global_stores.requests);
+            assert!(few.0 < words / 8 && few.1 < words / 8, "{few:?} requests for {words} words: {what}");
+            let (of_block, other, _) = on(&small(), name, &x);
+            assert!(!of_block.contains("from_boundary"), "{of_block}");
+            let pairs = values(&result).into_iter().zip(values(&other));
+            let wrong = pairs.filter(|(found, want)| (found - want).abs() > 1e-2 * want.abs()).count();
+            assert_eq!(wrong, 0, "{what}");
+            if name == "softmax" {
+                assert_softmax(&x, &result, &what);
+            }
+        }
+    }
+}
+
+#[test]
 fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
     let h100 = Target::cuda("sm_90a").unwrap();
     let before = Target::cuda("sm_89").unwrap();
@@ -211,7 +240,10 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         // Two blocks to a multiprocessor, or one; narrow rows of single elements that would be alone there are dealt at once.
         (DType::BF16, 50_000, "gpu_kept_rows", 1, 512),
         (DType::BF16, 65_536, "gpu_kept_rows", 1, 1024),
-        (DType::BF16, 65_537, "gpu_kept_rows", 2, 288),
+        (DType::BF16, 65_537, "gpu_kept_rows", 4, 288),
+        (DType::BF16, 80_001, "gpu_kept_rows", 4, 352),
+        (DType::BF16, 128_257, "gpu_kept_rows", 4, 512),
+        (DType::BF16, 150_001, "gpu_kept_rows", 8, 320),
         (DType::BF16, 100_352, "gpu_kept_rows", 4, 160),
         (DType::BF16, 128_256, "gpu_kept_rows", 4, 256),
     ] {

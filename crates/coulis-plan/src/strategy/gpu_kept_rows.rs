@@ -4,8 +4,8 @@
 //! else into memory that the block shares; the fold and the map read it from there. In registers each thread has the words
 //! that it folds, so the copy is laid out as its loops run (`cache_write`), and all loops over it are written out. A row
 //! that would fill the memory of a multiprocessor alone, or does not fit there, lies in that of several blocks, a cluster,
-//! each of which folds and maps a part of it. A row that fits nowhere is another strategy's, which reads it twice.
-//! Measured: `bench/results`.
+//! each of which folds and maps a part of it, of narrow rows that begin anywhere from their first boundary on
+//! (`from_boundary`). A row that fits nowhere is another strategy's, which reads it twice. Measured: `bench/results`.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterVar, Tensor};
 
-use super::gpu_steps::{fold_by_threads, place_rows, split_fold};
+use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -65,6 +65,13 @@ const PART_OF_NARROW: i64 = 288;
 const LACKING: i64 = 4;
 /// Most threads of a block that takes a turn less, so that the last part lacks fewer.
 const PART_OF_FEWER_TURNS: i64 = 640;
+/// Accesses that a thread of a part takes of a row that is taken from its boundary; most threads of a block then, and fewest blocks of
+/// a cluster.
+const PART_TURNS: i64 = 2 * IN_FLIGHT;
+/// See [`PART_TURNS`].
+const PART_IN_WORDS: i64 = 512;
+/// See [`PART_TURNS`].
+const FEWEST_PARTS: i64 = 4;
 /// Threads of a block with a part of words of one element.
 const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 /// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
@@ -120,6 +127,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     } else {
         of_words(ceil_pow2(ceil_div(elements, most_elements)).min(MOST_IN_REGISTERS))
     };
+    let mut lanes = lanes;
+    let mut peeled = false;
     let (keep, threads, unroll, chunks) = if kept(in_registers) <= most_elements {
         (Keep::Registers, in_registers, turns(in_registers), 1)
     } else {
@@ -132,13 +141,18 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let is_work = is_narrow && lanes == 1;
         let fills = is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0;
         let dealt = if !several && fills && outer == 1 {
+            let in_words = dealt_from_boundaries(facts, extent);
+            if let Some((wider, _)) = in_words {
+                (lanes, peeled) = (wider, true);
+            }
             let word_bytes = lanes * bytes(&|b| b);
             let are_single = lanes == 1 && !is_narrow && state_bytes(&spec.reducer) <= SMALL_STATE;
             let with_room = || dealt_with_room(facts, words, in_flight, word_bytes);
             let most = if is_narrow { PART_OF_NARROW } else { PART };
             let most_of_fewer = if lanes > 1 { PART_OF_FEWER_TURNS } else { most };
             let several = || dealt(facts, words, in_flight, in_flight * word_bytes, [most, most_of_fewer]);
-            are_single.then(with_room).flatten().or_else(several)
+            let as_they_lie = || are_single.then(with_room).flatten().or_else(several);
+            in_words.map(|(_, dealt)| dealt).or_else(as_they_lie)
         } else {
             None
         };
@@ -150,6 +164,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
                 return Err(Decline::new(wanted, format!("{row_bytes} bytes")));
             }
         };
+        let in_flight = if peeled { IN_FLIGHT } else { in_flight };
         let unroll = if parts > 1 { in_flight } else { floor_pow2(turns(threads).clamp(1, in_flight)) };
         (Keep::Shared, threads, unroll, parts)
     };
@@ -157,7 +172,36 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let constant = facts.constant_extents(rows == 1);
     let run = facts.short_run(lanes, floor_pow2(unroll));
     let plain = facts.plain().with_map_kept(keep);
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, constant, ..plain })
+    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, constant, ..plain })
+}
+
+/// The same of narrow rows that begin anywhere, taken from their first boundaries of the widest accesses: elements of one of these,
+/// blocks and threads. Copy and results are to have boundaries at the same elements. A thread has twice what it has in flight: what is
+/// in flight with a row's last access is behind conditions, and the more threads have that, the less the last part has of it.
+fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))> {
+    let spec = facts.spec;
+    let map = spec.map.as_ref()?;
+    let lanes = widest_access(facts);
+    let is_alone = spec.n_read() == 1 && spec.inputs.len() == 1 && map.beside.is_empty();
+    let claims = &spec.reducer.claims;
+    let keeps_order = !(claims.associative && claims.commutative);
+    let writes_over = spec.outputs.iter().any(|output| output.beta != 0.0);
+    if !facts.is_narrow() || extent % lanes == 0 || !is_alone || keeps_order || writes_over {
+        return None;
+    }
+    dense_rows_of(facts, 0..2).ok()?;
+    let words = ceil_div(extent, lanes);
+    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let warp = i64::from(facts.target.warp);
+    let bytes = |threads: i64| threads * PART_TURNS * i64::from(facts.target.vector_bytes) + FOLD_BYTES;
+    let is_dealt = |parts: i64, threads: i64| {
+        let turns = ceil_div(ceil_div(words, threads), parts);
+        turns == PART_TURNS && BESIDE[1] * bytes(threads) <= shared_bytes
+    };
+    let threads =
+        |parts: i64| (1..=PART_IN_WORDS / warp).rev().map(|n| n * warp).find(|t| is_dealt(parts, *t));
+    let mut several = cluster_sizes(facts).skip_while(|parts| *parts < FEWEST_PARTS);
+    several.find_map(|parts| Some((lanes, (parts, threads(parts)?))))
 }
 
 /// Numbers of blocks that a cluster may have, ascending.
@@ -240,6 +284,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let Some(map) = &stmt.map else { return Ok(()) };
     let n_kept = spec.n_kept();
     let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
+    let copied = match &stmt.inputs[..] {
+        [input] if sketch.peeled => {
+            Some(s.from_boundary(input, MemScope::SharedDyn, &refs(&[state, map]), sketch.lanes)?)
+        }
+        _ => None,
+    };
     let fold = split_fold(s, state, n_kept, n_kept, sketch.lanes, sketch)?;
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &[], sketch)?;
     let row = place_rows(s, state, map, n_kept, sketch.rows)?;
@@ -253,6 +303,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.set_scope(finished, MemScope::Local)?;
     s.compute_at(finished, map, &row)?;
     map_by_words(s, map, n_kept, sketch)?;
+    if let Some(copied) = copied {
+        return in_shared(s, copied, (map, &row), mine, sketch);
+    }
     for input in &stmt.inputs {
         let mut readers = Vec::new();
         for stage in [mine, map] {
@@ -266,7 +319,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         match sketch.map.keep {
             Keep::Nothing => {}
             Keep::Registers => in_registers(s, input, &readers, (map, &row), spec, sketch)?,
-            Keep::Shared => in_shared(s, input, &readers, (map, &row), mine, sketch)?,
+            Keep::Shared => {
+                let kept = s.cache_read(input, MemScope::SharedDyn, &refs(&readers))?;
+                in_shared(s, kept, (map, &row), mine, sketch)?;
+            }
         }
     }
     Ok(())
@@ -369,13 +425,11 @@ fn refs(stages: &[StageId]) -> Vec<StageRef> {
 /// A copy of the row in memory of the block.
 fn in_shared(
     s: &mut Schedule,
-    input: &Tensor,
-    readers: &[StageId],
+    kept: StageId,
     (map, row): (StageId, &IterVar),
     mine: StageId,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    let kept = s.cache_read(input, MemScope::SharedDyn, &refs(readers))?;
     s.compute_at(kept, map, row)?;
     let Some(mut words) = s.stage(kept)?.leaves().last().cloned() else { return Ok(()) };
     if sketch.lanes > 1 {

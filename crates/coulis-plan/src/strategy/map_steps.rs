@@ -58,6 +58,7 @@ impl Facts<'_> {
         let n_arrays = self.spec.n_read() + map.beside.len() + 1;
         let lanes = match Machine::of(self.target) {
             Machine::Loops => self.map_lanes().min(floor_pow2(last.extent)),
+            Machine::Threads if sketch.peeled => sketch.lanes,
             Machine::Threads => self.word_lanes_of(n_arrays, &sketch.constant),
         };
         let mut pieces = 1i64;

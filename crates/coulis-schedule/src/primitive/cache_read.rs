@@ -37,58 +37,15 @@ impl Primitive for CacheRead {
 
     fn read(call: &Call) -> Result<CacheRead, ScheduleError> {
         call.at_most(3)?;
-        let tensor = match call.arg(0, "tensor")? {
-            Arg::Name(name) | Arg::Stage(name) => tensor_named(call.schedule, name)
-                .ok_or_else(|| call.bad(format!("`{name}` is no tensor of the program")))?,
-            Arg::Tensor(buffer) => buffer.clone(),
-            other => return Err(call.bad(format!("`tensor` is to be a tensor, got {other}"))),
-        };
-        let found = call.string(1, "scope")?;
-        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
-        let readers = match call.arg(2, "readers")? {
-            Arg::List(items) => {
-                items.iter().map(|item| call.as_stage(item, "readers")).collect::<Result<_, _>>()?
-            }
-            one => vec![call.as_stage(one, "readers")?],
-        };
-        Ok(CacheRead { tensor, scope, readers })
+        CacheRead::of(call)
     }
 
     fn step(&self, schedule: &Schedule) -> Step {
-        let readers = self.readers.iter().map(|id| Arg::Name(schedule.stage_name(*id))).collect();
-        let tensor = Arg::Name(tensor_name(schedule, &self.tensor));
-        let args = vec![tensor, Arg::Str(self.scope.name().to_owned()), Arg::List(readers)];
-        Step::on_schedule("cache_read", args)
+        Step::on_schedule("cache_read", self.args(schedule))
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        let tensor = self.tensor.name.clone();
-        if !known_tensors(schedule).contains(&self.tensor) {
-            return Err(ScheduleError::UnknownTensor { primitive: "cache_read", tensor });
-        }
-        let reads = |s: &Stage| s.reads().contains(&self.tensor);
-        let legal =
-            || schedule.stages.iter().filter(|s| reads(s)).map(|s| schedule.stage_name(s.id)).collect();
-        let wrong = self.readers.iter().find(|id| !reads(schedule.by_id(**id)));
-        if let Some(reader) = wrong {
-            let reader = schedule.stage_name(*reader);
-            return Err(ScheduleError::NotAReader {
-                primitive: "cache_read",
-                tensor,
-                reader,
-                legal: legal(),
-            });
-        }
-        if self.readers.is_empty() {
-            let reader = "nobody".to_owned();
-            return Err(ScheduleError::NotAReader {
-                primitive: "cache_read",
-                tensor,
-                reader,
-                legal: legal(),
-            });
-        }
-        Ok(())
+        self.check_as("cache_read", schedule)
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
@@ -111,6 +68,55 @@ impl Primitive for CacheRead {
         }
         schedule.stages.insert(first, Arc::new(stage));
         Ok(id)
+    }
+}
+
+impl CacheRead {
+    /// The first three arguments of a call.
+    pub(crate) fn of(call: &Call) -> Result<CacheRead, ScheduleError> {
+        let tensor = match call.arg(0, "tensor")? {
+            Arg::Name(name) | Arg::Stage(name) => tensor_named(call.schedule, name)
+                .ok_or_else(|| call.bad(format!("`{name}` is no tensor of the program")))?,
+            Arg::Tensor(buffer) => buffer.clone(),
+            other => return Err(call.bad(format!("`tensor` is to be a tensor, got {other}"))),
+        };
+        let found = call.string(1, "scope")?;
+        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        let readers = match call.arg(2, "readers")? {
+            Arg::List(items) => {
+                items.iter().map(|item| call.as_stage(item, "readers")).collect::<Result<_, _>>()?
+            }
+            one => vec![call.as_stage(one, "readers")?],
+        };
+        Ok(CacheRead { tensor, scope, readers })
+    }
+
+    /// These as a step has them.
+    pub(crate) fn args(&self, schedule: &Schedule) -> Vec<Arg> {
+        let readers = self.readers.iter().map(|id| Arg::Name(schedule.stage_name(*id))).collect();
+        let tensor = Arg::Name(tensor_name(schedule, &self.tensor));
+        vec![tensor, Arg::Str(self.scope.name().to_owned()), Arg::List(readers)]
+    }
+
+    /// Whether `primitive` may copy the tensor for these readers.
+    pub(crate) fn check_as(&self, primitive: &'static str, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let tensor = self.tensor.name.clone();
+        if !known_tensors(schedule).contains(&self.tensor) {
+            return Err(ScheduleError::UnknownTensor { primitive, tensor });
+        }
+        let reads = |s: &Stage| s.reads().contains(&self.tensor);
+        let legal =
+            || schedule.stages.iter().filter(|s| reads(s)).map(|s| schedule.stage_name(s.id)).collect();
+        let wrong = self.readers.iter().find(|id| !reads(schedule.by_id(**id)));
+        if let Some(reader) = wrong {
+            let reader = schedule.stage_name(*reader);
+            return Err(ScheduleError::NotAReader { primitive, tensor, reader, legal: legal() });
+        }
+        if self.readers.is_empty() {
+            let reader = "nobody".to_owned();
+            return Err(ScheduleError::NotAReader { primitive, tensor, reader, legal: legal() });
+        }
+        Ok(())
     }
 }
 

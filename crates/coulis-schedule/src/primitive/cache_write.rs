@@ -53,6 +53,7 @@ impl Primitive for CacheWrite {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         schedule.check_holds_none("cache_write", self.stage)?;
+        stage.check_unturned("cache_write")?;
         if let Some(axis) = stage.reduce_axes().iter().find(|a| !stage.leaves.contains(a)) {
             return Err(ScheduleError::ReduceAxisScheduled {
                 primitive: "cache_write",

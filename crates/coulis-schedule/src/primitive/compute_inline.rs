@@ -43,6 +43,7 @@ impl Primitive for ComputeInline {
         let stage = schedule.by_id(self.stage);
         refuse_output(schedule, stage, "compute_inline")?;
         schedule.check_holds_none("compute_inline", self.stage)?;
+        stage.check_unturned("compute_inline")?;
         let name = schedule.stage_name(stage.id);
         if stage.is_arg {
             let (primitive, reason) = ("compute_inline", "is to be stored");

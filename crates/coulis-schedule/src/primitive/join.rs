@@ -64,6 +64,7 @@ impl Primitive for Join {
         let bad = |what, wanted, found: String| {
             Err(ScheduleError::BadValue { primitive: "join", stage: name.clone(), what, wanted, found })
         };
+        stage.check_unturned("join")?;
         let at = |axis: &IterVar| stage.axes.iter().position(|a| a == axis);
         let (Some(outer), Some(inner)) = (at(&self.outer), at(&self.inner)) else {
             let axis = if at(&self.outer).is_none() { &self.outer } else { &self.inner };

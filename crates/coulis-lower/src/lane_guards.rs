@@ -1,0 +1,61 @@
+//! What the conditions of branches say of the lanes of a vector.
+
+use coulis_ir::Stmt;
+use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::visit::{for_each_expr, for_each_stmt};
+
+use crate::affine::{as_negative, conjuncts, difference, split, sum, uses, without_quotient};
+use crate::vector_expr::Lanes;
+
+/// What one part of a condition says of the lanes.
+pub enum Part {
+    /// The same for all lanes.
+    Same,
+    /// Holds exactly for the lanes below the bound.
+    Below(Expr),
+    /// Depends on memory that the lane selects.
+    Data,
+    /// Anything else.
+    Other,
+}
+
+/// What the part of a condition says of the lanes.
+pub fn classify(cond: &Expr, lanes: &Lanes) -> Part {
+    if !uses(cond, &lanes.var) {
+        return Part::Same;
+    }
+    if let Some(bound) = upper_bound(cond, &lanes.var) {
+        return Part::Below(bound);
+    }
+    let mut reads = false;
+    for_each_expr(cond, &mut |e| {
+        reads |= matches!(e.node(), Node::Load(..)) && uses(e, &lanes.var);
+    });
+    if reads { Part::Data } else { Part::Other }
+}
+
+/// The `T` such that the condition says `lane < T`.
+fn upper_bound(cond: &Expr, lane: &Var) -> Option<Expr> {
+    let (lhs, rhs) = without_quotient(as_negative(cond)?, lane);
+    let (lhs, rhs) = (split(&lhs, lane)?, split(&rhs, lane)?);
+    let step = difference(lhs.coeff, rhs.coeff).as_int().filter(|step| *step > 0)?;
+    let room = difference(rhs.rest, lhs.rest);
+    if step == 1 {
+        return Some(room);
+    }
+    let dtype = room.dtype();
+    Some(sum(room, Expr::int_of(step - 1, dtype)).floordiv(Expr::int_of(step, dtype)))
+}
+
+/// Whether a branch in the statement hangs on the lane alone.
+pub fn has_lane_guard(stmt: &Stmt, lanes: &Lanes) -> bool {
+    let mut found = false;
+    for_each_stmt(stmt, &mut |s| {
+        if let Stmt::If { cond, .. } = s {
+            found |= conjuncts(cond)
+                .iter()
+                .any(|part| matches!(classify(part, lanes), Part::Below(_) | Part::Other));
+        }
+    });
+    found
+}
