@@ -360,12 +360,13 @@ impl Shared {
     /// Puts a job before the workers that it is for.
     fn offer(&self, job: &Job) {
         self.pending.store(job.n_threads - 1, Ordering::Relaxed);
-        for (thread_idx, seat) in self.seats[..job.n_threads].iter().enumerate() {
-            // One after the other, so that a worker that looks at its seat all the time takes it away once.
+        let seats = &self.seats[..job.n_threads];
+        // All of them before the first worker has the job, since it may soon look for parts of the others.
+        for (thread_idx, seat) in seats.iter().enumerate() {
             seat.next.store(job.parts_of(thread_idx).start, Ordering::Relaxed);
-            if thread_idx > 0 {
-                seat.job.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
-            }
+        }
+        for seat in &seats[1..] {
+            seat.job.store(ptr::from_ref(job).cast_mut(), Ordering::Release);
         }
         // Before it is asked who is parked: who parks looks for a job after it says so.
         fence(Ordering::SeqCst);
