@@ -12,6 +12,7 @@ use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Buffer, Expr, LoopKind, MemScope, Node, ThreadTag, Var};
 use coulis_tensor::IterVar;
 
+use crate::covered::is_covered;
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::interval::{Interval, bounds};
@@ -108,7 +109,7 @@ pub(crate) fn place(schedule: &Schedule) -> Result<(FastMap<StageId, Placed>, La
             let around = Around { launches: &launches, root, scope };
             realised(schedule, &placed, stage, &path, &around, &mut domains);
             if stage.is_arg {
-                check_argument(schedule, &placed, stage, parent, axis, &path)?;
+                check_argument(schedule, &placed, stage, parent, axis, (&path, &domains))?;
             }
         }
         let at = place_one(schedule, stage, domains, path, (root, scope), &mut launches)?;
@@ -287,7 +288,7 @@ fn check_argument(
     stage: &Stage,
     parent: &Stage,
     axis: &IterVar,
-    path: &[Loop],
+    (path, domains): (&[Loop], &Domains),
 ) -> Result<(), ScheduleError> {
     let refused = |reason| {
         Err(ScheduleError::ArgumentAttached {
@@ -307,20 +308,8 @@ fn check_argument(
     if path.iter().any(parallel) {
         return refused("parallel iterations may compute one element twice");
     }
-    let declared = ranges::declared(stage);
-    let mut whole = declared.clone();
-    let launches = Launches::default();
-    let around = Around { launches: &launches, root: stage.id, scope: MemScope::Global };
-    realised(schedule, placed, stage, &[], &around, &mut whole);
-    let analyzer = schedule.analyzer();
-    for axis in &stage.axes {
-        let ((min, extent), (all_min, all_extent)) = (&whole[axis.var()], &declared[axis.var()]);
-        let (end, all_end) = (fold::add(min, extent), fold::add(all_min, all_extent));
-        if !fold::proves(&analyzer, BinaryOp::Le, min, all_min)
-            || !fold::proves(&analyzer, BinaryOp::Ge, &end, &all_end)
-        {
-            return refused("not all of it is computed");
-        }
+    if !is_covered(schedule, placed, stage, path, domains) {
+        return refused("not all of it is computed");
     }
     Ok(())
 }
@@ -437,7 +426,7 @@ fn narrower(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
 }
 
 /// The indices of each read of the buffers in the body of a stage.
-fn reads_of(stage: &Stage, buffers: &[Buffer]) -> Vec<Vec<Expr>> {
+pub(crate) fn reads_of(stage: &Stage, buffers: &[Buffer]) -> Vec<Vec<Expr>> {
     let mut found = Vec::new();
     for expr in stage.body.exprs() {
         for_each_expr(expr, &mut |e| {

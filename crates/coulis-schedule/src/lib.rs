@@ -8,6 +8,7 @@
 
 mod accumulate;
 mod body_text;
+mod covered;
 mod cross_thread;
 pub mod error;
 mod explain;

@@ -138,7 +138,9 @@ impl Builder<'_> {
             // Where it hangs on the stage's own loops whether a point is there, it may not for points that are read.
             let own: Vec<Var> = at.loops.iter().filter(|l| l.is_loop()).map(|l| l.var.clone()).collect();
             let conditions = unproved(point.known);
-            let asked = match conditions.iter().any(|condition| uses_any(condition, &own)) {
+            // The caller holds all points, whether they are read or not.
+            let hangs = own_memory && conditions.iter().any(|condition| uses_any(condition, &own));
+            let asked = match hangs {
                 true => self.asked_for(stage),
                 false => Vec::new(),
             };

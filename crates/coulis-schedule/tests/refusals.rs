@@ -339,6 +339,43 @@ fn arguments_are_computed_in_full_and_by_one_thread() {
     assert_eq!(refusal(s.compute_inline(&b)), want);
 }
 
+/// What comes of keeping `B`, of that shape, attached at the loop of `C[i] = f(B, i)`, of `rows` rows.
+fn kept(shape: &[i32], rows: Expr, read: impl Fn(&Tensor, &Expr) -> Expr) -> Result<(), ScheduleError> {
+    let shape: Vec<Expr> = shape.iter().map(|n| Expr::int(*n)).collect();
+    let a = placeholder(&shape, DType::F32, "A").expect("a tensor");
+    let b = compute(&shape, "B", |i| a.at(i) + Expr::float(1.0, DType::F32)).expect("a tensor");
+    let c = compute(from_ref(&rows), "C", |i| read(&b, &i[0].expr())).expect("a tensor");
+    let mut s = Schedule::new(from_ref(&c), &[a.clone(), c.clone()]).expect("a schedule");
+    s.compute_at(&b, &c, &c.op().axes()[0]).expect("attached");
+    build_nest(&s, &[a, b, c], "main").map(|_| ())
+}
+
+#[test]
+fn a_computed_tensor_that_is_kept_is_covered_by_what_each_iteration_reads() {
+    let rows = || Expr::int(4);
+    let n = |v: i32| Expr::int(v);
+    kept(&[4], rows(), |b, i| b.at([i])).expect("each");
+    kept(&[4], rows(), |b, i| b.at([&(n(3) - i.clone())])).expect("backwards");
+    kept(&[2, 1], rows(), |b, i| b.at([&i.clone().floordiv(n(2)), &n(0)])).expect("each twice");
+    kept(&[3], rows(), |b, i| b.at([&i.clone().floormod(n(3))])).expect("around");
+    kept(&[8], rows(), |b, i| b.at([&(i.clone() * n(2))]) + b.at([&(i.clone() * n(2) + n(1))])).expect("pairs");
+    let refused = [
+        kept(&[4, 4], rows(), |b, i| b.at([i, i])),
+        kept(&[4, 4], rows(), |b, i| b.at([i, &(n(3) - i.clone())])),
+        kept(&[7], rows(), |b, i| b.at([&(i.clone() * n(2))])),
+        kept(&[10], rows(), |b, i| b.at([&(i.clone() * i.clone())])),
+        kept(&[4], n(3), |b, i| b.at([&(i.clone() * i.clone()).floormod(n(4))])),
+        kept(&[4], rows(), |b, i| b.at([&(i.clone() * n(3)).min(n(3))])),
+        kept(&[8], rows(), |b, i| b.at([&(i.clone() * n(6)).floormod(n(8))])),
+        // No row, and nothing is computed.
+        kept(&[1], var("rows").expr(), |b, _| b.at([&n(0)])),
+    ];
+    for refused in refused {
+        let message = refusal(refused);
+        assert!(message.contains("`B` is an argument and computed at `i` of `C`, where not all"), "{message}");
+    }
+}
+
 #[test]
 fn a_computed_tensor_that_is_kept_is_stored_as_the_caller_holds_it() {
     let rows = Expr::int(4);
