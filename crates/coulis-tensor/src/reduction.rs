@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use coulis_ir::visit::map_children;
+use coulis_ir::hash::FastMap;
+use coulis_ir::visit::{map_children, substitute_expr};
 use coulis_ir::{
     Again, BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer,
     Ties, Var,
@@ -129,14 +130,16 @@ impl Reduction {
         if self.init.is_empty() { &self.identity } else { &self.init }
     }
 
-    /// The same fold with its state in `float32`, where it adds or multiplies floats of fewer bits: contract N4's
-    /// accumulator. The result is converted to its own type once, by whoever stores it. `None` where the state is as it
-    /// should be: extrema, integers, wider floats, and a user's reducer whose combiner does anything else.
+    /// The same fold with those fields of its state in `float32` that add or multiply floats of fewer bits: contract N4's
+    /// accumulator. The results are converted to their own types once, by whoever stores them; fields that are selected, and
+    /// what else a user's combiner does, see them converted. `None` where the state is as it should be: extrema, integers,
+    /// wider floats.
     pub fn accumulating(&self) -> Option<Reduction> {
         let n = self.arity();
+        let params = &self.combine.params;
         let is_narrow = |e: &Expr| e.dtype().is_float() && e.dtype().bytes() < 4;
         let accumulates = |field: usize| {
-            let (left, right) = (self.combine.params.get(field), self.combine.params.get(n + field));
+            let (left, right) = (params.get(field), params.get(n + field));
             match self.combine.body[field].node() {
                 Node::Binary(BinaryOp::Add | BinaryOp::Mul, a, b) => {
                     a.as_var() == left && b.as_var() == right
@@ -144,25 +147,34 @@ impl Reduction {
                 _ => false,
             }
         };
-        if self.step.is_some()
-            || !self.identity.iter().enumerate().all(|(f, e)| is_narrow(e) && accumulates(f))
-        {
+        let identity = self.identity.iter().enumerate();
+        let wide: Vec<bool> = identity.map(|(field, e)| is_narrow(e) && accumulates(field)).collect();
+        if self.step.is_some() || !wide.contains(&true) {
             return None;
         }
         let widened = |exprs: &[Expr]| -> Vec<Expr> {
-            let one = |e: &Expr| match e.node() {
+            let one = |(e, wide): (&Expr, &bool)| match e.node() {
+                _ if !wide => e.clone(),
                 Node::Float(bits) => Expr::float(f64::from_bits(*bits), DType::F32),
                 _ => e.clone().cast(DType::F32),
             };
-            exprs.iter().map(one).collect()
+            exprs.iter().zip(&wide).map(one).collect()
         };
-        let params: Vec<Var> = self.combine.params.iter().map(|p| Var::new(p.name(), DType::F32)).collect();
+        let states: Vec<Var> = (params.iter().zip(wide.iter().cycle()))
+            .map(|(p, wide)| if *wide { Var::new(p.name(), DType::F32) } else { p.clone() })
+            .collect();
+        let narrowed: FastMap<Var, Expr> = (params.iter().zip(&states))
+            .filter(|(old, new)| old != new)
+            .map(|(old, new)| (old.clone(), new.expr().cast(old.dtype())))
+            .collect();
         let body = (0..n).map(|field| match self.combine.body[field].node() {
-            Node::Binary(op, ..) => Expr::binary(*op, params[field].expr(), params[n + field].expr()),
-            _ => params[field].expr(),
+            Node::Binary(op, ..) if wide[field] => {
+                Expr::binary(*op, states[field].expr(), states[n + field].expr())
+            }
+            _ => substitute_expr(&self.combine.body[field], &narrowed),
         });
         Some(Reduction {
-            combine: Lambda { body: body.collect(), params: params.clone() },
+            combine: Lambda { body: body.collect(), params: states.clone() },
             identity: widened(&self.identity),
             sources: widened(&self.sources),
             init: widened(&self.init),

@@ -36,6 +36,32 @@ fn te_n1_a_sum_that_starts_at_a_constant() {
 }
 
 #[test]
+fn te_n1_sums_in_a_tuple_are_folded_wide_as_one_alone_is() {
+    // In float16 itself, ones stop adding up at 2048; the largest is selected, and reads the sum as the program types it.
+    let a = input(&[c(2), c(5000)], DType::F16, "A");
+    let k = reduce_axis(5000, "k");
+    let summed = comm_reducer(
+        |x, y| vec![x[0].clone() + y[0].clone(), x[1].clone().max(y[1].clone())],
+        |types| vec![Expr::float(0.0, types[0]), Expr::float(-100.0, types[1])],
+        "summax",
+    );
+    let both = compute_tuple(from_ref(&c(2)), "B", |i| {
+        let element = a.at((&i[0], &k));
+        summed.reduce(vec![element.clone(), element], from_ref(&k))
+    })
+    .unwrap();
+    let ones = |_: usize, _: usize, dtype| number(1, dtype);
+    let made = || schedule(&both, &[a.clone()]);
+    assert_eq!(reference(&made(), &[], &ones)[1].data, [Value::Float(5000.0); 2]);
+    run_everywhere_with(&made(), &[&[]], &ones, Tolerance::Exact);
+    let mut s = made();
+    let k = leaf(&s, "B", 1);
+    let (_, inner) = s.split("B", &k, Split::Factor(16)).unwrap();
+    s.rfactor("B", &inner).unwrap();
+    run_everywhere_with(&s, &[&[]], &ones, Tolerance::Exact);
+}
+
+#[test]
 fn te_n2_a_matrix_product_that_starts_at_a_tensor() {
     let m = n("m");
     let shape = [m.clone(), m.clone()];
