@@ -14,6 +14,7 @@ use coulis_tensor::{Body, Reduction};
 use crate::error::ScheduleError;
 use crate::infer::Loop;
 use crate::nest::Builder;
+use crate::order::has_hidden_fields;
 use crate::ranges;
 use crate::schedule::Values;
 use crate::stage::Stage;
@@ -38,9 +39,15 @@ pub(crate) fn stored(stage: &Stage, values: &[Expr]) -> Vec<Expr> {
     values.iter().zip(&stage.outputs).map(typed).collect()
 }
 
-/// Whether some result is narrower than its state.
+/// Whether some result is narrower than its state, or a field of that is no result.
 pub(crate) fn is_wide(stage: &Stage, r: &Reduction) -> bool {
-    r.identity.iter().zip(&stage.outputs).any(|(identity, output)| identity.dtype() != output.dtype)
+    has_hidden_fields(stage, r)
+        || r.identity.iter().zip(&stage.outputs).any(|(identity, output)| identity.dtype() != output.dtype)
+}
+
+/// What a field of the state is called: as its result, or as the stage where it has none.
+pub(crate) fn field_name(stage: &Stage, field: usize) -> String {
+    stage.outputs.get(field).map_or_else(|| format!("{}.v{field}", stage.name), |output| output.name.clone())
 }
 
 impl Builder<'_> {
@@ -79,10 +86,11 @@ impl Builder<'_> {
             let all = || stage.axes.iter().map(|a| offsets[a.var()].clone()).collect();
             one(if is_mixed { all() } else { own() }, 0)
         };
-        let buffer = |(identity, output): (&Expr, &Buffer)| {
-            Buffer::new(&format!("{}.acc", output.name), identity.dtype(), shape.clone(), scope)
+        let buffer = |(field, identity): (usize, &Expr)| {
+            let name = format!("{}.acc", field_name(stage, field));
+            Buffer::new(&name, identity.dtype(), shape.clone(), scope)
         };
-        let states: Vec<Buffer> = r.identity.iter().zip(&stage.outputs).map(buffer).collect();
+        let states: Vec<Buffer> = r.identity.iter().enumerate().map(buffer).collect();
         let names: Vec<String> = states.iter().map(|s| s.name.clone()).collect();
         let load = |index: &[Expr]| -> Vec<Expr> { states.iter().map(|s| s.at(index.to_vec())).collect() };
 

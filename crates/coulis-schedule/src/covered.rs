@@ -160,9 +160,8 @@ impl<'a> Runs<'a> {
         while !open.is_empty() {
             let count = self.known.simplify(&fold::add(&fold::sub(&hi, &lo), &one));
             let next = open.iter().position(|(step, (a, b))| {
-                let fits = |smaller: &Expr, larger: &Expr| {
-                    fold::proves(self.known, BinaryOp::Le, smaller, larger)
-                };
+                let fits =
+                    |smaller: &Expr, larger: &Expr| fold::proves(self.known, BinaryOp::Le, smaller, larger);
                 self.is_positive(step) && fits(step, &count) && (is_alone || fits(a, b))
             })?;
             let (_, (a, b)) = open.swap_remove(next);

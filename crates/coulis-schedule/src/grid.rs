@@ -12,6 +12,7 @@ use coulis_ir::visit::{substitute_expr, substitute_stmt};
 use coulis_ir::{Attr, BinaryOp, Buffer, DType, Expr, MemScope, Stmt, ThreadTag, Var};
 use coulis_tensor::{Body, Reduction};
 
+use crate::accumulate::field_name;
 use crate::cross_thread::is_spread;
 use crate::error::ScheduleError;
 use crate::fold;
@@ -19,7 +20,7 @@ use crate::launch::{Index, is_block, launched, one_thread};
 use crate::nest::Builder;
 use crate::schedule::Values;
 use crate::stage::{GridFinish, Stage};
-use crate::stores::{Point, Purpose, nested, output_names, store_all, under_all};
+use crate::stores::{Point, Purpose, nested, store_all, under_all};
 use crate::thread_error::ThreadError;
 
 /// What the parts of a reduction over blocks are.
@@ -59,7 +60,7 @@ impl Builder<'_> {
                 Point { offsets: &at.offsets, absolutes: &at.absolutes, known: &known, extents: &at.extents };
             let guards = self.guards_of(stage, &point, Purpose::Data).into_iter().map(|g| g.condition);
             let store = store_all(
-                &output_names(stage),
+                &(0..r.arity()).map(|field| field_name(stage, field)).collect::<Vec<_>>(),
                 &parts.buffers,
                 &place(stage, &at.offsets, &parts.mine),
                 total,
@@ -95,9 +96,10 @@ impl Builder<'_> {
         let buffers = r
             .identity
             .iter()
-            .zip(&stage.outputs)
-            .map(|(id, o)| {
-                Buffer::new(&format!("{}.part", o.name), id.dtype(), shape.clone(), MemScope::Global)
+            .enumerate()
+            .map(|(field, id)| {
+                let name = format!("{}.part", field_name(stage, field));
+                Buffer::new(&name, id.dtype(), shape.clone(), MemScope::Global)
             })
             .collect();
         Parts { buffers, count, mine }

@@ -20,6 +20,7 @@ mod interval;
 mod launch;
 mod methods;
 pub mod nest;
+mod order;
 pub mod primitive;
 mod ranges;
 mod runs;

@@ -24,6 +24,7 @@ use crate::grid;
 use crate::infer::{self, Loop, Placed};
 use crate::inline;
 use crate::launch::{Launches, launched};
+use crate::order;
 use crate::primitive::double_buffer;
 use crate::ranges;
 use crate::runs;
@@ -41,6 +42,7 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     for stage in schedule.stages.iter_mut().map(Arc::make_mut) {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
     }
+    order::keep_order(&mut schedule)?;
     accumulate::widen(&mut schedule.stages);
     let (placed, launches) = infer::place(&schedule)?;
     let mut builder = Builder { schedule: &schedule, placed, launches, realised: FastMap::default() };
@@ -252,6 +254,10 @@ impl Builder<'_> {
             && let Some(body) = self.accumulated(stage, r, common)?
         {
             return Ok(body);
+        }
+        if order::has_hidden_fields(stage, r) {
+            let (stage, reducer) = (self.schedule.stage_name(stage.id), r.name.clone());
+            return Err(ScheduleError::UnclaimedLaws { primitive: "reorder", stage, reducer });
         }
         let indices = self.indices(stage, &at.offsets);
         let state = |(b, identity): (&Buffer, &Expr)| {

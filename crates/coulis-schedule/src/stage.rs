@@ -140,6 +140,8 @@ pub struct Stage {
     pub(crate) id: StageId,
     pub(crate) name: String,
     pub(crate) outputs: Vec<Buffer>,
+    /// How many of the outputs the program knows of; the others are fields of a state that are no results.
+    pub(crate) n_results: usize,
     pub(crate) axes: Vec<IterVar>,
     pub(crate) body: Body,
     pub(crate) all_axes: Vec<IterVar>,
@@ -176,6 +178,7 @@ impl Stage {
         let mut stage = Stage {
             id,
             name,
+            n_results: outputs.len(),
             outputs,
             axes: Vec::new(),
             body: Body::Plain(Vec::new()),
@@ -245,7 +248,7 @@ impl Stage {
 
     /// Buffers of the results.
     pub fn outputs(&self) -> &[Buffer] {
-        &self.outputs
+        &self.outputs[..self.n_results]
     }
 
     /// What is computed now.

@@ -358,7 +358,8 @@ fn a_computed_tensor_that_is_kept_is_covered_by_what_each_iteration_reads() {
     kept(&[4], rows(), |b, i| b.at([&(n(3) - i.clone())])).expect("backwards");
     kept(&[2, 1], rows(), |b, i| b.at([&i.clone().floordiv(n(2)), &n(0)])).expect("each twice");
     kept(&[3], rows(), |b, i| b.at([&i.clone().floormod(n(3))])).expect("around");
-    kept(&[8], rows(), |b, i| b.at([&(i.clone() * n(2))]) + b.at([&(i.clone() * n(2) + n(1))])).expect("pairs");
+    kept(&[8], rows(), |b, i| b.at([&(i.clone() * n(2))]) + b.at([&(i.clone() * n(2) + n(1))]))
+        .expect("pairs");
     let refused = [
         kept(&[4, 4], rows(), |b, i| b.at([i, i])),
         kept(&[4, 4], rows(), |b, i| b.at([i, &(n(3) - i.clone())])),
@@ -372,7 +373,10 @@ fn a_computed_tensor_that_is_kept_is_covered_by_what_each_iteration_reads() {
     ];
     for refused in refused {
         let message = refusal(refused);
-        assert!(message.contains("`B` is an argument and computed at `i` of `C`, where not all"), "{message}");
+        assert!(
+            message.contains("`B` is an argument and computed at `i` of `C`, where not all"),
+            "{message}"
+        );
     }
 }
 

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use coulis_ir::hash::FastMap;
-use coulis_ir::visit::{map_children, substitute_expr};
+use coulis_ir::visit::{map_children, substitute_expr, uses_any};
 use coulis_ir::{
     Again, BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer,
     Ties, Var,
 };
-use coulis_reducers::{ClaimError, spot_check};
+use coulis_reducers::{ClaimError, commutes_on_ties, spot_check};
 
 use crate::axis::{IterKind, IterVar};
 use crate::error::TensorError;
@@ -182,6 +182,68 @@ impl Reduction {
         })
     }
 
+    /// The same fold with its results in any order of its points, of a reducer that selects one of two states and tells left
+    /// from right only where it could select either: one more field says where the state's element stands, and the state
+    /// that stands first is taken as the left one. The new field is the last one, and no result. `None` of other reducers,
+    /// and where positions do not ascend with the axes as listed, since an extent hangs on another axis.
+    pub fn in_any_order(&self) -> Option<Reduction> {
+        let n = self.arity();
+        let (left, right) = self.combine.params.split_at_checked(n)?;
+        let mut selects: Option<Expr> = None;
+        for (field, value) in self.combine.body.iter().enumerate() {
+            let (l, r) = (left.get(field), right.get(field));
+            let (condition, a, b) = match value.node() {
+                Node::Select(condition, a, b) | Node::IfThenElse(condition, a, b) => (condition, a, b),
+                // The value of either.
+                Node::Binary(BinaryOp::Min | BinaryOp::Max, a, b) if a.as_var() == l && b.as_var() == r => {
+                    continue;
+                }
+                _ => return None,
+            };
+            let keeps_left = match (a.as_var(), b.as_var()) {
+                (a, b) if a == l && b == r => condition.clone(),
+                (a, b) if a == r && b == l => condition.clone().logical_not(),
+                _ => return None,
+            };
+            if selects.get_or_insert_with(|| keeps_left.clone()) != &keeps_left {
+                return None;
+            }
+        }
+        let of_axes: Vec<Var> = self.axes.iter().map(|axis| axis.var().clone()).collect();
+        let is_even = |axis: &IterVar| axis.dom().is_none_or(|(_, extent)| !uses_any(extent, &of_axes));
+        if !self.claims.associative || self.step.is_some() || !self.axes.iter().all(is_even) {
+            return None;
+        }
+        let keeps_left = selects?;
+        let swapped: FastMap<Var, Expr> = (left.iter().zip(right))
+            .flat_map(|(l, r)| [(l.clone(), r.expr()), (r.clone(), l.expr())])
+            .collect();
+        let keeps_right = substitute_expr(&keeps_left, &swapped);
+        let [x, y] = ["x_position", "y_position"].map(|name| Var::new(name, DType::I64));
+        let in_order = x.expr().le(y.expr()).and(keeps_left);
+        let keep = in_order.or(x.expr().gt(y.expr()).and(keeps_right.logical_not()));
+        let pairs = left.iter().chain([&x]).zip(right.iter().chain([&y]));
+        let select = |(field, (l, r)): (usize, (&Var, &Var))| match self.combine.body.get(field) {
+            Some(value) if matches!(value.node(), Node::Binary(..)) => value.clone(),
+            _ => Expr::select(keep.clone(), l.expr(), r.expr()),
+        };
+        let body = pairs.enumerate().map(select).collect();
+        let params = left.iter().chain([&x]).chain(right).chain([&y]).cloned().collect();
+        // What a fold starts from stands before all elements.
+        let before = |values: &[Expr]| -> Vec<Expr> {
+            values.iter().cloned().chain([Expr::int_of(-1, DType::I64)]).collect()
+        };
+        let sources = self.sources.iter().cloned().chain([position_in(&self.axes)]).collect();
+        Some(Reduction {
+            combine: Lambda { params, body },
+            identity: before(&self.identity),
+            sources,
+            init: if self.init.is_empty() { Vec::new() } else { before(&self.init) },
+            claims: Claims { commutative: true, ..self.claims },
+            ..self.clone()
+        })
+    }
+
     /// The first part in which another reduction differs.
     pub(crate) fn first_difference(&self, other: &Reduction) -> Option<&'static str> {
         let parts = [
@@ -210,7 +272,8 @@ impl Reduction {
         build(name, combine, None, identity, sources, axes, CLAIMED)?.tried()
     }
 
-    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16). States are
+    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16); one that only
+    /// where components are equal tells left from right, as an argmax may, is not commutative. States are
     /// those that the sources give for random elements, so that a source which is a constant, as the count of one element
     /// is, stays that. What uses variables of its surroundings has no value here and is taken at its word.
     fn tried(self) -> Result<Reduction, TensorError> {
@@ -245,7 +308,11 @@ impl Reduction {
         };
         match spot_check(&reducer, SEED) {
             Err(ClaimError::Refuted(found)) => Err(TensorError::Refuted(found.to_string())),
-            Err(ClaimError::NoValue { .. }) | Ok(()) => Ok(self),
+            Err(ClaimError::NoValue { .. }) => Ok(self),
+            Ok(()) => {
+                let commutative = self.claims.commutative && commutes_on_ties(&reducer, SEED);
+                Ok(Reduction { claims: Claims { commutative, ..self.claims }, ..self })
+            }
         }
     }
 }
@@ -476,6 +543,11 @@ impl CommReducer {
 /// that applies the reducer's `finish` to it makes the results. The position of an element is row-major over
 /// `axes` in the order given.
 pub fn reduce(reducer: &Reducer, elements: &[Expr], axes: &[IterVar]) -> Result<Reduction, TensorError> {
+    reduce_at(reducer, elements, position_in(axes), axes)
+}
+
+/// The position of a point, row-major over the axes as listed.
+fn position_in(axes: &[IterVar]) -> Expr {
     let mut position = Expr::int_of(0, DType::I64);
     for axis in axes {
         if let Some((min, extent)) = axis.dom() {
@@ -485,7 +557,7 @@ pub fn reduce(reducer: &Reducer, elements: &[Expr], axes: &[IterVar]) -> Result<
                 if position.is_int(0) { offset } else { position * extent.clone().cast(DType::I64) + offset };
         }
     }
-    reduce_at(reducer, elements, position, axes)
+    position
 }
 
 /// As [`reduce`], with the position of the element said. Where the reducer's step needs ascending positions, they are

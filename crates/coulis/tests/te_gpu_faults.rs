@@ -14,7 +14,7 @@ use coulis::te::{
 use coulis::{DType, Owner};
 use coulis_ir::verify::verify_for;
 use coulis_ir::{Form, MemScope, Stmt, SyncKind, Target, ThreadTag};
-use coulis_schedule::thread_index;
+use coulis_schedule::{GridFinish, thread_index};
 use everywhere::{
     Tolerance, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with, schedule,
 };
@@ -78,6 +78,120 @@ fn te_fault_c1_tuples_by_threads_combine_all_components_before_they_store_one() 
             run_everywhere(&s, SIZES);
         }
     }
+}
+
+/// The first place of the largest, by a reducer that keeps the left of equal values, or where `last`, the last place by one that
+/// keeps the right: places are inputs, of which no order is known.
+fn argmax_by_order(columns: &Expr, last: bool) -> Schedule {
+    let rows = n("n");
+    let shape = [rows.clone(), columns.clone()];
+    let (places, a) = (input(&shape, DType::I32, "P"), input(&shape, DType::F32, "A"));
+    let argmax = comm_reducer(
+        move |x, y| {
+            let keep = if last { x[1].clone().gt(y[1].clone()) } else { x[1].clone().ge(y[1].clone()) };
+            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
+        },
+        |types| vec![Expr::int(-1), Expr::float(f64::NEG_INFINITY, types[1])],
+        "argmax",
+    );
+    let k = reduce_axis(columns.clone(), "k");
+    let both = compute_tuple(from_ref(&rows), "B", |i| {
+        argmax.reduce(vec![places.at((&i[0], &k)), a.at((&i[0], &k))], from_ref(&k))
+    })
+    .unwrap();
+    schedule(&both, &[places, a])
+}
+
+#[test]
+fn te_fault_c12_ties_are_decided_by_the_program_and_not_by_the_schedule() {
+    for last in [false, true] {
+        let made = || argmax_by_order(&n("m"), last);
+        // Places are all different, and values few.
+        let fill = |arg: usize, at: usize, dtype| {
+            number(if arg == 0 { at as i128 } else { at as i128 * 7 % 5 }, dtype)
+        };
+        let check = |s: &Schedule| run_everywhere_with(s, SIZES, &fill, Tolerance::Exact);
+        check(&made());
+        for outer in [false, true] {
+            let mut s = made();
+            let k = leaf(&s, "B", 1);
+            let (o, i) = s.split("B", &k, Split::Factor(16)).unwrap();
+            if outer {
+                s.reorder("B", &[i.clone(), o.clone()]).unwrap();
+                check(&s);
+            }
+            let mut s = made();
+            let k = leaf(&s, "B", 1);
+            let (o, i) = s.split("B", &k, Split::Factor(16)).unwrap();
+            let factored = s.rfactor("B", if outer { &o } else { &i }).unwrap();
+            assert_eq!(
+                s.stage(factored).unwrap().outputs().len(),
+                2,
+                "what the program does not know of is not shown"
+            );
+            check(&s);
+        }
+        let mut s = made();
+        on_threads(&mut s, 4, 16);
+        check(&s);
+        // As users of tensor expressions write it.
+        let mut s = made();
+        let k = leaf(&s, "B", 1);
+        let (_, inner) = s.split("B", &k, Split::Factor(16)).unwrap();
+        let factored = s.rfactor("B", &inner).unwrap();
+        let row = leaf(&s, "B", 0);
+        let (block, inner) = s.split("B", &row, Split::Factor(4)).unwrap();
+        s.bind("B", &block, BlockX).unwrap();
+        s.bind("B", &inner, ThreadY).unwrap();
+        let lane = leaf(&s, "B", 2);
+        s.bind("B", &lane, ThreadX).unwrap();
+        s.compute_at(factored, "B", &lane).unwrap();
+        check(&s);
+        for finish in [GridFinish::SecondKernel, GridFinish::LastBlock] {
+            let mut s = argmax_by_order(&c(50), last);
+            let k = leaf(&s, "B", 1);
+            let (o, i) = s.split("B", &k, Split::Factor(16)).unwrap();
+            s.bind("B", &o, BlockX).unwrap();
+            s.bind("B", &i, ThreadX).unwrap();
+            s.grid_finish("B", finish).unwrap();
+            run_everywhere_with(&s, &[&[("n", 5)]], &fill, Tolerance::Exact);
+        }
+    }
+}
+
+#[test]
+fn te_fault_c12_an_order_that_cannot_be_kept_is_refused() {
+    let (rows, k) = (n("n"), reduce_axis(50, "k"));
+    let a = input(&[rows.clone(), c(50)], DType::F32, "A");
+    // Each field has its own way with equal values, so that the state of two may be neither.
+    let odd = comm_reducer(
+        |x, y| {
+            let (left, right) = (x[1].clone().ge(y[1].clone()), x[1].clone().gt(y[1].clone()));
+            vec![
+                Expr::select(left, x[0].clone(), y[0].clone()),
+                Expr::select(right, x[1].clone(), y[1].clone()),
+            ]
+        },
+        |types| vec![Expr::int(-1), Expr::float(f64::NEG_INFINITY, types[1])],
+        "odd",
+    );
+    let both =
+        compute_tuple(from_ref(&rows), "B", |i| odd.reduce(vec![k.expr(), a.at((&i[0], &k))], from_ref(&k)))
+            .unwrap();
+    let mut s = schedule(&both, &[a]);
+    let k = leaf(&s, "B", 1);
+    let (o, i) = s.split("B", &k, Split::Factor(16)).unwrap();
+    let want = |primitive: &str| {
+        format!(
+            "{primitive} of `B` changes the order of the fold, and its reducer `odd` does not claim to be associative and commutative"
+        )
+    };
+    assert_eq!(s.rfactor("B", &i).unwrap_err().to_string(), want("rfactor"));
+    run_everywhere(&s, &[&[("n", 3)]]);
+    s.reorder("B", &[i.clone(), o]).unwrap();
+    assert_eq!(build_nest(&s, s.program().args(), "main").unwrap_err().to_string(), want("reorder"));
+    s.bind("B", &i, ThreadX).unwrap();
+    assert_eq!(build_nest(&s, s.program().args(), "main").unwrap_err().to_string(), want("bind"));
 }
 
 #[test]

@@ -84,7 +84,8 @@ impl Primitive for Rfactor {
             let reason = "it is fused with a data axis; fuse after factoring";
             return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
         }
-        if !(reduction.claims.associative && reduction.claims.commutative) {
+        let claims = reduction.claims;
+        if !(claims.associative && claims.commutative) && reduction.in_any_order().is_none() {
             let (primitive, reducer) = ("rfactor", reduction.name.clone());
             return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
         }
@@ -110,6 +111,8 @@ impl Primitive for Rfactor {
         let stage = &schedule.stages[position];
         let Body::Reduce(reduction) = &stage.body else { return Ok(self.stage) };
         // Partial results are as wide as the state, or each of them would be rounded.
+        let ordered = if reduction.claims.commutative { None } else { reduction.in_any_order() };
+        let reduction = ordered.as_ref().unwrap_or(reduction);
         let wide = reduction.accumulating();
         let reduction = wide.as_ref().unwrap_or(reduction);
         let rank = stage.axes.len() as i64;
@@ -121,18 +124,18 @@ impl Primitive for Rfactor {
         }
         let (axes, partial) = partial_reduction(stage, reduction, &self.axis, at, &schedule.analyzer());
         let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
-        let outputs: Vec<Buffer> = stage
-            .outputs
+        let outputs: Vec<Buffer> = reduction
+            .identity
             .iter()
             .enumerate()
-            .map(|(c, output)| {
-                let one = stage.outputs.len() == 1;
+            .map(|(c, identity)| {
+                let one = reduction.arity() == 1;
                 let name = if one { name.clone() } else { format!("{name}.v{c}") };
-                let dtype = reduction.identity.get(c).map_or(output.dtype, Expr::dtype);
-                Buffer::new(&name, dtype, shape.clone(), MemScope::Global)
+                Buffer::new(&name, identity.dtype(), shape.clone(), MemScope::Global)
             })
             .collect();
-        let factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
+        let mut factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
+        factored.n_results = stage.n_results;
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
         Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(last)));
