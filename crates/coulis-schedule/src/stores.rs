@@ -157,10 +157,16 @@ impl Builder<'_> {
         guards
     }
 
-    /// Whether each element of the memory that a stage has of its own is stored, also those that are no points of the tensor.
+    /// Whether each element of the memory that a stage has of its own is stored, also those that are no points of the tensor:
+    /// start values go there too, where they are stored before the fold.
     pub(crate) fn fills_memory(&self, stage: &Stage) -> bool {
-        let starts_anywhere =
-            matches!(&stage.body, Body::Reduce(r) if !r.init.iter().any(Expr::reads_memory));
+        let starts_anywhere = match &stage.body {
+            Body::Plain(_) => false,
+            Body::Reduce(r) => {
+                let folds = !r.axes.is_empty() || r.condition.is_some() || !r.init.is_empty();
+                folds && !stage.from_first && !r.init.iter().any(Expr::reads_memory)
+            }
+        };
         starts_anywhere || !self.at(stage).partial
     }
 

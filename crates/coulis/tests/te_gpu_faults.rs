@@ -244,6 +244,29 @@ fn a_part_that_only_threads_with_a_row_have_is_read_by_these_alone() {
     run_everywhere(&s, &[&[("n", 3)], &[("n", 8)], &[("n", 17)]]);
 }
 
+/// The same of a copy of what is read, in memory of a thread and in memory of the block that its threads fill together.
+#[test]
+fn a_copy_that_only_threads_with_a_row_make_is_read_by_these_alone() {
+    for scope in [MemScope::Local, MemScope::Shared] {
+        let mut s = rows(c(12), false);
+        let a = s.program().args()[0].clone();
+        let copy = s.cache_read(&a, scope, &["B".into()]).unwrap();
+        let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+        let (outer, inner) = s.split("B", &i, Split::Factor(8)).unwrap();
+        s.bind("B", &outer, BlockX).unwrap();
+        s.bind("B", &inner, ThreadY).unwrap();
+        s.bind("B", &k, ThreadX).unwrap();
+        if scope == MemScope::Local {
+            s.compute_at(copy, "B", &k).unwrap();
+        } else {
+            s.compute_at(copy, "B", &outer).unwrap();
+            let column = s.stage(copy).unwrap().leaves()[1].clone();
+            s.bind(copy, &column, ThreadX).unwrap();
+        }
+        run_everywhere(&s, &[&[("n", 3)], &[("n", 8)], &[("n", 17)]]);
+    }
+}
+
 #[test]
 fn te_fault_c6_two_axes_of_a_stage_on_one_index_are_refused() {
     let mut s = rows(n("m"), false);
