@@ -315,6 +315,24 @@ pub enum ScheduleError {
         /// The stage.
         stage: String,
     },
+    /// An index that leaves its dimension of a tensor at some point of the stage.
+    #[error(
+        "`{stage}` reads `{tensor}` at `{index}` in dimension {dim}, which is {range} there; legal are 0 to {last}"
+    )]
+    ReadOutside {
+        /// The stage that reads.
+        stage: String,
+        /// The tensor that is read.
+        tensor: String,
+        /// The dimension, from 0.
+        dim: usize,
+        /// The index, as text.
+        index: String,
+        /// The values that it takes, as text.
+        range: String,
+        /// The last legal value, as text.
+        last: String,
+    },
     /// A loop that must have a constant extent and has not.
     #[error(
         "`{axis}` of `{stage}` is {kind}, which takes a constant extent, and its extent is {extent}; split it"

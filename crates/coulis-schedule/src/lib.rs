@@ -23,6 +23,7 @@ pub mod nest;
 mod order;
 pub mod primitive;
 mod ranges;
+mod reads;
 mod runs;
 pub mod schedule;
 pub mod stage;

@@ -27,6 +27,7 @@ use crate::launch::{Launches, launched};
 use crate::order;
 use crate::primitive::double_buffer;
 use crate::ranges;
+use crate::reads;
 use crate::runs;
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, GridFinish, Stage, StageId, Turn};
@@ -42,6 +43,7 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     for stage in schedule.stages.iter_mut().map(Arc::make_mut) {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
     }
+    reads::check(&schedule)?;
     order::keep_order(&mut schedule)?;
     accumulate::widen(&mut schedule.stages);
     let (placed, launches) = infer::place(&schedule)?;
