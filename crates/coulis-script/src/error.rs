@@ -66,6 +66,14 @@ pub enum ParseErrorKind {
         /// The name.
         name: String,
     },
+    /// An atom inside an expression.
+    #[error(
+        "`{name}` is a statement and no part of an expression; legal: alone on the right of `=`, as in `x[0] = {name}(...)`"
+    )]
+    AtomInside {
+        /// The name as written.
+        name: String,
+    },
     /// A function of the dialect that does not exist.
     #[error("unknown function `{name}`; legal here: {legal}")]
     UnknownFunction {

@@ -3,7 +3,7 @@
 //! Operands have one type; only a bare literal takes the type of what it stands beside. Nothing is folded, so that
 //! what is read prints as it was.
 
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node, Ty, Var};
+use coulis_ir::{Atom, BinaryOp, DType, Expr, Intrinsic, Node, Ty, Var};
 
 use crate::across::Across;
 use crate::error::{ParseErrorKind, Parsed};
@@ -209,6 +209,9 @@ impl Reader<'_> {
         let name = path.strip_prefix("T.").ok_or_else(unknown)?;
         if let Some(call) = name.strip_prefix("cuda.").and_then(Across::from_name) {
             return self.across(term, path, call, args, keywords);
+        }
+        if Atom::from_name(name).is_some() {
+            return Err(term.fault(ParseErrorKind::AtomInside { name: path.to_owned() }));
         }
         if name == "Let" {
             return self.let_in(term, args, keywords);

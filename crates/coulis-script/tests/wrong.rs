@@ -43,6 +43,11 @@ fn mistakes_are_named_with_their_place() {
         "A[n / 2, 0] = 1",
         "line 4, column 7: operands of `/`: found int32; legal: floats; integers divide by `//` or `T.Div`",
     );
+    check(
+        "A[0, 0] = A[0, 1] + T.tvm_warp_shuffle_down(255, A[0, 0], 4, 8, 32)",
+        "line 4, column 25: `T.tvm_warp_shuffle_down` is a statement and no part of an expression; legal: alone on the \
+         right of `=`, as in `x[0] = T.tvm_warp_shuffle_down(...)`",
+    );
     check("if n:\n    pass", "line 4, column 8: a condition: found int32; legal: bool");
     check(
         "n = T.allocate([4], \"float32\")",
