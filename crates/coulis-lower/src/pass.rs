@@ -93,6 +93,9 @@ pub enum LowerError {
         /// What is wrong.
         error: coulis_tile::TileError,
     },
+    /// Scope ids on a machine without blocks of threads.
+    #[error("kernels with scope ids run in blocks of threads, which the cpu has not")]
+    NoThreads,
     /// Scope ids that make no launch.
     #[error("{message}")]
     ScopeIds {

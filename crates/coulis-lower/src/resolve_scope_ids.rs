@@ -50,7 +50,7 @@ pub fn resolve_scope_ids(kernel: Kernel, context: &Context) -> Result<Kernel, Lo
         return Ok(kernel);
     }
     if !context.target.has_threads() {
-        return Err(wrong("kernels with scope ids run in blocks of threads, which the cpu has not"));
+        return Err(LowerError::NoThreads);
     }
     let body = host(kernel.body, context.target.warp)?;
     Ok(Kernel { body, ..kernel })

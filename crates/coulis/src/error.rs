@@ -99,6 +99,7 @@ impl From<coulis_lower::LowerError> for Error {
             LowerError::Call { error: coulis_tile::TileError::Bug { .. }, .. } => {
                 Error::bug("lower/tile", error)
             }
+            LowerError::NoThreads => Error::unsupported("lower", error),
             _ => Error::user("lower", error),
         }
     }

@@ -267,7 +267,12 @@ fn kernels_that_nothing_here_runs_are_refused_as_unsupported() {
         "for i in range(n):\n        B[i] = A[i + 1]",
         "i = T.launch_thread(\"blockIdx.x\", n)\n    B[i] = A[i]",
     );
+    let ids = OUTSIDE.replace(
+        "for i in range(n):\n        B[i] = A[i + 1]",
+        "T.device_entry()\n    i = T.cta_id([n])\n    B[i] = A[i]",
+    );
     let cases = [
+        (ids, "error[lower]: kernels with scope ids run in blocks of threads, which the cpu has not"),
         (
             scalar,
             "error[function/scalar]: scalar parameter `x` of type float32 cannot be given yet; legal are integers, or a buffer of one element",
@@ -376,7 +381,7 @@ fn faults_of_a_program_are_the_users() {
     let b = compute(&[Expr::int(10)], "B", |i| a.at([i[0].expr() + Expr::int(5)])).unwrap();
     let schedule = Schedule::new(std::slice::from_ref(&b), &[a.clone(), b.clone()]).unwrap();
     let error = build(&schedule, &[a, b], "f").err().expect("a refusal");
-    assert_eq!((error.owner, error.code), (Owner::User, "verify"));
+    assert_eq!((error.owner, error.code), (Owner::User, "schedule"));
 }
 
 #[test]
