@@ -31,7 +31,11 @@ pub enum ScheduleError {
         legal: Vec<String>,
     },
     /// No such axis in the stage.
-    #[error("{primitive}: `{axis}` is not an axis of `{stage}`; its axes are {}", list(legal))]
+    #[error(
+        "{primitive}: `{axis}` is not an axis of `{stage}`{}; its axes are {}",
+        namesake(axis, legal),
+        list(legal)
+    )]
     ForeignAxis {
         /// The primitive.
         primitive: &'static str,
@@ -359,6 +363,16 @@ pub enum ScheduleError {
         /// The stages that read it.
         legal: Vec<String>,
     },
+    /// A copy that no stage would read.
+    #[error("{primitive} of `{tensor}` takes at least one reader, got none; its readers are {}", list(legal))]
+    NoReaders {
+        /// The primitive.
+        primitive: &'static str,
+        /// The tensor.
+        tensor: String,
+        /// The stages that read it.
+        legal: Vec<String>,
+    },
     /// A tensor that is not of this program.
     #[error("{primitive}: `{tensor}` is no tensor of this program")]
     UnknownTensor {
@@ -416,6 +430,15 @@ pub enum ScheduleError {
 impl From<ThreadError> for ScheduleError {
     fn from(error: ThreadError) -> ScheduleError {
         ScheduleError::Thread(Box::new(error))
+    }
+}
+
+/// What tells an axis from one of the stage that has its name.
+fn namesake(axis: &str, legal: &[String]) -> String {
+    if legal.iter().any(|name| name == axis) {
+        format!(", whose own `{axis}` is another one")
+    } else {
+        String::new()
     }
 }
 

@@ -169,6 +169,17 @@ fn outputs_stay_at_the_root() {
 }
 
 #[test]
+fn an_axis_of_another_stage_that_has_the_name_of_one() {
+    let Fixture { mut s, b, i, .. } = fixture();
+    let other = reduce_axis(5, "k");
+    let want = "split: `k` is not an axis of `B`, whose own `k` is another one; its axes are `i`, `k`";
+    refused(&mut s, |s| s.split(&b, &other, Split::Factor(2)), want);
+    let want = "split: `r` is not an axis of `B`; its axes are `i`, `k`";
+    refused(&mut s, |s| s.split(&b, &reduce_axis(5, "r"), Split::Factor(2)), want);
+    s.split(&b, &i, Split::Factor(2)).expect("its own");
+}
+
+#[test]
 fn te_c9_attaching_where_nobody_reads() {
     let Fixture { mut s, b, c, i, .. } = fixture();
     let want = "compute_at: `B` is itself computed inside `B`";
@@ -278,7 +289,7 @@ fn cache_read_for_somebody_who_does_not_read() {
     let Fixture { mut s, b, .. } = fixture();
     let want = "cache_read: `B` does not read `B`; its readers are `C`";
     refused(&mut s, |s| s.cache_read(&b, MemScope::Local, &[(&b).into()]), want);
-    let want = "cache_read: `nobody` does not read `B`; its readers are `C`";
+    let want = "cache_read of `B` takes at least one reader, got none; its readers are `C`";
     refused(&mut s, |s| s.cache_read(&b, MemScope::Local, &[]), want);
     let other = placeholder(&[Expr::int(3)], DType::F32, "X").expect("a tensor");
     let want = "cache_read: `X` is no tensor of this program";

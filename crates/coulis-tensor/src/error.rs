@@ -86,6 +86,18 @@ pub enum TensorError {
         /// Position in the list.
         position: usize,
     },
+    /// An initial value that is not the same for all points of a fold.
+    #[error(
+        "initial value {position} of `{reducer}` reads at the reduce axis `{axis}`, and a fold starts once; legal are data axes"
+    )]
+    InitAxis {
+        /// The reducer.
+        reducer: String,
+        /// Position in the list.
+        position: usize,
+        /// The reduce axis.
+        axis: String,
+    },
     /// Wrong number of initial values.
     #[error("`{reducer}` folds {wanted} sources and takes as many initial values, got {found}")]
     InitCount {

@@ -96,16 +96,17 @@ impl Reduction {
                 let (wanted, found) = (identity.dtype(), value.dtype());
                 return Err(TensorError::InitType { reducer, position, wanted, found });
             }
-            let legal = match value.node() {
-                Node::Int(_) | Node::Float(_) => true,
-                Node::Load(_, indices) => {
-                    let reduced: Vec<Var> = self.axes.iter().map(|a| a.var().clone()).collect();
-                    !indices.iter().any(|index| coulis_ir::visit::uses_any(index, &reduced))
-                }
-                _ => false,
+            let indices: &[Expr] = match value.node() {
+                Node::Int(_) | Node::Float(_) => &[],
+                Node::Load(_, indices) => indices,
+                _ => return Err(TensorError::InitForm { reducer, position }),
             };
-            if !legal {
-                return Err(TensorError::InitForm { reducer, position });
+            let is_read = |axis: &&IterVar| {
+                indices.iter().any(|index| uses_any(index, std::slice::from_ref(axis.var())))
+            };
+            if let Some(axis) = self.axes.iter().find(is_read) {
+                let axis = axis.name().to_owned();
+                return Err(TensorError::InitAxis { reducer, position, axis });
             }
         }
         self.init = init;

@@ -113,8 +113,7 @@ impl CacheRead {
             return Err(ScheduleError::NotAReader { primitive, tensor, reader, legal: legal() });
         }
         if self.readers.is_empty() {
-            let reader = "nobody".to_owned();
-            return Err(ScheduleError::NotAReader { primitive, tensor, reader, legal: legal() });
+            return Err(ScheduleError::NoReaders { primitive, tensor, legal: legal() });
         }
         Ok(())
     }
