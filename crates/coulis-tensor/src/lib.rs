@@ -11,6 +11,7 @@ pub mod compute;
 pub mod error;
 pub mod evaluate;
 pub mod operators;
+mod other_states;
 pub mod program;
 pub mod reduction;
 mod registry;

@@ -11,7 +11,9 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
 
     ``fcombine(x, y)`` gives the state of two states: an expression of two expressions, or a tuple of two tuples.
     ``fidentity(dtype, ...)`` takes the dtype of each source and gives the state that changes nothing. The reducer is
-    taken to be associative and commutative.
+    taken to be associative and commutative, which is tried on random values. One that selects one of its two states with
+    one condition for all parts, and where values are equal the left or the right one, as an argmax does, gives the same
+    under every schedule; others of which the order of equal values matters are folded in ascending order, or refused.
 
     The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
     of axes it folds its arguments.

@@ -2,7 +2,8 @@
 //!
 //! The loop that is factored becomes a dimension of a new stage of partial results; the old stage folds those.
 //! Source: seed 003. The new order of the fold gives the same result only for an associative and commutative
-//! reducer, so anything else is refused.
+//! reducer, so anything else is refused. One that selects one of two states, and tells left from right where it could
+//! select either, as an argmax may, is folded with the place of its element as one more field that nobody sees.
 
 use coulis_ir::hash::FastSet;
 use std::sync::Arc;
