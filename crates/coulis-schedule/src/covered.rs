@@ -1,4 +1,4 @@
-//! Whether a stage that is computed piece by piece, inside a loop, is computed in full.
+//! Whether a tensor that the caller keeps is stored; and, of a stage that is computed piece by piece, inside a loop, in full.
 //!
 //! Each iteration of the loops around computes a box that holds what its readers read there. So what all of them compute
 //! holds every element that some reader reads anywhere, and all of a dimension along which every box is whole. It is
@@ -9,13 +9,31 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Expr, Node, Var};
+use coulis_tensor::{OpKind, Program};
 
+use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::{self, Loop, Placed, reads_of};
 use crate::interval::Interval;
 use crate::ranges::{self, Domains};
 use crate::schedule::{Schedule, Values};
-use crate::stage::{Stage, StageId};
+use crate::stage::{Attach, Stage, StageId};
+
+/// Refuses a computed argument that no stage stores as the caller holds it.
+pub(crate) fn check_stored(schedule: &Schedule, program: &Program) -> Result<(), ScheduleError> {
+    let computed = program.args().iter().filter(|arg| !matches!(arg.op().kind(), OpKind::Placeholder));
+    for arg in computed {
+        let of_arg = schedule.stages.iter().find(|stage| stage.outputs.contains(arg.buffer()));
+        let (primitive, reason) = match of_arg {
+            Some(stage) if stage.attach == Attach::Inline => ("compute_inline", "is to be stored"),
+            Some(_) => continue,
+            // What is stored has other dimensions.
+            None => ("join", "the caller lays it out"),
+        };
+        return Err(ScheduleError::Argument { primitive, stage: arg.name().to_owned(), reason });
+    }
+    Ok(())
+}
 
 /// Whether the boxes of `realised` hold every element of the stage, over all iterations of the loops of `path`. `placed`
 /// has its consumers.

@@ -15,9 +15,10 @@ use coulis_ir::visit::{for_each_expr, for_each_stmt, rewrite_exprs, stmt_exprs, 
 use coulis_ir::{
     Attr, BinaryOp, Buffer, BufferId, Expr, Form, Kernel, LoopKind, Node, Param, Stmt, ThreadTag, Var,
 };
-use coulis_tensor::{Body, OpKind, Reduction, Tensor};
+use coulis_tensor::{Body, Reduction, Tensor};
 
 use crate::accumulate::{self, is_wide, stored};
+use crate::covered;
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::grid;
@@ -38,7 +39,7 @@ use crate::thread_error::ThreadError;
 /// parameters: every input and output, and any computed tensor that the program keeps.
 pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Kernel, ScheduleError> {
     let program = coulis_tensor::Program::new(schedule.program().outputs(), args)?;
-    check_stored(schedule, &program)?;
+    covered::check_stored(schedule, &program)?;
     let mut schedule = inline::without_inlined(schedule)?;
     for stage in schedule.stages.iter_mut().map(Arc::make_mut) {
         stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
@@ -68,22 +69,6 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     let kernel = Kernel { name: name.to_owned(), params, attrs, form, body };
     check_variables(&kernel)?;
     Ok(kernel)
-}
-
-/// Refuses a computed argument that no stage stores as the caller holds it.
-fn check_stored(schedule: &Schedule, program: &coulis_tensor::Program) -> Result<(), ScheduleError> {
-    let computed = program.args().iter().filter(|arg| !matches!(arg.op().kind(), OpKind::Placeholder));
-    for arg in computed {
-        let of_arg = schedule.stages.iter().find(|stage| stage.outputs.contains(arg.buffer()));
-        let (primitive, reason) = match of_arg {
-            Some(stage) if stage.attach == Attach::Inline => ("compute_inline", "is to be stored"),
-            Some(_) => continue,
-            // What is stored has other dimensions.
-            None => ("join", "the caller lays it out"),
-        };
-        return Err(ScheduleError::Argument { primitive, stage: arg.name().to_owned(), reason });
-    }
-    Ok(())
 }
 
 fn has_tile_calls(body: &Stmt) -> bool {

@@ -7,7 +7,7 @@ use std::slice::from_ref;
 use common::refusal;
 use coulis_ir::{DType, Expr};
 use coulis_schedule::{Schedule, ScheduleError, build_nest};
-use coulis_tensor::{Tensor, compute, placeholder, reduce_axis, sum, var};
+use coulis_tensor::{Tensor, compute, compute_axes, placeholder, reduce_axis, sum, var};
 
 /// What comes of keeping `B`, of that shape, attached at the loop of `C[i] = f(B, i)`, of `rows` rows.
 fn kept(shape: &[i32], rows: Expr, read: impl Fn(&Tensor, &Expr) -> Expr) -> Result<(), ScheduleError> {
@@ -117,4 +117,51 @@ fn a_fold_reads_outside_its_tensor_only_where_its_condition_lets_it() {
     folded(true).expect("what takes part is there");
     let want = "`B` reads `A` at `k` in dimension 0, which is 0 to 4 there; legal are 0 to 3";
     assert_eq!(refusal(folded(false)), want);
+}
+
+#[test]
+fn arguments_are_computed_in_full_and_by_one_thread() {
+    let n = var("n").expr();
+    let a = placeholder(from_ref(&n), DType::F32, "A").expect("a tensor");
+    let two = Expr::float(2.0, DType::F32);
+    let b = compute(from_ref(&n), "B", |i| a.at(i) * two.clone()).expect("a tensor");
+    let c = compute_axes(&[n - Expr::int(1)], &["r"], "C", |i| b.at([&i[0]]) + two).expect("a tensor");
+    let args = [a, b.clone(), c.clone()];
+    let mut s = Schedule::new(from_ref(&c), &args).expect("a schedule");
+    let r = c.op().axes()[0].clone();
+    s.compute_at(&b, &c, &r).expect("attached");
+    let message = refusal(build_nest(&s, &args, "main"));
+    assert_eq!(
+        message,
+        "`B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at the root"
+    );
+    s.parallel(&c, &r).expect("parallel");
+    let message = refusal(build_nest(&s, &args, "main"));
+    assert_eq!(
+        message,
+        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; compute it at the root"
+    );
+    let want = "compute_inline: `B` is an argument and is to be stored";
+    assert_eq!(refusal(s.compute_inline(&b)), want);
+}
+
+#[test]
+fn a_computed_tensor_that_is_kept_is_stored_as_the_caller_holds_it() {
+    let rows = Expr::int(4);
+    let a = placeholder(&[rows.clone(), rows.clone()], DType::F32, "A").expect("a tensor");
+    let two = Expr::float(2.0, DType::F32);
+    let extents = [rows.clone(), rows];
+    let b = compute(&extents, "B", |i| a.at([&i[0], &i[1]]) * two.clone()).expect("a tensor");
+    let c = compute(&extents, "C", |i| b.at([&i[0], &i[1]]) + two.clone()).expect("a tensor");
+    // The schedule is not told that `B` will be kept.
+    let made = || Schedule::new(from_ref(&c), &[a.clone(), c.clone()]).expect("a schedule");
+    let kept = [a.clone(), b.clone(), c.clone()];
+    let mut s = made();
+    s.compute_inline(&b).expect("inlined");
+    let want = "compute_inline: `B` is an argument and is to be stored";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.join(&b, &b.op().axes()[0], &b.op().axes()[1]).expect("joined");
+    let want = "join: `B` is an argument and the caller lays it out";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
 }

@@ -325,53 +325,6 @@ fn a_stage_inside_a_vector_loop() {
 }
 
 #[test]
-fn arguments_are_computed_in_full_and_by_one_thread() {
-    let n = var("n").expr();
-    let a = placeholder(from_ref(&n), DType::F32, "A").expect("a tensor");
-    let two = Expr::float(2.0, DType::F32);
-    let b = compute(from_ref(&n), "B", |i| a.at(i) * two.clone()).expect("a tensor");
-    let c = compute_axes(&[n - Expr::int(1)], &["r"], "C", |i| b.at([&i[0]]) + two).expect("a tensor");
-    let args = [a, b.clone(), c.clone()];
-    let mut s = Schedule::new(from_ref(&c), &args).expect("a schedule");
-    let r = c.op().axes()[0].clone();
-    s.compute_at(&b, &c, &r).expect("attached");
-    let message = refusal(build_nest(&s, &args, "main"));
-    assert_eq!(
-        message,
-        "`B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at the root"
-    );
-    s.parallel(&c, &r).expect("parallel");
-    let message = refusal(build_nest(&s, &args, "main"));
-    assert_eq!(
-        message,
-        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; compute it at the root"
-    );
-    let want = "compute_inline: `B` is an argument and is to be stored";
-    assert_eq!(refusal(s.compute_inline(&b)), want);
-}
-
-#[test]
-fn a_computed_tensor_that_is_kept_is_stored_as_the_caller_holds_it() {
-    let rows = Expr::int(4);
-    let a = placeholder(&[rows.clone(), rows.clone()], DType::F32, "A").expect("a tensor");
-    let two = Expr::float(2.0, DType::F32);
-    let extents = [rows.clone(), rows];
-    let b = compute(&extents, "B", |i| a.at([&i[0], &i[1]]) * two.clone()).expect("a tensor");
-    let c = compute(&extents, "C", |i| b.at([&i[0], &i[1]]) + two.clone()).expect("a tensor");
-    // The schedule is not told that `B` will be kept.
-    let made = || Schedule::new(from_ref(&c), &[a.clone(), c.clone()]).expect("a schedule");
-    let kept = [a.clone(), b.clone(), c.clone()];
-    let mut s = made();
-    s.compute_inline(&b).expect("inlined");
-    let want = "compute_inline: `B` is an argument and is to be stored";
-    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
-    let mut s = made();
-    s.join(&b, &b.op().axes()[0], &b.op().axes()[1]).expect("joined");
-    let want = "join: `B` is an argument and the caller lays it out";
-    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
-}
-
-#[test]
 fn te_fault_c2_start_values_stay_inside_an_argument_that_is_attached() {
     let (n, m) = (var("n").expr(), var("m").expr());
     let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");

@@ -51,7 +51,7 @@ fn te_n1_sums_in_a_tuple_are_folded_wide_as_one_alone_is() {
     })
     .unwrap();
     let ones = |_: usize, _: usize, dtype| number(1, dtype);
-    let made = || schedule(&both, &[a.clone()]);
+    let made = || schedule(&both, from_ref(&a));
     assert_eq!(reference(&made(), &[], &ones)[1].data, [Value::Float(5000.0); 2]);
     run_everywhere_with(&made(), &[&[]], &ones, Tolerance::Exact);
     let mut s = made();
