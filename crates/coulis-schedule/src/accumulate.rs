@@ -60,7 +60,7 @@ impl Builder<'_> {
     ) -> Result<Option<Stmt>, ScheduleError> {
         let at = self.at(stage);
         let inside = &at.loops[common..];
-        if inside.iter().any(|l| l.thread.is_some()) {
+        if inside.iter().any(|l| l.thread.is_some() && !l.is_unit()) {
             return Ok(None);
         }
         // A loop over data and reduce axes fused tells no place by itself: then the memory is that of all results.

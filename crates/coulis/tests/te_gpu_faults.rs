@@ -134,6 +134,15 @@ fn te_fault_c12_ties_are_decided_by_the_program_and_not_by_the_schedule() {
         let mut s = made();
         on_threads(&mut s, 4, 16);
         check(&s);
+        // Threads that one iteration has are no others to fold with.
+        let mut s = argmax_by_order(&c(7), last);
+        let k = leaf(&s, "B", 1);
+        let (o, i) = s.split("B", &k, Split::Factor(7)).unwrap();
+        let row = leaf(&s, "B", 0);
+        s.bind("B", &row, BlockX).unwrap();
+        s.bind("B", &o, ThreadX).unwrap();
+        s.reorder("B", &[i, o]).unwrap();
+        run_everywhere_with(&s, &[&[("n", 5)]], &fill, Tolerance::Exact);
         // As users of tensor expressions write it.
         let mut s = made();
         let k = leaf(&s, "B", 1);
