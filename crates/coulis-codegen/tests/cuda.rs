@@ -144,6 +144,16 @@ fn a_kernel_without_launches_is_refused_and_each_dialect_keeps_to_its_machine() 
 }
 
 #[test]
+fn wide_products_of_values_from_memory_are_not_looked_into() {
+    let text = "@T.prim_func\ndef f(A: T.Buffer((32,), \"int8\"), B: T.Buffer((32,), \"int64\")):\n    \
+                tx = T.launch_thread(\"threadIdx.x\", 32)\n    \
+                B[tx] = T.Cast(\"int64\", A[tx]) * T.Cast(\"int64\", A[tx])\n";
+    let module = emitted(text).unwrap();
+    assert!(module.text.contains("asm(\"mul.lo.s64 %0, %1, %2;\""), "{}", module.text);
+    assert!(module.text.contains("= cx_mul_i64("), "{}", module.text);
+}
+
+#[test]
 fn temporaries_are_listed_with_their_sizes_and_whether_they_start_as_zeros() {
     let source = fs::read_to_string(folder().join("last_block.py")).unwrap();
     let module = emitted(&source).unwrap();

@@ -526,7 +526,7 @@ fn from_boundary_takes_rows_of_constant_length_and_readers_of_whole_rows() {
     refused(
         &mut s,
         |s| s.from_boundary(&a, MemScope::Shared, &[], 4),
-        "from_boundary: `nobody` does not read `A`; its readers are `B`",
+        "from_boundary of `A` takes at least one reader, got none; its readers are `B`",
     );
     let (mut turned, _) = rows(13);
     let other = turned.stage("B").expect("a stage").reads()[0].clone();

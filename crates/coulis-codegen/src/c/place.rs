@@ -54,8 +54,16 @@ impl Walker<'_> {
         self.deps.of(expr).vars.iter().any(|var| self.f.data_vars.contains(var))
     }
 
-    /// Whether the operation may leave the range of its type and the compiler does not define what happens then.
-    pub(super) fn may_overflow(&mut self, op: BinaryOp, ty: CTy, expr: &Expr) -> bool {
+    /// Whether the operation is a function of its own: it may leave the range of its type and the compiler does not define what
+    /// happens then, or it is one that the compiler is not to look into.
+    pub(super) fn needs_function(&mut self, op: BinaryOp, ty: CTy, expr: &Expr) -> bool {
+        if op == BinaryOp::Mul
+            && matches!(ty, CTy::I64 | CTy::U64)
+            && self.style().opaque_wide_products
+            && self.holds_data(expr)
+        {
+            return true;
+        }
         let undefined = match op {
             BinaryOp::Add | BinaryOp::Sub => matches!(ty, CTy::I32 | CTy::I64),
             // 16-bit factors are multiplied as `int`.

@@ -101,7 +101,7 @@ impl Walker<'_> {
             let name = self.defs.helper(Helper::Shift(op, VTy::scalar(ty)))?;
             return Ok(Code::call(&name, &[&x, &y]));
         }
-        if self.may_overflow(op, ty, expr) {
+        if self.needs_function(op, ty, expr) {
             let name = self.defs.helper(Helper::Wrap(op, ty))?;
             return Ok(Code::call(&name, &[&x, &y]));
         }

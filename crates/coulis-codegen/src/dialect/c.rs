@@ -57,6 +57,7 @@ const STYLE: Style = Style {
     repeatable: 40,
     vectors: Vectors::Values,
     overflow: Overflow::Wraps,
+    opaque_wide_products: false,
 };
 
 const RESERVED: &[&str] = &[

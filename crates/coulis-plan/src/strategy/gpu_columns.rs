@@ -166,9 +166,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let are_apart = if joined == 1 { row % tile == 0 } else { row == tile };
     let handed = chunks.saturating_mul(tile).saturating_mul(state);
     let is_short = facts.input_bytes() <= LAST_BLOCK_BYTES && handed <= LAST_STATES;
-    // Blocks of one launch that do another's have as many threads in both, with a row and a chunk for each.
+    // Blocks of one launch that do another's have as many threads in both: a row for each of those that share an output.
     let innermost = problem.dims.iter().rfind(|dim| dim.is_reduced()).map_or(1, |dim| dim.extent / joined);
-    let are_alike = threads <= chunks.min(innermost);
+    let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
     Ok(Sketch {
         last_threads: if in_last { together } else { 0 },

@@ -48,6 +48,12 @@ pub(super) fn wrap(op: BinaryOp, ty: CTy) -> Option<String> {
         _ => return None,
     };
     let (name, value) = (Helper::Wrap(op, ty).name(), ty.name());
+    if op == BinaryOp::Mul && ty.bytes() == 8 {
+        let product = "asm(\"mul.lo.s64 %0, %1, %2;\" : \"=l\"(v) : \"l\"(a), \"l\"(b))";
+        return Some(format!(
+            "{FN} {value} {name}({value} a, {value} b) {{ {value} v; {product}; return v; }}\n"
+        ));
+    }
     let unsigned = CTy::unsigned(ty.bytes().max(4)).name();
     let second = if op == BinaryOp::Shl { "b".to_owned() } else { format!("({unsigned})b") };
     Some(format!(
