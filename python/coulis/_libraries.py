@@ -150,7 +150,7 @@ class Jax:
         import jax.experimental
 
         # Where JAX is not asked for types of 64 bits, it cuts what it adopts to 32.
-        wide = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64
+        wide = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
         with wide(True):
             return jax.dlpack.from_dlpack(export)
 
