@@ -298,18 +298,15 @@ impl<'r> Builder<'r> {
             combine: lambda(&both, combine),
             step: has_step.then(|| lambda(&both, step)),
             step_needs_ascending: self.ascending,
-            quick: self.quick_max.map(|max_steps| {
-                let quick = QuickStep {
-                    identity: run_identity,
-                    lift: lambda(&lift_params, run_lift),
-                    step: lambda(&run_both, quick),
-                    close: lambda(&with_run, close),
-                    max_steps,
-                    again: again.into_iter().collect(),
-                    spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
-                    nan_witness: self.nan_witness,
-                };
-                quick.condensed()
+            quick: self.quick_max.map(|max_steps| QuickStep {
+                identity: run_identity,
+                lift: lambda(&lift_params, run_lift),
+                step: lambda(&run_both, quick),
+                close: lambda(&with_run, close),
+                max_steps,
+                again: again.into_iter().collect(),
+                spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
+                nan_witness: self.nan_witness,
             }),
             values: None,
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),

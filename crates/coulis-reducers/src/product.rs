@@ -117,7 +117,7 @@ pub fn product(parts: &[(&str, Reducer)]) -> Result<Product, ProductError> {
     };
     // What only runs keep is not matched with anything: a reducer by itself has it, one among others does without runs.
     let of_one = match parts {
-        [(_, reducer)] => reducer.quick.clone(),
+        [(_, reducer)] => reducer.quick.as_ref().map(QuickStep::condensed),
         _ => None,
     };
     let mut matched = without_runs(runs_like_its_state);

@@ -4,6 +4,7 @@
 
 pub(crate) mod extremum;
 pub(crate) mod flag;
+pub(crate) mod integers;
 pub(crate) mod position;
 pub(crate) mod spread;
 pub(crate) mod total;

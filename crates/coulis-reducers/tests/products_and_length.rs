@@ -226,6 +226,28 @@ fn a_long_constant_row_has_no_variance() {
 }
 
 #[test]
+fn one_odd_integer_of_a_long_row_near_the_end_of_its_range_gives_the_exact_variance() {
+    for (dtype, common, odd) in [
+        (DType::U8, 255, 254),
+        (DType::I8, -128, -127),
+        (DType::U16, 65535, 65534),
+        (DType::I16, -32768, 32767),
+    ] {
+        let reducer = find("var").unwrap().build(&Request::new(&[dtype])).unwrap();
+        let run = Scalar::new(&reducer);
+        for (n, at) in [(3000, 0), (3000, 2999), (4096, 17)] {
+            let row: Row = (0..n).map(|i| vec![Value::Int(if i == at { odd } else { common })]).collect();
+            let (n, apart) = (n as f64, (odd - common) as f64);
+            let exact = apart * apart * (n - 1.0) / (n * n);
+            let got = run.finish(&long_fold(&run, &row, 4)).unwrap()[0].as_f64();
+            assert!((got - exact).abs() <= 4.0 * f64::EPSILON * exact, "{dtype} {n}: {got} for {exact}");
+        }
+        let row: Row = (0..3001).map(|_| vec![Value::Int(odd)]).collect();
+        assert_eq!(run.finish(&long_fold(&run, &row, 4)).unwrap(), [Value::Float(0.0)]);
+    }
+}
+
+#[test]
 fn a_made_up_reducer_is_checked_fused_and_folded_like_any_other() {
     // Geometric mean: the sum of logarithms and a count.
     let zero = || Expr::float(0.0, DType::F64);

@@ -9,7 +9,7 @@ use crate::exact::ExactSum;
 use crate::exact::answer::{Answer, relative};
 use crate::shape::extremum::End;
 use crate::shape::spread::{difference, is_wide};
-use crate::shape::total::{EPS32, statistic, statistic_result, two_sum};
+use crate::shape::total::{EPS32, compensated, statistic, statistic_result, two_sum};
 
 /// `log(sum(exp(x)))` without overflow.
 pub static ENTRY: Entry = Entry {
@@ -19,7 +19,7 @@ pub static ENTRY: Entry = Entry {
               by more than 8, or the greatest of a run by more than 2, so slowly rising rows are not rescaled at every element and rounding of the \
               rescaling does not pile up; exponentials never overflow. They are taken in `float32` for inputs of \
               at most 32 bits, else in `float64`, one an element; their sum is kept in `float64`, in runs of 16 \
-              in `float32` where exponentials are, which are walked twice. The error is at most `16 * eps * max(1, |result|)`, with `eps` of \
+              in `float32` where exponentials are, or of 8 in `float64`, which are walked twice. The error is at most `16 * eps * max(1, |result|)`, with `eps` of \
               `float64`, or `32 * eps * max(1, |result|)` with that of `float32`.",
     n_inputs: 1,
     empty: Empty::Value("-inf"),
@@ -37,6 +37,8 @@ const SLACK: i128 = 8;
 /// of a move as well, and what it scales down counts less than a seventh; the run's additions err by 15 half units. This is below 12
 /// units, and the lanes' sums are brought together with 6 more.
 const RUN: u32 = 16;
+/// The same in `float64`, whose additions err by 7 half units of the 16 units that are stated.
+const RUN_OF_DOUBLES: u32 = 8;
 
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let (reducer, shift, total) = shift_and_sum(request)?;
@@ -73,7 +75,7 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
     let (total, error) = if narrow {
         b.combine(&sum, &scaled_left + &scaled_right);
         b.step(&sum, &scaled_left + &lifted);
-        run_twice(&mut b, &shift, &sum);
+        run_twice(&mut b, &shift, &sum, None);
         (sum.left, ErrorBound::Relative { factor: 32.0, eps: EPS32 })
     } else {
         let low = b.field("expsum_low", float(0), float(0));
@@ -84,7 +86,10 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
         let (total, lost) = two_sum(&scaled_left, &lifted);
         b.step(&sum, total);
         b.step(&low, &low_left + &lost);
-        (&sum.left + &low.left, ErrorBound::Relative { factor: 16.0, eps: f64::EPSILON })
+        if !is_wide(shift.left.dtype()) {
+            run_twice(&mut b, &shift, &sum, Some(&low));
+        }
+        (compensated(&sum.left, &low.left), ErrorBound::Relative { factor: 16.0, eps: f64::EPSILON })
     };
     let shift = shift.left;
     let results = vec![("shift", shift.dtype(), shift.clone()), ("expsum", DType::F64, total.clone())];
@@ -121,45 +126,56 @@ fn join(old: &Expr, new: &Expr) -> Joined {
 /// How far elements of a run may exceed the shift.
 const SLACK_OF_RUNS: i128 = 2;
 
-/// Runs in `float32` find their greatest element first, then sum exponentials about a shift that does for all of them: the state's, or
+/// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the state's, or
 /// the greatest where that exceeds it. What a move scales down counts less than a seventh, so that roundings of moves do
-/// not pile up. The shift of a run is finite: exponentials of infinities are right about any number.
+/// not pile up. The shift of a run is finite: exponentials of infinities are right about any number. They are kept in the type of the
+/// exponentials; with `low`, what the additions of runs to the state round off is kept there.
 ///
-/// On machines with threads exponentials are powers of two of products with `1 / ln 2`, as such a machine has that power as a
+/// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such a machine has that power as a
 /// single operation; others have it as a function that is slower than `exp`. For each unit of an argument the product adds 0.6 units,
 /// and the difference before it half a unit; and arguments count as little as their exponentials do: for `n` elements less than
 /// `ln n` on average, where many are that far below the greatest. With 2 units of the power, 8 of a run's additions and 6 of the
 /// lanes that leaves 16, which roundings of more elements than some millions reach only if all are as bad as can be and of
 /// one sign. Of narrow elements, several of which come with each word, subnormal powers count as zeros, which saves such a machine
 /// three operations of each: in the total, whose shift is some element, they stand next to that element's 1.
-fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot) {
-    let (x, one) = (b.element(0).cast(DType::F32), Expr::constant(1, DType::F32));
-    let of_run = b.run_field(shift, Expr::float(f64::NEG_INFINITY, DType::F32), x);
-    let run_sum = b.run_field(sum, Expr::constant(0, DType::F32), one);
+fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
+    let dtype = shift.left.dtype();
+    let float = |v: f64| Expr::float(v, dtype);
+    let (x, one) = (b.element(0).cast(dtype), float(1.0));
+    let of_run = b.run_field(shift, float(f64::NEG_INFINITY), x);
+    let run_sum = b.run_field(sum, float(0.0), one);
+    let is_single = dtype == DType::F32;
+    let run = if is_single { RUN } else { RUN_OF_DOUBLES };
     // A NaN reaches the sum in the second walk; the greatest may hold it or not, whichever the machine is quicker at.
     let keeps_nan = b.request.twice;
-    b.quick(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), RUN);
-    b.quick(sum, run_sum.left.clone(), RUN);
-    let slack = Expr::constant(SLACK_OF_RUNS, DType::F32);
-    let moved = of_run.left.clone().gt(&shift.left + &slack);
+    b.quick(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), run);
+    b.quick(sum, run_sum.left.clone(), run);
+    let moved = of_run.left.clone().gt(&shift.left + &Expr::constant(SLACK_OF_RUNS, dtype));
     let chosen = Expr::select(moved, of_run.left.clone(), shift.left.clone());
-    let most = Expr::float(f64::from(f32::MAX), DType::F32);
-    let least = Expr::float(f64::from(f32::MIN), DType::F32);
-    let finite = chosen.min(most).max(least);
+    let most = if is_single { f64::from(f32::MAX) } else { f64::MAX };
+    let finite = chosen.min(float(most)).max(float(-most));
     let apart = &of_run.right - &of_run.left;
-    let e = if b.request.twice {
-        let log2_e = Expr::float(std::f64::consts::LOG2_E, DType::F32);
+    let e = if b.request.twice && is_single {
         let power = if are_narrow(b.request) { Intrinsic::Exp2Ftz } else { Intrinsic::Exp2 };
-        Expr::call1(power, &apart * &log2_e)
+        Expr::call1(power, &apart * &float(std::f64::consts::LOG2_E))
     } else {
         Expr::call1(Intrinsic::Exp, apart)
     };
     let always = Expr::bool(true);
     b.again(shift, always.clone(), finite, of_run.left.clone());
-    b.again(sum, always, Expr::constant(0, DType::F32), &run_sum.left + &e);
+    b.again(sum, always, float(0.0), &run_sum.left + &e);
     let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
     b.close(shift, of_run.left);
-    b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, run_sum.left.cast(DType::F64)]));
+    let of_run = run_sum.left.cast(DType::F64);
+    match low {
+        None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
+        Some(low) => {
+            b.quick(low, low.left.clone(), run);
+            let (total, lost) = two_sum(&(&sum.left * &scale), &of_run);
+            b.close(sum, total);
+            b.close(low, &(&low.left * &scale) + &lost);
+        }
+    }
 }
 
 /// Whether elements are so narrow that what is done to each of them takes longer than to read it.

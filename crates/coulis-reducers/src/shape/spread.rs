@@ -22,6 +22,7 @@ use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
 use crate::entry::{ReducerError, Request};
+use crate::shape::integers;
 use crate::shape::total::{EPS32, add_count, headroom, scaled, statistic};
 
 /// Longest run of steps for which the bound is stated.
@@ -33,6 +34,10 @@ const SHORT_RUN: u32 = 16;
 pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, ReducerError> {
     statistic(op, b.request, 64)?;
     let float = |v: f64| Expr::float(v, DType::F64);
+    if integers::are_narrow(b.request) {
+        let (count, m2) = integers::deviations(op, b)?;
+        return Ok(over_degrees_of_freedom(b.request, &count, m2));
+    }
     let x = b.element(0).cast(DType::F64);
     // Zero, but NaN for NaN and for infinities, of which there is no variance.
     let no_deviation = Expr::binary(BinaryOp::Sub, x.clone(), x.clone());
@@ -90,14 +95,19 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     b.close(&dev, s);
     b.close(&devsq, q);
 
-    let n = left.n;
-    let m2 = &devsq.left - &(&dev.left * &(&dev.left / &n));
+    let m2 = &devsq.left - &(&dev.left * &(&dev.left / &left.n));
     let m2 = Expr::select(m2.clone().lt(float(0.0)), float(0.0), m2);
     let overflown = Expr::call1(Intrinsic::IsInf, devsq.left.clone())
         .and(Expr::call1(Intrinsic::IsFinite, dev.left.clone()));
     let m2 = Expr::select(overflown, devsq.left.clone(), m2);
-    let ddof = float(b.request.ddof);
-    Ok(Expr::select(n.clone().gt(ddof.clone()), &m2 / &(&n - &ddof), float(f64::NAN)))
+    Ok(over_degrees_of_freedom(b.request, &count, m2))
+}
+
+/// The variance of a sum of squared deviations from the mean: over the count less ddof, NaN where that is not positive.
+fn over_degrees_of_freedom(request: &Request, count: &Slot, m2: Expr) -> Expr {
+    let float = |v: f64| Expr::float(v, DType::F64);
+    let (n, ddof) = (count.left.clone().cast(DType::F64), float(request.ddof));
+    Expr::select(n.clone().gt(ddof.clone()), &m2 / &(&n - &ddof), float(f64::NAN))
 }
 
 /// Runs keep the sum of elements in place of that of deviations, which follows from it. They are about their first
@@ -298,6 +308,10 @@ impl Moments {
 
 /// Bound of the error of a variance; the scale is the variance.
 pub(crate) fn error(request: &Request) -> ErrorBound {
+    if integers::are_narrow(request) {
+        // A quotient, its product and the difference err by a unit of `float64` together, of twice the result; one quotient more.
+        return ErrorBound::Terms { factor: 4.0, eps: f64::EPSILON };
+    }
     if is_short(request) {
         // Sums about an element are at most 16 times those about the mean, and 16 steps err by 32 half units.
         return ErrorBound::Terms { factor: 512.0, eps: EPS32 };

@@ -18,6 +18,8 @@ use crate::entry::{ReducerError, Request};
 
 /// Longest plain run of a compensated sum.
 const RUN: u32 = 16;
+/// Longest run of integers of at most 32 bits, whose sum `float64` holds.
+const EXACT_RUN: u32 = 1 << 20;
 /// What the terms of [`RUN`] steps are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
 /// and none loses a digit.
 pub(crate) fn headroom(request: &Request) -> f64 {
@@ -151,7 +153,10 @@ pub(crate) enum Degree {
 fn narrow(request: &Request, accumulator: Accumulator, degree: Degree) -> Option<(DType, u32)> {
     let (inputs, bytes) = (&request.inputs, request.inputs.iter().map(|d| d.bytes()).max()?);
     match accumulator {
-        Accumulator::Compensated => None,
+        Accumulator::Compensated => {
+            let bits = 8 * bytes as u32 * if degree == Degree::Two { 2 } else { 1 };
+            (!request.has_float() && bits <= 32).then_some((DType::I64, EXACT_RUN))
+        }
         Accumulator::Wider => {
             let holds = if degree == Degree::One {
                 bytes <= 2 || bytes <= 4 && request.narrow
@@ -206,27 +211,58 @@ impl Total {
         builder.combine(&sum, total);
         builder.combine(&low, &(&low.left + &low.right) + &lost);
         builder.step(&low, &low.left + &lost);
-        builder.quick(&sum, &sum.left + &sum.right, RUN);
-        builder.quick(&low, low.left.clone(), RUN);
+        if let Some((dtype, max_steps)) = narrow(builder.request, accumulator, degree) {
+            let lift = term(builder, dtype);
+            let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
+            builder.quick(&sum, &run.left + &run.right, max_steps);
+            builder.quick(&low, low.left.clone(), max_steps);
+            let (total, lost) = two_sum(&sum.left, &run.left.cast(wide));
+            builder.close(&sum, total);
+            builder.close(&low, &low.left + &lost);
+        } else {
+            builder.quick(&sum, &sum.left + &sum.right, RUN);
+            builder.quick(&low, low.left.clone(), RUN);
+        }
         Total { sum, low: Some(low) }
     }
 
-    /// The sum of the state, in the accumulator's type. What was rounded off is NaN where the sum is not finite.
+    /// The sum less a product of integers, `float64`: exact but for one rounding, where `float64` holds the factors.
+    pub(crate) fn less(&self, a: &Expr, b: &Expr) -> Expr {
+        let sum = &self.sum.left;
+        let Some(low) = &self.low else {
+            return (&sum.clone().cast(DType::I64) - &(a * b)).cast(DType::F64);
+        };
+        let (a, b) = (a.clone().cast(DType::F64), b.clone().cast(DType::F64));
+        let product = &a * &b;
+        let lost = Expr::call(Intrinsic::Fma, vec![a, b, &Expr::float(0.0, DType::F64) - &product]);
+        &(sum - &product) + &(&low.left - &lost)
+    }
+
+    /// The sum of the state, in the accumulator's type.
     pub(crate) fn value(&self) -> Expr {
         let sum = &self.sum.left;
         match &self.low {
             None => sum.clone(),
-            Some(low) => {
-                Expr::select(Expr::call1(Intrinsic::IsFinite, sum.clone()), sum + &low.left, sum.clone())
-            }
+            Some(low) => compensated(sum, &low.left),
         }
     }
 }
 
-/// The square of the element, taken after widening.
+/// The square of the element, taken after widening: of integers of at most 16 bits, in 32 bits, which hold it.
 pub(crate) fn square(builder: &Builder, dtype: DType) -> Expr {
-    let x = builder.element(0).cast(dtype);
-    &x * &x
+    let x = builder.element(0);
+    let holds = match x.dtype() {
+        DType::I8 | DType::U8 | DType::I16 => DType::I32,
+        DType::U16 => DType::U32,
+        _ => dtype,
+    };
+    let x = x.cast(if dtype.bytes() <= 4 { dtype } else { holds });
+    (&x * &x).cast(dtype)
+}
+
+/// A compensated sum. What was rounded off is NaN where the sum is not finite.
+pub(crate) fn compensated(sum: &Expr, low: &Expr) -> Expr {
+    Expr::select(Expr::call1(Intrinsic::IsFinite, sum.clone()), sum + low, sum.clone())
 }
 
 /// The rounded sum and what rounding took off, exactly; six additions, no order of magnitudes assumed.
