@@ -150,7 +150,14 @@ fn wide_products_of_values_from_memory_are_not_looked_into() {
                 B[tx] = T.Cast(\"int64\", A[tx]) * T.Cast(\"int64\", A[tx])\n";
     let module = emitted(text).unwrap();
     assert!(module.text.contains("asm(\"mul.lo.s64 %0, %1, %2;\""), "{}", module.text);
-    assert!(module.text.contains("= cx_mul_i64("), "{}", module.text);
+    assert!(module.text.contains("= cx_product_i64("), "{}", module.text);
+    let widened = text.replace(
+        "T.Cast(\"int64\", A[tx]) * T.Cast(\"int64\", A[tx])",
+        "T.Cast(\"int64\", T.Cast(\"int32\", A[tx]) * T.Cast(\"int32\", A[tx]))",
+    );
+    let module = emitted(&widened).unwrap();
+    assert!(module.text.contains("asm(\"mul.lo.s32 %0, %1, %2;\""), "{}", module.text);
+    assert!(module.text.contains("((int64_t)cx_product_i32("), "{}", module.text);
 }
 
 #[test]

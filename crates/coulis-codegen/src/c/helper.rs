@@ -115,6 +115,8 @@ pub enum Helper {
     Narrow(DType),
     /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
     Wrap(BinaryOp, CTy),
+    /// A product of integers that wraps, which the compiler does not look into.
+    OpaqueProduct(CTy),
     /// A shift by any amount, where the compiler's own is defined for those below the width only.
     Shift(BinaryOp, VTy),
     /// `a * b + c` of a type that lives in memory only, rounded once; its operands and its value are `f32` of that shape.
@@ -201,6 +203,7 @@ impl Helper {
             Helper::Widen(d) => format!("cx_widen_{}", short(d)),
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
+            Helper::OpaqueProduct(ty) => format!("cx_product_{}", ty.name()),
             Helper::Shift(op, v) => format!("cx_{}_by_any_{}", format!("{op:?}").to_lowercase(), v.name()),
             Helper::Fma(v, d) => format!("cx_fma_{}{}", short(d), lanes(&v.lanes)),
             Helper::AddExact(v) => format!("cx_add_exact_{}", v.name()),

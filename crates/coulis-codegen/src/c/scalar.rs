@@ -101,6 +101,10 @@ impl Walker<'_> {
             let name = self.defs.helper(Helper::Shift(op, VTy::scalar(ty)))?;
             return Ok(Code::call(&name, &[&x, &y]));
         }
+        if self.is_opaque_product(expr, ty) {
+            let name = self.defs.helper(Helper::OpaqueProduct(ty))?;
+            return Ok(Code::call(&name, &[&x, &y]));
+        }
         if self.needs_function(op, ty, expr) {
             let name = self.defs.helper(Helper::Wrap(op, ty))?;
             return Ok(Code::call(&name, &[&x, &y]));
@@ -184,8 +188,16 @@ impl Walker<'_> {
     }
 
     fn scalar_cast(&mut self, a: &Expr, to: DType) -> Result<Code, EmitError> {
-        let code = self.code(a)?;
         let (source, target) = (CTy::carrier(a.dtype()), CTy::carrier(to));
+        if let Node::Binary(_, x, y) = a.node()
+            && source != target
+            && self.is_opaque_product(a, target)
+        {
+            let (x, y) = (self.code(x)?, self.code(y)?);
+            let name = self.defs.helper(Helper::OpaqueProduct(source))?;
+            return Ok(self.cast(target, &Code::call(&name, &[&x, &y])));
+        }
+        let code = self.code(a)?;
         if to == DType::Bool {
             let zero =
                 if source.is_float() { self.dialect.float_literal(0.0, source) } else { Code::primary("0") };

@@ -202,6 +202,7 @@ impl Dialect for C {
             Helper::Widen(_)
             | Helper::Narrow(_)
             | Helper::Wrap(..)
+            | Helper::OpaqueProduct(_)
             | Helper::AddPair { .. }
             | Helper::Byte(..)
             | Helper::ExtremumPair(..)

@@ -13,7 +13,7 @@ mod scalar;
 
 use std::fmt::Write as _;
 
-use scalar::{add_pair, scientific, special, wrap};
+use scalar::{add_pair, opaque_product, scientific, special, wrap};
 
 use coulis_ir::{Atom, DType, SyncKind, ThreadTag};
 
@@ -348,6 +348,7 @@ impl Dialect for Cuda {
             Helper::Widen(dtype) => memory::widen(dtype),
             Helper::Narrow(dtype) => memory::narrow(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
+            Helper::OpaqueProduct(ty) => Ok(opaque_product(ty)),
             Helper::Shift(op, ty) if ty.lanes == 0 => Ok(plain::shift(op, ty.ty, needs)),
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),

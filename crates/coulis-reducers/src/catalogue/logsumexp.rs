@@ -147,7 +147,7 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let is_single = dtype == DType::F32;
     let run = if is_single { RUN } else { RUN_OF_DOUBLES };
     // A NaN reaches the sum in the second walk; the greatest may hold it or not, whichever the machine is quicker at.
-    let keeps_nan = b.request.twice;
+    let keeps_nan = b.request.twice && is_single;
     b.quick(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), run);
     b.quick(sum, run_sum.left.clone(), run);
     let moved = of_run.left.clone().gt(&shift.left + &Expr::constant(SLACK_OF_RUNS, dtype));

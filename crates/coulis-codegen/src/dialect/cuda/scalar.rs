@@ -48,17 +48,21 @@ pub(super) fn wrap(op: BinaryOp, ty: CTy) -> Option<String> {
         _ => return None,
     };
     let (name, value) = (Helper::Wrap(op, ty).name(), ty.name());
-    if op == BinaryOp::Mul && ty.bytes() == 8 {
-        let product = "asm(\"mul.lo.s64 %0, %1, %2;\" : \"=l\"(v) : \"l\"(a), \"l\"(b))";
-        return Some(format!(
-            "{FN} {value} {name}({value} a, {value} b) {{ {value} v; {product}; return v; }}\n"
-        ));
-    }
     let unsigned = CTy::unsigned(ty.bytes().max(4)).name();
     let second = if op == BinaryOp::Shl { "b".to_owned() } else { format!("({unsigned})b") };
     Some(format!(
         "{FN} {value} {name}({value} a, {value} b) {{ return ({value})(({unsigned})a {symbol} {second}); }}\n"
     ))
+}
+
+/// A product as an instruction of its own.
+pub(super) fn opaque_product(ty: CTy) -> String {
+    let (name, value) = (Helper::OpaqueProduct(ty).name(), ty.name());
+    let (bits, register) = if ty.bytes() == 8 { (64, 'l') } else { (32, 'r') };
+    format!(
+        "{FN} {value} {name}({value} a, {value} b) {{ {value} v; \
+         asm(\"mul.lo.s{bits} %0, %1, %2;\" : \"={register}\"(v) : \"{register}\"(a), \"{register}\"(b)); return v; }}\n"
+    )
 }
 
 /// One instruction from `sm_100` on; the rounding is that of two sums.
