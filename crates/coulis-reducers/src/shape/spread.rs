@@ -23,7 +23,7 @@ use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
 use crate::builder::{Builder, Slot};
 use crate::entry::{ReducerError, Request};
 use crate::shape::integers;
-use crate::shape::total::{EPS32, add_count, headroom, scaled, statistic};
+use crate::shape::total::{EPS32, add_count, fma, headroom, negative, scaled, statistic};
 
 /// Longest run of steps for which the bound is stated.
 const RUN: u32 = 4096;
@@ -87,8 +87,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
         run.pivot = scaled(run.pivot, divisor);
         run.devsq = scaled(run.devsq, divisor * divisor);
         // The sum less that of as many pivots.
-        let taken = Expr::float(0.0, DType::F64) - run.n.clone();
-        run.dev = fma(&taken, &run.pivot, &scaled(run.dev, divisor));
+        run.dev = fma(&negative(&run.n), &run.pivot, &scaled(run.dev, divisor));
     }
     let [p, s, q] = left.merged(&run, closing);
     b.close(&pivot, p);
@@ -164,7 +163,7 @@ fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {
     let scale = Expr::select(is_large(&sum), float(1.0 / SCALE), float(SCALE));
     // The other way round than in the first walk, so that no machine keeps all deviations of a run for the second.
     let d = &(&p.left - &s.right) * &scale;
-    let less = fma(&(&float(0.0) - &d), &d, &sum);
+    let less = fma(&negative(&d), &d, &sum);
     b.again(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
 }
 
@@ -251,11 +250,6 @@ pub(crate) fn difference(a: &Expr, b: &Expr) -> Expr {
     let low = half(a, BinaryOp::BitAnd, 0xffff_ffff) - half(b, BinaryOp::BitAnd, 0xffff_ffff);
     let float = |x: Expr| x.cast(DType::F64);
     fma(&float(high), &Expr::float(4_294_967_296.0, DType::F64), &float(low))
-}
-
-/// `a * b + c`, rounded once.
-fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
-    Expr::call(Intrinsic::Fma, vec![a.clone(), b.clone(), c.clone()])
 }
 
 /// Whose pivot two states are brought to.

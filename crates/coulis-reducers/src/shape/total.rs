@@ -226,16 +226,14 @@ impl Total {
         Total { sum, low: Some(low) }
     }
 
-    /// The sum less a product of integers, `float64`: exact but for one rounding, where `float64` holds the factors.
+    /// The sum of integers less a product of two, `float64`: exact but for one rounding, where `float64` holds the factors, and a sum
+    /// that wraps too.
     pub(crate) fn less(&self, a: &Expr, b: &Expr) -> Expr {
-        let sum = &self.sum.left;
-        let Some(low) = &self.low else {
-            return (&sum.clone().cast(DType::I64) - &(a * b)).cast(DType::F64);
-        };
-        let (a, b) = (a.clone().cast(DType::F64), b.clone().cast(DType::F64));
-        let product = &a * &b;
-        let lost = Expr::call(Intrinsic::Fma, vec![a, b, &Expr::float(0.0, DType::F64) - &product]);
-        &(sum - &product) + &(&low.left - &lost)
+        let sum = self.sum.left.clone().cast(DType::F64);
+        let Some(low) = &self.low else { return fma(&negative(a), b, &sum) };
+        let product = a * b;
+        let lost = fma(a, b, &negative(&product));
+        &(&sum - &product) + &(&low.left - &lost)
     }
 
     /// The sum of the state, in the accumulator's type.
@@ -263,6 +261,16 @@ pub(crate) fn square(builder: &Builder, dtype: DType) -> Expr {
 /// A compensated sum. What was rounded off is NaN where the sum is not finite.
 pub(crate) fn compensated(sum: &Expr, low: &Expr) -> Expr {
     Expr::select(Expr::call1(Intrinsic::IsFinite, sum.clone()), sum + low, sum.clone())
+}
+
+/// `a * b + c`, rounded once.
+pub(crate) fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
+    Expr::call(Intrinsic::Fma, vec![a.clone(), b.clone(), c.clone()])
+}
+
+/// `-a` of a float.
+pub(crate) fn negative(a: &Expr) -> Expr {
+    &Expr::float(0.0, a.dtype()) - a
 }
 
 /// The rounded sum and what rounding took off, exactly; six additions, no order of magnitudes assumed.
