@@ -29,6 +29,7 @@ struct Format {
     inv_ln2: String,
     magic: String,
     magic_bits: String,
+    exp: Vec<String>,
     exp_min: String,
     exp_max: String,
     sqrt_half_bits: &'static str,
@@ -52,6 +53,7 @@ impl Format {
                 inv_ln2: f32_literal(math::INV_LN2_F32),
                 magic: f32_literal(math::MAGIC_F32),
                 magic_bits: format!("{:#x}", math::MAGIC_F32.to_bits()),
+                exp: math::EXP_F32.map(f32_literal).to_vec(),
                 exp_min: f32_literal(math::EXP_MIN_F32),
                 exp_max: f32_literal(math::EXP_MAX_F32),
                 sqrt_half_bits: "0x3f3504f3",
@@ -71,6 +73,7 @@ impl Format {
                 inv_ln2: f64_literal(math::INV_LN2_F64),
                 magic: f64_literal(math::MAGIC_F64),
                 magic_bits: format!("{:#x}LL", math::MAGIC_F64.to_bits()),
+                exp: math::EXP_F64.map(f64_literal).to_vec(),
                 exp_min: f64_literal(math::EXP_MIN_F64),
                 exp_max: f64_literal(math::EXP_MAX_F64),
                 sqrt_half_bits: "0x3fe6a09e667f3bcdLL",
@@ -158,52 +161,26 @@ pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitErr
     let (value, int) = (&s.value, &f.int);
     let (low, high) = (s.splat(&f.exp_min, needs)?, s.splat(&f.exp_max, needs)?);
     let (min, max) = (needs.helper(Helper::Min(ty))?, needs.helper(Helper::Max(ty))?);
-    let steps = if ty.ty == CTy::F32 {
-        let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
-        let mut constant = |c: f32| s.splat(&f32_literal(c), needs);
-        let (inv, magic) = (constant(math::INV_LN2_F32)?, constant(math::MAGIC_F32)?);
-        let (hi, lo) = (constant(-math::LN2_HI_F32)?, constant(-math::LN2_LO_F32)?);
-        let one = constant(1.0)?;
-        let [c0, c1, c2, c3, c4] = math::EXP_F32;
-        let last = constant(c4)?;
-        let mut lines = String::new();
-        for c in [c3, c2, c1, c0] {
-            let c = constant(c)?;
-            let _ = writeln!(lines, "    q = {fma}(r, q, {c});");
-        }
-        format!(
-            "    const {value} shifted = {fma}(x, {inv}, {magic});
+    let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
+    let mut constant = |literal: &str| s.splat(literal, needs);
+    let (inv, magic, one) = (constant(&f.inv_ln2)?, constant(&f.magic)?, constant(one(ty))?);
+    let (hi, lo) = (constant(&format!("-{}", f.ln2_hi))?, constant(&format!("-{}", f.ln2_lo))?);
+    let coefficients = f.exp.iter().map(|c| constant(c)).collect::<Result<Vec<_>, _>>()?;
+    let (last, rest) = (&coefficients[f.exp.len() - 1], &coefficients[..f.exp.len() - 1]);
+    let mut steps = format!(
+        "    const {value} shifted = {fma}(x, {inv}, {magic});
     const {value} n = shifted - {magic};
     const {int} k = {bits} - {magic_bits};
     const {value} r = {fma}(n, {lo}, {fma}(n, {hi}, x));
     {value} q = {last};
-{lines}    q = {fma}(r, q, {one});
-    const {value} p = {fma}(r, q, {one});
 ",
-            bits = s.bits("shifted", needs),
-            magic_bits = f.magic_bits,
-        )
-    } else {
-        let c = math::EXP_F64.map(f64_literal);
-        let poly =
-            format!("({}) + (r * r * r) * (r * r * r) * ({})", horner(&c[..6], "r"), horner(&c[6..], "r"));
-        format!(
-            "    const {value} shifted = x * {inv} + {magic};
-    const {value} n = shifted - {magic};
-    const {int} k = {bits} - {magic_bits};
-    const {value} r = (x - n * {hi}) - n * {lo};
-    const {value} poly = {poly};
-    const {value} p = {one} + (r + r * r * poly);
-",
-            one = one(ty),
-            inv = f.inv_ln2,
-            magic = f.magic,
-            magic_bits = f.magic_bits,
-            bits = s.bits("shifted", needs),
-            hi = f.ln2_hi,
-            lo = f.ln2_lo,
-        )
-    };
+        bits = s.bits("shifted", needs),
+        magic_bits = f.magic_bits,
+    );
+    for c in rest.iter().rev().chain([&one]) {
+        let _ = writeln!(steps, "    q = {fma}(r, q, {c});");
+    }
+    let _ = writeln!(steps, "    const {value} p = {fma}(r, q, {one});");
     let (bias, shift) = (f.bias, f.mantissa_bits);
     // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
     let by_factors = format!(

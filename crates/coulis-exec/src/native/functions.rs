@@ -96,11 +96,7 @@ impl Emitter<'_> {
         self.step(t, t.op(MIN), x, bound, a);
         let bound = self.number(least, reg, p, len);
         self.step(t, t.op(MAX), x, bound, Rm::Reg(x));
-        if is_double {
-            self.exp_f64(t, x, k, n, p);
-        } else {
-            self.exp_f32(t, x, k, n, p);
-        }
+        self.exp_of_range(t, is_double, x, k, n, p);
         // p * 2^(k / 2) * 2^(k - k / 2).
         let half = n;
         self.halve(t, half, k);
@@ -127,60 +123,32 @@ impl Emitter<'_> {
         self.step(t, t.int_sub(), d, d, back);
     }
 
-    fn exp_f32(&mut self, t: Float, x: Vec_, k: Vec_, n: Vec_, p: Vec_) {
-        let fma = enc(1, 2, 0xa8, 0);
-        let magic = self.real(math::MAGIC_F32.into(), t.reg);
-        self.number(math::INV_LN2_F32.into(), t.reg, k, t.len);
+    /// e to the x within the range, without its power of two: the exponent in `k`, the rest in `p`.
+    fn exp_of_range(&mut self, t: Float, is_double: bool, x: Vec_, k: Vec_, n: Vec_, p: Vec_) {
+        let fma = enc(1, 2, 0xa8, t.pd);
+        let [inverse, magic, high, low] = if is_double {
+            [math::INV_LN2_F64, math::MAGIC_F64, math::LN2_HI_F64, math::LN2_LO_F64]
+        } else {
+            [math::INV_LN2_F32, math::MAGIC_F32, math::LN2_HI_F32, math::LN2_LO_F32].map(f64::from)
+        };
+        let magic = self.real(magic, t.reg);
+        self.number(inverse, t.reg, k, t.len);
         self.step(t, fma, k, x, magic);
         self.step(t, t.op(SUB), n, k, magic);
         self.step(t, t.int_sub(), k, k, magic);
-        self.number((-math::LN2_HI_F32).into(), t.reg, p, t.len);
+        self.number(-high, t.reg, p, t.len);
         self.step(t, fma, p, n, Rm::Reg(x));
         let r = x;
-        self.number((-math::LN2_LO_F32).into(), t.reg, r, t.len);
+        self.number(-low, t.reg, r, t.len);
         self.step(t, fma, r, n, Rm::Reg(p));
-        self.number(math::EXP_F32[4].into(), t.reg, p, t.len);
-        let rest = math::EXP_F32[..4].iter().rev().copied().chain([1.0, 1.0]);
-        for c in rest {
-            let c = self.real(c.into(), t.reg);
+        let coefficients: Vec<f64> =
+            if is_double { math::EXP_F64.to_vec() } else { math::EXP_F32.map(f64::from).to_vec() };
+        let (last, rest) = (coefficients[coefficients.len() - 1], &coefficients[..coefficients.len() - 1]);
+        self.number(last, t.reg, p, t.len);
+        for c in rest.iter().rev().chain(&[1.0, 1.0]) {
+            let c = self.real(*c, t.reg);
             self.step(t, fma, p, r, c);
         }
-    }
-
-    fn exp_f64(&mut self, t: Float, x: Vec_, k: Vec_, n: Vec_, p: Vec_) {
-        let magic = self.real(math::MAGIC_F64, t.reg);
-        let inverse = self.real(math::INV_LN2_F64, t.reg);
-        self.step(t, t.op(MUL), k, x, inverse);
-        self.step(t, t.op(ADD), k, k, magic);
-        self.step(t, t.op(SUB), n, k, magic);
-        self.step(t, t.int_sub(), k, k, magic);
-        let r = x;
-        for part in [math::LN2_HI_F64, math::LN2_LO_F64] {
-            let part = self.real(part, t.reg);
-            self.step(t, t.op(MUL), p, n, part);
-            self.step(t, t.op(SUB), r, r, Rm::Reg(p));
-        }
-        let c = &math::EXP_F64;
-        let (low, high, square) = (n, p, TEMP[5]);
-        for (sum, coefficients) in [(low, &c[..6]), (high, &c[6..])] {
-            let (first, rest) =
-                (coefficients[coefficients.len() - 1], &coefficients[..coefficients.len() - 1]);
-            self.number(first, t.reg, sum, t.len);
-            for c in rest.iter().rev() {
-                self.step(t, t.op(MUL), sum, r, Rm::Reg(sum));
-                self.with(t, ADD, sum, *c);
-            }
-        }
-        self.step(t, t.op(MUL), square, r, Rm::Reg(r));
-        let cube = TEMP[6];
-        self.step(t, t.op(MUL), cube, square, Rm::Reg(r));
-        self.step(t, t.op(MUL), cube, cube, Rm::Reg(cube));
-        self.step(t, t.op(MUL), high, cube, Rm::Reg(high));
-        self.step(t, t.op(ADD), low, low, Rm::Reg(high));
-        self.step(t, t.op(MUL), low, square, Rm::Reg(low));
-        self.step(t, t.op(ADD), low, r, Rm::Reg(low));
-        let one = self.real(1.0, t.reg);
-        self.step(t, t.op(ADD), p, low, one);
     }
 
     pub(super) fn log(&mut self, reg: Reg, d: Vec_, a: Rm, len: Len) {

@@ -41,15 +41,27 @@ static __device__ __forceinline__ u16 cx_narrow_bf16(f32 a) { u16 h; asm("cvt.rn
 static __device__ __forceinline__ b8 cx_isnan_f32(f32 a) { return a != a; }
 static __device__ __forceinline__ f64 cx_min_f64(f64 a, f64 b) { return a < b ? a : b; }
 static __device__ __forceinline__ f64 cx_max_f64(f64 a, f64 b) { return a > b ? a : b; }
+static __device__ __forceinline__ f64 cx_fma_f64(f64 a, f64 b, f64 c) { return __fma_rn(a, b, c); }
 static __device__ __forceinline__ f64 cx_exp_f64(f64 a)
 {
     const f64 x = cx_max_f64(-746.0, cx_min_f64(710.0, a));
-    const f64 shifted = x * 1.4426950408889634 + 6755399441055744.0;
+    const f64 shifted = cx_fma_f64(x, 1.4426950408889634, 6755399441055744.0);
     const f64 n = shifted - 6755399441055744.0;
     const i64 k = __double_as_longlong(shifted) - 0x4338000000000000LL;
-    const f64 r = (x - n * 0.6931467056274414) - n * 4.7493250390316726e-7;
-    const f64 poly = (0.5 + r * (0.1666666666666667 + r * (0.04166666666666667 + r * (0.00833333333332607 + r * (0.0013888888888883703 + r * 0.00019841269875048905))))) + (r * r * r) * (r * r * r) * (2.480158732571076e-5 + r * (2.755725511097889e-6 + r * (2.755727343657049e-7 + r * (2.510533724466521e-8 + r * 2.091477283224809e-9))));
-    const f64 p = 1.0 + (r + r * r * poly);
+    const f64 r = cx_fma_f64(n, -4.7493250390316726e-7, cx_fma_f64(n, -0.6931467056274414, x));
+    f64 q = 2.091477283224809e-9;
+    q = cx_fma_f64(r, q, 2.510533724466521e-8);
+    q = cx_fma_f64(r, q, 2.755727343657049e-7);
+    q = cx_fma_f64(r, q, 2.755725511097889e-6);
+    q = cx_fma_f64(r, q, 2.480158732571076e-5);
+    q = cx_fma_f64(r, q, 0.00019841269875048905);
+    q = cx_fma_f64(r, q, 0.0013888888888883703);
+    q = cx_fma_f64(r, q, 0.00833333333332607);
+    q = cx_fma_f64(r, q, 0.04166666666666667);
+    q = cx_fma_f64(r, q, 0.1666666666666667);
+    q = cx_fma_f64(r, q, 0.5);
+    q = cx_fma_f64(r, q, 1.0);
+    const f64 p = cx_fma_f64(r, q, 1.0);
     const i64 half = k >> 1;
     return p * __longlong_as_double((half + 1023) << 52) * __longlong_as_double((k - half + 1023) << 52);
 }
