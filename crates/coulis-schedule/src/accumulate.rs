@@ -2,14 +2,15 @@
 //!
 //! The program declares a narrow result, and contract N5 wants it folded in the accumulator of N4 and converted once, at
 //! the store. So the loops from the first reduce axis on fold into memory of their own, one element for each point of the
-//! data loops among them, and loops over those store the result. Where that memory would have no size of its own (its
-//! extents hang on the loops, or threads run them) each step converts, as the narrow type by itself would.
+//! data loops among them, and loops over those store the result. Threads over data axes come before the reduce loops, since each of
+//! them has memory of its own. Where that memory would have no size, as its extents depend on the loops inside, the
+//! schedule is refused.
 
 use std::sync::Arc;
 
 use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{Buffer, Expr, MemScope, Stmt, Var};
-use coulis_tensor::{Body, Reduction};
+use coulis_tensor::{Body, IterVar, Reduction};
 
 use crate::error::ScheduleError;
 use crate::infer::Loop;
@@ -26,9 +27,23 @@ pub(crate) fn widen(stages: &mut [Arc<Stage>]) {
         if let Body::Reduce(reduction) = &stage.body
             && let Some(wide) = reduction.accumulating()
         {
-            Arc::make_mut(stage).body = Body::Reduce(Box::new(wide));
+            let stage = Arc::make_mut(stage);
+            if is_wide(stage, &wide) {
+                threads_first(stage);
+            }
+            stage.body = Body::Reduce(Box::new(wide));
         }
     }
+}
+
+/// Moves loops of threads over data axes alone out of the reduce loops. Threads run beside each other wherever their loop stands.
+fn threads_first(stage: &mut Stage) {
+    let Some(common) = stage.leaves.iter().position(|l| stage.origin(l).reduce) else { return };
+    let is_place = |l: &IterVar| stage.thread_of(l).is_some() && !stage.origin(l).reduce;
+    let (places, others): (Vec<IterVar>, Vec<IterVar>) =
+        stage.leaves[common..].iter().cloned().partition(is_place);
+    stage.leaves.truncate(common);
+    stage.leaves.extend(places.into_iter().chain(others));
 }
 
 /// The values in the types of the stage's results.
@@ -51,17 +66,21 @@ pub(crate) fn field_name(stage: &Stage, field: usize) -> String {
 }
 
 impl Builder<'_> {
-    /// The reduction from loop `common` on, folded in memory of its own; `None` where that has no size.
+    /// The reduction from loop `common` on, folded in memory of its own; a typed error where that has no size.
     pub(crate) fn accumulated(
         &self,
         stage: &Stage,
         r: &Reduction,
         common: usize,
-    ) -> Result<Option<Stmt>, ScheduleError> {
+    ) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
         let inside = &at.loops[common..];
+        let homeless = |why: &'static str| {
+            let (stage, state) = (self.schedule.stage_name(stage.id), r.identity[0].dtype());
+            Err(ScheduleError::NoState { stage, state, why })
+        };
         if inside.iter().any(|l| l.thread.is_some() && !l.is_unit()) {
-            return Ok(None);
+            return homeless("a thread runs over a data axis fused with a reduce axis");
         }
         // A loop over data and reduce axes fused tells no place by itself: then the memory is that of all results.
         let is_mixed = inside.iter().any(|l| stage.origin(&l.leaf).data && stage.origin(&l.leaf).reduce);
@@ -74,8 +93,18 @@ impl Builder<'_> {
         let vars: Vec<Var> = inside.iter().map(|l| l.var.clone()).collect();
         let is_constant = extents.iter().all(|e| e.as_int().is_some());
         let is_launched = !self.launches.of(at.root).is_empty();
-        if extents.iter().any(|e| uses_any(e, &vars)) || (is_launched && (is_mixed || !is_constant)) {
-            return Ok(None);
+        if extents.iter().any(|e| uses_any(e, &vars)) {
+            return homeless(
+                "the extent of a data loop inside the reduce loop depends on another loop there",
+            );
+        }
+        if is_launched && is_mixed {
+            return homeless("a loop inside a launch runs over a data axis fused with a reduce axis");
+        }
+        if is_launched && !is_constant {
+            return homeless(
+                "a data loop inside the reduce loop has no constant extent, and threads keep states of a fixed size",
+            );
         }
         let scope = if is_constant && !is_mixed { MemScope::Local } else { MemScope::Global };
         let one =
@@ -128,10 +157,10 @@ impl Builder<'_> {
         })?;
         let body = Stmt::seq([init, update, store]);
         let allocated = |body| states.iter().rev().fold(body, |body, s| Stmt::allocate(s.clone(), body));
-        Ok(Some(if is_mixed {
-            allocated(self.loops(stage, 0, common, body)?)
+        if is_mixed {
+            Ok(allocated(self.loops(stage, 0, common, body)?))
         } else {
-            self.loops(stage, 0, common, allocated(body))?
-        }))
+            self.loops(stage, 0, common, allocated(body))
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Why a primitive or the building of a nest is refused. Each case names what was asked, what was found and what
 //! is legal now; a refused primitive leaves the schedule as it was.
 
+use coulis_ir::DType;
 use coulis_tensor::TensorError;
 
 use crate::thread_error::ThreadError;
@@ -214,6 +215,20 @@ pub enum ScheduleError {
         stage: String,
         /// The reducer.
         reducer: String,
+    },
+    /// A state that is wider than the result, or has more fields, and would need memory that has no size.
+    #[error(
+        "`{stage}` is folded in {state} and its result rounded once, which takes memory for the states inside the reduce loop; here {why}. \
+         Legal are data loops outside of the reduce loops, and ones inside with extents of their own; a `cache_write` \
+         of `{stage}` has a schedule of its own"
+    )]
+    NoState {
+        /// The stage.
+        stage: String,
+        /// The type of the state.
+        state: DType,
+        /// What leaves the memory without a size.
+        why: &'static str,
     },
     /// An axis that cannot be factored.
     #[error("rfactor of `{stage}` by `{axis}`: {reason}")]

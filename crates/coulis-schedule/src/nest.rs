@@ -237,14 +237,8 @@ impl Builder<'_> {
             return self.loops(stage, 0, n_loops, body);
         }
         let common = stage.leaves.iter().position(|l| stage.origin(l).reduce).unwrap_or(n_loops);
-        if is_wide(stage, r)
-            && let Some(body) = self.accumulated(stage, r, common)?
-        {
-            return Ok(body);
-        }
-        if order::has_hidden_fields(stage, r) {
-            let (stage, reducer) = (self.schedule.stage_name(stage.id), r.name.clone());
-            return Err(ScheduleError::UnclaimedLaws { primitive: "reorder", stage, reducer });
+        if is_wide(stage, r) {
+            return self.accumulated(stage, r, common);
         }
         let indices = self.indices(stage, &at.offsets);
         let state = |(b, identity): (&Buffer, &Expr)| {

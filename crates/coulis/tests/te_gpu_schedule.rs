@@ -11,7 +11,10 @@ use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY};
 use coulis::DType;
 use coulis::te::{Expr, Schedule, Split, compute, reduce_axis, sum};
 use coulis_ir::{MemScope, ThreadTag};
-use everywhere::{c, count, f, gpu_text, input, leaf, n, realized, run_everywhere, schedule};
+use everywhere::{
+    Tolerance, c, count, f, gpu_text, input, leaf, n, number, realized, run_as_scheduled, run_everywhere,
+    schedule,
+};
 
 /// `B = A + 1`, `C = B * 2`.
 fn chain(shape: &[Expr]) -> Schedule {
@@ -156,4 +159,39 @@ fn te_c15_a_stage_on_the_threads_of_its_consumer_needs_no_guard() {
         assert_eq!(count(&gpu_text(&s), "if "), 0, "{}", gpu_text(&s));
         run_everywhere(&s, &[&[]]);
     }
+}
+
+/// Sums of 4096 ones in float16, where ones stop adding up at 2048; the reduce loop outside of a data loop.
+fn ones(rows: Expr) -> Schedule {
+    let shape = [c(2), rows, c(4096)];
+    let a = input(&shape, DType::F16, "A");
+    let k = reduce_axis(4096, "k");
+    let b = compute(&shape[..2], "B", |i| sum(a.at((&i[0], &i[1], &k)), from_ref(&k))).unwrap();
+    let mut s = schedule(&[b], &[a]);
+    let (j, i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1), leaf(&s, "B", 2));
+    s.reorder("B", &[j.clone(), k, i]).unwrap();
+    s.bind("B", &j, BlockX).unwrap();
+    s
+}
+
+#[test]
+fn sums_of_float16_by_threads_inside_the_reduce_loop_are_rounded_once() {
+    let mut s = ones(n("n"));
+    let i = leaf(&s, "B", 2);
+    let (_, lane) = s.split("B", &i, Split::Factor(4)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+    let fill = |_: usize, _: usize, dtype: DType| number(1, dtype);
+    let refused = coulis::te::build_nest(&s, s.program().args(), "main").unwrap_err().to_string();
+    assert!(refused.starts_with("`B` is folded in float32 and its result rounded once"), "{refused}");
+    assert!(refused.contains("no constant extent"), "{refused}");
+
+    let mut s = ones(c(6));
+    let i = leaf(&s, "B", 2);
+    s.bind("B", &i, ThreadX).unwrap();
+    run_as_scheduled(&s, &[&[]], &fill, Tolerance::Exact);
+    let mut s = ones(c(6));
+    let i = leaf(&s, "B", 2);
+    let (_, lane) = s.split("B", &i, Split::Factor(4)).unwrap();
+    s.bind("B", &lane, ThreadX).unwrap();
+    run_as_scheduled(&s, &[&[]], &fill, Tolerance::Exact);
 }
