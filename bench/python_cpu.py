@@ -1,4 +1,6 @@
-"""What a call of the Python package costs beside NumPy's own, and how much memory it takes. Run it with ``python bench/python_cpu.py``."""
+"""What a call of the Python package costs next to NumPy's own, and how much memory it takes.
+
+Run it with ``python bench/python_cpu.py``."""
 
 import statistics
 import subprocess

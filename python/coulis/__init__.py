@@ -56,5 +56,5 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    # Python names what is near, where it is told of what.
+    # Python names what is near, where it knows of what.
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""Maps that read each element beside the statistics of its row: softmax and the norms.
+"""Maps that read each element with the statistics of its row: softmax and the norms.
 
 A row is read from memory once: its statistics are finished and its elements mapped while it is in a cache.
 """
@@ -12,14 +12,14 @@ from typing import Any
 from ._coulis import OwnConsumer, ops
 from ._coulis import consume as _consume
 
-#: What a call of a consumer takes by name beside arrays.
+#: What a call of a consumer takes by name in addition to arrays.
 _OPTIONS = frozenset(name for name, p in inspect.signature(_consume).parameters.items() if p.kind is p.KEYWORD_ONLY)
 #: Those of consumers that compute no variance.
 _WITHOUT_DDOF = _OPTIONS - {"ddof"}
 
 
 def consume(x, op, axis, beside=None, parameters=None, legal=_WITHOUT_DDOF, **options):
-    """The map of that name, or of one's own. Options that there are not are refused in the words of the caller."""
+    """The map of that name, or a user-defined one. Unknown options are refused in the words of the caller."""
     unknown = options.keys() - legal
     if unknown:
         name = op if isinstance(op, str) else "a consumer"
@@ -179,7 +179,7 @@ def batch_norm(x, axis, weight=None, bias=None, eps=1e-5, **options):
 
 
 class Consumer:
-    """A map of one's own over the elements beside the statistics of their row. `coulis.consumer` makes it.
+    """A user-defined map over the elements and the statistics of their row. `coulis.consumer` makes it.
 
     Called with an array, the axes of a row (the last one by default), the arrays beside it by their names, and the options of
     `coulis.softmax`, it gives an array of the shape of `x`; of its type, float64 for integers.
@@ -206,7 +206,7 @@ class Consumer:
 
 
 def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Consumer:
-    """A map of one's own, which reads each element again beside finished statistics of its row, while the row is in a cache.
+    """A user-defined map: it reads each element again with the statistics of its row while that is in a cache.
 
     The function is called with symbolic values, once for the types of an input, all in the type in which the map computes:
     float32 for floats of at most 32 bits, else float64. `coulis.te` has functions of such values.

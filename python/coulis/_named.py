@@ -10,7 +10,7 @@ from functools import lru_cache
 def named(name: str, fields: tuple[str, ...]) -> type:
     """The class of that name with those fields.
 
-    Its tuples are pickled and copied by name and fields, since the class itself stands in no module.
+    Its tuples are pickled and copied by name and fields, since the class itself is in no module.
     """
     made = namedtuple(name, fields, module="coulis")
 

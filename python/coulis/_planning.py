@@ -1,4 +1,4 @@
-"""Plans to look at, edit and reuse; measurements; reducers of one's own."""
+"""Plans to look at, edit and reuse; measurements; user-defined reducers."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def reducer(
     commutative: bool = True,
     name: str,
 ) -> Reducer:
-    """A reducer of one's own, which `coulis.reduce` takes in place of a name, beside others and in the same read.
+    """A user-defined reducer, which `coulis.reduce` takes in place of a name, with others in the same read.
 
     The functions are called with symbolic values, once for the element types of an input; `coulis.te` has functions of
     such values (`te.exp`, `te.maximum`, `te.if_then_else`).

@@ -1,4 +1,4 @@
-//! The benchmark beside other libraries: who is timed, how, and the report.
+//! The benchmark next to other libraries: who is timed, how, and the report.
 
 pub mod gpu;
 pub mod latency;

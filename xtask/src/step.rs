@@ -143,7 +143,8 @@ impl Step {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// The same of a program whose answer counts whatever its exit code is; what it says beside the answer is shown.
+    /// The same of a program whose answer counts whatever its exit code is; what it says in addition to the
+    /// answer is shown.
     pub fn said(&self) -> Result<String, Failure> {
         let mut command = self.command();
         command.stderr(std::process::Stdio::inherit());

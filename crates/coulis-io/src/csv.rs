@@ -1,8 +1,8 @@
 //! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
 //!
-//! The first line is a header when none of its fields is a number, or several numbers parted by something else. Fields may
-//! stand in double quotes, with commas and line ends inside, and may have blanks around them; blank lines and a byte order
-//! mark are skipped; lines end as on any system. `nan` and `inf` are numbers.
+//! The first line is a header when none of its fields is a number, or several numbers parted by something
+//! else. Fields may be in double quotes, with commas and line ends inside, and may have blanks around them;
+//! blank lines and a byte order mark are skipped; lines end as on any system. `nan` and `inf` are numbers.
 
 use std::path::Path;
 

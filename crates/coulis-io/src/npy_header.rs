@@ -1,10 +1,10 @@
 //! The header of a .npy file: signature, version, and a Python dictionary of three keys.
 //!
-//! Source: the format's description in `numpy.lib.format`, versions 1.0, 2.0 and 3.0. The dictionary is read by a
-//! scanner without recursion, so that a hostile header costs no stack; its answers are tested against the `npyz`
-//! crate. bfloat16 and float8_e5m2 are read as `ml_dtypes` writes them (`<V2`, `<f1`) and by name. float8_e4m3 is read and
-//! written by the name `float8_e4m3fn`, which NumPy knows beside `ml_dtypes`: what that package writes itself, `<V1`, is the
-//! same for a dozen of its types.
+//! Source: the format's description in `numpy.lib.format`, versions 1.0, 2.0 and 3.0. The dictionary is read
+//! by a scanner without recursion, so that a hostile header costs no stack; its answers are tested against
+//! the `npyz` crate. bfloat16 and float8_e5m2 are read as `ml_dtypes` writes them (`<V2`, `<f1`) and by name.
+//! float8_e4m3 is read and written by the name `float8_e4m3fn`, which NumPy knows with `ml_dtypes`: what that
+//! package writes itself, `<V1`, is the same for a dozen of its types.
 
 use std::path::Path;
 

@@ -15,8 +15,8 @@ use memmap2::{Mmap, MmapMut};
 /// Alignment of owned bytes: one cache line, which is also the widest vector register.
 const ALIGN: usize = 64;
 
-/// From so many bytes on memory comes from the system in pages of its own, for which large pages are asked: walks over rows far
-/// apart meet fewer of them.
+/// From this number of bytes on memory comes from the system in pages of its own, for which large pages are
+/// asked: walks over rows far apart meet fewer of them.
 const LARGE: usize = 4 << 20;
 
 /// An allocation that the machine refused.

@@ -82,7 +82,7 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("too many symbolic links"))
 }
 
-/// Runs `fill` on a temporary file beside `path` and renames it into place.
+/// Runs `fill` on a temporary file next to `path` and renames it into place.
 fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,

@@ -139,7 +139,7 @@ impl TileLayout {
         axes
     }
 
-    /// Whether any element stands in another thread than the first.
+    /// Whether any element is in another thread than the first.
     pub fn is_distributed(&self) -> bool {
         self.axes().iter().any(|axis| !is_memory_axis(axis))
     }
@@ -184,7 +184,7 @@ impl TileLayout {
         let reach = |it: &Iter| (it.extent - 1) * it.step.stride;
         let lowest = offset + self.shard.iter().map(|it| reach(it).min(0)).sum::<i64>();
         let highest = offset + self.shard.iter().map(|it| reach(it).max(0)).sum::<i64>();
-        // A swizzle stays within blocks of so many elements.
+        // A swizzle stays within blocks of this number of elements.
         let block = self.swizzle.map_or(1, |s| 1i64 << (s.per_element + s.atom_len + s.swizzle_len).min(32));
         let start = lowest.div_euclid(block) * block;
         let n_places = (highest.div_euclid(block) + 1).saturating_mul(block).saturating_sub(start);

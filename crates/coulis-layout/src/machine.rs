@@ -51,7 +51,7 @@ pub fn thread_axis_unit(axis: &str, warp: i64) -> Option<i64> {
 
 impl TileLayout {
     /// Whether the thread axes in use hang together: each but the widest one counts inside the units of another.
-    /// Lanes beside warpgroups, without a word on the warp, do not.
+    /// Lanes next to warpgroups, without a word on the warp, do not.
     pub fn is_connected(&self) -> bool {
         let mut used: Vec<(Level, Level)> = self.axes().iter().filter_map(|axis| levels(axis)).collect();
         used.sort_unstable();

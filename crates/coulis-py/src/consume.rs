@@ -1,4 +1,4 @@
-//! `coulis._coulis.consume`: maps over the elements beside the statistics of their row, for the functions of
+//! `coulis._coulis.consume`: maps over the elements and the statistics of their row, for the functions of
 //! `python/coulis/_consumers.py`.
 
 use std::rc::Rc;

@@ -154,7 +154,8 @@ pub fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAn
     if is_list { object.try_iter()?.collect() } else { Ok(vec![object.clone()]) }
 }
 
-/// Two operands. A number of Python takes the width of a `float64` beside it, so that it is not rounded before.
+/// Two operands. A number of Python takes the width of a `float64` next to it, so that it is not rounded
+/// before.
 fn pair(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Option<(Expr, Expr)>> {
     let beside = |number: &Bound<'_, PyAny>, expr: Expr, other: &Expr| -> PyResult<Expr> {
         if number.is_instance_of::<PyFloat>() && other.dtype() == DType::F64 {

@@ -1,4 +1,4 @@
-//! Reductions in Python: `te.sum(A[i, k], axis=k)` and its like, and reducers of one's own from lambdas.
+//! Reductions in Python: `te.sum(A[i, k], axis=k)` and its like, and user-defined reducers from lambdas.
 //!
 //! The lambdas of a reducer are called with variables as soon as the types of the sources are known; what they give is
 //! the reducer. Nothing of Python runs when the program does.
@@ -57,7 +57,7 @@ fn fold<'py>(
     finish(source.py(), reduction, condition, init, false)
 }
 
-/// The reduction by a reducer of one's own. `params` name the two states.
+/// The reduction by a user-defined reducer. `params` name the two states.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn fold_by<'py>(

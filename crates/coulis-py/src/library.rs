@@ -36,7 +36,7 @@ pub struct TypeFacts {
     pub library: Option<Library>,
     /// Whether it is NumPy's array, or one derived from it.
     pub is_ndarray: bool,
-    /// Whether it is an array of NumPy with a mask beside it.
+    /// Whether it is an array of NumPy with a mask next to it.
     pub is_masked: bool,
     /// Its functions for the exchange of arrays, where it has them.
     pub exchange: Option<&'static Exchange>,

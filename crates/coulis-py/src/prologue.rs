@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::expr::{exprs_of, wrap};
 
-/// Refuses what is no function of so many arguments, those with a default not counted.
+/// Refuses what is no function of `n` arguments, those with a default not counted.
 pub fn takes(function: &Bound<'_, PyAny>, what: &str, n: usize) -> PyResult<()> {
     let py = function.py();
     let check = py.import(intern!(py, "coulis._functions"))?.getattr(intern!(py, "check"))?;

@@ -134,8 +134,8 @@ impl Cache {
         self.files_of(key, Holds::Cubin).find_map(|file| genuine(&file, key))
     }
 
-    /// Publishes machine code under `key`. A folder that fails costs a compilation in each process, and is told as a
-    /// notice.
+    /// Publishes machine code under `key`. A folder that fails costs a compilation in each process, and is
+    /// reported as a notice.
     pub fn store_cubin(&self, key: &Key, kernel: &str, code: &[u8]) {
         let Some(dir) = &self.dir else { return };
         let write = |file: &Path| fs::write(file, code).map_err(|e| at_io(kernel, e));
@@ -200,8 +200,8 @@ pub struct Entry {
     pub bytes: u64,
 }
 
-/// The compiled files in a folder and what is kept beside them, by name; none where there is no folder. Other files are
-/// not listed.
+/// The compiled files in a folder and what is kept next to them, by name; none where there is no folder.
+/// Other files are not listed.
 pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
     let listing = match fs::read_dir(dir) {
         Ok(listing) => listing,
@@ -304,7 +304,7 @@ fn usable(dir: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".probe-").tempfile_in(dir).map(drop)
 }
 
-/// Builds in a new folder beside the file, so that the rename stays within one file system.
+/// Builds in a new folder next to the file, so that the rename stays within one file system.
 fn publish(
     dir: &Path,
     key: &Key,

@@ -1,4 +1,4 @@
-//! Safe calls of executables: memory is checked against what a kernel was told of it.
+//! Safe calls of executables: memory is checked against what a kernel assumes of it.
 
 use std::marker::PhantomData;
 

@@ -75,7 +75,7 @@ pub struct Compiler {
     command: Vec<OsString>,
     /// What `--version` wrote.
     identity: String,
-    /// What tells the program's file from any other, where its identity hangs on that file alone.
+    /// What tells the program's file from any other, where its identity depends on that file alone.
     stamp: Option<String>,
     /// Whether the identity was known without running the program.
     is_recalled: bool,
@@ -175,7 +175,7 @@ impl Compiler {
     }
 
     /// The stamp under which the identity is worth keeping for other processes; `None` where it is kept already, or
-    /// hangs on more than the program's file.
+    /// depends on more than the program's file.
     pub fn news(&self) -> Option<&str> {
         self.stamp.as_deref().filter(|_| !self.is_recalled)
     }

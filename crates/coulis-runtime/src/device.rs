@@ -158,7 +158,7 @@ pub trait Executable: Send + Sync {
 /// How long launches are timed, and what they are measured against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeAmount {
-    /// Launches; else as many as fit into about so many seconds.
+    /// Launches; else as many as fit into about `seconds`.
     pub launches: Option<usize>,
     /// Seconds, where the number of launches is not given.
     pub seconds: f64,

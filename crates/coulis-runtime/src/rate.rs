@@ -27,7 +27,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Those of this machine with so many threads: from the folder, else measured (a fifth of a second) and kept there.
+    /// Those of this machine with `n_threads` threads: from the folder, else measured (a fifth of a second)
+    /// and kept there.
     pub fn of_machine(n_threads: usize, dir: Option<&Path>) -> Rates {
         let key =
             Key::of(&[VERSION.as_bytes(), features::fingerprint().as_bytes(), &n_threads.to_le_bytes()]);
@@ -42,21 +43,21 @@ impl Rates {
         rates
     }
 
-    /// Seconds to read so many bytes.
+    /// Seconds to read that number of bytes.
     pub fn seconds(&self, bytes: u64) -> f64 {
         let (size, seconds) = self.point(bytes);
         seconds * bytes as f64 / size as f64
     }
 
-    /// Bytes a second, for arrays of so many bytes.
+    /// Bytes a second, for arrays of that number of bytes.
     pub fn bytes_per_second(&self, bytes: u64) -> f64 {
         let (size, seconds) = self.point(bytes);
         size as f64 / seconds
     }
 
-    /// Whether nothing reads so many bytes faster: they come from memory, since they are no fewer than the most that was
-    /// measured. Fewer bytes may be in a cache that is faster than the next larger size says, and a build without
-    /// optimisation measures its own slowness.
+    /// Whether nothing reads that number of bytes faster: they come from memory, since they are no fewer than
+    /// the most that was measured. Fewer bytes may be in a cache that is faster than the next larger size
+    /// says, and a build without optimisation measures its own slowness.
     pub fn is_least(&self, bytes: u64) -> bool {
         !cfg!(debug_assertions) && self.points.last().is_some_and(|(size, _)| bytes >= *size)
     }

@@ -1,9 +1,10 @@
 //! What a process has to know to call a compiled file without planning, lowering and emitting again.
 //!
-//! A recipe stands in the cache beside the compiled file that it names, under the hash of the plan (whatever the caller
-//! knows a kernel by before it makes one), of the compiler and the CPU, and of the very file of coulis that runs: a
-//! planner or emitter that changed must not find what another one planned. It holds the parameters in full, so that the
-//! one binder (`coulis_ir::args`) checks calls as ever, the emitted text, and a note of the caller's.
+//! A recipe is in the cache next to the compiled file that it names, under the hash of the plan (whatever the
+//! caller knows a kernel by before it makes one), of the compiler and the CPU, and of the very file of coulis
+//! that runs: a planner or emitter that changed must not find what another one planned. It holds the
+//! parameters in full, so that the one binder (`coulis_ir::args`) checks calls as ever, the emitted text, and
+//! a note of the caller's.
 //!
 //! Only parameters whose extents and strides are constants or bare variables are kept, and only without offsets.
 

@@ -190,8 +190,8 @@ by_features!(
     "Exclusive or of all words, four pages side by side."
 );
 
-/// The loops in vectors, written out: a compiler that is left to vectorize them gathers across turns, which reads at a
-/// tenth of the rate.
+/// The loops in vectors, written out: a compiler that is left to vectorize them gathers across iterations,
+/// which reads at a tenth of the rate.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{

@@ -1,10 +1,11 @@
 //! Reductions of one value a thread: `T.cuda.warp_reduce(v, "sum", width=32)`, `T.cuda.cta_reduce(v, "sum", n_warps, scratch)`,
 //! and their short forms `warp_sum`, `cta_max` and the like.
 //!
-//! Each is read as a tile call on one register a thread: the value goes into the register before the statement that
-//! uses it, the call folds the registers of `lanes` neighbours, or of `warps` warps, and the register is the result.
-//! So there is one mechanism for what crosses threads. The scratch memory of `cta_reduce` must be there and large
-//! enough; variants allocate their own. Source: the intrinsics beside the tile primitives of seeds 000 to 002.
+//! Each is read as a tile call on one register a thread: the value goes into the register before the
+//! statement that uses it, the call folds the registers of `lanes` neighbours, or of `warps` warps, and the
+//! register is the result. So there is one mechanism for what crosses threads. The scratch memory of
+//! `cta_reduce` must be there and large enough; variants allocate their own. Source: the intrinsics next to
+//! the tile primitives of seeds 000 to 002.
 
 use coulis_ir::stmt::{Region, TileOp};
 use coulis_ir::{Attr, Buffer, ExecScope, Expr, MemScope, Stmt, TileCall};

@@ -157,7 +157,7 @@ fn value(term: &Term) -> Parsed<Value> {
     }
 }
 
-/// A sign that may stand in an argument, as written.
+/// A sign that may be in an argument, as written.
 fn sign_text(sign: Sign) -> Option<&'static str> {
     match sign {
         Sign::Add => Some("+"),

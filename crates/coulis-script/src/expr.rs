@@ -1,7 +1,7 @@
 //! Expressions.
 //!
-//! Operands have one type; only a bare literal takes the type of what it stands beside. Nothing is folded, so that
-//! what is read prints as it was.
+//! Operands have one type; only a bare literal takes the type of what it is next to. Nothing is folded, so
+//! that what is read prints as it was.
 
 use coulis_ir::{Atom, BinaryOp, DType, Expr, Intrinsic, Node, Ty, Var};
 
@@ -86,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Two operands of one element type, vectors of one length beside scalars.
+    /// Two operands of one element type, vectors of one length next to scalars.
     fn operands(&mut self, a: &Term, b: &Term) -> Parsed<(Expr, Expr)> {
         let (x, y) = match (is_literal(a), is_literal(b)) {
             (true, false) => {
@@ -179,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A scalar of an integer type, beside another.
+    /// A scalar of an integer type, next to another.
     pub(crate) fn scalar_int_as(&mut self, term: &Term, dtype: DType, what: &str) -> Parsed<Expr> {
         let value = self.expr_as(term, dtype)?;
         if value.ty() == Ty::scalar(dtype) {

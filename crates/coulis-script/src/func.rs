@@ -12,7 +12,7 @@ use crate::tree::{Function, Keywords, Line, LineKind, Parameter, Term, TermKind}
 
 /// What is known while one function is read.
 pub(crate) struct Reader<'t> {
-    /// The text that it stands in.
+    /// The text that it is in.
     pub(crate) places: &'t Places<'t>,
     pub(crate) scope: Scope,
     /// Parameters as read so far; a handle waits for its `T.match_buffer`.

@@ -15,7 +15,7 @@ pub enum SimArg<'a> {
 }
 
 impl SimArg<'_> {
-    /// What the binder of arguments is told.
+    /// What the binder of arguments receives.
     pub fn info(&self) -> ArgInfo {
         match self {
             SimArg::Array(array) => ArgInfo::Array(array.info.clone()),

@@ -1,4 +1,4 @@
-//! Where accusations are written down: who a lane is, and how a fault is told.
+//! Where accusations are written down: who a lane is, and how a fault is described.
 
 use crate::accusation::{Charge, Docket, Thread};
 use crate::code::RegionInfo;

@@ -24,7 +24,8 @@ pub(crate) const MAX_CLUSTER: u32 = 16;
 pub(crate) const MAX_TIME: u32 = (1 << 24) - 1;
 /// The lane of an access that several lanes of a warp made.
 pub(crate) const MANY: u32 = 64;
-/// Lanes from here on say that several warps made the access: this one plus a warp, beside the warp of the stamp.
+/// Lanes from here on say that several warps made the access: this one plus a warp, in addition to the warp
+/// of the stamp.
 const CROWD: u32 = 96;
 
 /// Who accessed a place, and when: serial number of the block, warp, lane, time of the warp, and whether atomically.

@@ -1,4 +1,4 @@
-//! What a run gives beside its outputs: accusations and counters, with a table for people.
+//! What a run gives in addition to its outputs: accusations and counters, with a table for people.
 
 use std::fmt;
 
@@ -33,7 +33,8 @@ pub struct Counters {
     pub blocks: u64,
     /// Threads.
     pub threads: u64,
-    /// Statements times the threads that executed them: stores, bindings, conditions, turns of loops, atoms, barriers.
+    /// Statements times the threads that executed them: stores, bindings, conditions, iterations of loops,
+    /// atoms, barriers.
     pub thread_statements: u64,
     /// Statements times the warps that executed them.
     pub warp_statements: u64,
@@ -95,7 +96,7 @@ impl Counters {
     }
 }
 
-/// What a run gives beside the outputs, which are changed in place.
+/// What a run gives in addition to the outputs, which are changed in place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimReport {
     /// Kernel name.

@@ -65,7 +65,7 @@ impl Reduction {
     /// The same fold with its results in any order of its points, of a reducer that selects one of two states and tells left
     /// from right only where it could select either: one more field says where the state's element stands, and the state
     /// that stands first is taken as the left one. The new field is the last one, and no result. `None` of other reducers,
-    /// and where positions do not ascend with the axes as listed, since an extent hangs on another axis.
+    /// and where positions do not ascend with the axes as listed, since an extent depends on another axis.
     pub fn in_any_order(&self) -> Option<Reduction> {
         let n = self.arity();
         let (left, right) = self.combine.params.split_at_checked(n)?;

@@ -144,8 +144,9 @@ impl Reduction {
 }
 
 impl Reduction {
-    /// The fold by a reducer of one's own, from the parts of its combiner: the variables of the two states, and the
-    /// fields of the state that they give. It is taken to be associative and commutative, which is tried on random values.
+    /// The fold by a user-defined reducer, from the parts of its combiner: the variables of the two states,
+    /// and the fields of the state that they give. It is taken to be associative and commutative, which is
+    /// tried on random values.
     pub fn of_parts(
         name: &str,
         states: (Vec<Var>, Vec<Var>),

@@ -1,4 +1,4 @@
-//! Where an element of a tile stands in memory, as an expression of its coordinates.
+//! Where an element of a tile is in memory, as an expression of its coordinates.
 //!
 //! What `TileLayout::apply` computes of numbers this computes of expressions, for layouts without thread axes. A swizzle
 //! exclusive-ors the address, counted in units of `2^per_element` elements: bits `atom_len` and up of it, `swizzle_len` of them,

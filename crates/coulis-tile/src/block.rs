@@ -1,4 +1,4 @@
-//! The block of threads that a call stands in, and its threads as numbers.
+//! The block of threads that a call is in, and its threads as numbers.
 
 use coulis_ir::{DType, Expr, ThreadTag, Var};
 

@@ -26,7 +26,7 @@ pub struct Operand {
     pub differs_in_cluster: bool,
 }
 
-/// The blocks of the cluster that a call stands in.
+/// The blocks of the cluster that a call is in.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     /// The blocks, numbered as threads of a block are: x fastest.

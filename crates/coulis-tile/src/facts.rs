@@ -104,7 +104,7 @@ fn reduced_dims(axes: &[i64], rank: usize) -> Result<Vec<usize>, TileError> {
     Ok(dims)
 }
 
-/// The one group of a call whose operands are one register a thread, in a block of so many warps.
+/// The one group of a call whose operands are one register a thread, in a block of `n_warps` warps.
 fn groups_of_warps(call: &Call, n_warps: u32) -> Result<Groups, String> {
     let n_threads = call.block.n_threads();
     if n_warps.checked_mul(call.target.warp) != Some(n_threads) {

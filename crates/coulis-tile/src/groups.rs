@@ -1,7 +1,7 @@
 //! The groups of threads that fold together: how a distributed tile spreads its elements over a block.
 //!
-//! Element `(g, r)` of a tile with spatial dimensions `g` and reduced dimensions `r` stands in the thread whose number
-//! is a sum of digits times strides; the threads that share `g` are a group.
+//! Element `(g, r)` of a tile with spatial dimensions `g` and reduced dimensions `r` is in the thread whose
+//! number is a sum of digits times strides; the threads that share `g` are a group.
 
 use coulis_ir::Expr;
 use coulis_layout::{Iter, TileLayout, fused};
@@ -73,7 +73,7 @@ impl Groups {
     }
 
     /// Whether a destination of that layout has the total of a group in threads of that group only. It may be
-    /// replicated over the group or stand in its first thread.
+    /// replicated over the group or be in its first thread.
     pub fn gives_totals_to(&self, layout: &TileLayout, axis: &str) -> bool {
         let on_axis = |iters: &[Iter]| -> Vec<Iter> {
             iters.iter().filter(|it| it.step.axis == axis).cloned().collect()

@@ -27,7 +27,7 @@ use crate::facts::Facts;
 use crate::groups::Groups;
 use crate::variant::Refusal;
 
-/// Instructions that stand in the place of plain folds, where a variant has them.
+/// Instructions that take the place of plain folds, where a variant has them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Instructions {
     /// Folds all lanes of a warp.

@@ -1,4 +1,5 @@
-//! How far the results of a call may be from the exact ones: what `explain` states beside each variant that accepts.
+//! How far the results of a call may be from the exact ones: what `explain` states next to each variant that
+//! accepts.
 //!
 //! A tile call fixes the order in which its elements are combined, and with it the error (contract N12). A sum of floats in
 //! which no element passes more than `d` additions on its way to the result is within `d u / (1 - d u)` of the sum of

@@ -32,9 +32,9 @@ pub use workload::{SuiteError, Workload, parse_suite};
 /// How many launches are timed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many.
+    /// This number.
     Launches(usize),
-    /// As many as fit into about so many seconds, at least 5; short ones are timed several at a time.
+    /// As many as fit into about this number of seconds, at least 5; short ones are timed several at a time.
     Seconds(f64),
 }
 
@@ -123,7 +123,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bytes a second, in GB, of so many seconds a launch.
+    /// Bytes a second, in GB, of launches that take `seconds`.
     pub fn gb_per_second(&self, seconds: f64) -> f64 {
         self.bytes as f64 / seconds / 1e9
     }

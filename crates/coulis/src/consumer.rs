@@ -1,4 +1,5 @@
-//! Consumers in requests: results that read each element again beside the statistics of its row, as softmax does.
+//! Consumers in requests: results that read each element again with the statistics of its row, as softmax
+//! does.
 //!
 //! A request holds either statistics or a consumer. Both take one way through planning, compiling and running.
 

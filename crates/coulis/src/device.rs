@@ -29,7 +29,7 @@ impl Opened {
         self.device.name()
     }
 
-    /// What kernels depend on beside their plan: two devices of one identity run the same kernels.
+    /// What kernels depend on in addition to their plan: two devices of one identity run the same kernels.
     pub fn identity(&self) -> &str {
         &self.identity
     }

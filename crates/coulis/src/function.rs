@@ -1,8 +1,9 @@
 //! Functions: kernels of the `te` and text doors, ready to be called with arrays.
 //!
-//! A call is safe. The arguments are bound and checked by the one binder (`coulis_ir::args`), memory is checked
-//! against what the kernel was told of it, outputs are memory of their own, and a kernel whose accesses cannot be shown
-//! to stay inside its buffers runs on the executor, which looks at each index, and not as compiled code.
+//! A call is safe. The arguments are bound and checked by the one binder (`coulis_ir::args`), memory is
+//! checked against what the kernel assumes of it, outputs are memory of their own, and a kernel whose
+//! accesses cannot be shown to stay inside its buffers runs on the executor, which looks at each index, and
+//! not as compiled code.
 
 mod arguments;
 mod in_place;

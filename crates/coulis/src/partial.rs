@@ -45,9 +45,9 @@ pub struct StateField {
 
 /// The reduction by parts of elements of these types.
 ///
-/// Of a request, the statistics, the treatment of NaN, `ddof` and the type of accumulators count. Errors: what `reduce`
-/// refuses for elements of these types; a reducer of one's own whose state depends on positions otherwise than by
-/// holding one.
+/// Of a request, the statistics, the treatment of NaN, `ddof` and the type of accumulators count. Errors:
+/// what `reduce` refuses for elements of these types; a user-defined reducer whose state depends on positions
+/// otherwise than by holding one.
 pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
     // States are to hold the positions of parts of any length.
     let long = |dtype: &DType| ArrayInfo { dtype: *dtype, shape: vec![1 << 40], strides: vec![1] };

@@ -58,7 +58,8 @@ pub enum Tuned {
     },
 }
 
-/// A reduction of one array (or of two of one shape, for `dot` and `wmean`), or a map that reads it again beside its statistics.
+/// A reduction of one array (or of two of one shape, for `dot` and `wmean`), or a map that reads it again
+/// with its statistics.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Statistics by name, of the catalogue or of `reducers`; none twice.

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Where the search for counterexamples of a claim starts; fixed, so that an answer repeats.
 const SEED: u64 = 16;
 
-/// A reducer of the caller's own, which `ops` of a request may name beside the catalogue's.
+/// A user-defined reducer, which `ops` of a request may name in addition to the catalogue's.
 ///
 /// Its results start from the reducer's identity, so a row without elements gives the `finish` of the identity. An initial
 /// value is one more element, unless the reducer looks at positions.

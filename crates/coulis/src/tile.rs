@@ -12,7 +12,7 @@ pub use coulis_layout::TileLayout;
 
 use coulis_ir::{DType, Form, Param, Site, Var};
 
-/// What a tile call may say beside its operands.
+/// What a tile call may say in addition to its operands.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions<'a> {
     /// `dispatch="name"`: the variant that must be taken.
@@ -160,8 +160,8 @@ impl TileKernel {
         self.across(ExecScope::Warp, value, name, ("lanes", Attr::Int(width.into())))
     }
 
-    /// `T.cuda.cta_reduce(value, name, n_warps, ...)`: what all threads of a block of so many warps have, folded; each
-    /// gets the total. The memory for it is the variant's own.
+    /// `T.cuda.cta_reduce(value, name, n_warps, ...)`: what all threads of a block of `n_warps` warps have,
+    /// folded; each gets the total. The memory for it is the variant's own.
     pub fn cta_reduce(&mut self, value: Expr, name: &str, n_warps: u32) -> Expr {
         self.across(ExecScope::Cta, value, name, ("warps", Attr::Int(n_warps.into())))
     }

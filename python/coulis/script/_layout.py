@@ -128,7 +128,7 @@ class ComposeLayout:
 
 
 class _Letter:
-    """``S`` and ``R``: what stands in their brackets is a split."""
+    """``S`` and ``R``: what is in their brackets is a split."""
 
     def __init__(self, name):
         self.name = name

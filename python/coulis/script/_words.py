@@ -1,6 +1,6 @@
 """The names ``T`` and ``Tx``, as far as Python itself sees them: in decorators and annotations.
 
-What stands in the body of a kernel is read by the parser of coulis, which knows the words and refuses others by name.
+The body of a kernel is read by the parser of coulis, which knows the words and refuses others by name.
 """
 
 import sys

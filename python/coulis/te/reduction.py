@@ -1,4 +1,4 @@
-"""Reductions: folds of expressions over reduce axes, and reducers of one's own."""
+"""Reductions: folds of expressions over reduce axes, and user-defined reducers."""
 
 import inspect as _inspect
 

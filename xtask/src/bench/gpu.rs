@@ -1,8 +1,9 @@
-//! The benchmark on a GPU: coulis beside PyTorch, torch.compile, CuPy, JAX and CUB, on one machine in one run.
+//! The benchmark on a GPU: coulis next to PyTorch, torch.compile, CuPy, JAX and CUB, on one machine in one
+//! run.
 //!
 //! One library after the other goes through the suite, coulis first, torch.compile last, since it alone takes minutes.
 //! Every result is written to the JSON at once, so that a run that was cut off goes on where it stopped. Needs neither
-//! cargo nor the sources: the binary `coulis` beside this one, and `bench/` below the current folder.
+//! cargo nor the sources: the binary `coulis` next to this one, and `bench/` below the current folder.
 
 mod peer;
 mod plot;

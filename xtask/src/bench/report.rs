@@ -15,7 +15,8 @@ const WANTED: [f64; 2] = [0.95, 0.90];
 /// How many times as fast as NumPy and JAX log-sum-exp is to be, which computes more than it reads.
 const WANTED_OF_EXPONENTIALS: [(&str, f64); 2] = [("numpy", 4.0), ("jax", 1.6)];
 
-/// How many times as long as the sum alone several statistics with a sum may take, from so many bytes of input on.
+/// How many times as long as the sum alone several statistics with a sum may take, and from how many bytes of
+/// input on.
 const WANTED_OF_SEVERAL: (f64, f64) = (1.1, (64 << 20) as f64);
 
 /// A ratio, or that there is none.
@@ -23,7 +24,7 @@ fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-/// Names of the libraries beside which coulis is timed.
+/// Names of the libraries next to which coulis is timed.
 fn names(peers: &Peers) -> Vec<&str> {
     peers.versions().iter().map(|(name, _)| name.as_str()).collect()
 }
@@ -165,7 +166,8 @@ fn load() -> String {
     text.split(' ').nth(1).unwrap_or("unknown").to_owned()
 }
 
-/// Workloads below what they are to reach: a share, a lead over other libraries, or a time beside that of the sum alone.
+/// Workloads below what they are to reach: a share, a lead over other libraries, or a time next to that of
+/// the sum alone.
 fn shortfalls(outcomes: &[Outcome], names: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in outcomes {
@@ -269,7 +271,7 @@ impl Machine {
         Machine { model, caches }
     }
 
-    /// The smallest cache that holds so many bytes.
+    /// The smallest cache that holds that number of bytes.
     fn level(&self, bytes: f64) -> &str {
         self.caches.iter().find(|(_, size)| bytes <= *size).map_or("memory", |(name, _)| name)
     }

@@ -78,7 +78,7 @@ fn is_running(process: u32) -> bool {
     let tasks = std::fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
     tasks.into_iter().flatten().flatten().any(|task| {
         let line = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The state follows the name, which stands in parentheses and may hold some.
+        // The state follows the name, which is in parentheses and may hold some.
         line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
     })
 }

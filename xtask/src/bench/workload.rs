@@ -16,10 +16,10 @@ use crate::step::Failure;
 
 /// Fewest and most turns of a workload.
 const N_TURNS: (usize, usize) = (11, 101);
-/// A peer that takes longer (in ms) is timed in one turn of so many only.
+/// A peer that takes longer (in ms) is timed in one turn of this number only.
 const SLOW: (f64, usize) = (50.0, 5);
-/// Names in a turn, beside those of the peers: the call, the sum alone of a call of several statistics, a read of the input where it
-/// lies, and what memory takes to move as many bytes as the call.
+/// Names in a turn, in addition to those of the peers: the call, the sum alone of a call of several
+/// statistics, a read of the input where it lies, and what memory takes to move as many bytes as the call.
 pub const COULIS: &str = "coulis";
 pub const SUM: &str = "sum";
 pub const FLOOR: &str = "floor";

@@ -1,12 +1,13 @@
-//! `cargo xtask bench cpu [--max-bytes N] [--seconds S] [--only WORD]`: coulis beside NumPy and JAX, in turn.
+//! `cargo xtask bench cpu [--max-bytes N] [--seconds S] [--only WORD]`: coulis, NumPy, JAX and PyTorch, in
+//! turn.
 //!
 //! Each workload is run by coulis (a process of its own, as a user has it), and by the peers, in many short turns; ratios are
 //! those of the turns. The report is written to `bench/results/`.
 //!
-//! `xtask bench gpu [--bin-dir DIR] [--peers LIST|none] [--only LIST] [--limit S] [--budget S] [--out DIR] [--suite FILE]
-//! [--seconds S] [--fresh yes]`: coulis beside PyTorch, torch.compile, CuPy, JAX and CUB on a GPU, without cargo if `--bin-dir`
-//! names the folder of `coulis`. A run that was cut off goes on with what is missing. `--pages FILE.json` writes page and
-//! plot of a run again.
+//! `xtask bench gpu [--bin-dir DIR] [--peers LIST|none] [--only LIST] [--limit S] [--budget S] [--out DIR]
+//! [--suite FILE] [--seconds S] [--fresh yes]`: coulis next to PyTorch, torch.compile, CuPy, JAX and CUB on a
+//! GPU, without cargo if `--bin-dir` names the folder of `coulis`. A run that was cut off goes on with what is
+//! missing. `--pages FILE.json` writes page and plot of a run again.
 
 use std::path::PathBuf;
 use std::time::Duration;

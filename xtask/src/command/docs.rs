@@ -1,8 +1,10 @@
 //! `cargo xtask docs`: pages made from the module comments of the catalogues.
 //!
-//! A catalogue is a folder with one entry a file; where other files lie beside them, a mark tells the entries. Its page holds the module comment of each file under the entry's
-//! name (of a reducer, its own summary and details), so that an entry without a comment cannot be documented and a stale page is a fault that tidy reports.
-//! The pages of variants of tile calls, one a variant, are written and compared by the test `variant_pages`.
+//! A catalogue is a folder with one entry a file; where other files lie next to them, a mark tells the
+//! entries. Its page holds the module comment of each file under the entry's name (of a reducer, its own
+//! summary and details), so that an entry without a comment cannot be documented and a stale page is a fault
+//! that tidy reports. The pages of variants of tile calls, one a variant, are written and compared by the
+//! test `variant_pages`.
 
 use std::fs;
 

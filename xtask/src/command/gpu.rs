@@ -23,7 +23,7 @@ const TOOLS: [&str; 4] = ["memcheck", "racecheck", "synccheck", "initcheck"];
 /// The binary of the tests.
 const TESTS: &str = "device-tests";
 
-/// The folder of test programs beside it, of which each compares a GPU with the reference.
+/// The folder of test programs next to it, of which each compares a GPU with the reference.
 const OTHERS: &str = "tests";
 
 /// Exit code of the sanitizer where it has something to say.

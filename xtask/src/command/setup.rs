@@ -66,7 +66,7 @@ pub fn setup_cuda() -> Result<(), Failure> {
     if fs::read_to_string(&stamp).is_ok_and(|wheels| wheels == WHEELS) {
         return Ok(());
     }
-    // Built beside the target and renamed, so that what is there is whole.
+    // Built next to the target and renamed, so that what is there is whole.
     let new = toolchain.join(format!(".cuda-{}", std::process::id()));
     let outcome = fetch(&new).and_then(|()| replace(&new, &target));
     if outcome.is_err() {

@@ -1,5 +1,5 @@
-//! `coulis map FILE --op NAME [--axis LIST] [...]`: maps that read each element beside the statistics of its row, as
-//! softmax and the norms do.
+//! `coulis map FILE --op NAME [--axis LIST] [...]`: maps that read each element with the statistics of its
+//! row, as softmax and the norms do.
 //!
 //! The result has the shape of the input. It goes to standard output as a table, JSON or CSV; with `--out` it goes to a
 //! .npy file, and to standard output only when `--format` asks for it.

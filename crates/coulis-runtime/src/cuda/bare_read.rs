@@ -1,7 +1,7 @@
 //! The bare read: a kernel that reads memory from end to end and does nothing with it.
 //!
 //! What a copy is cannot tell how fast a read may be: it ends with part of what it wrote in the second-level cache, which a
-//! read has no use for. So launches are timed beside this one too.
+//! read has no use for. So launches are timed next to this one too.
 
 use std::sync::Arc;
 
@@ -52,12 +52,13 @@ pub(crate) struct BareRead {
 }
 
 impl BareRead {
-    /// Compiles and loads it for so many words of [`WORD`] bytes, 2^31 - 1 at most.
+    /// Compiles and loads it for `n_words` words of [`WORD`] bytes, 2^31 - 1 at most.
     pub(crate) fn new(shared: &Arc<Shared>, n_words: i32) -> Result<BareRead, CudaError> {
         let Text { n, module, parameters } = module_text();
         let (loaded, origin) = shared.module("read", &module)?;
         let info = Info { kernel: "read".to_owned(), device: NAME, origin, seconds: 0.0 };
-        // SAFETY: the text takes the arguments that stand beside it, and reads `n` words of its first buffer alone.
+        // SAFETY: the text takes the arguments that are given with it, and reads `n` words of its first
+        // buffer alone.
         let executable = unsafe { CudaExecutable::new(info, shared.clone(), module, parameters, loaded) };
         Ok(BareRead { executable, bindings: Bindings::from([(n.id(), n_words.into())]) })
     }

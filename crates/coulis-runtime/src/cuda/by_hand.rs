@@ -43,7 +43,7 @@ pub(crate) fn text(name: &str, source: &str, dtypes: &[DType], grid: Expr, block
     Text { n, module, parameters }
 }
 
-/// The size that such a kernel is told.
+/// The size that such a kernel receives.
 pub(crate) fn size() -> Var {
     Var::size("n", DType::I32)
 }

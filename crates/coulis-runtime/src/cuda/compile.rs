@@ -21,8 +21,8 @@ use crate::error::Notice;
 /// Part of the key of cubins: raised when the meaning of a kept file changes though its text does not.
 const GENERATOR: &str = concat!("coulis cuda 1 ", env!("CARGO_PKG_VERSION"));
 
-/// What NVRTC is told beside the options of the dialect: functions without a mark are the device's, and machine code
-/// knows its lines.
+/// What NVRTC receives in addition to the options of the dialect: functions without a mark are the device's,
+/// and machine code knows its lines.
 const OPTIONS: [&str; 2] = ["--device-as-default-execution-space", "--generate-line-info"];
 
 /// NVRTC with a disk cache.

@@ -1,7 +1,7 @@
 //! NVRTC, NVIDIA's compiler as a library: CUDA text to cubin or PTX, without a GPU.
 //!
 //! `libnvrtc` opens `libnvrtc-builtins` by its plain name when it compiles and has no search path of its own, so the
-//! builtins beside it are opened first, by absolute path. Source: NVRTC manual.
+//! builtins next to it are opened first, by absolute path. Source: NVRTC manual.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -164,12 +164,12 @@ impl Nvrtc {
     }
 }
 
-/// Opens the builtins beside `libnvrtc` and keeps them. One that cannot be opened shows when NVRTC needs it.
+/// Opens the builtins next to `libnvrtc` and keeps them. One that cannot be opened shows when NVRTC needs it.
 fn open_builtins(nvrtc: &Path) {
     let Some(listing) = nvrtc.parent().and_then(|folder| std::fs::read_dir(folder).ok()) else { return };
     for entry in listing.flatten() {
         if entry.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so") {
-            // SAFETY: the file lies beside NVRTC and has the name that only NVIDIA's library has.
+            // SAFETY: the file lies next to NVRTC and has the name that only NVIDIA's library has.
             if let Ok(library) = unsafe { Library::new(entry.path()) } {
                 std::mem::forget(library);
             }
@@ -201,7 +201,8 @@ impl<'a> Owned<'a> {
 
     fn result(&self, format: Format) -> Result<Vec<u8>, CudaError> {
         let mut bytes = 0;
-        // SAFETY: the program is alive and compiled; each second call writes as many bytes as the first one told.
+        // SAFETY: the program is alive and compiled; each second call writes as many bytes as the first one
+        // said.
         unsafe {
             match format {
                 Format::Cubin => self.functions.cubin_size(self.raw, &mut bytes)?,

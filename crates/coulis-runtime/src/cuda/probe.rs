@@ -239,7 +239,7 @@ impl<'a> Bench<'a> {
         n: i64,
         lengths: &[usize],
     ) -> Result<Bench<'a>, ProbeError> {
-        // SAFETY: the texts above take the arguments that stand beside them.
+        // SAFETY: the texts above take the arguments that are given with them.
         let executable = unsafe { cuda.load(name, text.module, text.parameters) }?;
         let bindings = Bindings::from([(text.n.id(), n)]);
         let buffers = lengths.iter().map(|length| DeviceMemory::new(cuda.context(), 4 * length));
@@ -344,7 +344,7 @@ fn counters_of_streams(cuda: &Cuda) -> Result<(), ProbeError> {
         bench.fill(0, &a)?;
         Ok((bench, row_sums(&a, n)))
     };
-    // One executable on all streams, beside another one.
+    // One executable on all streams, next to another one.
     let (first, second) = (total(11)?, total(12)?);
     for _ in 0..CALLS {
         for stream in &streams {

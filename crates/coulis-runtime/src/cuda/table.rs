@@ -1,7 +1,7 @@
 //! Tables of C functions of a library that may be absent or old.
 //!
 //! Each function is looked up once when the library is loaded and may be missing; calling a missing one is an error
-//! that names it. So a driver of any age loads, and what it lacks is told when it is asked for.
+//! that names it. So a driver of any age loads, and what it lacks is reported when it is asked for.
 //!
 //! `cudarc` has the same functions, but it panics where the library or a function is missing, finds libraries only by
 //! its own rules, and costs a minute of build for the fifty functions that are needed here.

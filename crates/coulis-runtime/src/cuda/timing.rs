@@ -1,4 +1,4 @@
-//! Timing of launches by the device's own clock, beside a copy of as many bytes and a read of them.
+//! Timing of launches by the device's own clock, next to a copy of as many bytes and a read of them.
 //!
 //! Before each launch a block of memory larger than the second-level cache is written, so that no launch finds its
 //! input there; that write also keeps the device busy while the launch is put on the stream, so that the two events

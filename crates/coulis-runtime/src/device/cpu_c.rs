@@ -164,8 +164,8 @@ impl CpuC {
             let missing = || RuntimeError::Load { kernel: name.clone(), message: "it is gone".to_owned() };
             let file = self.cache.lookup(&recipe.file).ok_or_else(missing)?;
             origin = Origin::Disk;
-            // SAFETY: the cache vouches that this user stored the file under this key, and the recipe beside it by
-            // the same hand says that the key's text has this entry.
+            // SAFETY: the cache vouches that this user stored the file under this key, and the recipe next to
+            // it by the same hand says that the key's text has this entry.
             unsafe { library::load(name, &file, entry) }
         });
         found.ok().map(|(loaded, _)| (loaded, origin))

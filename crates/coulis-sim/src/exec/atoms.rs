@@ -10,7 +10,7 @@ use crate::order::each;
 use crate::shadow::{Finding, Who};
 use crate::warp::Warp;
 
-/// Operands of a shuffle beside the mask.
+/// Operands of a shuffle in addition to the mask.
 pub(super) struct From {
     pub(super) value: Operand,
     pub(super) lane: Operand,

@@ -17,7 +17,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// A cluster of so many blocks begins.
+    /// A cluster of `n_blocks` blocks begins.
     pub(crate) fn begin(&mut self, n_blocks: u32) {
         self.reads.clear();
         self.ended.clear();

@@ -1,10 +1,11 @@
 //! `cluster_shared`: the blocks of a cluster fold tiles that each of them has a part of.
 //!
-//! Each block folds its own part as `shared` does, and leaves the states in its shared memory. After a barrier of the
-//! cluster threads read the states of all blocks, in the order of the blocks, and combine them; a second one lets no block
-//! end, or fold again, before its states have been read. Where results stand in shared memory or registers every block
-//! gets them, with the same bits; into global memory the first block writes them. The elements of a result are those of
-//! the first block, then those of the second, and so on.
+//! Each block folds its own part as `shared` does, and leaves the states in its shared memory. After a
+//! barrier of the cluster threads read the states of all blocks, in the order of the blocks, and combine
+//! them; a second one lets no block end, or fold again, before its states have been read. Where results are
+//! in shared memory or registers every block gets them, with the same bits; into global memory the first
+//! block writes them. The elements of a result are those of the first block, then those of the second, and so
+//! on.
 //!
 //! Source: CUDA C++ Programming Guide, thread block clusters and distributed shared memory.
 
@@ -78,7 +79,7 @@ const SCOPE: Need = Need {
     },
 };
 
-/// The machine has clusters of so many blocks.
+/// The machine has clusters of as many blocks as the call's.
 const CLUSTERS: Need = Need {
     name: "clusters",
     doc: "The machine has clusters of so many blocks: CUDA from `sm_90` on, up to 8.",

@@ -26,7 +26,7 @@ use crate::reduce::{Instructions, element, shared_states, threadwise};
 use crate::rounding::Steps;
 use crate::variant::{Emitted, Numerics, Refusal};
 
-/// What a fold by the threads of a scope needs, beside what its variant says of the operands.
+/// What a fold by the threads of a scope needs, in addition to what its variant says of the operands.
 pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
     [
         &THREADS,

@@ -87,7 +87,7 @@ const SCOPE: Need = Need {
     },
 };
 
-/// Operands stand in registers: of one thread at thread scope, spread over threads at others.
+/// Operands are in registers: of one thread at thread scope, spread over threads at others.
 const REGISTERS: Need = Need {
     name: "operands",
     doc: "Operands stand in registers: of one thread at thread scope, spread over threads at others.",

@@ -43,7 +43,7 @@ pub const VARIANT: Variant = Variant {
     emit,
 };
 
-/// Sources and destinations stand in shared memory.
+/// Sources and destinations are in shared memory.
 const OPERANDS: Need = Need {
     name: "operands",
     doc: "Sources and destinations stand in shared memory.",

@@ -1,11 +1,11 @@
 //! `shared_tree`: groups of any size and shape fold in shared memory, the number of states shrinking at each step.
 //!
-//! Every thread writes its state, then at each step the first slots of a group take in the others: half of them where
-//! the members of a group are neighbours, an eighth where they are not. In the second case slots stand in the order of
-//! the threads, members of different groups side by side, so that the threads of a warp meet in no bank, and as few
-//! steps as may be wait for each other. Steps whose slots belong to one warp, where warps hold whole groups, are
-//! separated by warp barriers, all others by barriers of the block; every thread passes every barrier. All read their
-//! group's first slot.
+//! Every thread writes its state, then at each step the first slots of a group take in the others: half of
+//! them where the members of a group are neighbours, an eighth where they are not. In the second case slots
+//! are in the order of the threads, members of different groups side by side, so that the threads of a warp
+//! meet in no bank, and as few steps as may be wait for each other. Steps whose slots belong to one warp,
+//! where warps hold whole groups, are separated by warp barriers, all others by barriers of the block; every
+//! thread passes every barrier. All read their group's first slot.
 //!
 //! Source: the shared path of seed 003's reference, which relies on lockstep within a warp where this has barriers.
 
@@ -47,7 +47,7 @@ pub const VARIANT: Variant = Variant {
 const AT_ONCE: u32 = 8;
 
 /// Bytes of a state up to which sets of slots are taken in by a loop: a thread that has several outputs holds the states of all
-/// of them meanwhile, and the loop's own registers beside six statistics are more than there are.
+/// of them meanwhile, and the loop's own registers and those of six statistics are more than there are.
 const MOST_IN_A_LOOP: u64 = 56;
 
 /// The slots that are left after a step.

@@ -34,8 +34,9 @@ pub fn mask_of(n_lanes: u32, first: &Expr, warp: u32) -> Expr {
     Expr::binary(BinaryOp::Shl, bits, first.clone().cast(dtype))
 }
 
-/// Operations and fields of a step from which on trees are loops: written out, five steps of several statistics are most of a
-/// kernel's text and of the time that its compiler takes, and a loop's own instructions are few beside theirs.
+/// Operations and fields of a step from which on trees are loops: written out, five steps of several
+/// statistics are most of a kernel's text and of the time that its compiler takes, and a loop's own
+/// instructions are few next to theirs.
 const LONG: usize = 22;
 
 /// Whether bringing and combining a state takes many operations.

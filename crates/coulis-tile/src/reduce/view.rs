@@ -1,10 +1,10 @@
 //! Tiles that are spread over threads: which registers and which lanes fold into which.
 //!
-//! Everything is read off the layouts. Elements of a source that share an output stand in registers of one thread, which
-//! are folded there, and in threads that differ in digits of their number, which are folded lane by lane. The
-//! destination's layout must put every output where the source's puts its elements: the same threads, axis by axis and
-//! stride by stride. It may be replicated over the threads that folded, stand in the first of them, or have an element
-//! for each of them along the reduced dimension.
+//! Everything is read off the layouts. Elements of a source that share an output are in registers of one
+//! thread, which are folded there, and in threads that differ in digits of their number, which are folded
+//! lane by lane. The destination's layout must put every output where the source's puts its elements: the
+//! same threads, axis by axis and stride by stride. It may be replicated over the threads that folded, be in
+//! the first of them, or have an element for each of them along the reduced dimension.
 //!
 //! Source: the views and the lane replicas of seed 001, which compare extents only, fold adjacent lanes whatever the
 //! layout says, and look past slices of threads.

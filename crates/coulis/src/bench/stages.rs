@@ -1,8 +1,8 @@
 //! How long coulis itself takes from a call to a kernel's text, stage by stage, for a machine that need not be here.
 //!
-//! The stages are those of [`crate::reduce::prepare`] without the memory of kernels and the compiler behind: the check, the
-//! plan, the nest, each pass, the verifier, and the text. Times are of this machine; the counts beside them are not, so a
-//! test can hold on to those.
+//! The stages are those of [`crate::reduce::prepare`] without the memory of kernels and the compiler behind:
+//! the check, the plan, the nest, each pass, the verifier, and the text. Times are of this machine; the
+//! counts next to them are not, so a test can hold on to those.
 
 use std::time::Instant;
 

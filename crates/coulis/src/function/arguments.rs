@@ -72,7 +72,7 @@ pub(super) fn known_sizes(
     known
 }
 
-/// What the binder is told of one argument.
+/// What the binder receives of one argument.
 pub(super) fn argument_info(
     param: &Param,
     facts: &Parameter,

@@ -1,10 +1,11 @@
 //! Whether the int32 arithmetic of a kernel stays within int32 for the sizes of a call.
 //!
-//! Sizes of tensor expressions are int32, and a schedule computes with them: a split by `f` gives `(n + (f - 1)) // f` turns
-//! and the place `outer * f + inner`, either of which may be too large though `n` is small. The simplifier takes indices
-//! as mathematical integers (contract N6: a check at launch vouches for that), and this is the check. It walks the kernel with
-//! the sizes as numbers and every loop variable as a range. Guards are not taken into account, so the answer may be
-//! no where all goes well; the 64-bit twin that runs then is right in either case.
+//! Sizes of tensor expressions are int32, and a schedule computes with them: a split by `f` gives
+//! `(n + (f - 1)) // f` iterations and the place `outer * f + inner`, either of which may be too large though
+//! `n` is small. The simplifier takes indices as mathematical integers (contract N6: a check at launch
+//! vouches for that), and this is the check. It walks the kernel with the sizes as numbers and every loop
+//! variable as a range. Guards are not taken into account, so the answer may be no where all goes well; the
+//! 64-bit twin that runs then is right in either case.
 
 use std::collections::HashMap;
 
@@ -57,7 +58,7 @@ impl Walk {
         }
     }
 
-    /// The body of a loop, unless it has no turns.
+    /// The body of a loop, unless it has no iterations.
     fn turns(&mut self, var: &Var, min: Option<Range>, extent: Option<Range>, body: &Stmt) {
         if matches!(extent, Some((_, most)) if most <= 0) {
             return;
@@ -85,7 +86,7 @@ impl Walk {
         range
     }
 
-    /// The range of an integer that hangs on sizes and loop variables only.
+    /// The range of an integer that depends on sizes and loop variables only.
     fn expr(&mut self, expr: &Expr) -> Option<Range> {
         let range = match expr.node() {
             Node::Int(value) => Some((*value, *value)),

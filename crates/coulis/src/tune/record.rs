@@ -109,7 +109,7 @@ impl Workload {
 
     /// The workload as a call, everything else by default.
     ///
-    /// Errors: a consumer beside something else.
+    /// Errors: a consumer together with something else.
     pub(crate) fn request(&self) -> Result<Request, Error> {
         let ops: Vec<&str> = self.ops.iter().map(String::as_str).collect();
         let is_consumer = |op: &&str| find_consumer(op).is_ok();

@@ -62,7 +62,7 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(mean.exp()) }
 }
 
-/// Writes page and plot beside the JSON and names all three.
+/// Writes page and plot next to the JSON and names all three.
 pub fn write(record: &Record) -> Result<(), Failure> {
     let shown = |path: &std::path::Path| path.strip_prefix(root()).unwrap_or(path).display().to_string();
     eprintln!("wrote {}", shown(record.path()));
