@@ -7,6 +7,7 @@
 mod accumulator;
 pub(crate) mod answer;
 mod double;
+pub(crate) mod moments;
 mod ulp;
 
 use coulis_ir::eval::Value;
@@ -14,6 +15,7 @@ use coulis_ir::{ErrorBound, NanPolicy};
 
 pub use accumulator::ExactSum;
 pub use double::Double;
+pub use moments::{Extremum, Moments, Total};
 pub use ulp::{rounding_error, ulp_distance};
 
 use crate::entry::{Entry, Request};

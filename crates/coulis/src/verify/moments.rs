@@ -1,33 +1,19 @@
 //! What the statistics of a long row follow from, gathered in two reads that hold nothing of the row.
 //!
-//! Sums are kept in 106 bits, of integers in 128 bits, extrema as they are. That answers every statistic of the catalogue that
-//! follows from moments, extrema and counts; exponentials are those of `float64`, as in the exact references for shorter rows
+//! Sums are kept in 106 bits, of integers in 128 bits, extrema as they are. Which statistics follow from that the catalogue says
+//! ([`coulis_reducers::Entry::answer_from`]); exponentials are those of `float64`, as in the exact references for shorter rows
 //! ([`coulis_reducers::exact`]), which hold a row in memory. Threads read parts of a row.
 
 use coulis_io::Array;
-use coulis_ir::DType;
 use coulis_ir::eval::Value;
-use coulis_reducers::Request;
-use coulis_reducers::exact::{Double, Exact};
+use coulis_reducers::exact::{Double, Extremum, Moments, Total};
 
 use super::value;
 
 /// Elements of a part that one thread reads at a time, at most, where the row can be cut so.
 const PART: i64 = 1 << 20;
 
-/// The statistics' common ground.
-pub(crate) struct Moments {
-    dtype: DType,
-    /// Elements that take part.
-    pub(crate) n: usize,
-    sums: Sums,
-    /// Sum of squared distances from the mean.
-    spread: Double,
-    /// Sum of the exponentials of distances from the greatest value.
-    exponentials: Double,
-}
-
-/// What one read gathers.
+/// What the first read gathers.
 #[derive(Clone, Debug)]
 struct Sums {
     n: usize,
@@ -41,42 +27,12 @@ struct Sums {
     greatest: Option<Extremum>,
 }
 
-/// A sum: of integers modulo 2^128, of floats in 106 bits.
-#[derive(Clone, Copy, Debug)]
-struct Total {
-    int: i128,
-    float: Double,
-}
-
-impl Total {
-    const ZERO: Total = Total { int: 0, float: Double::ZERO };
-
-    fn plus(self, other: Total) -> Total {
-        Total { int: self.int.wrapping_add(other.int), float: self.float + other.float }
-    }
-
-    /// The sum as a number, where it did not wrap.
-    fn double(self) -> Double {
-        self.float + Double::from(self.int)
-    }
-}
-
-/// A value, and the first and the last place where it is.
-#[derive(Clone, Copy, Debug)]
-struct Extremum {
-    value: Value,
-    first: i64,
-    last: i64,
-}
-
-impl Extremum {
-    /// Of two, the other being further back in the row; `wins` says whether the second value is nearer the end.
-    fn or(self, other: Extremum, wins: fn(Value, Value) -> bool) -> Extremum {
-        match (wins(self.value, other.value), wins(other.value, self.value)) {
-            (true, _) => other,
-            (false, true) => self,
-            (false, false) => Extremum { last: other.last, ..self },
-        }
+/// Of two, the other being further back in the row; `wins` says whether the second value is nearer the end.
+fn nearer(a: Extremum, other: Extremum, wins: fn(Value, Value) -> bool) -> Extremum {
+    match (wins(a.value, other.value), wins(other.value, a.value)) {
+        (true, _) => other,
+        (false, true) => a,
+        (false, false) => Extremum { last: other.last, ..a },
     }
 }
 
@@ -204,15 +160,15 @@ impl Sums {
                 }
             }
             let here = Extremum { value: element, first: position, last: position };
-            found.least = Some(found.least.map_or(here, |old| old.or(here, is_less)));
-            found.greatest = Some(found.greatest.map_or(here, |old| old.or(here, is_greater)));
+            found.least = Some(found.least.map_or(here, |old| nearer(old, here, is_less)));
+            found.greatest = Some(found.greatest.map_or(here, |old| nearer(old, here, is_greater)));
         });
         found
     }
 
     fn join(self, other: Sums) -> Sums {
         let extremum = |a: Option<Extremum>, b: Option<Extremum>, wins| match (a, b) {
-            (Some(a), Some(b)) => Some(a.or(b, wins)),
+            (Some(a), Some(b)) => Some(nearer(a, b, wins)),
             (a, b) => a.or(b),
         };
         Sums {
@@ -228,110 +184,62 @@ impl Sums {
     }
 }
 
-impl Moments {
-    /// Of the elements of a row: the views of an input, and of a mask behind it. `None` where none takes part or some is
-    /// no finite number.
-    pub(crate) fn of(views: &[Array], has_mask: bool, drops_nan: bool) -> Option<Moments> {
-        let row = Row::new(views, has_mask, drops_nan)?;
-        let sums = row.fold(|part| Sums::of(&row, part), Sums::join)?;
-        if !sums.finite {
-            return None;
-        }
-        let mean = sums.sum.double() / Double::from(sums.n as f64);
-        let greatest = sums.greatest?.value.as_f64();
-        let distances = |part: &Part| {
-            let (mut spread, mut exponentials) = (Double::ZERO, Double::ZERO);
-            row.each(part, |_, element| {
-                let distance = double(element) - mean;
-                spread = spread + distance * distance;
-                exponentials = exponentials + Double::from((element.as_f64() - greatest).exp());
-            });
-            (spread, exponentials)
-        };
-        let (spread, exponentials) = row.fold(distances, |a, b| (a.0 + b.0, a.1 + b.1))?;
-        Some(Moments { dtype: views[0].dtype(), n: sums.n, sums, spread, exponentials })
+/// The moments of the elements of a row: the views of an input, and of a mask behind it. `None` where none takes part or
+/// some is no finite number.
+pub(crate) fn moments_of(views: &[Array], has_mask: bool, drops_nan: bool) -> Option<Moments> {
+    let row = Row::new(views, has_mask, drops_nan)?;
+    let Sums { n, n_nonzero, finite, sum, magnitude, squares, least, greatest } =
+        row.fold(|part| Sums::of(&row, part), Sums::join)?;
+    if !finite {
+        return None;
     }
-
-    /// The exact results of a statistic of the catalogue; `None` where they do not follow from this.
-    pub(crate) fn answer(&self, op: &str, request: &Request) -> Option<Vec<Exact>> {
-        let sums = &self.sums;
-        let float = |value: f64, scale: f64| Some(vec![Exact { value: Value::Float(value), scale }]);
-        let relative = |value: f64| float(value, value.abs());
-        let exactly =
-            |values: &[Value]| Some(values.iter().map(|&value| Exact { value, scale: 0.0 }).collect());
-        let int = |value: i128| exactly(&[Value::Int(value)]);
-        let total = |total: Total| match request.acc {
-            _ if self.dtype.is_float() => float(total.double().value(), sums.magnitude.double().value()),
-            None => int(total.int),
-            // What it wraps at, or rounds to, is the accumulator's matter.
-            Some(_) => None,
-        };
-        let (least, greatest) = (sums.least?, sums.greatest?);
-        let n = Double::from(self.n as f64);
-        // Squares of 64 bits may wrap at 128.
-        let squares = (self.dtype.is_float() || self.dtype.bytes() < 8).then(|| sums.squares.double());
-        let degrees = self.n as f64 - request.ddof;
-        let variance = match () {
-            () if degrees <= 0.0 => Double::from(f64::NAN),
-            () if least.value.same(greatest.value) => Double::ZERO,
-            () => self.spread / Double::from(degrees),
-        };
-        match op {
-            "sum" => total(sums.sum),
-            "norm1" => total(sums.magnitude),
-            "sumsq" if self.dtype.is_float() => {
-                float(sums.squares.double().value(), sums.squares.double().value())
-            }
-            "sumsq" => total(sums.squares),
-            "mean" => float((sums.sum.double() / n).value(), sums.magnitude.double().value() / self.n as f64),
-            "meansq" => relative((squares? / n).value()),
-            "norm2" => relative(squares?.sqrt().value()),
-            "var" => relative(variance.value()),
-            "std" => relative(variance.sqrt().value()),
-            "logsumexp" => relative(greatest.value.as_f64() + self.exponentials.value().ln()),
-            "count" => int(self.n as i128),
-            "count_nonzero" => int(sums.n_nonzero as i128),
-            "any" => int(i128::from(sums.n_nonzero > 0)),
-            "all" => int(i128::from(sums.n_nonzero == self.n)),
-            "min" => exactly(&[least.value]),
-            "max" => exactly(&[greatest.value]),
-            "absmax" => exactly(&[match (least.value, greatest.value) {
-                (Value::Int(a), Value::Int(b)) => Value::Int(a.abs().max(b.abs())),
-                (a, b) => Value::Float(a.as_f64().abs().max(b.as_f64().abs())),
-            }]),
-            "argmin" => int(least.first.into()),
-            "argmin_last" => int(least.last.into()),
-            "argmax" => int(greatest.first.into()),
-            "argmax_last" => int(greatest.last.into()),
-            "minloc" => exactly(&[least.value, Value::Int(least.first.into())]),
-            "maxloc" => exactly(&[greatest.value, Value::Int(greatest.first.into())]),
-            _ => None,
-        }
-    }
+    let (least, greatest) = (least?, greatest?);
+    let mean = sum.double() / Double::from(n as f64);
+    let distances = |part: &Part| {
+        let (mut spread, mut exponentials) = (Double::ZERO, Double::ZERO);
+        row.each(part, |_, element| {
+            let distance = double(element) - mean;
+            spread = spread + distance * distance;
+            exponentials = exponentials + Double::from((element.as_f64() - greatest.value.as_f64()).exp());
+        });
+        (spread, exponentials)
+    };
+    let (spread, exponentials) = row.fold(distances, |a, b| (a.0 + b.0, a.1 + b.1))?;
+    let dtype = views[0].dtype();
+    Some(Moments { dtype, n, n_nonzero, sum, magnitude, squares, spread, exponentials, least, greatest })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::{Init, input};
-    use coulis_ir::NanPolicy;
-    use coulis_reducers::exact::reference_at;
+    use coulis_ir::{DType, NanPolicy};
+    use coulis_reducers::Request;
+    use coulis_reducers::exact::{Exact, reference_at};
 
-    /// Compares every answer with the catalogue's, for elements with positions.
+    /// Compares every answer with the catalogue's, for elements with positions. `without` are the reducers of one input
+    /// that have no answer.
     #[track_caller]
-    fn check(moments: &Moments, request: &Request, elements: &[(i64, Vec<Value>)], what: &str) {
+    fn check(
+        moments: &Moments,
+        request: &Request,
+        elements: &[(i64, Vec<Value>)],
+        without: &[&str],
+        what: &str,
+    ) {
+        let mut found_without = Vec::new();
         for entry in coulis_reducers::CATALOGUE.iter().filter(|e| e.n_inputs == 1) {
-            let Some(found) = moments.answer(entry.name, request) else {
-                assert!(entry.name == "prod" || request.inputs[0] == DType::I64, "{what}: {}", entry.name);
+            let Some(found) = entry.answer_from(moments, request) else {
+                found_without.push(entry.name);
                 continue;
             };
             let want = reference_at(entry, request, elements.to_vec()).unwrap();
             assert_eq!(found.len(), want.len(), "{}", entry.name);
             for (found, want) in found.iter().zip(&want) {
-                let of = |exact: &Exact| match (exact.value, entry.name) {
-                    // Both are cast to the result's type before they are compared.
-                    (Value::Int(v), "sum" | "norm1" | "sumsq") => (v as i64) as f64,
-                    (value, _) => value.as_f64(),
+                let of = |exact: &Exact| match exact.value {
+                    // Integers are cast to the result's type before they are compared; no other result is beyond it.
+                    Value::Int(v) => (v as i64) as f64,
+                    Value::Float(v) => v,
                 };
                 let (f, w) = (of(found), of(want));
                 assert!((f - w).abs() <= 1e-14 * w.abs(), "{what}: {}: {f} {w}", entry.name);
@@ -340,6 +248,7 @@ mod tests {
                 assert_eq!(ints[0], ints[1], "{what}: {}: {found:?} {want:?}", entry.name);
             }
         }
+        assert_eq!(found_without, without, "{what}");
     }
 
     #[test]
@@ -349,8 +258,11 @@ mod tests {
             let elements: Vec<_> = (0..).zip(row.scalars().map(|s| vec![value(s)])).collect();
             for ddof in [0.0, 1.0] {
                 let request = Request { ddof, ..Request::new(&[dtype]) };
-                let moments = Moments::of(std::slice::from_ref(&row), false, false).unwrap();
-                check(&moments, &request, &elements, &format!("{dtype}, ddof {ddof}"));
+                let moments = moments_of(std::slice::from_ref(&row), false, false).unwrap();
+                // A product is no moment, and squares of 64 bits may wrap.
+                let without: &[&str] =
+                    if dtype == DType::I64 { &["prod", "meansq", "norm2"] } else { &["prod"] };
+                check(&moments, &request, &elements, without, &format!("{dtype}, ddof {ddof}"));
             }
         }
     }
@@ -359,9 +271,11 @@ mod tests {
     fn integers_of_64_bits_wrap_as_their_sums_do() {
         let row = Array::from_slice(&[3], &[i64::MAX, i64::MAX, 5]).unwrap();
         let elements: Vec<_> = (0..).zip(row.scalars().map(|s| vec![value(s)])).collect();
-        let moments = Moments::of(&[row], false, false).unwrap();
-        check(&moments, &Request::new(&[DType::I64]), &elements, "wrapped");
-        assert!(moments.answer("norm2", &Request::new(&[DType::I64])).is_none());
+        let moments = moments_of(&[row], false, false).unwrap();
+        check(&moments, &Request::new(&[DType::I64]), &elements, &["prod", "meansq", "norm2"], "wrapped");
+        let rounded = Request::new(&[DType::I64]).with_acc(DType::I32);
+        let of_sums = ["sum", "prod", "sumsq", "norm1", "meansq", "norm2"];
+        check(&moments, &rounded, &elements, &of_sums, "what an accumulator wraps at is its own matter");
     }
 
     #[test]
@@ -372,11 +286,11 @@ mod tests {
         let request = Request { nan: NanPolicy::Ignore, ..Request::new(&[DType::F32]) };
         let kept = [(1, 3.0), (2, -2.0), (4, 3.0), (5, -2.0)];
         let elements: Vec<_> = kept.iter().map(|&(at, x)| (at, vec![Value::Float(x)])).collect();
-        let moments = Moments::of(&[row.clone(), mask], true, true).unwrap();
-        check(&moments, &request, &elements, "masked");
-        assert!(Moments::of(std::slice::from_ref(&row), false, false).is_none(), "NaN is no finite number");
+        let moments = moments_of(&[row.clone(), mask], true, true).unwrap();
+        check(&moments, &request, &elements, &["prod"], "masked");
+        assert!(moments_of(std::slice::from_ref(&row), false, false).is_none(), "NaN is no finite number");
         let none = Array::from_bools(&[7], &[false; 7]).unwrap();
-        assert!(Moments::of(&[row, none], true, false).is_none(), "no element takes part");
+        assert!(moments_of(&[row, none], true, false).is_none(), "no element takes part");
     }
 
     #[test]

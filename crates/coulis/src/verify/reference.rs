@@ -8,7 +8,7 @@ use coulis_ir::NanPolicy;
 use coulis_ir::eval::Value;
 use coulis_reducers::exact::{Exact, Refused, reference_at};
 
-use super::moments::Moments;
+use super::moments::moments_of;
 use crate::error::Error;
 use crate::reduce::Call;
 use crate::statistic::Statistic;
@@ -127,7 +127,7 @@ impl<'a> Reference<'a> {
         let drops_nan = call.reducer_request.nan == NanPolicy::Ignore;
         let of_one = if self.has_mask { 2 } else { 1 };
         let moments = if len > self.long && views.len() == of_one {
-            Moments::of(&views, self.has_mask, drops_nan)
+            moments_of(&views, self.has_mask, drops_nan)
         } else {
             None
         };
@@ -143,7 +143,7 @@ impl<'a> Reference<'a> {
                 ..call.reducer_request.clone()
             };
             let short_cut = moments.as_ref().filter(|_| init.is_none());
-            if let Some((moments, answer)) = short_cut.and_then(|m| Some((m, m.answer(entry.name, &own)?))) {
+            if let Some((moments, answer)) = short_cut.and_then(|m| Some((m, entry.answer_from(m, &own)?))) {
                 of.push((moments.n, Ok(answer)));
                 continue;
             }
