@@ -29,6 +29,12 @@ pub enum Failure {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A file of a primitive without the parts of its example, or in another order of words than is read.
+    #[error("`{}` holds no `before`, `call` and `after` as string literals", path.display())]
+    Example {
+        /// The file.
+        path: PathBuf,
+    },
     /// Tidy found faults; they are printed already.
     #[error("{count} faults; each line above names the file and the rule")]
     Untidy {

@@ -2,9 +2,9 @@
 //!
 //! A catalogue is a folder with one entry a file; where other files lie next to them, a mark tells the
 //! entries. Its page holds the module comment of each file under the entry's name (of a reducer, its own
-//! summary and details), so that an entry without a comment cannot be documented and a stale page is a fault
-//! that tidy reports. The pages of variants of tile calls, one a variant, are written and compared by the
-//! test `variant_pages`.
+//! summary and details; of a primitive, how it is called and its example too), so that an entry without a
+//! comment cannot be documented and a stale page is a fault that tidy reports. The pages of variants of tile
+//! calls, one a variant, are written and compared by the test `variant_pages`.
 
 use std::fs;
 
@@ -90,8 +90,16 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let field = |name: &str| literal_after(&source, &format!("\n    {name}: "));
             let name = field("name").unwrap_or(stem);
-            let body = match (field("summary"), field("details")) {
-                (Some(summary), Some(details)) => format!("{summary}\n\n{details}\n"),
+            let body = match (field("signature"), field("summary"), field("details")) {
+                (Some(signature), Some(summary), _) => {
+                    let comment = without_name(&module_comment(&source), &name);
+                    let example = ["before", "call", "after"].map(field);
+                    let [Some(before), Some(call), Some(after)] = example else {
+                        return Err(Failure::Example { path });
+                    };
+                    format!("`{signature}`: {summary}.\n\n{comment}") + &listings(&before, &call, &after)
+                }
+                (None, Some(summary), Some(details)) => format!("{summary}\n\n{details}\n"),
                 _ => module_comment(&source),
             };
             text += &format!("\n## `{name}`\n\n{body}");
@@ -107,7 +115,19 @@ fn module_comment(source: &str) -> String {
     lines.map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(line))).collect()
 }
 
-/// The value of the string literal that follows `mark`; a backslash at a line's end joins lines, as in Rust.
+/// A comment that begins with the name of what it is about, which its heading says already.
+fn without_name(comment: &str, name: &str) -> String {
+    let Some(rest) = comment.strip_prefix(&format!("{name}: ")) else { return comment.to_owned() };
+    let mut letters = rest.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The example of a primitive: loops before and after a call.
+fn listings(before: &str, call: &str, after: &str) -> String {
+    format!("\nBefore:\n\n```python\n{before}\n```\n\nAfter `{call}`:\n\n```python\n{after}\n```\n")
+}
+
+/// The value of the string literal that follows `mark`, escapes as in Rust: a backslash at a line's end joins lines.
 fn literal_after(source: &str, mark: &str) -> Option<String> {
     let mut rest = source.split_once(mark)?.1.strip_prefix('"')?.chars();
     let mut value = String::new();
@@ -116,6 +136,7 @@ fn literal_after(source: &str, mark: &str) -> Option<String> {
             '"' => return Some(value),
             '\\' => match rest.next()? {
                 '\n' => rest = rest.as_str().trim_start().chars(),
+                'n' => value.push('\n'),
                 escaped => value.push(escaped),
             },
             plain => value.push(plain),
@@ -133,6 +154,31 @@ mod tests {
         assert_eq!(literal_after(source, "\n    name: ").as_deref(), Some("std"));
         assert_eq!(literal_after(source, "\n    details: ").as_deref(), Some("One \"two\" three."));
         assert_eq!(literal_after(source, "\n    summary: "), None);
+    }
+
+    #[test]
+    fn a_primitive_shows_how_it_is_called_and_its_example() {
+        let pages = pages().unwrap();
+        let (_, page) = pages.iter().find(|(path, _)| *path == "docs/primitives.md").unwrap();
+        let bind = page.split("\n## ").find(|part| part.starts_with("`bind`")).unwrap();
+        assert!(bind.starts_with("`bind`\n\n`s[B].bind(axis, tag)`: the loop runs over"), "{bind}");
+        assert!(bind.contains("\n\nA loop runs over a block or thread index.\n"), "{bind}");
+        let example = listings(
+            "for i in range(n):\n    B[i] = A[i]",
+            "s[B].bind(i, \"blockIdx.x\")",
+            "blockIdx_x = T.launch_thread(\"blockIdx.x\", n)\nB[blockIdx_x] = A[blockIdx_x]",
+        );
+        assert!(bind.ends_with(&format!("\n{example}")), "{bind}");
+        for part in page.split("\n## ").skip(1) {
+            let counts = ["\nBefore:\n\n```python\n", "\n\nAfter `"].map(|mark| part.matches(mark).count());
+            assert_eq!(counts, [1, 1], "{part}");
+        }
+    }
+
+    #[test]
+    fn a_comment_that_begins_with_its_name_loses_it() {
+        assert_eq!(without_name("fuse: two loops become one.\n", "fuse"), "Two loops become one.\n");
+        assert_eq!(without_name("Two loops: one.\n", "fuse"), "Two loops: one.\n");
     }
 
     #[test]
