@@ -23,11 +23,10 @@ use crate::thread_error::ThreadError;
 
 /// The variable by which store predicates name a block or thread index.
 pub fn thread_index(tag: ThreadTag) -> Var {
-    static INDICES: OnceLock<Vec<Var>> = OnceLock::new();
-    let make = || ThreadTag::ALL.iter().map(|tag| Var::size(tag.name(), DType::I32)).collect();
-    let indices: &Vec<Var> = INDICES.get_or_init(make);
-    let position = ThreadTag::ALL.iter().position(|other| *other == tag).unwrap_or(0);
-    indices[position].clone()
+    static INDICES: OnceLock<[(ThreadTag, Var); ThreadTag::ALL.len()]> = OnceLock::new();
+    let indices = INDICES.get_or_init(|| ThreadTag::ALL.map(|tag| (tag, Var::size(tag.name(), DType::I32))));
+    let (_, var) = indices.iter().find(|(other, _)| *other == tag).expect("every tag is among all tags");
+    var.clone()
 }
 
 /// Whether the tag counts blocks of a grid, or clusters where there are some along its axis.

@@ -151,11 +151,13 @@ impl Schedule {
         Ok(&self.stages[self.position(id)])
     }
 
-    /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, ….
+    /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, …. An id that no stage of this
+    /// schedule has is written as it stands, `StageId(7)`.
     pub fn stage_name(&self, id: StageId) -> String {
         let mut order: Vec<&Arc<Stage>> = self.stages.iter().collect();
         order.sort_by_key(|s| s.id);
-        let name = identifier(&self.by_id(id).name);
+        let Some(stage) = order.iter().find(|s| s.id == id) else { return format!("{id:?}") };
+        let name = identifier(&stage.name);
         let before = order.iter().take_while(|s| s.id != id).filter(|s| identifier(&s.name) == name).count();
         if before == 0 { name } else { format!("{name}_{before}") }
     }
@@ -176,9 +178,11 @@ impl Schedule {
         StageId(self.next_id)
     }
 
-    /// Index of a stage in the order; stages are never removed, so every id that was handed out has one.
+    /// Index of a stage in the order. Stages are never removed and ids from outside pass through [`Schedule::find`], so every
+    /// id has one; one without is a bug of coulis.
     pub(crate) fn position(&self, id: StageId) -> usize {
-        self.stages.iter().position(|s| s.id == id).unwrap_or(0)
+        let found = self.stages.iter().position(|s| s.id == id);
+        found.unwrap_or_else(|| panic!("{id:?} is no stage of this schedule"))
     }
 
     pub(crate) fn by_id(&self, id: StageId) -> &Stage {
@@ -318,3 +322,18 @@ pub(crate) fn identifier(name: &str) -> String {
 
 /// Values of variables, by variable.
 pub(crate) type Values = FastMap<coulis_ir::Var, coulis_ir::Expr>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coulis_tensor::{compute, placeholder};
+
+    #[test]
+    #[should_panic(expected = "StageId(99) is no stage of this schedule")]
+    fn an_id_that_no_stage_has_is_never_taken_for_another_stage() {
+        let extent = [coulis_ir::Expr::int(4)];
+        let a = placeholder(&extent, coulis_ir::DType::F32, "A").unwrap();
+        let b = compute(&extent, "B", |i| a.at(i)).unwrap();
+        Schedule::new(&[b.clone()], &[a, b]).unwrap().by_id(StageId(99));
+    }
+}

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use common::{check, refusal};
 use coulis_ir::{Attr, Claims, DType, Expr, MemScope};
-use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageRef, Step, build_nest};
+use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageId, StageRef, Step, build_nest};
 use coulis_tensor::{
     IterVar, Tensor, comm_reducer, compute, compute_axes, placeholder, reduce_axis, reduce_axis_of, sum, var,
 };
@@ -83,6 +83,15 @@ fn axes_that_are_gone_or_of_another_stage() {
     refused(&mut s, |s| s.unroll(&c, &i), want);
     let j = compute(&[Expr::int(3)], "D", |_| Expr::int(0)).expect("a tensor");
     refused(&mut s, |s| s.compute_root(&j), "there is no stage `D`; the stages are `B`, `C`");
+}
+
+#[test]
+fn an_id_that_no_stage_has_stands_for_none() {
+    let Fixture { mut s, .. } = fixture();
+    let id = StageId(99);
+    assert_eq!(s.stage_name(id), "StageId(99)");
+    let want = "there is no stage `StageId(99)`; the stages are `B`, `C`";
+    refused(&mut s, |s| s.compute_root(StageRef::Id(id)), want);
 }
 
 #[test]
