@@ -22,6 +22,7 @@ pub mod math;
 pub mod op;
 pub mod print;
 pub mod reducer;
+pub mod remark;
 pub mod simplify;
 pub mod stmt;
 pub mod struct_eq;

@@ -11,6 +11,7 @@
 use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Node, Var};
+use coulis_ir::remark::DOUBLE_BUFFER;
 use coulis_ir::visit::{
     any_stmt, buffers_of, for_each_expr, for_each_stmt, map_children as map_operands, rewrite_stmt,
     stmt_exprs,
@@ -31,18 +32,15 @@ pub const PASS: Pass = Pass {
     doc: "keeps marked memory twice, so that one half is filled while the other is read",
 };
 
-/// The mark of an allocation.
-const MARK: &str = "double_buffer";
-
 /// Keeps marked memory twice.
 pub fn inject_double_buffer(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let is_marked = |s: &Stmt| matches!(s, Stmt::Annotate { key, .. } if key == MARK);
+    let is_marked = |s: &Stmt| matches!(s, Stmt::Annotate { key, .. } if key == DOUBLE_BUFFER);
     if !any_stmt(&kernel.body, &mut { is_marked }) {
         return Ok(kernel);
     }
     // Marks that no loop took go away.
     let body = rewrite_stmt(walk(kernel.body), &mut |_| None, &mut |s| match s {
-        Stmt::Annotate { key, body, .. } if key == MARK => *body,
+        Stmt::Annotate { key, body, .. } if key == DOUBLE_BUFFER => *body,
         other => other,
     });
     Ok(Kernel { body, ..kernel })
@@ -74,7 +72,7 @@ impl Turn<'_> {
         let Stmt::Annotate { key, body, .. } = body else { return None };
         let Stmt::Allocate { buffer, body } = &**body else { return None };
         let constant = buffer.shape.iter().all(|e| e.as_int().is_some());
-        if key != MARK || !constant || !buffer.strides.is_empty() {
+        if key != DOUBLE_BUFFER || !constant || !buffer.strides.is_empty() {
             return None;
         }
         let parts = match &**body {

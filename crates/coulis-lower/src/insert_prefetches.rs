@@ -14,6 +14,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::hash::FastSet;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::remark::{PREFETCH, is_pragma};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
@@ -31,8 +32,6 @@ pub const PASS: Pass = Pass {
     doc: "asks ahead of time for the memory that loops under a prefetch pragma will read",
 };
 
-/// The pragma that this pass reads.
-pub const KEY: &str = "pragma_prefetch";
 /// Most lines that one iteration asks for.
 pub const MAX_LINES: usize = 64;
 /// Bytes that one hint brings.
@@ -47,7 +46,7 @@ pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerErr
 /// `distance`: of a pragma whose loop has not been met yet.
 fn walk(stmt: Stmt, distance: Option<i64>) -> Stmt {
     match stmt {
-        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if key == KEY => {
+        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if is_pragma(&key, PREFETCH) => {
             walk(*body, Some(distance))
         }
         Stmt::For { var, min, extent, kind, body } => {

@@ -7,6 +7,7 @@
 
 use coulis_ir::hash::FastMap;
 
+use coulis_ir::remark::{AUTO_UNROLL_MAX_STEP, UNROLL_EXPLICIT, is_pragma};
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, ROLLED, Stmt};
 
@@ -65,10 +66,10 @@ fn walk(stmt: Stmt, max_step: Option<i128>) -> Result<(Stmt, u32), LowerError> {
             });
             Ok((Stmt::seq(copies), depth + 1))
         }
-        Stmt::Annotate { key, value: Attr::Int(max), body, .. } if key == "pragma_auto_unroll_max_step" => {
+        Stmt::Annotate { key, value: Attr::Int(max), body, .. } if is_pragma(&key, AUTO_UNROLL_MAX_STEP) => {
             walk(*body, Some(max.into()))
         }
-        Stmt::Annotate { key, body, .. } if key == "pragma_unroll_explicit" => walk(*body, max_step),
+        Stmt::Annotate { key, body, .. } if is_pragma(&key, UNROLL_EXPLICIT) => walk(*body, max_step),
         Stmt::Annotate { node, key, value, body } if key == ROLLED => {
             let (body, depth) = match *body {
                 Stmt::For { var, min, extent, kind: LoopKind::Serial, body } => {

@@ -473,7 +473,7 @@ impl Builder<'_> {
         if let Some(attr) = stage.attrs.get(l.leaf.var()) {
             for (key, value) in attr.pragmas.iter().rev() {
                 // The loop that it is about is the one right inside; its index is not in sight here.
-                let key = format!("pragma_{key}");
+                let key = coulis_ir::remark::pragma_key(key);
                 looped = Stmt::Annotate { node: None, key, value: value.clone(), body: Box::new(looped) };
             }
         }

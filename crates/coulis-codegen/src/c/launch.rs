@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
 use coulis_ir::hash::Seen;
+use coulis_ir::remark::{RESIDENT, is_pragma};
 use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
@@ -129,7 +130,7 @@ fn resident(body: &Stmt) -> Option<i64> {
     let mut found: Option<i64> = None;
     for_each_stmt(body, &mut |s| {
         if let Stmt::Annotate { key, value: Attr::Int(blocks), .. } = s
-            && key == "pragma_resident"
+            && is_pragma(key, RESIDENT)
             && *blocks > 0
         {
             found = Some(found.map_or(*blocks, |least| least.min(*blocks)));

@@ -1,5 +1,6 @@
 //! Statements.
 
+use coulis_ir::remark::{STREAM, is_pragma};
 use coulis_ir::visit::{for_each_stmt, stmt_children};
 use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, ROLLED, Stmt, Var, VarId};
 
@@ -15,8 +16,6 @@ use crate::c::vector::{offset, strided};
 use crate::c::{Pointer, Registers, Walker, index};
 use crate::dialect::Machine;
 
-/// The remark on a loop whose results nothing reads soon.
-const STREAM: &str = "pragma_stream";
 /// Arrays of up to this many bytes live on the stack; larger ones are allocated.
 const STACK_BYTES: i64 = 16 * 1024;
 
@@ -65,7 +64,7 @@ impl Walker<'_> {
                 self.stmt(body)
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
-            Stmt::Annotate { key, value, body, .. } if key == STREAM && *value != Attr::Int(0) => {
+            Stmt::Annotate { key, value, body, .. } if is_pragma(key, STREAM) && *value != Attr::Int(0) => {
                 let outer = std::mem::replace(&mut self.f.streams, true);
                 let result = self.stmt(body);
                 self.f.streams = outer;

@@ -2,6 +2,7 @@
 //!
 //! The allocation is marked `double_buffer`; the pass that doubles it reads the mark. Source: seed 003's system.
 
+use coulis_ir::remark::DOUBLE_BUFFER;
 use coulis_ir::{Attr, Stmt};
 
 use crate::error::ScheduleError;
@@ -59,6 +60,6 @@ impl Primitive for DoubleBuffer {
 
 /// The allocation with its mark.
 pub(crate) fn marked(allocation: Stmt) -> Stmt {
-    let key = "double_buffer".to_owned();
+    let key = DOUBLE_BUFFER.to_owned();
     Stmt::Annotate { node: None, key, value: Attr::Int(1), body: Box::new(allocation) }
 }

@@ -1,5 +1,6 @@
 //! pragma: a remark on a loop that passes read.
 
+use coulis_ir::remark::{UNROLL, VECTORIZE};
 use coulis_ir::{Attr, LoopKind};
 use coulis_tensor::{IterKind, IterVar};
 
@@ -92,8 +93,8 @@ impl Primitive for Pragma {
 impl Pragma {
     fn kind(&self) -> Option<LoopKind> {
         match self.key.as_str() {
-            "unroll" => Some(LoopKind::Unrolled),
-            "vectorize" => Some(LoopKind::Vectorized),
+            UNROLL => Some(LoopKind::Unrolled),
+            VECTORIZE => Some(LoopKind::Vectorized),
             _ => None,
         }
     }

@@ -1,0 +1,48 @@
+//! Keys of the remarks ([`Stmt::Annotate`](crate::Stmt::Annotate)) that one crate writes and another reads.
+//!
+//! Those that belong to one statement stand beside it: [`ROLLED`](crate::ROLLED), and what [`ticket`](crate::ticket) marks.
+
+/// The key of an allocation that is kept twice, so that one half is filled while the other is read.
+pub const DOUBLE_BUFFER: &str = "double_buffer";
+
+/// What the keys of pragmas begin with.
+const PRAGMA: &str = "pragma_";
+
+/// The pragma of loops that are expanded: as [`LoopKind::Unrolled`](crate::LoopKind::Unrolled), of which no remark is left.
+pub const UNROLL: &str = "unroll";
+/// The pragma of loops over lanes: as [`LoopKind::Vectorized`](crate::LoopKind::Vectorized), of which no remark is left.
+pub const VECTORIZE: &str = "vectorize";
+/// The pragma under which constant serial loops of up to so many steps are expanded.
+pub const AUTO_UNROLL_MAX_STEP: &str = "auto_unroll_max_step";
+/// The pragma that chooses between expanded text and a request to the compiler.
+pub const UNROLL_EXPLICIT: &str = "unroll_explicit";
+/// The pragma of loops that ask for the memory of the iteration that many later.
+pub const PREFETCH: &str = "prefetch";
+/// The pragma of loops whose results nothing reads soon; 0 is none.
+pub const STREAM: &str = "stream";
+/// The pragma of launches of which a multiprocessor is to hold that many blocks.
+pub const RESIDENT: &str = "resident";
+
+/// The key of the remark of a pragma.
+pub fn pragma_key(pragma: &str) -> String {
+    format!("{PRAGMA}{pragma}")
+}
+
+/// Whether a remark's key is that of the pragma.
+pub fn is_pragma(key: &str, pragma: &str) -> bool {
+    key.strip_prefix(PRAGMA) == Some(pragma)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_is_that_of_the_pragma_it_was_made_of_alone() {
+        assert_eq!(pragma_key(STREAM), "pragma_stream");
+        assert!(is_pragma(&pragma_key(STREAM), STREAM));
+        for other in [STREAM, "pragma_", "pragma_streams", "pragma_pragma_stream", DOUBLE_BUFFER] {
+            assert!(!is_pragma(other, STREAM), "{other}");
+        }
+    }
+}
