@@ -402,7 +402,19 @@ pub enum ScheduleError {
         /// The name given.
         found: String,
     },
-    /// A pragma value or alignment that has no meaning.
+    /// A value of another kind than the pragma has.
+    #[error("pragma of `{stage}`: the value of `{key}` is to be {wanted}, got {found}")]
+    PragmaValue {
+        /// The stage.
+        stage: String,
+        /// The pragma.
+        key: &'static str,
+        /// What is legal.
+        wanted: &'static str,
+        /// What was given.
+        found: String,
+    },
+    /// A pragma's key or an alignment that has no meaning.
     #[error("{primitive} of `{stage}`: {what} is to be {wanted}, got {found}")]
     BadValue {
         /// The primitive.

@@ -5,6 +5,7 @@ mod common;
 use std::slice::from_ref;
 
 use common::{check, refusal};
+use coulis_ir::print::print_kernel;
 use coulis_ir::{Attr, Claims, DType, Expr, MemScope};
 use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageId, StageRef, Step, build_nest};
 use coulis_tensor::{
@@ -425,6 +426,41 @@ fn values_that_mean_nothing() {
         &mut |s| s.pragma(&b, &axes[0], "two words", Attr::Int(1)),
         "pragma of `B`: key is to be a word of letters, digits and `_`, got `two words`",
     );
+}
+
+#[test]
+fn a_pragma_takes_a_value_of_its_kind() {
+    let Fixture { mut s, b, i, .. } = fixture();
+    let of = |value: &str| Attr::Str(value.to_owned());
+    for (key, value, want) in [
+        ("unroll", Attr::Int(4), "1 or left out, got 4"),
+        ("vectorize", of("yes"), "1 or left out, got \"yes\""),
+        ("auto_unroll_max_step", of("16"), "a number of steps of at least 0, got \"16\""),
+        ("auto_unroll_max_step", Attr::Int(-1), "a number of steps of at least 0, got -1"),
+        ("unroll_explicit", Attr::Int(2), "0 or 1, got 2"),
+        ("prefetch", Attr::Bool(true), "a number of iterations of at least 0, got True"),
+        ("stream", Attr::Int(-1), "0 or 1, got -1"),
+        ("resident", Attr::Int(0), "a number of blocks of at least 1, got 0"),
+    ] {
+        let want = format!("pragma of `B`: the value of `{key}` is to be {want}");
+        refused(&mut s, |s| s.pragma(&b, &i, key, value), &want);
+    }
+    for (key, value, want) in [
+        ("auto_unroll_max_step", Attr::Int(0), "pragma_auto_unroll_max_step\", 0"),
+        ("unroll_explicit", Attr::Bool(false), "pragma_unroll_explicit\", 0"),
+        ("prefetch", Attr::Int(0), "pragma_prefetch\", 0"),
+        ("stream", Attr::Bool(true), "pragma_stream\", 1"),
+        ("resident", Attr::Int(1), "pragma_resident\", 1"),
+        // A remark of the user's own may say anything.
+        ("mine", of("x"), "pragma_mine\", \"x\""),
+    ] {
+        let mut s = s.clone();
+        s.pragma(&b, &i, key, value).expect(want);
+        let args = s.program().args().to_vec();
+        let nest = build_nest(&s, &args, "main").expect("a nest");
+        let text = print_kernel(&nest);
+        assert!(text.contains(want), "{text}");
+    }
 }
 
 #[test]

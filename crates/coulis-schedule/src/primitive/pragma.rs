@@ -1,6 +1,11 @@
 //! pragma: a remark on a loop that passes read.
+//!
+//! A value of another kind than passes read is refused. A key that none of them reads is kept as it is, as a remark of the
+//! user's own, which costs nothing.
 
-use coulis_ir::remark::{UNROLL, VECTORIZE};
+use coulis_ir::remark::{
+    AUTO_UNROLL_MAX_STEP, PREFETCH, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT, VECTORIZE,
+};
 use coulis_ir::{Attr, LoopKind};
 use coulis_tensor::{IterKind, IterVar};
 
@@ -14,12 +19,70 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "pragma",
     signature: "s[B].pragma(axis, key, value=1)",
-    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor",
+    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
     after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
     apply: apply::<Pragma>,
 };
+
+/// A pragma that coulis reads.
+#[derive(Debug)]
+pub struct PragmaEntry {
+    /// Its key.
+    pub key: &'static str,
+    /// What its value is.
+    pub value: PragmaValue,
+    /// The same in words, for who gives another.
+    pub wanted: &'static str,
+}
+
+/// What the value of a pragma is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PragmaValue {
+    /// None: 1 stands for it, or `True`.
+    Mark,
+    /// 0 or 1, or a bool.
+    Switch,
+    /// An integer of at least so much.
+    AtLeast(i64),
+}
+
+/// Every pragma that coulis reads.
+pub const PRAGMAS: &[PragmaEntry] = &[
+    PragmaEntry { key: UNROLL, value: PragmaValue::Mark, wanted: "1 or left out" },
+    PragmaEntry { key: VECTORIZE, value: PragmaValue::Mark, wanted: "1 or left out" },
+    PragmaEntry {
+        key: AUTO_UNROLL_MAX_STEP,
+        value: PragmaValue::AtLeast(0),
+        wanted: "a number of steps of at least 0",
+    },
+    PragmaEntry { key: UNROLL_EXPLICIT, value: PragmaValue::Switch, wanted: "0 or 1" },
+    PragmaEntry {
+        key: PREFETCH,
+        value: PragmaValue::AtLeast(0),
+        wanted: "a number of iterations of at least 0",
+    },
+    PragmaEntry { key: STREAM, value: PragmaValue::Switch, wanted: "0 or 1" },
+    PragmaEntry { key: RESIDENT, value: PragmaValue::AtLeast(1), wanted: "a number of blocks of at least 1" },
+];
+
+impl PragmaValue {
+    /// The value as passes read it, if it is one.
+    fn read(self, given: &Attr) -> Option<Attr> {
+        let int = match given {
+            Attr::Bool(given) => i64::from(*given),
+            Attr::Int(given) => *given,
+            Attr::Str(_) => return None,
+        };
+        let legal = match self {
+            PragmaValue::Mark => int == 1,
+            PragmaValue::Switch => int == 0 || int == 1,
+            PragmaValue::AtLeast(least) => matches!(given, Attr::Int(_)) && int >= least,
+        };
+        legal.then_some(Attr::Int(int))
+    }
+}
 
 /// Arguments of pragma.
 #[derive(Clone, Debug)]
@@ -46,12 +109,8 @@ impl Primitive for Pragma {
     }
 
     fn step(&self, schedule: &Schedule) -> Step {
-        let value = match &self.value {
-            Attr::Bool(value) => Arg::Bool(*value),
-            Attr::Int(value) => Arg::Int(*value),
-            Attr::Str(value) => Arg::Str(value.clone()),
-        };
-        let args = vec![axis_arg(schedule, self.stage, &self.axis), Arg::Str(self.key.clone()), value];
+        let axis = axis_arg(schedule, self.stage, &self.axis);
+        let args = vec![axis, Arg::Str(self.key.clone()), self.value_arg()];
         Step::on_stage(schedule.stage_name(self.stage), "pragma", args)
     }
 
@@ -73,17 +132,26 @@ impl Primitive for Pragma {
                 found: format!("`{}`", self.key),
             });
         }
+        if let Some(known) = self.known().filter(|known| known.value.read(&self.value).is_none()) {
+            return Err(ScheduleError::PragmaValue {
+                stage: stage.name.clone(),
+                key: known.key,
+                wanted: known.wanted,
+                found: self.value_arg().to_string(),
+            });
+        }
         Ok(())
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
         let kind = self.kind();
+        let value = self.known().and_then(|known| known.value.read(&self.value)).unwrap_or(self.value);
         let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
         match kind {
             Some(kind) => attr.kind = Some(kind),
             None => {
                 attr.pragmas.retain(|(key, _)| *key != self.key);
-                attr.pragmas.push((self.key, self.value));
+                attr.pragmas.push((self.key, value));
             }
         }
         Ok(())
@@ -91,11 +159,36 @@ impl Primitive for Pragma {
 }
 
 impl Pragma {
+    fn value_arg(&self) -> Arg {
+        match &self.value {
+            Attr::Bool(value) => Arg::Bool(*value),
+            Attr::Int(value) => Arg::Int(*value),
+            Attr::Str(value) => Arg::Str(value.clone()),
+        }
+    }
+
+    fn known(&self) -> Option<&'static PragmaEntry> {
+        PRAGMAS.iter().find(|known| known.key == self.key)
+    }
+
     fn kind(&self) -> Option<LoopKind> {
         match self.key.as_str() {
             UNROLL => Some(LoopKind::Unrolled),
             VECTORIZE => Some(LoopKind::Vectorized),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pragma_that_is_read_is_told_of() {
+        for known in PRAGMAS {
+            let told = |word: &str| word == known.key;
+            assert!(ENTRY.summary.split([' ', ',', ';']).any(told), "{}", known.key);
         }
     }
 }
