@@ -217,9 +217,10 @@ impl Expr {
         narrows.then(|| Expr::ramp(digits(base), digits(stride), self.lanes()))
     }
 
-    /// `cond ? a : b`, both evaluated.
+    /// `cond ? a : b`, both evaluated, and brought to one type where they have not one.
     #[track_caller]
     pub fn select(cond: Expr, a: Expr, b: Expr) -> Expr {
+        let (a, b) = Expr::promoted(a, b);
         let lanes = cond.lanes().max(a.lanes()).max(b.lanes());
         let (cond, a, b) = (cond.broadcast_to(lanes), a.broadcast_to(lanes), b.broadcast_to(lanes));
         assert_eq!(a.ty(), b.ty(), "arms of a select differ in type: {a:?} and {b:?}");
@@ -227,9 +228,10 @@ impl Expr {
         Expr::new(Node::Select(cond, a, b), ty)
     }
 
-    /// `cond ? a : b`, only one evaluated.
+    /// `cond ? a : b`, only one evaluated; both brought to one type where they have not one.
     #[track_caller]
     pub fn if_then_else(cond: Expr, a: Expr, b: Expr) -> Expr {
+        let (a, b) = Expr::promoted(a, b);
         assert_eq!(a.ty(), b.ty(), "arms of if_then_else differ in type: {a:?} and {b:?}");
         let ty = a.ty();
         Expr::new(Node::IfThenElse(cond, a, b), ty)
@@ -279,7 +281,7 @@ impl Expr {
         Expr::new(Node::Let(var, value, body), ty)
     }
 
-    /// Brings two scalars to one type as tensor expressions do: integer to float, narrow to wide; signed with
+    /// Brings two operands to one type as tensor expressions do: integer to float, narrow to wide; signed with
     /// unsigned of one width gives signed; `float16` with `bfloat16` gives `float32`.
     pub fn promoted(a: Expr, b: Expr) -> (Expr, Expr) {
         let dtype = promoted_dtype(a.dtype(), b.dtype());
@@ -380,64 +382,83 @@ impl Expr {
         self.0.holds.has(Holds::SELECT_OF_LOADS)
     }
 
+    /// `a op b` of operands that are brought to one type first, where they have not one; see [`Expr::promoted`].
+    #[track_caller]
+    fn mixed(op: BinaryOp, a: Expr, b: Expr) -> Expr {
+        let (a, b) = Expr::promoted(a, b);
+        Expr::binary(op, a, b)
+    }
+
     /// The smaller of two, as [`BinaryOp::Min`].
+    #[track_caller]
     pub fn min(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Min, self, other)
+        Expr::mixed(BinaryOp::Min, self, other)
     }
 
     /// The larger of two, as [`BinaryOp::Max`].
+    #[track_caller]
     pub fn max(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Max, self, other)
+        Expr::mixed(BinaryOp::Max, self, other)
     }
 
     /// Floored integer quotient.
+    #[track_caller]
     pub fn floordiv(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::FloorDiv, self, other)
+        Expr::mixed(BinaryOp::FloorDiv, self, other)
     }
 
     /// Floored integer remainder.
+    #[track_caller]
     pub fn floormod(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::FloorMod, self, other)
+        Expr::mixed(BinaryOp::FloorMod, self, other)
     }
 
     /// `self < other`.
+    #[track_caller]
     pub fn lt(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Lt, self, other)
+        Expr::mixed(BinaryOp::Lt, self, other)
     }
 
     /// `self <= other`.
+    #[track_caller]
     pub fn le(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Le, self, other)
+        Expr::mixed(BinaryOp::Le, self, other)
     }
 
     /// `self > other`.
+    #[track_caller]
     pub fn gt(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Gt, self, other)
+        Expr::mixed(BinaryOp::Gt, self, other)
     }
 
     /// `self >= other`.
+    #[track_caller]
     pub fn ge(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Ge, self, other)
+        Expr::mixed(BinaryOp::Ge, self, other)
     }
 
     /// `self == other`, as an expression.
+    #[track_caller]
     pub fn equal(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Eq, self, other)
+        Expr::mixed(BinaryOp::Eq, self, other)
     }
 
     /// `self != other`, as an expression.
+    #[track_caller]
     pub fn not_equal(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Ne, self, other)
+        Expr::mixed(BinaryOp::Ne, self, other)
     }
 
     /// Logical and.
+    #[track_caller]
     pub fn and(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::And, self, other)
+        Expr::mixed(BinaryOp::And, self, other)
     }
 
     /// Logical or.
+    #[track_caller]
     pub fn or(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Or, self, other)
+        Expr::mixed(BinaryOp::Or, self, other)
     }
 
     /// Marks a condition as nearly always true.
@@ -497,7 +518,7 @@ macro_rules! operator {
 
             #[track_caller]
             fn $method(self, other: Expr) -> Expr {
-                Expr::binary($op, self, other)
+                Expr::mixed($op, self, other)
             }
         }
 
@@ -506,7 +527,7 @@ macro_rules! operator {
 
             #[track_caller]
             fn $method(self, other: &Expr) -> Expr {
-                Expr::binary($op, self.clone(), other.clone())
+                Expr::mixed($op, self.clone(), other.clone())
             }
         }
     };
@@ -540,6 +561,21 @@ impl fmt::Debug for Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operators_bring_operands_of_two_types_to_one() {
+        let [int, single, double] =
+            [DType::I32, DType::F32, DType::F64].map(|dtype| Var::new("x", dtype).expr());
+        let widened = single.clone().cast(DType::F64);
+        assert_eq!(&single + &double, Expr::binary(BinaryOp::Add, widened.clone(), double.clone()));
+        assert_eq!(double.clone() / int.clone(), &double / &int.clone().cast(DType::F64));
+        assert_eq!(single.clone().lt(double.clone()), widened.clone().lt(double.clone()));
+        assert_eq!(int.clone().max(single.clone()).dtype(), DType::F32);
+        let chosen = Expr::select(Expr::bool(true), single.clone(), double.clone());
+        assert_eq!(chosen, Expr::select(Expr::bool(true), widened.clone(), double.clone()));
+        let chosen = Expr::if_then_else(single.clone().lt(int), double.clone(), single);
+        assert_eq!(chosen.dtype(), DType::F64);
+    }
 
     #[test]
     fn the_same_expression_is_the_same_node() {
