@@ -328,6 +328,19 @@ pub struct TileCall {
 /// The key of a loop that stays a loop: no pass writes its iterations out, and compilers of its text are told not to.
 pub const ROLLED: &str = "rolled";
 
+/// How a buffer stands in a statement; see [`Stmt::each_buffer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is visible from here on.
+    Declared,
+    /// Another one is declared to be a window on its memory.
+    Viewed,
+    /// It may be written, and read as well.
+    Written,
+    /// It is read.
+    Read,
+}
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
@@ -451,6 +464,54 @@ impl Stmt {
             all = flat;
         }
         if all.len() == 1 { all.remove(0) } else { Stmt::Seq(all) }
+    }
+
+    /// Calls `f` with each buffer that stands in the statement itself, and with how. Those that its expressions load are not
+    /// among them, nor is what stands in statements below it.
+    pub fn each_buffer<'s>(&'s self, f: &mut impl FnMut(&'s Buffer, Role)) {
+        match self {
+            Stmt::Store { buffer, .. } => f(buffer, Role::Written),
+            Stmt::Allocate { buffer, .. } | Stmt::AllocBuffer(buffer) => f(buffer, Role::Declared),
+            Stmt::View { buffer, source, local: _ } => {
+                f(buffer, Role::Declared);
+                f(source, Role::Viewed);
+            }
+            Stmt::Tile(call) => {
+                call.dsts.iter().for_each(|region| f(&region.buffer, Role::Written));
+                call.srcs.iter().for_each(|region| f(&region.buffer, Role::Read));
+            }
+            Stmt::Atom(call) => call.elements().for_each(|element| f(&element.buffer, Role::Written)),
+            Stmt::Seq(_)
+            | Stmt::For { .. }
+            | Stmt::If { .. }
+            | Stmt::Let { .. }
+            | Stmt::Annotate { .. }
+            | Stmt::LaunchThread { .. }
+            | Stmt::DeviceEntry
+            | Stmt::ScopeIds { .. }
+            | Stmt::Sync(_) => {}
+        }
+    }
+
+    /// The variables that the statement binds, a buffer's pointer apart.
+    pub fn bound_vars(&self) -> &[Var] {
+        match self {
+            Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
+                std::slice::from_ref(var)
+            }
+            Stmt::ScopeIds { vars, .. } => vars,
+            Stmt::Seq(_)
+            | Stmt::If { .. }
+            | Stmt::Store { .. }
+            | Stmt::Allocate { .. }
+            | Stmt::Annotate { .. }
+            | Stmt::DeviceEntry
+            | Stmt::AllocBuffer(_)
+            | Stmt::View { .. }
+            | Stmt::Tile(_)
+            | Stmt::Atom(_)
+            | Stmt::Sync(_) => &[],
+        }
     }
 
     /// What becomes of a boxed statement, in the box that it had.

@@ -363,7 +363,7 @@ pub fn substitute_stmt<S: BuildHasher>(mut stmt: Stmt, map: &HashMap<Var, Expr, 
     stmt
 }
 
-/// Every buffer that the statement accesses or declares, in order of first occurrence.
+/// Every buffer that the statement accesses, declares or looks at through another, in order of first occurrence.
 pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
     let mut seen = Vec::new();
     let add = |buffer: &Buffer, seen: &mut Vec<Buffer>| {
@@ -372,15 +372,7 @@ pub fn buffers_of(stmt: &Stmt) -> Vec<Buffer> {
         }
     };
     for_each_stmt(stmt, &mut |s| {
-        match s {
-            Stmt::Store { buffer, .. }
-            | Stmt::Allocate { buffer, .. }
-            | Stmt::AllocBuffer(buffer)
-            | Stmt::View { buffer, .. } => add(buffer, &mut seen),
-            Stmt::Tile(call) => call.dsts.iter().chain(&call.srcs).for_each(|r| add(&r.buffer, &mut seen)),
-            Stmt::Atom(call) => call.elements().for_each(|e| add(&e.buffer, &mut seen)),
-            _ => {}
-        }
+        s.each_buffer(&mut |buffer, _| add(buffer, &mut seen));
         for expr in stmt_exprs(s) {
             for_each_expr(expr, &mut |e| {
                 if let Node::Load(buffer, _) = e.node() {
@@ -398,6 +390,18 @@ mod tests {
     use crate::buffer::MemScope;
     use crate::dtype::DType;
     use crate::expr::Intrinsic;
+    use crate::stmt::Role;
+
+    #[test]
+    fn a_buffer_that_is_only_looked_at_by_another_is_one_of_the_statement() {
+        let source = Buffer::new("m", DType::I32, vec![Expr::int(8)], MemScope::Local);
+        let window = source.derive(|b| b.name = "w".into());
+        let view = Stmt::View { buffer: window.clone(), source: source.clone(), local: false };
+        assert_eq!(buffers_of(&view), [window.clone(), source.clone()]);
+        let mut roles = Vec::new();
+        view.each_buffer(&mut |buffer, role| roles.push((buffer.clone(), role)));
+        assert_eq!(roles, [(window, Role::Declared), (source, Role::Viewed)]);
+    }
 
     #[test]
     fn operands_that_change_are_replaced_and_an_expression_without_is_left() {

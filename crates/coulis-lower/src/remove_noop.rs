@@ -4,7 +4,7 @@
 use coulis_ir::expr::Node;
 use coulis_ir::hash::{FastSet, roomy_set};
 use coulis_ir::visit::stmt_exprs;
-use coulis_ir::{Buffer, Expr, Form, Kernel, Stmt, VarId};
+use coulis_ir::{Buffer, Expr, Form, Kernel, Role, Stmt, VarId};
 
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
@@ -67,13 +67,11 @@ impl Walk {
             Stmt::Seq(stmts) => return Stmt::seq(stmts),
             other => other,
         };
-        match &stmt {
-            Stmt::Store { buffer, .. } => self.uses(buffer),
-            Stmt::View { buffer, source, .. } => [buffer, source].into_iter().for_each(|b| self.uses(b)),
-            Stmt::Tile(call) => call.dsts.iter().chain(&call.srcs).for_each(|r| self.uses(&r.buffer)),
-            Stmt::Atom(call) => call.elements().for_each(|e| self.uses(&e.buffer)),
-            _ => {}
-        }
+        stmt.each_buffer(&mut |buffer, role| match role {
+            // A view has the memory of the buffer that it looks at.
+            Role::Viewed | Role::Written | Role::Read => self.uses(buffer),
+            Role::Declared => {}
+        });
         stmt_exprs(&stmt).into_iter().for_each(|e| self.expr(e));
         stmt
     }

@@ -72,10 +72,7 @@ fn unified(region: Stmt) -> Result<Stmt, LowerError> {
                 error.get_or_insert(found);
             }
         }
-        Stmt::For { var, .. } | Stmt::Let { var, .. } | Stmt::LaunchThread { var, .. } => {
-            bound.push(var.clone());
-        }
-        _ => {}
+        other => bound.extend_from_slice(other.bound_vars()),
     });
     if let Some(error) = error {
         return Err(error);

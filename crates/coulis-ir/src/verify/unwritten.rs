@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::print::print_expr;
-use crate::stmt::{Region, Stmt};
+use crate::stmt::{Region, Role, Stmt};
 use crate::ticket::ZEROED;
 use crate::visit::for_each_stmt;
 
@@ -196,13 +196,12 @@ fn constant_place(buffer: &Buffer, indices: &[Expr]) -> Option<i128> {
 /// Pointers of what the statement writes.
 fn written_in(stmt: &Stmt) -> FastSet<VarId> {
     let mut written = FastSet::default();
-    for_each_stmt(stmt, &mut |s| match s {
-        Stmt::Store { buffer, .. } => {
-            written.insert(buffer.data.id());
-        }
-        Stmt::Atom(call) => written.extend(call.elements().map(|e| e.buffer.data.id())),
-        Stmt::Tile(call) => written.extend(call.dsts.iter().map(|r| r.buffer.data.id())),
-        _ => {}
+    for_each_stmt(stmt, &mut |s| {
+        s.each_buffer(&mut |buffer, role| {
+            if role == Role::Written {
+                written.insert(buffer.data.id());
+            }
+        });
     });
     written
 }

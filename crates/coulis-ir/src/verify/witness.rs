@@ -48,12 +48,11 @@ fn written_once(body: &Stmt) -> FastMap<VarId, Expr> {
             let is_new = !values.contains_key(&buffer.data.id());
             values.insert(buffer.data.id(), (first && is_new).then(|| value.clone()));
         }
-        Stmt::Atom(call) => {
-            for element in call.elements() {
-                values.insert(element.buffer.data.id(), None);
+        other => other.each_buffer(&mut |buffer, role| {
+            if role == crate::Role::Written {
+                values.insert(buffer.data.id(), None);
             }
-        }
-        _ => {}
+        }),
     });
     values.into_iter().filter_map(|(id, value)| Some((id, value?))).collect()
 }
