@@ -304,14 +304,7 @@ impl Primitive {
         // Arguments that are tensors of this schedule look into it too, so it is held to be changed only after them.
         let before = self.schedule.bind(py).try_borrow()?;
         let inner = &before.inner;
-        let mut given: Vec<Arg> = args.iter().map(|arg| self.arg(inner, &arg)).collect::<PyResult<_>>()?;
-        // The components of a tuple are cached together, and one of them names them all.
-        if self.entry.name == "cache_write"
-            && let Some(Arg::List(tensors)) = given.first()
-            && let Some(first) = tensors.first()
-        {
-            given[0] = first.clone();
-        }
+        let given: Vec<Arg> = args.iter().map(|arg| self.arg(inner, &arg)).collect::<PyResult<_>>()?;
         let mut named = Vec::new();
         for (name, value) in options.into_iter().flatten() {
             // None is what an argument is that is not given.

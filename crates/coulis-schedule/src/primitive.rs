@@ -232,6 +232,15 @@ impl Call<'_> {
         match arg {
             Arg::Name(name) | Arg::Stage(name) => self.schedule.find(&StageRef::Name(name.clone())),
             Arg::Tensor(buffer) => self.schedule.find(&StageRef::Tensor(buffer.clone())),
+            // The components of a tuple are of one stage, which any of them or all of them name.
+            Arg::List(items) if !items.is_empty() => {
+                let stages =
+                    items.iter().map(|item| self.as_stage(item, what)).collect::<Result<Vec<_>, _>>()?;
+                match stages.iter().all(|stage| *stage == stages[0]) {
+                    true => Ok(stages[0]),
+                    false => Err(self.bad(format!("`{what}` is to be one stage, got {arg}"))),
+                }
+            }
             other => Err(self.bad(format!("`{what}` is to be a stage, got {other}"))),
         }
     }

@@ -87,6 +87,32 @@ fn axes_that_are_gone_or_of_another_stage() {
 }
 
 #[test]
+fn a_list_of_tensors_names_the_stage_that_makes_them_all() {
+    let Fixture { mut s, b, c, .. } = fixture();
+    let cache = |tensors: &[&Tensor]| {
+        let tensors = tensors.iter().map(|t| Arg::Tensor(t.buffer().clone())).collect();
+        let args = vec![Arg::List(tensors), Arg::Str("local".to_owned())];
+        Step::new(Vec::new(), None, "cache_write", args, Vec::new())
+    };
+    let want = "cache_write is called as `s.cache_write(stage, scope)`, and `stage` is to be one stage, got ";
+    let error = refusal(s.apply(cache(&[&b, &c])));
+    assert!(error.starts_with(want), "{error}");
+    let error = refusal(s.apply(cache(&[])));
+    assert!(error.contains("`stage` is to be a stage, got "), "{error}");
+    let mut one = s.clone();
+    s.apply(cache(&[&b, &b])).expect("one stage");
+    one.apply(Step::new(
+        Vec::new(),
+        None,
+        "cache_write",
+        vec![Arg::Tensor(b.buffer().clone()), Arg::Str("local".to_owned())],
+        Vec::new(),
+    ))
+    .expect("one stage");
+    assert_eq!(s.trace().to_string(), one.trace().to_string());
+}
+
+#[test]
 fn an_id_that_no_stage_has_stands_for_none() {
     let Fixture { mut s, .. } = fixture();
     let id = StageId(99);
