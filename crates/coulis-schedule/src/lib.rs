@@ -18,6 +18,7 @@ mod infer;
 mod inline;
 mod interval;
 mod launch;
+mod loop_kind;
 mod methods;
 pub mod nest;
 mod order;

@@ -1,9 +1,10 @@
 //! parallel: a loop runs on all CPU threads.
 
 use coulis_ir::LoopKind;
-use coulis_tensor::{IterKind, IterVar};
+use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::Schedule;
 use crate::stage::StageId;
@@ -43,18 +44,11 @@ impl Primitive for Parallel {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        let stage = schedule.by_id(self.stage);
-        stage.leaf_position("parallel", &self.axis)?;
-        stage.check_unbound("parallel", &self.axis)?;
-        if self.axis.kind() != IterKind::Data {
-            return Err(stage.wrong_kind("parallel", &self.axis, IterKind::Data));
-        }
-        Ok(())
+        loop_kind::check("parallel", schedule, self.stage, &self.axis, LoopKind::Parallel)
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
-        let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
-        attr.kind = Some(LoopKind::Parallel);
+        loop_kind::set(schedule, self.stage, &self.axis, LoopKind::Parallel);
         Ok(())
     }
 }

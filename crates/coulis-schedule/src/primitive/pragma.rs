@@ -7,9 +7,10 @@ use coulis_ir::remark::{
     AUTO_UNROLL_MAX_STEP, PREFETCH, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT, VECTORIZE,
 };
 use coulis_ir::{Attr, LoopKind};
-use coulis_tensor::{IterKind, IterVar};
+use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::Schedule;
 use crate::stage::StageId;
@@ -117,11 +118,8 @@ impl Primitive for Pragma {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.leaf_position("pragma", &self.axis)?;
-        if self.kind().is_some() {
-            stage.check_unbound("pragma", &self.axis)?;
-        }
-        if self.kind() == Some(LoopKind::Vectorized) && self.axis.kind() != IterKind::Data {
-            return Err(stage.wrong_kind("pragma", &self.axis, IterKind::Data));
+        if let Some(kind) = self.kind() {
+            loop_kind::check("pragma", schedule, self.stage, &self.axis, kind)?;
         }
         if self.key.is_empty() || !self.key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(ScheduleError::BadValue {
@@ -144,16 +142,14 @@ impl Primitive for Pragma {
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
-        let kind = self.kind();
+        if let Some(kind) = self.kind() {
+            loop_kind::set(schedule, self.stage, &self.axis, kind);
+            return Ok(());
+        }
         let value = self.known().and_then(|known| known.value.read(&self.value)).unwrap_or(self.value);
         let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
-        match kind {
-            Some(kind) => attr.kind = Some(kind),
-            None => {
-                attr.pragmas.retain(|(key, _)| *key != self.key);
-                attr.pragmas.push((self.key, value));
-            }
-        }
+        attr.pragmas.retain(|(key, _)| *key != self.key);
+        attr.pragmas.push((self.key, value));
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use coulis_ir::LoopKind;
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::Schedule;
 use crate::stage::StageId;
@@ -43,15 +44,11 @@ impl Primitive for Unroll {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        let stage = schedule.by_id(self.stage);
-        stage.leaf_position("unroll", &self.axis)?;
-        stage.check_unbound("unroll", &self.axis)?;
-        Ok(())
+        loop_kind::check("unroll", schedule, self.stage, &self.axis, LoopKind::Unrolled)
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
-        let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
-        attr.kind = Some(LoopKind::Unrolled);
+        loop_kind::set(schedule, self.stage, &self.axis, LoopKind::Unrolled);
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! vectorize: a loop becomes one vector operation.
 
 use coulis_ir::LoopKind;
-use coulis_tensor::{IterKind, IterVar};
+use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::Schedule;
 use crate::stage::StageId;
@@ -43,18 +44,11 @@ impl Primitive for Vectorize {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        let stage = schedule.by_id(self.stage);
-        stage.leaf_position("vectorize", &self.axis)?;
-        stage.check_unbound("vectorize", &self.axis)?;
-        if self.axis.kind() != IterKind::Data {
-            return Err(stage.wrong_kind("vectorize", &self.axis, IterKind::Data));
-        }
-        Ok(())
+        loop_kind::check("vectorize", schedule, self.stage, &self.axis, LoopKind::Vectorized)
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
-        let attr = schedule.by_id_mut(self.stage).attrs.entry(self.axis.var().clone()).or_default();
-        attr.kind = Some(LoopKind::Vectorized);
+        loop_kind::set(schedule, self.stage, &self.axis, LoopKind::Vectorized);
         Ok(())
     }
 }
