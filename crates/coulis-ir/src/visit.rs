@@ -217,6 +217,54 @@ pub fn stmt_children(stmt: &Stmt) -> StmtChildren<'_> {
     }
 }
 
+/// Calls `f` on each statement directly below, in order, until it fails. A sequence may be left with others right in it, see
+/// [`Stmt::seq`].
+///
+/// # Errors
+/// The first of `f`.
+pub fn try_each_child_mut<E>(
+    stmt: &mut Stmt,
+    f: &mut dyn FnMut(&mut Stmt) -> Result<(), E>,
+) -> Result<(), E> {
+    match stmt {
+        Stmt::Seq(stmts) => stmts.iter_mut().try_for_each(f),
+        Stmt::For { body, .. }
+        | Stmt::Let { body, .. }
+        | Stmt::Allocate { body, .. }
+        | Stmt::Annotate { body, .. }
+        | Stmt::LaunchThread { body, .. } => f(body),
+        Stmt::If { then, otherwise, .. } => {
+            f(then)?;
+            otherwise.as_deref_mut().map_or(Ok(()), f)
+        }
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Atom(_)
+        | Stmt::Sync(_) => Ok(()),
+    }
+}
+
+/// As [`try_each_child_mut`] for an `f` that cannot fail.
+pub fn each_child_mut(stmt: &mut Stmt, f: &mut dyn FnMut(&mut Stmt)) {
+    let Ok(()) = try_each_child_mut::<std::convert::Infallible>(stmt, &mut |child| {
+        f(child);
+        Ok(())
+    });
+}
+
+/// A sequence whose statements changed, without sequences right in it; any other statement stays.
+fn flatten(stmt: &mut Stmt) {
+    if let Stmt::Seq(stmts) = stmt
+        && (stmts.len() == 1 || stmts.iter().any(|s| matches!(s, Stmt::Seq(_))))
+    {
+        *stmt = Stmt::seq(std::mem::take(stmts));
+    }
+}
+
 /// Expressions of a statement, which are few as a rule.
 pub type StmtExprs<'s> = SmallVec<[&'s Expr; 4]>;
 
@@ -247,31 +295,8 @@ pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
 /// parts) and gives what it is replaced by, if it is. Nested sequences become one. Extents of allocated buffers are not rewritten.
 pub fn rewrite_exprs(stmt: &mut Stmt, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
     change_exprs(stmt, on_expr);
-    match stmt {
-        Stmt::Seq(stmts) => {
-            stmts.iter_mut().for_each(|s| rewrite_exprs(s, on_expr));
-            if stmts.len() == 1 || stmts.iter().any(|s| matches!(s, Stmt::Seq(_))) {
-                *stmt = Stmt::seq(std::mem::take(stmts));
-            }
-        }
-        Stmt::For { body, .. }
-        | Stmt::Let { body, .. }
-        | Stmt::Allocate { body, .. }
-        | Stmt::Annotate { body, .. }
-        | Stmt::LaunchThread { body, .. } => rewrite_exprs(body, on_expr),
-        Stmt::If { then, otherwise, .. } => {
-            rewrite_exprs(then, on_expr);
-            otherwise.iter_mut().for_each(|s| rewrite_exprs(s, on_expr));
-        }
-        Stmt::Store { .. }
-        | Stmt::DeviceEntry
-        | Stmt::ScopeIds { .. }
-        | Stmt::AllocBuffer(_)
-        | Stmt::View { .. }
-        | Stmt::Tile(_)
-        | Stmt::Atom(_)
-        | Stmt::Sync(_) => {}
-    }
+    each_child_mut(stmt, &mut |child| rewrite_exprs(child, on_expr));
+    flatten(stmt);
 }
 
 /// Replaces the expressions that stand directly in a statement.
@@ -319,39 +344,12 @@ pub fn rewrite_stmt(
     on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
 ) -> Stmt {
     change_exprs(&mut stmt, on_expr);
-    match &mut stmt {
-        Stmt::Seq(stmts) => {
-            let parts = std::mem::take(stmts);
-            stmt = Stmt::seq(parts.into_iter().map(|s| rewrite_stmt(s, on_expr, on_stmt)));
-        }
-        Stmt::For { body, .. }
-        | Stmt::Let { body, .. }
-        | Stmt::Allocate { body, .. }
-        | Stmt::Annotate { body, .. }
-        | Stmt::LaunchThread { body, .. } => rewrite_below(body, on_expr, on_stmt),
-        Stmt::If { then, otherwise, .. } => {
-            rewrite_below(then, on_expr, on_stmt);
-            otherwise.iter_mut().for_each(|s| rewrite_below(s, on_expr, on_stmt));
-        }
-        Stmt::Store { .. }
-        | Stmt::DeviceEntry
-        | Stmt::ScopeIds { .. }
-        | Stmt::AllocBuffer(_)
-        | Stmt::View { .. }
-        | Stmt::Tile(_)
-        | Stmt::Atom(_)
-        | Stmt::Sync(_) => {}
-    }
+    each_child_mut(&mut stmt, &mut |child| {
+        let taken = std::mem::replace(child, Stmt::NOP);
+        *child = rewrite_stmt(taken, on_expr, on_stmt);
+    });
+    flatten(&mut stmt);
     on_stmt(stmt)
-}
-
-fn rewrite_below(
-    stmt: &mut Stmt,
-    on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>,
-    on_stmt: &mut dyn FnMut(Stmt) -> Stmt,
-) {
-    let taken = std::mem::replace(stmt, Stmt::NOP);
-    *stmt = rewrite_stmt(taken, on_expr, on_stmt);
 }
 
 /// The statement with variables replaced in all its expressions.
