@@ -102,6 +102,20 @@ impl ThreadTag {
         }
     }
 
+    /// Whether it counts the threads of a block.
+    pub const fn is_thread(self) -> bool {
+        match self {
+            ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ => true,
+            ThreadTag::BlockX
+            | ThreadTag::BlockY
+            | ThreadTag::BlockZ
+            | ThreadTag::ClusterX
+            | ThreadTag::ClusterY
+            | ThreadTag::ClusterZ
+            | ThreadTag::VThread => false,
+        }
+    }
+
     /// Whether it counts the blocks of a cluster.
     pub const fn is_of_cluster(self) -> bool {
         matches!(self, ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ)
@@ -511,6 +525,14 @@ impl Stmt {
             | Stmt::Tile(_)
             | Stmt::Atom(_)
             | Stmt::Sync(_) => &[],
+        }
+    }
+
+    /// The statements of a sequence, nested ones flattened; another statement stands alone.
+    pub fn in_sequence(&self) -> Vec<&Stmt> {
+        match self {
+            Stmt::Seq(stmts) => stmts.iter().flat_map(Stmt::in_sequence).collect(),
+            other => vec![other],
         }
     }
 

@@ -154,7 +154,7 @@ impl Matcher {
     fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
         match (a, b) {
             (Stmt::Seq(_), _) | (_, Stmt::Seq(_)) => {
-                let (x, y) = (statements(a), statements(b));
+                let (x, y) = (a.in_sequence(), b.in_sequence());
                 x.len() == y.len() && x.iter().zip(y).all(|(s, t)| self.stmt(s, t))
             }
             (
@@ -229,12 +229,4 @@ fn restore(map: &mut FastMap<VarId, VarId>, key: VarId, old: Option<VarId>) {
         Some(old) => map.insert(key, old),
         None => map.remove(&key),
     };
-}
-
-/// The statements of a sequence, nested ones flattened; another statement stands alone.
-fn statements(stmt: &Stmt) -> Vec<&Stmt> {
-    match stmt {
-        Stmt::Seq(stmts) => stmts.iter().flat_map(statements).collect(),
-        other => vec![other],
-    }
 }

@@ -10,8 +10,6 @@ use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
 use coulis_ir::{DType, ThreadTag};
 use coulis_tile::{ActiveSet, Block};
 
-use crate::dispatch_tiles::is_thread;
-
 /// What stands around a statement.
 #[derive(Default)]
 pub(crate) struct Around {
@@ -182,7 +180,7 @@ impl Of<'_> {
     }
 
     fn is_index(&self, var: &Var) -> bool {
-        self.launches.iter().any(|(tag, own, _)| own == var && is_thread(*tag))
+        self.launches.iter().any(|(tag, own, _)| own == var && tag.is_thread())
     }
 
     /// For each thread whether the condition holds (or fails), where its number decides.

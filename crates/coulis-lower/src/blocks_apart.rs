@@ -80,12 +80,6 @@ fn tells_block(all: &[&Access], block: &Var, above: Option<&Var>) -> bool {
         })
 }
 
-fn reads_memory(expr: &Expr) -> bool {
-    let mut found = false;
-    for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
-    found
-}
-
 /// The accesses of memory that outlives the launch; `None` where some cannot be read.
 fn accesses(region: &Region) -> Option<Vec<Access>> {
     let mut known = Analyzer::new();
@@ -126,7 +120,7 @@ impl Collector {
                 let mut inside = known.clone();
                 // What memory says may change before the access.
                 let parts = conjuncts(&substitute_expr(cond, &self.values));
-                for part in parts.iter().filter(|part| !reads_memory(part)) {
+                for part in parts.iter().filter(|part| !part.reads_memory()) {
                     inside.assume(part);
                 }
                 self.stmt(then, &inside);

@@ -262,7 +262,7 @@ impl<'a> Dispatch<'a> {
                 return Err(LowerError::CallOutsideLaunch { scope: call.scope.name(), tag: tag.name() });
             }
         }
-        Ok(Block::new(self.indices(is_thread)?))
+        Ok(Block::new(self.indices(ThreadTag::is_thread)?))
     }
 
     /// The launched indices of some kind, which have constant extents.
@@ -360,20 +360,6 @@ fn remark(key: &str, body: Stmt) -> Stmt {
     Stmt::Annotate { node: None, key: key.to_owned(), value: Attr::Bool(true), body: Box::new(body) }
 }
 
-/// Whether the tag counts threads of a block.
-pub fn is_thread(tag: ThreadTag) -> bool {
-    match tag {
-        ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ => true,
-        ThreadTag::BlockX
-        | ThreadTag::BlockY
-        | ThreadTag::BlockZ
-        | ThreadTag::ClusterX
-        | ThreadTag::ClusterY
-        | ThreadTag::ClusterZ
-        | ThreadTag::VThread => false,
-    }
-}
-
 /// The launches of threads in a region, its outermost launch included.
 fn launches_of(tag: ThreadTag, extent: &Expr, body: &Stmt) -> Vec<(ThreadTag, Expr)> {
     let mut found = vec![(tag, extent.clone())];
@@ -382,6 +368,6 @@ fn launches_of(tag: ThreadTag, extent: &Expr, body: &Stmt) -> Vec<(ThreadTag, Ex
             found.push((*tag, extent.clone()));
         }
     });
-    found.retain(|(tag, _)| is_thread(*tag));
+    found.retain(|(tag, _)| tag.is_thread());
     found
 }

@@ -17,7 +17,6 @@ use coulis_ir::visit::{for_each_stmt, rewrite_stmt, substitute_stmt};
 use coulis_ir::{DType, Form, Kernel, Stmt, SyncKind, ThreadTag};
 
 use crate::blocks_apart::{Region, blocks_are_apart};
-use crate::dispatch_tiles::is_thread;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::try_map_children;
 
@@ -154,7 +153,7 @@ impl Join<'_> {
         let mut values = FastMap::default();
         for (tag, var, _) in &second.indices {
             let mine = first.indices.iter().find(|(other, ..)| other == tag);
-            let mine = mine.filter(|_| is_thread(*tag) || group.as_ref().is_some_and(|g| g.tag == *tag));
+            let mine = mine.filter(|_| tag.is_thread() || group.as_ref().is_some_and(|g| g.tag == *tag));
             let value = mine.map_or(Expr::int(0), |(_, mine, _)| mine.expr());
             values.insert(
                 var.clone(),
@@ -166,7 +165,7 @@ impl Join<'_> {
         if let (Some(few), Some(x)) = (condition, x) {
             last = Stmt::if_(x.expr().lt(Expr::int_of(few, x.dtype())), last);
         }
-        let threads = first.indices.iter().filter(|(tag, _, n)| is_thread(*tag) && !n.is_int(1));
+        let threads = first.indices.iter().filter(|(tag, _, n)| tag.is_thread() && !n.is_int(1));
         let is_zero = threads.map(|(_, var, _)| var.expr().equal(Expr::int_of(0, var.dtype())));
         let name = match self.tickets.len() {
             0 => self.name.to_owned(),
@@ -198,7 +197,7 @@ struct Group {
 fn common_index(first: &Launch, second: &Launch) -> Result<Option<Group>, LowerError> {
     let mut found: Option<Group> = None;
     let mut values = FastMap::default();
-    for (tag, own, extent) in second.indices.iter().filter(|(tag, ..)| !is_thread(*tag)) {
+    for (tag, own, extent) in second.indices.iter().filter(|(tag, ..)| !tag.is_thread()) {
         if extent.is_int(1) {
             continue;
         }
@@ -221,7 +220,7 @@ fn common_index(first: &Launch, second: &Launch) -> Result<Option<Group>, LowerE
         indices.extend(of(first).into_iter().filter(|(var, _)| *var == group.var));
         let (before, after) =
             (Region { indices: of(first), body: &first.body }, Region { indices, body: &after });
-        let above = first.indices.iter().find(|(tag, ..)| !is_thread(*tag) && *tag != group.tag);
+        let above = first.indices.iter().find(|(tag, ..)| !tag.is_thread() && *tag != group.tag);
         group.is_apart = blocks_are_apart(&before, &after, &group.var, above.map(|(_, var, _)| var));
     }
     Ok(found)

@@ -10,7 +10,6 @@ use coulis_ir::{Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::uses;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::reads_memory;
 use crate::walk::map_children;
 
 /// The pass.
@@ -46,7 +45,7 @@ fn walk(stmt: Stmt, threads: &mut Vec<Var>, ends: Ends) -> Stmt {
             Stmt::LaunchThread { tag, var, extent, body }
         }
         Stmt::For { var, min, extent, kind, body } => {
-            let ends = if reads_memory(&min) || reads_memory(&extent) { Ends::Read } else { ends };
+            let ends = if min.reads_memory() || extent.reads_memory() { Ends::Read } else { ends };
             match walk(*body, threads, ends) {
                 Stmt::If { cond, then, otherwise: None } if may_leave(&cond, &var, threads, ends, kind) => {
                     Stmt::if_(cond, Stmt::For { var, min, extent, kind, body: then })
@@ -61,5 +60,5 @@ fn walk(stmt: Stmt, threads: &mut Vec<Var>, ends: Ends) -> Stmt {
 fn may_leave(cond: &Expr, var: &Var, threads: &[Var], ends: Ends, kind: LoopKind) -> bool {
     let by_threads = || threads.iter().any(|t| uses(cond, t));
     let any_may = ends == Ends::Read || kind == LoopKind::Unrolled;
-    !reads_memory(cond) && !uses(cond, var) && (any_may || !by_threads())
+    !cond.reads_memory() && !uses(cond, var) && (any_may || !by_threads())
 }

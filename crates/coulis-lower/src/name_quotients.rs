@@ -15,7 +15,7 @@ use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::affine::uses;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{reads_memory, with_let, with_loop};
+use crate::simplify::{with_let, with_loop};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -97,7 +97,7 @@ fn first_quotient(
                     && divisor.as_int().is_none()
                     && of_loop
                     && !inside.iter().any(|v| uses(e, v))
-                    && !reads_memory(e)
+                    && !e.reads_memory()
                     && is_natural(e)
                 {
                     found = Some(e.clone());

@@ -16,7 +16,7 @@ use coulis_ir::visit::map_children;
 use coulis_ir::{BinaryOp, DType, Element, Expr, Form, Kernel, Node, Stmt, Var, VarKind};
 
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{reads_memory, with_loop};
+use crate::simplify::with_loop;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -47,7 +47,7 @@ pub fn narrow_index_types(kernel: Kernel, context: &Context) -> Result<Kernel, L
 /// What is known in the body of a let.
 fn with_value(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
     let mut inner = known.clone();
-    if !reads_memory(value) {
+    if !value.reads_memory() {
         inner.bind_value(var, value);
     }
     inner

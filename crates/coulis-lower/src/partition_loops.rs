@@ -39,10 +39,9 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::branch::branch;
-use crate::dispatch_tiles::is_thread;
 use crate::guarded_steps::may_stay_a_loop;
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{reads_memory, with_let, with_loop, with_sizes};
+use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
 
 /// The pass.
@@ -177,7 +176,7 @@ impl Partition {
                 let inner = with_loop(known, &var, &zero, &extent);
                 let outer = (self.threads.borrow().len(), self.blocks.borrow().len());
                 let n_launched = self.launched.borrow().len();
-                if is_thread(tag) {
+                if tag.is_thread() {
                     self.threads.borrow_mut().push((var.clone(), Some((zero, extent.clone()))));
                 } else {
                     self.launched.borrow_mut().push(var.clone());
@@ -506,7 +505,7 @@ fn solve(cond: &Expr, var: &Var, inside: &Inside) -> Option<Guard> {
 /// each of them; `None` where that is not seen.
 fn extreme(expr: &Expr, inside: &Inside, largest: bool) -> Option<Expr> {
     if !inside.iter().any(|(v, _)| uses(expr, v)) {
-        return if reads_memory(expr) { None } else { Some(expr.clone()) };
+        return if expr.reads_memory() { None } else { Some(expr.clone()) };
     }
     let dtype = expr.dtype();
     match expr.node() {

@@ -18,7 +18,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
-use crate::dispatch_tiles::{SYNCHRONIZED, is_thread};
+use crate::dispatch_tiles::SYNCHRONIZED;
 use crate::pass::{Context, LowerError, Pass};
 use crate::shared_access::{
     Access, Known, Loops, Threads, accesses_of, any_meet, first_that_meets, is_shared, loop_of, own_accesses,
@@ -121,7 +121,7 @@ impl Place {
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
                 let inner = Known::new(with_loop(&known.names, &var, &Expr::int_of(0, var.dtype()), &extent));
-                if is_thread(tag) {
+                if tag.is_thread() {
                     // A block of unknown size counts as a large one: more threads meet more often.
                     self.threads.indices.push((var.clone(), extent.as_int().unwrap_or(1 << 16)));
                 }

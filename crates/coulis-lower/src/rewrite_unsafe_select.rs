@@ -8,7 +8,6 @@ use coulis_ir::visit::rewrite_exprs;
 use coulis_ir::{Form, Kernel};
 
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::reads_memory;
 use crate::walk::Rewriter;
 
 /// The pass.
@@ -23,7 +22,7 @@ pub const PASS: Pass = Pass {
 /// Makes scalar selects whose arms read memory lazy.
 pub fn rewrite_unsafe_select(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
     let mut rewriter = Rewriter::new(Expr::selects_memory, |new: &Expr| match new.node() {
-        Node::Select(cond, a, b) if new.lanes() == 1 && (reads_memory(a) || reads_memory(b)) => {
+        Node::Select(cond, a, b) if new.lanes() == 1 && (a.reads_memory() || b.reads_memory()) => {
             Some(Expr::if_then_else(cond.clone(), a.clone(), b.clone()))
         }
         _ => None,

@@ -64,15 +64,10 @@ pub fn with_loop(known: &Analyzer, var: &Var, min: &Expr, extent: &Expr) -> Anal
 /// made here to keep expressions small.
 pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
     let mut inner = known.clone();
-    if reads_memory(value) {
+    if value.reads_memory() {
         inner.bind_data(var);
     }
     inner
-}
-
-/// Whether the value depends on memory.
-pub fn reads_memory(expr: &Expr) -> bool {
-    expr.reads_memory()
 }
 
 /// The condition of a branch with its mark of likelihood taken off.
@@ -132,7 +127,7 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
             if plain.is_int(0) || known.fails_in_each_case(plain) {
                 return otherwise.map_or(Stmt::NOP, |s| simplify_stmt(*s, known, around));
             }
-            let then = Box::new(match reads_memory(plain) {
+            let then = Box::new(match plain.reads_memory() {
                 // A store in the branch may change what the condition read.
                 true => simplify_stmt(*then, known, around),
                 false => simplify_stmt(*then, &known.with(plain), around),

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::visit::{for_each_stmt, stmt_exprs};
 use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
@@ -147,7 +147,7 @@ impl Proof {
             let zero = Expr::int_of(0, divisor.dtype()).broadcast_to(divisor.lanes());
             known.can_prove(&divisor.clone().not_equal(zero))
         };
-        if self.about == About::Accesses || !reads_memory(quotient) || is_shown() {
+        if self.about == About::Accesses || !quotient.reads_memory() || is_shown() {
             return Ok(());
         }
         Err(format!("`{}`", print_expr(quotient)))
@@ -187,19 +187,13 @@ fn is_division(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
 }
 
-fn reads_memory(expr: &Expr) -> bool {
-    let mut reads = false;
-    for_each_expr(expr, &mut |e| reads |= matches!(e.node(), Node::Load(..)));
-    reads
-}
-
 /// What is known where a condition holds. A condition on memory says nothing, since stores may follow.
 fn assuming(known: &Analyzer, cond: &Expr) -> Analyzer {
     let plain = match cond.node() {
         Node::Call(Intrinsic::Likely, args) => &args[0],
         _ => cond,
     };
-    if reads_memory(plain) { known.clone() } else { known.with(plain) }
+    if plain.reads_memory() { known.clone() } else { known.with(plain) }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Compiler {
         for step in &steps {
             if let Step::Store { buffer, index, .. } = step {
                 let known = stored.insert(buffer.data.id(), index.clone());
-                if has_load(index) || known.is_some_and(|other| other != *index) {
+                if index.reads_memory() || known.is_some_and(|other| other != *index) {
                     return None;
                 }
             }
@@ -177,12 +177,6 @@ impl Compiler {
     }
 }
 
-fn has_load(expr: &Expr) -> bool {
-    let mut found = false;
-    for_each_expr(expr, &mut |e| found |= matches!(e.node(), Node::Load(..)));
-    found
-}
-
 /// The index with its base simplified.
 fn plain_place(index: &Expr) -> Expr {
     let one = Expr::int_of(1, DType::I64);
@@ -226,7 +220,7 @@ fn collect(stmt: &Stmt, names: &mut HashMap<Var, Expr>, steps: &mut Vec<Step>) -
         }
         Stmt::Let { var, value, body } => {
             let value = substitute_expr(value, names);
-            if has_load(&value) {
+            if value.reads_memory() {
                 names.remove(var);
                 steps.push(Step::Name { var: var.clone(), value });
             } else {
@@ -288,7 +282,7 @@ fn written_out(var: &Var, min: &Expr, n: i64, body: &Stmt) -> Option<Stmt> {
 
 /// The expression with its integer parts simplified.
 fn with_plain_indices(expr: &Expr, analyzer: &Analyzer) -> Expr {
-    if expr.dtype() == DType::I64 && !has_load(expr) {
+    if expr.dtype() == DType::I64 && !expr.reads_memory() {
         return analyzer.simplify(expr);
     }
     map_children(expr, &mut |child| with_plain_indices(child, analyzer))
@@ -308,7 +302,7 @@ fn repeated_sums(var: &Var, n: i64, body: &Stmt) -> Option<Stmt> {
             if of.data.id() == buffer.data.id() && indices[..] == [index.clone()])
         };
         let (own, summand) = if is_own(a) { (a, b) } else { (b, a) };
-        let changes = |e: &Expr| has_load(e) || uses_any(e, std::slice::from_ref(var));
+        let changes = |e: &Expr| e.reads_memory() || uses_any(e, std::slice::from_ref(var));
         if !is_own(own) || !value.dtype().is_int() || changes(summand) || changes(index) {
             return None;
         }

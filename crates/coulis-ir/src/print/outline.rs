@@ -174,7 +174,7 @@ impl Builder {
         let (saved, n_declared) = (self.bindings.clone(), self.declared.len());
         let mut items = Vec::new();
         let mut kinds = Vec::new();
-        let mut queue: VecDeque<&'a Stmt> = statements(body).into();
+        let mut queue: VecDeque<&'a Stmt> = body.in_sequence().into();
         while let Some(stmt) = queue.pop_front() {
             let place = (id, items.len());
             if let Some(top) = self.path.last_mut() {
@@ -187,7 +187,7 @@ impl Builder {
                 _ => Kind::Other,
             });
             if let (Item::Open(_), Some(body)) = (&item, scoped_body(stmt)) {
-                queue = statements(body).into();
+                queue = body.in_sequence().into();
             }
             items.push(item);
         }
@@ -320,14 +320,6 @@ impl Builder {
     }
 }
 
-/// The statements of a block, sequences flattened.
-fn statements(stmt: &Stmt) -> Vec<&Stmt> {
-    match stmt {
-        Stmt::Seq(stmts) => stmts.iter().flat_map(statements).collect(),
-        other => vec![other],
-    }
-}
-
 /// What a statement that may print flat has inside.
 fn scoped_body(stmt: &Stmt) -> Option<&Stmt> {
     match stmt {
@@ -362,7 +354,7 @@ fn grid(outer: &Stmt) -> Vec<&Stmt> {
     let mut current = outer;
     while let Stmt::For { var, body, .. } = current {
         vars.push(var.clone());
-        let [inner] = statements(body)[..] else { break };
+        let [inner] = body.in_sequence()[..] else { break };
         let Stmt::For { extent, .. } = inner else { break };
         if !is_plain_loop(current) || !is_plain_loop(inner) || uses_any(extent, &vars) {
             break;

@@ -245,7 +245,7 @@ impl<'r, 'k> Walk<'r, 'k> {
             Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body),
             Stmt::LaunchThread { tag, var, extent, body } => {
                 self.launch(stmt, *tag, extent);
-                if is_thread(*tag) && !extent.is_int(1) {
+                if tag.is_thread() && !extent.is_int(1) {
                     self.note(var.id(), Levels::THREAD);
                 }
                 self.path.push((*tag, extent.as_int()));
@@ -290,8 +290,8 @@ impl<'r, 'k> Walk<'r, 'k> {
                 format!("`{}` is launched inside a launch of itself; use the outer variable", tag.name());
             self.report.at(stmt, "V22", text);
         }
-        if is_thread(tag) {
-            let outer = self.path.iter().filter(|(tag, _)| is_thread(*tag)).map(|(_, n)| *n);
+        if tag.is_thread() {
+            let outer = self.path.iter().filter(|(tag, _)| tag.is_thread()).map(|(_, n)| *n);
             let threads = outer.chain([extent.as_int()]).try_fold(1i128, |n, e| n.checked_mul(e?));
             self.count(stmt, threads);
         }
@@ -317,19 +317,5 @@ impl<'r, 'k> Walk<'r, 'k> {
             let text = format!("{name} barrier under a condition that differs between threads");
             self.report.at(stmt, "V21", text);
         }
-    }
-}
-
-/// Whether the tag counts threads of a block.
-fn is_thread(tag: ThreadTag) -> bool {
-    match tag {
-        ThreadTag::ThreadX | ThreadTag::ThreadY | ThreadTag::ThreadZ => true,
-        ThreadTag::BlockX
-        | ThreadTag::BlockY
-        | ThreadTag::BlockZ
-        | ThreadTag::ClusterX
-        | ThreadTag::ClusterY
-        | ThreadTag::ClusterZ
-        | ThreadTag::VThread => false,
     }
 }
