@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use coulis_ir::DType;
+use coulis_ir::args::compact_strides;
 use half::{bf16, f16};
 
 use crate::storage::{AlignedBytes, Foreign, OutOfMemory, Owner, Storage};
@@ -153,7 +154,7 @@ impl Array {
         Ok(Array {
             dtype,
             shape: shape.to_vec(),
-            strides: row_major(shape),
+            strides: compact_strides(shape),
             offset: 0,
             storage: Storage::Owned(Arc::new(bytes)),
         })
@@ -383,7 +384,7 @@ impl Array {
         Ok(Array {
             dtype: self.dtype,
             shape: self.shape.clone(),
-            strides: row_major(&self.shape),
+            strides: compact_strides(&self.shape),
             offset: 0,
             storage: Storage::Owned(Arc::new(owned)),
         })
@@ -459,21 +460,11 @@ fn decode(dtype: DType, bytes: &[u8]) -> Scalar {
     }
 }
 
-/// Strides of a row-major array, in elements. Axes of length 0 count as 1.
-pub(crate) fn row_major(shape: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis].max(1);
-    }
-    strides
-}
-
-/// Strides of a column-major array, in elements.
+/// Strides of a column-major array, in elements: those of a row-major one of the axes in reverse.
 pub(crate) fn column_major(shape: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1; shape.len()];
-    for axis in 1..shape.len() {
-        strides[axis] = strides[axis - 1] * shape[axis - 1].max(1);
-    }
+    let reversed: Vec<i64> = shape.iter().rev().copied().collect();
+    let mut strides = compact_strides(&reversed);
+    strides.reverse();
     strides
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::array::{Array, ShapeError, column_major, row_major, size_in_bytes};
+use coulis_ir::args::compact_strides;
+
+use crate::array::{Array, ShapeError, column_major, size_in_bytes};
 use crate::error::ReadError;
 use crate::file::map_file;
 use crate::npy_header::NpyHeader;
@@ -50,7 +52,8 @@ pub(crate) fn assemble(
     offset: usize,
     path: &Path,
 ) -> Result<Array, ReadError> {
-    let strides = if header.is_fortran { column_major(&header.shape) } else { row_major(&header.shape) };
+    let strides =
+        if header.is_fortran { column_major(&header.shape) } else { compact_strides(&header.shape) };
     let (storage, offset) = if header.is_big_endian {
         let len = data_bytes(header, path)?;
         let mut swapped = AlignedBytes::copy_of(&storage.bytes()[offset..offset + len])

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use coulis_ir::DType;
 
-use crate::array::{Array, row_major, size_in_bytes};
+use coulis_ir::args::compact_strides;
+
+use crate::array::{Array, size_in_bytes};
 use crate::error::ReadError;
 use crate::file::map_file;
 
@@ -32,6 +34,6 @@ pub(crate) fn read_raw(path: &Path, spec: &RawSpec) -> Result<Array, ReadError> 
             found,
         });
     }
-    Array::from_storage(spec.dtype, spec.shape.clone(), row_major(&spec.shape), 0, storage)
+    Array::from_storage(spec.dtype, spec.shape.clone(), compact_strides(&spec.shape), 0, storage)
         .map_err(shape_error)
 }

@@ -8,7 +8,9 @@ use coulis_ir::DType;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
-use crate::array::{Array, row_major};
+use coulis_ir::args::compact_strides;
+
+use crate::array::Array;
 use crate::error::{HeaderFault, ReadError, in_a_sentence};
 use crate::file::map_file;
 use crate::read::select_key;
@@ -51,7 +53,7 @@ impl Members {
         let shape = lengths
             .map_err(|_| self.header_error(HeaderFault::Length { text: format!("{:?}", view.shape()) }))?;
         let offset = view.data().as_ptr() as usize - self.storage.bytes().as_ptr() as usize;
-        Array::from_storage(dtype, shape.clone(), row_major(&shape), offset, self.storage.clone())
+        Array::from_storage(dtype, shape.clone(), compact_strides(&shape), offset, self.storage.clone())
             .map_err(|source| ReadError::Shape { path: self.path.clone(), source })
     }
 

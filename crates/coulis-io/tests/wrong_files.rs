@@ -290,6 +290,15 @@ fn safetensors_headers_that_lie_are_refused() {
     let (_folder, path) = file("a.safetensors", &bytes);
     let said = message(&path, &ReadOptions::default());
     assert!(said.starts_with("`FILE` is not a .safetensors file: its directory is broken: "), "{said}");
+    // No bytes at all, and strides that no integer holds.
+    let header = br#"{"a":{"dtype":"F32","shape":[0,1099511627776,1099511627776],"data_offsets":[0,0]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    check(
+        "a.safetensors",
+        &bytes,
+        "`FILE` has an impossible shape: the shape [0, 1099511627776, 1099511627776] of float32 has more than 2^63 - 1 bytes",
+    );
     // Names in the words of the library that reads headers stay as they are written.
     let header = br#"{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,4]}}"#;
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();

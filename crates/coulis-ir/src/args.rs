@@ -242,7 +242,24 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
     Ok(bindings)
 }
 
-/// Strides of a compact row-major array of that shape.
+impl ArrayInfo {
+    /// Strides of the array seen in `shape` by NumPy's broadcasting rules; `None` where it does not fit.
+    pub fn broadcast_strides(&self, shape: &[i64]) -> Option<Vec<i64>> {
+        let missing = shape.len().checked_sub(self.shape.len())?;
+        let mut strides = vec![0; missing];
+        for ((&extent, &stride), &wanted) in self.shape.iter().zip(&self.strides).zip(&shape[missing..]) {
+            match extent {
+                _ if extent == wanted => strides.push(stride),
+                1 => strides.push(0),
+                _ => return None,
+            }
+        }
+        Some(strides)
+    }
+}
+
+/// Strides of a compact row-major array of that shape, in elements. Axes of length 0 count as 1, and strides beyond
+/// 2^63 - 1, which no array in memory has, as that.
 pub fn compact_strides(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1i64; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -337,4 +354,24 @@ fn eval_wide<'e>(expr: &'e Expr, bindings: &Bindings) -> Result<i128, &'e str> {
 pub fn floor_div(a: i128, b: i128) -> i128 {
     let q = a / b;
     if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_strides_of_shapes_that_no_memory_holds_end_at_the_largest() {
+        assert_eq!(compact_strides(&[3, 0, 4]), [4, 4, 1]);
+        assert_eq!(compact_strides(&[0, 1 << 40, 1 << 40]), [i64::MAX, 1 << 40, 1]);
+    }
+
+    #[test]
+    fn an_array_is_broadcast_along_axes_of_one_element_and_those_that_it_has_not() {
+        let info = ArrayInfo { dtype: DType::F32, shape: vec![3, 1], strides: vec![-2, 7] };
+        assert_eq!(info.broadcast_strides(&[5, 3, 4]), Some(vec![0, -2, 0]));
+        assert_eq!(info.broadcast_strides(&[3, 1]), Some(vec![-2, 7]));
+        assert_eq!(info.broadcast_strides(&[4, 4]), None);
+        assert_eq!(info.broadcast_strides(&[3]), None);
+    }
 }

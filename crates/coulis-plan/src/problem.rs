@@ -134,22 +134,6 @@ pub fn resolve_axes(axes: Option<&[i64]>, rank: usize) -> Result<Vec<usize>, Pro
     Ok(resolved)
 }
 
-/// Strides of `array` seen in `shape` by NumPy's broadcasting rules; `None` where it does not fit.
-fn broadcast_strides(array: &ArrayInfo, shape: &[i64]) -> Option<Vec<i64>> {
-    let missing = shape.len().checked_sub(array.shape.len())?;
-    let mut strides = vec![0; missing];
-    for (axis, (&extent, &stride)) in array.shape.iter().zip(&array.strides).enumerate() {
-        if extent == shape[missing + axis] {
-            strides.push(stride);
-        } else if extent == 1 {
-            strides.push(0);
-        } else {
-            return None;
-        }
-    }
-    Some(strides)
-}
-
 impl Problem {
     /// States the reduction of `inputs` (all broadcast to the first one's shape) over `axes`, masked by `mask`.
     ///
@@ -179,7 +163,7 @@ impl Problem {
         let shape = &inputs[0].shape;
         let mut strides = read_strides(shape, inputs, mask)?;
         for array in beside {
-            let found = broadcast_strides(array, shape);
+            let found = array.broadcast_strides(shape);
             let (what, wanted) = ("array beside the elements", shape.clone());
             let refused = || ProblemError::Broadcast { what, found: array.shape.clone(), wanted };
             strides.push(found.ok_or_else(refused)?);
@@ -219,7 +203,7 @@ fn read_strides(
         inputs.iter().enumerate().map(|(i, a)| (a, if i == 0 { "first input" } else { "second input" }));
     let arrays = inputs.chain(mask.map(|mask| (mask, "mask")));
     let strides = |(array, what): (&ArrayInfo, &'static str)| {
-        broadcast_strides(array, shape).ok_or_else(|| ProblemError::Broadcast {
+        array.broadcast_strides(shape).ok_or_else(|| ProblemError::Broadcast {
             what,
             found: array.shape.clone(),
             wanted: shape.to_vec(),

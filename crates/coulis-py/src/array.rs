@@ -4,7 +4,7 @@
 //! what an old version of a library does not export (arrays that may not be written). Nothing is copied. Lists and numbers go through
 //! `numpy.asarray`, which copies them.
 
-use coulis::{Array, ArrayInfo, DType};
+use coulis::{Array, ArrayInfo, DType, compact_strides};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::arrow;
-use crate::dlpack::{self, Described, Place, legal_dtypes, row_major};
+use crate::dlpack::{self, Described, Place, legal_dtypes};
 use crate::error::OrRaise;
 use crate::exchange::Exchange;
 use crate::library::{Library, TypeFacts, numpy};
@@ -240,7 +240,7 @@ impl<'py> Given<'py> {
         };
         let width = dtype.bytes() as i64;
         let strides = match given {
-            None => row_major(&shape),
+            None => compact_strides(&shape),
             Some(strides) if strides.iter().zip(&shape).all(|(s, n)| *n < 2 || s % width == 0) => {
                 strides.iter().map(|s| s / width).collect()
             }

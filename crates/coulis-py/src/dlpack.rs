@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
-use coulis::{AlignedBytes, ArrayInfo, DType, DeviceMemory};
+use coulis::{AlignedBytes, ArrayInfo, DType, DeviceMemory, compact_strides};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -179,18 +179,9 @@ pub unsafe fn read(tensor: &DlTensor, is_readonly: bool) -> PyResult<Described> 
         unsafe { std::slice::from_raw_parts(from, rank) }.to_vec()
     };
     let shape = list(tensor.shape);
-    let strides = if tensor.strides.is_null() { row_major(&shape) } else { list(tensor.strides) };
+    let strides = if tensor.strides.is_null() { compact_strides(&shape) } else { list(tensor.strides) };
     let dtype = dtype_of(tensor.dtype)?;
     Ok(Described { info: ArrayInfo { dtype, shape, strides }, address: tensor.address(), place, is_readonly })
-}
-
-/// Strides of a row-major array, in elements.
-pub fn row_major(shape: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis].max(1);
-    }
-    strides
 }
 
 fn dtype_of(found: DlDataType) -> PyResult<DType> {
@@ -340,7 +331,7 @@ impl Export {
             return Err(PyBufferError::new_err("an array of coulis is given where it is, without a copy"));
         }
         let shape = self.0.shape.clone();
-        let mut kept = Box::new(Kept { parts: self.0.clone(), strides: row_major(&shape), shape });
+        let mut kept = Box::new(Kept { parts: self.0.clone(), strides: compact_strides(&shape), shape });
         let data = match &kept.parts.memory {
             Memory::Host(bytes) => bytes.as_slice().as_ptr().cast_mut().cast(),
             Memory::Device(memory, _) => std::ptr::without_provenance_mut(memory.pointer() as usize),

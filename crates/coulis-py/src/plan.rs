@@ -2,13 +2,13 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, Request};
+use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, Request, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::{Given, dtype, is_array};
-use crate::dlpack::{Place, row_major};
+use crate::dlpack::Place;
 use crate::expr::dtype_named;
 use crate::options::{self, Ops, Options, axes, device_of};
 use crate::outside;
@@ -50,7 +50,7 @@ fn described(x: &Bound<'_, PyAny>, x_dtype: &Bound<'_, PyAny>) -> PyResult<Vec<D
             format!("an array or a shape is wanted, got an object of type `{}`", x.get_type().name()?);
         return Err(PyTypeError::new_err(message));
     };
-    let strides = row_major(&shape);
+    let strides = compact_strides(&shape);
     Ok(vec![(dtype(x_dtype)?.name().to_owned(), shape, strides, None)])
 }
 

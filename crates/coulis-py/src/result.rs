@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use coulis::reduce::Prepared;
-use coulis::{AlignedBytes, Array, ArrayInfo, DType};
+use coulis::{AlignedBytes, Array, ArrayInfo, DType, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::array::Given;
-use crate::dlpack::{Export, Memory, Place, row_major};
+use crate::dlpack::{Export, Memory, Place};
 use crate::error::OrRaise;
 use crate::library::{Library, numpy};
 use crate::options::Ops;
@@ -260,7 +260,7 @@ fn meets_itself(info: &ArrayInfo) -> bool {
 }
 
 fn is_row_major(info: &ArrayInfo) -> bool {
-    let wanted = row_major(&info.shape);
+    let wanted = compact_strides(&info.shape);
     info.shape.contains(&0)
         || info.shape.iter().zip(info.strides.iter().zip(wanted)).all(|(&n, (&s, w))| n == 1 || s == w)
 }

@@ -34,7 +34,7 @@ pub use coulis_io::{
     AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
     WriteError, bytes_from_disk, keys, read, read_all, write_npy, write_npz,
 };
-pub use coulis_ir::args::ArrayInfo;
+pub use coulis_ir::args::{ArrayInfo, compact_strides};
 pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_plan::tuned::Knob as PlanKnob;

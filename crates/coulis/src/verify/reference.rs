@@ -10,7 +10,7 @@ use coulis_reducers::exact::{Exact, Refused, reference_at};
 
 use super::moments::moments_of;
 use crate::error::Error;
-use crate::reduce::Call;
+use crate::reduce::{Call, array_info};
 use crate::statistic::Statistic;
 
 /// Rows longer than this are answered from moments where that is possible.
@@ -161,12 +161,9 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// Strides of an array that broadcasts to `shape`.
+/// Strides of an array of a checked call, seen in the shape of its first input.
 pub(crate) fn broadcast_strides(array: &Array, shape: &[i64]) -> Vec<i64> {
-    let missing = shape.len().saturating_sub(array.shape().len());
-    let own = array.shape().iter().zip(array.strides()).zip(&shape[missing..]);
-    let own = own.map(|((length, stride), wanted)| if length == wanted { *stride } else { 0 });
-    std::iter::repeat_n(0, missing).chain(own).collect()
+    array_info(array).broadcast_strides(shape).expect("the arrays of a checked call broadcast")
 }
 
 pub(crate) fn value(scalar: Scalar) -> Value {
