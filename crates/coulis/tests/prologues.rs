@@ -149,6 +149,22 @@ fn an_accumulator_that_is_asked_for_is_what_a_prologue_computes_in() {
 }
 
 #[test]
+fn elements_of_two_types_are_brought_to_one() {
+    let x = Array::from_slice(&[3], &[1.5f32, 2.0, -8.0]).unwrap();
+    let y = Array::from_slice(&[3], &[2.0f64, 4.0, 1e-9]).unwrap();
+    let n = Array::from_slice(&[3], &[2i16, 1, 3]).unwrap();
+    let lesser = |a: &Expr, b: &Expr| Expr::select(a.clone().lt(b.clone()), a.clone(), b.clone());
+    let map = move |v: &[Expr]| vec![&(&v[0] * &v[1]) + &lesser(&v[1], &v[2])];
+    for device in DEVICES {
+        let prologue = Some(Prologue::new(3, map));
+        let request = Request { prologue, device, ..Request::new(&["sum"]) };
+        let want = (3.0 + 2.0) + (8.0 + 1.0) + (-8e-9 + 1e-9);
+        let found = run(&[x.clone(), y.clone(), n.clone()], &request);
+        assert!((found[0] - want).abs() < 1e-14, "{found:?}");
+    }
+}
+
+#[test]
 fn wrong_prologues_say_what_is_legal() {
     let x = Array::from_slice(&[2], &[1f32, 2.0]).unwrap();
     let refused = |n: usize, f: fn(&[Expr]) -> Vec<Expr>| {
