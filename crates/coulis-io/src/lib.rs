@@ -24,7 +24,7 @@ pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError};
 pub use disk::bytes_from_disk;
 pub use error::{CsvFault, HeaderFault, ReadError, WriteError};
 pub use npy::parse_npy;
-pub use npy_header::NpyHeader;
+pub use npy_header::{NpyHeader, numpy_dtype};
 pub use raw::RawSpec;
 pub use read::{ReadOptions, keys, read, read_all};
 pub use storage::{AlignedBytes, OutOfMemory, Owner};

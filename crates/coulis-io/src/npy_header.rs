@@ -93,7 +93,19 @@ fn dtype_of(descr: &str) -> Option<(DType, bool)> {
         _ => (false, descr),
     };
     let dtype = match code {
-        "b1" | "?" => DType::Bool,
+        "?" => DType::Bool,
+        "V2" | "bfloat16" => DType::BF16,
+        "float8_e4m3fn" => DType::F8E4M3,
+        "f1" | "float8_e5m2" => DType::F8E5M2,
+        code => numpy_dtype(code)?,
+    };
+    Some((dtype, is_big_endian && dtype.bytes() > 1))
+}
+
+/// The type of NumPy's own that has the code, kind and bytes without the byte order: `f4`; `None` for any other.
+pub fn numpy_dtype(code: &str) -> Option<DType> {
+    Some(match code {
+        "b1" => DType::Bool,
         "i1" => DType::I8,
         "i2" => DType::I16,
         "i4" => DType::I32,
@@ -105,12 +117,8 @@ fn dtype_of(descr: &str) -> Option<(DType, bool)> {
         "f2" => DType::F16,
         "f4" => DType::F32,
         "f8" => DType::F64,
-        "V2" | "bfloat16" => DType::BF16,
-        "float8_e4m3fn" => DType::F8E4M3,
-        "f1" | "float8_e5m2" => DType::F8E5M2,
         _ => return None,
-    };
-    Some((dtype, is_big_endian && dtype.bytes() > 1))
+    })
 }
 
 /// The type string that this crate writes for `dtype`.

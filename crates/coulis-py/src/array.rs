@@ -4,7 +4,7 @@
 //! what an old version of a library does not export (arrays that may not be written). Nothing is copied. Lists and numbers go through
 //! `numpy.asarray`, which copies them.
 
-use coulis::{Array, ArrayInfo, DType, compact_strides};
+use coulis::{Array, ArrayInfo, DType, compact_strides, numpy_dtype};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -369,22 +369,7 @@ fn no_elements(what: &str, found: &str) -> PyErr {
 }
 
 fn interface_dtype(typestr: &str) -> Option<DType> {
-    let little = typestr.strip_prefix('<').or_else(|| typestr.strip_prefix('|'))?;
-    Some(match little {
-        "b1" => DType::Bool,
-        "i1" => DType::I8,
-        "i2" => DType::I16,
-        "i4" => DType::I32,
-        "i8" => DType::I64,
-        "u1" => DType::U8,
-        "u2" => DType::U16,
-        "u4" => DType::U32,
-        "u8" => DType::U64,
-        "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
-        _ => return None,
-    })
+    typestr.strip_prefix('<').or_else(|| typestr.strip_prefix('|')).and_then(numpy_dtype)
 }
 
 /// The element type that an object names: a string, a dtype of any library, or a Python type.
