@@ -14,7 +14,8 @@
 //!
 //! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the loops of those
 //! vectors alone, whatever the number of blocks: such a guard would keep the loads of several vectors from being under way
-//! at once. Loops that both branches begin with stand in front of the branch. In a part that keeps such guards, steps over
+//! at once. So do blocks whose vectors are read again, where runs are walked a second time: what is read under a condition does not
+//! stay in registers until then. Loops that both branches begin with stand in front of the branch. In a part that keeps such guards, steps over
 //! vectors stay a loop: written out they would be most of the text.
 //!
 //! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as the reference
@@ -31,7 +32,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{
     for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
 };
-use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
+use coulis_ir::{Atom, Form, Kernel, LoopKind, MemScope, Stmt, TargetKind};
 
 use crate::affine::{
     as_negative, ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, product, split, sum, uses,
@@ -108,12 +109,13 @@ enum Side {
 impl Partition {
     fn stmt(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
         match stmt {
-            Stmt::For { .. } if depth == 0 => self.whole_vectors(stmt, known),
+            Stmt::For { .. } | Stmt::Allocate { .. } if depth == 0 => self.whole_vectors(stmt, known),
             other => self.inside(other, known, depth),
         }
     }
 
-    /// Loops with vectors, in a branch without guards on their lanes for the blocks that need none.
+    /// Loops with vectors, in a branch without guards on their lanes for the blocks that need none; where vectors are read again,
+    /// without any guards on them.
     fn whole_vectors(&self, stmt: Stmt, known: &Analyzer) -> Stmt {
         let mut lanes = Vec::new();
         for_each_stmt(&stmt, &mut |s| {
@@ -121,11 +123,14 @@ impl Partition {
                 lanes.push(var.clone());
             }
         });
+        // Loops are cut instead.
+        let read_again = !matches!(stmt, Stmt::For { .. }) && reads_vectors_again(&stmt);
         let (mut facts, mut conditions) = (Vec::new(), Vec::new());
         let launched = self.launched.borrow().clone();
         for block in launched.iter().filter(|_| !lanes.is_empty() && !is_cooperative(&stmt)) {
-            let of_lanes = |g: &Guard| g.side == Side::Below && lanes.iter().any(|lane| uses(&g.cond, lane));
-            for guard in guards_of(&stmt, block, &self.threads.borrow()).into_iter().filter(of_lanes) {
+            let counts = |g: &Guard| read_again || lanes.iter().any(|lane| uses(&g.cond, lane));
+            let is_met = |g: &Guard| g.side == Side::Below && counts(g);
+            for guard in guards_of(&stmt, block, &self.threads.borrow()).into_iter().filter(is_met) {
                 let (index, cut) = Expr::promoted(block.expr(), guard.cut);
                 let holds = known.simplify(&index.lt(cut));
                 if !conditions.contains(&holds) {
@@ -412,6 +417,23 @@ impl Loop {
     }
 }
 
+/// Whether vectors of registers are filled from memory at two places.
+fn reads_vectors_again(stmt: &Stmt) -> bool {
+    let (mut filled, mut again) = (Vec::new(), false);
+    for_each_stmt(stmt, &mut |s| {
+        let Stmt::For { kind: LoopKind::Vectorized, body, .. } = s else { return };
+        for_each_stmt(body, &mut |s| {
+            if let Stmt::Store { buffer, value, .. } = s
+                && matches!(value.node(), Node::Load(from, _) if from.scope == MemScope::Global)
+            {
+                again |= filled.contains(buffer);
+                filled.push(buffer.clone());
+            }
+        });
+    });
+    again
+}
+
 /// Whether several steps stand in the body, one after another.
 fn writes_steps_out(body: &Stmt) -> bool {
     let mut found = false;
@@ -465,6 +487,10 @@ fn collect(stmt: &Stmt, var: &Var, inside: &mut Inside, found: &mut Vec<(Expr, O
         Stmt::For { var, min, extent, .. } => Some((var, Some((min.clone(), extent.clone())))),
         Stmt::LaunchThread { var, extent, .. } => {
             Some((var, Some((Expr::int_of(0, var.dtype()), extent.clone()))))
+        }
+        // It has one value.
+        Stmt::Let { var, value, .. } if value.dtype().is_int() => {
+            Some((var, Some((value.clone(), Expr::int_of(1, var.dtype())))))
         }
         Stmt::Let { var, .. } => Some((var, None)),
         _ => None,

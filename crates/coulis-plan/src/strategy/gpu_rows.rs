@@ -183,11 +183,10 @@ struct Sweep {
     chunks: i64,
 }
 
-/// Whether the words of rows leave the caches before others, so many `rows` a block. What is read under a condition, a last word or the
-/// last of several rows, is read once more where a run is walked again, which the first cache is for.
-fn passes_caches(facts: &Facts, lanes: i64, rows: i64) -> bool {
-    let has_rest = facts.inner().is_some_and(|(extent, ..)| extent % lanes != 0);
-    let is_read_again = is_walked_again(facts) && (has_rest || rows > 1);
+/// Whether the words of rows leave the caches before others, so many `rows` a block. What is read under a condition, the last of
+/// several rows, is read once more where a run is walked again, which the first cache is for.
+fn passes_caches(facts: &Facts, rows: i64) -> bool {
+    let is_read_again = is_walked_again(facts) && rows > 1;
     facts.streams() && facts.spec.map.is_none() && !is_read_again
 }
 
@@ -205,7 +204,7 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     // What is read again, or folded with more than a few operations, is better folded by few blocks.
     let is_plain = spec.map.is_none() && spec.n_read() == 1 && !calls_functions(&spec.reducer.combine);
     // Wide elements are few for each thread, and those that pass the caches too few for what follows a piece.
-    let passes = passes_caches(facts, lanes, 1) && lanes >= LEAST_LANES;
+    let passes = passes_caches(facts, 1) && lanes >= LEAST_LANES;
     let is_small = state <= SMALL_STATE && spec.reducer.fields.len() == 1;
     if !(is_large && are_few && is_wide && is_plain && (passes || is_small && !facts.streams())) {
         return None;
@@ -349,7 +348,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
     let plain = facts.plain().with_map_inside(chunks == 1 && facts.has_rows());
-    let streams = walk == Walk::AsRowsBegin && passes_caches(facts, lanes, rows);
+    let streams = walk == Walk::AsRowsBegin && passes_caches(facts, rows);
     let peeled = walk == Walk::FromBoundaries;
     Sketch {
         lanes,
