@@ -31,7 +31,7 @@ use crate::launch::{Index, is_block};
 use crate::nest::Builder;
 use crate::ranges;
 use crate::stage::Stage;
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_all, under_all};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_all, under_all, with_read_first};
 use crate::thread_error::ThreadError;
 
 /// The layout axis that counts the threads of a block.
@@ -131,16 +131,19 @@ impl Builder<'_> {
             return Ok(store_all(&names, mine, &zero, &sources));
         }
         let start = store_all(&names, mine, &zero, &r.identity);
-        let values = if is_loop {
+        let folded = |sources: &[Expr]| {
             let state: Vec<Expr> = mine.iter().map(|b| b.at(zero.clone())).collect();
             let serial = at.loops.iter().filter(|l| l.is_loop() && stage.origin(&l.leaf).reduce);
             let serial: Vec<_> = serial.map(|l| l.leaf.clone()).collect();
             let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &serial);
-            sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) })
-        } else {
-            sources
+            let values = sub(&if in_order { r.fold(&state, sources) } else { r.merge(&state, sources) });
+            store_all(&names, mine, &zero, &values)
         };
-        let update = nested(condition, store_all(&names, mine, &zero, &values));
+        let update = match is_loop {
+            true => with_read_first(&sources, folded),
+            false => store_all(&names, mine, &zero, &sources),
+        };
+        let update = nested(condition, update);
         let update = nested(likely(guards), update);
         Ok(Stmt::seq([start, self.loops(stage, common, at.loops.len(), update)?]))
     }

@@ -32,7 +32,7 @@ use crate::reads;
 use crate::runs;
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, GridFinish, Stage, StageId, Turn};
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_all, with_read_first};
 use crate::thread_error::ThreadError;
 
 /// The kernel that a schedule describes: in Nest form, or in Tiled form where threads reduce together. `args` are its
@@ -248,8 +248,12 @@ impl Builder<'_> {
         let state: Vec<Expr> = self.buffers(stage).iter().zip(&r.identity).map(state).collect();
         // The combiner may use data axes; its parameters are not among them.
         let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
-        let folded = sub(&if in_order { r.fold(&state, &sources) } else { r.merge(&state, &sources) });
-        let mut update = self.store(stage, &folded);
+        let folded = |sources: &[Expr]| {
+            let folded = if in_order { r.fold(&state, sources) } else { r.merge(&state, sources) };
+            self.store(stage, &sub(&folded))
+        };
+        let is_launched = !self.launches.of(at.root).is_empty();
+        let mut update = if is_launched { with_read_first(&sources, folded) } else { folded(&sources) };
         if let Some(condition) = &r.condition {
             update = Stmt::if_(substitute_expr(condition, &at.absolutes), update);
         }

@@ -5,7 +5,7 @@
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, Node, Stmt, ThreadTag, Var};
+use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, Stmt, ThreadTag, Var};
 
 use coulis_tensor::Body;
 
@@ -270,6 +270,19 @@ pub(crate) fn store_all(names: &[String], buffers: &[Buffer], indices: &[Expr], 
     }
     let stores = Stmt::seq(stores);
     early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
+}
+
+/// What is made of the components of a source, which are read from memory before anything is asked of them where they are those
+/// of another state: a combination may want one only where another says so, and would be a branch for each read.
+pub(crate) fn with_read_first(sources: &[Expr], body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
+    let is_read = |e: &Expr| matches!(e.node(), Node::Load(from, _) if from.scope != MemScope::Local);
+    if sources.len() < 2 || !sources.iter().all(is_read) {
+        return body(sources);
+    }
+    let names: Vec<Var> =
+        sources.iter().enumerate().map(|(i, e)| Var::new(&format!("other{i}"), e.dtype())).collect();
+    let body = body(&names.iter().map(Var::expr).collect::<Vec<_>>());
+    names.into_iter().zip(sources).rev().fold(body, |body, (name, e)| Stmt::let_(name, e.clone(), body))
 }
 
 /// Names of the results, for [`store_all`].

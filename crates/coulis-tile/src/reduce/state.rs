@@ -55,9 +55,15 @@ impl<'a> State<'a> {
         self.merge_at(&self.places(), &self.values(), right)
     }
 
-    /// Replaces the state at `places`, whose values are `left`, by itself combined with `right`.
+    /// Replaces the state at `places`, whose values are `left`, by itself combined with `right`, whose components are read before
+    /// anything is asked of them: a combination may want one only where another says so, and would be a branch for each read.
     pub fn merge_at(&self, places: &[Element], left: &[Expr], right: &[Expr]) -> Stmt {
-        store_all(places, self.reducer.merge(left, right))
+        let [_, _, ..] = right else { return store_all(places, self.reducer.merge(left, right)) };
+        let names: Vec<Var> =
+            right.iter().enumerate().map(|(i, x)| Var::new(&format!("other{i}"), x.dtype())).collect();
+        let read: Vec<Expr> = names.iter().map(Var::expr).collect();
+        let merged = store_all(places, self.reducer.merge(left, &read));
+        names.into_iter().zip(right).rev().fold(merged, |body, (name, x)| Stmt::let_(name, x.clone(), body))
     }
 
     /// Stores the results; `old` states take part on the left, where there are any.
