@@ -22,12 +22,19 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
+/// Longest run that counts in `int32`.
+const LONGEST_RUN: u32 = 1 << 30;
+
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("count_nonzero", request);
     let one = |v| Expr::constant(v, DType::I64);
     let lift = Expr::select(non_zero(&b), one(1), one(0));
     let count = b.field("nonzero", one(0), lift);
     b.combine(&count, &count.left + &count.right);
+    let (zero, one) = (Expr::int(0), Expr::int(1));
+    let run = b.run_field(&count, zero.clone(), Expr::select(non_zero(&b), one, zero));
+    b.quick(&count, &run.left + &run.right, LONGEST_RUN);
+    b.close(&count, &count.left + &run.left.cast(DType::I64));
     Ok(b.finish(ErrorBound::Exact, vec![("value", DType::I64, count.left)]))
 }
 
