@@ -119,6 +119,8 @@ pub struct Sketch {
     pub rows_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
+    /// Whether instead all that a thread folds is one run.
+    pub one_run: bool,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Vectors of a tile that are written out one by one, so that registers may hold their states; those of one that has more are
@@ -452,6 +454,19 @@ impl Facts<'_> {
         if run <= i64::from(quick.max_steps) && pays { run } else { 1 }
     }
 
+    /// Whether all `steps` elements that a thread folds are better one run: the reducer knows runs of that length, whose steps are
+    /// less work than those of states as long as a second walk finds nothing wrong, and elements are more work than reading them.
+    pub fn is_one_run(&self, steps: i64) -> bool {
+        let reducer = &self.spec.reducer;
+        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
+        let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
+        let Some(quick) = reducer.quick.as_ref().filter(|quick| !masked && !quick.again.is_empty()) else {
+            return false;
+        };
+        let is_less = work_of(&stepped(&quick.step, &quick.lift)) < work_of(&stepped(step, &reducer.lift));
+        self.is_narrow() && steps <= i64::from(quick.max_steps) && is_less
+    }
+
     /// A sketch without vectors, threads or constants.
     pub fn plain(&self) -> Sketch {
         Sketch {
@@ -463,6 +478,7 @@ impl Facts<'_> {
             ahead: 0,
             rows_ahead: 0,
             run: 1,
+            one_run: false,
             tile: 1,
             written_out: 0,
             chunks: 1,
@@ -487,6 +503,11 @@ impl Facts<'_> {
 /// Bytes of one state.
 pub fn state_bytes(reducer: &Reducer) -> i64 {
     reducer.fields.iter().map(|f| f.dtype.bytes() as i64).sum()
+}
+
+/// Bytes of the registers of a state or of a run, whose components are words at least.
+pub fn word_bytes(identity: &[Expr]) -> i64 {
+    identity.iter().map(|field| field.dtype().bytes().max(4) as i64).sum()
 }
 
 /// Bytes of the widest component of a state.

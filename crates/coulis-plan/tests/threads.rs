@@ -294,6 +294,30 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
     assert!(several.rows > 1 && !several.streams, "{several:?}");
 }
 
+/// Positions of narrow columns are noted in one run from end to end; wider elements, and threads without registers for such a run,
+/// fold states.
+#[test]
+fn narrow_columns_whose_steps_are_work_are_one_run() {
+    let of = |dtype: DType, shape: &[i64]| {
+        let request = coulis_reducers::Request::new(&[dtype]).with_length(1 << 30).with_two_walks();
+        let reducer = coulis_reducers::find("argmax").expect("a statistic");
+        let reducer = reducer.build(&request.with_positions_in_passing()).expect("a reducer");
+        planned(&Spec { reducer, ..spec("sum", dtype, shape, &compact_strides(shape), &[0]) })
+    };
+    for (dtype, shape, one_run, lanes) in [
+        (DType::F16, [1_875_000, 64], true, 8),
+        (DType::I16, [1_875_000, 64], true, 8),
+        (DType::I8, [3_750_000, 64], true, 8),
+        (DType::I8, [34_285_714, 7], true, 8),
+        (DType::F16, [17_142_857, 7], false, 8),
+        (DType::F32, [937_500, 64], false, 4),
+    ] {
+        let (name, found, trace) = of(dtype, &shape);
+        assert_eq!((name, found.one_run, found.lanes), ("gpu_columns", one_run, lanes), "{dtype}: {trace}");
+        assert_eq!(trace.contains("in_runs"), one_run, "{dtype}: {trace}");
+    }
+}
+
 #[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
     let (name, sketch, trace) = of("var", DType::F16, &[512, 128, 64, 64], &[0, 2, 3]);

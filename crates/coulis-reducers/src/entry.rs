@@ -25,6 +25,8 @@ pub struct Request {
     pub ascending: bool,
     /// Whether runs may walk over their elements twice as a rule, as pays where these stay in registers.
     pub twice: bool,
+    /// Whether runs note positions as they go, as pays where they are long and elements do not stay.
+    pub in_passing: bool,
     /// Whether sums of `float32` elements may run in `float32`, as pays where vectors are registers and no other statistic
     /// shares the sum.
     pub narrow: bool,
@@ -41,6 +43,7 @@ impl Request {
             position: DType::I64,
             ascending: true,
             twice: false,
+            in_passing: false,
             narrow: false,
         }
     }
@@ -74,6 +77,11 @@ impl Request {
     /// The same with runs that may walk over their elements twice.
     pub fn with_two_walks(self) -> Request {
         Request { twice: true, ..self }
+    }
+
+    /// The same with runs that note positions as they go.
+    pub fn with_positions_in_passing(self) -> Request {
+        Request { in_passing: true, ..self }
     }
 
     /// The same with sums of `float32` elements that may run in `float32`.

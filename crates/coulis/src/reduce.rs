@@ -147,6 +147,10 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let plain = plain.with_length(length.unwrap_or(i64::MAX));
             match request.ops.len() {
+                // One statistic of columns, which threads fold each from end to end.
+                1 if has_threads && keeps_innermost(input, &axes) => {
+                    plain.with_two_walks().with_positions_in_passing()
+                }
                 _ if has_threads => plain.with_two_walks(),
                 1 => plain.with_narrow_runs(),
                 _ => plain,
@@ -154,6 +158,12 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
         }
         Err(_) => plain,
     }
+}
+
+/// Whether the elements next to each other in memory are those of several results.
+fn keeps_innermost(input: &ArrayInfo, axes: &[usize]) -> bool {
+    let along = (0..input.shape.len()).filter(|&axis| input.shape[axis] > 1);
+    along.min_by_key(|&axis| input.strides[axis].unsigned_abs()).is_some_and(|axis| !axes.contains(&axis))
 }
 
 fn legal_ops() -> String {

@@ -46,6 +46,35 @@ fn the_first_and_the_last_of_equal_ones_are_told_apart_in_every_plan() {
     }
 }
 
+/// Narrow columns alone: each thread folds all that it has in one run, in which positions are noted in passing. It is walked again
+/// where an element is NaN, or where infinities of both signs add up to one.
+#[test]
+fn positions_of_narrow_columns_are_noted_in_passing() {
+    let shapes: [(&[i64], &[i64]); 4] =
+        [(&[700, 64], &[0]), (&[900, 7], &[0]), (&[3, 210, 40], &[1]), (&[4, 6, 70, 24], &[0, 2])];
+    let worst: fn(usize) -> f64 = |_| f64::NEG_INFINITY;
+    let mixed: fn(usize) -> f64 = |i| [1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0, 1.0][(i * i + i / 7) % 5];
+    let mut turn = 0;
+    for (shape, axes) in shapes {
+        for dtype in [DType::F16, DType::BF16, DType::I8, DType::I16] {
+            let n = shape.iter().product::<i64>() as usize;
+            let values = match turn % 4 {
+                _ if dtype.is_int() => few_values(n, 0),
+                0 => few_values(n, 97),
+                1 => (0..n).map(worst).collect(),
+                2 => (0..n).map(mixed).collect(),
+                _ => few_values(n, 0),
+            };
+            let op = ["argmax", "argmin", "argmax_last", "argmin_last", "maxloc"][turn % 5];
+            let device = DeviceChoice::Sim { warp: 32, orders: 1 };
+            let request = Request { device, ..Request::new(&[op]).over(axes) };
+            check(&[array(dtype, shape, &values)], &request)
+                .unwrap_or_else(|why| panic!("{op} of {dtype} {shape:?}: {why}"));
+            turn += 1;
+        }
+    }
+}
+
 #[test]
 fn positions_are_told_in_the_order_of_axes_whatever_the_order_of_memory() {
     let cases: [(&[i64], &[usize], &[i64]); 7] = [

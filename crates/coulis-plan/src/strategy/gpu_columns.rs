@@ -15,7 +15,7 @@ use coulis_tensor::IterVar;
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes, word_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
 
 /// The catalogue's entry.
@@ -53,6 +53,8 @@ const LONGEST_RUN: i64 = 8;
 const LONGEST_OF_WORK: i64 = 16;
 /// Bytes of states that one thread keeps: the compiler holds them up to twice, the total and the run.
 const THREAD_STATE: i64 = 96;
+/// The same of a run that is all that a thread of the largest blocks folds.
+const THREAD_RUN: i64 = 64;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
 const BUSY_THREADS: i64 = 1024;
 /// The same where rows are walked as one, and the second launch would have many partial states to read or there is much to read
@@ -110,7 +112,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let state = state_bytes(&facts.spec.reducer);
     // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
     let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
-    let most_lanes = floor_pow2(THREAD_STATE / state.max(1)).max(narrow);
+    let most_lanes = floor_pow2(THREAD_STATE / word_bytes(&facts.spec.reducer.identity)).max(narrow);
     let alone = facts.word_lanes(&constant).min(most_lanes);
     let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);
@@ -128,6 +130,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let at_least = if is_large && is_narrow { 2 * in_flight } else { in_flight };
     // A thread of the largest has registers for so many states and no more.
     let has_room = lanes * state <= THREAD_STATE;
+    let run_bytes = facts.spec.reducer.quick.as_ref().map_or(0, |q| word_bytes(&q.identity));
     let leaves_many = joined > 1 && words == side_by_side && row.saturating_mul(state) >= LEFT_STATES;
     let block =
         if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
@@ -178,6 +181,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         lanes,
         unroll,
         run,
+        one_run: run == 1 && facts.is_one_run(turns) && (block == BLOCK || lanes * run_bytes <= THREAD_RUN),
         threads,
         rows: outer,
         chunks,
@@ -352,6 +356,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
             s.in_runs(mine, &few)?;
         }
         walk = steps;
+    }
+    if sketch.one_run {
+        s.in_runs(mine, &walk)?;
     }
     if sketch.resident > 0 {
         s.pragma(mine, &walk, "resident", Attr::Int(sketch.resident))?;

@@ -192,7 +192,7 @@ pub(crate) fn position(
         b.step(&value, best);
         b.step(&index, best_at);
     }
-    if request.twice {
+    if request.twice && !request.in_passing {
         find_again(&mut b, fields, search);
     } else {
         find_in_passing(&mut b, fields, search);
