@@ -262,6 +262,9 @@ pub struct Reducer {
     /// What is folded in place of the elements, where that is something else. Parameters: the elements. The lifts have it
     /// inside; the NaN policy looks at it.
     pub values: Option<Lambda>,
+    /// Elements, one an input, that may stand anywhere in a fold any number of times: the results stay within the error bound of those
+    /// without them, the same where they are exact. Empty where none are known.
+    pub neutral: Vec<Expr>,
     /// Results of a state. Parameters: the fields.
     pub finish: Lambda,
     /// Name and default output type of each result. `finish` gives results in the precision of the state, so that
@@ -306,6 +309,7 @@ impl PartialEq for Reducer {
             && self.step == other.step
             && self.step_needs_ascending == other.step_needs_ascending
             && self.quick == other.quick
+            && self.neutral == other.neutral
             && self.results == other.results
             && self.finish == other.finish
             && self.claims == other.claims
@@ -350,6 +354,7 @@ impl Reducer {
             step_needs_ascending: false,
             quick: None,
             values: None,
+            neutral: Vec::new(),
             finish: Lambda { body: as_is(&state), params: state },
             claims: Claims { associative: true, commutative: true, idempotent: false },
             nan: NanPolicy::Propagate,
@@ -385,7 +390,7 @@ impl Reducer {
             Lambda { params, body: lift.apply(&args) }
         };
         let quick = self.quick.map(|quick| QuickStep { lift: lift(&quick.lift), ..quick });
-        Reducer { lift: lift(&self.lift), quick, values: Some(map.clone()), ..self }
+        Reducer { lift: lift(&self.lift), quick, values: Some(map.clone()), neutral: Vec::new(), ..self }
     }
 
     /// The condition under which an element takes part in the fold: under [`NanPolicy::Ignore`], that no input's

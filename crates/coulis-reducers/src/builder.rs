@@ -3,6 +3,8 @@
 //! A field's expressions are written over three sets of variables: the elements and the position (for the lift),
 //! the state (`left`) and another state or a lifted element (`right`).
 
+use coulis_ir::eval::{Env, Value, eval_expr, eval_lambda};
+use coulis_ir::visit::uses_any;
 use coulis_ir::{
     Again, Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var,
 };
@@ -29,6 +31,7 @@ pub(crate) struct Builder<'r> {
     claims: Claims,
     ties: Ties,
     ascending: bool,
+    neutral: Vec<Expr>,
 }
 
 /// A field of runs that no field of the state stands for.
@@ -98,6 +101,7 @@ impl<'r> Builder<'r> {
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
             ascending: false,
+            neutral: Vec::new(),
         }
     }
 
@@ -233,6 +237,16 @@ impl<'r> Builder<'r> {
         self.ascending = true;
     }
 
+    /// Says that a fold may take this number for no element, where the inputs' types are of floats and have it; without this, numbers
+    /// whose states are the identity, if any.
+    pub(crate) fn neutral(&mut self, number: f64) {
+        let value = Value::Float(number);
+        let has = |dtype: &DType| dtype.is_float() && value.rounded(*dtype).same(value);
+        if self.request.inputs.iter().all(has) {
+            self.neutral = self.request.inputs.iter().map(|dtype| Expr::float(number, *dtype)).collect();
+        }
+    }
+
     /// The reducer, with its results: name, default output type, and expression over the `left` slots.
     pub(crate) fn finish(self, error: ErrorBound, results: Vec<(&str, DType, Expr)>) -> Reducer {
         let left: Vec<Var> = self.fields.iter().map(|f| f.left.clone()).collect();
@@ -291,7 +305,7 @@ impl<'r> Builder<'r> {
         });
         let has_step = self.fields.iter().any(|f| f.step.is_some());
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
-        Reducer {
+        let reducer = Reducer {
             name: self.name.to_owned(),
             identity: self.fields.iter().map(|f| f.identity.clone()).collect(),
             lift: lambda(&lift_params, self.fields.iter().map(|f| f.lift.clone()).collect()),
@@ -309,6 +323,7 @@ impl<'r> Builder<'r> {
                 nan_witness: self.nan_witness,
             }),
             values: None,
+            neutral: self.neutral,
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),
             results: results.iter().map(|(n, d, _)| Field { name: (*n).to_owned(), dtype: *d }).collect(),
             fields: self.fields.into_iter().map(|f| f.field).collect(),
@@ -316,6 +331,47 @@ impl<'r> Builder<'r> {
             nan: self.request.nan,
             ties: self.ties,
             error,
+        };
+        if reducer.neutral.is_empty() {
+            return Reducer { neutral: lifted_to_identity(&reducer).unwrap_or_default(), ..reducer };
         }
+        reducer
     }
+}
+
+/// Elements whose states are the identity, in runs as well: combining with that changes nothing. They are sought among the numbers
+/// that identities are made of.
+fn lifted_to_identity(reducer: &Reducer) -> Option<Vec<Expr>> {
+    let (position, elements) = reducer.lift.params.split_last()?;
+    let quick = reducer.quick.as_ref();
+    let of_runs = quick.map(|quick| (&quick.lift, &quick.identity[..]));
+    let lifts = || [(&reducer.lift, &reducer.identity[..])].into_iter().chain(of_runs);
+    let is_placed = |lift: &Lambda| lift.body.iter().any(|e| uses_any(e, std::slice::from_ref(position)));
+    if quick.is_some_and(|quick| !quick.again.is_empty()) || lifts().any(|(lift, _)| is_placed(lift)) {
+        return None;
+    }
+    let value = |e: &Expr| eval_expr(e, &mut Env::new());
+    let candidates = |dtype: DType| -> Vec<Expr> {
+        let ends = match dtype.int_range() {
+            Some((least, most)) => [least, most].map(|end| Expr::int_of(end, dtype)),
+            None if dtype.is_float() => [f64::NEG_INFINITY, f64::INFINITY].map(|end| Expr::float(end, dtype)),
+            None => return Vec::new(),
+        };
+        let numbers = [0, 1].map(|n| Expr::constant(n, dtype));
+        let is_there = |e: &Expr| value(e).is_ok_and(|v| v.rounded(dtype).same(v));
+        numbers.into_iter().chain(ends.into_iter().filter(is_there)).collect()
+    };
+    let sought = elements.first().map(|element| candidates(element.dtype()).len())?;
+    (0..sought).find_map(|nth| {
+        let chosen: Vec<Expr> =
+            elements.iter().map(|e| candidates(e.dtype()).get(nth).cloned()).collect::<Option<_>>()?;
+        let mut args: Vec<Value> = chosen.iter().map(value).collect::<Result<_, _>>().ok()?;
+        args.push(Value::Int(0));
+        let is_identity = |(lift, identity): (&Lambda, &[Expr])| {
+            let state = eval_lambda(lift, &args).ok()?;
+            let wanted: Vec<Value> = identity.iter().map(value).collect::<Result<_, _>>().ok()?;
+            (state.len() == wanted.len() && state.iter().zip(&wanted).all(|(a, b)| a.same(*b))).then_some(())
+        };
+        lifts().try_for_each(is_identity).map(|()| chosen)
+    })
 }

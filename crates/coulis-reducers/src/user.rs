@@ -154,6 +154,7 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
         step_needs_ascending: false,
         quick: None,
         values: None,
+        neutral: Vec::new(),
         results: finish.iter().enumerate().map(result).collect(),
         finish: Lambda { params: left, body: finish },
         claims: spec.claims,

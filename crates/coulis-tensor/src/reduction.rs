@@ -60,6 +60,9 @@ pub struct Reduction {
     pub claims: Claims,
     /// A cheaper fold for short runs, where there is one.
     pub quick: Option<QuickFold>,
+    /// What may stand in place of the elements at further points of the axes without changing the results, where what is folded are
+    /// elements as they are read, of so many arrays: see [`Reducer::neutral`]. Empty where there is nothing known.
+    pub neutral: Vec<Expr>,
 }
 
 const CLAIMED: Claims = Claims { associative: true, commutative: true, idempotent: false };
@@ -186,6 +189,7 @@ impl Reduction {
             step_needs_ascending: false,
             quick: None,
             values: None,
+            neutral: Vec::new(),
             results: fields,
             finish: Lambda { params: left, body: state },
             claims: self.claims,
@@ -265,6 +269,7 @@ fn build(
         init: Vec::new(),
         claims,
         quick: None,
+        neutral: Vec::new(),
     })
 }
 
@@ -284,7 +289,11 @@ fn builtin(
 ) -> Result<Reduction, TensorError> {
     let lambda = lambda2(source.dtype(), combine);
     let claims = Claims { idempotent, ..CLAIMED };
-    build(name, lambda, None, vec![identity], vec![source], axes, claims)
+    // An element is its own state.
+    let is_element = matches!(source.node(), Node::Load(..));
+    let neutral = if is_element { vec![identity.clone()] } else { Vec::new() };
+    let reduction = build(name, lambda, None, vec![identity], vec![source], axes, claims)?;
+    Ok(Reduction { neutral, ..reduction })
 }
 
 /// The sum; of bools, whether any is true. Identity 0.
@@ -480,6 +489,9 @@ pub fn reduce_at(
     let identity = reducer.identity.clone();
     let mut reduction = build(&reducer.name, combine, step, identity, sources, axes, reducer.claims)?;
     reduction.step_needs_ascending = reducer.step_needs_ascending;
+    if elements.iter().all(|element| matches!(element.node(), Node::Load(..))) {
+        reduction.neutral = reducer.neutral.clone();
+    }
     reduction.quick = reducer.quick.as_ref().map(|quick| QuickFold {
         identity: quick.identity.clone(),
         sources: quick.lift.apply(&args),

@@ -81,6 +81,7 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         step_needs_ascending: false,
         quick: None,
         values: None,
+        neutral: Vec::new(),
         nan: NanPolicy::Propagate,
         ..whole
     };

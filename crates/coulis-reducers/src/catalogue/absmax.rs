@@ -40,7 +40,7 @@ fn measure(x: Expr) -> Expr {
 }
 
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
-    Ok(extremum("absmax", request, End::Greatest, measure, unsigned(request.inputs[0])))
+    Ok(extremum("absmax", request, End::Greatest, (measure, 0.0), unsigned(request.inputs[0])))
 }
 
 fn exact(case: &Case) -> Answer {

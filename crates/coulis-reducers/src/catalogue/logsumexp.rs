@@ -72,6 +72,10 @@ pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), 
     let (scaled_left, scaled_right) = (&sum.left * &of_left, &sum.right * &of_right);
     let lifted = of_right.clone();
 
+    // Its exponential is 0, whatever the shift: the sum of a state of nothing else vanishes beside that of any other, and tells as
+    // little by itself as that of no element.
+    b.neutral(f64::NEG_INFINITY);
+
     let (total, error) = if narrow {
         b.combine(&sum, &scaled_left + &scaled_right);
         b.step(&sum, &scaled_left + &lifted);

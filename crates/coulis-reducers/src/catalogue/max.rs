@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
 };
 
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
-    Ok(extremum("max", request, End::Greatest, |x| x, request.inputs[0]))
+    Ok(extremum("max", request, End::Greatest, (|x| x, f64::NEG_INFINITY), request.inputs[0]))
 }
 
 fn exact(case: &Case) -> Answer {

@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
 };
 
 fn make(request: &Request) -> Result<Reducer, ReducerError> {
-    Ok(extremum("min", request, End::Least, |x| x, request.inputs[0]))
+    Ok(extremum("min", request, End::Least, (|x| x, f64::INFINITY), request.inputs[0]))
 }
 
 fn exact(case: &Case) -> Answer {

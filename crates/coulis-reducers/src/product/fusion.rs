@@ -248,6 +248,8 @@ impl Fusion {
             })
             .reduce(Expr::or);
         let witness_vars: Vec<Var> = witnesses.iter().map(|w| run[*w].clone()).collect();
+        // An element that all of them may take for none.
+        let agree = reducers().all(|r| r.neutral == parts[0].1.neutral);
         let lift_params: Vec<Var> = self.elements.iter().chain([&self.position]).cloned().collect();
         let reducer = Reducer {
             name: parts.iter().map(|(n, _)| *n).collect::<Vec<_>>().join("_"),
@@ -287,6 +289,7 @@ impl Fusion {
                 .condensed()
             }),
             values: None,
+            neutral: parts[0].1.neutral.iter().filter(|_| agree).cloned().collect(),
             finish: over(&left, finished),
             results,
             claims: Claims {

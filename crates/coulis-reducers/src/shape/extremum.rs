@@ -73,12 +73,13 @@ impl End {
     }
 }
 
-/// The reducer of the extremum of `measure` of the elements, with results of type `result`.
+/// The reducer of the extremum of `measure` of the elements, with results of type `result`. `least`: the float of which the measure
+/// beats none.
 pub(crate) fn extremum(
     name: &'static str,
     request: &Request,
     end: End,
-    measure: fn(Expr) -> Expr,
+    (measure, least): (fn(Expr) -> Expr, f64),
     result: DType,
 ) -> Reducer {
     let mut b = Builder::new(name, request);
@@ -86,6 +87,7 @@ pub(crate) fn extremum(
     let lift = measure(b.element(0));
     let dtype = lift.dtype();
     let value = if b.sees_nan() {
+        b.neutral(least);
         let value = b.field("value", end.identity(dtype), lift);
         b.combine(&value, end.of(&value.right, &value.left));
         let seen = add_nan_seen(&mut b);

@@ -262,6 +262,7 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
+        neutral: reduction.neutral.clone(),
         quick: reduction.quick.as_ref().filter(|_| in_order).map(|quick| QuickFold {
             identity: quick.identity.clone(),
             sources: sub(&quick.sources),
@@ -333,6 +334,7 @@ fn final_reduction(
         init: sub(&reduction.init),
         claims: reduction.claims,
         quick: None,
+        neutral: Vec::new(),
     };
     (axes, last)
 }
