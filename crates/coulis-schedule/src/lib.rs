@@ -31,6 +31,7 @@ pub mod stage;
 mod stores;
 pub mod thread_error;
 pub mod trace;
+mod turned;
 
 pub use body_text::body_texts;
 pub use error::ScheduleError;

@@ -12,6 +12,7 @@ use crate::primitive::compute_at::ComputeAt;
 use crate::primitive::compute_inline::ComputeInline;
 use crate::primitive::compute_root::ComputeRoot;
 use crate::primitive::double_buffer::DoubleBuffer;
+use crate::primitive::filled::FilledRows;
 use crate::primitive::from_boundary::FromBoundary;
 use crate::primitive::from_first::FromFirst;
 use crate::primitive::fuse::Fuse;
@@ -168,6 +169,20 @@ impl Schedule {
     ) -> Result<StageId> {
         let cache = self.cache_of(tensor.into(), scope, readers, "from_boundary")?;
         self.call(FromBoundary { cache, lanes })
+    }
+
+    /// As [`Schedule::from_boundary`], of a copy whose rows have `length` elements, a whole number of accesses: those that no row has
+    /// are one that the folds may take any number of times. All readers run over all elements of the copy.
+    pub fn filled(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+        lanes: i64,
+        length: i64,
+    ) -> Result<StageId> {
+        let cache = self.cache_of(tensor.into(), scope, readers, "filled")?;
+        self.call(FilledRows { rows: FromBoundary { cache, lanes }, length })
     }
 
     fn cache_of(

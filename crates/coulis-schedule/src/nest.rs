@@ -170,6 +170,7 @@ impl Builder<'_> {
             Body::Plain(exprs) => {
                 let body = match &stage.turn {
                     None => self.store_of(stage, exprs, &at.absolutes, None),
+                    Some(Turn { filled: Some(filled), .. }) => return self.filled(stage, filled, exprs),
                     Some(turn) => self.turned(stage, turn, exprs),
                 };
                 let body = self.guarded(stage, body)?;
@@ -181,31 +182,19 @@ impl Builder<'_> {
     }
 
     /// Stores what the expressions are at such values of the axes, at the point of the loops, or at another place along the last axis.
-    fn store_of(&self, stage: &Stage, exprs: &[Expr], values: &Values, place: Option<&Expr>) -> Stmt {
+    pub(crate) fn store_of(
+        &self,
+        stage: &Stage,
+        exprs: &[Expr],
+        values: &Values,
+        place: Option<&Expr>,
+    ) -> Stmt {
         let values: Vec<Expr> = exprs.iter().map(|e| substitute_expr(e, values)).collect();
         let mut indices = self.indices(stage, &self.at(stage).offsets);
         if let (Some(place), Some(last)) = (place, indices.last_mut()) {
             *last = place.clone();
         }
         store_all(&output_names(stage), &self.buffers(stage), &indices, &stored(stage, &values))
-    }
-
-    /// The store of a stage that takes rows from a boundary on: of an element behind it, or else of one before it. Most elements are
-    /// behind it in every row.
-    fn turned(&self, stage: &Stage, turn: &Turn, exprs: &[Expr]) -> Stmt {
-        let at = self.at(stage);
-        let here = |e: &Expr| substitute_expr(e, &at.absolutes);
-        let turn = Turn { by: here(&turn.by), length: here(&turn.length), ..turn.clone() };
-        let number = &at.absolutes[&turn.along];
-        let (is_behind, behind, before) = turn.sides(number);
-        let is_always = fold::compare(BinaryOp::Lt, &fold::add(number, &turn.most), &turn.length);
-        let store = |place: &Expr| {
-            let mut values = at.absolutes.clone();
-            values.insert(turn.place.clone(), place.clone());
-            Box::new(self.store_of(stage, exprs, &values, turn.stores.then_some(place)))
-        };
-        let at_end = Stmt::If { cond: is_behind, then: store(&behind), otherwise: Some(store(&before)) };
-        Stmt::If { cond: is_always.likely(), then: store(&behind), otherwise: Some(Box::new(at_end)) }
     }
 
     /// Stores all components at the point of the loops.
@@ -431,7 +420,7 @@ impl Builder<'_> {
 
     /// The extent of a loop. One that memory says is read where the loops around are at a point of the stage, and is 0
     /// elsewhere.
-    fn extent_there(&self, stage: &Stage, nth: usize) -> Expr {
+    pub(crate) fn extent_there(&self, stage: &Stage, nth: usize) -> Expr {
         let loops = &self.at(stage).loops;
         let extent = loops[nth].extent.clone();
         if !extent.reads_memory() {

@@ -18,6 +18,7 @@ pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
 pub mod double_buffer;
+pub mod filled;
 pub mod from_boundary;
 pub mod from_first;
 pub mod fuse;
@@ -72,6 +73,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &compute_root::ENTRY,
     &cache_read::ENTRY,
     &from_boundary::ENTRY,
+    &filled::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &peel::ENTRY,

@@ -132,6 +132,19 @@ pub(crate) struct Turn {
     pub place: Var,
     /// Whether the result is stored in that place, rather than in the order of the axis.
     pub stores: bool,
+    /// Where the axis is longer than a row.
+    pub filled: Option<Filled>,
+}
+
+/// Rows that are made longer, to whole accesses.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Filled {
+    /// Elements of an access.
+    pub lanes: Expr,
+    /// Accesses that every row surely has from its boundary on.
+    pub whole: Expr,
+    /// What is stored for the elements that no row has, if anything.
+    pub with: Option<Expr>,
 }
 
 /// A computed operation and its loops.

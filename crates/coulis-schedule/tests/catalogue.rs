@@ -125,7 +125,7 @@ fn example(primitive: &str) -> Schedule {
                 compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
             schedule(b, &[a])
         }
-        "from_boundary" => {
+        "from_boundary" | "filled" => {
             let a = placeholder(&[Expr::int(5), Expr::int(13)], DType::F32, "A").expect("a tensor");
             let k = reduce_axis(Expr::int(13), "k");
             let b =

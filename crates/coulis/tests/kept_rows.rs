@@ -200,10 +200,12 @@ fn rows_that_begin_anywhere_are_kept_from_their_boundaries_by_the_blocks_of_a_cl
     // As many rows as there are distances to a boundary; the last access of a row has all remainders.
     for length in [7201, 7507, 7949, 8191] {
         let x = rows(DType::BF16, &[9, length]);
-        for name in ["softmax", "rms_norm", "layer_norm"] {
+        for (name, primitive) in
+            [("softmax", "filled"), ("rms_norm", "from_boundary"), ("layer_norm", "from_boundary")]
+        {
             let (trace, result, report) = on(&few_bytes(32), name, &x);
             let what = format!("{name} of {length}:\n{trace}");
-            assert!(trace.contains(".from_boundary(A, \"shared.dyn\""), "{what}");
+            assert!(trace.contains(&format!(".{primitive}(A, \"shared.dyn\"")), "{what}");
             assert!(trace.contains("\"clusterCtaIdx.y\")"), "{what}");
             assert!(report.is_clean(), "{what}\n{report}");
             assert_eq!(report.counters.global_stores.bytes, x.n_bytes(), "{what}");
@@ -224,6 +226,62 @@ fn rows_that_begin_anywhere_are_kept_from_their_boundaries_by_the_blocks_of_a_cl
     }
 }
 
+/// Rows of numbers, and such as have NaN or infinities at either end, or nothing but -inf, or one number besides.
+fn special_rows(dtype: DType, length: usize) -> Array {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let mut all = numbers(9 * length, Special::Zeros, 12);
+    for (row, values) in all.chunks_mut(length).enumerate() {
+        match row {
+            1 => values[length - 1] = nan,
+            2 => values[0] = nan,
+            3 => values[length - 1] = inf,
+            4 => values.fill(-inf),
+            5 => {
+                values.fill(-inf);
+                values[length - 2] = -3.0;
+            }
+            6 => values[..length / 2].fill(-inf),
+            7 => values.fill(-1e4),
+            _ => {}
+        }
+    }
+    array(dtype, &[9, length as i64], &all)
+}
+
+#[test]
+fn rows_that_begin_anywhere_are_filled_up_where_an_element_changes_no_fold() {
+    // The last access of a row has all remainders, and rows lack much and little of the accesses of all threads.
+    for (dtype, length) in [
+        (DType::BF16, 7201),
+        (DType::F16, 7949),
+        (DType::BF16, 8186),
+        (DType::F32, 3601),
+        (DType::F32, 3942),
+        (DType::F32, 4091),
+    ] {
+        let x = special_rows(dtype, length);
+        for name in ["softmax", "log_softmax"] {
+            let (trace, result, report) = on(&few_bytes(32), name, &x);
+            let what = format!("{name} of {dtype} {length}:\n{trace}");
+            assert!(trace.contains(".filled(A, \"shared.dyn\""), "{what}");
+            assert!(report.is_clean(), "{what}\n{report}");
+            let counters = &report.counters;
+            assert_eq!(counters.global_loads.bytes, x.n_bytes(), "{what}");
+            assert_eq!(counters.global_stores.bytes, x.n_bytes(), "{what}");
+            let (other_trace, other, _) = on(&small(), name, &x);
+            assert!(!other_trace.contains("filled"), "{other_trace}");
+            let digits = if dtype.bytes() == 2 { 1e-2 } else { 1e-5 };
+            for (at, (found, want)) in values(&result).into_iter().zip(values(&other)).enumerate() {
+                let is_near = (found - want).abs() <= digits * want.abs().max(1e-30);
+                assert!(
+                    found == want || found.is_nan() && want.is_nan() || is_near,
+                    "{at}: {found} {want}: {what}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
     let h100 = Target::cuda("sm_90a").unwrap();
@@ -232,7 +290,7 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         // One block that has a multiprocessor for itself, as long as it leaves a part of the first cache.
         (DType::F32, 47_001, "gpu_kept_rows", 1, 1024),
         (DType::F32, 50_256, "gpu_kept_rows", 4, 416),
-        (DType::F32, 50_257, "gpu_kept_rows", 8, 288),
+        (DType::F32, 50_257, "gpu_kept_rows", 4, 640),
         (DType::F32, 60_000, "gpu_kept_rows", 4, 320),
         // The last part of three turns by 352 threads would lack five of its twelve words.
         (DType::F32, 128_256, "gpu_kept_rows", 8, 512),
@@ -241,7 +299,7 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         (DType::BF16, 50_000, "gpu_kept_rows", 1, 512),
         (DType::BF16, 65_536, "gpu_kept_rows", 1, 1024),
         (DType::BF16, 65_537, "gpu_kept_rows", 4, 288),
-        (DType::BF16, 80_001, "gpu_kept_rows", 4, 352),
+        (DType::BF16, 80_001, "gpu_kept_rows", 4, 320),
         (DType::BF16, 128_257, "gpu_kept_rows", 4, 512),
         (DType::BF16, 150_001, "gpu_kept_rows", 8, 320),
         (DType::BF16, 100_352, "gpu_kept_rows", 4, 160),
@@ -259,20 +317,61 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
 fn parts_of_single_elements_leave_room_in_the_first_cache() {
     let h100 = Target::cuda("sm_90a").unwrap();
     for (name, length, parts, threads) in [
-        ("softmax", 50_257, 8, 288),
-        ("softmax", 80_001, 8, 512),
-        ("softmax", 60_001, 8, 384),
-        ("log_softmax", 50_257, 8, 288),
+        ("rms_norm", 50_257, 8, 288),
+        ("rms_norm", 80_001, 8, 512),
+        ("rms_norm", 60_001, 8, 384),
         // By 384 threads the last part would lack all turns after the first sixteen and one of these.
-        ("softmax", 57_001, 4, 448),
+        ("rms_norm", 57_001, 4, 448),
         // Nowhere such parts.
-        ("softmax", 120_001, 8, 320),
+        ("rms_norm", 120_001, 8, 320),
         // A large state takes more registers.
         ("layer_norm", 50_257, 4, 416),
     ] {
         let choice = choose(&spec(name, DType::F32, &[4096, length]), &h100).unwrap();
         let found = (choice.strategy.name, choice.sketch.chunks, choice.sketch.threads);
         assert_eq!(found, ("gpu_kept_rows", parts, threads), "{name} of {length}");
+    }
+}
+
+#[test]
+fn filled_rows_are_dealt_to_those_threads_that_have_the_fewest_accesses_besides() {
+    let h100 = Target::cuda("sm_90a").unwrap();
+    for (name, dtype, length, dealt) in [
+        // All five accesses of a thread are one step, or eight are two.
+        ("softmax", DType::F32, 50_257, Some((4, 640, 5))),
+        ("log_softmax", DType::F32, 80_001, Some((8, 512, 5))),
+        // The last part of 8 x 352 threads would lack more than one access of five.
+        ("softmax", DType::F32, 54_001, Some((4, 448, 8))),
+        ("softmax", DType::F32, 90_001, Some((8, 352, 8))),
+        ("softmax", DType::BF16, 65_537, Some((4, 288, 8))),
+        ("softmax", DType::F16, 200_001, Some((8, 416, 8))),
+        // Eight parts would be small, four those of too many threads.
+        ("softmax", DType::BF16, 150_001, None),
+        // Rows that are whole accesses, folds with counts, and wide elements.
+        ("softmax", DType::F32, 128_256, None),
+        ("rms_norm", DType::BF16, 65_537, None),
+        ("softmax", DType::F64, 40_001, None),
+    ] {
+        let spec = spec(name, dtype, &[4096, length]);
+        let choice = choose(&spec, &h100).unwrap();
+        let Sketch { chunks, threads, lanes, map, .. } = choice.sketch;
+        let what = format!("{name} of {dtype} {length}");
+        match dealt {
+            None => assert_eq!(map.filled, 0, "{what}"),
+            Some((parts, of_block, turns)) => {
+                assert_eq!(
+                    (chunks, threads, map.filled),
+                    (parts, of_block, parts * of_block * turns * lanes),
+                    "{what}"
+                );
+            }
+        }
+        let without = Map { lambda: spec.map.clone().unwrap().lambda, beside: Vec::new() };
+        let nan = coulis_ir::NanPolicy::Ignore;
+        let reducer = coulis_ir::Reducer { nan, ..spec.reducer.clone() };
+        let ignoring =
+            Spec::new(spec.problem.clone(), vec![dtype], false, reducer, spec.outputs.clone(), Some(without));
+        assert_eq!(choose(&ignoring, &h100).unwrap().sketch.map.filled, 0, "{what} without NaN");
     }
 }
 

@@ -5,11 +5,11 @@
 //! that it folds, so the copy is laid out as its loops run (`cache_write`), and all loops over it are written out. A row
 //! that would fill the memory of a multiprocessor alone, or does not fit there, lies in that of several blocks, a cluster,
 //! each of which folds and maps a part of it, of narrow rows that begin anywhere from their first boundary on
-//! (`from_boundary`). A row that fits nowhere is another strategy's, which reads it twice. Measured: `bench/results`.
+//! (`from_boundary`), filled up with an element that changes no fold where there is one (`filled`). A row that fits nowhere is another strategy's, which reads it twice. Measured: `bench/results`.
 
 use std::ops::RangeInclusive;
 
-use coulis_ir::{MemScope, ThreadTag};
+use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterVar, Tensor};
 
@@ -72,6 +72,16 @@ const PART_TURNS: i64 = 2 * IN_FLIGHT;
 const PART_IN_WORDS: i64 = 512;
 /// See [`PART_TURNS`].
 const FEWEST_PARTS: i64 = 4;
+/// Accesses of wide elements that a thread may have all at once.
+const AT_ONCE: i64 = 5;
+/// Bytes of elements whose rows are filled: others are as fast without, or were not tried.
+const MEASURED_BYTES: RangeInclusive<usize> = 2..=4;
+/// The filled copy of a row has so large a part of the row besides at most: a seventh.
+const MOST_LACKING: i64 = 7;
+/// Threads of blocks with filled parts of narrow rows that a multiprocessor is to hold together, for their registers.
+const OF_NARROW_TOGETHER: i64 = 1600;
+/// Bytes of such a part, at least, where more than [`FEWEST_PARTS`] blocks share a row.
+const EIGHTH_OF_NARROW: i64 = 44 << 10;
 /// Threads of a block with a part of words of one element.
 const PART_OF_SINGLES: RangeInclusive<i64> = 256..=576;
 /// The least and the most part of a multiprocessor's shared memory that such blocks take together: see [`ALONE`].
@@ -129,6 +139,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let mut lanes = lanes;
     let mut peeled = false;
+    let mut filled = None;
     let (keep, threads, unroll, chunks) = if kept(in_registers) <= most_elements {
         (Keep::Registers, in_registers, turns(in_registers), 1)
     } else {
@@ -141,7 +152,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         let is_work = is_narrow && lanes == 1;
         let fills = is_work || block_bytes > shared_bytes / ALONE.1 * ALONE.0;
         let dealt = if !several && fills && outer == 1 {
-            let in_words = dealt_from_boundaries(facts, extent);
+            filled = dealt_in_filled_rows(facts, extent);
+            let of_filled = || filled.as_ref().map(|f| (f.lanes, (f.parts, f.threads)));
+            let in_words = of_filled().or_else(|| dealt_from_boundaries(facts, extent));
             if let Some((wider, _)) = in_words {
                 (lanes, peeled) = (wider, true);
             }
@@ -170,15 +183,82 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let rows = if chunks > 1 { 1 } else { (BLOCK / threads).max(1) };
     let constant = facts.constant_extents(rows == 1);
-    let run = facts.short_run(lanes, floor_pow2(unroll));
-    let plain = facts.plain().with_map_kept(keep);
-    Ok(Sketch { lanes, unroll, run, threads, rows, chunks, peeled, constant, ..plain })
+    let mut sketch =
+        Sketch { lanes, threads, rows, chunks, peeled, constant, ..facts.plain().with_map_kept(keep) };
+    (sketch.unroll, sketch.run) = (unroll, facts.short_run(lanes, floor_pow2(unroll)));
+    if let Some(Dealt { turns: (turns, at_once), resident, .. }) = filled {
+        let longest = spec.reducer.quick.as_ref().map_or(1, |quick| i64::from(quick.max_steps));
+        let steps = (1..=at_once).rev().find(|n| at_once % n == 0 && n * lanes <= longest);
+        (sketch.unroll, sketch.run) = (at_once, steps.map_or(1, |steps| facts.run_of(steps * lanes)));
+        sketch.resident = resident;
+        sketch.map.filled = chunks * threads * turns * lanes;
+    }
+    Ok(sketch)
 }
 
-/// The same of narrow rows that begin anywhere, taken from their first boundaries of the widest accesses: elements of one of these,
-/// blocks and threads. Copy and results are to have boundaries at the same elements. A thread has twice what it has in flight: what is
-/// in flight with a row's last access is behind conditions, and the more threads have that, the less the last part has of it.
-fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))> {
+/// How a row is dealt to the blocks of a cluster where its copy is filled.
+struct Dealt {
+    /// Elements of an access.
+    lanes: i64,
+    parts: i64,
+    threads: i64,
+    /// Accesses of a thread, and how many of them are under way together.
+    turns: (i64, i64),
+    /// Blocks that a multiprocessor is to hold, for which registers are left; 0 is as many as come.
+    resident: i64,
+}
+
+/// The same of rows that begin anywhere whose fold has an element that changes nothing: their copies are filled up with it to
+/// the accesses of all threads, of which those blocks and threads are best that have the fewest more than a row has.
+fn dealt_in_filled_rows(facts: &Facts, extent: i64) -> Option<Dealt> {
+    let spec = facts.spec;
+    let lanes = begins_anywhere(facts, extent)?;
+    let is_measured = MEASURED_BYTES.contains(&spec.inputs[0].bytes());
+    if !is_measured || spec.reducer.neutral.len() != 1 || spec.reducer.nan != NanPolicy::Propagate {
+        return None;
+    }
+    let words = ceil_div(extent, lanes);
+    let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
+    let warp = i64::from(facts.target.warp);
+    let access = i64::from(facts.target.vector_bytes);
+    let is_narrow = facts.is_narrow();
+    let (most_threads, together, fewest_bytes) = if is_narrow {
+        (PART_IN_WORDS, OF_NARROW_TOGETHER, EIGHTH_OF_NARROW)
+    } else {
+        (PART_OF_FEWER_TURNS, OF_MULTIPROCESSOR, 0)
+    };
+    let of = |parts: i64, (turns, at_once): (i64, i64)| {
+        let threads = ceil_div(ceil_div(words, parts * turns), warp) * warp;
+        let bytes = threads * turns * access + FOLD_BYTES;
+        let beside = (shared_bytes / bytes).min(together / threads);
+        let lacking = parts * threads * turns - words;
+        // Where all accesses of a thread are one step, the compiler finds registers itself, as long as the last part of a row lacks one
+        // of them at most.
+        let is_one_step = turns == at_once;
+        let (fewest, most) =
+            if is_one_step { (BESIDE[0], threads) } else { (BESIDE[1], words / MOST_LACKING) };
+        let is_large = parts == FEWEST_PARTS || bytes >= fewest_bytes;
+        let fits = threads <= most_threads && beside >= fewest && lacking <= most && is_large;
+        let resident = if is_one_step { 0 } else { beside };
+        fits.then_some((lacking, Dealt { lanes, parts, threads, turns: (turns, at_once), resident }))
+    };
+    // Narrow elements, which are converted, leave fewer registers for accesses.
+    let in_one_step = (!is_narrow).then_some((AT_ONCE, AT_ONCE));
+    let mut best: Option<(i64, Dealt)> = None;
+    for turns in in_one_step.into_iter().chain([(PART_TURNS, IN_FLIGHT)]) {
+        for parts in cluster_sizes(facts).skip_while(|parts| *parts < FEWEST_PARTS) {
+            let found = of(parts, turns);
+            if let Some(found) = found.filter(|(lacking, _)| best.as_ref().is_none_or(|b| *lacking < b.0)) {
+                best = Some(found);
+            }
+        }
+    }
+    best.map(|(_, dealt)| dealt)
+}
+
+/// Elements of the widest access, where rows begin anywhere and are read by themselves, so that they may be copied from their
+/// boundaries.
+fn begins_anywhere(facts: &Facts, extent: i64) -> Option<i64> {
     let spec = facts.spec;
     let map = spec.map.as_ref()?;
     let lanes = widest_access(facts);
@@ -186,10 +266,18 @@ fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))
     let claims = &spec.reducer.claims;
     let keeps_order = !(claims.associative && claims.commutative);
     let writes_over = spec.outputs.iter().any(|output| output.beta != 0.0);
-    if !facts.is_narrow() || extent % lanes == 0 || !is_alone || keeps_order || writes_over {
+    if extent % lanes == 0 || !is_alone || keeps_order || writes_over {
         return None;
     }
     dense_rows_of(facts, 0..2).ok()?;
+    Some(lanes)
+}
+
+/// The same of narrow rows that begin anywhere, taken from their first boundaries of the widest accesses: elements of one of these,
+/// blocks and threads. Copy and results are to have boundaries at the same elements. A thread has twice what it has in flight: what is
+/// in flight with a row's last access is behind conditions, and the more threads have that, the less the last part has of it.
+fn dealt_from_boundaries(facts: &Facts, extent: i64) -> Option<(i64, (i64, i64))> {
+    let lanes = begins_anywhere(facts, extent).filter(|_| facts.is_narrow())?;
     let words = ceil_div(extent, lanes);
     let shared_bytes = i64::from(facts.target.block.shared_dyn_bytes);
     let warp = i64::from(facts.target.warp);
@@ -285,6 +373,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let n_kept = spec.n_kept();
     let (state, finished, map) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?, stage_of(s, map)?);
     let copied = match &stmt.inputs[..] {
+        [input] if sketch.map.filled > 0 => {
+            let readers = refs(&[state, map]);
+            Some(s.filled(input, MemScope::SharedDyn, &readers, sketch.lanes, sketch.map.filled)?)
+        }
         [input] if sketch.peeled => {
             Some(s.from_boundary(input, MemScope::SharedDyn, &refs(&[state, map]), sketch.lanes)?)
         }
@@ -356,7 +448,7 @@ fn map_by_words(s: &mut Schedule, map: StageId, n_kept: usize, sketch: &Sketch) 
     match sketch.map.keep {
         Keep::Nothing => Ok(()),
         Keep::Registers => outer.iter().chain([&turn]).try_for_each(|axis| s.unroll(map, axis)),
-        Keep::Shared => few_at_once(s, map, &turn, sketch),
+        Keep::Shared => few_at_once(s, map, &turn, sketch).map(|_| ()),
     }
 }
 
@@ -374,18 +466,19 @@ fn by_threads(
     Ok(turn)
 }
 
-/// Has a few turns at once in flight.
+/// Has a few turns at once in flight; the loop over such.
 fn few_at_once(
     s: &mut Schedule,
     stage: StageId,
     turn: &IterVar,
     sketch: &Sketch,
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     if sketch.unroll == 1 {
-        return Ok(());
+        return Ok(turn.clone());
     }
-    let (_, few) = s.split(stage, turn, Split::Factor(sketch.unroll))?;
-    s.unroll(stage, &few)
+    let (steps, few) = s.split(stage, turn, Split::Factor(sketch.unroll))?;
+    s.unroll(stage, &few)?;
+    Ok(steps)
 }
 
 /// A copy of the row in registers, each thread's own words.
@@ -438,7 +531,10 @@ fn in_shared(
         words = word;
     }
     let turn = by_threads(s, kept, &words, sketch)?;
-    few_at_once(s, kept, &turn, sketch)?;
+    let steps = few_at_once(s, kept, &turn, sketch)?;
+    if sketch.resident > 0 {
+        s.pragma(kept, &steps, "resident", Attr::Int(sketch.resident))?;
+    }
     if sketch.lanes == 1 {
         return Ok(());
     }

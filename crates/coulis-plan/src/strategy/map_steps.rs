@@ -24,6 +24,8 @@ pub struct MapSketch {
     pub parts: i64,
     /// Where a row is kept between its fold and its map.
     pub keep: Keep,
+    /// Elements of a row where it is kept, of which those behind its own change no fold; 0 is as many as it has.
+    pub filled: i64,
 }
 
 /// Memory in which a row stays from its fold to its map.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Buffer, Expr, Node, Var};
-use coulis_tensor::{Body, IterKind, IterVar};
+use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
 use crate::fold;
@@ -18,7 +18,7 @@ use crate::inline::{map_body, replace_reads};
 use crate::primitive::cache_read::{CacheRead, dimension_axis};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, Values};
-use crate::stage::{Stage, StageId, Turn};
+use crate::stage::{Filled, Stage, StageId, Turn};
 use crate::trace::{Arg, Step};
 
 /// The catalogue's line.
@@ -53,22 +53,43 @@ impl Primitive for FromBoundary {
 
     fn read(call: &Call) -> Result<FromBoundary, ScheduleError> {
         call.at_most(4)?;
+        FromBoundary::of(call)
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        Step::on_schedule("from_boundary", self.args(schedule))
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        self.check_as(schedule, Self::ENTRY.name)
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
+        Ok(self.copied(schedule, None))
+    }
+}
+
+impl FromBoundary {
+    /// The first four arguments of a call.
+    pub(crate) fn of(call: &Call) -> Result<FromBoundary, ScheduleError> {
         let lanes = call.as_int(call.arg(3, "lanes")?, "lanes")?;
         Ok(FromBoundary { cache: CacheRead::of(call)?, lanes })
     }
 
-    fn step(&self, schedule: &Schedule) -> Step {
+    /// These as a step has them.
+    pub(crate) fn args(&self, schedule: &Schedule) -> Vec<Arg> {
         let mut args = self.cache.args(schedule);
         args.push(Arg::Int(self.lanes));
-        Step::on_schedule("from_boundary", args)
+        args
     }
 
-    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        self.cache.check_as("from_boundary", schedule)?;
+    /// Whether `primitive` may take the rows like this.
+    pub(crate) fn check_as(&self, schedule: &Schedule, primitive: &'static str) -> Result<(), ScheduleError> {
+        self.cache.check_as(primitive, schedule)?;
         let tensor = &self.cache.tensor;
         let bad = |stage: String, what, wanted, found: &str| {
             let found = found.to_owned();
-            Err(ScheduleError::BadValue { primitive: "from_boundary", stage, what, wanted, found })
+            Err(ScheduleError::BadValue { primitive, stage, what, wanted, found })
         };
         let of_tensor = || tensor.name.clone();
         if self.lanes < 2 {
@@ -95,7 +116,7 @@ impl Primitive for FromBoundary {
             };
             match &stage.body {
                 Body::Reduce(r) if !(r.claims.associative && r.claims.commutative) => {
-                    let (primitive, reducer) = ("from_boundary", r.name.clone());
+                    let reducer = r.name.clone();
                     return Err(ScheduleError::UnclaimedLaws { primitive, stage: name(), reducer });
                 }
                 Body::Reduce(_) => {}
@@ -124,26 +145,35 @@ impl Primitive for FromBoundary {
                     }
                 }
             }
-            schedule.check_holds_none("from_boundary", reader)?;
+            schedule.check_holds_none(primitive, reader)?;
         }
         Ok(())
     }
 
-    fn apply(self, schedule: &mut Schedule) -> Result<StageId, ScheduleError> {
+    /// The copy, and the readers that read it. `filled`: elements of a row of the copy, and what is behind a row's own.
+    pub(crate) fn copied(self, schedule: &mut Schedule, filled: Option<(i64, Expr)>) -> StageId {
         let FromBoundary { cache: CacheRead { tensor, scope, readers }, lanes } = self;
         let mut name = format!("{}.{}", tensor.name, scope.name());
         while schedule.stages.iter().any(|s| s.name == name) {
             name.push_str(".d");
         }
         let axes: Vec<IterVar> = tensor.shape.iter().enumerate().map(dimension_axis).collect();
-        let Some((along, outer)) = axes.split_last() else { return Ok(schedule.fresh_id()) };
+        let Some((along, outer)) = axes.split_last() else { return schedule.fresh_id() };
         let outer: Vec<Expr> = outer.iter().map(IterVar::expr).collect();
-        let copy = Buffer::new(&name, tensor.dtype, tensor.shape.clone(), scope);
         let mut turn = turned(&tensor, &outer, along, lanes);
+        let (mut shape, mut axes) = (tensor.shape.clone(), axes.clone());
+        if let Some((length, with)) = &filled
+            && let (Some(extent), Some(last)) = (shape.last_mut(), axes.last_mut())
+        {
+            *extent = fold::int((*length).into(), extent.dtype());
+            *last = longer(along, *length);
+            turn.filled =
+                filled_rows(&tensor, lanes, along).map(|f| Filled { with: Some(with.clone()), ..f });
+        }
+        let copy = Buffer::new(&name, tensor.dtype, shape, scope);
         let from: Vec<Expr> = outer.iter().cloned().chain([turn.place.expr()]).collect();
         let id = schedule.fresh_id();
-        let mut stage =
-            Stage::new(id, name, vec![copy.clone()], axes.clone(), Body::Plain(vec![tensor.at(from)]));
+        let mut stage = Stage::new(id, name, vec![copy.clone()], axes, Body::Plain(vec![tensor.at(from)]));
         stage.scope = Some(scope);
         turn.stores = false;
         stage.turn = Some(turn);
@@ -152,7 +182,7 @@ impl Primitive for FromBoundary {
             first = first.min(schedule.position(reader));
             let stage = schedule.by_id_mut(reader);
             let Some(Reading { outer, along }) = reading(stage, &tensor) else { continue };
-            let turn = turned(&tensor, &outer, &along, lanes);
+            let mut turn = turned(&tensor, &outer, &along, lanes);
             // The copy is read as the loop runs, all else at the element's own place.
             let number = along.var().fresh();
             let place = match &stage.body {
@@ -171,13 +201,38 @@ impl Primitive for FromBoundary {
                 substitute_expr(&substitute_expr(&read, &to_place), &to_number)
             };
             stage.body = map_body(&stage.body, &change);
+            if let Some((length, _)) = filled {
+                turn.filled = filled_rows(&tensor, lanes, &along);
+                let of = |axis: &IterVar| if *axis == along { longer(axis, length) } else { axis.clone() };
+                let axes = stage.axes.iter().map(of).collect();
+                let body = match stage.body.clone() {
+                    Body::Reduce(r) => {
+                        Body::Reduce(Box::new(Reduction { axes: r.axes.iter().map(of).collect(), ..*r }))
+                    }
+                    plain @ Body::Plain(_) => plain,
+                };
+                stage.redefine(axes, body);
+            }
             if let Body::Plain(_) = stage.body {
                 stage.turn = Some(turn);
             }
         }
         schedule.stages.insert(first, Arc::new(stage));
-        Ok(id)
+        id
     }
+}
+
+/// The axis with another length.
+fn longer(axis: &IterVar, length: i64) -> IterVar {
+    let (zero, length) = (fold::int(0, axis.dtype()), fold::int(length.into(), axis.dtype()));
+    IterVar::new(axis.var().clone(), axis.kind(), zero, length)
+}
+
+/// Rows made longer than the tensor's.
+fn filled_rows(tensor: &Buffer, lanes: i64, along: &IterVar) -> Option<Filled> {
+    let int = |n: i64| fold::int(n.into(), along.dtype());
+    let whole = (row_length(tensor)? - (lanes - 1)) / lanes;
+    Some(Filled { lanes: int(lanes), whole: int(whole), with: None })
 }
 
 /// The turn of the rows of a tensor, `outer` being the indices of one and `along` the loop over it.
@@ -192,7 +247,15 @@ fn turned(tensor: &Buffer, outer: &[Expr], along: &IterVar, lanes: i64) -> Turn 
     let turns = fold::floordiv(&fold::add(&begin, &most), &lanes);
     let by = fold::sub(&fold::mul(&turns, &lanes), &begin);
     let length = tensor.shape.last().map_or_else(|| fold::int(0, dtype), |n| fold::cast(n, dtype));
-    Turn { along: along.var().clone(), by, most, length, place: Var::new("place", dtype), stores: true }
+    Turn {
+        along: along.var().clone(),
+        by,
+        most,
+        length,
+        place: Var::new("place", dtype),
+        stores: true,
+        filled: None,
+    }
 }
 
 fn stride(tensor: &Buffer, dim: usize) -> Expr {
@@ -202,7 +265,7 @@ fn stride(tensor: &Buffer, dim: usize) -> Expr {
 }
 
 /// Neighbours of a row, where they are a constant number.
-fn row_length(tensor: &Buffer) -> Option<i64> {
+pub(crate) fn row_length(tensor: &Buffer) -> Option<i64> {
     let last = tensor.shape.len().checked_sub(1)?;
     let is_dense = stride(tensor, last).is_int(1) && tensor.elem_offset.is_int(0);
     tensor.shape[last].as_int().filter(|_| is_dense).and_then(|n| i64::try_from(n).ok())
