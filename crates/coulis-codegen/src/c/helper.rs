@@ -88,6 +88,20 @@ pub enum Helper {
     /// Every other lane of two vectors, from lane 0 or (`true`) 1: in each block of that many lanes those of the
     /// first vector, then those of the second. The opposite of `Zip`.
     Unzip(VTy, u32, bool),
+    /// In each block of that many lanes those of the second vector whose bits are set, lane 0 having the lowest, and of the
+    /// first vector otherwise.
+    Blend(VTy, u32, u64),
+    /// In each block of that many lanes, every so many-th of these around the block, from the given one on.
+    Around {
+        /// The vector.
+        of: VTy,
+        /// Lanes of a block, a power of two.
+        block: u32,
+        /// Lanes from one to the next, odd.
+        step: u32,
+        /// The first one.
+        first: u32,
+    },
     /// Lane by lane conversion by C's rules, from the first type to the second; in range or rounded to nearest.
     Convert(VTy, CTy),
     /// Float to integer that truncates and saturates; NaN gives 0.
@@ -111,6 +125,8 @@ pub enum Helper {
     Fail,
     /// The `f32` of the bits of a type that lives in memory only.
     Widen(DType),
+    /// The same of a vector of so many of the bits of a 16-bit float.
+    WidenAll(DType, u32),
     /// The bits of the value of such a type that is nearest to an `f32`.
     Narrow(DType),
     /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
@@ -182,6 +198,10 @@ impl Helper {
             Helper::Unzip(v, block, odd) => {
                 format!("cx_unzip_{}_{}{}", if *odd { "odd" } else { "even" }, v.name(), blocks(v, *block))
             }
+            Helper::Blend(v, block, lanes) => format!("cx_blend{lanes:x}_{}{}", v.name(), blocks(v, *block)),
+            Helper::Around { of, block, step, first } => {
+                format!("cx_around{step}_from{first}_{}{}", of.name(), blocks(of, *block))
+            }
             Helper::Convert(v, to) => format!("cx_convert_{}_{}", v.name(), to.name()),
             Helper::Saturate(v, to) => format!("cx_saturate_{}_{}", v.name(), to.name()),
             Helper::Round(v, d) => format!("cx_round_{}_{}", v.name(), short(d)),
@@ -201,6 +221,7 @@ impl Helper {
             Helper::Free => "cx_free".to_owned(),
             Helper::Fail => "cx_fail".to_owned(),
             Helper::Widen(d) => format!("cx_widen_{}", short(d)),
+            Helper::WidenAll(d, n) => format!("cx_widen_{}{}", short(d), lanes(n)),
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
             Helper::OpaqueProduct(ty) => format!("cx_product_{}", ty.name()),

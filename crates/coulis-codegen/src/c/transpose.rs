@@ -2,7 +2,7 @@
 //!
 //! `A[base + j + lane * S]` for all `j` in `0..S` and all lanes are the elements `base .. base + S * lanes`, each
 //! once. Where a block evaluates all `S` loads, no element is read that they do not read, and the span costs one load
-//! a vector instead of one an element. `S` is a power of two.
+//! a vector instead of one an element.
 //!
 //! The transposition: number the elements of `S` vectors of `n` lanes by `log2 S + log2 n` address bits, the
 //! vector's number above the lane's. Loaded in order, the place of an element is its address, rows of `S` elements
@@ -10,6 +10,11 @@
 //! takes two vectors at a time and rotates all addresses by one bit: to the right if it gathers every other lane of
 //! vectors `2i` and `2i + 1` ("unzip"; `log2 S` stages), to the left if it takes the lanes of vectors `i` and
 //! `i + S / 2` by turns ("zip"; `log2 n` stages). Each stage is `S` shuffles of two operands.
+//!
+//! That is for an `S` that is a power of two. One with an odd factor `T` has as many stages that unzip as it has factors of
+//! two, which leave groups of `T` vectors of consecutive elements. Of these, `j + i * T` for all lanes `i` stand in
+//! different lanes, as `T` and `n` have no factor in common. So the vectors are blended, each lane from the one that has its
+//! element there, and the lanes of the blend are put in order.
 
 use std::collections::BTreeMap;
 
@@ -79,6 +84,13 @@ impl Network {
         let zip = zips <= if ty.bytes() < 4 { 3 * unzips } else { unzips };
         Network { block, zip, stages: if zip { zips } else { unzips } }
     }
+
+    /// The stages before the groups of an odd factor.
+    fn before_odd(ty: CTy, lanes: u32, stride: u32) -> Network {
+        // One vector's wide lanes are put in any order by one instruction.
+        let block = if ty.bytes() >= 4 { lanes } else { lanes.min(BLOCK_BYTES / ty.bytes()) };
+        Network { block, zip: false, stages: stride.trailing_zeros() }
+    }
 }
 
 impl Walker<'_> {
@@ -92,11 +104,15 @@ impl Walker<'_> {
             return Ok(None);
         }
         let Some(this) = Strided::of(expr, &self.offsets) else { return Ok(None) };
-        if !(2..=MAX_STRIDE).contains(&this.stride) || this.stride & (this.stride - 1) != 0 {
+        if !(2..=MAX_STRIDE).contains(&this.stride) {
             return Ok(None);
         }
         let Some((start, members)) = self.siblings(&this) else { return Ok(None) };
-        let vals = self.load_transposed(&this, start)?;
+        let vals = if this.stride.count_ones() == 1 {
+            self.load_transposed(&this, start)?
+        } else {
+            self.load_blended(&this, start)?
+        };
         let Some(table) = self.f.memo.last_mut() else { return Ok(None) };
         for (spellings, val) in members.into_iter().zip(vals) {
             table.extend(spellings.into_iter().map(|member| (member, val.clone())));
@@ -129,11 +145,9 @@ impl Walker<'_> {
         let dtype = this.buffer.dtype;
         let ty = if dtype == DType::Bool { CTy::I8 } else { CTy::carrier(dtype) };
         let stride = this.stride as u32;
-        let dtype_of_index = this.base.dtype();
-        let back = Expr::int_of(i128::from(this.offset - start), dtype_of_index);
-        let base = self.code(&index::fold_binary(BinaryOp::Sub, this.base.clone(), back))?;
-        let base = self.simple(CTy::carrier(dtype_of_index), base);
-        let mut vals = vec![Val { ty, parts: Parts::new(), uniform: None }; stride as usize];
+        let base = self.span_base(this, start)?;
+        let mut vals =
+            vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; stride as usize];
         let mut row = 0;
         for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
             let shape = VTy::vector(ty, lanes);
@@ -141,7 +155,7 @@ impl Walker<'_> {
             let mut vectors = Vec::new();
             for vector in 0..stride {
                 let code =
-                    self.load_blocks(&this.buffer, &base, row, stride, vector, shape, network.block)?;
+                    self.load_blocks(&this.buffer, dtype, &base, row, stride, vector, shape, network.block)?;
                 vectors.push(self.declare(shape, &code));
             }
             for _ in 0..network.stages {
@@ -155,11 +169,88 @@ impl Walker<'_> {
         Ok(vals)
     }
 
-    /// A vector of which each block begins where the rows of that block do: stages need not cross blocks.
+    /// The index of the first element of the span.
+    fn span_base(&mut self, this: &Strided, start: i64) -> Result<Code, EmitError> {
+        let dtype = this.base.dtype();
+        let back = Expr::int_of(i128::from(this.offset - start), dtype);
+        let base = self.code(&index::fold_binary(BinaryOp::Sub, this.base.clone(), back))?;
+        Ok(self.simple(CTy::carrier(dtype), base))
+    }
+
+    /// The same of a stride that is no power of two. 16-bit floats are moved as they are, and converted then.
+    fn load_blended(&mut self, this: &Strided, start: i64) -> Result<Vec<Val>, EmitError> {
+        let dtype = this.buffer.dtype;
+        let converts = is_storage_float(dtype);
+        let (loaded, moved) = match dtype {
+            DType::Bool => (dtype, CTy::I8),
+            _ if converts => (DType::U16, CTy::U16),
+            _ => (dtype, CTy::carrier(dtype)),
+        };
+        let ty = if converts { CTy::F32 } else { moved };
+        let stride = this.stride as u32;
+        let n_groups = 1 << stride.trailing_zeros();
+        let odd = stride / n_groups;
+        let base = self.span_base(this, start)?;
+        let mut vals =
+            vec![Val { ty: moved_as(dtype, ty), parts: Parts::new(), uniform: None }; stride as usize];
+        let mut row = 0;
+        for lanes in part_lanes(this.lanes, ty.bytes(), self.options.vector_bytes) {
+            let shape = VTy::vector(moved, lanes);
+            let network = Network::before_odd(moved, lanes, stride);
+            let mut vectors = Vec::new();
+            for vector in 0..stride {
+                let code =
+                    self.load_blocks(&this.buffer, loaded, &base, row, stride, vector, shape, network.block)?;
+                vectors.push(self.declare(shape, &code));
+            }
+            for _ in 0..network.stages {
+                vectors = self.stage(&vectors, shape, network)?;
+            }
+            for (group, vectors) in vectors.chunks(odd as usize).enumerate() {
+                for offset in 0..odd {
+                    let mut code = self.blended(vectors, offset, shape, network.block)?;
+                    if converts {
+                        code = Code::call(&self.defs.helper(Helper::WidenAll(dtype, lanes))?, &[&code]);
+                    }
+                    let code = self.declare(VTy { ty, ..shape }, &code);
+                    vals[group + (offset * n_groups) as usize].parts.push(Part { lanes, code });
+                }
+            }
+            row += lanes;
+        }
+        Ok(vals)
+    }
+
+    /// Elements `first + i * T` of `T` vectors, an odd number, in each block.
+    fn blended(&mut self, vectors: &[Code], first: u32, shape: VTy, block: u32) -> Result<Code, EmitError> {
+        let step = vectors.len() as u32;
+        let mut taken = vec![0u64; vectors.len()];
+        for lane in 0..block {
+            let element = first + lane * step;
+            taken[(element / block) as usize] |= 1 << (element % block);
+        }
+        let mut blend: Option<Code> = None;
+        for (vector, lanes) in vectors.iter().zip(taken).filter(|(_, lanes)| *lanes != 0) {
+            blend = Some(match blend {
+                None => vector.clone(),
+                Some(others) => {
+                    let name = self.defs.helper(Helper::Blend(shape, block, lanes))?;
+                    self.declare(shape, &Code::call(&name, &[&others, vector]))
+                }
+            });
+        }
+        let Some(blend) = blend else { return Err(self.bad_shape("a blend", "no vector")) };
+        let name = self.defs.helper(Helper::Around { of: shape, block, step, first: first % block })?;
+        Ok(Code::call(&name, &[&blend]))
+    }
+
+    /// A vector of which each block begins where the rows of that block do: stages need not cross blocks. `loaded`: what elements are
+    /// loaded as.
     #[allow(clippy::too_many_arguments, reason = "a place in the span has many coordinates")]
     fn load_blocks(
         &mut self,
         buffer: &Buffer,
+        loaded: DType,
         base: &Code,
         row: u32,
         stride: u32,
@@ -167,7 +258,7 @@ impl Walker<'_> {
         shape: VTy,
         block: u32,
     ) -> Result<Code, EmitError> {
-        let load = self.defs.helper(Helper::Load(buffer.dtype, block))?;
+        let load = self.defs.helper(Helper::Load(loaded, block))?;
         let mut pieces = Vec::new();
         for first in (0..shape.lanes).step_by(block as usize) {
             let address = self.address(buffer, &offset(base, (row + first) * stride + vector * block))?;
@@ -206,6 +297,11 @@ impl Walker<'_> {
             low.into_iter().chain(high).collect()
         })
     }
+}
+
+/// The type of a value whose lanes were moved as `ty`: bytes that were loaded of bools are masks.
+fn moved_as(dtype: DType, ty: CTy) -> CTy {
+    if dtype == DType::Bool { CTy::M8 } else { ty }
 }
 
 #[cfg(test)]

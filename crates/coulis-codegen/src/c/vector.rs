@@ -5,7 +5,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
-use crate::c::scalar::{float_literal, is_storage_float, is_whole};
+use crate::c::scalar::{float_literal, int_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Parts, Step, Val};
 use crate::c::{Walker, index};
@@ -16,6 +16,11 @@ const MASK_BYTES: u32 = 4;
 impl Walker<'_> {
     pub(super) fn vector(&mut self, expr: &Expr) -> Result<Val, EmitError> {
         let lanes = expr.lanes();
+        if let Node::Binary(..) | Node::Cast(_) = expr.node()
+            && let Some(known) = expr.constant_lanes()
+        {
+            return Ok(self.known_integers(&known, expr.dtype()));
+        }
         match expr.node() {
             Node::Int(_) | Node::Float(_) => Err(self.bad_shape("a vector", "a constant of many lanes")),
             Node::Var(var) => {
@@ -56,6 +61,22 @@ impl Walker<'_> {
             }
             Node::Let(var, value, body) => self.let_in(var, value, body),
         }
+    }
+
+    /// Integers that are known, as a list.
+    fn known_integers(&mut self, lanes: &[i128], dtype: DType) -> Val {
+        let ty = CTy::carrier(dtype);
+        let mut parts = Parts::new();
+        let mut first = 0;
+        for n in part_lanes(lanes.len() as u32, ty.bytes(), self.options.vector_bytes) {
+            let name = self.defs.ty(VTy::vector(ty, n));
+            let of = &lanes[first..first + n as usize];
+            let list: Vec<String> = of.iter().map(|value| int_literal(*value, dtype).text).collect();
+            let code = Code { text: format!("({name}){{{}}}", list.join(", ")), prec: Prec::Unary };
+            parts.push(Part { lanes: n, code });
+            first += n as usize;
+        }
+        Val { ty, parts, uniform: None }
     }
 
     fn ramp(&mut self, base: &Expr, stride: &Expr, lanes: u32) -> Result<Val, EmitError> {
@@ -526,11 +547,19 @@ impl Walker<'_> {
         ty: CTy,
         widths: &[u32],
     ) -> Result<Val, EmitError> {
+        // Bits of 16-bit floats are collected before all are converted at once.
+        let converts = is_storage_float(buffer.dtype) && buffer.dtype.bytes() == 2;
+        let element_ty = if converts { CTy::memory(buffer.dtype) } else { ty };
         let mut parts = Parts::new();
         let mut places = places.iter();
         for &n in widths {
             let mut elements = Vec::new();
             for place in places.by_ref().take(n as usize) {
+                if converts {
+                    let base = self.base(buffer)?;
+                    elements.push([&*base, "[", &place.text, "]"].concat());
+                    continue;
+                }
                 let element = self.element(buffer, place)?;
                 elements.push(if buffer.dtype == DType::Bool {
                     format!("-(i8){}", element.text)
@@ -538,9 +567,13 @@ impl Walker<'_> {
                     element.text
                 });
             }
-            let name = self.defs.ty(VTy::vector(ty, n));
+            let name = self.defs.ty(VTy::vector(element_ty, n));
             let text = format!("({name}){{{}}}", elements.join(", "));
-            parts.push(Part { lanes: n, code: Code { text, prec: Prec::Unary } });
+            let mut code = Code { text, prec: Prec::Unary };
+            if converts {
+                code = Code::call(&self.defs.helper(Helper::WidenAll(buffer.dtype, n))?, &[&code]);
+            }
+            parts.push(Part { lanes: n, code });
         }
         Ok(Val { ty, parts, uniform: None })
     }

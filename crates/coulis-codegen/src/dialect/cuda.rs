@@ -378,6 +378,9 @@ impl Dialect for Cuda {
             | Helper::Concat(_)
             | Helper::Zip(..)
             | Helper::Unzip(..)
+            | Helper::Blend(..)
+            | Helper::Around { .. }
+            | Helper::WidenAll(..)
             | Helper::Convert(..)
             | Helper::Saturate(..)
             | Helper::Round(..)

@@ -78,6 +78,22 @@ pub fn unzip(ty: VTy, block: u32, odd: bool, needs: &mut dyn Needs) -> String {
     shuffle(Helper::Unzip(ty, block, odd), ty, lanes, needs)
 }
 
+/// Lanes of the second where a bit of the block is set.
+pub fn blend(ty: VTy, block: u32, taken: u64, needs: &mut dyn Needs) -> String {
+    let lanes = (0..ty.lanes).map(|lane| lane + if taken >> (lane % block) & 1 == 1 { ty.lanes } else { 0 });
+    shuffle(Helper::Blend(ty, block, taken), ty, lanes, needs)
+}
+
+/// Every `step`-th lane of each block from `first` on, around.
+pub fn around(ty: VTy, block: u32, [step, first]: [u32; 2], needs: &mut dyn Needs) -> String {
+    let lanes: Vec<String> = (0..ty.lanes)
+        .map(|lane| (lane / block * block + (first + lane % block * step) % block).to_string())
+        .collect();
+    let (vector, name) = (needs.ty(ty), Helper::Around { of: ty, block, step, first }.name());
+    let lanes = lanes.join(", ");
+    format!("{FN} {vector} {name}({vector} a) {{ return __builtin_shufflevector(a, a, {lanes}); }}\n")
+}
+
 fn shuffle(helper: Helper, ty: VTy, lanes: impl Iterator<Item = u32>, needs: &mut dyn Needs) -> String {
     let (vector, name) = (needs.ty(ty), helper.name());
     let lanes: Vec<String> = lanes.map(|lane| lane.to_string()).collect();

@@ -93,18 +93,13 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
     let raw = needs.ty(shape);
     let read = format!("*(const {} *)p", needs.unaligned(shape));
     let f32s = VTy::vector(CTy::F32, lanes);
-    let u32s = VTy::vector(CTy::U32, lanes);
     let body = match dtype {
         DType::Bool => {
             let mask = needs.ty(VTy::vector(CTy::M8, lanes));
             return Ok(format!("{FN} {mask} {name}(const u8 *p) {{ return ({mask})({read} != 0); }}\n"));
         }
-        DType::BF16 => {
-            let (f, u) = (needs.ty(f32s), needs.ty(u32s));
-            let widen = needs.helper(Helper::Convert(VTy::vector(CTy::U16, lanes), CTy::U32))?;
-            format!("const {u} w = {widen}({read}); return ({f})(w << 16);")
-        }
-        DType::F16 => half_vector(lanes, &read, needs)?,
+        DType::BF16 => bfloat_vector(lanes, &read, needs)?,
+        DType::F16 => half_vector(lanes, &read, "p + i", needs)?,
         DType::F8E5M2 | DType::F8E4M3 => {
             let one = needs.helper(Helper::Load(dtype, 0))?;
             let f = needs.ty(f32s);
@@ -143,10 +138,29 @@ fn scalar_f16(name: &str) -> String {
     )
 }
 
-fn half_vector(lanes: u32, read: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
+/// The values of a vector of bits of a 16-bit float.
+pub fn widen_all(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::WidenAll(dtype, lanes).name();
+    let body = match dtype {
+        DType::F16 => half_vector(lanes, "a", "(const u16 *)&a + i", needs)?,
+        DType::BF16 => bfloat_vector(lanes, "a", needs)?,
+        _ => return Err(EmitError::Unsupported { dialect: "c", what: format!("`{name}`") }),
+    };
+    let (bits, f) = (needs.ty(VTy::vector(CTy::U16, lanes)), needs.ty(VTy::vector(CTy::F32, lanes)));
+    Ok(format!("{FN} {f} {name}({bits} a) {{ {body} }}\n"))
+}
+
+fn bfloat_vector(lanes: u32, read: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (f, u) = (needs.ty(VTy::vector(CTy::F32, lanes)), needs.ty(VTy::vector(CTy::U32, lanes)));
+    let widen = needs.helper(Helper::Convert(VTy::vector(CTy::U16, lanes), CTy::U32))?;
+    Ok(format!("const {u} w = {widen}({read}); return ({f})(w << 16);"))
+}
+
+/// `read`: the bits; `at`: the address of number `i` of them.
+fn half_vector(lanes: u32, read: &str, at: &str, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let one = needs.helper(Helper::Load(DType::F16, 0))?;
     let f = needs.ty(VTy::vector(CTy::F32, lanes));
-    let loop_ = format!("{f} v; for (int i = 0; i < {lanes}; ++i) v[i] = {one}(p + i); return v;");
+    let loop_ = format!("{f} v; for (int i = 0; i < {lanes}; ++i) v[i] = {one}({at}); return v;");
     let i16s = needs.ty(VTy::vector(CTy::I16, lanes));
     let wide = match lanes {
         16 => Some((
