@@ -37,8 +37,8 @@ pub use map_steps::{Keep, MapSketch, map_after};
 pub static STRATEGIES: &[&Strategy] = &[
     &short_rows::STRATEGY,
     &rows::STRATEGY,
-    &columns::STRATEGY,
     &interleaved::STRATEGY,
+    &columns::STRATEGY,
     &scalar::STRATEGY,
     &gpu_kept_slabs::STRATEGY,
     &gpu_kept_rows::STRATEGY,

@@ -25,7 +25,7 @@ pub static STRATEGY: Strategy = Strategy {
 };
 
 /// Narrower rows leave most of a vector empty.
-const NARROWEST: i64 = 8;
+pub(super) const NARROWEST: i64 = 8;
 /// Bytes of the states of one tile of an input in the caches: half of a first-level cache.
 const TILE_BYTES: i64 = 16 << 10;
 /// The same of an input in memory, where what counts is that long pieces of a row are read: they come from the second

@@ -1,10 +1,16 @@
 //! `interleaved`: a few outputs side by side in memory, folded over many steps, as colour channels are.
 //!
-//! Vectors run along the reduced dimension at the stride of the outputs; each of the few outputs has its own vector.
+//! As many steps as make whole vectors of neighbours in memory are one wide step: its elements go to states of their own, of
+//! which each output has one a step, and these are folded at the end. Nothing is moved between lanes before. Where steps do not
+//! follow each other in memory, vectors run along the reduced dimension at the stride of the outputs; each of the few
+//! outputs has its own vector.
 
-use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_ir::visit::uses_any;
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::{IterKind, IterVar};
 
-use super::steps::{Parts, fold_by_vectors, place, site, stage_of};
+use super::columns::NARROWEST;
+use super::steps::{Parts, fold_by_vectors, fold_states, place, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, SHORT, Sketch, Strategy, floor_pow2};
 use crate::program::{Spec, Statement};
 
@@ -13,10 +19,19 @@ pub static STRATEGY: Strategy = Strategy {
     name: "interleaved",
     machine: Machine::Loops,
     keeps_order: false,
-    summary: "vectors along the reduced dimension at the stride of a few outputs side by side",
+    summary: "vectors of neighbours over several steps of a few outputs side by side, or along the steps at their stride",
     propose,
     schedule,
 };
+
+/// Vectors of a wide step, at least, as each state waits for the one before it.
+const FEWEST_VECTORS: i64 = 4;
+/// Vectors of a wide step whose visits are written out one by one, at most; more are visited for each wide step.
+const MOST_WRITTEN_OUT: i64 = 8;
+/// Wide steps of a visit of a state, and of the longest run.
+const STEPS_A_VISIT: i64 = 8;
+/// Steps that are left of a wide one when outputs fold what they have of each.
+const LAST_STEPS: i64 = 8;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, false)) = facts.inner() else {
@@ -28,25 +43,88 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((steps, _, true)) = facts.dim_from_end(1) else {
         return Err(Decline::new("a reduced dimension next to the innermost", "a kept one, or none"));
     };
-    let lanes = facts.lanes().min(floor_pow2(steps));
+    let wide = wide_step(facts, extent, steps);
+    // Columns take what makes up whole vectors, and maps.
+    let is_whole = extent % facts.runs(STEPS_A_VISIT).lanes == 0;
+    if extent >= NARROWEST && (is_whole || facts.spec.map.is_some() || wide.is_none()) {
+        return Err(Decline::new(
+            "fewer than 8 outputs, or many steps that make up vectors only together",
+            extent,
+        ));
+    }
+    let lanes = wide.as_ref().map_or_else(|| facts.lanes().min(floor_pow2(steps)), |wide| wide.lanes);
     if lanes < 4 {
         return Err(Decline::new("at least 4 steps along the reduced dimension", steps));
     }
     let outer = facts.spec.problem.n_outputs / extent.max(1);
     let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
-    let chunks = if n_reduced == 1 { facts.chunks(outer, steps / lanes) } else { 1 };
+    let visit = wide.as_ref().map_or(lanes, |wide| wide.rows * wide.visit);
+    let chunks = if n_reduced == 1 { facts.chunks(outer, steps / visit) } else { 1 };
     let mut sketch = Sketch { lanes, chunks, ..facts.plain() };
+    if let Some(wide) = wide {
+        let bytes = wide.rows * wide.visit * extent * facts.spec.inputs[0].bytes() as i64;
+        let ahead = facts.ahead(facts.ahead_front_to_back(), bytes);
+        let n_vectors = wide.rows * extent / lanes;
+        let written_out = if wide.is_written_out { n_vectors } else { 1 };
+        sketch = Sketch { tile: wide.rows, unroll: wide.visit, run: wide.run, written_out, ahead, ..sketch };
+    }
     if let Some(last) = sketch.constant.last_mut() {
         *last = true;
     }
     Ok(sketch)
 }
 
+/// A wide step.
+struct WideStep {
+    /// Steps that it is made of.
+    rows: i64,
+    /// Elements of a vector.
+    lanes: i64,
+    /// Wide steps of a visit of a state.
+    visit: i64,
+    /// Steps of its run.
+    run: i64,
+    /// Whether its vectors are written out one by one: those whose states registers hold, and those whose elements' positions
+    /// matter, which are constants then.
+    is_written_out: bool,
+}
+
+/// The wide step of `extent` outputs, where `steps` of these follow each other in memory and are as many as several visits take.
+fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
+    let dims = &facts.spec.problem.dims;
+    let (few, along) = (dims.last()?, dims.get(dims.len().checked_sub(2)?)?);
+    let is_dense = (0..facts.spec.n_read()).all(|at| few.strides[at] == 1 && along.strides[at] == extent);
+    if !is_dense || facts.target.vector_bytes > 256 {
+        return None;
+    }
+    let lift = &facts.spec.reducer.lift;
+    let knows_positions = lift.body.iter().any(|e| uses_any(e, &lift.params[facts.spec.inputs.len()..]));
+    // Powers of two in the number of outputs need no further steps.
+    let rows_of = |lanes: i64| {
+        let mut rows = (lanes / (extent & extent.wrapping_neg())).max(1);
+        while rows * extent < FEWEST_VECTORS * lanes {
+            rows *= 2;
+        }
+        rows
+    };
+    let mut runs = facts.runs(STEPS_A_VISIT);
+    let mut visit = if runs.steps > 1 { runs.steps } else { facts.unroll(runs.lanes) };
+    if knows_positions && rows_of(runs.lanes) * extent > MOST_WRITTEN_OUT * runs.lanes {
+        (runs, visit) = (facts.runs(1), 1);
+    }
+    let (rows, lanes) = (rows_of(runs.lanes), runs.lanes);
+    let held = runs.steps == 1 && rows * extent * runs.state_bytes <= i64::from(facts.target.register_bytes);
+    let wide = WideStep { rows, lanes, visit, run: runs.steps, is_written_out: held || knows_positions };
+    (steps >= 2 * rows * visit).then_some(wide)
+}
+
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
     let reduce = s.stage(state)?.reduce_axes().to_vec();
-    let (block, lane) = s.split(state, &reduce[reduce.len() - 1], Split::Factor(sketch.lanes))?;
+    let is_wide = sketch.tile > 1;
+    let rows = if is_wide { sketch.tile } else { sketch.lanes };
+    let (block, lane) = s.split(state, &reduce[reduce.len() - 1], Split::Factor(rows))?;
     let mut folded = state;
     let mut n_outer = n_kept - 1;
     if sketch.chunks > 1 {
@@ -55,7 +133,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         n_outer += 1;
     }
     // The new stages' data loops: the outer ones, then the few outputs, then the lanes.
-    let made = fold_few_by_vectors(s, folded, &lane, n_outer, sketch)?;
+    let made = if is_wide {
+        fold_wide_steps(s, folded, &lane, n_outer, sketch)?
+    } else {
+        fold_few_by_vectors(s, folded, &lane, n_outer, sketch)?
+    };
     let outer_is_long = sketch.outer_is_long && sketch.chunks == 1;
     let root = if sketch.chunks > 1 { folded } else { output };
     let at = site(s, root, n_outer, sketch.parallel && n_outer > 0, outer_is_long)?;
@@ -64,6 +146,80 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     }
     let of_output = if sketch.chunks > 1 { site(s, output, n_kept - 1, false, false)? } else { at };
     place(s, state, of_output.as_ref())
+}
+
+/// Splits the fold of `stage` into stages that fold wide steps, vector by vector, and then the steps of these to a few; `stage`
+/// itself is left to fold those. `step`: its loop over the steps of one. Result: the new stages.
+fn fold_wide_steps(
+    s: &mut Schedule,
+    stage: StageId,
+    step: &IterVar,
+    n_outer: usize,
+    sketch: &Sketch,
+) -> Result<Vec<StageId>, ScheduleError> {
+    let wide = s.rfactor_at(stage, &same_axis(s, stage, step)?, n_outer as i64)?;
+    let is_reduced = |leaf: &&IterVar| leaf.kind() == IterKind::Reduce;
+    let block = s.stage(wide)?.leaves().iter().rev().find(is_reduced).cloned();
+    let Some(block) = block else { return Ok(vec![wide]) };
+    let (visit, few) = if sketch.unroll > 1 {
+        let (visit, few) = s.split(wide, &block, Split::Factor(sketch.unroll))?;
+        (visit, Some(few))
+    } else {
+        (block, None)
+    };
+    let lane = wide_lane(s, wide, n_outer, sketch.lanes, sketch.written_out > 1)?;
+    if let Some(few) = few {
+        // All wide steps of a visit are folded before the state of the next vector.
+        let leaves = s.stage(wide)?.leaves();
+        let mut order: Vec<IterVar> =
+            leaves.iter().filter(|leaf| **leaf != few && **leaf != lane).cloned().collect();
+        order.extend([few.clone(), lane]);
+        s.reorder(wide, &order)?;
+        s.unroll(wide, &few)?;
+        if sketch.run > 1 {
+            s.in_runs(wide, &few)?;
+        }
+    }
+    if sketch.ahead > 0 {
+        s.pragma(wide, &visit, "prefetch", coulis_ir::Attr::Int(sketch.ahead))?;
+    }
+    let mut made = vec![wide];
+    let mut steps = sketch.tile;
+    while steps > LAST_STEPS {
+        steps = floor_pow2(steps / 4).max(LAST_STEPS);
+        let axis = s.stage(stage)?.reduce_axes()[0].clone();
+        let (_, inner) = s.split(stage, &axis, Split::Factor(steps))?;
+        let fewer = s.rfactor_at(stage, &inner, n_outer as i64)?;
+        wide_lane(s, fewer, n_outer, sketch.lanes.min(steps), false)?;
+        made.push(fewer);
+    }
+    fold_states(s, stage)?;
+    Ok(made)
+}
+
+/// Orders the loops of a stage of wide steps as outer, reduced, vectors, lanes, the last two of which are its steps and outputs; the
+/// lanes' loop. `writes_out`: vectors are no loop.
+fn wide_lane(
+    s: &mut Schedule,
+    stage: StageId,
+    n_outer: usize,
+    lanes: i64,
+    writes_out: bool,
+) -> Result<IterVar, ScheduleError> {
+    let leaves = s.stage(stage)?.leaves().to_vec();
+    let is_reduced = |leaf: &&IterVar| leaf.kind() == IterKind::Reduce;
+    let reduced = leaves.iter().filter(is_reduced).cloned();
+    let data: Vec<IterVar> = leaves.iter().filter(|leaf| !is_reduced(leaf)).cloned().collect();
+    let (outer, wide) = data.split_at(n_outer);
+    let order: Vec<IterVar> = outer.iter().cloned().chain(reduced).chain(wide.iter().cloned()).collect();
+    s.reorder(stage, &order)?;
+    let fused = s.fuse(stage, wide)?;
+    let (vector, lane) = s.split(stage, &fused, Split::Factor(lanes))?;
+    if writes_out {
+        s.unroll(stage, &vector)?;
+    }
+    s.vectorize(stage, &lane)?;
+    Ok(lane)
 }
 
 /// As [`fold_by_vectors`], with the lanes behind the last kept dimension, which is short and unrolled.

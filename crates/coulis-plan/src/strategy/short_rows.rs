@@ -8,7 +8,7 @@ use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split};
 
 use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of, stream_results};
-use super::{Decline, Facts, Machine, PAGE_BYTES, SHORT, Sketch, Strategy, work};
+use super::{Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -45,7 +45,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             extent,
         ));
     }
-    let lanes = facts.lanes();
+    let whole = if short == 1 { whole_run(facts, extent) } else { None };
+    let lanes = whole.map_or_else(|| facts.lanes(), |runs| runs.lanes);
     match facts.dim_from_end(1) {
         Some((rows, _, false)) if rows >= lanes => {}
         Some((rows, _, false)) => {
@@ -60,7 +61,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let unroll = if extent <= UNROLLED_VECTORS * short { lanes } else { 1 };
     let apart = page_blocks(facts, lanes * extent);
     let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
-    let run = short_run(facts, extent, short);
+    let run = if whole.is_some() { extent } else { short_run(facts, extent, short) };
     let mut sketch = Sketch { lanes, ahead, tile: short, unroll, apart, pages, run, ..facts.plain() };
     let n_dims = sketch.constant.len();
     sketch.constant[n_dims - 1] = true;
@@ -78,6 +79,15 @@ fn short_run(facts: &Facts, extent: i64, short: i64) -> i64 {
     let is_asked = quick.is_some_and(|q| q.spoilt.is_some());
     let runs = short > 1 && lanes > short && extent % lanes == 0 && steps >= SHORTEST_RUN && !is_asked;
     if runs && facts.runs(steps).steps == steps { steps } else { 1 }
+}
+
+/// How a row that is the whole of an output, in one run in each lane, is folded; `None` where rows are too long for that, and where each
+/// is to be asked whether its run spoilt it.
+fn whole_run(facts: &Facts, extent: i64) -> Option<Runs> {
+    let runs = facts.runs(SHORT);
+    let is_asked = facts.spec.reducer.quick.as_ref().is_some_and(|q| q.spoilt.is_some());
+    let is_whole = facts.spec.problem.reduce_len == extent;
+    (runs.steps > 1 && extent <= runs.steps && is_whole && !is_asked).then_some(runs)
 }
 
 /// Blocks of so many elements in a page, where rows in memory are read in blocks from several pages in turn; else 1. That is
@@ -179,6 +189,9 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.vectorize(state, &kept[n_kept - 1])?;
     if let Some(inner) = reduce.last() {
         s.unroll(state, inner)?;
+        if sketch.tile == 1 && sketch.run > 1 {
+            return s.in_runs(state, inner);
+        }
     }
     if is_row { s.from_first(state) } else { Ok(()) }
 }
