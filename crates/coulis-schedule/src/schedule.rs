@@ -334,6 +334,6 @@ mod tests {
         let extent = [coulis_ir::Expr::int(4)];
         let a = placeholder(&extent, coulis_ir::DType::F32, "A").unwrap();
         let b = compute(&extent, "B", |i| a.at(i)).unwrap();
-        Schedule::new(&[b.clone()], &[a, b]).unwrap().by_id(StageId(99));
+        Schedule::new(std::slice::from_ref(&b), &[a, b.clone()]).unwrap().by_id(StageId(99));
     }
 }
