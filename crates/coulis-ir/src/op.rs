@@ -89,6 +89,11 @@ impl BinaryOp {
         BinaryOp::Shr,
     ];
 
+    /// Whether the second operand divides the first: a quotient or a remainder, which integers have of no 0.
+    pub const fn is_division(self) -> bool {
+        matches!(self, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
+    }
+
     /// Whether the result is a bool that compares two operands.
     pub const fn is_comparison(self) -> bool {
         matches!(

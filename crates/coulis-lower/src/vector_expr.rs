@@ -141,14 +141,27 @@ fn arms_may_both_run(cond: &Expr, a: &Expr, b: &Expr) -> bool {
     arm_is_safe(a) && arm_is_safe(b)
 }
 
-/// Whether this node by itself may stop the program: an integer division whose divisor is not a constant.
+/// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
 pub fn may_trap(expr: &Expr) -> bool {
     match expr.node() {
-        Node::Binary(
-            BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod,
-            _,
-            divisor,
-        ) => divisor.dtype() != DType::Bool && divisor.dtype().is_int() && divisor.as_int().is_none(),
+        Node::Binary(op, _, divisor) if op.is_division() => {
+            let is_plain = divisor.as_int().is_some_and(|divisor| divisor != 0);
+            divisor.dtype() != DType::Bool && divisor.dtype().is_int() && !is_plain
+        }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_division_may_trap_unless_its_divisor_is_a_constant_other_than_0() {
+        let [a, b] = ["a", "b"].map(|name| coulis_ir::Var::new(name, DType::I64).expr());
+        let by = |divisor: i128| a.clone().floordiv(Expr::int_of(divisor, DType::I64));
+        assert!(!may_trap(&by(3)) && !may_trap(&by(-1)));
+        assert!(may_trap(&by(0)) && may_trap(&a.clone().floormod(b)));
+        assert!(!may_trap(&(a.clone().cast(DType::F64) / Expr::float(0.0, DType::F64))));
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_ir::{Atom, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
 
@@ -133,7 +133,7 @@ impl Proof {
                 indices.iter().try_for_each(|i| self.expr(i, known))?;
                 self.access(buffer, indices, known)
             }
-            Node::Binary(op, a, b) if is_division(*op) && b.dtype().is_int() => {
+            Node::Binary(op, a, b) if op.is_division() && b.dtype().is_int() => {
                 self.expr(a, known)?;
                 self.expr(b, known)?;
                 self.divisor(at, b, known)
@@ -181,10 +181,6 @@ impl Proof {
         let indices: Vec<String> = indices.iter().map(print_expr).collect();
         Err(format!("`{}[{}]`", buffer.name, indices.join(", ")))
     }
-}
-
-fn is_division(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
 }
 
 /// What is known where a condition holds. A condition on memory says nothing, since stores may follow.

@@ -285,8 +285,7 @@ impl Compiler {
 
 /// Whether the operation is an integer division or remainder.
 pub(super) fn divides(op: BinaryOp, expr: &Expr) -> bool {
-    matches!(op, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
-        && expr.dtype().is_int()
+    op.is_division() && expr.dtype().is_int()
 }
 
 /// Whether the expression is a constant other than 0, broadcast or not.
