@@ -1,4 +1,5 @@
-//! Steps over vectors with guards on their lanes, which seldom run and are long when they are written out.
+//! Steps over vectors with guards: those on their lanes, which seldom run and are long when they are written out, and those on vectors
+//! that are read again.
 
 use coulis_ir::expr::{Intrinsic, Node, Var};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, uses_any};
@@ -51,4 +52,21 @@ fn registers(buffer: &Buffer) -> i128 {
         .iter()
         .try_fold(words, |n, extent| n.checked_mul(extent.as_int()?))
         .unwrap_or(i128::from(u32::MAX))
+}
+
+/// Whether vectors of registers are filled from memory at two places.
+pub fn reads_vectors_again(stmt: &Stmt) -> bool {
+    let (mut filled, mut again) = (Vec::new(), false);
+    for_each_stmt(stmt, &mut |s| {
+        let Stmt::For { kind: LoopKind::Vectorized, body, .. } = s else { return };
+        for_each_stmt(body, &mut |s| {
+            if let Stmt::Store { buffer, value, .. } = s
+                && matches!(value.node(), Node::Load(from, _) if from.scope == MemScope::Global)
+            {
+                again |= filled.contains(buffer);
+                filled.push(buffer.clone());
+            }
+        });
+    });
+    again
 }

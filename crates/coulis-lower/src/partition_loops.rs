@@ -32,7 +32,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{
     for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
 };
-use coulis_ir::{Atom, Form, Kernel, LoopKind, MemScope, Stmt, TargetKind};
+use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
 use crate::affine::{
     as_negative, ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, product, split, sum, uses,
@@ -40,7 +40,7 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::branch::branch;
-use crate::guarded_steps::may_stay_a_loop;
+use crate::guarded_steps::{may_stay_a_loop, reads_vectors_again};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -415,23 +415,6 @@ impl Loop {
         }
         known.simplify(&difference(to.clone(), from.clone()))
     }
-}
-
-/// Whether vectors of registers are filled from memory at two places.
-fn reads_vectors_again(stmt: &Stmt) -> bool {
-    let (mut filled, mut again) = (Vec::new(), false);
-    for_each_stmt(stmt, &mut |s| {
-        let Stmt::For { kind: LoopKind::Vectorized, body, .. } = s else { return };
-        for_each_stmt(body, &mut |s| {
-            if let Stmt::Store { buffer, value, .. } = s
-                && matches!(value.node(), Node::Load(from, _) if from.scope == MemScope::Global)
-            {
-                again |= filled.contains(buffer);
-                filled.push(buffer.clone());
-            }
-        });
-    });
-    again
 }
 
 /// Whether several steps stand in the body, one after another.
