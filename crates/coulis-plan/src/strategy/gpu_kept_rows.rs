@@ -5,7 +5,8 @@
 //! that it folds, so the copy is laid out as its loops run (`cache_write`), and all loops over it are written out. A row
 //! that would fill the memory of a multiprocessor alone, or does not fit there, lies in that of several blocks, a cluster,
 //! each of which folds and maps a part of it, of narrow rows that begin anywhere from their first boundary on
-//! (`from_boundary`), filled up with an element that changes no fold where there is one (`filled`). A row that fits nowhere is another strategy's, which reads it twice. Measured: `bench/results`.
+//! (`from_boundary`). Where an element changes no fold, such a row, and one of wider elements, is filled up with it (`filled`). A
+//! row that fits nowhere is another strategy's, which reads it twice. Measured: `bench/results`.
 
 use std::ops::RangeInclusive;
 
