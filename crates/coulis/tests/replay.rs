@@ -15,8 +15,8 @@ use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Request, TargetChoi
 const CALLS: &[(&str, &[i64], &[i64])] = &[
     ("short_rows", &[3000, 6], &[1]),
     ("rows", &[9, 5000], &[1]),
-    ("columns", &[700, 600], &[0]),
     ("interleaved", &[5000, 3], &[0]),
+    ("columns", &[700, 600], &[0]),
     ("scalar", &[5], &[0]),
 ];
 

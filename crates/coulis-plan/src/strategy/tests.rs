@@ -113,6 +113,29 @@ fn short_rows_whose_steps_wait_are_walked_side_by_side() {
 }
 
 #[test]
+fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
+    let of = |op: &str, shape: &[i64]| {
+        let (_, sketch, strategy) = planned(op, shape, &[0], &cpu(64, 1));
+        (strategy.name, sketch.lanes, sketch.tile, sketch.written_out)
+    };
+    assert_eq!(of("sum", &[100_000, 7]), ("interleaved", 16, 16, 7), "states in registers");
+    assert_eq!(of("sum", &[100_000, 6]).2, 16, "at least four vectors, 96 elements");
+    assert_eq!(of("sum", &[100_000, 12]).2, 8);
+    assert_eq!(of("var", &[100_000, 7]).3, 1, "a loop over vectors whose states registers do not hold");
+    assert_eq!(of("argmax", &[100_000, 7]).3, 7, "positions in a step that are known");
+    assert_eq!(of("sum", &[100_000, 32]).0, "columns", "whole vectors");
+    assert_eq!(of("sum", &[40, 12]).0, "columns", "too few steps");
+    assert_eq!(of("sum", &[40, 7]), ("interleaved", 16, 1, 0), "at their stride");
+}
+
+#[test]
+fn short_rows_are_one_run_where_it_holds_them() {
+    let half = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
+    let run = |op: &str, length: i64| planned_for(&half, op, &[50_001, length], &[1], &cpu(64, 1)).1.run;
+    assert_eq!([run("var", 7), run("argmax", 7), run("argmax", 31)], [7, 7, 31]);
+}
+
+#[test]
 fn nothing_counts_the_steps_of_runs_that_make_up_rows() {
     let knows = |shape: &[i64], axes: &[i64]| {
         let sketch = planned("var", shape, axes, &cpu(64, 1)).1;
