@@ -16,6 +16,7 @@ mod exact;
 mod facts;
 pub mod helper;
 mod index;
+mod known;
 mod lanes;
 mod launch;
 pub mod names;

@@ -5,7 +5,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
-use crate::c::scalar::{float_literal, int_literal, is_storage_float, is_whole};
+use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Parts, Step, Val};
 use crate::c::{Walker, index};
@@ -61,22 +61,6 @@ impl Walker<'_> {
             }
             Node::Let(var, value, body) => self.let_in(var, value, body),
         }
-    }
-
-    /// Integers that are known, as a list.
-    fn known_integers(&mut self, lanes: &[i128], dtype: DType) -> Val {
-        let ty = CTy::carrier(dtype);
-        let mut parts = Parts::new();
-        let mut first = 0;
-        for n in part_lanes(lanes.len() as u32, ty.bytes(), self.options.vector_bytes) {
-            let name = self.defs.ty(VTy::vector(ty, n));
-            let of = &lanes[first..first + n as usize];
-            let list: Vec<String> = of.iter().map(|value| int_literal(*value, dtype).text).collect();
-            let code = Code { text: format!("({name}){{{}}}", list.join(", ")), prec: Prec::Unary };
-            parts.push(Part { lanes: n, code });
-            first += n as usize;
-        }
-        Val { ty, parts, uniform: None }
     }
 
     fn ramp(&mut self, base: &Expr, stride: &Expr, lanes: u32) -> Result<Val, EmitError> {

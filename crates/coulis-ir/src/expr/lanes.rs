@@ -1,0 +1,85 @@
+//! What is known of the lanes of vectors of integers.
+
+use super::{BinaryOp, Expr, Node};
+
+impl Expr {
+    /// The ramp of integers of the type that this is, or the sum of such a ramp or one integer and integers that are known, where it is
+    /// the conversion of wider ones: the low digits of a sum are those of the sum of low digits. To be evaluated and not to
+    /// be reasoned about, since it may wrap.
+    pub fn as_narrow_ramp(&self) -> Option<Expr> {
+        let Node::Cast(wide) = self.node() else { return None };
+        let (from, to) = (wide.dtype(), self.dtype());
+        let narrows = from.is_int() && to.is_int() && to.bytes() < from.bytes();
+        let digits = |e: &Expr| match e.as_int() {
+            Some(value) => Expr::int_of(value, to),
+            None => e.clone().cast(to),
+        };
+        let term = |e: &Expr| match e.node() {
+            Node::Ramp(base, stride) => Some(Expr::ramp(digits(base), digits(stride), e.lanes())),
+            Node::Broadcast(value) => Some(digits(value).broadcast_to(e.lanes())),
+            _ => e.constant_lanes().map(|_| e.clone().cast(to)),
+        };
+        match wide.node() {
+            Node::Ramp(..) if narrows => term(wide),
+            Node::Binary(BinaryOp::Add, a, b) if narrows && self.lanes() > 1 => Some(term(a)? + term(b)?),
+            _ => None,
+        }
+    }
+
+    /// The integers of a vector of several, where they are known: those of ramps, sums, products and quotients by positive numbers of
+    /// constants.
+    pub fn constant_lanes(&self) -> Option<Vec<i128>> {
+        let lanes = self.lanes();
+        if lanes == 1 || !self.dtype().is_int() {
+            return None;
+        }
+        let wrapped = |values: Vec<i128>| values.into_iter().map(|v| self.dtype().wrap_int(v)).collect();
+        match self.node() {
+            Node::Broadcast(value) => value.as_int().map(|value| vec![value; lanes as usize]),
+            Node::Ramp(base, stride) => {
+                let (base, stride) = (base.as_int()?, stride.as_int()?);
+                Some(wrapped((0..i128::from(lanes)).map(|lane| base + lane * stride).collect()))
+            }
+            Node::Cast(a) => a.constant_lanes().map(wrapped),
+            Node::Binary(op, a, b) => {
+                let of: fn(i128, i128) -> Option<i128> = match op {
+                    BinaryOp::Add => |x, y| Some(x + y),
+                    BinaryOp::Sub => |x, y| Some(x - y),
+                    BinaryOp::Mul => |x, y| x.checked_mul(y),
+                    BinaryOp::FloorDiv => |x, y| (y > 0).then(|| x.div_euclid(y)),
+                    BinaryOp::FloorMod => |x, y| (y > 0).then(|| x.rem_euclid(y)),
+                    _ => return None,
+                };
+                let (x, y) = (a.constant_lanes()?, b.constant_lanes()?);
+                let values: Option<Vec<i128>> = x.into_iter().zip(y).map(|(x, y)| of(x, y)).collect();
+                values.map(wrapped)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DType, Var};
+
+    #[test]
+    fn a_ramp_cast_to_narrower_integers_is_one_of_these() {
+        let wide = |base: i128| Expr::ramp(Expr::int_of(base, DType::I64), Expr::int_of(3, DType::I64), 4);
+        let narrow = |base| Expr::ramp(Expr::int(base), Expr::int(3), 4);
+        assert_eq!(wide(5).cast(DType::I32).as_narrow_ramp(), Some(narrow(5)));
+        assert_eq!(wide((1 << 33) - 1).cast(DType::I32).as_narrow_ramp(), Some(narrow(-1)), "low digits");
+        for other in [wide(5).cast(DType::F32), narrow(5).cast(DType::I64), narrow(5).cast(DType::U32)] {
+            assert_eq!(other.as_narrow_ramp(), None, "{other:?}");
+        }
+        let thirds = wide(5).floordiv(Expr::int_of(3, DType::I64).broadcast_to(4));
+        assert_eq!(thirds.constant_lanes(), Some(vec![1, 2, 3, 4]));
+        let base = Var::new("i", DType::I64).expr();
+        let sum = (base.clone().broadcast_to(4) + thirds.clone()).cast(DType::I32);
+        let narrow_sum = base.clone().cast(DType::I32).broadcast_to(4) + thirds.cast(DType::I32);
+        assert_eq!(sum.as_narrow_ramp(), Some(narrow_sum));
+        let unknown = wide(5).floordiv(base.broadcast_to(4));
+        assert_eq!((unknown.constant_lanes(), unknown.cast(DType::I32).as_narrow_ramp()), (None, None));
+    }
+}
