@@ -7,8 +7,6 @@
 //! Types are strict: both operands of a binary operation have the same type. [`Expr::promoted`] brings two
 //! operands of different types together as tensor expressions do.
 
-mod lanes;
-
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,6 +20,7 @@ pub use crate::var::{Var, VarId, VarKind};
 
 mod holds;
 mod intern;
+mod lanes;
 
 /// One expression node; its operands are interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
