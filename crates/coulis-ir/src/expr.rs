@@ -377,73 +377,61 @@ impl Expr {
     }
 
     /// The smaller of two, as [`BinaryOp::Min`].
-    #[track_caller]
     pub fn min(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Min, self, other)
     }
 
     /// The larger of two, as [`BinaryOp::Max`].
-    #[track_caller]
     pub fn max(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Max, self, other)
     }
 
     /// Floored integer quotient.
-    #[track_caller]
     pub fn floordiv(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::FloorDiv, self, other)
     }
 
     /// Floored integer remainder.
-    #[track_caller]
     pub fn floormod(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::FloorMod, self, other)
     }
 
     /// `self < other`.
-    #[track_caller]
     pub fn lt(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Lt, self, other)
     }
 
     /// `self <= other`.
-    #[track_caller]
     pub fn le(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Le, self, other)
     }
 
     /// `self > other`.
-    #[track_caller]
     pub fn gt(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Gt, self, other)
     }
 
     /// `self >= other`.
-    #[track_caller]
     pub fn ge(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Ge, self, other)
     }
 
     /// `self == other`, as an expression.
-    #[track_caller]
     pub fn equal(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Eq, self, other)
     }
 
     /// `self != other`, as an expression.
-    #[track_caller]
     pub fn not_equal(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Ne, self, other)
     }
 
     /// Logical and.
-    #[track_caller]
     pub fn and(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::And, self, other)
     }
 
     /// Logical or.
-    #[track_caller]
     pub fn or(self, other: Expr) -> Expr {
         Expr::mixed(BinaryOp::Or, self, other)
     }
@@ -551,17 +539,15 @@ mod tests {
 
     #[test]
     fn operators_bring_operands_of_two_types_to_one() {
-        let [int, single, double] =
-            [DType::I32, DType::F32, DType::F64].map(|dtype| Var::new("x", dtype).expr());
+        let [int, single, double] = [DType::I32, DType::F32, DType::F64].map(|t| Var::new("x", t).expr());
         let widened = single.clone().cast(DType::F64);
         assert_eq!(&single + &double, Expr::binary(BinaryOp::Add, widened.clone(), double.clone()));
         assert_eq!(double.clone() / int.clone(), &double / &int.clone().cast(DType::F64));
         assert_eq!(single.clone().lt(double.clone()), widened.clone().lt(double.clone()));
         assert_eq!(int.clone().max(single.clone()).dtype(), DType::F32);
         let chosen = Expr::select(Expr::bool(true), single.clone(), double.clone());
-        assert_eq!(chosen, Expr::select(Expr::bool(true), widened.clone(), double.clone()));
-        let chosen = Expr::if_then_else(single.clone().lt(int), double.clone(), single);
-        assert_eq!(chosen.dtype(), DType::F64);
+        assert_eq!(chosen, Expr::select(Expr::bool(true), widened, double.clone()));
+        assert_eq!(Expr::if_then_else(single.clone().lt(int), double, single).dtype(), DType::F64);
     }
 
     #[test]

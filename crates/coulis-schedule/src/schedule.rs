@@ -181,8 +181,7 @@ impl Schedule {
     /// Index of a stage in the order. Stages are never removed and ids from outside pass through [`Schedule::find`], so every
     /// id has one; one without is a bug of coulis.
     pub(crate) fn position(&self, id: StageId) -> usize {
-        let found = self.stages.iter().position(|s| s.id == id);
-        found.unwrap_or_else(|| panic!("{id:?} is no stage of this schedule"))
+        self.stages.iter().position(|s| s.id == id).expect("every id is that of a stage of this schedule")
     }
 
     pub(crate) fn by_id(&self, id: StageId) -> &Stage {
@@ -329,7 +328,7 @@ mod tests {
     use coulis_tensor::{compute, placeholder};
 
     #[test]
-    #[should_panic(expected = "StageId(99) is no stage of this schedule")]
+    #[should_panic(expected = "every id is that of a stage of this schedule")]
     fn an_id_that_no_stage_has_is_never_taken_for_another_stage() {
         let extent = [coulis_ir::Expr::int(4)];
         let a = placeholder(&extent, coulis_ir::DType::F32, "A").unwrap();

@@ -4,46 +4,13 @@ mod common;
 
 use std::slice::from_ref;
 
+use common::fixture::{Fixture, fixture, refused};
 use common::{check, refusal};
-use coulis_ir::print::print_kernel;
 use coulis_ir::{Attr, Claims, DType, Expr, MemScope};
-use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageId, StageRef, Step, build_nest};
+use coulis_schedule::{Arg, Schedule, ScheduleError, Split, StageRef, Step, build_nest};
 use coulis_tensor::{
-    IterVar, Tensor, comm_reducer, compute, compute_axes, placeholder, reduce_axis, reduce_axis_of, sum, var,
+    IterVar, comm_reducer, compute, compute_axes, placeholder, reduce_axis, reduce_axis_of, sum, var,
 };
-
-struct Fixture {
-    s: Schedule,
-    b: Tensor,
-    c: Tensor,
-    i: IterVar,
-    k: IterVar,
-}
-
-/// `B[i] = sum of A[i, k]`, `C[i] = B[i] + 1`; the output is `C`.
-fn fixture() -> Fixture {
-    let (n, m) = (var("n").expr(), var("m").expr());
-    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
-    let k = reduce_axis(m, "k");
-    let b = compute(from_ref(&n), "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
-    let one = Expr::float(1.0, DType::F32);
-    let c = compute_axes(from_ref(&n), &["r"], "C", |i| b.at([&i[0]]) + one).expect("a tensor");
-    let s = Schedule::new(from_ref(&c), &[a, c.clone()]).expect("a schedule");
-    let i = b.op().axes()[0].clone();
-    Fixture { s, b, c, i, k }
-}
-
-#[track_caller]
-fn refused<T: std::fmt::Debug>(
-    s: &mut Schedule,
-    call: impl FnOnce(&mut Schedule) -> Result<T, ScheduleError>,
-    want: &str,
-) {
-    let before = s.trace().clone();
-    assert_eq!(refusal(call(s)), want);
-    assert_eq!(*s.trace(), before, "a refused step is not recorded");
-    check(s, &[&[("n", 3), ("m", 5)]]);
-}
 
 #[test]
 fn te_fault_c7_factors_below_one_and_beyond_the_index() {
@@ -84,41 +51,6 @@ fn axes_that_are_gone_or_of_another_stage() {
     refused(&mut s, |s| s.unroll(&c, &i), want);
     let j = compute(&[Expr::int(3)], "D", |_| Expr::int(0)).expect("a tensor");
     refused(&mut s, |s| s.compute_root(&j), "there is no stage `D`; the stages are `B`, `C`");
-}
-
-#[test]
-fn a_list_of_tensors_names_the_stage_that_makes_them_all() {
-    let Fixture { mut s, b, c, .. } = fixture();
-    let cache = |tensors: &[&Tensor]| {
-        let tensors = tensors.iter().map(|t| Arg::Tensor(t.buffer().clone())).collect();
-        let args = vec![Arg::List(tensors), Arg::Str("local".to_owned())];
-        Step::new(Vec::new(), None, "cache_write", args, Vec::new())
-    };
-    let want = "cache_write is called as `s.cache_write(stage, scope)`, and `stage` is to be one stage, got ";
-    let error = refusal(s.apply(cache(&[&b, &c])));
-    assert!(error.starts_with(want), "{error}");
-    let error = refusal(s.apply(cache(&[])));
-    assert!(error.contains("`stage` is to be a stage, got "), "{error}");
-    let mut one = s.clone();
-    s.apply(cache(&[&b, &b])).expect("one stage");
-    one.apply(Step::new(
-        Vec::new(),
-        None,
-        "cache_write",
-        vec![Arg::Tensor(b.buffer().clone()), Arg::Str("local".to_owned())],
-        Vec::new(),
-    ))
-    .expect("one stage");
-    assert_eq!(s.trace().to_string(), one.trace().to_string());
-}
-
-#[test]
-fn an_id_that_no_stage_has_stands_for_none() {
-    let Fixture { mut s, .. } = fixture();
-    let id = StageId(99);
-    assert_eq!(s.stage_name(id), "StageId(99)");
-    let want = "there is no stage `StageId(99)`; the stages are `B`, `C`";
-    refused(&mut s, |s| s.compute_root(StageRef::Id(id)), want);
 }
 
 #[test]
@@ -452,41 +384,6 @@ fn values_that_mean_nothing() {
         &mut |s| s.pragma(&b, &axes[0], "two words", Attr::Int(1)),
         "pragma of `B`: key is to be a word of letters, digits and `_`, got `two words`",
     );
-}
-
-#[test]
-fn a_pragma_takes_a_value_of_its_kind() {
-    let Fixture { mut s, b, i, .. } = fixture();
-    let of = |value: &str| Attr::Str(value.to_owned());
-    for (key, value, want) in [
-        ("unroll", Attr::Int(4), "1 or left out, got 4"),
-        ("vectorize", of("yes"), "1 or left out, got \"yes\""),
-        ("auto_unroll_max_step", of("16"), "a number of steps of at least 0, got \"16\""),
-        ("auto_unroll_max_step", Attr::Int(-1), "a number of steps of at least 0, got -1"),
-        ("unroll_explicit", Attr::Int(2), "0 or 1, got 2"),
-        ("prefetch", Attr::Bool(true), "a number of iterations of at least 0, got True"),
-        ("stream", Attr::Int(-1), "0 or 1, got -1"),
-        ("resident", Attr::Int(0), "a number of blocks of at least 1, got 0"),
-    ] {
-        let want = format!("pragma of `B`: the value of `{key}` is to be {want}");
-        refused(&mut s, |s| s.pragma(&b, &i, key, value), &want);
-    }
-    for (key, value, want) in [
-        ("auto_unroll_max_step", Attr::Int(0), "pragma_auto_unroll_max_step\", 0"),
-        ("unroll_explicit", Attr::Bool(false), "pragma_unroll_explicit\", 0"),
-        ("prefetch", Attr::Int(0), "pragma_prefetch\", 0"),
-        ("stream", Attr::Bool(true), "pragma_stream\", 1"),
-        ("resident", Attr::Int(1), "pragma_resident\", 1"),
-        // A remark of the user's own may say anything.
-        ("mine", of("x"), "pragma_mine\", \"x\""),
-    ] {
-        let mut s = s.clone();
-        s.pragma(&b, &i, key, value).expect(want);
-        let args = s.program().args().to_vec();
-        let nest = build_nest(&s, &args, "main").expect("a nest");
-        let text = print_kernel(&nest);
-        assert!(text.contains(want), "{text}");
-    }
 }
 
 #[test]
