@@ -1,21 +1,23 @@
 //! Widens int32 sizes and indices to int64: the twin of a kernel, for arrays that 32-bit indices do not reach.
 //!
 //! Sizes of tensor expressions are int32, as in the reference. At a launch whose arrays are larger than that the kernel's
-//! twin runs instead. Every int32 variable becomes an int64 one, and so does the arithmetic on
-//! them; elements of memory keep their types, so a position that is stored as int32 is still cut there. No pass of the
-//! list: who launches asks for it, on the kernel before lowering.
+//! twin runs instead. Every int32 variable becomes an int64 one, and so does the arithmetic on them alone. Elements of
+//! memory keep their types, so a position that is stored as int32 is still cut there, and so does arithmetic that holds an
+//! element: it wraps as int32 in the twin too, with the variables in it cut to int32. Only the sums and products that an
+//! index, a loop's range or a size is itself are computed in int64 whatever they hold. No pass of the list: who launches
+//! asks for it, on the kernel before lowering.
 
 use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::stmt::TileOp;
-use coulis_ir::visit::{for_each_expr, map_children};
+use coulis_ir::visit::{for_each_expr, map_children, uses_any};
 use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Kernel, Node, Param, Stmt, Var};
 
 /// The kernel with int64 in place of int32 in its sizes and indices, those of threads too; `None` for a tile program, whose
 /// scope ids are int32.
 pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
-    let mut widening = Widening { vars: FastMap::default(), buffers: FastMap::default() };
+    let mut widening = Widening { vars: FastMap::default(), data: Vec::new(), buffers: FastMap::default() };
     for param in &kernel.params {
         match param {
             Param::Scalar(var) => drop(widening.var(var)),
@@ -42,6 +44,8 @@ pub fn widen_index_types(kernel: &Kernel) -> Option<Kernel> {
 
 struct Widening {
     vars: FastMap<Var, Var>,
+    /// Names of int32 values that hold elements; they stay.
+    data: Vec<Var>,
     buffers: FastMap<BufferId, Buffer>,
 }
 
@@ -52,7 +56,7 @@ fn is_int32(expr: &Expr) -> bool {
 impl Widening {
     /// The variable that stands for one; of another type it stays.
     fn var(&mut self, var: &Var) -> Var {
-        if var.dtype() != DType::I32 {
+        if var.dtype() != DType::I32 || self.data.contains(var) {
             return var.clone();
         }
         let wide = || match var.kind() {
@@ -93,14 +97,47 @@ impl Widening {
         found
     }
 
+    /// Whether an element of memory is in the value.
+    fn holds_data(&self, expr: &Expr) -> bool {
+        expr.reads_memory() || uses_any(expr, &self.data)
+    }
+
     /// An index or size: in int64 where it was in int32.
     fn index(&mut self, expr: &Expr) -> Expr {
-        if is_int32(expr) { self.wide(expr) } else { self.same(expr) }
+        if is_int32(expr) { self.place(expr) } else { self.same(expr) }
+    }
+
+    /// The int64 of an int32 index: the sums and products that it is are not cut, whatever they hold.
+    fn place(&mut self, expr: &Expr) -> Expr {
+        match expr.node() {
+            Node::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
+                let (a, b) = (self.place(a), self.place(b));
+                Expr::binary(*op, a, b)
+            }
+            // An index that was cut to 32 bits is not cut.
+            Node::Cast(a) if a.dtype() == DType::I64 && self.is_wider(a) => self.same(a),
+            _ => self.wide(expr),
+        }
+    }
+
+    /// A name for a value, which becomes an int64 one where the value is an int32 one that holds no element.
+    fn named(&mut self, var: &Var, value: &Expr) -> (Var, Expr) {
+        if var.dtype() != DType::I32 {
+            return (var.clone(), self.same(value));
+        }
+        if self.holds_data(value) {
+            let value = self.same(value);
+            self.data.push(var.clone());
+            return (var.clone(), value);
+        }
+        let value = self.wide(value);
+        (self.var(var), value)
     }
 
     /// The int64 of an int32 value.
     fn wide(&mut self, expr: &Expr) -> Expr {
         match expr.node() {
+            _ if self.holds_data(expr) => self.same(expr).cast(DType::I64),
             Node::Int(value) => Expr::int_of(*value, DType::I64),
             Node::Var(var) => self.var(var).expr(),
             Node::Binary(op, a, b) if is_int32(a) => {
@@ -115,10 +152,9 @@ impl Widening {
                 let (c, a, b) = (self.same(c), self.wide(a), self.wide(b));
                 Expr::if_then_else(c, a, b)
             }
-            // An index that was cut to 32 bits is not cut.
             Node::Cast(a) if a.dtype() == DType::I64 && self.is_wider(a) => self.same(a),
             Node::Let(var, value, body) => {
-                let (value, var) = (self.index(value), self.var(var));
+                let (var, value) = self.named(var, value);
                 Expr::let_in(var, value, self.wide(body))
             }
             _ => self.same(expr).cast(DType::I64),
@@ -129,19 +165,15 @@ impl Widening {
     fn same(&mut self, expr: &Expr) -> Expr {
         match expr.node() {
             Node::Var(_) | Node::Binary(..) | Node::Select(..) | Node::IfThenElse(..) | Node::Let(..)
-                if is_int32(expr) =>
+                if is_int32(expr) && self.is_wider(expr) && !self.holds_data(expr) =>
             {
-                if self.is_wider(expr) {
-                    self.wide(expr).cast(DType::I32)
-                } else {
-                    map_children(expr, &mut |e| self.same(e))
-                }
+                self.wide(expr).cast(DType::I32)
             }
-            Node::Binary(op, a, b) if is_comparison(*op) && is_int32(a) => {
+            Node::Binary(op, a, b) if op.is_comparison() && is_int32(a) => {
                 let (a, b) = (self.wide(a), self.wide(b));
                 Expr::binary(*op, a, b)
             }
-            Node::Cast(a) if is_int32(a) && self.is_wider(a) => {
+            Node::Cast(a) if is_int32(a) && self.is_wider(a) && !self.holds_data(a) => {
                 let wide = self.wide(a);
                 if expr.dtype() == DType::I64 { wide } else { wide.cast(expr.dtype()) }
             }
@@ -151,10 +183,7 @@ impl Widening {
                 Expr::load(buffer, indices)
             }
             Node::Let(var, value, body) => {
-                let (value, var) = (
-                    if var.dtype() == DType::I32 { self.index(value) } else { self.same(value) },
-                    self.var(var),
-                );
+                let (var, value) = self.named(var, value);
                 Expr::let_in(var, value, self.same(body))
             }
             _ => map_children(expr, &mut |e| self.same(e)),
@@ -182,7 +211,7 @@ impl Widening {
                 value: self.same(value),
             },
             Stmt::Let { var, value, body } => {
-                let (value, var) = (self.index(value), self.var(var));
+                let (var, value) = self.named(var, value);
                 Stmt::Let { var, value, body: Box::new(self.stmt(body)?) }
             }
             Stmt::Allocate { buffer, body } => {
@@ -227,8 +256,4 @@ impl Widening {
             Stmt::DeviceEntry | Stmt::ScopeIds { .. } => return None,
         })
     }
-}
-
-fn is_comparison(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }

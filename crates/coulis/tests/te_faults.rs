@@ -293,6 +293,50 @@ fn te_fault_n5_sizes_that_32_bits_do_not_hold_are_refused_or_64_bit() {
 }
 
 #[test]
+fn te_fault_n5_arithmetic_on_elements_wraps_in_int32_however_large_another_array_is() {
+    let (rows, columns) = (n("n"), n("m"));
+    let a = input(&[rows.clone(), columns], DType::I8, "A");
+    let b = input(from_ref(&rows), DType::I32, "B");
+    let table = input(&[c(7)], DType::I32, "L");
+    let (one, seven) = (coulis::Array::from_slice(&[1], &[0i8]).unwrap(), [0, 1, 2, 3, 4, 5, 6]);
+    let near_end = coulis::Array::from_slice(&[3], &[i32::MAX - 1; 3]).unwrap();
+    let seven = coulis::Array::from_slice(&[7], &seven).unwrap();
+    let check = |name: &str, value: &dyn Fn(&Expr, Expr) -> Expr, want: [f64; 3]| {
+        let o = compute(from_ref(&rows), "O", |i| {
+            let value = value(&i[0].expr(), b.at(i));
+            let zero = a.at((&i[0], &c(0))).cast(value.dtype());
+            value + zero
+        })
+        .unwrap();
+        let args = [a.clone(), b.clone(), table.clone(), o.clone()];
+        let function = build(&Schedule::new(from_ref(&o), &args).unwrap(), &args, "main").unwrap();
+        for columns in [4, 1 << 30] {
+            let a = one.view(&[3, columns], &[0, 0], 0).unwrap();
+            let found = function
+                .call(&[Argument::from(&a), Argument::from(&near_end), Argument::from(&seven)])
+                .unwrap();
+            let found: Vec<f64> = found[0].array.scalars().map(|v| v.to_f64()).collect();
+            assert_eq!(found, want, "{name} with {columns} columns");
+        }
+    };
+    let (end, least) = (f64::from(i32::MAX), f64::from(i32::MIN));
+    let overflows = |i: &Expr, b: Expr| Expr::select((i.clone() + b.clone()).lt(b), c(1), c(0));
+    check("comparison", &overflows, [0.0, 0.0, 1.0]);
+    check("int64", &|i, b| (i.clone() + b).cast(DType::I64), [end - 1.0, end, least]);
+    check("float64", &|i, b| (i.clone() + b).cast(DType::F64), [end - 1.0, end, least]);
+    check("quotient", &|i, b| (i.clone() * b).floordiv(c(2)), [0.0, 1_073_741_823.0, -2.0]);
+    check("size", &|_, b| (rows.clone() * b).floordiv(c(2)), [1_073_741_821.0; 3]);
+    let clamped = |i: &Expr, b: Expr| table.at([(i.clone() + b).min(c(6)).max(c(0))]);
+    check("index", &clamped, [6.0, 6.0, 0.0]);
+    let named = |i: &Expr, b: Expr| {
+        let sum = var_of("s", DType::I32);
+        let above = Expr::select(sum.expr().gt(i.clone()), c(1), c(0));
+        Expr::let_in(sum, i.clone() + b, above)
+    };
+    check("name", &named, [1.0, 1.0, 0.0]);
+}
+
+#[test]
 fn te_fault_n6_a_schedule_gives_the_same_bits_each_time() {
     let values = |_: usize, at: usize, _: DType| {
         let bits = (at as u32).wrapping_mul(0x9e37_79b9) >> 9 | 0x3f80_0000;
