@@ -242,6 +242,28 @@ fn reducers_of_a_user() {
     assert!(mean().reduce(vec![a.at((0, &k)), Expr::float(1.0, DType::F32)], from_ref(&k)).is_ok());
     let error = mean().reduce(vec![a.at((0, &k)), Expr::float(0.5, DType::F32)], from_ref(&k));
     assert!(error.is_err(), "counts of a half are not added up before they reach 1");
+    // One of equal values is kept, the left one: folded in order, whatever makes them equal.
+    let argmax = || {
+        let keep = |x: &[Expr], y: &[Expr]| {
+            let left = x[1].clone().ge(y[1].clone());
+            (0..2).map(|nth| Expr::select(left.clone(), x[nth].clone(), y[nth].clone())).collect()
+        };
+        let identity = |t: &[DType]| vec![Expr::int(-1), Expr::float(f64::NEG_INFINITY, t[1])];
+        comm_reducer(keep, identity, "argmax")
+    };
+    let element = a.at((0, &k));
+    let zero = Expr::float(0.0, DType::F32);
+    let values = [
+        element.clone(),
+        element.clone().max(zero.clone()),
+        element.gt(zero.clone()).cast(DType::F32),
+        k.expr().floormod(Expr::int(3)).cast(DType::F32),
+        zero,
+    ];
+    for value in values {
+        let made = argmax().reduce(vec![k.expr(), value], from_ref(&k)).expect("a reduction");
+        assert!(made.claims.associative && !made.claims.commutative, "{:?}", made.sources);
+    }
     let one =
         comm_reducer(|x, y| vec![x[0].clone() + y[0].clone()], |t| vec![Expr::constant(1, t[0])], "one");
     let error = one.reduce(vec![a.at((0, &k))], from_ref(&k)).expect_err("1 is no identity").to_string();
