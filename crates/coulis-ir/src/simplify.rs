@@ -37,6 +37,7 @@ use interval::Interval;
 use poly::{Atom, Poly};
 use rules::{Kind, RULES};
 
+pub(crate) use logic::without_likely;
 pub use poly::{Linear, gcd};
 
 /// Rewrites that may follow one another at one node before the result is taken as it is.

@@ -1,8 +1,8 @@
 //! V12: no access that is carried out is outside its buffer, as far as constants tell.
 //!
-//! Two things are found: an index whose every value is outside, wherever it stands; and an index that reaches outside
-//! in some iteration of loops that certainly run, under no condition. The second looks at sums of constant multiples
-//! of loop variables, whose ends are reached exactly.
+//! Two things are found: an index whose every value is outside, wherever it stands, unless the conditions around are known to
+//! exclude each other; and an index that reaches outside in some iteration of loops that certainly run, under no condition.
+//! The second looks at sums of constant multiples of loop variables, whose ends are reached exactly.
 
 use crate::hash::{FastMap, Seen};
 
@@ -17,13 +17,18 @@ use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::form::Form;
 use crate::kernel::Kernel;
 use crate::print::print_expr;
-use crate::simplify::Analyzer;
+use crate::simplify::{Analyzer, without_likely};
 use crate::stmt::Stmt;
 
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let place =
-        Place { analyzer: Rc::default(), ranges: Rc::default(), blocks: Rc::default(), certain: true };
+    let place = Place {
+        analyzer: Rc::default(),
+        ranges: Rc::default(),
+        blocks: Rc::default(),
+        certain: true,
+        conditions: Rc::default(),
+    };
     let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
     let spans = strided.map(|b| (b.data.id(), span(b))).collect();
     // The extents of scope ids are not complete yet.
@@ -41,11 +46,22 @@ struct Place {
     blocks: Rc<FastMap<VarId, bool>>,
     /// Whether control comes here for every value of the loops around.
     certain: bool,
+    /// What holds where control comes here, outermost first.
+    conditions: Rc<Vec<Expr>>,
 }
 
 impl Place {
-    fn uncertain(&self) -> Place {
-        Place { certain: false, ..self.clone() }
+    /// Under a condition of which it is not known whether it holds.
+    fn under(&self, condition: Expr) -> Place {
+        let mut inner = Place { certain: false, ..self.clone() };
+        Rc::make_mut(&mut inner.conditions).push(condition);
+        inner
+    }
+
+    /// Whether conditions around exclude each other, so that control never comes here.
+    fn is_never_reached(&self) -> bool {
+        let mut known = (*self.analyzer).clone();
+        self.conditions.iter().any(|condition| never_holds(condition, &mut known))
     }
 
     /// Inside a loop; `None` where it never runs.
@@ -101,13 +117,14 @@ impl<'k> Walk<'_, 'k> {
             }
             Stmt::If { cond, then, otherwise } => {
                 let cond = place.analyzer.simplify(cond);
-                let branches = [(Some(then), 0), (otherwise.as_ref(), 1)];
-                for (branch, never) in branches {
-                    match (branch, cond.as_int()) {
-                        (None, _) => {}
-                        (Some(_), Some(value)) if value == never => {}
-                        (Some(branch), Some(_)) => self.stmt(branch, place),
-                        (Some(branch), None) => self.stmt(branch, &place.uncertain()),
+                let otherwise_holds = || cond.clone().logical_not();
+                match cond.as_int() {
+                    Some(0) => otherwise.iter().for_each(|branch| self.stmt(branch, place)),
+                    Some(_) => self.stmt(then, place),
+                    None => {
+                        self.stmt(then, &place.under(cond.clone()));
+                        let place = otherwise.as_ref().map(|branch| (branch, place.under(otherwise_holds())));
+                        place.into_iter().for_each(|(branch, place)| self.stmt(branch, &place));
                     }
                 }
             }
@@ -143,18 +160,20 @@ impl<'k> Walk<'_, 'k> {
         match expr.node() {
             Node::IfThenElse(cond, a, b) => {
                 self.expr(stmt, cond, place, seen);
-                let taken = place.analyzer.simplify(cond).as_int();
-                for (arm, never) in [(a, 0), (b, 1)] {
-                    match taken {
-                        Some(value) if value == never => {}
-                        Some(_) => self.expr(stmt, arm, place, seen),
-                        None => self.expr(stmt, arm, &place.uncertain(), seen),
+                let cond = place.analyzer.simplify(cond);
+                match cond.as_int() {
+                    Some(0) => self.expr(stmt, b, place, seen),
+                    Some(_) => self.expr(stmt, a, place, seen),
+                    None => {
+                        self.expr(stmt, a, &place.under(cond.clone()), seen);
+                        self.expr(stmt, b, &place.under(cond.logical_not()), seen);
                     }
                 }
             }
-            Node::Binary(BinaryOp::And | BinaryOp::Or, a, b) => {
+            Node::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
                 self.expr(stmt, a, place, seen);
-                self.expr(stmt, b, &place.uncertain(), seen);
+                let holds = if *op == BinaryOp::And { a.clone() } else { a.clone().logical_not() };
+                self.expr(stmt, b, &place.under(holds), seen);
             }
             Node::Let(var, value, body) => {
                 self.expr(stmt, value, place, seen);
@@ -173,7 +192,7 @@ impl<'k> Walk<'_, 'k> {
     /// The block of a cluster whose memory is read.
     fn block(&mut self, stmt: &'k Stmt, block: &Expr, place: &Place) {
         let Some(n) = self.cluster_blocks else { return };
-        if let Some(value) = value_outside(block, n, place) {
+        if let Some(value) = value_outside(block, n, place).filter(|_| !place.is_never_reached()) {
             let text = print_expr(block);
             let message =
                 format!("block `{text}` of the cluster comes to {value}, and legal ones are 0 to {}", n - 1);
@@ -191,7 +210,7 @@ impl<'k> Walk<'_, 'k> {
         };
         for (index, size) in indices.iter().zip(sizes) {
             let Some(size) = size else { continue };
-            if let Some(value) = value_outside(index, size, place) {
+            if let Some(value) = value_outside(index, size, place).filter(|_| !place.is_never_reached()) {
                 let (name, text) = (&buffer.name, print_expr(index));
                 let message = format!(
                     "index `{text}` of `{name}` comes to {value}, and legal ones are 0 to {}",
@@ -205,6 +224,16 @@ impl<'k> Walk<'_, 'k> {
             }
         }
     }
+}
+
+/// Whether the condition is known not to hold; what is known then holds it too.
+fn never_holds(condition: &Expr, known: &mut Analyzer) -> bool {
+    if let Node::Binary(BinaryOp::And, a, b) = without_likely(condition).node() {
+        return never_holds(a, known) || never_holds(b, known);
+    }
+    let never = known.simplify(condition).is_int(0);
+    known.assume(condition);
+    never
 }
 
 /// Number of elements of a compact buffer of constant extents.

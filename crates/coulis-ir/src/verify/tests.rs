@@ -190,6 +190,13 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let store = Stmt::store(&a, [i.expr()], f(0.0));
         flat(&[&a], Stmt::range(i.clone(), c(16), Stmt::if_(i.expr().lt(c(bound)), store)))
     };
+    let between = |first: i32, end: i32| {
+        let inside = i.expr().ge(c(first)).and(i.expr().lt(c(end)));
+        let in_value = Expr::if_then_else(inside.clone(), a.at([c(-2)]), f(0.0));
+        let in_value = Stmt::store(&a, [i.expr()], in_value);
+        let in_arm = Stmt::if_(inside.likely(), Stmt::store(&a, [c(-2)], f(0.0)));
+        flat(&[&a], Stmt::range(i.clone(), c(8), Stmt::seq([in_value, in_arm])))
+    };
     let nested = |outer: i32| {
         let store = Stmt::store(&a, [i.expr() * c(2) + j.expr()], f(0.0));
         flat(&[&a], Stmt::range(i.clone(), c(outer), Stmt::range(j.clone(), c(2), store)))
@@ -221,6 +228,8 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "a loop that never runs", over(c(0), c(8)), &[]),
         ("V12", "guarded", guarded(8), &[]),
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
+        ("V12", "under conditions that exclude each other", between(3, 2), &[]),
+        ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
         ("V12", "two loops that fit", nested(4), &[]),
         ("V12", "two loops that do not", nested(5), &["V12"]),
         ("V12", "last of a broadcast view, whose alias has size 0", strided(0, 1), &[]),
