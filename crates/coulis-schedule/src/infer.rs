@@ -3,7 +3,7 @@
 //! Stages are placed consumers first. A stage at the root covers its whole domain. A stage attached in a loop
 //! covers what its consumers read while the loops outside of that point stand still: each loop around the point is
 //! a fixed index, each other loop of a consumer runs over its full range. Source: seed 003; the rules for
-//! splits and fusions keep the whole range of an axis whole.
+//! splits and fusions keep the whole range of an axis whole. What elements of memory say of a region is in `indirect.rs`.
 
 use coulis_ir::hash::FastMap;
 
@@ -15,6 +15,7 @@ use coulis_tensor::IterVar;
 use crate::covered::is_covered;
 use crate::error::ScheduleError;
 use crate::fold;
+use crate::indirect;
 use crate::interval::{Interval, bounds};
 use crate::launch::{self, Launches, is_block, shares};
 use crate::ranges::{self, Domains};
@@ -361,10 +362,14 @@ fn realised(
                 let found = bounds(index, &env, &analyzer)
                     .and_then(|range| relax(range, at, &moving, &fixed, &analyzer))
                     .map(|(lo, hi)| (analyzer.simplify(&lo), analyzer.simplify(&hi)));
-                let found = narrower(found, by_loops(index, at, &moving, &fixed, &analyzer));
+                let found = narrower(found, by_loops(index, at, &moving, &fixed, &analyzer))
+                    .filter(|range| indirect::is_at_hand(schedule, range));
                 match (found, &mut hull[dim]) {
                     (None, _) => whole[dim] = true,
                     (Some(range), slot @ None) => *slot = Some(range),
+                    (Some(range), Some(known)) if !indirect::are_of_same_elements(&range, known) => {
+                        whole[dim] = true;
+                    }
                     (Some((lo, hi)), Some((a, b))) => {
                         *a = fold::min(&analyzer, a, &lo);
                         *b = fold::max(&analyzer, b, &hi);

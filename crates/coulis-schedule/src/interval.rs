@@ -28,6 +28,8 @@ fn go(expr: &Expr, env: &FastMap<Var, Interval>, vars: &[Var], an: &Analyzer) ->
             let (lo, hi) = go(a, env, vars, an)?;
             Some((fold::cast(&lo, expr.dtype()), fold::cast(&hi, expr.dtype())))
         }
+        // An arm that reads memory may only be read where it is chosen.
+        Node::Select(..) | Node::IfThenElse(..) if expr.reads_memory() => None,
         Node::Select(_, a, b) | Node::IfThenElse(_, a, b) => {
             let ((a_lo, a_hi), (b_lo, b_hi)) = (go(a, env, vars, an)?, go(b, env, vars, an)?);
             Some((fold::min(an, &a_lo, &b_lo), fold::max(an, &a_hi, &b_hi)))

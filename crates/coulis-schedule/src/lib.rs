@@ -14,6 +14,7 @@ pub mod error;
 mod explain;
 mod fold;
 mod grid;
+mod indirect;
 mod infer;
 mod inline;
 mod interval;

@@ -101,17 +101,24 @@ impl Builder<'_> {
 
     /// Makes a buffer for each result that is no argument.
     fn realise(&mut self, program: &coulis_tensor::Program) {
-        for stage in &self.schedule.stages {
+        // Regions that elements say read other stages' memory, whose own regions no element says.
+        let is_told = |stage: &&Stage| self.is_told(stage);
+        let stages = self.schedule.stages.iter().map(|stage| &**stage);
+        let (told, plain): (Vec<&Stage>, Vec<&Stage>) = stages.partition(is_told);
+        for stage in plain.into_iter().chain(told) {
             let at = &self.placed[&stage.id];
             let domains: Vec<&(Expr, Expr)> = stage.axes.iter().map(|a| &at.domains[a.var()]).collect();
             for output in &stage.outputs {
                 if program.args().iter().any(|a| a.buffer() == output) {
                     continue;
                 }
-                let mut shape: Vec<Expr> = domains.iter().map(|(_, extent)| extent.clone()).collect();
+                let mut shape: Vec<Expr> = domains
+                    .iter()
+                    .map(|(_, extent)| self.redirected(&self.known_extent(stage, extent)))
+                    .collect();
                 align(stage, &mut shape);
                 let buffer = Buffer::new(&output.name, output.dtype, shape, at.scope);
-                let mins = domains.iter().map(|(min, _)| min.clone()).collect();
+                let mins = domains.iter().map(|(min, _)| self.redirected(min)).collect();
                 self.realised.insert(output.id, Realised { buffer, mins });
             }
         }
@@ -119,7 +126,10 @@ impl Builder<'_> {
 
     /// The stage, then `rest`, with the memory of the stage around both.
     fn with_stage(&self, stage: &Stage, rest: Stmt) -> Result<Stmt, ScheduleError> {
-        let produced = if stage.attach == Attach::Root { self.root(stage)? } else { self.produce(stage)? };
+        let produced = match stage.attach {
+            Attach::Root => self.root(stage)?,
+            Attach::At(..) | Attach::Inline => self.in_known_region(stage, self.produce(stage)?),
+        };
         let mut body = Stmt::seq([produced, rest]);
         for output in stage.outputs.iter().rev() {
             if let Some(realised) = self.realised.get(&output.id) {
@@ -475,13 +485,20 @@ impl Builder<'_> {
 
     /// Turns reads of intermediate tensors into reads of their memory.
     fn redirect_reads(&self, mut body: Stmt) -> Stmt {
-        let redirect = |buffer: &Buffer, indices: &[Expr]| {
-            let realised = self.realised.get(&buffer.id)?;
-            let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
-            Some(realised.buffer.at(moved.collect::<Vec<_>>()))
-        };
-        rewrite_exprs(&mut body, &mut |e| inline::other_reads(e, &redirect));
+        rewrite_exprs(&mut body, &mut |e| inline::other_reads(e, &|b, i| self.in_memory(b, i)));
         body
+    }
+
+    /// The expression with reads of intermediate tensors in it turned into reads of their memory.
+    fn redirected(&self, expr: &Expr) -> Expr {
+        inline::replace_reads(expr, &|buffer, indices| self.in_memory(buffer, indices))
+    }
+
+    /// The element of an intermediate tensor's memory.
+    fn in_memory(&self, buffer: &Buffer, indices: &[Expr]) -> Option<Expr> {
+        let realised = self.realised.get(&buffer.id)?;
+        let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
+        Some(realised.buffer.at(moved.collect::<Vec<_>>()))
     }
 
     /// Refuses reads of memory outside the loop that allocates it.

@@ -15,8 +15,8 @@ use coulis_ir::eval::Value;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
 use everywhere::{
-    Tolerance, c, count, f, flat_text, input, leaf, n, nest, nest_text, realized, run_everywhere,
-    run_everywhere_with, schedule, small,
+    Tolerance, c, count, f, flat_text, input, leaf, n, nest, nest_text, realized, run_as_scheduled,
+    run_everywhere, run_everywhere_with, schedule, small,
 };
 
 /// `B = A + 1`, `C = B * 2`.
@@ -322,4 +322,103 @@ fn results_of_an_empty_fold_are_stored_where_a_data_axis_is_fused_with_it() {
         s.split("B", &fused, Split::Factor(4)).unwrap();
         run_everywhere(&s, sizes);
     }
+}
+
+/// What an index tensor says.
+type Index = dyn Fn(Expr) -> Expr;
+
+/// `D[k] = P[index(col[k])]` of `P = X * 2`, cut by 4, `P` computed in the inner loop; the index tensor is read or computed.
+fn gathered(index: &Index, is_computed: bool) -> Schedule {
+    let z = n("z");
+    let (x, col) = (input(&[c(7)], DType::F32, "X"), input(from_ref(&z), DType::I32, "col"));
+    let p = compute(&[c(7)], "P", |i| x.at(i) * f(2.0)).unwrap();
+    let ix = compute(from_ref(&z), "Ix", |i| col.at(i) + c(0)).unwrap();
+    let place = |k: &[coulis::te::Var]| index(if is_computed { ix.at(k) } else { col.at(k) });
+    let d = compute(from_ref(&z), "D", |k| p.at([place(k)])).unwrap();
+    let mut s = schedule(&[d], &[x, col]);
+    let k = leaf(&s, "D", 0);
+    let (_, inner) = s.split("D", &k, Split::Factor(4)).unwrap();
+    s.compute_at("P", "D", &inner).unwrap();
+    s
+}
+
+const COLUMNS: &[&[(&str, i64)]] = &[&[("z", 10)], &[("z", 1)], &[("z", 8)]];
+
+fn columns(_: usize, at: usize, dtype: DType) -> Value {
+    if dtype == DType::I32 { Value::Int(at as i128 * 3 % 7) } else { Value::Float(at as f64) }
+}
+
+#[test]
+fn a_region_that_an_index_array_says_is_computed_where_that_array_has_an_element() {
+    let indices: [(&Index, &[&str]); 4] = [
+        (&|at| at, &["7"]),
+        (&|at| at.floormod(c(7)), &["1"]),
+        (&|at| at.floordiv(c(2)), &["1"]),
+        (&|at| at.max(c(0)).min(c(6)), &["7"]),
+    ];
+    for (index, region) in indices {
+        for is_computed in [false, true] {
+            let s = gathered(index, is_computed);
+            assert_eq!(realized(&s, "P"), region);
+            run_everywhere_with(&s, COLUMNS, &columns, Tolerance::Exact);
+        }
+    }
+}
+
+#[test]
+fn a_region_of_reads_that_other_elements_say_is_the_whole_tensor() {
+    let z = n("z");
+    let (x, col) = (input(&[c(7)], DType::F32, "X"), input(from_ref(&z), DType::I32, "col"));
+    let p = compute(&[c(7)], "P", |i| x.at(i) * f(2.0)).unwrap();
+    let d = compute(from_ref(&z), "D", |k| {
+        let before = p.at([col.at([k[0].expr() - c(1)]).floordiv(c(2))]);
+        Expr::if_then_else(k[0].expr().ge(c(1)), before, f(0.0)) + p.at([c(3)])
+    })
+    .unwrap();
+    let mut s = schedule(&[d], &[x, col]);
+    let k = leaf(&s, "D", 0);
+    s.compute_at("P", "D", &k).unwrap();
+    assert_eq!(realized(&s, "P"), ["7"]);
+    run_everywhere_with(&s, COLUMNS, &columns, Tolerance::Exact);
+}
+
+#[test]
+fn a_region_of_rows_that_end_where_memory_says_is_computed_for_rows_that_are_there() {
+    let (rows, z) = (n("n"), n("z"));
+    let ends = input(&[rows.clone() + c(1)], DType::I32, "ends");
+    let v = input(from_ref(&z), DType::F32, "V");
+    let p = compute(&[z], "P", |k| v.at(k) * f(2.0)).unwrap();
+    let y = compute(&[rows], "Y", |i| {
+        let (first, last) = (ends.at(i), ends.at([i[0].expr() + c(1)]));
+        let k = coulis::te::reduce_axis_of(first.clone(), last - first, "k");
+        sum(p.at([&k]), from_ref(&k))
+    })
+    .unwrap();
+    let mut s = schedule(&[y], &[ends, v]);
+    let i = leaf(&s, "Y", 0);
+    let (_, inner) = s.split("Y", &i, Split::Factor(2)).unwrap();
+    s.compute_at("P", "Y", &inner).unwrap();
+    let fill = |_: usize, at: usize, dtype: DType| match dtype {
+        DType::I32 => Value::Int((at * (at + 1) / 2) as i128),
+        _ => Value::Float(at as f64),
+    };
+    for sizes in [[("n", 3), ("z", 6)], [("n", 1), ("z", 1)], [("n", 4), ("z", 10)]] {
+        run_as_scheduled(&s, &[&sizes], &fill, Tolerance::Exact);
+    }
+}
+
+#[test]
+fn a_factored_fold_by_an_index_array_computes_its_producer_where_that_array_has_an_element() {
+    let z = n("z");
+    let (x, col) = (input(&[c(7)], DType::F32, "X"), input(from_ref(&z), DType::I32, "col"));
+    let p = compute(&[c(7)], "P", |i| x.at(i) * f(2.0)).unwrap();
+    let k = reduce_axis(z, "k");
+    let y = compute(&[c(1)], "Y", |_| sum(p.at([col.at([&k])]), from_ref(&k))).unwrap();
+    let mut s = schedule(&[y], &[x, col]);
+    let k = leaf(&s, "Y", 1);
+    let (_, inner) = s.split("Y", &k, Split::Nparts(4)).unwrap();
+    s.rfactor("Y", &inner).unwrap();
+    let outer = leaf(&s, "Y_rf", 1);
+    s.compute_at("P", "Y_rf", &outer).unwrap();
+    run_everywhere_with(&s, COLUMNS, &columns, Tolerance::Exact);
 }
