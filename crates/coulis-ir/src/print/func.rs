@@ -1,5 +1,6 @@
 //! Signatures, and everything that declares a buffer.
 
+use super::names::function_name;
 use super::outline::Outline;
 use super::stmt::attr;
 use super::{Printer, quoted, tuple};
@@ -23,7 +24,7 @@ impl Printer {
         };
         self.line(level, &format!("@T.prim_func{form}"));
         let signature: Vec<String> = kernel.params.iter().map(|p| self.param(p, &params)).collect();
-        self.line(level, &format!("def {}({}):", kernel.name, signature.join(", ")));
+        self.line(level, &format!("def {}({}):", function_name(&kernel.name), signature.join(", ")));
         for text in std::mem::take(&mut self.notes.signature) {
             self.note(level + 1, &text);
         }

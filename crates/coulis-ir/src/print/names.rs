@@ -8,51 +8,15 @@ use std::collections::{HashMap, HashSet};
 use crate::buffer::{Buffer, BufferId};
 use crate::expr::{Var, VarId};
 
-/// Words that a kernel cannot use as names: Python's keywords, and what the dialect itself is written with.
-const RESERVED: &[&str] = &[
-    "False",
-    "None",
-    "True",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "break",
-    "class",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "finally",
-    "for",
-    "from",
-    "global",
-    "if",
-    "import",
-    "in",
-    "is",
-    "lambda",
-    "nonlocal",
-    "not",
-    "or",
-    "pass",
-    "raise",
-    "return",
-    "try",
-    "while",
-    "with",
-    "yield",
-    "T",
-    "Tx",
-    "I",
-    "te",
-    "range",
-    "TileLayout",
-    "ComposeLayout",
+/// Words that Python cannot use as names.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
+    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
+
+/// Words that variables and buffers cannot have as names: what the dialect itself is written with.
+const DIALECT: &[&str] = &["T", "Tx", "I", "te", "range", "TileLayout", "ComposeLayout"];
 
 enum Undo {
     Live(String),
@@ -103,7 +67,8 @@ impl Names {
 
     fn unused(&self, hint: &str) -> String {
         let base = sanitised(hint);
-        let is_free = |name: &str| !self.live.contains(name) && !RESERVED.contains(&name);
+        let is_free =
+            |name: &str| !self.live.contains(name) && !KEYWORDS.contains(&name) && !DIALECT.contains(&name);
         if is_free(&base) {
             return base;
         }
@@ -187,6 +152,18 @@ pub(super) fn sanitised(hint: &str) -> String {
     name
 }
 
+/// The name of a function as an identifier, which may be one of any letters.
+pub(super) fn function_name(name: &str) -> String {
+    let mut name: String = name
+        .chars()
+        .map(|c| if c.is_alphabetic() || c.is_ascii_digit() || c == '_' { c } else { '_' })
+        .collect();
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.insert(0, '_');
+    }
+    if KEYWORDS.contains(&name.as_str()) { format!("{name}_1") } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +179,21 @@ mod tests {
         assert_eq!(names.define_var(&make("k_outer")), "k_outer_2");
         names.release(mark);
         assert_eq!(names.define_var(&make("k_outer")), "k_outer_1");
+    }
+
+    #[test]
+    fn names_of_functions_become_identifiers_and_those_that_are_stay() {
+        let odd = [
+            ("a-b", "a_b"),
+            ("", "_"),
+            ("2x", "_2x"),
+            ("lambda", "lambda_1"),
+            ("a b\n", "a_b_"),
+            ("x\u{b2}", "x_"),
+        ];
+        for (name, want) in odd.into_iter().chain(["T", "k_1", "\u{e9}", "main"].map(|name| (name, name))) {
+            assert_eq!(function_name(name), want);
+        }
     }
 
     #[test]
