@@ -46,6 +46,11 @@ pub fn has_launches(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::LaunchThread { .. }) || stmt_children(stmt).any(has_launches)
 }
 
+/// Whether a statement names scope ids, which become indices of launches.
+pub fn names_scope_ids(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::ScopeIds { .. }) || stmt_children(stmt).any(names_scope_ids)
+}
+
 /// What the host does for one call of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct HostProgram<'k> {

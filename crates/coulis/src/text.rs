@@ -4,7 +4,7 @@
 //! stands.
 
 use coulis_codegen::{Module, dialect_named, emit, emit_module};
-use coulis_ir::device::has_launches;
+use coulis_ir::device::{has_launches, names_scope_ids};
 pub use coulis_ir::print::print_kernel;
 use coulis_ir::print::{print_module, print_stmt};
 use coulis_ir::stmt::TileOp;
@@ -107,9 +107,9 @@ pub fn passes() -> String {
     PASSES.iter().map(line).collect()
 }
 
-/// The target; without one, this machine's CPU, or a GPU for a kernel that launches threads.
+/// The target; without one, this machine's CPU, or a GPU for a kernel that runs on threads.
 fn facts_for(kernel: &Kernel, target: Option<&TargetChoice>) -> Result<Target, Error> {
-    let own = match has_launches(&kernel.body) {
+    let own = match has_launches(&kernel.body) || names_scope_ids(&kernel.body) {
         true => TargetChoice::Cuda { arch: None },
         false => TargetChoice::Cpu,
     };

@@ -100,7 +100,7 @@ const CLUSTERS: Need = Need {
 /// Each block has a part of the sources; destinations are in one kind of memory.
 const OPERANDS: Need = Need {
     name: "operands",
-    doc: "Each block has a part of the sources of its own, in shared memory or at a place of its own in global memory; destinations stand all in shared memory, all in registers of one thread, or all in global memory, where the blocks of a cluster name one place.",
+    doc: "Each block has a part of the sources of its own, in shared memory or at a place of its own in global memory, which the one block of a cluster of one has anyway; destinations stand all in shared memory, all in registers of one thread, or all in global memory, where the blocks of a cluster name one place.",
     check: |facts| {
         if facts.scope != ExecScope::Cluster {
             return Ok(());
@@ -109,10 +109,11 @@ const OPERANDS: Need = Need {
             let spread = if o.is_spread { ", spread over threads" } else { "" };
             format!("`{}` in {} memory{spread}", o.tile().name, o.scope().name())
         };
+        let is_alone = facts.cluster.as_ref().is_some_and(|cluster| cluster.blocks.n_threads() == 1);
         for src in &facts.srcs {
             match src.scope() {
                 MemScope::Shared | MemScope::SharedDyn => {}
-                MemScope::Global if src.differs_in_cluster => {}
+                MemScope::Global if src.differs_in_cluster || is_alone => {}
                 MemScope::Global => {
                     let found =
                         format!("`{}` in global memory, of which all blocks name one part", src.tile().name);

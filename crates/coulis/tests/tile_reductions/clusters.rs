@@ -35,6 +35,21 @@ Tx.cluster.sum(B[bx // 4], A[bx // 4, part * 16:part * 16 + 16], axes=(-1,), acc
 }
 
 #[test]
+fn tile_a_cluster_of_one_block_folds_all_there_is() {
+    let body = "n = T.cluster_id([4])\npart = T.cta_id_in_cluster([1])\nT.thread_id([32])
+Tx.cluster.sum(B[n], A[n, part * 64:part * 64 + 64], axes=(-1,), accum=False{dispatch})";
+    check_wins(&program(body, 4, row), &sim(), "cluster_shared");
+}
+
+#[test]
+fn a_text_that_names_scope_ids_is_lowered_for_a_machine_with_threads() {
+    let body =
+        "bx = T.cta_id([16])\nT.thread_id([32])\nTx.cta.sum(B[bx], A[bx, 0:64], axes=(-1,), accum=False)";
+    let lowered = coulis::text::lower(&program(body, 16, row).text, None, None).unwrap();
+    assert!(lowered.contains("T.launch_thread(\"threadIdx.x\", 32)"), "{lowered}");
+}
+
+#[test]
 fn tile_blocks_of_a_cluster_of_two_axes_fold_in_the_order_of_their_numbers() {
     // Blocks (x, y) of a 2 by 2 cluster are numbers x + 2 * y.
     let body = "cx, cy = T.cluster_id([2, 2])\npx, py = T.cta_id_in_cluster([2, 2])\nT.thread_id([16, 2])
