@@ -112,6 +112,17 @@ def set_store_predicate(p):
     p.s[p.B].set_store_predicate(te.all(p.B.op.axis[0] >= 0, p.k >= 0))
 
 
+def test_a_store_predicate_may_be_a_constant():
+    for value, want in [(True, 1), (False, 7)]:
+        A = te.placeholder((4,), name="A")
+        B = te.compute((4,), lambda i: A[i], name="B")
+        s = te.create_schedule(B.op)
+        s[B].set_store_predicate(te.const(value, "bool"))
+        found = np.full(4, 7, "float32")
+        coulis.build(s, [A, B])(np.ones(4, "float32"), found)
+        assert found.tolist() == [want] * 4
+
+
 def double_buffer(p):
     p.s[p.C].compute_at(p.s[p.B], p.B.op.axis[0])
     p.s[p.C].set_scope("local")

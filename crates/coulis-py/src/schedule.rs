@@ -250,6 +250,7 @@ impl Primitive {
         }
         match maybe_expr(object)? {
             Some(expr) => Ok(match expr.as_int().and_then(|value| i64::try_from(value).ok()) {
+                Some(value) if expr.dtype() == coulis::DType::Bool => Arg::Bool(value != 0),
                 Some(value) => Arg::Int(value),
                 None => Arg::Expr(expr),
             }),
