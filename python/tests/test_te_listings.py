@@ -2,6 +2,9 @@
 
 import pathlib
 
+import numpy as np
+import pytest
+
 import coulis
 from coulis import te
 
@@ -69,6 +72,26 @@ def test_loops_are_in_parts_where_they_are_not_asked_for_whole():
     s[B].split(B.op.reduce_axis[0], factor=16)
     whole, parts = (coulis.lower(s, [A, B], simple_mode=mode).script() for mode in (True, False))
     assert "m // 16" in parts and "m // 16" not in whole
+
+
+@pytest.mark.parametrize("name", ["a-b", "lambda", "", "1x", "A.data", "a\nb"])
+def test_a_function_of_any_name_prints_a_text_that_is_read_back(name):
+    A, B, s = row_sum()
+    text = coulis.lower(s, [A, B], name=name).script()
+    found = np.zeros(3, "float32")
+    coulis.compile(text)(np.ones((3, 5), "float32"), found)
+    assert found.tolist() == [5, 5, 5]
+
+
+def test_a_text_with_scope_ids_that_is_built_for_the_simulator_has_its_lowered_text():
+    text = """@T.prim_func
+def rows(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4,), "float32")):
+    T.device_entry()
+    bx = T.cta_id([4])
+    T.thread_id([32])
+    Tx.cta.sum(B[bx], A[bx, 0:64], axes=(-1,))
+"""
+    assert 'T.launch_thread("threadIdx.x", 32)' in coulis.compile(text, target="sim").source("tir")
 
 
 def test_a_reducer_of_ones_own_prints_its_combiner():
