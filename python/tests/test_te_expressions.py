@@ -226,6 +226,28 @@ def test_a_tuple_reducer_names_its_states_and_gives_a_tuple():
         te.compute((4,), lambda q: argmax((A[q, k],), axis=k), name="T")
 
 
+def test_an_argmax_that_gives_nan_its_place_gives_the_same_under_every_schedule():
+    def fcombine(x, y):
+        left = te.any(te.isnan(x[1]), x[1] >= y[1])
+        return te.select(left, x[0], y[0]), te.select(left, x[1], y[1])
+
+    argmax = te.comm_reducer(fcombine, lambda *t: (te.const(-1, t[0]), te.min_value(t[-1])), name="argmax")
+    values = np.array([[1, 2, np.nan, 5, 4, 9, np.nan, 3]], "float32")
+    for way in (None, 0, 1, "reorder"):
+        A, k = te.placeholder((1, 8), name="A"), te.reduce_axis((0, 8), "k")
+        T = te.compute((1,), lambda i: argmax((k.var, A[i, k]), axis=k), name="T")
+        s = te.create_schedule(T[0].op)
+        if way is not None:
+            parts = s[T[0]].split(s[T[0]].op.reduce_axis[0], factor=4)
+            if way == "reorder":
+                s[T[0]].reorder(*parts[::-1])
+            else:
+                s.rfactor(T[0], parts[way])
+        place, value = np.zeros(1, "int32"), np.zeros(1, "float32")
+        coulis.build(s, [A, *T])(values, place, value)
+        assert place[0] == 2 and np.isnan(value[0]), way
+
+
 def test_the_identity_may_be_a_number():
     total = te.comm_reducer(lambda p, q: p + q, lambda t: 0, name="total")
     body = reduce_of(lambda A, q, k: total(A[q, k], axis=k)).op.body

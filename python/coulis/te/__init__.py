@@ -8,6 +8,11 @@ The names, arguments and printed text are those of TVM's ``te``. A sum of rows::
     B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
     s = te.create_schedule(B.op)
     print(coulis.lower(s, [A, B], simple_mode=True))
+
+Arithmetic on indices and sizes alone is index arithmetic, also where its result is a value: it is taken not to leave its
+type, as in TVM, so that ``i * 1103515245 > 0`` holds for every ``i > 0``. Arithmetic that has an element of a tensor in
+it wraps in its type; what is to wrap without one, as a hash of ``i``, is to be of an unsigned type,
+``i.astype("uint32")``.
 """
 
 import types as _types

@@ -15,6 +15,10 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     one condition for all parts, and where values are equal the left or the right one, as an argmax does, gives the same
     under every schedule; others of which the order of equal values matters are folded in ascending order, or refused.
 
+    Values that are compared are to have an order. A NaN has none: ``x[1] >= y[1]`` is false on either side of it, so that
+    an argmax by it is not associative where data hold NaN, and what it gives may hang on the schedule. One that gives NaN
+    its place, here the first one found, is: ``left = te.any(te.isnan(x[1]), x[1] >= y[1])``.
+
     The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
     of axes it folds its arguments.
     """
