@@ -93,9 +93,16 @@ fn all(expr: &Expr, known: &Analyzer) -> Option<Expr> {
     found.into_iter().reduce(Expr::and)
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    /// The stages, last of all those whose regions elements of memory say, which may be elements of the others.
+    pub(crate) fn told_last(&self) -> Vec<&'a Stage> {
+        let stages = self.schedule.stages.iter().map(|stage| &**stage);
+        let (told, plain): (Vec<&Stage>, Vec<&Stage>) = stages.partition(|stage| self.is_told(stage));
+        [plain, told].concat()
+    }
+
     /// Whether elements of memory say the stage's region.
-    pub(crate) fn is_told(&self, stage: &Stage) -> bool {
+    fn is_told(&self, stage: &Stage) -> bool {
         let domains = &self.at(stage).domains;
         stage.axes.iter().any(|axis| {
             let (min, extent) = &domains[axis.var()];

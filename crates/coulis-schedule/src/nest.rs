@@ -101,11 +101,7 @@ impl Builder<'_> {
 
     /// Makes a buffer for each result that is no argument.
     fn realise(&mut self, program: &coulis_tensor::Program) {
-        // Regions that elements say read other stages' memory, whose own regions no element says.
-        let is_told = |stage: &&Stage| self.is_told(stage);
-        let stages = self.schedule.stages.iter().map(|stage| &**stage);
-        let (told, plain): (Vec<&Stage>, Vec<&Stage>) = stages.partition(is_told);
-        for stage in plain.into_iter().chain(told) {
+        for stage in self.told_last() {
             let at = &self.placed[&stage.id];
             let domains: Vec<&(Expr, Expr)> = stage.axes.iter().map(|a| &at.domains[a.var()]).collect();
             for output in &stage.outputs {
