@@ -166,14 +166,65 @@ def _extremum(ctx, x, grad, result):
     return share * chosen
 
 
+def _power(exponent):
+    """Two to the power of integers from -1022 to 1023, exactly."""
+    return ((exponent + 1023) << 52).view(torch.float64)
+
+
+def _times_power(number, exponent):
+    """A number of `float64` times a power of two that may be beyond its range; only the last product rounds."""
+    half = exponent >> 1
+    return number * _power(half) * _power(exponent - half)
+
+
+# Numbers of `float64` from `2 ** -_APART` to `2 ** _APART` have normal products.
+_APART = 500
+
+
+def _scaled(number, exponent, apart):
+    """The same `number * 2 ** exponent`, whose numbers are `2 ** apart` from 1 at most; those that are too far from it are put
+    from 1/2 to 1. Zeros, infinities and NaN stay what they are."""
+    if apart <= _APART:
+        return number, exponent, apart
+    found = number.detach()
+    more = torch.frexp(found.masked_fill(~found.isfinite(), 0)).exponent.to(torch.int64)
+    return _times_power(number, -more), exponent + more, 1
+
+
 def _prod(ctx, x, grad, result):
-    """Where one factor is 0, only that one has a gradient: the product of the others."""
-    zero = x == 0
-    others = x.masked_fill(zero, 1)
-    for a in ctx.axes:
-        others, zero = others.prod(a, keepdim=True), zero.sum(a, keepdim=True)
-    plain = grad * others / x.masked_fill(x == 0, 1)
-    return torch.where(zero == 0, plain, torch.where((zero == 1) & (x == 0), grad * others, torch.zeros_like(x)))
+    """The product of the other elements. A tree of products has pairs of elements at its feet; what a node is multiplied by is
+    what its parent is, times its neighbour. Nothing is divided, so elements of 0 need no care, nor do derivatives of this. As in
+    `prod` itself exponents are kept apart, so that no order of products overflows."""
+    length = _length(ctx, x)
+    if length <= 1:
+        return grad.expand(x.shape)
+    order = [a for a in range(x.ndim) if a not in ctx.axes] + ctx.axes
+    kept = [x.shape[a] for a in order[: x.ndim - len(ctx.axes)]]
+
+    def start(values, n):
+        number = values.to(torch.float64).reshape([*kept, n])
+        exponent = torch.zeros((), dtype=torch.int64, device=x.device).expand(number.shape)
+        return _scaled(number, exponent, 1074 if values.dtype == torch.float64 else 149)
+
+    number, exponent, apart = start(x.permute(order), length)
+    levels = []
+    while number.shape[-1] > 1:
+        if number.shape[-1] % 2 == 1:
+            number = torch.nn.functional.pad(number, (0, 1), value=1.0)
+            exponent = torch.nn.functional.pad(exponent, (0, 1))
+        number, exponent = number.unflatten(-1, (-1, 2)), exponent.unflatten(-1, (-1, 2))
+        levels.append((number.flip(-1), exponent.flip(-1), apart))
+        number, exponent, apart = _scaled(number[..., 0] * number[..., 1], exponent.sum(-1), 2 * apart)
+    number, exponent, apart = start(grad, 1)
+    for neighbours, exponents, neighbours_apart in reversed(levels):
+        pairs = neighbours.shape[-2]
+        number = (number[..., :pairs, None] * neighbours).flatten(-2)
+        exponent = (exponent[..., :pairs, None] + exponents).flatten(-2)
+        number, exponent, apart = _scaled(number, exponent, apart + neighbours_apart)
+    # What is beyond these powers is beyond the numbers too, and 0 times either of them is 0.
+    number, exponent = number[..., :length], exponent[..., :length].clamp(-2040, 2040)
+    back = sorted(range(x.ndim), key=order.__getitem__)
+    return _times_power(number, exponent).reshape([x.shape[a] for a in order]).permute(back).to(x.dtype)
 
 
 def _logsumexp(ctx, x, grad, result):

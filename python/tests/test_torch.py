@@ -73,6 +73,44 @@ def test_equal_extrema_share_a_gradient_and_zeros_of_a_product_get_their_own(dev
     assert x.grad.tolist() == [[9, 3, 3], [8, 0, 0], [0, 0, 0]]
 
 
+def test_products_that_hold_zeros_have_right_derivatives_of_second_order(device):
+    for row, first, second in [([0.0, 2.0, 3.0], [6, 0, 0], [5, 3, 2]), ([0.0, 0.0, 3.0], [0, 0, 0], [3, 3, 0])]:
+        x = torch.tensor(row, dtype=torch.float64, device=device, requires_grad=True)
+        (found,) = torch.autograd.grad(coulis.torch.prod(x), x, create_graph=True)
+        assert found.tolist() == first
+        assert torch.autograd.grad(found.sum(), x)[0].tolist() == second
+    x = values(device, 3, 4, 5).detach()
+    x[0, :2], x[1, 3, 4], x[2, 0, :3] = 0, 0, 0
+    for axis in [None, (1,), (0, 2), ()]:
+        assert torch.autograd.gradcheck(lambda x: coulis.torch.prod(x, axis), x.clone().requires_grad_())
+        assert torch.autograd.gradgradcheck(lambda x: coulis.torch.prod(x, axis), x.clone().requires_grad_())
+
+
+def test_gradients_of_products_do_not_leave_the_range_on_the_way(device):
+    for dtype, big in [(torch.float32, 2.0**100), (torch.float64, 2.0**800), (torch.bfloat16, 2.0**100)]:
+        for n in [1, 5, 300]:
+            x = torch.tensor([big] * n + [1 / big] * n, dtype=dtype, device=device, requires_grad=True)
+            y = coulis.torch.prod(x)
+            y.backward()
+            assert y.item() == 1 and x.grad.tolist() == [1 / big] * n + [big] * n
+        for row, want in [
+            ([big, big, 0.0, 1 / big], [0, 0, big, 0]),
+            ([big, big, 3.0], [3 * big, 3 * big, math.inf]),
+            ([1 / big, 1 / big, 3.0], [3 / big, 3 / big, 0]),
+            ([math.inf, 2.0], [2, math.inf]),
+        ]:
+            x = torch.tensor(row, dtype=dtype, device=device, requires_grad=True)
+            coulis.torch.prod(x).backward()
+            assert x.grad.tolist() == want
+    least = 2.0**-1074
+    x = torch.tensor([least, 2.0**1000], dtype=torch.float64, device=device, requires_grad=True)
+    coulis.torch.prod(x).backward()
+    assert x.grad.tolist() == [2.0**1000, least]
+    x = torch.ones(3, 0, device=device, requires_grad=True)
+    coulis.torch.prod(x, 1).sum().backward()
+    assert x.grad.shape == (3, 0)
+
+
 def test_a_graph_is_compiled_in_one_piece(device):
     def normalise(x):
         found = coulis.torch.reduce(x, ["mean", "std", "argmax"], -1, keepdims=True)
@@ -86,6 +124,10 @@ def test_a_graph_is_compiled_in_one_piece(device):
     x.grad = None
     (normalise(x) ** 2)[:, 0].sum().backward()
     torch.testing.assert_close(compiled, x.grad)
+    product = torch.compile(lambda x: coulis.torch.prod(x, 1), backend="aot_eager", fullgraph=True)
+    x.grad = None
+    product(x).sum().backward()
+    torch.testing.assert_close(x.grad, (x.detach().prod(1, keepdim=True) / x.detach()))
     explained = torch._dynamo.explain(normalise)(x)
     assert explained.graph_break_count == 0
 
