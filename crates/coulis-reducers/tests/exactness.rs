@@ -284,6 +284,47 @@ fn products_overflow_only_where_the_exact_one_does() {
 }
 
 #[test]
+fn variances_of_finite_float64_overflow_to_infinity_and_others_are_nan() {
+    let max = f64::MAX;
+    let rows: [(&[f64], f64); 9] = [
+        (&[1e308, -1.0, 5.0], f64::INFINITY),
+        (&[8e307, -8e307, 8e307, -8e307, 8e307, -8e307, 8e307, -8e307], f64::INFINITY),
+        (&[max, -max, 0.0], f64::INFINITY),
+        (&[0.0, max, max, max, max, -max, -max, -max, -max], f64::INFINITY),
+        (&[1.0, 1e200, 3.0], f64::INFINITY),
+        (&[max, max, max, max, max], 0.0),
+        (&[1e308, f64::INFINITY, -1e308], f64::NAN),
+        (&[f64::NEG_INFINITY, 1e308, -1e308], f64::NAN),
+        (&[1.0, 1e308, f64::NAN, -1e308], f64::NAN),
+    ];
+    for name in ["var", "std"] {
+        let entry = coulis_reducers::find(name).unwrap();
+        let request = Request::new(&[DType::F64]);
+        let reducer = entry.build(&request).unwrap();
+        for (row, want) in rows {
+            for turn in 0..row.len() {
+                let turned = row.iter().cycle().skip(turn).take(row.len());
+                let row: Row = turned.map(|v| vec![Value::Float(*v)]).collect();
+                let exact = reference(entry, &request, &row).unwrap()[0].value;
+                assert!(exact.same(Value::Float(want)), "{name} of {row:?}: {exact:?} is to be {want}");
+                check_row(entry, &request, &reducer, &format!("{row:?}"), &row);
+            }
+        }
+    }
+}
+
+#[test]
+fn means_are_right_next_to_the_end_of_the_range() {
+    let row = [vec![f64::MAX], vec![0.1; 18]].concat();
+    let request = Request::new(&[DType::F64]);
+    let entry = coulis_reducers::find("mean").unwrap();
+    let row: Row = row.iter().map(|v| vec![Value::Float(*v)]).collect();
+    let exact = reference(entry, &request, &row).unwrap()[0];
+    assert_eq!((exact.value, exact.scale), (Value::Float(f64::MAX / 19.0), f64::MAX / 19.0));
+    check_row(entry, &request, &entry.build(&request).unwrap(), "a large one first", &row);
+}
+
+#[test]
 fn narrow_runs_are_within_their_bounds() {
     check(&[DType::F32], |r| r.with_length(1 << 20).with_narrow_runs());
     check(&[DType::F64, DType::BF16], |r| r.with_acc(DType::F32).with_narrow_runs());

@@ -46,7 +46,7 @@ pub struct Verified {
     /// Number of outputs that were compared.
     pub n_checked: usize,
     /// Largest distance from the rounded exact result, in units of the last place of the output type; for integers the
-    /// difference.
+    /// difference; `u64::MAX` between a NaN and a number.
     pub max_ulp: u64,
     /// Largest error as a part of what the bound and the rounding allow; 0 where all results are exact.
     pub worst: f64,

@@ -99,9 +99,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn verified(report: &VerifyReport) -> String {
     let mut text = String::new();
     for result in &report.results {
+        let distance = match result.max_ulp {
+            u64::MAX => "beyond every number of ulp".to_owned(),
+            ulp => format!("at most {ulp} ulp"),
+        };
         text += &format!(
-            "verified {}: {} outputs, at most {} ulp, {:.3} of the bound ({})\n",
-            result.name, result.n_checked, result.max_ulp, result.worst, result.bound
+            "verified {}: {} outputs, {distance}, {:.3} of the bound ({})\n",
+            result.name, result.n_checked, result.worst, result.bound
         );
         if let Some(wrong) = &result.refuted {
             text += &format!(
@@ -161,5 +165,24 @@ impl OutFile<'_> {
                 }
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis::Verified;
+
+    use super::*;
+
+    #[test]
+    fn a_nan_is_no_number_of_units_away() {
+        let of = |max_ulp, worst| {
+            let (name, bound) = ("mean".to_owned(), "exact".to_owned());
+            let result = Verified { name, n_checked: 2, max_ulp, worst, bound, refuted: None };
+            verified(&VerifyReport { results: vec![result], notes: Vec::new() })
+        };
+        assert_eq!(of(3, 0.5), "verified mean: 2 outputs, at most 3 ulp, 0.500 of the bound (exact)\n");
+        let beyond = "verified mean: 2 outputs, beyond every number of ulp, inf of the bound (exact)\n";
+        assert_eq!(of(u64::MAX, f64::INFINITY), beyond);
     }
 }

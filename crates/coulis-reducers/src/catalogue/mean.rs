@@ -5,7 +5,6 @@ use coulis_ir::{DType, Reducer};
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, Request};
 use crate::exact::Case;
-use crate::exact::Double;
 use crate::exact::answer::{Answer, float, same};
 use crate::shape::total::{Degree, Total, add_count, statistic, statistic_result};
 
@@ -37,5 +36,5 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
 fn exact(case: &Case) -> Answer {
     let sum = case.sum(0, same);
     let n = case.len() as f64;
-    float((sum.double() / Double::from(n)).value(), sum.magnitude() / n)
+    float(sum.over(n.into()).value(), sum.magnitude_over(n))
 }

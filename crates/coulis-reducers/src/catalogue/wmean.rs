@@ -38,7 +38,7 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
 
 fn exact(case: &Case) -> Answer {
     let (weighted, weight) = (case.products(0, 1), case.sum(1, same));
-    let mean = (weighted.double() / weight.double()).value();
+    let mean = weighted.over(weight.double()).value();
     let divisor = weight.value().abs();
     float(mean, weighted.magnitude() / divisor + mean.abs() * weight.magnitude() / divisor)
 }

@@ -16,12 +16,26 @@ pub struct ExactSum {
     nan: bool,
     above: bool,
     below: bool,
-    magnitude: f64,
+    /// Sum of the magnitudes below [`LARGE`].
+    small: f64,
+    /// That of the others, divided by [`LARGE`], so that it does not overflow.
+    large: f64,
 }
+
+/// See [`ExactSum::magnitude`].
+const LARGE: f64 = (1u128 << 100) as f64;
 
 impl Default for ExactSum {
     fn default() -> ExactSum {
-        ExactSum { digits: [0; DIGITS], additions: 0, nan: false, above: false, below: false, magnitude: 0.0 }
+        ExactSum {
+            digits: [0; DIGITS],
+            additions: 0,
+            nan: false,
+            above: false,
+            below: false,
+            small: 0.0,
+            large: 0.0,
+        }
     }
 }
 
@@ -33,7 +47,17 @@ impl ExactSum {
 
     /// Adds a value; infinities and NaN are remembered.
     pub fn add(&mut self, value: f64) {
-        self.magnitude += value.abs();
+        let magnitude = value.abs();
+        if magnitude < LARGE {
+            self.small += magnitude;
+        } else {
+            self.large += magnitude / LARGE;
+        }
+        self.add_signed(value);
+    }
+
+    /// Adds a value, but no magnitude.
+    fn add_signed(&mut self, value: f64) {
         if !value.is_finite() {
             self.nan |= value.is_nan();
             self.above |= value == f64::INFINITY;
@@ -64,9 +88,7 @@ impl ExactSum {
         let product = a * b;
         self.add(product);
         if product.is_finite() {
-            let low = a.mul_add(b, -product);
-            self.add(low);
-            self.magnitude -= low.abs();
+            self.add_signed(a.mul_add(b, -product));
         }
     }
 
@@ -83,7 +105,12 @@ impl ExactSum {
 
     /// Sum of the magnitudes of what was added, in plain `float64`.
     pub fn magnitude(&self) -> f64 {
-        self.magnitude
+        self.magnitude_over(1.0)
+    }
+
+    /// The same over a number of at least 1, also where the sum alone would overflow.
+    pub fn magnitude_over(&self, n: f64) -> f64 {
+        self.small / n + self.large / n * LARGE
     }
 
     /// Brings every digit but the highest into `0..2^32`.
@@ -134,6 +161,21 @@ impl ExactSum {
         // A mantissa without its top bit is subnormal and `lowest` is 0; a carry out of the top moves the exponent.
         let bits = if mantissa < 1 << 52 { mantissa } else { ((lowest as u64) << 52) + mantissa };
         if bits >= f64::INFINITY.to_bits() { f64::INFINITY } else { f64::from_bits(bits) }
+    }
+
+    /// The sum over a number, in twice the precision, also where the sum alone would overflow.
+    pub fn over(&self, divisor: Double) -> Double {
+        let sum = self.double();
+        let is_far_from_overflow = sum.high.abs() < 2f64.powi(1000);
+        if is_far_from_overflow || sum.high.is_nan() || self.above || self.below {
+            return sum / divisor;
+        }
+        // The sum over 2^128. What that drops is far below the digits of such a sum.
+        let mut shifted = self.clone();
+        shifted.carry();
+        shifted.digits.copy_within(4.., 0);
+        shifted.digits[DIGITS - 4..].fill(0);
+        shifted.double() / divisor * Double::from(2f64.powi(128))
     }
 
     /// The sum in twice the precision.
@@ -205,6 +247,27 @@ mod tests {
         sum.add(-1.0);
         sum.add(-1.0 - 2.0 * f64::EPSILON);
         assert_eq!(sum.value(), f64::EPSILON * f64::EPSILON);
+    }
+
+    #[test]
+    fn quotients_of_sums_beyond_the_greatest_number_are_right() {
+        let over = |values: &[f64], n: f64| {
+            let mut sum = ExactSum::new();
+            values.iter().for_each(|v| sum.add(*v));
+            (sum.over(n.into()).value(), sum.magnitude_over(n))
+        };
+        let max = f64::MAX;
+        assert_eq!(over(&[max, max, max, max], 4.0), (max, max));
+        assert_eq!(over(&[-max, -max], 2.0), (-max, max));
+        assert_eq!(over(&[max, max, -max], 3.0), (max / 3.0, max));
+        assert_eq!(over(&[max, 0.5], 1.0), (max, max));
+        assert_eq!(over(&[f64::INFINITY, 1.0], 2.0).0, f64::INFINITY);
+        assert_eq!(over(&[1.0, 2.0], 2.0), (1.5, 1.5));
+        let row = [vec![max], vec![0.1; 18]].concat();
+        assert_eq!(over(&row, 19.0).0, max / 19.0);
+        let mut plain = ExactSum::new();
+        row.iter().for_each(|v| plain.add(v / 1024.0));
+        assert_eq!(over(&row, 19.0).0, plain.over(19.0.into()).value() * 1024.0);
     }
 
     #[test]

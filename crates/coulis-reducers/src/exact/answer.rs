@@ -181,7 +181,7 @@ pub(crate) fn variance(case: &Case) -> Double {
     if case.column(0).all(|v| v.same(first)) {
         return Double::ZERO;
     }
-    let mean = case.sum(0, same).double() / Double::from(n);
+    let mean = case.sum(0, same).over(n.into());
     let sum = case.column(0).fold(Double::ZERO, |sum, v| {
         let x = match v {
             Value::Int(v) => Double::from(v),

@@ -185,12 +185,12 @@ impl Sums {
 }
 
 /// The moments of the elements of a row: the views of an input, and of a mask behind it. `None` where none takes part or
-/// some is no finite number.
+/// some is no finite number, or sums of them may not be.
 pub(crate) fn moments_of(views: &[Array], has_mask: bool, drops_nan: bool) -> Option<Moments> {
     let row = Row::new(views, has_mask, drops_nan)?;
     let Sums { n, n_nonzero, finite, sum, magnitude, squares, least, greatest } =
         row.fold(|part| Sums::of(&row, part), Sums::join)?;
-    if !finite {
+    if !finite || magnitude.float.value() >= 2f64.powi(1000) {
         return None;
     }
     let (least, greatest) = (least?, greatest?);
@@ -291,6 +291,8 @@ mod tests {
         assert!(moments_of(std::slice::from_ref(&row), false, false).is_none(), "NaN is no finite number");
         let none = Array::from_bools(&[7], &[false; 7]).unwrap();
         assert!(moments_of(&[row, none], true, false).is_none(), "no element takes part");
+        let large = Array::from_slice(&[2], &[f64::MAX, -f64::MAX]).unwrap();
+        assert!(moments_of(&[large], false, false).is_none(), "the sum of magnitudes overflows");
     }
 
     #[test]
