@@ -17,8 +17,9 @@ pub static ENTRY: Entry = Entry {
               where the count is at most `ddof` or an element is infinite. Floats of at most 16 bits may run in \
               `float32` for 16 elements: the relative error is at most `512 * 2^-23`. For `float32` it is at most `32 * 2^-23`; for integers of at most 16 bits, \
               whose sums are exact, `4 * 2^-52`; for others `2^25 * 2^-52` at worst, which takes an outlier \
-              at the beginning of a run of 4096, and commonly a few units of `float64`. Deviations below 1e-154 have \
-              squares that lose digits, and below 1e-162 squares of 0.",
+              at the beginning of a run of 4096, and commonly a few units of `float64`. Deviations below 1e-153 have \
+              squares that lose digits, and below 1e-161 squares of 0; of `float64` elements that differ by more than 1e154 the \
+              variance is infinite.",
     n_inputs: 1,
     empty: Empty::Value("NaN"),
     takes_init: false,

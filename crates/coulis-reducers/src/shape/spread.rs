@@ -4,13 +4,14 @@
 //! A step divides nothing. Two states are brought to the better centred of their pivots, the one with the smaller
 //! mean square, so that an outlier that happens to come first spoils only the run that it starts. Sums of
 //! squares about an element are at most `1 + n` times those about the mean, and a chain of `L` additions errs
-//! by at most `L` units, so a run of 4096 steps stays within `2^25 * 2^-53` of its exact variance, below a unit
-//! of `float32`, and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run
-//! starts with an outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives
-//! less. Squares of differences above 1e154 overflow. Elements of at most 16 bits may run in `float32` for 16 steps about
-//! the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run where they do is
-//! walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers stay integers, which `float64` does not
-//! hold all of; only differences are rounded.
+//! by at most `L` units, so a run of 4096 steps stays within `2^25 * 2^-53` of its exact variance, below a unit of `float32`,
+//! and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run starts with an
+//! outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives less. Squares of
+//! differences above 1e154 overflow, which gives an infinity: that elements are finite is known by the sum of deviations, which
+//! is kept in units of which `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps
+//! about the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run where they
+//! do is walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers stay integers, which `float64`
+//! does not hold all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
 //! With `m` the largest magnitude, the sum is exact while all elements but zeros are above `2^-17 m`, or `2^-8 m` of
@@ -47,12 +48,14 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     let pivot = b.field("pivot", Expr::constant(0, centre.dtype()), centre);
     let dev = b.field("dev", float(0.0), no_deviation.clone());
     let devsq = b.field("devsq", float(0.0), no_deviation);
+    let units = Units::of(b.request);
     let moments = |count: &Expr, pivot: &Expr, dev: &Expr, devsq: &Expr| Moments {
         count: count.clone(),
         n: count.clone().cast(DType::F64),
         pivot: if is_wide(pivot.dtype()) { pivot.clone() } else { pivot.clone().cast(DType::F64) },
         dev: dev.clone().cast(DType::F64),
         devsq: devsq.clone().cast(DType::F64),
+        units,
     };
     let left = moments(&count.left, &pivot.left, &dev.left, &devsq.left);
     let right = moments(&count.right, &pivot.right, &dev.right, &devsq.right);
@@ -66,7 +69,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     b.combine(&dev, s);
     b.combine(&devsq, q);
 
-    let [p, s, q] = stepped(&count, &pivot, &dev, &devsq);
+    let [p, s, q] = stepped(&count, &pivot, &dev, &devsq, units);
     b.step(&pivot, p);
     b.step(&dev, s);
     b.step(&devsq, q);
@@ -75,7 +78,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     if sums {
         run_with_sum(b, [&pivot, &dev, &devsq], dtype, steps);
     } else {
-        run_with_deviations(b, [&pivot, &dev, &devsq], steps);
+        run_with_deviations(b, [&pivot, &dev, &devsq], steps, units);
     }
     let mut squares = b.closed(&devsq);
     if sums && are_rescaled(b.request) {
@@ -94,12 +97,13 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
     b.close(&dev, s);
     b.close(&devsq, q);
 
-    let m2 = &devsq.left - &(&dev.left * &(&dev.left / &left.n));
+    let sum = scaled(dev.left.clone(), 1.0 / units.sum);
+    let m2 = &devsq.left - &(&sum * &(&sum / &left.n));
     let m2 = Expr::select(m2.clone().lt(float(0.0)), float(0.0), m2);
-    let overflown = Expr::call1(Intrinsic::IsInf, devsq.left.clone())
-        .and(Expr::call1(Intrinsic::IsFinite, dev.left.clone()));
-    let m2 = Expr::select(overflown, devsq.left.clone(), m2);
-    Ok(over_degrees_of_freedom(b.request, &count, m2))
+    let is_finite = |e: &Expr| Expr::call1(Intrinsic::IsFinite, e.clone());
+    let overflown = is_finite(&dev.left).and(is_finite(&devsq.left).logical_not());
+    let m2 = Expr::select(overflown, float(f64::INFINITY), m2);
+    Ok(over_degrees_of_freedom(b.request, &count, scaled(m2, 1.0 / (units.deviation * units.deviation))))
 }
 
 /// The variance of a sum of squared deviations from the mean: over the count less ddof, NaN where that is not positive.
@@ -208,10 +212,10 @@ fn divisor(request: &Request) -> f64 {
 }
 
 /// Runs keep what states do, and leave the pivot be.
-fn run_with_deviations(b: &mut Builder, [p, s, q]: [&Slot; 3], steps: u32) {
-    let d = difference(&p.right, &p.left);
+fn run_with_deviations(b: &mut Builder, [p, s, q]: [&Slot; 3], steps: u32, units: Units) {
+    let d = units.deviation(&p.right, &p.left);
     b.quick(p, p.left.clone(), steps);
-    b.quick(s, &s.left + &d, steps);
+    b.quick(s, units.added(&s.left, &d), steps);
     b.quick(q, fma(&d, &d, &q.left), steps);
 }
 
@@ -227,11 +231,45 @@ fn is_short(request: &Request) -> bool {
 }
 
 /// Pivot, sum of deviations and sum of squares after one more element.
-fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot) -> [Expr; 3] {
+fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot, units: Units) -> [Expr; 3] {
     let empty = count.left.clone().equal(Expr::constant(0, count.left.dtype()));
     let p = Expr::select(empty, pivot.right.clone(), pivot.left.clone());
-    let d = difference(&pivot.right, &p);
-    [p, &dev.left + &d, &devsq.left + &(&d * &d)]
+    let d = units.deviation(&pivot.right, &p);
+    [p, units.added(&dev.left, &d), &devsq.left + &(&d * &d)]
+}
+
+/// Powers of two by which deviations, and on top of that their sum, are multiplied in the state. Of finite `float64` elements
+/// all deviations and all sums of less than `2^63` of them are finite then, so that a sum is infinite or NaN where an element
+/// is and nowhere else. No digit changes but of numbers whose squares are 0. For other elements both are 1, as nothing
+/// overflows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Units {
+    deviation: f64,
+    sum: f64,
+}
+
+impl Units {
+    fn of(request: &Request) -> Units {
+        if request.inputs.contains(&DType::F64) {
+            Units { deviation: 0.5, sum: 1.0 / 2f64.powi(64) }
+        } else {
+            Units { deviation: 1.0, sum: 1.0 }
+        }
+    }
+
+    /// What two elements differ by. The multiplication is part of the subtraction, and that of the second is the same for all
+    /// elements of a run.
+    fn deviation(self, a: &Expr, b: &Expr) -> Expr {
+        if self.deviation == 1.0 {
+            return difference(a, b);
+        }
+        fma(a, &Expr::float(self.deviation, a.dtype()), &scaled(b.clone(), -self.deviation))
+    }
+
+    /// A sum of deviations and one more.
+    fn added(self, sum: &Expr, d: &Expr) -> Expr {
+        if self.sum == 1.0 { sum + d } else { fma(d, &Expr::float(self.sum, d.dtype()), sum) }
+    }
 }
 
 /// Whether `float64` does not hold all values of the type.
@@ -270,6 +308,7 @@ struct Moments {
     pivot: Expr,
     dev: Expr,
     devsq: Expr,
+    units: Units,
 }
 
 impl Moments {
@@ -293,9 +332,9 @@ impl Moments {
 
     /// Sums of deviations and their squares about `p`.
     fn about(&self, p: &Expr) -> (Expr, Expr) {
-        let d = difference(&self.pivot, p);
-        let dev = fma(&self.n, &d, &self.dev);
-        let devsq = fma(&d, &(&self.dev + &dev), &self.devsq);
+        let d = self.units.deviation(&self.pivot, p);
+        let dev = fma(&self.n, &scaled(d.clone(), self.units.sum), &self.dev);
+        let devsq = fma(&d, &scaled(&self.dev + &dev, 1.0 / self.units.sum), &self.devsq);
         (dev, devsq)
     }
 }
