@@ -99,6 +99,9 @@ pub struct ConsumerRequest {
     pub parameters: Vec<(String, f64)>,
     /// Arrays that are given, by name, and their types.
     pub extras: Vec<(String, DType)>,
+    /// Whether results are scaled before they are rounded, or rounded to `float64`. The map gives them in `float64` then, where
+    /// what is beyond the range of `float32` is no infinity.
+    pub wide: bool,
 }
 
 /// One consumer of the catalogue.
@@ -276,6 +279,11 @@ impl<'a> Parts<'a> {
         if narrow { DType::F32 } else { DType::F64 }
     }
 
+    /// The type in which the map gives its result: that in which it computes, or `float64` where that is asked for.
+    pub(crate) fn result(&self) -> DType {
+        if self.request.wide { DType::F64 } else { self.compute() }
+    }
+
     /// The element of an input in the compute type.
     pub(crate) fn element(&self, input: usize) -> Expr {
         self.elements[input].expr().cast(self.compute())
@@ -295,10 +303,10 @@ impl<'a> Parts<'a> {
         (var, value, rest)
     }
 
-    /// An array beside the elements, in the compute type, where it is given.
+    /// An array beside the elements, in the type of the result, where it is given.
     pub(crate) fn extra(&self, name: &str) -> Option<Expr> {
         let found = self.extras.iter().find(|(e, _)| e.name == name);
-        found.map(|(_, var)| var.expr().cast(self.compute()))
+        found.map(|(_, var)| var.expr().cast(self.result()))
     }
 
     /// The number that was given, or the default.
@@ -351,6 +359,7 @@ impl<'a> Parts<'a> {
 
     fn finish(self, draft: Draft) -> Result<Consumer, ConsumerError> {
         let Draft { reducer, rows, row_vars, value, bound } = draft;
+        let value = if self.request.wide { value.cast(DType::F64) } else { value };
         if !value.dtype().is_float() || value.lanes() != 1 {
             let found = value.ty().to_string();
             return Err(ConsumerError::Result { consumer: self.name, found });
@@ -442,7 +451,8 @@ impl UserConsumer {
             .map(|((name, along), dtype)| Extra { name: name.clone(), along: *along, dtype: *dtype })
             .collect();
         let given = extras.iter().map(|e| (e.name.clone(), e.dtype)).collect();
-        let request = ConsumerRequest { fold: fold.clone(), parameters: Vec::new(), extras: given };
+        let request =
+            ConsumerRequest { fold: fold.clone(), parameters: Vec::new(), extras: given, wide: false };
         let parts = Parts::new(&self.name, &request, extras, &[]);
         let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
         let (reducer, results) = parts.statistics(&names)?;

@@ -29,7 +29,25 @@ mod tests {
     use crate::{ConsumerRequest, Request};
 
     fn request(dtype: DType) -> ConsumerRequest {
-        ConsumerRequest { fold: Request::new(&[dtype]), parameters: Vec::new(), extras: Vec::new() }
+        ConsumerRequest {
+            fold: Request::new(&[dtype]),
+            parameters: Vec::new(),
+            extras: Vec::new(),
+            wide: false,
+        }
+    }
+
+    #[test]
+    fn maps_give_wide_results_where_these_are_asked_for() {
+        for entry in CONSUMERS {
+            for dtype in DType::ALL {
+                let plain = entry.build(&request(dtype)).unwrap();
+                let wide = entry.build(&ConsumerRequest { wide: true, ..request(dtype) }).unwrap();
+                assert_eq!(wide.map.body[0].dtype(), DType::F64, "{} of {dtype}", entry.name);
+                assert_eq!(wide.result.dtype, plain.result.dtype, "{} of {dtype}", entry.name);
+                assert_eq!(wide.reducer.results, plain.reducer.results, "{} of {dtype}", entry.name);
+            }
+        }
     }
 
     #[test]

@@ -107,12 +107,18 @@ impl Consume {
         }
     }
 
-    pub(crate) fn build(&self, fold: &coulis_reducers::Request, beside: &[DType]) -> Result<Consumer, Error> {
+    /// `wide` as in [`ConsumerRequest`]; one's own maps give what they give.
+    pub(crate) fn build(
+        &self,
+        fold: &coulis_reducers::Request,
+        beside: &[DType],
+        wide: bool,
+    ) -> Result<Consumer, Error> {
         match &self.which {
             Which::Listed(entry) => {
                 let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
                 let extras = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
-                Ok(entry.build(&ConsumerRequest { fold: fold.clone(), parameters, extras })?)
+                Ok(entry.build(&ConsumerRequest { fold: fold.clone(), parameters, extras, wide })?)
             }
             Which::Own(own) => {
                 if let Some(name) = self.parameters.keys().next() {
@@ -182,7 +188,10 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         ..machine_request(&inputs[0], request)
     };
     let beside_dtypes: Vec<DType> = beside.iter().map(|a| a.dtype).collect();
-    let consumer = consume.build(&reducer_request, &beside_dtypes)?;
+    let own = |map: &BTreeMap<String, f64>, plain: f64| of(map, name).unwrap_or(plain) != plain;
+    let is_scaled = own(&request.alpha, 1.0) || own(&request.beta, 0.0);
+    let wide = is_scaled || of(&request.out_dtypes, name) == Some(DType::F64);
+    let consumer = consume.build(&reducer_request, &beside_dtypes, wide)?;
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), inputs[0].shape.len())?;
     let placed = beside.iter().zip(&consumer.extras);
     let placed: Vec<ArrayInfo> = placed
@@ -206,6 +215,11 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     })
 }
 
+/// What is given for the result by its name, or for all results.
+fn of<V: Copy>(map: &BTreeMap<String, V>, name: &str) -> Option<V> {
+    map.get(name).or_else(|| map.get("")).copied()
+}
+
 /// The type and the factors of the result.
 fn output(request: &Request, consumer: &Consumer) -> Result<OutputSpec, Error> {
     let name = &consumer.name;
@@ -213,9 +227,6 @@ fn output(request: &Request, consumer: &Consumer) -> Result<OutputSpec, Error> {
     if let Some(unknown) = given.into_iter().find(|n| !n.is_empty() && *n != name) {
         let message = format!("`{unknown}` is not the result of this request, which is `{name}`");
         return Err(Error::user("map/option", message));
-    }
-    fn of<V: Copy>(map: &BTreeMap<String, V>, name: &str) -> Option<V> {
-        map.get(name).or_else(|| map.get("")).copied()
     }
     let dtype = of(&request.out_dtypes, name).unwrap_or(consumer.result.dtype);
     if !dtype.is_float() {

@@ -419,7 +419,7 @@ impl Prepared {
         };
         let fold = coulis_reducers::Request { acc: Some(DType::F64), ..call.reducer_request.clone() };
         let beside = call.spec.map.as_ref().map_or(&[][..], |map| &map.beside);
-        consume.build(&fold, beside)
+        consume.build(&fold, beside, false)
     }
 
     /// The checked request.

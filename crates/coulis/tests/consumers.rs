@@ -368,6 +368,51 @@ fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with
     }
 }
 
+/// Elements of each type that reaches the end of the range of `float32`, whose differences leave it.
+#[test]
+fn differences_beyond_the_range_of_float32_are_no_infinities() {
+    let large = [3e38, -3e38, -3e38, -3e38, 1.0, 2.0, 3.0, 4.0, 3e38, 3e38, 3e38, 3e38];
+    for device in [EXECUTED, DeviceChoice::Cpu, SIMULATED] {
+        for dtype in [DType::F32, DType::BF16] {
+            let x = array(dtype, &[3, 4], &large);
+            let bias = array(DType::F32, &[4], &[0.5, -1.0, 2.0, 0.0]);
+            for name in ["layer_norm", "batch_norm"] {
+                for eps in [None, Some(0.0), Some(1e-70)] {
+                    let bias = (name == "layer_norm").then(|| bias.clone());
+                    // Rows of equal elements have no norm without `eps`.
+                    let x = if eps == Some(0.0) { x.view(&[2, 4], &[4, 1], 0).unwrap() } else { x.clone() };
+                    let case = Case { eps, bias, ..Case::new(name, &[1]) };
+                    assert_eq!(case.check(&x, &device), Ok(()), "{dtype} {eps:?}");
+                }
+            }
+            let plain = Case::new("log_softmax", &[1]);
+            for case in [
+                plain.clone(),
+                Case { out: Some(DType::F64), ..plain.clone() },
+                Case { alpha: -0.5, ..plain.clone() },
+                Case { alpha: 0.25, out: Some(DType::F64), ..plain.clone() },
+                Case { prior: Some(array(dtype, &[3, 4], &[3e38; 12])), ..plain },
+            ] {
+                assert_eq!(case.check(&x, &device), Ok(()), "{dtype} {case:?}");
+            }
+        }
+        let x = array(DType::F32, &[1, 2], &[3e38, -3e38]);
+        let mut request = Case { out: Some(DType::F64), ..Case::new("log_softmax", &[1]) }.request(&device);
+        let wide = |request: &Request| {
+            values(&coulis::reduce::run(std::slice::from_ref(&x), request).unwrap().results[0].array)
+        };
+        assert_eq!(wide(&request), [0.0, -2.0 * f64::from(3e38f32)]);
+        request.alpha.insert(String::new(), -0.5);
+        request.out_dtypes.clear();
+        assert_eq!(wide(&request), [0.0, f64::from(3e38f32)]);
+        // A weight of one row takes the result where only `alpha` brings it back.
+        let x = array(DType::F32, &[1, 4], &[2.0, 0.0, 0.0, 0.0]);
+        let weight = Some(array(DType::F32, &[4], &[3e38; 4]));
+        let case = Case { weight, eps: Some(0.0), alpha: 0.5, ..Case::new("rms_norm", &[1]) };
+        assert_eq!(case.check(&x, &device), Ok(()));
+    }
+}
+
 #[test]
 fn softmax_of_wide_integers_subtracts_before_it_rounds() {
     let near = [0i64, 1, -3, 1, 0, -20];

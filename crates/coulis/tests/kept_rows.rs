@@ -29,7 +29,7 @@ fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
     let fold = coulis_reducers::Request::new(&[dtype]).with_two_walks();
-    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new() };
+    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
     let consumer = find_consumer(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
     let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });

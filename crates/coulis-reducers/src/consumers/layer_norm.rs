@@ -12,7 +12,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
               1) * |weight| + |bias|)`, with `eps` of `float32` and a factor of 56 for `float32`, 296 for narrower floats, \
               where variances err more, and with `eps` of `float64` and `2^24 + 40` at the very worst for others, commonly a \
               few units; however small elements are: where `eps` is next to nothing, small rows are scaled up by a power of \
-              two. `float64` deviations above 1e154 have no finite square.",
+              two. No difference of `float32` or `bfloat16` elements overflows; `float64` deviations above 1e154 have no finite square.",
     parameters: &[eps(Some(1e-5))],
     extras: &[
         ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalised elements" },

@@ -12,7 +12,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
     details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
               holds NaN or +inf, or nothing but -inf, gives NaN; -inf beside finite elements gives -inf. Integers of 64 \
-              bits are subtracted before anything is rounded. The error is at most \
+              bits are subtracted before anything is rounded, and so are elements where the result is scaled or of \
+              `float64`: what `float32` does not hold is no infinity then. The error is at most \
               `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 bits, \
               else of `float64`.",
     parameters: &[],
@@ -28,7 +29,12 @@ fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let log = Expr::select(none, nan, Expr::call1(Intrinsic::Log, total));
     let (shift, of_row, d) = parts.less("shift", shift);
     let (log, log_of_row) = parts.row("log", log);
-    let value = &d - &log.expr();
+    // Two numbers of `float32` may differ by more than one of them holds.
+    let apart = match parts.result() == parts.compute() {
+        true => d.clone(),
+        false => &parts.element(0).cast(parts.result()) - &shift.expr().cast(parts.result()),
+    };
+    let value = &apart - &log.expr().cast(parts.result());
     let float = |v: f64| Expr::float(v, parts.compute());
     let scale = Expr::call1(Intrinsic::Abs, d) * float(1.0 / 16.0) + (log.expr() + float(1.0));
     Ok(Draft {

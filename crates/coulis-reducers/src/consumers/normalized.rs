@@ -3,6 +3,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Var};
 
 use crate::consumer::{ConsumerError, Draft, Parameter, Parts};
+use crate::shape::total::{fma, negative, scaled};
 
 /// The number that norms add under the root.
 pub(super) const fn eps(default: Option<f64>) -> Parameter {
@@ -34,34 +35,53 @@ fn scaling(compute: DType) -> Scaling {
     }
 }
 
-/// What a row's elements are multiplied by, where some rows need that; what is taken off them then, if anything; and the mean
-/// square about that, all of it in `float64` and scaled.
+/// What elements are multiplied by where they need not be scaled up: a power of two by which the difference of any two of them is
+/// finite, and the inverse of the greatest root is a normal number. Narrower elements than `float32` and `bfloat16` are far from
+/// the end of the range in which maps compute, and squares of `float64` leave it first.
+fn headroom(parts: &Parts) -> f64 {
+    let reaches = matches!(parts.request.fold.inputs[0], DType::F32 | DType::BF16);
+    if reaches && parts.compute() == DType::F32 { 0.25 } else { 1.0 }
+}
+
+/// What a row's elements are multiplied by.
+enum By {
+    /// The same for all rows.
+    All(f64),
+    /// What rows need.
+    Row(Expr),
+}
+
+/// What a row's elements are multiplied by; what is taken off them then, if anything; and the mean square about that, all of it
+/// in `float64` and scaled.
 struct Moments {
-    by: Option<Expr>,
+    by: By,
     offset: Option<Expr>,
     under_root: Expr,
 }
 
 impl Moments {
     /// Of the mean, if it is taken off, and the mean square; and of the same two of the elements scaled up.
-    fn of(parts: &Parts, plain: (Option<Expr>, Expr), scaled: Option<(Option<Expr>, Expr)>) -> Moments {
+    fn of(parts: &Parts, plain: (Option<Expr>, Expr), beside: Option<(Option<Expr>, Expr)>) -> Moments {
         let float = |v: f64| Expr::float(v, DType::F64);
         let wide = |e: Expr| e.cast(DType::F64);
         let eps = parts.parameter("eps");
         let Scaling { below, by } = scaling(parts.compute());
         let (offset, square) = (plain.0.map(wide), wide(plain.1));
         let under_root = &square + &float(eps);
+        // Nothing is taken off that a difference could overflow by.
+        let room = if offset.is_some() { headroom(parts) } else { 1.0 };
         if !is_scaled(parts) {
-            return Moments { by: None, offset, under_root };
+            let offset = offset.map(|offset| scaled(offset, room));
+            return Moments { by: By::All(room), offset, under_root: scaled(under_root, room * room) };
         }
-        if let Some((scaled_offset, scaled_square)) = scaled {
+        if let Some((scaled_offset, scaled_square)) = beside {
             let scaled_square = wide(scaled_square);
             let fits = Expr::call1(Intrinsic::IsFinite, scaled_square.clone());
             let is_small = square.lt(float(below)).and(fits);
             let choose = |scaled: Expr, plain: Expr| Expr::select(is_small.clone(), scaled, plain);
             let offset = offset.zip(scaled_offset).map(|(plain, scaled)| choose(wide(scaled), plain));
             let under_root = choose(&scaled_square + &float(eps * by * by), under_root);
-            return Moments { by: Some(choose(float(by), float(1.0))), offset, under_root };
+            return Moments { by: By::Row(choose(float(by), float(1.0))), offset, under_root };
         }
         // A row with a mean that is not small has deviations that are not, unless there are none.
         let mut is_small = under_root.clone().lt(float(below));
@@ -69,9 +89,9 @@ impl Moments {
             let size = Expr::call1(Intrinsic::Abs, offset.clone());
             is_small = is_small.and(size.lt(float(1.0)));
         }
-        let by = Expr::select(is_small, float(by), float(1.0));
+        let by = Expr::select(is_small, float(by), float(room));
         let under_root = &(&under_root * &by) * &by;
-        Moments { offset: offset.map(|offset| &offset * &by), under_root, by: Some(by) }
+        Moments { offset: offset.map(|offset| &offset * &by), under_root, by: By::Row(by) }
     }
 }
 
@@ -107,13 +127,14 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
     let compute = parts.compute();
     let one = Expr::constant(1, DType::F64);
     let mut factor = &one / &Expr::call1(Intrinsic::Sqrt, moments.under_root);
-    if compute == DType::F32 && moments.by.is_some() {
+    let rows_differ = matches!(moments.by, By::Row(_));
+    if compute == DType::F32 && rows_differ {
         // Of a root that is not 0 it is finite.
         let most = Expr::float(f64::from(f32::MAX), DType::F64);
         let is_beyond = factor.clone().gt(most.clone()).and(Expr::call1(Intrinsic::IsFinite, factor.clone()));
         factor = Expr::select(is_beyond, most, factor);
     }
-    if moments.by.is_some() {
+    if rows_differ {
         // Nothing is added under the root, or next to nothing. Of equal elements the mean is not always one of them, and
         // what is left of one would be infinite in one row and NaN in another.
         let nan = Expr::float(f64::NAN, DType::F64);
@@ -122,13 +143,25 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
     let (factor, factor_of_row) = parts.row("factor", factor);
     let size = |e: &Expr| Expr::call1(Intrinsic::Abs, e.clone());
     let mut rows: Vec<(Var, Expr)> = Vec::new();
-    let mut x = parts.element(0);
-    if let Some(by) = moments.by {
-        let (by, by_of_row) = parts.row("by", by);
-        x = &x * &by.expr();
-        rows.push((by, by_of_row));
-    }
-    let (deviation, mut scale) = match moments.offset {
+    let own = parts.element(0);
+    let (x, all) = match moments.by {
+        By::All(by) => (scaled(own.clone(), by), by),
+        By::Row(by) => {
+            let (by, by_of_row) = parts.row("by", by);
+            let x = &own * &by.expr();
+            rows.push((by, by_of_row));
+            (x, 1.0)
+        }
+    };
+    let (deviation, scale) = match moments.offset {
+        Some(offset) if all != 1.0 => {
+            // The multiplication is part of the subtraction.
+            let (less, less_of_row) = parts.row("less", negative(&offset));
+            let both = size(&x) + size(&less.expr());
+            let deviation = fma(&own, &Expr::float(all, compute), &less.expr());
+            rows.push((less, less_of_row));
+            (deviation, both)
+        }
         Some(offset) => {
             let (mean, mean_of_row) = parts.row("mean", offset);
             let both = size(&x) + size(&mean.expr());
@@ -139,8 +172,9 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
         None => (x.clone(), size(&x)),
     };
     // The mean errs in proportion to the mean magnitude, which is at most that of the mean and the deviation together.
-    scale = scale * factor.expr() + Expr::constant(1, compute);
-    let mut value = &deviation * &factor.expr();
+    let scale = scale * factor.expr() + Expr::constant(1, compute);
+    let mut value = (&deviation * &factor.expr()).cast(parts.result());
+    let mut scale = scale.cast(parts.result());
     rows.push((factor, factor_of_row));
     if let Some(weight) = parts.extra("weight") {
         value = &value * &weight;

@@ -85,7 +85,7 @@ mod tests {
             (narrow.clone().with_two_walks(), Intrinsic::Exp2Ftz),
             (Request { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
         ] {
-            let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new() };
+            let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
             let consumer = ENTRY.build(&request).expect("a consumer");
             let mut found = Vec::new();
             for_each_expr(&consumer.map.body[0], &mut |e: &Expr| match e.node() {
