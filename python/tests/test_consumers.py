@@ -36,6 +36,13 @@ def test_rows_of_every_axis_are_mapped(name, axis, dtype):
     np.testing.assert_allclose(y, composed(name, x, axis), rtol=tolerance, atol=4 * tolerance)
 
 
+def test_an_array_without_axes_is_a_row_of_one_element():
+    for x in (np.array(3.0), np.float32(3.0)):
+        assert coulis.softmax(x) == 1.0 and coulis.log_softmax(x, 0) == 0.0 and coulis.layer_norm(x) == 0.0
+    with pytest.raises(coulis.AxisError, match="the array is a scalar"):
+        coulis.softmax(np.array(3.0), 1)
+
+
 def test_views_are_read_where_they_are():
     base = np.random.default_rng(2).normal(size=(40, 30)).astype(np.float32)
     for x in (base.T, base[::2, ::-3], np.broadcast_to(base[:, :1], (40, 7)), np.asfortranarray(base)):

@@ -192,14 +192,15 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     let is_scaled = own(&request.alpha, 1.0) || own(&request.beta, 0.0);
     let wide = is_scaled || of(&request.out_dtypes, name) == Some(DType::F64);
     let consumer = consume.build(&reducer_request, &beside_dtypes, wide)?;
-    let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), inputs[0].shape.len())?;
+    let named = named_axes(request, inputs[0].shape.len());
+    let axes = coulis_plan::problem::resolve_axes(named, inputs[0].shape.len())?;
     let placed = beside.iter().zip(&consumer.extras);
     let placed: Vec<ArrayInfo> = placed
         .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
         .collect::<Result<_, _>>()?;
     let reducer = consumer.reducer.clone();
     let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
-    let problem = Problem::of_map(folded, None, &placed, request.axes.as_deref(), !any_order)?;
+    let problem = Problem::of_map(folded, None, &placed, named, !any_order)?;
     let outputs = vec![output(request, &consumer)?];
     let map = Some(Map { lambda: consumer.map.clone(), beside: beside_dtypes });
     let spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
@@ -213,6 +214,15 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         prologue: None,
         consumer: Some(consumer),
     })
+}
+
+/// The axes of a row as they are named. The one element of an array without axes is a row, and its first axis and its last
+/// one are none, as in PyTorch: so the last axis, by default that of a row, is there in every array.
+fn named_axes(request: &Request, rank: usize) -> Option<&[i64]> {
+    match request.axes.as_deref() {
+        Some([0 | -1]) if rank == 0 => Some(&[]),
+        named => named,
+    }
 }
 
 /// What is given for the result by its name, or for all results.

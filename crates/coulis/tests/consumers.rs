@@ -195,6 +195,24 @@ fn infinities_and_nan_are_as_in_the_composed_form() {
 }
 
 #[test]
+fn an_array_without_axes_is_a_row_of_one_element() {
+    let x = array(DType::F32, &[], &[3.0]);
+    let of = |name, axis: i64| {
+        let found = coulis::consumer::map(Consume::named(name).unwrap(), std::slice::from_ref(&x), &[axis]);
+        found.map(|found| (found.shape().to_vec(), values(&found)))
+    };
+    for axis in [0, -1] {
+        assert_eq!(of("softmax", axis).unwrap(), (vec![], vec![1.0]));
+        assert_eq!(of("log_softmax", axis).unwrap(), (vec![], vec![0.0]));
+        assert_eq!(of("layer_norm", axis).unwrap(), (vec![], vec![0.0]));
+    }
+    assert_eq!(
+        of("softmax", 1).unwrap_err().to_string(),
+        "error[reduce/axis]: axis 1 is out of range: the array is a scalar and has no axes"
+    );
+}
+
+#[test]
 fn an_array_without_elements_gives_one_without_elements() {
     for shape in [[0, 3], [3, 0], [0, 0]] {
         for axis in [0, 1] {
