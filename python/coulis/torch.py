@@ -21,6 +21,7 @@ from ._named import named
 
 __all__ = [
     "absmax",
+    "batch_norm",
     "layer_norm",
     "log_softmax",
     "logsumexp",
@@ -406,20 +407,22 @@ def _backward_consume(ctx, grad):
         return (y * (grad - total(grad * y))).to(own.dtype), None, None, None, None, None
     if ctx.name == "log_softmax":
         return (grad - y.exp() * total(grad)).to(own.dtype), None, None, None, None, None
-    is_centred = ctx.name == "layer_norm"
+    is_centred = ctx.name != "rms_norm"
     centred = x - mean(x) if is_centred else x
     scale = (mean(centred * centred) + ctx.eps).rsqrt()
     unit = centred * scale
-    others = [a for a in range(x.ndim) if a not in ctx.axes]
-    row = [x.shape[a] for a in ctx.axes]
+    # The axes of what is beside the elements: those of a row, or those of channels.
+    along = [a for a in range(x.ndim) if (a in ctx.axes) == (ctx.name != "batch_norm")]
+    others = [a for a in range(x.ndim) if a not in along]
 
     def of_beside(values, array):
-        # What is broadcast along a row has the gradients of all that it stood for.
+        # What is broadcast has the gradients of all that it stood for.
         return (values.sum(others) if others else values).sum_to_size(array.shape).to(array.dtype)
 
     inner = grad
     if weight is not None:
-        inner = grad * weight.to(wide).expand(row).reshape([1 if a in others else x.shape[a] for a in range(x.ndim)])
+        whole = weight.to(wide).expand([x.shape[a] for a in along])
+        inner = grad * whole.reshape([x.shape[a] if a in along else 1 for a in range(x.ndim)])
     of_x = inner - unit * mean(inner * unit)
     if is_centred:
         of_x = of_x - mean(inner)
@@ -434,6 +437,9 @@ _consume.register_autograd(_backward_consume, setup_context=_setup_consume)
 def _mapped(x, name, axis, weight=None, bias=None, eps=0.0):
     _checked(x)
     axes = list(range(x.ndim)) if axis is None else _integers(axis)
+    if x.ndim == 0 and axes in ([0], [-1]):
+        # The one element is a row, whose first axis and last one are none, as in PyTorch.
+        axes = []
     return _consume(x, name, axes, weight, bias, float(eps))
 
 
@@ -490,6 +496,27 @@ def layer_norm(x, axis=-1, weight=None, bias=None, eps=1e-5):
         Of the shape and type of `x`.
     """
     return _mapped(x, "layer_norm", axis, weight, bias, eps)
+
+
+def batch_norm(x, axis, weight=None, bias=None, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel, by the statistics of `x`; with gradients of all three.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+    axis : int, tuple of int, or None
+        The axes that are not channels: (0, 2, 3) for images in NCHW order.
+    weight, bias : torch.Tensor, or None
+        Of the shape of the channels.
+    eps : float
+        Added under the root.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the shape and type of `x`.
+    """
+    return _mapped(x, "batch_norm", axis, weight, bias, eps)
 
 
 def rms_norm(x, axis=-1, weight=None, eps=None):

@@ -216,6 +216,34 @@ def test_rows_of_several_axes_are_normalised_with_gradients(device):
     torch.library.opcheck(torch.ops.coulis.consume.default, (x, "layer_norm", [1, 2], w, b, 1e-5))
 
 
+def test_channels_are_normalised_as_by_torch(device):
+    functions = [
+        lambda x, w, b: coulis.torch.batch_norm(x, (0, 2, -1), w, b),
+        lambda x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, training=True),
+    ]
+    results = []
+    for function in functions:
+        x, w, b = values(device, 4, 3, 5, 2), values(device, 3), values(device, 3)
+        y = torch.compile(function, backend="aot_eager", fullgraph=True)(x, w, b)
+        (y * torch.linspace(-1, 2, y.numel(), dtype=y.dtype, device=device).reshape(y.shape)).sum().backward()
+        results.append([y.detach(), x.grad, w.grad, b.grad])
+    for ours, theirs in zip(*results):
+        torch.testing.assert_close(ours, theirs)
+    x, w = values(device, 3, 4, 2), values(device, 3, 2)
+    assert torch.autograd.gradcheck(lambda x, w: coulis.torch.batch_norm(x, 1, w), (x, w))
+    torch.library.opcheck(torch.ops.coulis.consume.default, (x, "batch_norm", [1], w, None, 1e-5))
+
+
+def test_a_tensor_without_axes_is_a_row_of_one_element(device):
+    for axis in (-1, 0, None):
+        x = torch.tensor(3.0, device=device, requires_grad=True)
+        y = coulis.torch.softmax(x, axis)
+        y.backward()
+        assert y.item() == 1 and x.grad.item() == 0
+    with pytest.raises(coulis.AxisError):
+        coulis.torch.softmax(x, 1)
+
+
 def test_what_torch_keeps_lazy_is_read_as_it_stands(device):
     negated = torch.complex(torch.ones(3), torch.arange(3.0)).to(device).conj().imag
     assert negated.is_neg() and coulis.sum(negated).item() == -3
