@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import coulis
+from coulis import te
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -14,6 +15,10 @@ CASES = [
     (TypeError, "legal element types", lambda: coulis.sum(np.zeros(3, "datetime64[s]"))),
     (TypeError, "legal element types", lambda: coulis.sum(np.zeros(3, [("a", "f4")]))),
     (TypeError, "legal element types", lambda: coulis.sum(X.astype(">f4"))),
+    (TypeError, "`>f4` names no element type", lambda: coulis.sum(X, dtype=">f4")),
+    (TypeError, "`>f4` names no element type", lambda: coulis.sum(X, dtype=np.dtype(">f4"))),
+    (ValueError, "unknown element type `>f4`", lambda: te.placeholder((4,), dtype=np.dtype(">f4"))),
+    (TypeError, "`>f8` names no element type", lambda: coulis.sum(X, acc_dtype=np.dtype(">f8"))),
     (TypeError, "legal element types", lambda: coulis.sum(None)),
     (NotImplementedError, "complex", lambda: coulis.sum(X * 1j)),
     (NotImplementedError, "fast_math", lambda: coulis.reduce(X, "sum", fast_math=True)),

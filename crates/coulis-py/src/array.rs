@@ -372,11 +372,19 @@ fn interface_dtype(typestr: &str) -> Option<DType> {
     typestr.strip_prefix('<').or_else(|| typestr.strip_prefix('|')).and_then(numpy_dtype)
 }
 
+/// What NumPy calls a dtype whose bytes are in the order of other machines, which its name leaves out.
+pub fn foreign_order(object: &Bound<'_, PyAny>) -> Option<String> {
+    let text = |name| object.getattr(name).and_then(|text| text.extract::<String>()).ok();
+    (text("byteorder")? == ">").then(|| text("str")).flatten()
+}
+
 /// The element type that an object names: a string, a dtype of any library, or a Python type.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let mut is_word = false;
     let text = if let Ok(text) = object.extract::<String>() {
         is_word = true;
+        text
+    } else if let Some(text) = foreign_order(object) {
         text
     } else if let Ok(name) = object.getattr("name").and_then(|name| name.extract::<String>()) {
         name

@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 
+use crate::array::foreign_order;
 use crate::axis::Axis;
 use crate::error::OrRaise;
 use crate::measure::Measure;
@@ -83,6 +84,9 @@ pub fn dtype_named(name: &str) -> PyResult<DType> {
 pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(name) = object.cast::<PyString>() {
         return dtype_named(name.to_str()?);
+    }
+    if let Some(text) = foreign_order(object) {
+        return dtype_named(&text);
     }
     for attribute in ["name", "__name__"] {
         if let Ok(name) = object.getattr(attribute).and_then(|name| name.extract::<String>()) {
