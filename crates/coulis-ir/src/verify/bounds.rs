@@ -13,12 +13,14 @@ use smallvec::{SmallVec, smallvec};
 use super::Report;
 use crate::atom::Atom;
 use crate::buffer::Buffer;
+use crate::eval::{Env, Value, eval_expr};
 use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::form::Form;
 use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::simplify::{Analyzer, without_likely};
 use crate::stmt::Stmt;
+use crate::visit::for_each_expr;
 
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
@@ -35,6 +37,9 @@ pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let cluster_blocks = (kernel.form != Form::Tiled).then_some(1);
     Walk { form: kernel.form, spans, cluster_blocks, report }.stmt(&kernel.body, &place);
 }
+
+/// Most values of loops that are tried to tell whether conditions exclude each other.
+const MOST_POINTS: i128 = 4096;
 
 /// What is known at a statement.
 #[derive(Clone)]
@@ -61,7 +66,44 @@ impl Place {
     /// Whether conditions around exclude each other, so that control never comes here.
     fn is_never_reached(&self) -> bool {
         let mut known = (*self.analyzer).clone();
-        self.conditions.iter().any(|condition| never_holds(condition, &mut known))
+        self.conditions.iter().any(|condition| never_holds(condition, &mut known)) || self.holds_nowhere()
+    }
+
+    /// Whether no values of the loops around make the conditions on them hold, where there are few values to try.
+    fn holds_nowhere(&self) -> bool {
+        let mut vars: Vec<(Var, (i128, i128))> = Vec::new();
+        let mut conditions = Vec::new();
+        for condition in self.conditions.iter().filter(|condition| !condition.reads_memory()) {
+            let (mut used, mut is_of_loops) = (Vec::new(), true);
+            for_each_expr(condition, &mut |e| {
+                let Some(var) = e.as_var() else { return };
+                match self.ranges.get(&var.id()) {
+                    Some(range) => used.push((var.clone(), *range)),
+                    None => is_of_loops = false,
+                }
+            });
+            if is_of_loops {
+                conditions.push(condition);
+                used.into_iter().for_each(|of| {
+                    if !vars.contains(&of) {
+                        vars.push(of)
+                    }
+                });
+            }
+        }
+        let count = |(first, last): (i128, i128)| last - first + 1;
+        let n_points = vars.iter().try_fold(1i128, |n, (_, range)| n.checked_mul(count(*range)));
+        let Some(n_points) = n_points.filter(|n| !conditions.is_empty() && *n <= MOST_POINTS) else {
+            return false;
+        };
+        (0..n_points).all(|mut point| {
+            let mut env = Env::new();
+            for (var, range) in &vars {
+                env.set(var, Value::Int(range.0 + point % count(*range)));
+                point /= count(*range);
+            }
+            conditions.iter().any(|condition| eval_expr(condition, &mut env) == Ok(Value::Int(0)))
+        })
     }
 
     /// Inside a loop; `None` where it never runs.

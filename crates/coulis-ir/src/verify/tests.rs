@@ -197,6 +197,12 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let in_arm = Stmt::if_(inside.likely(), Stmt::store(&a, [c(-2)], f(0.0)));
         flat(&[&a], Stmt::range(i.clone(), c(8), Stmt::seq([in_value, in_arm])))
     };
+    let parts = |first: i32| {
+        let half = (i.expr() * c(2) + j.expr().floordiv(c(2))).lt(c(3));
+        let cond = half.and((i.expr() * c(4) + j.expr()).ge(c(first)));
+        let store = Stmt::if_(cond, Stmt::store(&a, [c(-2)], f(0.0)));
+        flat(&[&a], Stmt::range(i.clone(), c(2), Stmt::range(j.clone(), c(4), store)))
+    };
     let nested = |outer: i32| {
         let store = Stmt::store(&a, [i.expr() * c(2) + j.expr()], f(0.0));
         flat(&[&a], Stmt::range(i.clone(), c(outer), Stmt::range(j.clone(), c(2), store)))
@@ -230,6 +236,8 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
         ("V12", "under conditions that exclude each other", between(3, 2), &[]),
         ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
+        ("V12", "under conditions that no iteration meets", parts(6), &[]),
+        ("V12", "under conditions that one iteration meets", parts(5), &["V12"]),
         ("V12", "two loops that fit", nested(4), &[]),
         ("V12", "two loops that do not", nested(5), &["V12"]),
         ("V12", "last of a broadcast view, whose alias has size 0", strided(0, 1), &[]),
