@@ -85,13 +85,9 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Ok(name) = object.cast::<PyString>() {
         return dtype_named(name.to_str()?);
     }
-    if let Some(text) = foreign_order(object) {
-        return dtype_named(&text);
-    }
-    for attribute in ["name", "__name__"] {
-        if let Ok(name) = object.getattr(attribute).and_then(|name| name.extract::<String>()) {
-            return dtype_named(&name);
-        }
+    let text = |attribute| object.getattr(attribute).and_then(|text| text.extract::<String>()).ok();
+    if let Some(name) = foreign_order(object).or_else(|| text("name")).or_else(|| text("__name__")) {
+        return dtype_named(&name);
     }
     Err(PyTypeError::new_err(format!(
         "a dtype is a name such as \"float32\", got {}",
