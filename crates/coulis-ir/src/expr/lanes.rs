@@ -3,9 +3,9 @@
 use super::{BinaryOp, Expr, Node};
 
 impl Expr {
-    /// The ramp of integers of the type that this is, or the sum of such a ramp or one integer and integers that are known, where it is
-    /// the conversion of wider ones: the low digits of a sum are those of the sum of low digits. To be evaluated and not to
-    /// be reasoned about, since it may wrap.
+    /// The ramp of integers of the type that this is, or the sum of such ramps, single integers and integers that are known, where it is
+    /// the conversion of wider ones: the low digits of a sum are those of the sum of low digits. Single integers are added before
+    /// they are spread over lanes. To be evaluated and not to be reasoned about, since it may wrap.
     pub fn as_narrow_ramp(&self) -> Option<Expr> {
         let Node::Cast(wide) = self.node() else { return None };
         let (from, to) = (wide.dtype(), self.dtype());
@@ -21,8 +21,34 @@ impl Expr {
         };
         match wide.node() {
             Node::Ramp(..) if narrows => term(wide),
-            Node::Binary(BinaryOp::Add, a, b) if narrows && self.lanes() > 1 => Some(term(a)? + term(b)?),
+            Node::Binary(BinaryOp::Add, ..) if narrows && self.lanes() > 1 => {
+                let mut terms = Vec::new();
+                wide.collect_terms(&mut terms);
+                let narrow: Option<Vec<Expr>> = terms.iter().map(term).collect();
+                narrow?.into_iter().reduce(|sum, term| sum + term)
+            }
             _ => None,
+        }
+    }
+
+    /// Adds the terms of a sum of vectors: its single integers are one, where the first of them stands.
+    fn collect_terms(&self, terms: &mut Vec<Expr>) {
+        match self.node() {
+            Node::Binary(BinaryOp::Add, a, b) if self.constant_lanes().is_none() => {
+                a.collect_terms(terms);
+                b.collect_terms(terms);
+            }
+            Node::Broadcast(value) => {
+                let first = terms.iter_mut().find_map(|term| match term.node() {
+                    Node::Broadcast(of_it) => Some((of_it.clone(), term)),
+                    _ => None,
+                });
+                match first {
+                    Some((of_it, term)) => *term = (of_it + value.clone()).broadcast_to(self.lanes()),
+                    None => terms.push(self.clone()),
+                }
+            }
+            _ => terms.push(self.clone()),
         }
     }
 
@@ -77,8 +103,13 @@ mod tests {
         assert_eq!(thirds.constant_lanes(), Some(vec![1, 2, 3, 4]));
         let base = Var::new("i", DType::I64).expr();
         let sum = (base.clone().broadcast_to(4) + thirds.clone()).cast(DType::I32);
-        let narrow_sum = base.clone().cast(DType::I32).broadcast_to(4) + thirds.cast(DType::I32);
+        let narrow_sum = base.clone().cast(DType::I32).broadcast_to(4) + thirds.clone().cast(DType::I32);
         assert_eq!(sum.as_narrow_ramp(), Some(narrow_sum));
+        let other = Var::new("j", DType::I64).expr();
+        let sum = ((base.clone().broadcast_to(4) + thirds.clone()) + other.clone().broadcast_to(4))
+            .cast(DType::I32);
+        let narrow_sum = (base.clone() + other).cast(DType::I32).broadcast_to(4) + thirds.cast(DType::I32);
+        assert_eq!(sum.as_narrow_ramp(), Some(narrow_sum), "one number is spread");
         let unknown = wide(5).floordiv(base.broadcast_to(4));
         assert_eq!((unknown.constant_lanes(), unknown.cast(DType::I32).as_narrow_ramp()), (None, None));
     }
