@@ -4,7 +4,7 @@
 //! in memory, where calls out of native code find it. A variable has one machine register (or several, or a mask) for
 //! all of its interval or none at all; inner loops come first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::asm::Isa;
@@ -68,12 +68,25 @@ pub(super) struct Variable {
     is_mask: bool,
     fits: bool,
     weight: f64,
+    /// In each outermost loop, accesses that a register makes cheaper less those that it makes dearer, by how often they are run.
+    gains: BTreeMap<usize, f64>,
 }
 
 impl Variable {
     /// Bytes that lie in its register of that number.
     pub(super) fn bytes_of(&self, part: usize, register_bytes: usize) -> usize {
         register_bytes.min(self.bytes - register_bytes * part)
+    }
+
+    fn count(&mut self, nest: Option<usize>, gain: f64) {
+        if let Some(nest) = nest {
+            *self.gains.entry(nest).or_default() += gain;
+        }
+    }
+
+    /// Whether registers make any loop cheaper, or none dearer: which of the loops runs longest is not known.
+    fn gains_by_registers(&self) -> bool {
+        self.gains.values().any(|gain| *gain > 0.0) || self.gains.values().all(|gain| *gain >= 0.0)
     }
 }
 
@@ -325,6 +338,7 @@ impl Plan {
                     is_mask: true,
                     fits: bytes <= 512,
                     weight: 0.0,
+                    gains: BTreeMap::new(),
                 });
             }
             let variable = &mut self.variables[v];
@@ -344,8 +358,12 @@ impl Plan {
     ) {
         let width = self.isa.register_bytes();
         let depth = |at: usize| blocks.iter().filter(|b| b.repeats && b.first < at && at < b.last).count();
+        let weight_at = |at: usize| 8f64.powi(depth(at) as i32);
+        // The outermost loop that stands around it: blocks come by size.
+        let around = |at: usize| blocks.iter().rev().find(|b| b.repeats && b.first < at && at < b.last);
+        let nest_of = |at: usize| around(at).map(|b| b.first);
         for access in accesses {
-            let weight = 8f64.powi(depth(access.at) as i32);
+            let (weight, nest) = (weight_at(access.at), nest_of(access.at));
             match self.operands.get(&access.ptr) {
                 Some(Operand::Variable(v)) => {
                     let variable = &mut self.variables[*v];
@@ -358,9 +376,12 @@ impl Plan {
                     variable.n_writes += usize::from(access.writes);
                     if access.lane.is_some() {
                         variable.weight += weight / variable.bytes.div_ceil(width) as f64;
+                        variable.count(nest, weight);
                     }
                 }
-                Some(Operand::Static(_, base) | Operand::Dynamic(base)) => self.touch(*base, access.at),
+                Some(Operand::Static(_, base) | Operand::Dynamic(base)) => {
+                    self.touch(*base, access.at, weight, nest)
+                }
                 Some(Operand::Slot(_)) | None => {}
             }
         }
@@ -371,7 +392,7 @@ impl Plan {
                 | Instr::GatherStrided { base, .. }
                 | Instr::ScatterStrided { base, .. }
                 | Instr::Gather { base, .. }
-                | Instr::Scatter { base, .. } => self.touch(base, at),
+                | Instr::Scatter { base, .. } => self.touch(base, at, weight_at(at), nest_of(at)),
                 _ => {}
             }
         }
@@ -402,9 +423,11 @@ impl Plan {
         }
     }
 
-    /// A variable whose buffer is accessed another way lives while it is.
-    fn touch(&mut self, base: Base, at: usize) {
+    /// A variable whose buffer is accessed another way lives while it is, and goes home and comes back each time, which takes what
+    /// a register saves at an access of its own.
+    fn touch(&mut self, base: Base, at: usize, weight: f64, nest: Option<usize>) {
         for variable in self.variables.iter_mut().filter(|v| v.base == Some(base)) {
+            variable.count(nest, -weight);
             if at < variable.first {
                 variable.first = at;
                 variable.starts_in_memory = true;
@@ -444,7 +467,8 @@ impl Plan {
     }
 
     fn pack(&mut self) {
-        let mut order: Vec<usize> = (0..self.variables.len()).filter(|v| self.variables[*v].fits).collect();
+        let is_wanted = |v: &usize| self.variables[*v].fits && self.variables[*v].gains_by_registers();
+        let mut order: Vec<usize> = (0..self.variables.len()).filter(is_wanted).collect();
         order.sort_by(|a, b| self.variables[*b].weight.total_cmp(&self.variables[*a].weight).then(a.cmp(b)));
         let mut busy: Vec<Vec<(usize, usize)>> = vec![Vec::new(); 32];
         let mut busy_masks: Vec<Vec<(usize, usize)>> = vec![Vec::new(); 8];
@@ -504,3 +528,6 @@ fn is_used_in_parallel(compiled: &Compiled, base: Base) -> bool {
         at < end && (reached || instr.base() == Some(base))
     })
 }
+
+#[cfg(test)]
+mod tests;

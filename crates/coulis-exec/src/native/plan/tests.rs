@@ -1,0 +1,61 @@
+//! Where variables live.
+
+use coulis_ir::{Buffer, DType, Expr, Form, Kernel, LoopKind, MemScope, Param, Stmt, Var, verify};
+
+use super::*;
+use crate::compile::compile;
+use crate::level::Level;
+use crate::native::loops::Slots;
+use crate::registers::lay_out;
+
+const LANES: i64 = 8;
+
+fn int(value: i64) -> Expr {
+    Expr::int_of(value.into(), DType::I64)
+}
+
+fn vector(base: Expr) -> Vec<Expr> {
+    vec![Expr::ramp(base, int(1), LANES as u32)]
+}
+
+/// The place of the first elements of a local buffer: set before a loop that adds to what `index` says of its variable, and read
+/// after it.
+fn place_of_first(index: impl Fn(Expr) -> Expr) -> Place {
+    let array = |name, scope| Buffer::new(name, DType::F64, vec![int(8 * LANES)], scope);
+    let (given, out) = (array("A", MemScope::Global), array("O", MemScope::Global));
+    let local = array("T", MemScope::Local);
+    let i = Var::new("i", DType::I64);
+    let at = vector(index(i.expr()));
+    let sum = local.at(at.clone()) + given.at(vector(i.expr() * int(LANES)));
+    let body = [
+        Stmt::store(&local, vector(int(0)), given.at(vector(int(0)))),
+        Stmt::for_(i, int(0), int(8), LoopKind::Serial, Stmt::store(&local, at, sum)),
+        Stmt::store(&out, vector(int(0)), local.at(vector(int(0)))),
+    ];
+    let param = |buffer: &Buffer| Param::Buffer { handle: Var::handle(&buffer.name), buffer: buffer.clone() };
+    let kernel = Kernel {
+        name: "test".to_owned(),
+        params: [given, out].iter().map(param).collect(),
+        attrs: Default::default(),
+        form: Form::Flat,
+        body: Stmt::allocate(local, Stmt::seq(body)),
+    };
+    let mut compiled = compile(&verify::verify(kernel).unwrap(), Level::Avx512).unwrap();
+    let layout = lay_out(&compiled.code, &compiled.ptrs, &compiled.bases, &mut compiled.parallels);
+    let slots = Slots::of(&compiled);
+    let region = Region { range: 0..compiled.code.len(), parallel: None };
+    let plan = plan(&compiled, &layout, &region, Isa::Avx512, &|slot| slots.constant(slot));
+    let elements: Vec<&Variable> = plan.variables.iter().filter(|v| v.base.is_some()).collect();
+    assert_eq!(elements.len(), 1, "{elements:?}");
+    elements[0].place.clone()
+}
+
+#[test]
+fn elements_that_a_loop_adds_to_are_in_registers() {
+    assert!(matches!(place_of_first(|_| int(0)), Place::Vectors(_)));
+}
+
+#[test]
+fn elements_whose_buffer_a_loop_accesses_another_way_stay_in_memory() {
+    assert_eq!(place_of_first(|i| i * int(LANES)), Place::Memory);
+}
