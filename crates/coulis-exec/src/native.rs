@@ -98,9 +98,6 @@ impl Native {
             entries.push((region.range.clone(), entry));
         }
         let code = asm.finish();
-        if std::env::var_os("COULIS_ASM").is_some() {
-            let _ = std::fs::write(format!("/tmp/ex/asm_{isa:?}.bin"), &code);
-        }
         let memory = memory::CodeMemory::new(&code)?;
         Some(Native { memory, entries })
     }
