@@ -265,7 +265,7 @@ fn atomics(dtype: DType) -> DeviceKernel {
         format!("T.cuda.atomic_add(M[tx % 3], {one})"),
         format!("T.cuda.atomic_max(M[3], {value})"),
         format!("T.cuda.atomic_min(M[4], {value} - T.{dtype}(0))"),
-        format!("r[0] = T.cuda.atomic_exch(M[5 + bx * 64 + tx // 2 % 2], {value} - {value})"),
+        format!("r[0] = T.cuda.atomic_exch(M[5 + bx * 2 + tx // 2 % 2], {value} - {value})"),
         format!("r[0] = T.cuda.atomic_cas(M[16 + tx], r[0], T.Cast(\"{dtype}\", tx))"),
         "T.cuda.thread_fence()".to_owned(),
     ];
