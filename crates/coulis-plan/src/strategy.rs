@@ -152,6 +152,8 @@ pub struct Sketch {
     pub resident: i64,
     /// Threads by which the block that ends last folds the parts of a fold; 0 is a second launch for that.
     pub last_threads: i64,
+    /// Blocks, a cluster, that fold the parts of an output together in that second launch.
+    pub last_blocks: i64,
     /// Whether what passes through the caches is kept out of them: results that are stored, on machines with blocks of threads
     /// elements that are read.
     pub streams: bool,
@@ -492,6 +494,7 @@ impl Facts<'_> {
             joined: 1,
             resident: 0,
             last_threads: 0,
+            last_blocks: 1,
             streams: self.streams(),
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),

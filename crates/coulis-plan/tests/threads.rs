@@ -219,7 +219,18 @@ fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_
     let whole = [1 << 29];
     assert_eq!(planned_of(&six, DType::BF16, &whole, 0).chunks, 1024);
     assert_eq!(planned_of(&["mean", "var"], DType::BF16, &whole, 0).chunks, 1024);
-    assert_eq!(planned_of(&["mean", "var"], DType::F16, &whole, 0).chunks, 2048, "which no walk follows");
+    // What no walk follows is swept, and a cluster folds what that leaves.
+    let swept = |ops: &[&str], dtype: DType, shape: &[i64], axis: i64| {
+        let found = planned_of(ops, dtype, shape, axis);
+        (found.swept, found.threads, found.chunks, found.last_blocks)
+    };
+    assert_eq!(swept(&["mean", "var"], DType::F16, &whole, 0), (true, 512, 4096, 8));
+    assert_eq!(swept(&six, DType::F32, &[1 << 28], 0), (true, 512, 4096, 8));
+    assert_eq!(swept(&six, DType::I64, &[1 << 27], 0), (true, 512, 2048, 8));
+    // Pieces are long beside large states, however many outputs there are.
+    assert_eq!(swept(&six, DType::F32, &[8, 1 << 25], 1), (true, 512, 1024, 1));
+    // Narrow elements that runs are walked again for are work.
+    assert_eq!(swept(&["sum", "argmax"], DType::I8, &[1 << 30], 0), (false, 512, 2048, 1));
 }
 
 /// What of a large input is in few rows is folded piece by piece in the order of memory.
@@ -233,6 +244,10 @@ fn large_inputs_of_few_rows_are_swept() {
         // What does not pass the caches, by as many threads as a block has, and no more parts than a block folds.
         ("sum", DType::F32, vec![1 << 28], vec![0], 1024, 4, 1 << 14),
         ("sum", DType::F32, vec![8, 1 << 25], vec![1], 1024, 4, 1 << 11),
+        // Where states are not small, by fewer, as they are where elements that pass the caches are wide: clusters fold the parts.
+        ("sum", DType::F64, vec![1 << 27], vec![0], 512, 4, 1 << 14),
+        ("sum", DType::F64, vec![30_000_000], vec![0], 256, 4, 14_649),
+        ("var", DType::F32, vec![1 << 28], vec![0], 512, 4, 1 << 13),
         // Pieces that lie apart: one a block.
         ("var", DType::F16, vec![256, 128, 64, 64], vec![0, 2, 3], 256, 2, 256),
         ("var", DType::F16, vec![128, 256, 56, 56], vec![0, 2, 3], 128, 4, 128),
@@ -245,8 +260,8 @@ fn large_inputs_of_few_rows_are_swept() {
     for (op, dtype, shape, axes) in [
         ("sum", DType::F32, vec![1 << 14, 1 << 14], vec![1]),
         ("sum", DType::F32, vec![1 << 23], vec![0]),
-        ("sum", DType::F64, vec![30_000_000], vec![0]),
-        ("var", DType::F32, vec![1 << 28], vec![0]),
+        // Pieces of 16 KiB beside states of 32 bytes and more.
+        ("var", DType::F32, vec![256, 256, 64, 64], vec![0, 2, 3]),
         // Combinations that call functions are folded by few.
         ("logsumexp", DType::BF16, vec![1000, 120_000], vec![1]),
         // Pieces of a kibibyte.

@@ -67,13 +67,15 @@ impl Builder<'_> {
             );
             Ok(under_all(self.one_of_many(stage).into_iter().chain(guards), store))
         })?;
+        let first = self.redirect_reads(first);
         let body = match finish {
             GridFinish::SecondKernel => {
-                let second = self.finish(stage, r, &parts, None)?;
+                let second = self.redirect_reads(self.finish(stage, r, &parts, None)?);
                 Stmt::seq([launched(group, first), self.second_launch(stage, second)])
             }
             GridFinish::LastBlock => {
                 let (tickets, last) = self.last_block(stage, r, &parts)?;
+                let last = self.redirect_reads(last);
                 tickets.with_counter(launched(group, Stmt::seq([first, last])))
             }
         };

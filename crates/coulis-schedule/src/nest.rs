@@ -54,7 +54,6 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     for stage in schedule.stages.iter().rev().filter(|s| s.attach == Attach::Root) {
         body = builder.with_stage(stage, body)?;
     }
-    let body = builder.redirect_reads(body);
     builder.check_reads(&body)?;
     let params: Vec<Param> = args
         .iter()
@@ -147,7 +146,7 @@ impl Builder<'_> {
         if self.is_over_blocks(stage) {
             return self.over_blocks(stage);
         }
-        let body = self.produce(stage)?;
+        let body = self.redirect_reads(self.produce(stage)?);
         let group = self.launches.of(stage.id);
         let body = if group.is_empty() { body } else { launched(group, body) };
         Ok(if self.follows_a_launch(stage) { grid::in_last_block(body) } else { body })
@@ -479,8 +478,9 @@ impl Builder<'_> {
         Ok(looped)
     }
 
-    /// Turns reads of intermediate tensors into reads of their memory.
-    fn redirect_reads(&self, mut body: Stmt) -> Stmt {
+    /// Turns reads of intermediate tensors into reads of their memory, in terms of the indices of launches as loops have them: a
+    /// launch may count them anew.
+    pub(crate) fn redirect_reads(&self, mut body: Stmt) -> Stmt {
         rewrite_exprs(&mut body, &mut |e| inline::other_reads(e, &|b, i| self.in_memory(b, i)));
         body
     }

@@ -11,7 +11,7 @@ use std::slice::from_ref;
 use ThreadTag::{BlockX, ClusterX, ClusterY, ThreadX, ThreadY};
 use coulis::DType;
 use coulis::te::{Expr, IterVar, Schedule, Split, comm_reducer, compute, compute_tuple, reduce_axis, sum};
-use coulis_ir::{Target, ThreadTag};
+use coulis_ir::{MemScope, Target, ThreadTag};
 use everywhere::{c, f, gpu_text, input, leaf, n, run_everywhere, schedule};
 
 /// `B[i] = sum of A[i, k]` for `cols` columns, and `i`, `k`.
@@ -111,6 +111,24 @@ fn states_of_two_components_are_folded_by_clusters() {
         s.bind(stage, axis, tag).unwrap();
     }
     run_everywhere(&s, &[&ROWS]);
+}
+
+#[test]
+fn what_is_attached_inside_an_axis_on_blocks_lies_where_its_cluster_asks() {
+    let a = input(&[n("m"), c(96)], DType::I32, "A");
+    let k = reduce_axis(96, "k");
+    let b = compute(from_ref(&n("m")), "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let mut s = schedule(&[b], from_ref(&a));
+    let (i, k) = (leaf(&s, "B", 0), leaf(&s, "B", 1));
+    let (part, rest) = s.split("B", &k, Split::Nparts(4)).unwrap();
+    let (thread, turn) = s.split("B", &rest, Split::Nparts(8)).unwrap();
+    let (turn, _) = s.split("B", &turn, Split::Factor(2)).unwrap();
+    for (axis, tag) in [(&i, BlockX), (&part, ClusterX), (&thread, ThreadX)] {
+        s.bind("B", axis, tag).unwrap();
+    }
+    let copy = s.cache_read(&a, MemScope::Local, &["B".into()]).unwrap();
+    s.compute_at(copy, "B", &turn).unwrap();
+    run_everywhere(&s, &[&ROWS, &[("m", 1)], &[("m", 16)]]);
 }
 
 #[test]

@@ -95,14 +95,24 @@ const PIECE_BYTES: i64 = 64 << 10;
 
 /// Most threads of a block of a sweep.
 const BLOCK_OF_SWEEP: i64 = 1024;
-/// The same where elements pass the caches.
-const BLOCK_OF_PASSING: i64 = 512;
+/// The same where states are not small, or elements pass the caches.
+const BLOCK_OF_STATES: i64 = 512;
+/// The same where those are wide.
+const BLOCK_OF_WIDE: i64 = 256;
 /// Fewest bytes of a piece of a sweep that no other of its output follows.
 const LEAST_PIECE: i64 = 4 << 10;
-/// Fewest elements of an access of a sweep whose elements pass the caches.
+/// The same of others that do not pass the caches, for each byte of a state that is not small.
+const PIECE_OF_STATE: i64 = 2 << 10;
+/// Elements of an access below which they are wide.
 const LEAST_LANES: i64 = 4;
-/// Most bytes of partial states of an output that a sweep leaves: one block folds them.
-const SWEPT_STATES: i64 = 128 << 10;
+/// Most bytes of partial states of an output that one block folds in a second launch.
+const STATES_OF_BLOCK: i64 = 128 << 10;
+/// Partial states of an output that it folds, at most, where they are not small.
+const PARTS_OF_BLOCK: i64 = 4 << 10;
+/// Blocks of a cluster that fold more of them.
+const LAST_BLOCKS: i64 = 8;
+/// Most bytes of partial states that those fold.
+const STATES_OF_CLUSTER: i64 = 256 << 10;
 
 /// Bytes of input up to which an array is folded in one launch: where there are more, the launch counts for nothing.
 pub const LAST_BLOCK_BYTES: i64 = 32 << 20;
@@ -173,6 +183,18 @@ fn is_walked_again(facts: &Facts) -> bool {
     facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty())
 }
 
+/// Whether threads have so much in registers that few blocks are on a multiprocessor: large states, or what runs are walked again
+/// for beside states that are not small.
+fn is_crowded(facts: &Facts) -> bool {
+    let state = state_bytes(&facts.spec.reducer);
+    state >= LARGE_STATE || (is_walked_again(facts) && state >= LARGE_STATE / 2)
+}
+
+/// Whether a cluster may fold the parts of an output.
+fn has_clusters(facts: &Facts) -> bool {
+    i64::from(facts.target.cluster_blocks) >= LAST_BLOCKS
+}
+
 /// How blocks sweep memory; see [`Sketch::swept`].
 struct Sweep {
     /// Threads of a block.
@@ -196,22 +218,33 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let spec = facts.spec;
     let n_outputs = spec.problem.n_outputs;
     let n_threads = i64::from(facts.target.n_threads);
-    let word_bytes = lanes * spec.inputs[0].bytes() as i64;
+    let n_bytes = spec.inputs[0].bytes() as i64;
+    let word_bytes = lanes * n_bytes;
     let state = state_bytes(&spec.reducer);
     let is_large = facts.input_bytes() > LAST_BLOCK_BYTES;
     let are_few = n_outputs.saturating_mul(BLOCK_OF_LONG) < FEWEST_WAVES * n_threads;
     let is_wide = word_bytes == i64::from(facts.target.vector_bytes);
     // What is read again, or folded with more than a few operations, is better folded by few blocks.
     let is_plain = spec.map.is_none() && spec.n_read() == 1 && !calls_functions(&spec.reducer.combine);
-    // Wide elements are few for each thread, and those that pass the caches too few for what follows a piece.
-    let passes = passes_caches(facts, 1) && lanes >= LEAST_LANES;
-    let is_small = state <= SMALL_STATE && spec.reducer.fields.len() == 1;
-    if !(is_large && are_few && is_wide && is_plain && (passes || is_small && !facts.streams())) {
+    let passes = passes_caches(facts, 1);
+    let are_wide = lanes < LEAST_LANES;
+    // Threads have much to do for narrow elements, before what their blocks found comes together.
+    let is_work = facts.is_narrow() && (is_crowded(facts) || is_walked_again(facts) && n_bytes == 1);
+    let gains = match (passes, is_light(facts)) {
+        (true, _) => !are_wide || has_clusters(facts) && state < LARGE_STATE,
+        (false, true) => !facts.streams(),
+        (false, false) => !facts.streams() && has_clusters(facts) && !is_work,
+    };
+    if !(is_large && are_few && is_wide && is_plain && gains) {
         return None;
     }
-    let block = if passes { BLOCK_OF_PASSING } else { BLOCK_OF_SWEEP };
+    let block = match (passes, is_light(facts)) {
+        (true, _) if are_wide => BLOCK_OF_WIDE,
+        (false, true) => BLOCK_OF_SWEEP,
+        _ => BLOCK_OF_STATES,
+    };
     let warp = i64::from(facts.target.warp);
-    if state >= LARGE_STATE {
+    if passes && state >= LARGE_STATE {
         // As many as run at once leave the fewest parts.
         let blocks = n_threads / CROWD_OF_LARGE / block / n_outputs.max(1);
         let turns = ceil_div(ceil_div(words, block), blocks.max(1));
@@ -220,10 +253,13 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
         let fits = blocks > 1 && outer == 1 && ceil_div(ceil_div(words, block), chunks) == whole;
         return fits.then_some(Sweep { threads: block, unroll: at_once, chunks });
     }
-    let most = (SWEPT_STATES / state.max(1)).min(MOST_CHUNKS);
+    let is_alone = !has_clusters(facts) || (passes && !are_wide);
+    let bytes = if is_alone { STATES_OF_BLOCK } else { STATES_OF_CLUSTER };
+    let most = (bytes / state.max(1)).min(MOST_CHUNKS);
+    let least = if passes || is_light(facts) { LEAST_PIECE } else { LEAST_PIECE.max(state * PIECE_OF_STATE) };
     if words < block * at_once {
         // A block folds a piece.
-        if words * word_bytes < LEAST_PIECE || outer > most {
+        if words * word_bytes < least || outer > most {
             return None;
         }
         let are_pairs = words % (2 * warp) == 0;
@@ -237,7 +273,7 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
         return Some(Sweep { threads: threads(unroll), unroll, chunks: outer });
     }
     let mut turns = at_once;
-    while outer.saturating_mul(ceil_div(words, block * turns)) > most {
+    while outer.saturating_mul(ceil_div(words, block * turns)) > most || block * turns * word_bytes < least {
         turns *= 2;
     }
     // A few more pieces where they are alike then, and no thread looks whether there is more.
@@ -327,8 +363,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
-    // What a run is walked again for takes registers as states do.
-    let is_crowd = is_large || (is_kept && state >= LARGE_STATE / 2);
+    let is_crowd = is_crowded(facts);
     let are_too_many = is_crowd && chunks * n_blocks * block > n_threads / CROWD_OF_LARGE;
     let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
@@ -338,6 +373,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         sweep.map_or((threads, unroll, rows, chunks), |sweep| (sweep.threads, sweep.unroll, 1, sweep.chunks));
     // One warp folds few parts before a second launch has begun.
     let is_one = problem.n_outputs == 1;
+    let are_too_many = chunks * state > STATES_OF_BLOCK || (chunks > PARTS_OF_BLOCK && !is_small);
+    let last_blocks = if swept && are_too_many && has_clusters(facts) { LAST_BLOCKS } else { 1 };
     let is_short = (is_one || chunks > 1) && rows == 1 && facts.input_bytes() <= LAST_BLOCK_BYTES;
     let last_threads = if is_short { warp } else { 0 };
     // Without a row of its own for each block, kernels that know the number of rows need no guard; and a block can only be
@@ -361,6 +398,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         in_turn,
         swept,
         last_threads,
+        last_blocks,
         streams,
         constant,
         ..plain

@@ -403,11 +403,17 @@ pub fn fold_chunks(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     let mut chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let of_block = ceil_div(sketch.chunks, sketch.last_blocks);
     // The threads of an output are all of a block, or lie within a warp.
-    let threads = ceil_pow2(sketch.chunks).min(LARGEST_BLOCK);
-    let turns = ceil_div(sketch.chunks, threads);
-    if sketch.swept && turns > 1 {
+    let threads = ceil_pow2(of_block).min(LARGEST_BLOCK);
+    let turns = ceil_div(of_block, threads);
+    if sketch.last_blocks > 1 || sketch.swept && turns > 1 {
         place_rows(s, state, output, n_kept, 1)?;
+        if sketch.last_blocks > 1 {
+            let (block, rest) = s.split(state, &chunk, Split::Nparts(sketch.last_blocks))?;
+            s.bind(state, &block, ThreadTag::ClusterX)?;
+            chunk = rest;
+        }
         let at_once = floor_pow2((BYTES_OF_CHUNKS / state_bytes(&spec.reducer).max(1)).min(turns));
         return fold_parts(s, parts, state, &chunk, threads, at_once);
     }
