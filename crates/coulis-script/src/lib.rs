@@ -18,6 +18,7 @@ mod func;
 mod layout;
 mod module;
 mod names;
+mod nesting;
 mod reducer;
 mod stmt;
 mod syntax;

@@ -1,31 +1,22 @@
 //! From Python text to the small tree. The only file that knows the Python parser.
 //!
 //! A stack that runs out cannot be caught. The Python parser grows its own, but its tree is dropped, and walked here,
-//! by plain recursion. So the tokens are counted first: nothing nests deeper than a logical line has tokens plus the
-//! indentation has levels. What passes is read on a thread with a stack for that depth, and expressions deeper than
-//! any kernel needs are refused before they reach the rest of coulis.
+//! by plain recursion. So the tokens are counted first (`nesting.rs`). What passes is read on a thread with a stack for
+//! that depth, and expressions deeper than any kernel needs are refused before they reach the rest of coulis.
 
 use std::ops::Range;
 
 use ruff_python_ast as py;
-use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::Mode;
-use ruff_python_parser::lexer::lex;
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::error::{Fault, ParseError, ParseErrorKind, Parsed};
+use crate::nesting::nesting_bound;
 use crate::tree::{Function, Keyword, Line, LineKind, Parameter, Sign, Term, TermKind};
 
-/// Most tokens of one logical line.
-const MAX_LINE_TOKENS: usize = 20_000;
-/// Deepest indentation.
-const MAX_INDENT: usize = 100;
 /// Deepest expression.
 const MAX_TERM_DEPTH: usize = 400;
-/// Most bytes of a text; offsets have 32 bits.
-const MAX_BYTES: usize = 1 << 30;
 /// Stack to drop one level of the Python parser's tree, with a margin for debug builds.
-const STACK_PER_TOKEN: usize = 4 << 10;
+const STACK_PER_LEVEL: usize = 4 << 10;
 /// Stack for the deepest expression that is not refused, and everything else.
 const STACK_BASE: usize = 32 << 20;
 
@@ -39,7 +30,7 @@ pub(crate) fn with_tree<T: Send>(
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new()
             .name("coulis-parse".to_owned())
-            .stack_size(STACK_BASE + depth * STACK_PER_TOKEN)
+            .stack_size(STACK_BASE + depth * STACK_PER_LEVEL)
             .spawn_scoped(scope, || parse(text).and_then(|lines| then(&lines)))
             .map_err(|_| whole())?;
         match worker.join() {
@@ -47,44 +38,6 @@ pub(crate) fn with_tree<T: Send>(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
-}
-
-/// A bound on how deep the Python parser's tree is.
-fn nesting_bound(text: &str) -> Parsed<usize> {
-    if text.len() > MAX_BYTES {
-        let kind = ParseErrorKind::TooLong { found: text.len(), limit: MAX_BYTES };
-        return Err(Fault::new(0..0, kind));
-    }
-    let mut lexer = lex(text, Mode::Module);
-    let (mut in_line, mut indent, mut most, mut breaks) = (0usize, 0usize, 0usize, 0usize);
-    loop {
-        match lexer.next_token() {
-            TokenKind::EndOfFile => return Ok(most),
-            TokenKind::Newline => {
-                in_line = 0;
-                breaks += 1;
-            }
-            TokenKind::NonLogicalNewline => breaks += 1,
-            TokenKind::Indent => indent += 1,
-            TokenKind::Dedent => indent = indent.saturating_sub(1),
-            _ => in_line += 1,
-        }
-        most = most.max(in_line + indent);
-        for (found, limit) in [(indent, MAX_INDENT), (in_line, MAX_LINE_TOKENS)] {
-            if found > limit {
-                return Err(Fault::new(line_start(text, breaks), ParseErrorKind::TooDeep { limit }));
-            }
-        }
-    }
-}
-
-/// The start of the line after that many line breaks; strings over several lines make it an earlier one.
-fn line_start(text: &str, breaks: usize) -> Range<usize> {
-    let at = match breaks {
-        0 => 0,
-        n => text.match_indices('\n').nth(n - 1).map_or(0, |(at, _)| at + 1),
-    };
-    at..at
 }
 
 fn parse(text: &str) -> Parsed<Vec<Line>> {
