@@ -24,6 +24,7 @@ pub mod print;
 pub mod reducer;
 pub mod remark;
 pub mod simplify;
+pub mod stack;
 pub mod stmt;
 pub mod struct_eq;
 pub mod target;

@@ -30,7 +30,7 @@
 //! | V23 | statements stand in launches, and launches stand outermost | `device.rs` |
 //! | V24 | extents of a grid and of a block are what the machine has | `verify/limits.rs` |
 //! | V25 | shared memory has a size that a block may have, a constant one unless it is asked for at launch | `verify/limits.rs` |
-//! | V26 | local memory has a constant size that the registers of a thread hold | `verify/limits.rs` |
+//! | V26 | local memory has a constant size, and the registers of a thread hold what of it is live at one time | `verify/limits.rs`, `verify/registers.rs` |
 //! | V27 | no thread index leaves a store as it is: all its values would store to one element | `verify/stores.rs` |
 //! | V28 | no two threads store to one element in one execution of a statement | `verify/stores.rs` |
 //! | V29 | allocated memory is written before it is read (on every machine) | `verify/unwritten.rs` |
@@ -61,6 +61,7 @@ mod lanes;
 mod limits;
 mod loops;
 mod races;
+mod registers;
 mod scopes;
 mod stores;
 #[cfg(test)]
@@ -76,9 +77,12 @@ use crate::device::{DeviceError, host_parts};
 use crate::form::{Checked, Form};
 use crate::kernel::Kernel;
 use crate::print::{Notes, print_kernel_with_notes};
+use crate::stack::{depth, with_stack_for};
 use crate::stmt::Stmt;
 use crate::target::Target;
 use crate::visit::for_each_stmt;
+
+pub use self::registers::{local_bytes, register_bytes};
 
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +139,10 @@ pub const PROPERTIES: &[(&str, &str)] = &[
     ("V23", "statements stand in launches, and launches stand outermost"),
     ("V24", "extents of a grid and of a block are what the machine has"),
     ("V25", "shared memory has a constant size that a block may have"),
-    ("V26", "local memory has a constant size that the registers of a thread hold"),
+    (
+        "V26",
+        "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
+    ),
     ("V27", "no thread index leaves a store as it is"),
     ("V28", "no two threads store to one element in one execution of a statement"),
     ("V29", "allocated memory is written before it is read"),
@@ -194,7 +201,7 @@ impl<'k> Report<'k> {
 /// Checks V1 to V22; the permit is what emitters and executors ask for.
 pub fn verify(kernel: Kernel) -> Result<Checked, Faults> {
     let mut report = Report::default();
-    check_kernel(&kernel, &mut report);
+    with_stack_for(depth(&kernel.body), || check_kernel(&kernel, &mut report));
     let found = report.found;
     judge(&kernel, found).map(|()| Checked::permit(kernel))
 }
@@ -202,10 +209,11 @@ pub fn verify(kernel: Kernel) -> Result<Checked, Faults> {
 /// Checks every property, with what the machine has; the permit of kernels that are compiled for a GPU.
 pub fn verify_for(kernel: Kernel, target: &Target) -> Result<Checked, Faults> {
     let mut report = Report::default();
-    let legal = check_kernel(&kernel, &mut report);
-    if legal && kernel.form == Form::Flat {
-        check_for(&kernel, target, &mut report);
-    }
+    with_stack_for(depth(&kernel.body), || {
+        if check_kernel(&kernel, &mut report) && kernel.form == Form::Flat {
+            check_for(&kernel, target, &mut report);
+        }
+    });
     let found = report.found;
     judge(&kernel, found).map(|()| Checked::permit(kernel))
 }
@@ -213,8 +221,9 @@ pub fn verify_for(kernel: Kernel, target: &Target) -> Result<Checked, Faults> {
 /// The permit of [`verify_for`] for a kernel that has the one of [`verify`]: checks only what the machine adds.
 pub fn verify_more_for(checked: Checked, target: &Target) -> Result<Checked, Faults> {
     let mut report = Report::default();
-    if checked.kernel().form == Form::Flat {
-        check_for(checked.kernel(), target, &mut report);
+    let kernel = checked.kernel();
+    if kernel.form == Form::Flat {
+        with_stack_for(depth(&kernel.body), || check_for(kernel, target, &mut report));
     }
     let found = report.found;
     judge(checked.kernel(), found).map(|()| checked)

@@ -1,5 +1,6 @@
 //! The list of passes, and the driver that runs them in order.
 
+use coulis_ir::stack::{depth, with_stack_for};
 use coulis_ir::{Form, Kernel, Site, Target};
 
 /// What lowering is told.
@@ -215,6 +216,14 @@ pub static PASSES: &[&Pass] = &[
 ///
 /// `observer` is called after each pass with the kernel that it left.
 pub fn lower(
+    kernel: Kernel,
+    options: &Options,
+    observer: &mut (dyn FnMut(&Pass, &Kernel) + Send),
+) -> Result<Kernel, LowerError> {
+    with_stack_for(depth(&kernel.body), || run_passes(kernel, options, observer))
+}
+
+fn run_passes(
     kernel: Kernel,
     options: &Options,
     observer: &mut dyn FnMut(&Pass, &Kernel),

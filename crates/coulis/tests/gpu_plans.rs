@@ -7,8 +7,10 @@ use coulis::reduce::kernel_for;
 use coulis::{ArrayInfo, DType, NanPolicy, Request, TargetChoice, Tuned};
 use coulis_codegen::{dialect_named, emit_module};
 use coulis_ir::Target;
+use coulis_ir::print::print_kernel;
 use coulis_ir::verify::{verify, verify_more_for};
 use coulis_lower::{Options, lower};
+use coulis_script::parse_module;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -42,9 +44,12 @@ fn call() -> impl Strategy<Value = Call> {
     let axes = prop::collection::vec((extent(), step, any::<bool>()), 1..5);
     let names: Vec<&'static str> =
         coulis::CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect();
+    let all = names.len();
     let ops = prop_oneof![
         3 => prop::sample::subsequence(names.clone(), 1),
-        2 => prop::sample::subsequence(names, 2..7)
+        2 => prop::sample::subsequence(names.clone(), 2..7),
+        2 => prop::sample::subsequence(names.clone(), 7..=all),
+        1 => prop::sample::subsequence(names, all)
     ];
     let nan = prop_oneof![4 => Just(NanPolicy::Propagate), 1 => Just(NanPolicy::Ignore)];
     (prop::sample::select(DType::ALL.to_vec()), axes, 0..4usize, ops.prop_shuffle(), nan).prop_map(
@@ -84,6 +89,11 @@ fn written(call: &Call, target: &Target) -> Result<String, Box<dyn std::error::E
         ..Request::new(&call.ops)
     };
     let nest = kernel_for(std::slice::from_ref(&call.input), &request, target)?;
+    let text = print_kernel(&nest);
+    match &parse_module(&text)?[..] {
+        [read] if print_kernel(read) == text => {}
+        others => return Err(format!("{} kernels are read, or another one", others.len()).into()),
+    }
     let flat = lower(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
     let checked = verify_more_for(verify(flat)?, target)?;
     Ok(emit_module(&checked, dialect_named("cuda")?)?.text)

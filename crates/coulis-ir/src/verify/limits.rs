@@ -4,6 +4,7 @@
 //! [`crate::target::BlockLimits`], but for [`crate::stmt::ThreadTag::max_extent`], which is alike everywhere.
 
 use super::Report;
+use super::registers::{constant_bytes, first_beyond, register_bytes};
 use super::witness::Launched;
 use crate::buffer::MemScope;
 use crate::print::print_expr;
@@ -32,7 +33,15 @@ pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report:
     }
     check_cluster(launched, target, report);
     let mut memory = Memory { target, shared: 0, at_launch: 0, report };
-    memory.stmt(launched.launch.body, 0);
+    memory.stmt(launched.launch.body);
+    let most = register_bytes(target);
+    if let Some((stmt, buffer, live)) = first_beyond(launched.launch.body, target, most) {
+        let text = format!(
+            "the registers of a thread hold {most} bytes on {}, and with `{}` its local memory has {live}",
+            target.arch, buffer.name
+        );
+        report.at(stmt, "V26", text);
+    }
 }
 
 /// Checks the size of clusters, and that a grid is whole ones where its extents are constants.
@@ -75,14 +84,12 @@ struct Memory<'r, 'k> {
 }
 
 impl<'k> Memory<'_, 'k> {
-    /// `local`: bytes of registers that are live around the statement.
-    fn stmt(&mut self, stmt: &'k Stmt, local: i128) {
+    fn stmt(&mut self, stmt: &'k Stmt) {
         let Stmt::Allocate { buffer, body } = stmt else {
-            crate::visit::stmt_children(stmt).for_each(|child| self.stmt(child, local));
+            crate::visit::stmt_children(stmt).for_each(|child| self.stmt(child));
             return;
         };
-        let elements = buffer.shape.iter().try_fold(1i128, |n, e| n.checked_mul(e.as_int()?.max(0)));
-        let bytes = elements.and_then(|n| n.checked_mul(buffer.dtype.bytes() as i128));
+        let bytes = constant_bytes(buffer);
         let name = &buffer.name;
         let code = match buffer.scope {
             MemScope::Global => None,
@@ -92,7 +99,6 @@ impl<'k> Memory<'_, 'k> {
             MemScope::Shared => Some("V25"),
             MemScope::Warp | MemScope::Local => Some("V26"),
         };
-        let mut inner = local;
         match (code, bytes) {
             (None, _) => {}
             (Some(code), None) => {
@@ -125,19 +131,9 @@ impl<'k> Memory<'_, 'k> {
                     self.report.at(stmt, "V25", text);
                 }
             }
-            (Some(_), Some(bytes)) => {
-                let lanes = if buffer.scope == MemScope::Warp { self.target.warp.max(1) } else { 1 };
-                let most = i128::from(self.target.block.registers) * 4;
-                inner += bytes / i128::from(lanes);
-                if inner > most && local <= most {
-                    let text = format!(
-                        "the registers of a thread hold {most} bytes on {}, and with `{name}` its local memory has {inner}",
-                        self.target.arch
-                    );
-                    self.report.at(stmt, "V26", text);
-                }
-            }
+            // What is live at one time is compared, not each allocation.
+            (Some(_), Some(_)) => {}
         }
-        self.stmt(body, inner);
+        self.stmt(body);
     }
 }

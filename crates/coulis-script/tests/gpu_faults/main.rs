@@ -173,6 +173,48 @@ const MEMORY: &[Case] = &[
         )],
     ),
     (
+        "V26",
+        "200 registers and 200 others when these are read no more",
+        r#"tx = T.launch_thread("threadIdx.x", 64)
+        t = T.allocate([200], "float32", "local")
+        u = T.allocate([200], "float32", "local")
+        t[tx] = A[tx]
+        B[tx] = t[tx]
+        u[tx] = A[tx]
+        B[tx] = u[tx]"#,
+        &[],
+    ),
+    (
+        "V26",
+        "200 registers and 200 others at one time",
+        r#"tx = T.launch_thread("threadIdx.x", 64)
+        t = T.allocate([200], "float32", "local")
+        u = T.allocate([200], "float32", "local")
+        t[tx] = A[tx]
+        u[tx] = t[tx]
+        B[tx] = u[tx]"#,
+        &[(
+            "u = T.allocate([200], \"float32\", \"local\")",
+            "V26: the registers of a thread hold 1020 bytes on sm_90a, and with `u` its local memory has 1600",
+        )],
+    ),
+    (
+        "V26",
+        "200 registers and 200 others that the next iteration may read",
+        r#"tx = T.launch_thread("threadIdx.x", 64)
+        t = T.allocate([200], "float32", "local")
+        u = T.allocate([200], "float32", "local")
+        for k in range(m):
+            t[tx] = A[tx]
+            B[tx] = t[tx]
+            u[tx] = A[tx]
+            B[tx] = u[tx]"#,
+        &[(
+            "u = T.allocate([200], \"float32\", \"local\")",
+            "V26: the registers of a thread hold 1020 bytes on sm_90a, and with `u` its local memory has 1600",
+        )],
+    ),
+    (
         "V29",
         "a sum that starts at 0",
         r#"tx = T.launch_thread("threadIdx.x", 64)
