@@ -218,14 +218,6 @@ pub static PASSES: &[&Pass] = &[
 pub fn lower(
     kernel: Kernel,
     options: &Options,
-    observer: &mut (dyn FnMut(&Pass, &Kernel) + Send),
-) -> Result<Kernel, LowerError> {
-    with_stack_for(depth(&kernel.body), || run_passes(kernel, options, observer))
-}
-
-fn run_passes(
-    kernel: Kernel,
-    options: &Options,
     observer: &mut dyn FnMut(&Pass, &Kernel),
 ) -> Result<Kernel, LowerError> {
     let context = Context { target: options.target, simple_mode: options.simple_mode };
@@ -243,7 +235,7 @@ fn run_passes(
                 found: kernel.form.name(),
             });
         }
-        kernel = (pass.run)(kernel, &context)?;
+        kernel = with_stack_for(depth(&kernel.body), || (pass.run)(kernel, &context))?;
         kernel.form = pass.to;
         observer(pass, &kernel);
     }

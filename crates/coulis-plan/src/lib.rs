@@ -6,6 +6,7 @@ pub mod counts;
 pub mod plan;
 pub mod problem;
 pub mod program;
+pub mod room;
 pub mod strategy;
 pub mod tuned;
 
@@ -13,4 +14,5 @@ pub use counts::Count;
 pub use plan::{Choice, PlanError, Planned, choose, choose_named, replay, schedule};
 pub use problem::{Dim, Problem, ProblemError, Role};
 pub use program::{Map, OutputSpec, Spec, Statement, fixed_stride};
+pub use room::Room;
 pub use strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy};

@@ -5,6 +5,7 @@ use coulis_schedule::{Schedule, ScheduleError, Step};
 use coulis_tensor::TensorError;
 
 use crate::program::{Spec, Statement, build};
+use crate::room::{Room, fits};
 use crate::strategy::{Decline, Facts, Machine, STRATEGIES, Sketch, Strategy, map_after};
 
 /// A strategy that was taken, with what it decided.
@@ -15,6 +16,8 @@ pub struct Choice {
     pub sketch: Sketch,
     /// Those before it, with the need of each that was not met.
     pub declined: Vec<(&'static Strategy, Decline)>,
+    /// What a thread may keep.
+    pub room: Room,
 }
 
 /// A scheduled program.
@@ -63,15 +66,30 @@ pub enum PlanError {
     },
 }
 
-/// The first strategy that accepts.
+/// The first strategy that accepts, with the most room in which what a thread keeps fits into its registers.
 pub fn choose(spec: &Spec, target: &Target) -> Result<Choice, PlanError> {
-    let facts = Facts { spec, target };
-    let mut declined = Vec::new();
     let in_order = needs_order(spec, target)?;
-    let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(target));
-    for strategy in of_machine.filter(|s| s.keeps_order || !in_order) {
-        match propose(strategy, &facts) {
-            Ok(sketch) => return Ok(Choice { strategy, sketch, declined }),
+    for room in Room::ALL {
+        let choice = choose_in(&Facts { spec, target, room }, in_order)?;
+        if !room.has_state() || fits(spec, &choice, target)? {
+            return Ok(choice);
+        }
+    }
+    Err(PlanError::NoStrategy)
+}
+
+/// The first strategy that accepts, `in_order` of those that keep it; without room for others the last one of the machine.
+fn choose_in(facts: &Facts, in_order: bool) -> Result<Choice, PlanError> {
+    let mut declined = Vec::new();
+    let room = facts.room;
+    let of_machine = STRATEGIES.iter().filter(|s| s.machine == Machine::of(facts.target));
+    let last = of_machine.clone().next_back().filter(|_| !room.has_others());
+    for strategy in of_machine.filter(|s| last.is_none_or(|last| last.name == s.name)) {
+        if in_order && !strategy.keeps_order {
+            continue;
+        }
+        match propose(strategy, facts) {
+            Ok(sketch) => return Ok(Choice { strategy, sketch, declined, room }),
             Err(decline) => declined.push((*strategy, decline)),
         }
     }
@@ -140,6 +158,6 @@ pub fn choose_named(
         name: name.to_owned(),
         legal: legal().map(|s| s.name).collect::<Vec<_>>().join(", "),
     })?;
-    let facts = Facts { spec, target };
+    let facts = Facts { spec, target, room: Room::Ample };
     Ok(propose(strategy, &facts).map(|sketch| (*strategy, sketch)))
 }

@@ -14,6 +14,7 @@ use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target, Var};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::program::{Spec, Statement, fixed_stride};
+use crate::room::Room;
 
 mod columns;
 mod gpu_columns;
@@ -157,6 +158,8 @@ pub struct Sketch {
     /// Whether what passes through the caches is kept out of them: results that are stored, on machines with blocks of threads
     /// elements that are read.
     pub streams: bool,
+    /// Whether states are in memory, and a launch of its own finishes them, on machines with blocks of threads.
+    pub in_memory: bool,
     /// Whether the outer loop is spread over threads.
     pub parallel: bool,
     /// Whether the outermost kept loop alone has work for all threads.
@@ -171,6 +174,8 @@ pub struct Facts<'a> {
     pub spec: &'a Spec,
     /// The machine.
     pub target: &'a Target,
+    /// What a thread may keep, on machines with blocks of threads.
+    pub room: Room,
 }
 
 /// How a fold runs; see [`Facts::runs`].
@@ -450,7 +455,8 @@ impl Facts<'_> {
         const PAYS: i64 = 16;
         let reducer = &self.spec.reducer;
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
-        let Some(quick) = reducer.quick.as_ref().filter(|_| !masked) else { return 1 };
+        let has_runs = !masked && self.room.has_runs();
+        let Some(quick) = reducer.quick.as_ref().filter(|_| has_runs) else { return 1 };
         let bytes: i64 = quick.identity.iter().map(|e| e.dtype().bytes() as i64).sum();
         let pays = bytes < state_bytes(reducer) || run >= PAYS;
         if run <= i64::from(quick.max_steps) && pays { run } else { 1 }
@@ -462,7 +468,8 @@ impl Facts<'_> {
         let reducer = &self.spec.reducer;
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
-        let Some(quick) = reducer.quick.as_ref().filter(|quick| !masked && !quick.again.is_empty()) else {
+        let has_runs = !masked && self.room.has_runs();
+        let Some(quick) = reducer.quick.as_ref().filter(|quick| has_runs && !quick.again.is_empty()) else {
             return false;
         };
         let is_less = work_of(&stepped(&quick.step, &quick.lift)) < work_of(&stepped(step, &reducer.lift));
@@ -496,6 +503,7 @@ impl Facts<'_> {
             last_threads: 0,
             last_blocks: 1,
             streams: self.streams(),
+            in_memory: !self.room.has_state(),
             parallel: self.parallel(),
             outer_is_long: self.outer_is_long(),
             constant: vec![false; self.spec.problem.dims.len()],

@@ -1,8 +1,8 @@
 //! What the planner decides for machines with blocks of threads.
 
 use coulis_ir::args::{ArrayInfo, compact_strides};
-use coulis_ir::{DType, Target};
-use coulis_plan::{OutputSpec, Problem, Sketch, Spec, choose, schedule};
+use coulis_ir::{BlockLimits, DType, Target};
+use coulis_plan::{OutputSpec, Problem, Room, Sketch, Spec, choose, schedule};
 use coulis_schedule::build_nest;
 
 fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) -> Spec {
@@ -477,4 +477,29 @@ fn few_outputs_are_split_so_that_every_multiprocessor_has_work() {
         assert_eq!(found, name, "{shape:?}");
         assert!((least..=most).contains(&sketch.chunks), "{shape:?}: {} chunks", sketch.chunks);
     }
+}
+
+#[test]
+fn the_fewer_registers_a_thread_has_the_less_it_keeps() {
+    let h100 = Target::cuda("sm_90a").expect("a target");
+    let of = |op, shape: &[i64], axis| spec(op, DType::F16, shape, &compact_strides(shape), &[axis]);
+    let room = |spec: &Spec, registers: u32| {
+        let target = Target { block: BlockLimits { registers, ..h100.block }, ..h100.clone() };
+        let choice = choose(spec, &target).expect("a plan");
+        assert_eq!(choice.room.remark().is_some(), choice.room != Room::Ample);
+        assert_eq!(choice.sketch.in_memory, choice.room == Room::InMemory);
+        (choice.room, choice.strategy.name)
+    };
+    let mut all = Vec::new();
+    for op in ["var", "logsumexp", "argmax", "prod", "minloc"] {
+        for spec in [of(op, &[4096, 512], 0), of(op, &[512, 4096], 1)] {
+            let met: Vec<Room> = (0..64).rev().map(|registers| room(&spec, registers).0).collect();
+            assert!(met.is_sorted(), "{op}: {met:?}");
+            all.extend(met);
+        }
+    }
+    assert!(Room::ALL.iter().all(|room| all.contains(room)), "{all:?}");
+    let rows = of("var", &[512, 4096], 1);
+    let names: Vec<_> = [255, 8, 1].map(|registers| room(&rows, registers).1).into();
+    assert_eq!(names, ["gpu_rows", "gpu_outputs", "gpu_outputs"]);
 }

@@ -60,7 +60,7 @@ pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
 pub fn lower_kernel(
     nest: Kernel,
     options: &Options,
-    observer: &mut (dyn FnMut(&Pass, &Kernel) + Send),
+    observer: &mut dyn FnMut(&Pass, &Kernel),
 ) -> Result<Lowered, Error> {
     let mut route = Route::new();
     let nest = with_reducers(nest)?;

@@ -1,15 +1,23 @@
-//! Calls of any shape, order in memory, dtype and set of statistics have a plan for a GPU that is lowered, verified and
-//! written as CUDA: no legal call is refused for want of a plan that fits it.
+//! Calls of any shape, order in memory, dtype and set of statistics have a plan for a GPU that is printed and read back, lowered,
+//! verified and written as CUDA: no legal call is refused for want of a plan that fits it. Plans for as few registers as there
+//! may be give right results in the simulator.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
+use common::{Special, array, numbers};
 use coulis::reduce::kernel_for;
-use coulis::{ArrayInfo, DType, NanPolicy, Request, TargetChoice, Tuned};
+use coulis::{
+    Arguments, Array, ArrayInfo, CompileOptions, DType, DeviceChoice, Function, NamedArray, NanPolicy,
+    Outcome, PlanInfo, Request, TargetChoice, Tuned, Value, compact_strides,
+};
 use coulis_codegen::{dialect_named, emit_module};
-use coulis_ir::Target;
 use coulis_ir::print::print_kernel;
 use coulis_ir::verify::{verify, verify_more_for};
+use coulis_ir::{BlockLimits, Checked, Kernel, Target};
 use coulis_lower::{Options, lower};
+use coulis_plan::Problem;
 use coulis_script::parse_module;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -39,11 +47,15 @@ fn extent() -> impl Strategy<Value = i64> {
     ]
 }
 
+/// The statistics of one input.
+fn one_input() -> Vec<&'static str> {
+    coulis::CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect()
+}
+
 fn call() -> impl Strategy<Value = Call> {
     let step = prop_oneof![8 => Just(1i64), 1 => Just(2), 1 => Just(3)];
     let axes = prop::collection::vec((extent(), step, any::<bool>()), 1..5);
-    let names: Vec<&'static str> =
-        coulis::CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect();
+    let names = one_input();
     let all = names.len();
     let ops = prop_oneof![
         3 => prop::sample::subsequence(names.clone(), 1),
@@ -81,22 +93,35 @@ fn in_memory(dtype: DType, axes: &[Axis], order: usize) -> (ArrayInfo, Vec<i64>)
     (ArrayInfo { dtype, shape, strides }, reduced)
 }
 
+const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
+
+impl Call {
+    fn request(&self) -> Request {
+        Request {
+            axes: Some(self.axes.clone()),
+            nan: self.nan,
+            tuned: Tuned::Ignored,
+            device: SIMULATED,
+            ..Request::new(&self.ops)
+        }
+    }
+}
+
 fn written(call: &Call, target: &Target) -> Result<String, Box<dyn std::error::Error>> {
-    let request = Request {
-        axes: Some(call.axes.clone()),
-        nan: call.nan,
-        tuned: Tuned::Ignored,
-        ..Request::new(&call.ops)
-    };
+    let request = call.request();
     let nest = kernel_for(std::slice::from_ref(&call.input), &request, target)?;
     let text = print_kernel(&nest);
     match &parse_module(&text)?[..] {
         [read] if print_kernel(read) == text => {}
         others => return Err(format!("{} kernels are read, or another one", others.len()).into()),
     }
-    let flat = lower(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
-    let checked = verify_more_for(verify(flat)?, target)?;
+    let checked = permitted(nest, target)?;
     Ok(emit_module(&checked, dialect_named("cuda")?)?.text)
+}
+
+fn permitted(nest: Kernel, target: &Target) -> Result<Checked, Box<dyn std::error::Error>> {
+    let flat = lower(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
+    Ok(verify_more_for(verify(flat)?, target)?)
 }
 
 /// Writes the calls, as accesses are as wide as they may be, and element by element, as memory is read whose first element may
@@ -145,4 +170,90 @@ fn calls_at_the_edges_of_plans_have_one() {
         of(DType::BF16, &[(40_000, 1, true)], 0, &["all", "minloc", "sum", "mean", "min", "norm1"]),
     ];
     check(calls.into_iter());
+}
+
+/// Extents of the axes in order of memory, which of them are reduced, and registers of a thread.
+fn small_call() -> impl Strategy<Value = (Call, u32)> {
+    let extents = vec![1i64, 2, 3, 5, 8, 16, 31, 33, 64, 100, 257, 700];
+    let axes = prop::collection::vec((prop::sample::select(extents), any::<bool>()), 1..4);
+    let names = one_input();
+    let all = names.len();
+    let ops = prop_oneof![
+        2 => prop::sample::subsequence(names.clone(), 1..7),
+        1 => prop::sample::subsequence(names.clone(), 7..=all),
+        1 => prop::sample::subsequence(names, all)
+    ];
+    let registers = prop::sample::select(vec![255u32, 128, 64, 40, 20, 8, 1]);
+    (prop::sample::select(DType::ALL.to_vec()), axes, ops.prop_shuffle(), registers).prop_map(
+        |(dtype, mut axes, ops, registers)| {
+            while axes.iter().map(|axis| axis.0).product::<i64>() > 3000 {
+                axes.pop();
+            }
+            axes[0].1 |= axes.iter().all(|axis| !axis.1);
+            let shape: Vec<i64> = axes.iter().map(|axis| axis.0).collect();
+            let reduced = (0..).zip(&axes).filter(|(_, axis)| axis.1).map(|(at, _)| at).collect();
+            let input = ArrayInfo { dtype, strides: compact_strides(&shape), shape };
+            (Call { input, axes: reduced, ops, nan: NanPolicy::Propagate }, registers)
+        },
+    )
+}
+
+/// Plans a call for threads of so many registers, has the plan verified for them, and runs it in the simulator: the distance of
+/// its results from the exact ones is within what is stated.
+fn run_with(call: &Call, registers: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let plain = Target::simulated(32);
+    let target = Target { block: BlockLimits { registers, ..plain.block }, ..plain };
+    let (info, request) = (std::slice::from_ref(&call.input), call.request());
+    let nest = kernel_for(info, &request, &target)?;
+    permitted(nest.clone(), &target)?;
+    let n = call.input.shape.iter().product::<i64>() as usize;
+    let input = array(call.input.dtype, &call.input.shape, &numbers(n, Special::Zeros, 5));
+    // The kernel has the dimensions that axes are fused to.
+    let problem = Problem::new(info, None, Some(&call.axes), false, true)?;
+    let (shape, strides): (Vec<i64>, Vec<i64>) =
+        problem.dims.iter().map(|dim| (dim.extent, dim.strides[0])).unzip();
+    let function =
+        Function::of_kernel(nest, &CompileOptions { device: SIMULATED, ..CompileOptions::default() })?;
+    let given = [("A".to_owned(), Value::from(&input.view(&shape, &strides, 0)?))].into_iter().collect();
+    let called = function.call_named(&Arguments { values: given, random: None })?;
+    let report = called.report.ok_or("no report")?;
+    if !report.is_clean() {
+        return Err(report.to_string().into());
+    }
+    let outputs = called.buffers.into_iter().filter(|buffer| buffer.name != "A");
+    let checked = coulis::reduce::check(info, &request)?;
+    let made = outputs.zip(checked.results()).map(|(buffer, (name, _))| {
+        let bytes = buffer.array.as_bytes().ok_or("results with gaps")?;
+        let array = Array::from_bytes(buffer.array.dtype(), &problem.out_shape, bytes)?;
+        Ok(NamedArray { name: name.to_owned(), array })
+    });
+    let plan = PlanInfo { name: String::new(), trace: String::new(), reasons: Vec::new(), tuned: None };
+    let outcome = Outcome {
+        results: made.collect::<Result<_, Box<dyn std::error::Error>>>()?,
+        plan,
+        seconds: 0.0,
+        bytes: 0,
+        device: String::new(),
+        axes: problem.axes.clone(),
+        notices: Vec::new(),
+    };
+    let verified = coulis::reduce::verify(&[input], &request, &outcome)?;
+    match verified.results.iter().find(|result| result.refuted.is_some()) {
+        Some(wrong) => Err(format!("{wrong:?}").into()),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn every_set_of_statistics_is_right_however_few_registers_a_thread_has() {
+    let n_calls = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let mut runner = TestRunner::deterministic();
+    let mut faults = Vec::new();
+    for _ in 0..n_calls {
+        let (call, registers) = small_call().new_tree(&mut runner).unwrap().current();
+        if let Err(error) = run_with(&call, registers) {
+            faults.push(format!("{call:?} by {registers} registers: {error}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }

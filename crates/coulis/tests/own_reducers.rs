@@ -233,3 +233,44 @@ fn two_reducers_of_one_name_are_two_kernels() {
         assert_eq!(ints(&outcome.results[0].array), [i128::from(6 * factor)]);
     }
 }
+
+/// Sums of so many multiples of the element, `0 * x`, `1 * x`, ..., of which the last is the result.
+fn multiples(n: usize) -> OwnReducer {
+    let combine = |a: &[Expr], b: &[Expr]| a.iter().zip(b).map(|(a, b)| a.clone() + b.clone()).collect();
+    let lift = |v: &[Expr], _: &Expr| {
+        let x = v[0].clone().cast(DType::I64);
+        (0..n as i64).map(|times| x.clone() * int(times, DType::I64)).collect()
+    };
+    let finish = |s: &[Expr]| vec![s[n - 1].clone()];
+    let identity = vec![int(0, DType::I64); n];
+    let user = UserReducer {
+        lift: Some(&lift),
+        finish: Some(&finish),
+        ..UserReducer::new("multiples", &[DType::I32], identity, &combine)
+    };
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+#[test]
+fn states_that_registers_do_not_hold_have_a_plan_that_says_so() {
+    let values = elements(60);
+    let x = Array::from_slice(&[6, 10], &values).unwrap();
+    let remark = |n: usize| {
+        let request = Request {
+            device: DeviceChoice::Sim { warp: 32, orders: 1 },
+            reducers: vec![multiples(n)],
+            ..Request::new(&["multiples", "sum"]).over(&[1])
+        };
+        let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+        let wanted: Vec<i128> =
+            values.chunks(10).map(|row| row.iter().map(|v| i128::from(*v)).sum::<i128>()).collect();
+        let times = |times: i128| wanted.iter().map(|sum| sum * times).collect::<Vec<_>>();
+        assert_eq!(ints(&outcome.results[0].array), times(n as i128 - 1), "{n}");
+        assert_eq!(ints(&outcome.results[1].array), times(1), "{n}");
+        let narrowed = outcome.plan.reasons.iter().find(|reason| reason.contains(" narrowed "));
+        (outcome.plan.name, narrowed.map(|reason| reason.contains("states in memory")))
+    };
+    assert_eq!(remark(3).1, None);
+    assert_eq!(remark(100), ("gpu_outputs".to_owned(), Some(false)));
+    assert_eq!(remark(150), ("gpu_outputs".to_owned(), Some(true)));
+}

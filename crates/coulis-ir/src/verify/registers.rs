@@ -4,14 +4,16 @@
 //! the loop runs, since one iteration may leave it to the next. Names that are bound to values are not counted.
 //!
 //! V26 compares this with the target, and planners ask it of their kernels before these are lowered. There a tile call
-//! takes as much again as two states: that of the calling thread, and what it receives. Most variants take less.
+//! takes as much again as two states: that of the calling thread, and what it receives. Most variants take less. And what a
+//! vectorized loop allocates is there for each of its lanes, as is a value that is named before what it reads is stored to, and
+//! used after.
 
 use crate::buffer::{Buffer, MemScope};
-use crate::hash::{FastMap, Seen};
-use crate::stmt::{Stmt, TileOp};
+use crate::expr::{Expr, Var, VarId};
+use crate::hash::{FastMap, FastSet, Seen};
+use crate::stmt::{LoopKind, Role, Stmt, TileOp};
 use crate::target::Target;
-use crate::visit::{for_each_load, stmt_children, stmt_exprs};
-use crate::{Expr, VarId};
+use crate::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_children, stmt_exprs, uses_any};
 
 /// States of its reducer that a tile call may have in registers beside its operands.
 const STATES_OF_A_CALL: i128 = 2;
@@ -62,7 +64,15 @@ struct Life<'k> {
 /// Calls `f` for each memory in the order in which they begin to be live, with the bytes that are live then.
 fn each_begin<'k>(stmt: &'k Stmt, target: &Target, f: &mut impl FnMut(&Life<'k>, i128)) {
     let lanes = i128::from(target.warp.max(1));
-    let mut walk = Walk { lanes, now: 0, lives: Vec::new(), index: FastMap::default(), loops: Vec::new() };
+    let mut walk = Walk {
+        lanes,
+        vector: 1,
+        now: 0,
+        lives: Vec::new(),
+        index: FastMap::default(),
+        loops: Vec::new(),
+        named: FastMap::default(),
+    };
     walk.stmt(stmt);
     let mut lives = walk.lives;
     // What is allocated and not accessed is there, if only once.
@@ -85,6 +95,8 @@ fn each_begin<'k>(stmt: &'k Stmt, target: &Target, f: &mut impl FnMut(&Life<'k>,
 struct Walk<'k> {
     /// Lanes that share memory of a warp.
     lanes: i128,
+    /// Lanes of the vectorized loop around.
+    vector: i128,
     /// Statements so far.
     now: usize,
     lives: Vec<Life<'k>>,
@@ -92,6 +104,8 @@ struct Walk<'k> {
     index: FastMap<VarId, usize>,
     /// What each of the loops around accessed so far, the outermost first.
     loops: Vec<Vec<usize>>,
+    /// What names of vectorized loops stand for reads.
+    named: FastMap<VarId, FastSet<VarId>>,
 }
 
 impl<'k> Walk<'k> {
@@ -117,12 +131,31 @@ impl<'k> Walk<'k> {
             }
             _ => stmt.each_buffer(&mut |buffer, _| self.access(buffer)),
         }
-        let Stmt::For { extent, body, .. } = stmt else {
+        let Stmt::For { extent, kind, body, .. } = stmt else {
+            let first = self.now;
+            let kept = match stmt {
+                Stmt::Let { var, value, body } if self.vector > 1 && self.is_kept(var, value, body) => {
+                    self.vector.saturating_mul(value.dtype().bytes() as i128)
+                }
+                _ => 0,
+            };
             stmt_children(stmt).for_each(|child| self.stmt(child));
+            if kept > 0 {
+                let at = self.lives.len();
+                self.lives.push(Life { place: None, bytes: kept, first, last: self.now });
+                self.live(at, first);
+            }
             return;
         };
         if extent.is_int(1) {
             return self.stmt(body);
+        }
+        if *kind == LoopKind::Vectorized {
+            let around = self.vector;
+            self.vector = around.saturating_mul(extent.as_int().unwrap_or(1).max(1));
+            self.stmt(body);
+            self.vector = around;
+            return;
         }
         let first = self.now;
         self.loops.push(Vec::new());
@@ -145,13 +178,40 @@ impl<'k> Walk<'k> {
             .as_ref()
             .map(|layout| i128::from(layout.memory_span()).saturating_mul(buffer.dtype.bytes() as i128));
         let Some(bytes) = of_layout.or_else(|| constant_bytes(buffer)) else { return };
-        let life = Life { place: Some((stmt, buffer)), bytes: bytes / sharers, first: self.now, last: 0 };
+        let bytes = (bytes / sharers).saturating_mul(self.vector);
+        let life = Life { place: Some((stmt, buffer)), bytes, first: self.now, last: 0 };
         self.index.insert(buffer.data.id(), self.lives.len());
         self.lives.push(life);
     }
 
     fn reads(&mut self, expr: &'k Expr) {
         for_each_load(expr, &mut Seen::default(), &mut |buffer, _| self.access(buffer));
+    }
+
+    /// Whether a named value is kept in memory: something that it reads is stored to before it is used. Others are computed where
+    /// they are used.
+    fn is_kept(&mut self, var: &Var, value: &Expr, body: &Stmt) -> bool {
+        let mut read = FastSet::default();
+        for_each_load(value, &mut Seen::default(), &mut |buffer, _| {
+            read.insert(buffer.data.id());
+        });
+        for_each_expr(value, &mut |part| {
+            if let Some(of_name) = part.as_var().and_then(|var| self.named.get(&var.id())) {
+                read.extend(of_name);
+            }
+        });
+        let (mut is_stored, mut is_kept) = (false, false);
+        for_each_stmt(body, &mut |stmt| {
+            let uses = |expr: &&Expr| uses_any(expr, std::slice::from_ref(var));
+            is_kept |= is_stored && stmt_exprs(stmt).iter().any(uses);
+            stmt.each_buffer(&mut |buffer, role| {
+                is_stored |= role == Role::Written && read.contains(&buffer.data.id());
+            });
+        });
+        if !is_kept {
+            self.named.insert(var.id(), read);
+        }
+        is_kept
     }
 
     fn access(&mut self, buffer: &Buffer) {

@@ -112,7 +112,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let state = state_bytes(&facts.spec.reducer);
     // Two of narrow elements even where their states are large: single ones would be small pieces of what memory gives.
     let narrow = if facts.spec.inputs[0].bytes() < 4 { 2 } else { 1 };
-    let most_lanes = floor_pow2(THREAD_STATE / word_bytes(&facts.spec.reducer.identity)).max(narrow);
+    let of_states = floor_pow2(THREAD_STATE / word_bytes(&facts.spec.reducer.identity)).max(narrow);
+    let most_lanes = if facts.room.has_outputs() { of_states } else { 1 };
     let alone = facts.word_lanes(&constant).min(most_lanes);
     let (lanes, joined) = joined_rows(facts, &constant, most_lanes).unwrap_or((alone, 1));
     let (row, rows) = (extent.saturating_mul(joined), problem.reduce_len / joined);

@@ -1,4 +1,5 @@
-//! `gpu_outputs`: one thread folds each output by itself. Right for every problem.
+//! `gpu_outputs`: one thread folds each output by itself. Right for every problem, and for states of any size: those that
+//! registers do not hold are in memory, and a second launch finishes them.
 
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split};
@@ -32,6 +33,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    if sketch.in_memory {
+        for stage in [state, output] {
+            let all = fused(s, stage, spec.n_kept())?;
+            let (block, thread) = s.split(stage, &all, Split::Factor(sketch.threads))?;
+            s.bind(stage, &block, ThreadTag::BlockX)?;
+            s.bind(stage, &thread, ThreadTag::ThreadX)?;
+        }
+        return Ok(());
+    }
     let all = fused(s, output, spec.n_kept())?;
     let (block, within) = s.split(output, &all, Split::Factor(sketch.threads * sketch.unroll))?;
     s.bind(output, &block, ThreadTag::BlockX)?;

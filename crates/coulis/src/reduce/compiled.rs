@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use coulis_ir::{Kernel, Target};
 use coulis_plan::tuned::changed;
-use coulis_plan::{Choice, PlanError, Role};
+use coulis_plan::{Choice, PlanError, Role, Room};
 use coulis_runtime::{Executable, Restored, signature};
 use coulis_schedule::Schedule;
 use coulis_tensor::Tensor;
@@ -139,7 +139,7 @@ fn choose_named(call: &Call, target: &Target, name: &str) -> Result<Choice, Erro
         let message = format!("`{name}` is no plan of this call: wanted {}, found {}", why.wanted, why.found);
         Error::user("plan/tuned", message)
     })?;
-    Ok(Choice { strategy, sketch, declined: Vec::new() })
+    Ok(Choice { strategy, sketch, declined: Vec::new(), room: Room::Ample })
 }
 
 fn choose_for(call: &Call, target: &Target) -> Result<Choice, Error> {
@@ -160,7 +160,9 @@ fn reasons(chosen: &Chosen) -> Vec<String> {
         .map(|(s, d)| format!("{:width$}  declined  wanted {}, found {}", s.name, d.wanted, d.found));
     let chosen = format!("{:width$}  chosen    {}", choice.strategy.name, choice.strategy.summary);
     let tuned = tuned.iter().map(|words| format!("{:width$}  tuned     {words}", choice.strategy.name));
-    declined.chain([chosen]).chain(tuned).collect()
+    let narrowed =
+        choice.room.remark().map(|why| format!("{:width$}  narrowed  {why}", choice.strategy.name));
+    declined.chain([chosen]).chain(narrowed).chain(tuned).collect()
 }
 
 /// The plan of a choice, or the trace that the request asks for instead.
