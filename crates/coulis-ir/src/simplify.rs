@@ -54,7 +54,12 @@ pub fn n_steps() -> u64 {
 }
 
 fn count_step() {
-    N_STEPS.set(N_STEPS.get() + 1);
+    count_steps(1);
+}
+
+/// Counts steps as this thread's that another one made for it.
+pub(crate) fn count_steps(n: u64) {
+    N_STEPS.set(N_STEPS.get() + n);
 }
 
 /// What is known: `larger - smaller >= gap`.

@@ -4,6 +4,7 @@
 //! each other, so a kernel of many statistics is hundreds of statements deep where its text is flat: more than the stack of
 //! a thread holds that was started for something else.
 
+use crate::simplify::{count_steps, n_steps};
 use crate::stmt::Stmt;
 use crate::visit::stmt_children;
 
@@ -25,7 +26,7 @@ pub fn depth(stmt: &Stmt) -> usize {
 }
 
 /// Does work on a statement of that [`depth`]: on the stack of the caller, or on one that is large enough for it. Where the
-/// system has none, the caller's has to do.
+/// system has none, the caller's has to do. Steps of analysis are counted as the caller's.
 pub fn with_stack_for<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> T {
     if depth <= SHALLOW {
         return work();
@@ -35,10 +36,13 @@ pub fn with_stack_for<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) ->
     let take = || work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     let done = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("coulis-deep".to_owned());
-        let worker =
-            builder.stack_size(GROWTH * depth * LEVEL).spawn_scoped(scope, || take().map(|work| work()));
+        let counted = || (take().map(|work| work()), n_steps());
+        let worker = builder.stack_size(GROWTH * depth * LEVEL).spawn_scoped(scope, counted);
         match worker.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(done)) => done,
+            Ok(Ok((done, steps))) => {
+                count_steps(steps);
+                done
+            }
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(_) => take().map(|work| work()),
         }
@@ -66,6 +70,20 @@ mod tests {
         let own = std::thread::current().name().map(str::to_owned);
         assert_eq!(name(SHALLOW), own);
         assert_eq!(name(SHALLOW + 1).as_deref(), Some("coulis-deep"));
+    }
+
+    #[test]
+    fn steps_of_analysis_are_counted_as_the_callers() {
+        let before = n_steps();
+        let simplified = |depth: usize| {
+            with_stack_for(depth, || {
+                let sum = Expr::int(1) + crate::Var::new("n", DType::I32).expr();
+                crate::simplify::Analyzer::new().simplify(&sum)
+            });
+            n_steps()
+        };
+        let shallow = simplified(1);
+        assert!(before < shallow && shallow < simplified(SHALLOW + 1));
     }
 
     #[test]

@@ -58,9 +58,9 @@ fn call() -> impl Strategy<Value = Call> {
     let names = one_input();
     let all = names.len();
     let ops = prop_oneof![
-        3 => prop::sample::subsequence(names.clone(), 1),
-        2 => prop::sample::subsequence(names.clone(), 2..7),
-        2 => prop::sample::subsequence(names.clone(), 7..=all),
+        6 => prop::sample::subsequence(names.clone(), 1),
+        4 => prop::sample::subsequence(names.clone(), 2..7),
+        1 => prop::sample::subsequence(names.clone(), 7..=all),
         1 => prop::sample::subsequence(names, all)
     ];
     let nan = prop_oneof![4 => Just(NanPolicy::Propagate), 1 => Just(NanPolicy::Ignore)];
