@@ -14,6 +14,7 @@ mod deps;
 pub mod elementary;
 mod exact;
 mod facts;
+mod flags;
 pub mod helper;
 mod index;
 mod known;

@@ -152,3 +152,13 @@ pub struct Word {
     /// Number of fields; where it is 1 the type is a scalar.
     pub fields: u32,
 }
+
+impl Word {
+    /// One of the fields of a word of that name.
+    pub fn part(&self, name: &str, field: u32) -> Code {
+        Code::primary(match self.fields {
+            1 => name.to_owned(),
+            _ => format!("{name}.{}", ["x", "y", "z", "w"][field as usize]),
+        })
+    }
+}

@@ -143,6 +143,10 @@ pub enum Helper {
     ExtremumPair(Intrinsic, DType),
     /// A byte of 32 bits as a value of that type, by one instruction.
     Byte(CTy, u32),
+    /// -1 where a byte of 32 bits is not zero, else 0.
+    NonZero(u32),
+    /// Bytes of 32 bits, each 1 where it is not zero.
+    Ones,
     /// Sums of two pairs of `f32`, which may flush subnormal numbers.
     AddPair {
         /// Whether they do.
@@ -233,6 +237,8 @@ impl Helper {
                 format!("cx_{op}_{}x2", short(dtype))
             }
             Helper::Byte(ty, byte) => format!("cx_{}_of_byte{byte}", ty.name()),
+            Helper::NonZero(byte) => format!("cx_nonzero_of_byte{byte}"),
+            Helper::Ones => "cx_ones_of_bytes".to_owned(),
             Helper::AddPair { ftz } => format!("cx_add_{}f32x2", if *ftz { "ftz_" } else { "" }),
             Helper::Atomic(atom, d) => format!("cx_{}_{}", atom.name().replace("cuda.", ""), short(d)),
             Helper::ClusterLoad(d) => format!("cx_cluster_load_{}", short(d)),

@@ -2,8 +2,9 @@
 //!
 //! A vector expression is as many scalar expressions as it has lanes. What a vector statement reads or writes
 //! contiguously is one access of up to 16 bytes where the address is shown to be a multiple of that size: a word is
-//! read before the statement, and its elements are known under the scalar loads of the lanes. Sums of `f32` and extrema of
-//! 16-bit floats are written as pairs, for machines that compute two at once.
+//! read before the statement, and its elements are known under the scalar loads of the lanes; what only asks whether bytes
+//! of it are zero is known too (`flags`). Sums of `f32` and extrema of 16-bit floats are written as pairs, for machines that
+//! compute two at once.
 
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 
@@ -12,6 +13,7 @@ use coulis_ir::hash::Seen;
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::exact::is_of_exact;
+use crate::c::flags::choices;
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, is_storage_float};
 use crate::c::style::is_enclosed;
@@ -33,6 +35,9 @@ impl Walker<'_> {
     }
 
     fn store_lanes_here(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
+        if self.copy_flags(buffer, at, value)? {
+            return Ok(());
+        }
         self.read_words(value)?;
         self.name_pairs(value)?;
         let lanes = at.lanes();
@@ -46,8 +51,7 @@ impl Walker<'_> {
             let ty = VTy::scalar(CTy::carrier(buffer.dtype));
             codes = codes.iter().map(|code| self.declare(ty, code)).collect();
         }
-        let contiguous = index::as_ramp(at).filter(|(_, stride)| index::constant(stride) == Some(1));
-        let words = contiguous.and_then(|(base, _)| Some((self.word(buffer, &base, lanes)?, base)));
+        let words = contiguous(at).and_then(|base| Some((self.word(buffer, &base, lanes)?, base)));
         let Some(((word, width), base)) = words else {
             for (lane, code) in codes.iter().enumerate() {
                 let place = self.lane(at, lane as u32);
@@ -156,7 +160,7 @@ impl Walker<'_> {
     }
 
     /// The word by which that many elements from `base` on are accessed, and how many it holds.
-    fn word(&mut self, buffer: &Buffer, base: &Expr, lanes: u32) -> Option<(Word, u32)> {
+    pub(super) fn word(&mut self, buffer: &Buffer, base: &Expr, lanes: u32) -> Option<(Word, u32)> {
         let Machine::Gpu(gpu) = self.dialect.machine() else { return None };
         if buffer.scope == MemScope::Local || buffer.scope == MemScope::Warp || !base.dtype().is_int() {
             return None;
@@ -187,7 +191,7 @@ impl Walker<'_> {
     }
 
     /// `*(uint4*)(A + (base + first))`.
-    fn word_address(
+    pub(super) fn word_address(
         &mut self,
         buffer: &Buffer,
         base: &Expr,
@@ -199,7 +203,7 @@ impl Walker<'_> {
     }
 
     /// The same as a value: of memory that is only read, a word that passes the caches where a remark on the loop says so.
-    fn word_read(
+    pub(super) fn word_read(
         &mut self,
         buffer: &Buffer,
         base: &Expr,
@@ -222,13 +226,11 @@ impl Walker<'_> {
                 loads.push(e.clone());
             }
         });
+        let choices = choices(value);
         for load in loads {
             let Node::Load(buffer, indices) = load.node() else { continue };
             let [at] = indices.as_slice() else { continue };
-            let Some((base, stride)) = index::as_ramp(at) else { continue };
-            if index::constant(&stride) != Some(1) {
-                continue;
-            }
+            let Some(base) = contiguous(at) else { continue };
             let Some((word, width)) = self.word(buffer, &base, at.lanes()) else { continue };
             for first in (0..at.lanes()).step_by(width as usize) {
                 let source = self.word_read(buffer, &base, first, word)?;
@@ -238,13 +240,16 @@ impl Walker<'_> {
                     let code = self.unpacked(buffer.dtype, word, &name, element)?;
                     let scalar = self.lane(&load, first + element);
                     self.remember(scalar, CTy::carrier(buffer.dtype), code);
+                    for choice in choices.iter().filter(|choice| choice.element == load) {
+                        self.choose(choice, first + element, word, &name, element)?;
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    fn remember(&mut self, scalar: Expr, ty: CTy, code: Code) {
+    pub(super) fn remember(&mut self, scalar: Expr, ty: CTy, code: Code) {
         if let Some(table) = self.f.memo.last_mut() {
             table.insert(scalar, Val::scalar(ty, code));
         }
@@ -254,11 +259,7 @@ impl Walker<'_> {
     fn unpacked(&mut self, dtype: DType, word: Word, name: &str, element: u32) -> Result<Code, EmitError> {
         let memory = CTy::memory(dtype);
         let per_field = word.field.bytes() / memory.bytes();
-        let field = match word.fields {
-            1 => name.to_owned(),
-            _ => format!("{name}.{}", ["x", "y", "z", "w"][(element / per_field) as usize]),
-        };
-        let field = Code::primary(field);
+        let field = word.part(name, element / per_field);
         if per_field == 1 {
             return Ok(field);
         }
@@ -400,6 +401,12 @@ impl Pair<'_> {
     }
 }
 
+/// The first element of neighbouring ones.
+pub(super) fn contiguous(at: &Expr) -> Option<Expr> {
+    let (base, stride) = index::as_ramp(at)?;
+    (index::constant(&stride) == Some(1)).then_some(base)
+}
+
 /// The argument of a text that is one call of that function of one argument.
 fn argument_of(function: &str, code: &Code) -> Option<Code> {
     let rest = code.text.strip_prefix(function)?;
@@ -408,7 +415,7 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
 }
 
 /// Whether elements are integers of one byte, which a field of a word holds four of.
-fn is_byte(dtype: DType) -> bool {
+pub(super) fn is_byte(dtype: DType) -> bool {
     is_plain(dtype) && dtype.bytes() == 1
 }
 
@@ -421,7 +428,7 @@ fn whole_of_bytes(memory: CTy, bytes: &[Code]) -> Option<Code> {
 }
 
 /// The vector parts of an expression that are evaluated whatever happens, outermost first.
-fn unconditional<'e>(expr: &'e Expr, found: &mut impl FnMut(&'e Expr)) {
+pub(super) fn unconditional<'e>(expr: &'e Expr, found: &mut impl FnMut(&'e Expr)) {
     fn go<'e>(expr: &'e Expr, found: &mut impl FnMut(&'e Expr), seen: &mut Seen<&'e Expr>) {
         if expr.lanes() == 1 || expr.may_be_shared() && !seen.insert(expr) {
             return;

@@ -208,6 +208,8 @@ impl Dialect for C {
             | Helper::OpaqueProduct(_)
             | Helper::AddPair { .. }
             | Helper::Byte(..)
+            | Helper::NonZero(_)
+            | Helper::Ones
             | Helper::ExtremumPair(..)
             | Helper::OfTwo(_)
             | Helper::Atomic(..)

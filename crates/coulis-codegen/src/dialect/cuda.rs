@@ -353,6 +353,8 @@ impl Dialect for Cuda {
             Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),
             Helper::Byte(ty, byte) => Ok(memory::byte(ty, byte, &helper.name())),
+            Helper::NonZero(byte) => Ok(memory::non_zero(byte, &helper.name())),
+            Helper::Ones => Ok(memory::ones(&helper.name())),
             Helper::ExtremumPair(of, dtype) => Ok(math::extremum_pair(of, dtype, &helper.name())),
             Helper::OfTwo(intrinsic) => Ok(math::extremum2(intrinsic, &helper.name())),
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),

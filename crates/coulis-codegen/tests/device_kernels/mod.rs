@@ -86,6 +86,7 @@ pub fn kernels() -> Vec<DeviceKernel> {
         }
     }
     all.extend([DType::I32, DType::U32, DType::I64, DType::U64, DType::F32, DType::F64].map(atomics));
+    all.extend([DType::Bool, DType::I8, DType::U8].map(flags));
     all.push(votes());
     all.push(staging());
     all.push(sized_at_launch());
@@ -207,6 +208,32 @@ fn vectors(dtype: DType, lanes: usize) -> DeviceKernel {
     let params: Vec<(String, DType)> =
         ["A", "A1", "O0", "O1", "O2"].iter().map(|p| ((*p).to_owned(), dtype)).collect();
     kernel(&name, &params, &lines, &lines, 0)
+}
+
+/// Vectors that only ask whether bytes are zero, and a copy of them.
+fn flags(dtype: DType) -> DeviceKernel {
+    let place = "T.Ramp((bx * 64 + tx) * 8, 1, 8)";
+    let all = |value: String| format!("T.Broadcast({value}, 8)");
+    let is_set = match dtype {
+        DType::Bool => format!("A[{place}]"),
+        _ => format!("A[{place}] != {}", all(format!("T.{dtype}(0)"))),
+    };
+    let of = |to: DType, set: i32| {
+        let (set, zero) = (all(format!("T.{to}({set})")), all(format!("T.{to}(0)")));
+        (to, format!("T.Select({is_set}, {set}, {zero})"))
+    };
+    let mut outputs =
+        vec![of(DType::I8, -1), of(DType::I32, 1), of(DType::I64, -1), of(DType::U8, 1), of(DType::U64, 1)];
+    outputs.push((dtype, format!("A[{place}]")));
+    let is_flag = dtype == DType::Bool;
+    outputs.extend(is_flag.then(|| (DType::I16, format!("T.Cast(\"int16x8\", A[{place}])"))));
+    let mut params = vec![("A".to_owned(), dtype)];
+    let mut lines = vec!["if bx * 64 + tx < 32:".to_owned()];
+    for (position, (to, value)) in outputs.into_iter().enumerate() {
+        params.push((format!("O{position}"), to));
+        lines.push(format!("    O{position}[{place}] = {value}"));
+    }
+    kernel(&format!("flags_{}", dtype.short_name()), &params, &lines, &lines, 0)
 }
 
 fn shuffles(dtype: DType) -> DeviceKernel {

@@ -240,3 +240,20 @@ pub fn byte(ty: CTy, byte: u32, name: &str) -> String {
         "{FN} i32 {name}(u32 a) {{ i32 v; asm(\"prmt.b32 %0, %1, 0, {selector:#x};\" : \"=r\"(v) : \"r\"(a)); return v; }}\n"
     )
 }
+
+/// Bytes of `a` whose highest bit is set where they are not zero: of others it is carried out of the lower ones.
+const HIGHEST_IF_SET: &str = "((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a";
+
+/// All ones where a byte of a word is not zero, by its highest bit, which `prmt` repeats over bytes whose number has bit 3 set.
+pub fn non_zero(byte: u32, name: &str) -> String {
+    let selector = 0x8888 + 0x1111 * byte;
+    format!(
+        "{FN} i32 {name}(u32 a) {{ u32 set = {HIGHEST_IF_SET}; i32 v; \
+         asm(\"prmt.b32 %0, %1, 0, {selector:#x};\" : \"=r\"(v) : \"r\"(set)); return v; }}\n"
+    )
+}
+
+/// Bytes that are 1 where those of a word are not zero.
+pub fn ones(name: &str) -> String {
+    format!("{FN} u32 {name}(u32 a) {{ return ({HIGHEST_IF_SET}) >> 7 & 0x01010101u; }}\n")
+}
