@@ -13,6 +13,7 @@ mod cross_thread;
 pub mod error;
 mod explain;
 mod fold;
+mod from_begin;
 mod grid;
 mod indirect;
 mod infer;

@@ -296,7 +296,9 @@ impl Builder<'_> {
             .collect();
         let places = place(&at.offsets);
         let state = buffers.iter().map(|b| b.at(places.clone()));
-        let sources = sub(&quick.sources);
+        let from_begin = self.counted_from_begin(stage, &quick, &reduced, &lanes);
+        let mut sources = sub(&quick.sources);
+        from_begin.iter().for_each(|counted| sources[counted.field] = counted.source.clone());
         let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());
         let stored = |values: &[Expr]| -> Stmt {
             let store = store_all(&run_names, &buffers, &places, values);
@@ -382,7 +384,10 @@ impl Builder<'_> {
             let indices = self.indices(stage, point.offsets);
             let totals = self.buffers(stage).into_iter().zip(&before);
             let total = totals.map(|(b, known)| known.clone().unwrap_or_else(|| b.at(indices.clone())));
-            let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
+            let mut runs: Vec<Expr> = buffers.iter().map(|b| b.at(place(point.offsets))).collect();
+            for counted in &from_begin {
+                runs[counted.field] = counted.restored(&runs[counted.field]);
+            }
             let closed = quick.close.apply(&total.chain(runs).collect::<Vec<_>>());
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = self.guards_of(stage, point, Purpose::Data);

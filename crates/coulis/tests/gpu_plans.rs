@@ -257,3 +257,17 @@ fn every_set_of_statistics_is_right_however_few_registers_a_thread_has() {
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
+
+/// Rows of 7 are walked as one, so that each of the lanes of a thread has a row of its own. What tells them apart is added to a
+/// position where a run is closed; before, all lanes count the same steps.
+#[test]
+fn positions_in_rows_walked_as_one_are_counted_from_the_begin_of_runs() {
+    let target = TargetChoice::Cuda { arch: None }.facts().unwrap();
+    let (input, axes) = in_memory(DType::I8, &[(1_000_000, 1, true), (7, 1, false)], 0);
+    let call = Call { input, axes, ops: vec!["argmax"], nan: NanPolicy::Propagate };
+    let text = written(&call, &target).unwrap();
+    // The row of each of eight lanes, in both walks of a run and where it is closed.
+    let of_lanes = text.lines().filter(|line| line.contains("/ 7)") || line.contains("/ (int64_t)7)"));
+    assert!((8..=24).contains(&of_lanes.count()), "{text}");
+    assert!(text.contains("= cx_max_i8("), "the extremum of integers waits for no comparison\n{text}");
+}

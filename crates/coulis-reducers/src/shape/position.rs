@@ -105,7 +105,13 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
         (true, Ties::First | Ties::None) => beats(),
         (false, _) => beats().or(reaches().and(search.nearer(&place))),
     };
-    let [best, best_at] = chosen(&take, [&run, &place]);
+    let [chosen_value, best_at] = chosen(&take, [&run, &place]);
+    // Equal integers are one number, and machines have an operation for the extremum that waits for no comparison.
+    let best = if element.dtype().is_float() {
+        chosen_value
+    } else {
+        search.end.of_any(&run.left, &run.right, false)
+    };
     b.quick(value, best, LONG_RUN);
     b.quick(index, best_at, LONG_RUN);
     let mut needed = Search::none(&place.left);
