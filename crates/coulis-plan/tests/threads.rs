@@ -333,6 +333,33 @@ fn narrow_columns_whose_steps_are_work_are_one_run() {
     }
 }
 
+/// Runs of several fields in accesses of four bytes are of sixteen elements, of which as many bytes are in flight as of others.
+#[test]
+fn runs_are_as_long_as_their_accesses_and_registers_want() {
+    const FIVE: &[&str] = &["sum", "mean", "var", "min", "max"];
+    let of = |ops: &[&str], dtype: DType, shape: &[i64]| {
+        let request = coulis_reducers::Request::new(&[dtype]).with_length(1 << 30).with_two_walks();
+        let part =
+            |op: &&str| coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
+        let parts: Vec<_> = ops.iter().map(|op| (*op, part(op))).collect();
+        let reducer = coulis_reducers::product(&parts).expect("a product").reducer;
+        planned(&Spec { reducer, ..spec("sum", dtype, shape, &compact_strides(shape), &[0]) }).1
+    };
+    for (ops, dtype, shape, run) in [
+        (FIVE, DType::F16, [1_875_000, 64], 16),
+        (FIVE, DType::I8, [3_750_000, 64], 16),
+        (FIVE, DType::I8, [60, 3_750_000], 8),
+        (FIVE, DType::F32, [937_500, 64], 8),
+        (&["logsumexp"], DType::F16, [1_875_000, 64], 8),
+        (&["logsumexp"], DType::F32, [8_571_428, 7], 8),
+    ] {
+        assert_eq!(of(ops, dtype, &shape).run, run, "{ops:?} of {shape:?} {dtype}");
+    }
+    // Blocks of 224 threads, three to a multiprocessor in place of two.
+    let joined = of(FIVE, DType::F16, &[17_142_857, 7]);
+    assert_eq!((joined.joined, joined.lanes, joined.threads, joined.chunks), (2, 2, 32, 396));
+}
+
 #[test]
 fn pieces_of_a_row_that_lie_apart_are_taken_in_turn() {
     let (name, sketch, trace) = of("var", DType::F16, &[512, 128, 64, 64], &[0, 2, 3]);

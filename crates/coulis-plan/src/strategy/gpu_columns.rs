@@ -49,8 +49,13 @@ const IN_FLIGHT_OF_JOINED: i64 = 128;
 const MOST_ELEMENTS: i64 = 32;
 /// Longest run of a quick step, all of which is in flight.
 const LONGEST_RUN: i64 = 8;
-/// The same of narrow elements with large states, whose threads have few neighbours each and much to do at its end.
+/// The same of narrow elements with large states or several fields, whose threads have few neighbours each, in short accesses, and
+/// much to do with each of them and at the end of a run.
 const LONGEST_OF_WORK: i64 = 16;
+/// Fields of a run that are several.
+const MANY_FIELDS: usize = 4;
+/// Runs of a thread that are enough for longer ones.
+const MANY_RUNS: i64 = 4;
 /// Bytes of states that one thread keeps: the compiler holds them up to twice, the total and the run.
 const THREAD_STATE: i64 = 96;
 /// The same of a run that is all that a thread of the largest blocks folds.
@@ -60,6 +65,8 @@ const BUSY_THREADS: i64 = 1024;
 /// The same where rows are walked as one, and the second launch would have many partial states to read or there is much to read
 /// first. Elements of one byte are more work for threads than for memory, unless blocks are whole rows.
 const BUSY_OF_JOINED: i64 = 640;
+/// The same of short accesses, of which a run has less in flight.
+const BUSY_OF_SHORT: i64 = 768;
 /// The same of elements that are a word of registers each, which take the least of them.
 const BUSY_OF_WORDS: i64 = 512;
 /// Bytes of such a word.
@@ -131,14 +138,20 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let at_least = if is_large && is_narrow { 2 * in_flight } else { in_flight };
     // A thread of the largest has registers for so many states and no more.
     let has_room = lanes * state <= THREAD_STATE;
-    let run_bytes = facts.spec.reducer.quick.as_ref().map_or(0, |q| word_bytes(&q.identity));
+    let quick = facts.spec.reducer.quick.as_ref();
+    let run_bytes = quick.map_or(0, |quick| word_bytes(&quick.identity));
     let leaves_many = joined > 1 && words == side_by_side && row.saturating_mul(state) >= LEFT_STATES;
     let block =
         if leaves_many && has_room && is_large { i64::from(facts.target.block.threads) } else { BLOCK };
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
-    let longest = if is_work { LONGEST_OF_WORK } else { LONGEST_RUN };
+    let has_fields = narrow > 1 && quick.is_some_and(|quick| quick.identity.len() >= MANY_FIELDS);
+    let longest = match has_fields && turns >= MANY_RUNS * LONGEST_OF_WORK {
+        _ if is_work => LONGEST_OF_WORK,
+        true => (IN_FLIGHT / access).clamp(LONGEST_RUN, LONGEST_OF_WORK),
+        false => LONGEST_RUN,
+    };
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
@@ -156,7 +169,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let bytes = facts.spec.inputs[0].bytes();
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
     if joined > 1 && (has_many_parts || is_large && bytes > 1) {
-        let busy = if is_large && bytes == WORD_BYTES { BUSY_OF_WORDS } else { BUSY_OF_JOINED };
+        let busy = match bytes {
+            WORD_BYTES if is_large => BUSY_OF_WORDS,
+            _ if narrow > 1 && run > 1 && run * access <= IN_FLIGHT => BUSY_OF_SHORT,
+            _ => BUSY_OF_JOINED,
+        };
         at_once = units * (busy / together.max(1)).clamp(1, resident);
     }
     // Blocks that have more work than memory has bytes for them wait for the last of their wave.
