@@ -7,7 +7,7 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Intrinsic, Node, Var, VarKind};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::substitute_stmt;
+use coulis_ir::visit::{substitute_expr, substitute_stmt};
 use coulis_ir::{Form, Kernel, Stmt};
 
 use crate::pass::{Context, LowerError, Pass};
@@ -99,6 +99,24 @@ impl Around {
     }
 }
 
+/// The body of a let whose first question is about the name: the side of the branch that is taken, where the value tells.
+fn decided(body: Stmt, var: &Var, value: &Expr, known: &Analyzer) -> Stmt {
+    match body {
+        Stmt::If { cond, then, otherwise } if !cond.reads_memory() && !value.reads_memory() => {
+            let told = substitute_expr(&cond, &FastMap::from_iter([(var.clone(), value.clone())]));
+            let told = known.simplify(&told);
+            match unmarked(&told) {
+                told if told.is_int(1) || known.can_prove(told) => *then,
+                told if told.is_int(0) || known.fails_in_each_case(told) => {
+                    otherwise.map_or(Stmt::NOP, |s| *s)
+                }
+                _ => Stmt::If { cond, then, otherwise },
+            }
+        }
+        other => other,
+    }
+}
+
 /// A statement under what `known` says of its variables.
 pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
     let on = |e: &Expr| known.simplify(e);
@@ -148,7 +166,8 @@ pub fn simplify_stmt(stmt: Stmt, known: &Analyzer, around: Around) -> Stmt {
                 simplify_stmt(substitute_stmt(*body, &FastMap::from_iter([(var, value)])), known, around)
             } else {
                 let inner = with_let(known, &var, &value);
-                Stmt::let_(var, value, simplify_stmt(*body, &inner, around))
+                let body = decided(*body, &var, &value, known);
+                Stmt::let_(var, value, simplify_stmt(body, &inner, around))
             }
         }
         Stmt::Allocate { buffer, body } => Stmt::allocate(buffer, simplify_stmt(*body, known, around)),

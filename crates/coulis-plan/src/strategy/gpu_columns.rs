@@ -8,7 +8,7 @@
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
 //! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-experiments.md`.
 
-use coulis_ir::{Attr, MemScope, ThreadTag};
+use coulis_ir::{Attr, MemScope, QuickStep, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -152,6 +152,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         true => (IN_FLIGHT / access).clamp(LONGEST_RUN, LONGEST_OF_WORK),
         false => LONGEST_RUN,
     };
+    // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
+    let is_walked_again = |quick: &QuickStep| quick.again.iter().any(|again| again.needed.body[0].is_int(1));
+    let is_kept = narrow > 1 && quick.is_some_and(is_walked_again);
+    let is_long = lanes * longest > MOST_ELEMENTS;
+    let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
     let run = facts.short_run(1, floor_pow2(turns.clamp(1, longest)));
     let unroll = if run > 1 { run } else { floor_pow2(turns.clamp(1, in_flight)) };
     let tile = lanes * side_by_side;
