@@ -7,6 +7,10 @@
 //! branch reads, or that depend on what the iteration computes, are left out, and so are the hints of an iteration
 //! that would need more than [`MAX_LINES`]. A hint may lie outside of its buffer, so none needs a guard.
 //!
+//! Where the iterations of a loop below read pieces of several rows that together are one stretch of memory, they ask
+//! for it front to back, each for its share, and not row after row for what the same iteration reads later: hardware
+//! that then reads ahead follows one stream, and a memory that is asked in that order waits less.
+//!
 //! Order: after unrolling and the last simplification, when one iteration's reads stand side by side with constant
 //! distances; before common subexpressions get names.
 
@@ -19,7 +23,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
 
-use crate::affine::{product, sum};
+use crate::affine::{product, split, sum};
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
 
@@ -86,9 +90,14 @@ struct Hints {
 impl Hints {
     /// The body of the loop, or of a loop in it, with hints at its head for what stands right in it.
     fn body(&self, body: Stmt) -> Stmt {
+        self.body_of(body, None)
+    }
+
+    /// The same of the body of `turns`, where that is a loop below.
+    fn body_of(&self, body: Stmt, turns: Option<&Turns>) -> Stmt {
         let mut spans = Vec::new();
         self.collect(&body, &mut Vec::new(), &mut spans);
-        let hints = lines(spans);
+        let hints = lines(spans, turns);
         let body = self.inner(body);
         Stmt::seq(hints.into_iter().chain([body]))
     }
@@ -97,7 +106,10 @@ impl Hints {
     fn inner(&self, stmt: Stmt) -> Stmt {
         match stmt {
             Stmt::For { var, min, extent, kind, body } => {
-                Stmt::for_(var, min, extent, kind, self.body(*body))
+                let n_turns = extent.as_int().filter(|_| min.as_int() == Some(0));
+                let turns = n_turns.map(|n_turns| Turns { var: var.clone(), n_turns });
+                let body = self.body_of(*body, turns.as_ref());
+                Stmt::for_(var, min, extent, kind, body)
             }
             // The first side is the one that goes on; what it reads is asked for where it begins.
             Stmt::If { cond, then, otherwise: Some(otherwise) } => {
@@ -181,8 +193,61 @@ fn apart(index: &Expr) -> (Expr, i128) {
     }
 }
 
-/// One hint for each line that the spans touch, from the lowest address of those with one base up.
-fn lines(mut spans: Vec<Span>) -> Vec<Stmt> {
+/// A loop of a known number of iterations from 0 on.
+struct Turns {
+    var: Var,
+    n_turns: i128,
+}
+
+/// Lines that are asked for at the head of one iteration, by their bytes from the element `base`, in ascending order.
+struct Asked {
+    base: Expr,
+    starts: Vec<i128>,
+}
+
+impl Asked {
+    /// Each line that the spans touch, from the lowest address up. The spans ascend, and have the base.
+    fn of(base: Expr, near: &[Span]) -> Asked {
+        let (mut starts, mut done) = (Vec::new(), i128::MIN);
+        for span in near {
+            let mut at = span.start.max(done);
+            while at < span.end {
+                starts.push(at);
+                at += LINE;
+                done = at;
+            }
+        }
+        Asked { base, starts }
+    }
+
+    /// As many lines of the stretch that all iterations of `turns` ask for, such that they ask for it front to back; `None` where
+    /// they ask for no such stretch. `width`: bytes of an element.
+    fn front_to_back(&self, turns: &Turns, width: i128) -> Option<Asked> {
+        let place = split(&self.base, &turns.var)?;
+        let piece = place.coeff.as_int()? * width;
+        let (first, n_lines) = (*self.starts.first()?, self.starts.len());
+        if piece <= 0 || piece % LINE != 0 {
+            return None;
+        }
+        let of_a_piece = usize::try_from(piece / LINE).ok()?;
+        let is_piece = |(row, lines): (usize, &[i128])| {
+            let begin = first + row as i128 * piece * turns.n_turns;
+            let are_dense = lines.iter().enumerate().all(|(i, at)| *at == begin + i as i128 * LINE);
+            lines.len() == of_a_piece && are_dense
+        };
+        if n_lines == of_a_piece || !self.starts.chunks(of_a_piece).enumerate().all(is_piece) {
+            return None;
+        }
+        let share = n_lines as i128 * LINE;
+        let step = Expr::int_of(share / width, self.base.dtype());
+        let base = Analyzer::new().simplify(&sum(place.rest, product(turns.var.expr(), step)));
+        Some(Asked { base, starts: (0..n_lines).map(|line| first + line as i128 * LINE).collect() })
+    }
+}
+
+/// One hint for each line that the spans touch, from the lowest address of those with one base up; of what the iterations of
+/// `turns` ask for together, front to back.
+fn lines(mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
     let mut hints = Vec::new();
     while let Some(first) = spans.first() {
         let (buffer, base) = (first.buffer.clone(), first.base.clone());
@@ -192,21 +257,17 @@ fn lines(mut spans: Vec<Span>) -> Vec<Stmt> {
         spans = rest;
         near.sort_by_key(|s| s.start);
         let width = buffer.dtype.bytes() as i128;
-        let mut done = i128::MIN;
-        for span in near {
-            let mut at = span.start.max(done);
-            while at < span.end {
-                let element = Expr::int_of(at / width, base.dtype());
-                let place = Element { buffer: buffer.clone(), indices: vec![sum(base.clone(), element)] };
-                hints.push(Stmt::Atom(Box::new(AtomCall {
-                    atom: Atom::Prefetch,
-                    dst: None,
-                    memory: Some(place),
-                    args: Vec::new(),
-                })));
-                at += LINE;
-                done = at;
-            }
+        let asked = Asked::of(base, &near);
+        let asked = turns.and_then(|turns| asked.front_to_back(turns, width)).unwrap_or(asked);
+        for at in asked.starts {
+            let element = Expr::int_of(at / width, asked.base.dtype());
+            let place = Element { buffer: buffer.clone(), indices: vec![sum(asked.base.clone(), element)] };
+            hints.push(Stmt::Atom(Box::new(AtomCall {
+                atom: Atom::Prefetch,
+                dst: None,
+                memory: Some(place),
+                args: Vec::new(),
+            })));
         }
     }
     if hints.len() > MAX_LINES { Vec::new() } else { hints }

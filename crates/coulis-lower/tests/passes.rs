@@ -521,6 +521,46 @@ for k in range(m // 256):
 }
 
 #[test]
+fn pieces_of_rows_that_are_one_stretch_together_are_asked_for_front_to_back() {
+    let (m, k, v) = (size("m"), var("k"), var("v"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
+    // Two rows of `row` elements in each iteration, of which a turn of the loop below reads a line each.
+    let rows = |row: i32| {
+        let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+        let at = |r: i32| k.expr() * int(2 * row) + v.expr() * int(16) + int(r * row + 8);
+        let stores =
+            [0, 1].map(|r| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(at(r))])));
+        under_prefetch(
+            1,
+            Stmt::range(k.clone(), m.clone(), Stmt::range(v.clone(), int(4), Stmt::seq(stores))),
+        )
+    };
+    check(
+        &["insert_prefetches"],
+        rows(64),
+        "
+for k, v in T.grid(m, 4):
+    T.prefetch(A[k * 128 + v * 32 + 136])
+    T.prefetch(A[k * 128 + v * 32 + 152])
+    B[0:16] = A[k * 128 + v * 16 + 8:k * 128 + v * 16 + 8 + 16]
+    B[0:16] = A[k * 128 + v * 16 + 72:k * 128 + v * 16 + 72 + 16]
+",
+    );
+    // There is something between these rows.
+    check(
+        &["insert_prefetches"],
+        rows(80),
+        "
+for k, v in T.grid(m, 4):
+    T.prefetch(A[k * 160 + v * 16 + 168])
+    T.prefetch(A[k * 160 + v * 16 + 248])
+    B[0:16] = A[k * 160 + v * 16 + 8:k * 160 + v * 16 + 8 + 16]
+    B[0:16] = A[k * 160 + v * 16 + 88:k * 160 + v * 16 + 88 + 16]
+",
+    );
+}
+
+#[test]
 fn hints_stand_in_the_innermost_loop_that_reads_and_leave_out_what_is_written_or_unknown_ahead() {
     let (m, k, v) = (size("m"), var("k"), var("v"));
     let (a, b, index) = (buffer("A", m.clone()), buffer("B", m.clone()), buffer("J", m.clone()));
