@@ -124,6 +124,9 @@ pub struct Sketch {
     pub one_run: bool,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
+    /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
+    /// one are walked in the order of memory; 1 is each by itself.
+    pub tiles_together: i64,
     /// Vectors of a tile that are written out one by one, so that registers may hold their states; those of one that has more are
     /// a loop.
     pub written_out: i64,
@@ -489,6 +492,7 @@ impl Facts<'_> {
             run: 1,
             one_run: false,
             tile: 1,
+            tiles_together: 1,
             written_out: 0,
             chunks: 1,
             peeled: false,

@@ -117,6 +117,10 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         // A row that is folded in parts has no loop in which a map could follow it.
         sketch.map.inside &= sketch.chunks == proposed.chunks;
     }
+    // Tiles that are folded together are whole rows, and not in parts.
+    if sketch.chunks != proposed.chunks || sketch.tile != proposed.tile {
+        sketch.tiles_together = 1;
+    }
     // Nor does one whose ends are folded apart end in another launch.
     if sketch.peeled && sketch.chunks != proposed.chunks {
         return None;
@@ -136,6 +140,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         run,
         one_run: _,
         tile,
+        tiles_together: _,
         chunks,
         threads,
         rows,
@@ -206,6 +211,7 @@ mod tests {
             run: 1,
             one_run: false,
             tile: 1,
+            tiles_together: 1,
             written_out: 0,
             chunks: 1,
             threads: 256,

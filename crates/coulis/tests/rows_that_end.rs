@@ -92,3 +92,21 @@ fn rows_of_several_outputs_or_of_one_are_walked_side_by_side_where_that_pays() {
     let odd = trace(dtype, &[255, 1024, 64, 64], &[0, 2, 3], &ops);
     assert!(!odd.contains("split(k0, factor=2)"), "{odd}");
 }
+
+#[test]
+fn tiles_of_several_outputs_are_folded_together_in_the_order_of_memory() {
+    let (around, ops) = ([16, 512, 64, 128], [["sum", "max"], ["mean", "var"], ["argmax", "argmin_last"]]);
+    for (at, dtype) in [DType::F32, DType::F16, DType::I16].into_iter().enumerate() {
+        for ops in ops {
+            let plain = Request::new(&ops).over(&[0, 2]);
+            let planned = plan(&[info(dtype, &around)], &plain).unwrap().trace;
+            // Machines that read several pages side by side fold one tile after another.
+            println!("{dtype} {ops:?} together: {}", planned.contains("i0_inner = s["));
+            let request = Request { plan: Some(planned), ..plain };
+            let special = if dtype.is_float() { Special::All } else { Special::Few };
+            for special in [Special::Zeros, special] {
+                exact(made(dtype, &[2, 33, 17, 128], special, at as u64), &request);
+            }
+        }
+    }
+}

@@ -10,7 +10,8 @@ use coulis_tensor::IterVar;
 use super::map_steps::root;
 use super::steps::{ask_ahead, place, stage_of, stream_results};
 use super::{
-    Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, state_bytes,
+    Decline, Facts, Machine, PAGE_BYTES, PARALLEL_BYTES, Sketch, Strategy, ceil_div, floor_pow2, gcd,
+    state_bytes,
 };
 use crate::program::{Spec, Statement};
 
@@ -49,6 +50,8 @@ const ROWS_A_VISIT: i64 = 8;
 const ROWS_OF_A_RUN: i64 = 16;
 /// Tiles up to this many vectors are written out one by one.
 const UNROLLED: i64 = 4;
+/// The same of runs where memory is read front to back: visits of more lines ask for them a few at a time, in a loop.
+const UNROLLED_OF_RUNS: i64 = 2;
 /// How far ahead of the walk along the rows memory is asked for, in each of them.
 const AHEAD_BYTES: i64 = 512;
 /// The same where memory is read front to back, in all rows of a visit together; of states without runs, which a visit may keep
@@ -57,6 +60,10 @@ const AHEAD_OF_ROWS_BYTES: i64 = 8 << 10;
 const ROWS_FRONT_TO_BACK: i64 = 4;
 /// Bytes that a visit with runs reads there for each byte of the states that it reads and writes.
 const BYTES_A_STATE: i64 = 2;
+/// Bytes of the states of tiles that are folded together: most of a first-level cache. Fewer tiles than these have states that are
+/// more to bring there than pieces of memory that follow each other save.
+const TOGETHER_BYTES: i64 = 32 << 10;
+const FEWEST_TOGETHER: i64 = 8;
 /// Rows of at most so many tiles whose states registers hold are walked one by one, tile after tile.
 const TILES_IN_REGISTERS: i64 = 2;
 
@@ -115,7 +122,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         Some(_) | None => 1,
     };
     // Along the vectors of a row, or along the rows where a row has only a few.
-    let written_out = if in_registers { held / lanes } else { UNROLLED };
+    let written_out = match runs.steps > ROWS_A_VISIT {
+        _ if in_registers => held / lanes,
+        true if front_to_back => UNROLLED_OF_RUNS,
+        _ => UNROLLED,
+    };
     let is_loop = tile / lanes > written_out;
     let along =
         if is_loop { lanes * step.saturating_abs() } else { tile.max(if in_registers { extent } else { 1 }) };
@@ -129,10 +140,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     };
     let (ahead, rows_ahead) = match facts.ahead(ahead_bytes, along.saturating_mul(width)) {
         0 => (0, 0),
+        _ if asks_visits && front_to_back && is_loop => {
+            (0, ceil_div(facts.ahead_front_to_back(), visit_bytes))
+        }
         _ if asks_visits && front_to_back => (0, ceil_div(PAGE_BYTES, visit_bytes)),
         _ if asks_visits => (0, 1),
         ahead => (ahead, 0),
     };
+    let is_alone = mapped.is_none() && chunks == 1 && tile >= extent && !in_registers;
+    let together = if is_alone && is_narrow && front_to_back { tiles_together(facts, tile) } else { None };
     let mut sketch = Sketch {
         lanes,
         unroll,
@@ -141,6 +157,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows_ahead,
         run: runs.steps,
         tile,
+        tiles_together: together.map_or(1, |(_, tiles)| tiles),
         written_out,
         chunks,
         ..facts.plain()
@@ -149,6 +166,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     // Tiles that make up a row exactly have no guard if the kernel knows the row's length.
     if let Some(last) = sketch.constant.last_mut() {
         *last = extent <= tile || extent % tile == 0;
+    }
+    if let Some((around, _)) = together {
+        sketch.constant[around] = true;
     }
     // So do visits that make up the rows: each run then has the same number of steps, which nothing has to count.
     let n_dims = facts.spec.problem.dims.len();
@@ -207,6 +227,23 @@ fn tiles(facts: &Facts, extent: i64, lanes: i64, in_memory: bool) -> (i64, i64) 
     }
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     (widest, facts.chunks(outer * least, outermost))
+}
+
+/// The kept dimension around the rows of a tile, and how many tiles along it are folded together, where a dimension around that is
+/// reduced: each tile by itself then reads one piece of memory after another that lies far from it. As many as make up that dimension
+/// exactly, whose states fit, and that keep all threads busy; `None` for fewer than pay.
+fn tiles_together(facts: &Facts, tile: i64) -> Option<(usize, i64)> {
+    let problem = &facts.spec.problem;
+    let around = problem.dims.len().checked_sub(3)?;
+    let (outer, dim) = (&problem.dims[..around], &problem.dims[around]);
+    if dim.is_reduced() || !outer.iter().any(|d| d.is_reduced()) || facts.spec.reducer.step_needs_ascending {
+        return None;
+    }
+    let n_tiles = problem.n_outputs / problem.dims.last()?.extent.max(1);
+    let busy = if facts.parallel() { 8 * i64::from(facts.target.n_threads) } else { 1 };
+    let most = (TOGETHER_BYTES / (tile * state_bytes(&facts.spec.reducer)).max(1)).min(n_tiles / busy);
+    let tiles = gcd(floor_pow2(most), dim.extent);
+    (tiles >= FEWEST_TOGETHER).then_some((around, tiles))
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -271,6 +308,11 @@ fn tile_loops(
         order.extend([vector, lane.clone()]);
         s.reorder(stage, &order)?;
     }
+    if sketch.tiles_together > 1 {
+        let around = s.stage(stage)?.leaves()[n_kept - 2].clone();
+        let (_, each) = s.split(stage, &around, Split::Factor(sketch.tiles_together))?;
+        s.reorder(stage, &[tile.clone(), each])?;
+    }
     s.vectorize(stage, &lane)?;
     Ok(tile)
 }
@@ -324,7 +366,9 @@ fn fold_tile(
     let (mut few, mut visits) = (None, None);
     if let Some((rows, outer)) = reduce.split_last().filter(|_| rows_a_visit > 1) {
         let (visit, mut row) = s.split(stage, rows, Split::Factor(rows_a_visit * sketch.apart))?;
+        let around = if sketch.tiles_together > 1 { order.pop() } else { None };
         order.extend(outer.iter().cloned());
+        order.extend(around);
         order.push(visit.clone());
         visits = Some(visit);
         if sketch.apart > 1 {

@@ -77,6 +77,41 @@ fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
 }
 
 #[test]
+fn tiles_around_which_a_dimension_is_reduced_are_folded_together() {
+    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let of = |shape: [i64; 4], axes: &[i64], pages: u32| {
+        let sketch = planned_for(&narrow, "sum", &shape, axes, &cpu(64, pages)).1;
+        (sketch.tiles_together, sketch.constant.iter().rev().nth(2) == Some(&true))
+    };
+    assert_eq!(of([16, 512, 64, 128], &[0, 2], 1), (32, true), "states of 1 KiB each");
+    assert_eq!(of([16, 520, 64, 128], &[0, 2], 1), (8, true), "tiles that make up the dimension");
+    assert_eq!(of([16, 128, 512, 128], &[0, 2], 1), (8, true), "parts for all threads");
+    assert_eq!(of([16, 64, 512, 128], &[0, 2], 1), (1, false), "too few for that");
+    assert_eq!(of([16, 16, 512, 512], &[0, 2], 1), (1, false), "too few of them");
+    assert_eq!(of([16, 512, 64, 128], &[2], 1).0, 1, "nothing reduced around them");
+    assert_eq!(of([16, 512, 64, 128], &[0, 2], 4).0, 1, "pages side by side");
+    assert_eq!(of([4, 16, 16, 128], &[0, 2], 1).0, 1, "an input in a cache");
+    assert_eq!(of([16, 1024, 64, 96], &[0, 2], 1).0, 32, "tiles of any width");
+    let (spec, sketch, strategy) = planned_for(&narrow, "sum", &[16, 512, 64, 128], &[0, 2], &cpu(64, 1));
+    let trace = schedule(&spec, strategy, &sketch).unwrap().schedule.trace().to_string();
+    assert!(trace.contains(".reorder(k0, i0, k1_outer, i1_outer, k1_inner, "), "{trace}");
+}
+
+#[test]
+fn visits_with_runs_of_narrow_columns_ask_for_a_few_lines_at_a_time() {
+    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let of = |columns: i64, pages: u32| {
+        let shape = [64, 4096, columns];
+        let sketch = planned_for(&narrow, "sum", &shape, &[1], &cpu(64, pages)).1;
+        (sketch.run, sketch.tile / sketch.lanes <= sketch.written_out, sketch.rows_ahead)
+    };
+    assert_eq!(of(32, 1), (16, true, 2), "two vectors, a page ahead");
+    assert_eq!(of(64, 1), (16, false, 2), "a loop over four, two pages ahead");
+    assert_eq!(of(256, 1), (16, false, 1), "the next visit");
+    assert_eq!(of(64, 4).1, true, "pages side by side");
+}
+
+#[test]
 fn tiles_of_wide_columns_are_longer_where_memory_is_read_front_to_back() {
     let tile = |pages: u32| planned("sum", &[1024, 1 << 16], &[0], &cpu(64, pages)).1.tile;
     assert_eq!([tile(1), tile(4)], [1 << 14, 1 << 13]);
