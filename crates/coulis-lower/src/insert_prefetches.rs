@@ -40,6 +40,9 @@ pub const PASS: Pass = Pass {
 pub const MAX_LINES: usize = 64;
 /// Bytes that one hint brings.
 const LINE: i128 = 64;
+/// Iterations of a loop below by which a stretch that is asked for front to back is asked for earlier: its last lines are else asked
+/// for right before the first of these iterations reads some of them.
+const LEAD: i128 = 2;
 
 /// Asks ahead of time for the memory that loops under a prefetch pragma will read.
 pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
@@ -220,8 +223,8 @@ impl Asked {
         Asked { base, starts }
     }
 
-    /// As many lines of the stretch that all iterations of `turns` ask for, such that they ask for it front to back; `None` where
-    /// they ask for no such stretch. `width`: bytes of an element.
+    /// As many lines of the stretch that all iterations of `turns` ask for, or [`LEAD`] iterations on, such that they ask for memory
+    /// front to back; `None` where they ask for no such stretch. `width`: bytes of an element.
     fn front_to_back(&self, turns: &Turns, width: i128) -> Option<Asked> {
         let place = split(&self.base, &turns.var)?;
         let piece = place.coeff.as_int()? * width;
@@ -241,6 +244,7 @@ impl Asked {
         let share = n_lines as i128 * LINE;
         let step = Expr::int_of(share / width, self.base.dtype());
         let base = Analyzer::new().simplify(&sum(place.rest, product(turns.var.expr(), step)));
+        let first = first + LEAD * share;
         Some(Asked { base, starts: (0..n_lines).map(|line| first + line as i128 * LINE).collect() })
     }
 }

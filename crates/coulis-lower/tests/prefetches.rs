@@ -1,0 +1,172 @@
+//! What loops under a prefetch pragma ask for, as text.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::cpu;
+use coulis_ir::expr::{Expr, Var};
+use coulis_ir::print::print_stmt;
+use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, Stmt};
+use coulis_lower::{Context, PASSES};
+
+fn hinted(body: Stmt) -> Stmt {
+    let target = cpu();
+    let context = Context { target: &target, simple_mode: false };
+    let pass = PASSES.iter().find(|p| p.name == "insert_prefetches").expect("a pass of that name");
+    let (name, form) = ("main".to_owned(), Form::Flat);
+    let kernel = Kernel { name, params: Vec::new(), attrs: BTreeMap::new(), form, body };
+    (pass.run)(kernel, &context).expect("the pass runs").body
+}
+
+#[track_caller]
+fn check(body: Stmt, want: &str) {
+    let got = print_stmt(&hinted(body));
+    assert_eq!(got.trim_end(), want.trim(), "found:\n{got}");
+}
+
+fn var(name: &str) -> Var {
+    Var::new(name, DType::I32)
+}
+
+fn size(name: &str) -> Expr {
+    Var::size(name, DType::I32).expr()
+}
+
+fn int(value: i32) -> Expr {
+    Expr::int(value)
+}
+
+fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
+    Buffer::new(name, DType::F32, vec![extent.into()], MemScope::Global)
+}
+
+fn float(value: f64) -> Expr {
+    Expr::float(value, DType::F32)
+}
+
+fn under_prefetch(distance: i64, loop_: Stmt) -> Stmt {
+    let (key, value) = ("pragma_prefetch".to_owned(), Attr::Int(distance));
+    Stmt::Annotate { node: None, key, value, body: Box::new(loop_) }
+}
+
+#[test]
+fn a_loop_asks_for_each_line_of_a_later_iteration_once() {
+    let (m, k) = (size("m"), var("k"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 96));
+    let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+    // Two neighbouring vectors, half a line beyond a third, and one elsewhere.
+    let at = |offset: i32| k.expr() * int(256) + int(offset);
+    let stores = [8, 24, 32, 136]
+        .map(|offset| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(at(offset))])));
+    let body = Stmt::range(k.clone(), m.floordiv(int(256)), Stmt::seq(stores));
+    check(
+        under_prefetch(2, body),
+        "
+for k in range(m // 256):
+    T.prefetch(A[k * 256 + 520])
+    T.prefetch(A[k * 256 + 536])
+    T.prefetch(A[k * 256 + 552])
+    T.prefetch(A[k * 256 + 648])
+    B[0:16] = A[k * 256 + 8:k * 256 + 8 + 16]
+    B[0:16] = A[k * 256 + 24:k * 256 + 24 + 16]
+    B[0:16] = A[k * 256 + 32:k * 256 + 32 + 16]
+    B[0:16] = A[k * 256 + 136:k * 256 + 136 + 16]
+",
+    );
+}
+
+#[test]
+fn pieces_of_rows_that_are_one_stretch_together_are_asked_for_front_to_back() {
+    let (m, k, v) = (size("m"), var("k"), var("v"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 16));
+    // Two rows of `row` elements in each iteration, of which a turn of the loop below reads a line each.
+    let rows = |row: i32| {
+        let ramp = |base: Expr| Expr::ramp(base, int(1), 16);
+        let at = |r: i32| k.expr() * int(2 * row) + v.expr() * int(16) + int(r * row + 8);
+        let stores =
+            [0, 1].map(|r| Stmt::store(&b, vec![ramp(int(0))], Expr::load(a.clone(), vec![ramp(at(r))])));
+        under_prefetch(
+            1,
+            Stmt::range(k.clone(), m.clone(), Stmt::range(v.clone(), int(4), Stmt::seq(stores))),
+        )
+    };
+    check(
+        rows(64),
+        "
+for k, v in T.grid(m, 4):
+    T.prefetch(A[k * 128 + v * 32 + 200])
+    T.prefetch(A[k * 128 + v * 32 + 216])
+    B[0:16] = A[k * 128 + v * 16 + 8:k * 128 + v * 16 + 8 + 16]
+    B[0:16] = A[k * 128 + v * 16 + 72:k * 128 + v * 16 + 72 + 16]
+",
+    );
+    // There is something between these rows.
+    check(
+        rows(80),
+        "
+for k, v in T.grid(m, 4):
+    T.prefetch(A[k * 160 + v * 16 + 168])
+    T.prefetch(A[k * 160 + v * 16 + 248])
+    B[0:16] = A[k * 160 + v * 16 + 8:k * 160 + v * 16 + 8 + 16]
+    B[0:16] = A[k * 160 + v * 16 + 88:k * 160 + v * 16 + 88 + 16]
+",
+    );
+}
+
+#[test]
+fn hints_stand_in_the_innermost_loop_that_reads_and_leave_out_what_is_written_or_unknown_ahead() {
+    let (m, k, v) = (size("m"), var("k"), var("v"));
+    let (a, b, index) = (buffer("A", m.clone()), buffer("B", m.clone()), buffer("J", m.clone()));
+    let gathered = index.at([k.expr()]).cast(DType::I32);
+    let inner = Stmt::range(
+        v.clone(),
+        int(8),
+        Stmt::store(&b, vec![v.expr()], b.at([k.expr()]) + a.at([k.expr() * int(8) + v.expr()])),
+    );
+    let either = Stmt::If {
+        cond: k.expr().lt(int(3)),
+        then: Box::new(Stmt::store(&b, vec![int(0)], a.at([k.expr()]))),
+        otherwise: Some(Box::new(Stmt::store(&b, vec![int(1)], float(0.0)))),
+    };
+    let body = Stmt::seq([inner, either, Stmt::store(&b, vec![int(2)], a.at([gathered]))]);
+    check(
+        under_prefetch(1, Stmt::range(k, m, body)),
+        "
+for k in range(m):
+    T.prefetch(J[k + 1])
+    for v in range(8):
+        T.prefetch(A[k * 8 + v + 8])
+        B[v] = B[k] + A[k * 8 + v]
+    if k < 3:
+        T.prefetch(A[k + 1])
+        B[0] = A[k]
+    else:
+        B[1] = T.float32(0)
+    B[2] = A[T.Cast(\"int32\", J[k])]
+",
+    );
+}
+
+#[test]
+fn strided_vectors_ask_for_every_row_and_too_many_lines_are_not_asked_for() {
+    let (n, k) = (size("n"), var("k"));
+    let (a, b) = (buffer("A", n.clone()), buffer("B", 64));
+    let rows = |stride: Expr, lanes: u32| {
+        let at = Expr::ramp(k.expr(), stride, lanes);
+        let to = Expr::ramp(int(0), int(1), lanes);
+        let store = Stmt::store(&b, vec![to], Expr::load(a.clone(), vec![at]));
+        under_prefetch(4, Stmt::range(k.clone(), n.clone(), store))
+    };
+    check(
+        rows(n.clone(), 2),
+        "
+for k in range(n):
+    T.prefetch(A[k + 4])
+    T.prefetch(A[k + n + 4])
+    B[0:2] = A[T.Ramp(k, n, 2)]
+",
+    );
+    let found = hinted(rows(int(100), 65));
+    assert!(!print_stmt(&found).contains("prefetch"));
+}
