@@ -11,9 +11,9 @@ pub enum Failure {
     /// It ran, and a result is wrong.
     #[error("error[verify]: {0}")]
     Refuted(String),
-    /// It ran, and the simulator accuses the kernel.
-    #[error("{0}error[sim]: the kernel is accused")]
-    Accused(String),
+    /// It ran, and the simulator found violations.
+    #[error("{0}error[sim]: the kernel has violations")]
+    Violated(String),
     /// Standard output is closed or full.
     #[error("error[write/stdout]: cannot write to standard output: {0}")]
     Stdout(std::io::Error),
@@ -24,7 +24,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(_) => 2,
-            Failure::Refuted(_) | Failure::Accused(_) => 1,
+            Failure::Refuted(_) | Failure::Violated(_) => 1,
             // A reader that closes the pipe early has what it wanted.
             Failure::Stdout(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
             Failure::Stdout(_) => 2,

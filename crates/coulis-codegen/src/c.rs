@@ -52,7 +52,7 @@ use crate::c::slots::{Slot, SlotTable};
 use crate::c::style::{Style, Vectors};
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
-use crate::dialect::{CpuDialect, GpuDialect, Machine};
+use crate::dialect::{CpuDialect, DialectKind, GpuDialect};
 use crate::{Dialect, EmitError, Options, Source};
 
 pub use launch::emit_module;
@@ -234,16 +234,16 @@ impl<'a> Walker<'a> {
     }
 
     fn cpu(&self) -> Result<&'a dyn CpuDialect, EmitError> {
-        match self.dialect.machine() {
-            Machine::Cpu(cpu) => Ok(cpu),
-            Machine::Gpu(_) => Err(self.unsupported("functions for a CPU; it gives modules of launches")),
+        match self.dialect.kind() {
+            DialectKind::Cpu(cpu) => Ok(cpu),
+            DialectKind::Gpu(_) => Err(self.unsupported("functions for a CPU; it gives modules of launches")),
         }
     }
 
     fn gpu(&self, what: &str) -> Result<&'a dyn GpuDialect, EmitError> {
-        match self.dialect.machine() {
-            Machine::Gpu(gpu) => Ok(gpu),
-            Machine::Cpu(_) => Err(self.unsupported(what)),
+        match self.dialect.kind() {
+            DialectKind::Gpu(gpu) => Ok(gpu),
+            DialectKind::Cpu(_) => Err(self.unsupported(what)),
         }
     }
 

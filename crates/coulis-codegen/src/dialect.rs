@@ -1,7 +1,7 @@
 //! Dialects: how each target spells what the walker decides.
 //!
 //! What every C-like text has is in [`Dialect`]. What a kernel is differs between a CPU, where it is one function that
-//! is called, and a GPU, where it is a list of launches; each dialect gives one of the two halves in [`Machine`].
+//! is called, and a GPU, where it is a list of launches; each dialect gives one of the two halves in [`DialectKind`].
 
 mod c;
 pub mod cuda;
@@ -57,12 +57,12 @@ pub trait Dialect: Sync {
     /// The hint that memory at an address will be read soon; `None` drops it.
     fn prefetch(&self, address: &str) -> Option<String>;
 
-    /// What a kernel is.
-    fn machine(&self) -> Machine<'_>;
+    /// What a kernel is in it.
+    fn kind(&self) -> DialectKind<'_>;
 }
 
-/// The two kinds of machine.
-pub enum Machine<'a> {
+/// The two kinds of dialect.
+pub enum DialectKind<'a> {
     /// A kernel is a function that runs its parallel loops on a pool of threads.
     Cpu(&'a dyn CpuDialect),
     /// A kernel is a list of launches of functions.

@@ -40,7 +40,7 @@ pub use expr::{Expr, Node};
 pub use form::{Checked, Form};
 pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic, shifted};
-pub use reducer::{Again, Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties};
+pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Rewalk, Ties};
 pub use stmt::{
     ExecScope, LoopKind, MAX_BLOCK_THREADS, ROLLED, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
 };

@@ -104,7 +104,7 @@ pub struct QuickStep {
     /// Elements of the longest run, at least 1.
     pub max_steps: u32,
     /// What more walks over the elements of a run, one after another, add before it is closed.
-    pub again: Vec<Again>,
+    pub rewalks: Vec<Rewalk>,
     /// Whether runs left their range: one bool. Where it holds of a state that runs were closed into, all that it is the state of is
     /// folded again without runs. Parameters: the fields of the state. `None` where runs never do.
     pub spoilt: Option<Lambda>,
@@ -121,7 +121,7 @@ impl PartialEq for QuickStep {
             && self.step == other.step
             && self.close == other.close
             && self.max_steps == other.max_steps
-            && self.again == other.again
+            && self.rewalks == other.rewalks
             && self.spoilt == other.spoilt
     }
 }
@@ -144,9 +144,9 @@ impl QuickStep {
                 self.identity[i] == self.identity[j]
                     && self.lift.body[i] == self.lift.body[j]
                     && of_runs(&self.step, i, &with) == of_runs(&self.step, j, &with)
-                    && self.again.iter().all(|again| {
-                        of_state(&again.start, i, &with) == of_state(&again.start, j, &with)
-                            && of_runs(&again.step, i, &with) == of_runs(&again.step, j, &with)
+                    && self.rewalks.iter().all(|walk| {
+                        of_state(&walk.start, i, &with) == of_state(&walk.start, j, &with)
+                            && of_runs(&walk.step, i, &with) == of_runs(&walk.step, j, &with)
                     })
             });
             same[i] = equal.unwrap_or(i);
@@ -158,15 +158,15 @@ impl QuickStep {
         };
         let (steps, closes) = (over_runs(&self.step), over_state(&self.close));
         let walked =
-            self.again.iter().map(|a| [over_state(&a.needed), over_state(&a.start), over_runs(&a.step)]);
-        let again: Vec<[Vec<Expr>; 3]> = walked.collect();
+            self.rewalks.iter().map(|a| [over_state(&a.needed), over_state(&a.start), over_runs(&a.step)]);
+        let rewalked: Vec<[Vec<Expr>; 3]> = walked.collect();
         // Whether a result reads a field of the run.
         let from_state =
             |lambda: &Lambda, expr: &Expr, i: usize| uses_any(expr, &lambda.params[n_state + i..][..1]);
         let from_runs = |lambda: &Lambda, expr: &Expr, i: usize| {
             uses_any(expr, &[lambda.params[i].clone(), lambda.params[n + i].clone()])
         };
-        let walks = || self.again.iter().zip(&again);
+        let walks = || self.rewalks.iter().zip(&rewalked);
         let is_asked = |i: usize| {
             closes.iter().any(|e| from_state(&self.close, e, i))
                 || walks().any(|(a, [needed, ..])| needed.iter().any(|e| from_state(&a.needed, e, i)))
@@ -196,12 +196,12 @@ impl QuickStep {
             lift: Lambda { params: self.lift.params.clone(), body: pick(&self.lift.body) },
             step: Lambda { params: run_params(&self.step), body: pick(&steps) },
             max_steps: self.max_steps,
-            again: walks()
-                .map(|(again, [needed, starts, comes])| Again {
-                    needed: Lambda { params: state_params(&again.needed), body: needed.clone() },
-                    start: Lambda { params: state_params(&again.start), body: pick(starts) },
-                    step: Lambda { params: run_params(&again.step), body: pick(comes) },
-                    backwards: again.backwards,
+            rewalks: walks()
+                .map(|(walk, [needed, starts, comes])| Rewalk {
+                    needed: Lambda { params: state_params(&walk.needed), body: needed.clone() },
+                    start: Lambda { params: state_params(&walk.start), body: pick(starts) },
+                    step: Lambda { params: run_params(&walk.step), body: pick(comes) },
+                    backwards: walk.backwards,
                 })
                 .collect(),
             close: Lambda { params: state_params(&self.close), body: closes },
@@ -226,7 +226,7 @@ fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Ex
 /// be scaled by. It is for elements that are still in registers, or for what is seldom needed. A walk that is not needed does no
 /// harm.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Again {
+pub struct Rewalk {
     /// Whether the run needs it: one bool. Parameters: the fields of the state, then those of the run.
     pub needed: Lambda,
     /// State of the run before its first element comes again. Parameters: as those of `needed`.

@@ -44,7 +44,7 @@
 //!
 //! There V20 has the machine's own limit, and V21 follows what threads keep in memory of their own, and counts who
 //! comes to warp, named and cluster barriers. These are faults that a kernel shows when it runs, so the simulator takes the
-//! permit of [`verify`] and accuses, and what is compiled for a GPU takes that of [`verify_for`].
+//! permit of [`verify`] and reports, and what is compiled for a GPU takes that of [`verify_for`].
 //!
 //! Not checked yet: accesses that may, but need not, be outside (symbolic extents, values from memory, guards);
 //! regions of tile calls; strided parameters in Flat form; places that parallel iterations share only for some sizes

@@ -42,9 +42,9 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
 
 /// What begins each further walk over a run, by the fields of the state and those of the run, and what asks for another fold.
 fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
-    let again = reducer.quick.iter().flat_map(|quick| &quick.again);
+    let walks = reducer.quick.iter().flat_map(|quick| &quick.rewalks);
     let spoilt = reducer.quick.iter().flat_map(|quick| &quick.spoilt);
-    again.flat_map(|again| [&again.needed, &again.start]).chain(spoilt)
+    walks.flat_map(|walk| [&walk.needed, &walk.start]).chain(spoilt)
 }
 
 /// Whether no other result of the lambda reads these parameters.
@@ -67,7 +67,7 @@ pub(crate) fn without(mut reducer: Reducer, counts: &[Count]) -> Reducer {
     reducer.step.iter_mut().for_each(two_states);
     if let Some(quick) = &mut reducer.quick {
         results(&mut quick.close);
-        let begins = quick.again.iter_mut().flat_map(|again| [&mut again.needed, &mut again.start]);
+        let begins = quick.rewalks.iter_mut().flat_map(|walk| [&mut walk.needed, &mut walk.start]);
         for lambda in begins.chain([&mut quick.close]).chain(&mut quick.spoilt) {
             retain(&mut lambda.params, |at| at >= n || stays(at));
         }
@@ -90,10 +90,10 @@ fn retain<T>(items: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
 mod tests {
     use super::*;
     use coulis_ir::DType;
-    use coulis_reducers::{Request, find, product};
+    use coulis_reducers::{ReducerRequest, find, product};
 
     fn fields(names: &[&str], dtype: DType) -> (Vec<Count>, Vec<String>, usize) {
-        let request = Request::new(&[dtype]);
+        let request = ReducerRequest::new(&[dtype]);
         let parts: Vec<_> = names.iter().map(|n| (*n, find(n).unwrap().build(&request).unwrap())).collect();
         let reducer = product(&parts).unwrap().reducer;
         let counts = counts(&reducer);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_second_walk_over_a_run_takes_the_state_without_its_counts() {
-        let request = Request::new(&[DType::F32]).with_length(1 << 20).with_two_walks();
+        let request = ReducerRequest::new(&[DType::F32]).with_length(1 << 20).with_two_walks();
         let parts: Vec<_> =
             ["mean", "argmax"].iter().map(|n| (*n, find(n).unwrap().build(&request).unwrap())).collect();
         let reducer = product(&parts).unwrap().reducer;
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(counts.len(), 1);
         let quick = left.quick.unwrap();
         let params = left.fields.len() + quick.identity.len();
-        let [again] = &quick.again[..] else { panic!("{:?}", quick.again) };
-        for lambda in [&quick.close, &again.needed, &again.start] {
+        let [walk] = &quick.rewalks[..] else { panic!("{:?}", quick.rewalks) };
+        for lambda in [&quick.close, &walk.needed, &walk.start] {
             assert_eq!(lambda.params.len(), params);
         }
     }

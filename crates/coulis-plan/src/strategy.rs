@@ -264,8 +264,8 @@ impl Facts<'_> {
         let narrower = 2 * widest <= widest_field(reducer);
         let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
         // Walks that few runs need cost little.
-        let walks = quick.again.iter().filter(|again| again.needed.body[0].as_int() == Some(1));
-        let run_work = once(&quick.step) + walks.map(|again| once(&again.step)).sum::<usize>();
+        let walks = quick.rewalks.iter().filter(|walk| walk.needed.body[0].as_int() == Some(1));
+        let run_work = once(&quick.step) + walks.map(|walk| once(&walk.step)).sum::<usize>();
         if masked || steps < 4 || !(narrower || run_work < step_work) {
             return none;
         }
@@ -472,7 +472,7 @@ impl Facts<'_> {
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
         let has_runs = !masked && self.room.has_runs();
-        let Some(quick) = reducer.quick.as_ref().filter(|quick| has_runs && !quick.again.is_empty()) else {
+        let Some(quick) = reducer.quick.as_ref().filter(|quick| has_runs && !quick.rewalks.is_empty()) else {
             return false;
         };
         let is_less = work_of(&stepped(&quick.step, &quick.lift)) < work_of(&stepped(step, &reducer.lift));

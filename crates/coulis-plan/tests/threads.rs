@@ -9,7 +9,7 @@ fn spec(op: &str, dtype: DType, shape: &[i64], strides: &[i64], axes: &[i64]) ->
     let input = ArrayInfo { dtype, shape: shape.to_vec(), strides: strides.to_vec() };
     let problem =
         Problem::new(std::slice::from_ref(&input), None, Some(axes), false, true).expect("a problem");
-    let request = coulis_reducers::Request::new(&[dtype]);
+    let request = coulis_reducers::ReducerRequest::new(&[dtype]);
     let reducer = coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
     let outputs = reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect();
     Spec::new(problem, vec![dtype], false, reducer, outputs, None)
@@ -184,7 +184,7 @@ fn elements_that_a_second_walk_of_a_run_may_read_are_few() {
     let shape = [60_000, 4096];
     let mut once = spec("argmax", DType::I8, &shape, &compact_strides(&shape), &[1]);
     once.reducer.quick = None;
-    let request = coulis_reducers::Request::new(&[DType::I8]).with_two_walks();
+    let request = coulis_reducers::ReducerRequest::new(&[DType::I8]).with_two_walks();
     let reducer = coulis_reducers::find("argmax").expect("a statistic").build(&request).expect("a reducer");
     let twice = Spec { reducer, ..once.clone() };
     assert_eq!((planned(&once).1.unroll, planned(&twice).1.unroll), (4, 2));
@@ -194,7 +194,7 @@ fn elements_that_a_second_walk_of_a_run_may_read_are_few() {
 #[test]
 fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_as_run_at_once() {
     let planned_of = |ops: &[&str], dtype: DType, shape: &[i64], axis: i64| {
-        let request = coulis_reducers::Request::new(&[dtype]).with_two_walks();
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_two_walks();
         let build =
             |op: &str| coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
         let parts: Vec<_> = ops.iter().map(|op| (*op, build(op))).collect();
@@ -295,7 +295,7 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
     }
     // A run that is walked again has its words in registers, but finds those of one row of several of a block in the first cache.
     let walked = |shape: &[i64]| {
-        let request = coulis_reducers::Request::new(&[DType::F32]).with_two_walks();
+        let request = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_two_walks();
         let reducer =
             coulis_reducers::find("argmax").expect("a statistic").build(&request).expect("a reducer");
         let (strides, last) = (compact_strides(shape), shape.len() as i64 - 1);
@@ -314,7 +314,7 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
 #[test]
 fn narrow_columns_whose_steps_are_work_are_one_run() {
     let of = |dtype: DType, shape: &[i64]| {
-        let request = coulis_reducers::Request::new(&[dtype]).with_length(1 << 30).with_two_walks();
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 30).with_two_walks();
         let reducer = coulis_reducers::find("argmax").expect("a statistic");
         let reducer = reducer.build(&request.with_positions_in_passing()).expect("a reducer");
         planned(&Spec { reducer, ..spec("sum", dtype, shape, &compact_strides(shape), &[0]) })

@@ -6,21 +6,21 @@
 use coulis_ir::eval::{Env, Value, eval_expr, eval_lambda};
 use coulis_ir::visit::uses_any;
 use coulis_ir::{
-    Again, Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Ties, Var,
+    Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, QuickStep, Reducer, Rewalk, Ties, Var,
 };
 
-use crate::entry::{Request, compute_dtype};
+use crate::entry::{ReducerRequest, compute_dtype};
 
 /// A reducer in the making.
 pub(crate) struct Builder<'r> {
-    pub(crate) request: &'r Request,
+    pub(crate) request: &'r ReducerRequest,
     name: &'static str,
     elements: Vec<Var>,
     position: Var,
     fields: Vec<Draft>,
-    quick_max: Option<u32>,
+    longest_run: Option<u32>,
     /// Whether a run is to be walked again, over its fields and those of the state.
-    again: Option<Expr>,
+    rewalk: Option<Expr>,
     /// Whether that walk goes from the last element to the first.
     backwards: bool,
     nan_witness: Option<usize>,
@@ -37,7 +37,7 @@ pub(crate) struct Builder<'r> {
 /// A field of runs that no field of the state stands for.
 struct Note {
     kept: Kept,
-    quick: Expr,
+    run_step: Expr,
 }
 
 struct Draft {
@@ -50,10 +50,10 @@ struct Draft {
     step: Option<Expr>,
     /// The field as it is kept in a run, where that is not as in the state.
     run: Option<Kept>,
-    quick: Option<Expr>,
+    run_step: Option<Expr>,
     close: Option<Expr>,
     /// The field of a run as the second walk starts, and after an element came again.
-    again: Option<(Expr, Expr)>,
+    rewalk: Option<(Expr, Expr)>,
 }
 
 /// How a run keeps a field.
@@ -83,7 +83,7 @@ impl Slot {
 
 impl<'r> Builder<'r> {
     /// A reducer without fields, associative and commutative.
-    pub(crate) fn new(name: &'static str, request: &'r Request) -> Builder<'r> {
+    pub(crate) fn new(name: &'static str, request: &'r ReducerRequest) -> Builder<'r> {
         let names = ["x", "w"];
         let elements = request.inputs.iter().zip(names).map(|(d, n)| Var::new(n, *d)).collect();
         Builder {
@@ -92,8 +92,8 @@ impl<'r> Builder<'r> {
             elements,
             position: Var::new("i", DType::I64),
             fields: Vec::new(),
-            quick_max: None,
-            again: None,
+            longest_run: None,
+            rewalk: None,
             backwards: false,
             nan_witness: None,
             spoilt: None,
@@ -137,9 +137,9 @@ impl<'r> Builder<'r> {
             combine: None,
             step: None,
             run: None,
-            quick: None,
+            run_step: None,
             close: None,
-            again: None,
+            rewalk: None,
         });
         slot
     }
@@ -154,7 +154,7 @@ impl<'r> Builder<'r> {
         self.fields[slot.index].step = Some(expr);
     }
 
-    /// Says that runs keep a field in another form, from which [`Builder::close`] takes it back. `quick` has to say
+    /// Says that runs keep a field in another form, from which [`Builder::close`] takes it back. `run_step` has to say
     /// how that form changes. The result holds the field of a run: `left` as it is, `right` of the next element.
     pub(crate) fn run_field(&mut self, slot: &Slot, identity: Expr, lift: Expr) -> Slot {
         let draft = &mut self.fields[slot.index];
@@ -167,7 +167,7 @@ impl<'r> Builder<'r> {
     }
 
     /// Adds a field that runs keep for themselves: its value before any element, that of one, and how one more changes it. The
-    /// result is the field of the run, for [`Builder::again`] and [`Builder::close`].
+    /// result is the field of the run, for [`Builder::rewalk`] and [`Builder::close`].
     pub(crate) fn note(
         &mut self,
         name: &str,
@@ -176,8 +176,8 @@ impl<'r> Builder<'r> {
         step: fn(&Expr, &Expr) -> Expr,
     ) -> Expr {
         let [left, right] = ["r", "e"].map(|side| Var::new(&format!("{side}_{name}"), identity.dtype()));
-        let (note, quick) = (left.expr(), step(&left.expr(), &right.expr()));
-        self.notes.push(Note { kept: Kept { identity, lift, left, right }, quick });
+        let (note, run_step) = (left.expr(), step(&left.expr(), &right.expr()));
+        self.notes.push(Note { kept: Kept { identity, lift, left, right }, run_step });
         note
     }
 
@@ -195,16 +195,16 @@ impl<'r> Builder<'r> {
     }
 
     /// Says how a field changes by one element in runs of at most `max_steps`; without this, as by `step`.
-    pub(crate) fn quick(&mut self, slot: &Slot, expr: Expr, max_steps: u32) {
-        self.fields[slot.index].quick = Some(expr);
-        self.quick_max = Some(self.quick_max.map_or(max_steps, |m| m.min(max_steps)));
+    pub(crate) fn run_step(&mut self, slot: &Slot, expr: Expr, max_steps: u32) {
+        self.fields[slot.index].run_step = Some(expr);
+        self.longest_run = Some(self.longest_run.map_or(max_steps, |m| m.min(max_steps)));
     }
 
     /// Says how a second walk over a run changes a field of it: what it starts from, and how an element that comes again
     /// changes it. `needed`: whether there is to be one. Other fields stay as they are.
-    pub(crate) fn again(&mut self, slot: &Slot, needed: Expr, start: Expr, step: Expr) {
-        self.fields[slot.index].again = Some((start, step));
-        self.again = Some(needed);
+    pub(crate) fn rewalk(&mut self, slot: &Slot, needed: Expr, start: Expr, step: Expr) {
+        self.fields[slot.index].rewalk = Some((start, step));
+        self.rewalk = Some(needed);
     }
 
     /// Says that the second walk over a run goes from the last element to the first.
@@ -261,8 +261,8 @@ impl<'r> Builder<'r> {
         let step = pick(|f| &f.step, &combine);
         let noted = |pick: fn(&Note) -> Expr| self.notes.iter().map(pick);
         let noted_vars = |pick: fn(&Note) -> &Var| self.notes.iter().map(pick).cloned();
-        let mut quick = pick(|f| &f.quick, &step);
-        quick.extend(noted(|n| n.quick.clone()));
+        let mut run_step = pick(|f| &f.run_step, &step);
+        run_step.extend(noted(|n| n.run_step.clone()));
         let close = pick(|f| &f.close, &combine);
         // A run keeps a field in a variable of its own, or in the one that stands for the right of two states.
         let mut run_left: Vec<Var> =
@@ -283,20 +283,20 @@ impl<'r> Builder<'r> {
             self.fields.iter().map(|f| f.run.as_ref().map_or(&f.lift, |r| &r.lift).clone()).collect();
         run_lift.extend(noted(|n| n.kept.lift.clone()));
         let lambda = |params: &[Var], body: Vec<Expr>| Lambda { params: params.to_vec(), body };
-        let again = self.again.clone().map(|needed| {
+        let rewalk = self.rewalk.clone().map(|needed| {
             let pairs = || self.fields.iter().zip(&closed);
-            let start = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.0.clone()));
-            let step = pairs().map(|(f, run)| f.again.as_ref().map_or_else(|| run.expr(), |a| a.1.clone()));
+            let start = pairs().map(|(f, run)| f.rewalk.as_ref().map_or_else(|| run.expr(), |a| a.0.clone()));
+            let step = pairs().map(|(f, run)| f.rewalk.as_ref().map_or_else(|| run.expr(), |a| a.1.clone()));
             // A run that is kept as states are stands at the right where it is closed, at the left where it is folded.
             let as_folded: coulis_ir::hash::FastMap<Var, Expr> =
                 closed.iter().cloned().zip(run_left.iter().map(Var::expr)).collect();
             let kept = |(f, e): (&Draft, Expr)| {
-                if f.again.is_none() { coulis_ir::visit::substitute_expr(&e, &as_folded) } else { e }
+                if f.rewalk.is_none() { coulis_ir::visit::substitute_expr(&e, &as_folded) } else { e }
             };
             let step = self.fields.iter().zip(step).map(kept);
             // What only runs keep is for the question whether there is to be a second walk.
             let notes = || noted(|n| n.kept.left.expr());
-            Again {
+            Rewalk {
                 needed: lambda(&with_run, vec![needed]),
                 start: lambda(&with_run, start.chain(notes()).collect()),
                 step: lambda(&run_both, step.chain(notes()).collect()),
@@ -312,13 +312,13 @@ impl<'r> Builder<'r> {
             combine: lambda(&both, combine),
             step: has_step.then(|| lambda(&both, step)),
             step_needs_ascending: self.ascending,
-            quick: self.quick_max.map(|max_steps| QuickStep {
+            quick: self.longest_run.map(|max_steps| QuickStep {
                 identity: run_identity,
                 lift: lambda(&lift_params, run_lift),
-                step: lambda(&run_both, quick),
+                step: lambda(&run_both, run_step),
                 close: lambda(&with_run, close),
                 max_steps,
-                again: again.into_iter().collect(),
+                rewalks: rewalk.into_iter().collect(),
                 spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
                 nan_witness: self.nan_witness,
             }),
@@ -347,7 +347,7 @@ fn lifted_to_identity(reducer: &Reducer) -> Option<Vec<Expr>> {
     let of_runs = quick.map(|quick| (&quick.lift, &quick.identity[..]));
     let lifts = || [(&reducer.lift, &reducer.identity[..])].into_iter().chain(of_runs);
     let is_placed = |lift: &Lambda| lift.body.iter().any(|e| uses_any(e, std::slice::from_ref(position)));
-    if quick.is_some_and(|quick| !quick.again.is_empty()) || lifts().any(|(lift, _)| is_placed(lift)) {
+    if quick.is_some_and(|quick| !quick.rewalks.is_empty()) || lifts().any(|(lift, _)| is_placed(lift)) {
         return None;
     }
     let value = |e: &Expr| eval_expr(e, &mut Env::new());

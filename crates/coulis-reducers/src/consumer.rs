@@ -12,7 +12,7 @@ use coulis_ir::visit::{for_each_expr, uses_any};
 use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
 
 use crate::catalogue::find;
-use crate::entry::{ReducerError, Request, UnknownReducer};
+use crate::entry::{ReducerError, ReducerRequest, UnknownReducer};
 use crate::product::{ProductError, product};
 use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic_result};
@@ -94,7 +94,7 @@ pub struct ExtraEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsumerRequest {
     /// What it asks of the fold.
-    pub fold: Request,
+    pub fold: ReducerRequest,
     /// Parameters that are given, by name.
     pub parameters: Vec<(String, f64)>,
     /// Arrays that are given, by name, and their types.
@@ -322,7 +322,7 @@ impl<'a> Parts<'a> {
         for name in names {
             let entry = find(name)?;
             let read = self.request.fold.inputs.iter().copied().take(entry.n_inputs).collect();
-            let own = Request { inputs: read, ..self.request.fold.clone() };
+            let own = ReducerRequest { inputs: read, ..self.request.fold.clone() };
             parts.push((*name, entry.build(&own)?));
         }
         let reducer = product(&parts)?.reducer;
@@ -445,7 +445,7 @@ impl std::fmt::Debug for UserConsumer {
 
 impl UserConsumer {
     /// The consumer for elements of these types; `extras` are the types of the arrays beside them, in order.
-    pub fn build(&self, fold: &Request, extras: &[DType]) -> Result<Consumer, ConsumerError> {
+    pub fn build(&self, fold: &ReducerRequest, extras: &[DType]) -> Result<Consumer, ConsumerError> {
         let declared = self.extras.iter().zip(extras);
         let extras: Vec<Extra> = declared
             .map(|((name, along), dtype)| Extra { name: name.clone(), along: *along, dtype: *dtype })

@@ -26,11 +26,11 @@ mod tests {
     use coulis_ir::DType;
 
     use super::*;
-    use crate::{ConsumerRequest, Request};
+    use crate::{ConsumerRequest, ReducerRequest};
 
     fn request(dtype: DType) -> ConsumerRequest {
         ConsumerRequest {
-            fold: Request::new(&[dtype]),
+            fold: ReducerRequest::new(&[dtype]),
             parameters: Vec::new(),
             extras: Vec::new(),
             wide: false,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use coulis_ir::{DType, Reducer};
 
-use crate::{CATALOGUE, Empty, Entry, Request};
+use crate::{CATALOGUE, Empty, Entry, ReducerRequest};
 
 /// The page of one reducer, in Markdown: what it computes, results and state for every element type, empty rows,
 /// bounds. The same entry gives the same text.
@@ -39,7 +39,7 @@ fn write(entry: &Entry, page: &mut String) -> std::fmt::Result {
     }
     writeln!(page, "\n| elements | result | state |\n|---|---|---|")?;
     for dtype in DType::ALL {
-        if let Ok(reducer) = entry.build(&Request::new(&vec![dtype; entry.n_inputs])) {
+        if let Ok(reducer) = entry.build(&ReducerRequest::new(&vec![dtype; entry.n_inputs])) {
             writeln!(page, "| {dtype} | {} | {} |", results(&reducer), state(&reducer))?;
         }
     }

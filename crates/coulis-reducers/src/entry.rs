@@ -8,7 +8,7 @@ use crate::exact::{Exact, ExactFn, Moments};
 
 /// What a call asks of a reducer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct ReducerRequest {
     /// Types of the elements, one an input.
     pub inputs: Vec<DType>,
     /// Accumulator type, for reducers that accumulate; the others (extrema, positions, counts, bools) keep their
@@ -32,10 +32,10 @@ pub struct Request {
     pub narrow: bool,
 }
 
-impl Request {
+impl ReducerRequest {
     /// A request with the defaults: accumulators by contract N4, ddof 0, NaN propagated.
-    pub fn new(inputs: &[DType]) -> Request {
-        Request {
+    pub fn new(inputs: &[DType]) -> ReducerRequest {
+        ReducerRequest {
             inputs: inputs.to_vec(),
             acc: None,
             ddof: 0.0,
@@ -49,44 +49,44 @@ impl Request {
     }
 
     /// The same with the accumulator type.
-    pub fn with_acc(self, acc: DType) -> Request {
-        Request { acc: Some(acc), ..self }
+    pub fn with_acc(self, acc: DType) -> ReducerRequest {
+        ReducerRequest { acc: Some(acc), ..self }
     }
 
     /// The same with ddof.
-    pub fn with_ddof(self, ddof: f64) -> Request {
-        Request { ddof, ..self }
+    pub fn with_ddof(self, ddof: f64) -> ReducerRequest {
+        ReducerRequest { ddof, ..self }
     }
 
     /// The same with the NaN policy.
-    pub fn with_nan(self, nan: NanPolicy) -> Request {
-        Request { nan, ..self }
+    pub fn with_nan(self, nan: NanPolicy) -> ReducerRequest {
+        ReducerRequest { nan, ..self }
     }
 
     /// The same for at most so many elements a result.
-    pub fn with_length(self, n_elements: i64) -> Request {
+    pub fn with_length(self, n_elements: i64) -> ReducerRequest {
         let position = if i32::try_from(n_elements).is_ok() { DType::I32 } else { DType::I64 };
-        Request { position, ..self }
+        ReducerRequest { position, ..self }
     }
 
     /// The same for elements that come in any order of positions.
-    pub fn in_any_order(self) -> Request {
-        Request { ascending: false, ..self }
+    pub fn in_any_order(self) -> ReducerRequest {
+        ReducerRequest { ascending: false, ..self }
     }
 
     /// The same with runs that may walk over their elements twice.
-    pub fn with_two_walks(self) -> Request {
-        Request { twice: true, ..self }
+    pub fn with_two_walks(self) -> ReducerRequest {
+        ReducerRequest { twice: true, ..self }
     }
 
     /// The same with runs that note positions as they go.
-    pub fn with_positions_in_passing(self) -> Request {
-        Request { in_passing: true, ..self }
+    pub fn with_positions_in_passing(self) -> ReducerRequest {
+        ReducerRequest { in_passing: true, ..self }
     }
 
     /// The same with sums of `float32` elements that may run in `float32`.
-    pub fn with_narrow_runs(self) -> Request {
-        Request { narrow: true, ..self }
+    pub fn with_narrow_runs(self) -> ReducerRequest {
+        ReducerRequest { narrow: true, ..self }
     }
 
     /// Whether any input is a float.
@@ -161,14 +161,14 @@ pub struct Entry {
     /// Whether the result is a number of elements, so that it is at most as large as there are.
     pub counts: bool,
     /// Makes the reducer of a checked request.
-    pub(crate) make: fn(&Request) -> Result<Reducer, ReducerError>,
+    pub(crate) make: fn(&ReducerRequest) -> Result<Reducer, ReducerError>,
     /// The exact answer.
     pub(crate) exact: ExactFn,
 }
 
 impl Entry {
     /// The reducer for a request.
-    pub fn build(&self, request: &Request) -> Result<Reducer, ReducerError> {
+    pub fn build(&self, request: &ReducerRequest) -> Result<Reducer, ReducerError> {
         let found = request.inputs.len();
         if found != self.n_inputs {
             return Err(ReducerError::InputCount { op: self.name, wanted: self.n_inputs, found });
@@ -197,7 +197,7 @@ impl Entry {
 
     /// The exact results of a row from its moments; `None` where they do not follow from these and
     /// [`reference`](crate::exact::reference) has to see the elements.
-    pub fn answer_from(&self, moments: &Moments, request: &Request) -> Option<Vec<Exact>> {
+    pub fn answer_from(&self, moments: &Moments, request: &ReducerRequest) -> Option<Vec<Exact>> {
         let (_, answer) = FROM_MOMENTS.iter().find(|(entry, _)| std::ptr::eq(*entry, self))?;
         answer(moments, request)
     }

@@ -18,13 +18,13 @@ pub use double::Double;
 pub use moments::{Extremum, Moments, Total};
 pub use ulp::{rounding_error, ulp_distance};
 
-use crate::entry::{Entry, Request};
+use crate::entry::{Entry, ReducerRequest};
 
 /// A row as a reducer's exact function sees it.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// What was asked.
-    pub request: &'a Request,
+    pub request: &'a ReducerRequest,
     /// The elements that take part, one value an input each.
     pub elements: Vec<Vec<Value>>,
     /// Their positions, ascending.
@@ -57,7 +57,7 @@ pub enum Refused {
 pub type ExactFn = fn(&Case) -> Result<Vec<Exact>, Refused>;
 
 /// The exact results of a row of elements, in order of position; each element has one value an input.
-pub fn reference(entry: &Entry, request: &Request, row: &[Vec<Value>]) -> Result<Vec<Exact>, Refused> {
+pub fn reference(entry: &Entry, request: &ReducerRequest, row: &[Vec<Value>]) -> Result<Vec<Exact>, Refused> {
     let row = row.iter().enumerate().map(|(i, e)| (i as i64, e.clone())).collect();
     reference_at(entry, request, row)
 }
@@ -65,7 +65,7 @@ pub fn reference(entry: &Entry, request: &Request, row: &[Vec<Value>]) -> Result
 /// As [`reference`], of elements with their positions, ascending: what a mask leaves of a row.
 pub fn reference_at(
     entry: &Entry,
-    request: &Request,
+    request: &ReducerRequest,
     row: Vec<(i64, Vec<Value>)>,
 ) -> Result<Vec<Exact>, Refused> {
     let takes_part = |e: &Vec<Value>| request.nan == NanPolicy::Propagate || !e.iter().any(|v| v.is_nan());

@@ -355,14 +355,14 @@ mod tests {
     use coulis_ir::Expr;
 
     use super::*;
-    use crate::{CATALOGUE, Request, UserReducer, comm_reducer};
+    use crate::{CATALOGUE, ReducerRequest, UserReducer, comm_reducer};
 
     #[test]
     fn every_reducer_of_the_catalogue_keeps_its_claims() {
         for entry in CATALOGUE {
             for dtype in DType::ALL {
                 for nan in [coulis_ir::NanPolicy::Propagate, coulis_ir::NanPolicy::Ignore] {
-                    let request = Request::new(&vec![dtype; entry.n_inputs]).with_nan(nan);
+                    let request = ReducerRequest::new(&vec![dtype; entry.n_inputs]).with_nan(nan);
                     let reducer = entry.build(&request).unwrap();
                     spot_check_trials(&reducer, 7, 6)
                         .unwrap_or_else(|e| panic!("{} of {dtype}: {e}", entry.name));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use coulis_ir::eval::{Env, EvalError, Value, eval_binary, eval_call, eval_expr, eval_lambda};
-use coulis_ir::{Again, BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Reducer, Rewalk, Var};
 
 /// A state: one value a field.
 pub type State = Vec<Value>;
@@ -26,7 +26,7 @@ struct Quick<'r> {
     lift: Tape<'r>,
     step: Tape<'r>,
     close: Tape<'r>,
-    again: Vec<Walk<'r>>,
+    rewalks: Vec<Walk<'r>>,
     spoilt: Option<Tape<'r>>,
 }
 
@@ -40,12 +40,12 @@ struct Walk<'r> {
 }
 
 impl<'r> Walk<'r> {
-    fn new(again: &'r Again) -> Walk<'r> {
+    fn new(walk: &'r Rewalk) -> Walk<'r> {
         Walk {
-            needed: Tape::new(&again.needed),
-            start: Tape::new(&again.start),
-            step: Tape::new(&again.step),
-            backwards: again.backwards,
+            needed: Tape::new(&walk.needed),
+            start: Tape::new(&walk.start),
+            step: Tape::new(&walk.step),
+            backwards: walk.backwards,
         }
     }
 }
@@ -64,7 +64,7 @@ impl<'r> Scalar<'r> {
                 lift: Tape::new(&q.lift),
                 step: Tape::new(&q.step),
                 close: Tape::new(&q.close),
-                again: q.again.iter().map(Walk::new).collect(),
+                rewalks: q.rewalks.iter().map(Walk::new).collect(),
                 spoilt: q.spoilt.as_ref().map(Tape::new),
             }),
             finish: Tape::new(&reducer.finish),
@@ -119,17 +119,17 @@ impl<'r> Scalar<'r> {
         for lifted in lifted.iter().skip(1) {
             run = quick.step.run(&[&run[..], lifted].concat())?;
         }
-        for again in &quick.again {
-            if !again.needed.run(&[state, &run[..]].concat())?[0].is_true() {
+        for walk in &quick.rewalks {
+            if !walk.needed.run(&[state, &run[..]].concat())?[0].is_true() {
                 continue;
             }
-            run = again.start.run(&[state, &run[..]].concat())?;
+            run = walk.start.run(&[state, &run[..]].concat())?;
             let mut order: Vec<&State> = lifted.iter().collect();
-            if again.backwards {
+            if walk.backwards {
                 order.reverse();
             }
             for lifted in order {
-                run = again.step.run(&[&run[..], lifted].concat())?;
+                run = walk.step.run(&[&run[..], lifted].concat())?;
             }
         }
         let closed = quick.close.run(&[state, &run[..]].concat())?;
@@ -254,12 +254,12 @@ fn place(expr: &Expr, params: &[Var], ops: &mut Vec<Op>, places: &mut HashMap<Ex
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CATALOGUE, Request};
+    use crate::{CATALOGUE, ReducerRequest};
 
     #[test]
     fn a_tape_gives_what_the_lambda_gives() {
         for entry in CATALOGUE {
-            let reducer = entry.build(&Request::new(&vec![DType::F32; entry.n_inputs])).unwrap();
+            let reducer = entry.build(&ReducerRequest::new(&vec![DType::F32; entry.n_inputs])).unwrap();
             let run = Scalar::new(&reducer);
             let state = |v: f64| run.lift(&vec![Value::Float(v); entry.n_inputs], 3).unwrap();
             for (a, b) in [(1.5, -2.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {

@@ -7,7 +7,7 @@ use coulis_ir::eval::Value;
 use coulis_ir::{DType, ErrorBound, Field, NanPolicy, Reducer};
 use coulis_reducers::exact::{Exact, Refused, reference, rounding_error, tolerance};
 use coulis_reducers::scalar::{Scalar, State};
-use coulis_reducers::{CATALOGUE, Empty, Entry, Request};
+use coulis_reducers::{CATALOGUE, Empty, Entry, ReducerRequest};
 
 /// A row: one element a position, one value an input.
 type Row = Vec<Vec<Value>>;
@@ -186,7 +186,7 @@ fn compare(what: &str, got: Value, exact: &Exact, bound: ErrorBound, n: usize, r
     );
 }
 
-fn check_row(entry: &Entry, request: &Request, reducer: &Reducer, name: &str, row: &Row) {
+fn check_row(entry: &Entry, request: &ReducerRequest, reducer: &Reducer, name: &str, row: &Row) {
     let run = Scalar::new(reducer);
     let exact = reference(entry, request, row);
     for (plan, state) in plans(&run, row) {
@@ -211,14 +211,14 @@ fn check_row(entry: &Entry, request: &Request, reducer: &Reducer, name: &str, ro
     }
 }
 
-fn check(dtypes: &[DType], tweak: impl Fn(Request) -> Request) {
+fn check(dtypes: &[DType], tweak: impl Fn(ReducerRequest) -> ReducerRequest) {
     for entry in CATALOGUE {
         for dtype in dtypes {
             for nan in [NanPolicy::Propagate, NanPolicy::Ignore] {
                 if nan == NanPolicy::Ignore && !dtype.is_float() {
                     continue;
                 }
-                let request = tweak(Request::new(&vec![*dtype; entry.n_inputs]).with_nan(nan));
+                let request = tweak(ReducerRequest::new(&vec![*dtype; entry.n_inputs]).with_nan(nan));
                 let Ok(reducer) = entry.build(&request) else { continue };
                 for (name, row) in rows(*dtype, entry.n_inputs) {
                     check_row(entry, &request, &reducer, name, &row);
@@ -235,7 +235,7 @@ fn float32_results_are_within_their_bounds() {
 
 #[test]
 fn runs_that_are_walked_twice_are_within_their_bounds() {
-    let twice = |r: Request| r.with_length(1 << 20).with_two_walks();
+    let twice = |r: ReducerRequest| r.with_length(1 << 20).with_two_walks();
     check(&[DType::F32, DType::F16, DType::BF16, DType::F64], twice);
     check(&[DType::I8, DType::I32, DType::U64], twice);
 }
@@ -246,7 +246,7 @@ fn elements_in_any_order_of_positions_give_the_same_results() {
     check(&dtypes, |r| r.with_length(1 << 20).in_any_order());
     check(&dtypes, |r| r.in_any_order().with_two_walks());
     for entry in CATALOGUE {
-        let request = Request::new(&vec![DType::F32; entry.n_inputs]).in_any_order();
+        let request = ReducerRequest::new(&vec![DType::F32; entry.n_inputs]).in_any_order();
         assert!(!entry.build(&request).unwrap().step_needs_ascending, "{}", entry.name);
     }
 }
@@ -274,7 +274,7 @@ fn products_overflow_only_where_the_exact_one_does() {
             (0..200).map(f64::from).collect(),
             (1..200).map(|i| if i % 2 == 0 { f64::from(i) } else { 1.0 / f64::from(i) }).collect(),
         ];
-        let request = Request::new(&[dtype]);
+        let request = ReducerRequest::new(&[dtype]);
         let reducer = entry.build(&request).unwrap();
         for (at, row) in rows.iter().enumerate() {
             let row: Row = row.iter().map(|v| vec![Value::Float(*v).cast(dtype)]).collect();
@@ -299,7 +299,7 @@ fn variances_of_finite_float64_overflow_to_infinity_and_others_are_nan() {
     ];
     for name in ["var", "std"] {
         let entry = coulis_reducers::find(name).unwrap();
-        let request = Request::new(&[DType::F64]);
+        let request = ReducerRequest::new(&[DType::F64]);
         let reducer = entry.build(&request).unwrap();
         for (row, want) in rows {
             for turn in 0..row.len() {
@@ -316,7 +316,7 @@ fn variances_of_finite_float64_overflow_to_infinity_and_others_are_nan() {
 #[test]
 fn means_are_right_next_to_the_end_of_the_range() {
     let row = [vec![f64::MAX], vec![0.1; 18]].concat();
-    let request = Request::new(&[DType::F64]);
+    let request = ReducerRequest::new(&[DType::F64]);
     let entry = coulis_reducers::find("mean").unwrap();
     let row: Row = row.iter().map(|v| vec![Value::Float(*v)]).collect();
     let exact = reference(entry, &request, &row).unwrap()[0];
@@ -365,7 +365,7 @@ fn accumulators_that_are_asked_for_keep_their_bounds() {
 #[test]
 fn the_identity_finishes_as_the_entry_says_an_empty_row_does() {
     for entry in CATALOGUE {
-        let reducer = entry.build(&Request::new(&vec![DType::F32; entry.n_inputs])).unwrap();
+        let reducer = entry.build(&ReducerRequest::new(&vec![DType::F32; entry.n_inputs])).unwrap();
         let run = Scalar::new(&reducer);
         let got = run.finish(&run.identity().unwrap()).unwrap()[0];
         let want = match entry.empty {
@@ -386,7 +386,7 @@ fn the_identity_finishes_as_the_entry_says_an_empty_row_does() {
 #[test]
 fn results_have_the_types_of_the_table() {
     let check = |name: &str, inputs: &[DType], want: &[DType]| {
-        let reducer = coulis_reducers::find(name).unwrap().build(&Request::new(inputs)).unwrap();
+        let reducer = coulis_reducers::find(name).unwrap().build(&ReducerRequest::new(inputs)).unwrap();
         let found: Vec<DType> = reducer.results.iter().map(|r| r.dtype).collect();
         assert_eq!(found, want, "{name} of {inputs:?}");
     };
@@ -427,23 +427,23 @@ fn results_have_the_types_of_the_table() {
 
 #[test]
 fn requests_that_make_no_sense_are_refused() {
-    let refused = |name: &str, request: Request| {
+    let refused = |name: &str, request: ReducerRequest| {
         coulis_reducers::find(name).unwrap().build(&request).unwrap_err().to_string()
     };
-    assert_eq!(refused("dot", Request::new(&[DType::F32])), "`dot` takes 2 input(s), got 1");
+    assert_eq!(refused("dot", ReducerRequest::new(&[DType::F32])), "`dot` takes 2 input(s), got 1");
     assert_eq!(
-        refused("sum", Request::new(&[DType::F32]).with_acc(DType::I32)),
+        refused("sum", ReducerRequest::new(&[DType::F32]).with_acc(DType::I32)),
         "`sum` of float32 cannot accumulate in int32; legal accumulators are float32, float64"
     );
     assert_eq!(
-        refused("var", Request::new(&[DType::F32]).with_ddof(f64::NAN)),
+        refused("var", ReducerRequest::new(&[DType::F32]).with_ddof(f64::NAN)),
         "`var` takes a finite ddof, got NaN"
     );
 }
 
 #[test]
 fn mixed_input_types_are_promoted() {
-    let request = Request::new(&[DType::F32, DType::I8]);
+    let request = ReducerRequest::new(&[DType::F32, DType::I8]);
     let row: Row =
         (0..9).map(|i| vec![Value::Float(f64::from(i) * 0.5), Value::Int(i128::from(i) - 4)]).collect();
     for name in ["dot", "wmean"] {

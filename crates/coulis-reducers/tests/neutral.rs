@@ -6,7 +6,7 @@
 use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::{DType, Expr, Intrinsic, Lambda, Reducer, Var};
 use coulis_reducers::scalar::{Scalar, State};
-use coulis_reducers::{CATALOGUE, Request, find, product};
+use coulis_reducers::{CATALOGUE, ReducerRequest, find, product};
 
 type Row = Vec<Vec<Value>>;
 
@@ -95,7 +95,7 @@ fn check(reducer: &Reducer, dtype: DType) {
 fn elements_that_a_fold_may_take_for_none_change_no_result_anywhere_in_any_number() {
     for entry in CATALOGUE {
         for dtype in [DType::F32, DType::BF16, DType::F16, DType::F64, DType::I8, DType::I64, DType::U8] {
-            let request = Request::new(&vec![dtype; entry.n_inputs]);
+            let request = ReducerRequest::new(&vec![dtype; entry.n_inputs]);
             for request in [request.clone(), request.with_two_walks()] {
                 match entry.build(&request) {
                     Ok(reducer) if !reducer.neutral.is_empty() => check(&reducer, dtype),
@@ -111,7 +111,7 @@ fn reducers_have_the_neutral_elements_that_they_should() {
     let (inf, least) = (f64::INFINITY, f64::NEG_INFINITY);
     let of = |name: &str| {
         let entry = find(name).unwrap();
-        let reducer = entry.build(&Request::new(&vec![DType::F32; entry.n_inputs])).unwrap();
+        let reducer = entry.build(&ReducerRequest::new(&vec![DType::F32; entry.n_inputs])).unwrap();
         values(&reducer.neutral).first().map(|v| v.as_f64())
     };
     for (name, wanted) in [
@@ -141,7 +141,7 @@ fn reducers_have_the_neutral_elements_that_they_should() {
 
 #[test]
 fn a_product_has_one_where_all_its_parts_have_the_same() {
-    let request = Request::new(&[DType::F32]);
+    let request = ReducerRequest::new(&[DType::F32]);
     let of = |names: &[&'static str]| {
         let parts: Vec<(&str, Reducer)> =
             names.iter().map(|n| (*n, find(n).unwrap().build(&request).unwrap())).collect();
@@ -159,7 +159,7 @@ fn a_product_has_one_where_all_its_parts_have_the_same() {
 
 #[test]
 fn a_fold_of_what_is_made_of_the_elements_has_none() {
-    let sum = find("sum").unwrap().build(&Request::new(&[DType::F32])).unwrap();
+    let sum = find("sum").unwrap().build(&ReducerRequest::new(&[DType::F32])).unwrap();
     let x = Var::new("x", DType::F32);
     let one_less = Lambda { body: vec![x.expr() - Expr::constant(1, DType::F32)], params: vec![x.clone()] };
     assert!(sum.clone().of_mapped(&one_less).neutral.is_empty());

@@ -7,7 +7,7 @@ use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::{DType, Expr, Intrinsic, NanPolicy, Reducer};
 use coulis_reducers::exact::{reference, tolerance, ulp_distance};
 use coulis_reducers::scalar::{Scalar, State};
-use coulis_reducers::{CATALOGUE, Request, UserReducer, comm_reducer, find, product, spot_check};
+use coulis_reducers::{CATALOGUE, ReducerRequest, UserReducer, comm_reducer, find, product, spot_check};
 
 type Row = Vec<Vec<Value>>;
 
@@ -15,7 +15,7 @@ fn floats(values: impl IntoIterator<Item = f64>) -> Row {
     values.into_iter().map(|v| vec![Value::Float(v)]).collect()
 }
 
-fn parts(names: &[&'static str], request: &Request) -> Vec<(&'static str, Reducer)> {
+fn parts(names: &[&'static str], request: &ReducerRequest) -> Vec<(&'static str, Reducer)> {
     names.iter().map(|n| (*n, find(n).unwrap().build(request).unwrap())).collect()
 }
 
@@ -36,7 +36,7 @@ fn fold(run: &Scalar, row: &Row) -> State {
 }
 
 #[track_caller]
-fn check_product(names: &[&'static str], request: &Request, row: &Row) {
+fn check_product(names: &[&'static str], request: &ReducerRequest, row: &Row) {
     let parts = parts(names, request);
     let whole = product(&parts).unwrap();
     let run = Scalar::new(&whole.reducer);
@@ -66,7 +66,7 @@ fn a_product_gives_what_its_parts_give_to_the_bit() {
     for dtype in [DType::F16, DType::F32, DType::F64] {
         for nan in [NanPolicy::Propagate, NanPolicy::Ignore] {
             for row in &rows {
-                let request = Request::new(&[dtype]).with_nan(nan);
+                let request = ReducerRequest::new(&[dtype]).with_nan(nan);
                 check_product(&all, &request, row);
                 check_product(&["sum", "mean", "var"], &request, row);
                 check_product(&["max", "min", "argmax"], &request, row);
@@ -74,14 +74,14 @@ fn a_product_gives_what_its_parts_give_to_the_bit() {
         }
     }
     let ints: Row = [3, -7, 0, 127, -128, 3].map(|v| vec![Value::Int(v)]).to_vec();
-    check_product(&all, &Request::new(&[DType::I8]), &ints);
+    check_product(&all, &ReducerRequest::new(&[DType::I8]), &ints);
 }
 
 #[test]
 fn a_product_of_one_and_two_inputs_reads_both() {
     let f32s = [DType::F32, DType::F32];
-    let sum = find("sum").unwrap().build(&Request::new(&f32s[..1])).unwrap();
-    let dot = find("dot").unwrap().build(&Request::new(&f32s)).unwrap();
+    let sum = find("sum").unwrap().build(&ReducerRequest::new(&f32s[..1])).unwrap();
+    let dot = find("dot").unwrap().build(&ReducerRequest::new(&f32s)).unwrap();
     let whole = product(&[("sum", sum), ("dot", dot)]).unwrap();
     let run = Scalar::new(&whole.reducer);
     let row: Row = [(1.0, 2.0), (3.0, -1.0)].map(|(x, w)| vec![Value::Float(x), Value::Float(w)]).to_vec();
@@ -90,7 +90,7 @@ fn a_product_of_one_and_two_inputs_reads_both() {
 
 #[test]
 fn an_initial_value_stays_with_its_part() {
-    let request = Request::new(&[DType::F32]);
+    let request = ReducerRequest::new(&[DType::F32]);
     let whole = product(&parts(&["sum", "mean", "max"], &request)).unwrap();
     let run = Scalar::new(&whole.reducer);
     let results = |row: &Row, inits: [Option<f64>; 3]| -> Vec<f64> {
@@ -126,7 +126,7 @@ fn long_fold(run: &Scalar, row: &Row, lanes: usize) -> State {
 #[track_caller]
 fn check_long(names: &[&str], dtype: DType, what: &str, value: impl Fn(usize) -> f64) {
     let row = floats((0..8_000).map(|i| dtype.round_float(value(i))));
-    let request = Request::new(&[dtype]);
+    let request = ReducerRequest::new(&[dtype]);
     for name in names {
         let entry = find(name).unwrap();
         let reducer = entry.build(&request).unwrap();
@@ -184,7 +184,7 @@ fn slowly_rising_rows_do_not_pile_up_the_rounding_of_rescaling() {
     // The exponential of each rise is half a unit of float32 off, always to the same side.
     let rise = 1.5 * 2f64.powi(-24);
     let row = floats((0..8_000).map(|i| DType::F32.round_float(f64::from(i) * rise)));
-    let (entry, request) = (find("logsumexp").unwrap(), Request::new(&[DType::F32]));
+    let (entry, request) = (find("logsumexp").unwrap(), ReducerRequest::new(&[DType::F32]));
     let reducer = entry.build(&request).unwrap();
     let run = Scalar::new(&reducer);
     let exact = reference(entry, &request, &row).unwrap()[0];
@@ -196,7 +196,7 @@ fn slowly_rising_rows_do_not_pile_up_the_rounding_of_rescaling() {
 #[test]
 fn an_outlier_at_the_beginning_spoils_only_the_run_that_it_starts() {
     let row = floats((0..8_000).map(|i| if i == 0 { 1e9 } else { 0.1 * f64::from(i % 7) }));
-    let (entry, request) = (find("var").unwrap(), Request::new(&[DType::F64]));
+    let (entry, request) = (find("var").unwrap(), ReducerRequest::new(&[DType::F64]));
     let reducer = entry.build(&request).unwrap();
     let run = Scalar::new(&reducer);
     let exact = reference(entry, &request, &row).unwrap()[0].value.as_f64();
@@ -212,14 +212,14 @@ fn an_outlier_at_the_beginning_spoils_only_the_run_that_it_starts() {
 #[test]
 fn plain_runs_of_a_sum_are_as_short_as_the_contract_wants() {
     for name in ["sum", "mean", "norm1", "sumsq"] {
-        let reducer = find(name).unwrap().build(&Request::new(&[DType::F64])).unwrap();
+        let reducer = find(name).unwrap().build(&ReducerRequest::new(&[DType::F64])).unwrap();
         assert_eq!(reducer.quick.unwrap().max_steps, 16, "{name}");
     }
 }
 
 #[test]
 fn a_long_constant_row_has_no_variance() {
-    let reducer = find("var").unwrap().build(&Request::new(&[DType::F32])).unwrap();
+    let reducer = find("var").unwrap().build(&ReducerRequest::new(&[DType::F32])).unwrap();
     let run = Scalar::new(&reducer);
     let row = floats(std::iter::repeat_n(f64::from(0.1f32), 3000));
     assert_eq!(run.finish(&long_fold(&run, &row, 4)).unwrap(), [Value::Float(0.0)]);
@@ -233,7 +233,7 @@ fn one_odd_integer_of_a_long_row_near_the_end_of_its_range_gives_the_exact_varia
         (DType::U16, 65535, 65534),
         (DType::I16, -32768, 32767),
     ] {
-        let reducer = find("var").unwrap().build(&Request::new(&[dtype])).unwrap();
+        let reducer = find("var").unwrap().build(&ReducerRequest::new(&[dtype])).unwrap();
         let run = Scalar::new(&reducer);
         for (n, at) in [(3000, 0), (3000, 2999), (4096, 17)] {
             let row: Row = (0..n).map(|i| vec![Value::Int(if i == at { odd } else { common })]).collect();
@@ -263,7 +263,7 @@ fn a_made_up_reducer_is_checked_fused_and_folded_like_any_other() {
     let gmean = comm_reducer(&spec).unwrap();
     assert_eq!(spot_check(&gmean, 11), Ok(()));
 
-    let mean = find("mean").unwrap().build(&Request::new(&[DType::F32])).unwrap();
+    let mean = find("mean").unwrap().build(&ReducerRequest::new(&[DType::F32])).unwrap();
     let whole = product(&[("mean", mean), ("gmean", gmean)]).unwrap();
     assert_eq!(whole.reducer.arity(), 3, "the counts are one field");
     let run = Scalar::new(&whole.reducer);

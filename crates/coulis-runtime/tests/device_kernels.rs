@@ -96,7 +96,7 @@ fn the_simulator_and_the_executor_agree_on_everything_that_devices_spell() {
             .collect();
         let report = coulis_sim::run(&on_device, &mut args, &Options::default())
             .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
-        wrong.extend(report.accusations.iter().take(2).map(|a| format!("{}: {a}", kernel.name)));
+        wrong.extend(report.violations.iter().take(2).map(|a| format!("{}: {a}", kernel.name)));
         drop(args);
         for ((buffer, got), want) in buffers.iter().zip(&data).zip(&expected(&device, &kernel)) {
             wrong.extend(differences(&kernel, buffer, got, want));

@@ -6,7 +6,7 @@ use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args};
 use coulis_ir::verify::verify;
 use coulis_ir::{Checked, DType};
 use coulis_runtime::{Device, Outputs, RuntimeError, Sim, SimOptions, Window, call};
-use coulis_sim::{Charge, SimError, SimReport};
+use coulis_sim::{SimError, SimReport, ViolationKind};
 
 const SUMS: &str = r#"
 @T.prim_func
@@ -69,17 +69,17 @@ fn results_are_in_the_buffers_and_reports_with_the_device() {
 }
 
 #[test]
-fn an_accused_kernel_still_gives_results() {
+fn a_kernel_with_violations_still_gives_results() {
     let (result, _, reports) = run(&SUMS.replace("        T.cuda.cta_sync()\n", ""), &SimOptions::default());
     result.unwrap();
-    assert!(reports[0].accusations.iter().any(|a| a.charge == Charge::WarpRace), "{}", reports[0]);
+    assert!(reports[0].violations.iter().any(|a| a.kind == ViolationKind::WarpRace), "{}", reports[0]);
 }
 
 #[test]
 fn outputs_may_hold_values() {
     let text = SUMS.replace("B[bx] = s[0]", "B[bx] = B[bx] + s[0]");
     let (_, _, reports) = run(&text, &SimOptions::default());
-    assert_eq!(reports[0].accusations[0].charge, Charge::Unwritten);
+    assert_eq!(reports[0].violations[0].kind, ViolationKind::Unwritten);
     let (_, out, reports) = run(&text, &SimOptions { outputs: Outputs::Hold, ..SimOptions::default() });
     assert!(reports[0].is_clean(), "{}", reports[0].listing);
     assert_eq!(out, [130_016, 66_016, 2_016]);

@@ -4,7 +4,7 @@ use coulis_ir::hash::FastMap;
 use std::sync::Arc;
 
 use coulis_ir::visit::{change_children, substitute_expr};
-use coulis_ir::{Again, Buffer, BufferId, Expr, Lambda, Node};
+use coulis_ir::{Buffer, BufferId, Expr, Lambda, Node, Rewalk};
 use coulis_tensor::{Body, IterVar, QuickFold};
 
 use crate::error::ScheduleError;
@@ -43,12 +43,12 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
                 sources: all(&quick.sources),
                 step: Lambda { body: all(&quick.step.body), ..quick.step },
                 close: Lambda { body: all(&quick.close.body), ..quick.close },
-                again: (quick.again.into_iter())
-                    .map(|again| Again {
-                        needed: Lambda { body: all(&again.needed.body), ..again.needed },
-                        start: Lambda { body: all(&again.start.body), ..again.start },
-                        step: Lambda { body: all(&again.step.body), ..again.step },
-                        backwards: again.backwards,
+                rewalks: (quick.rewalks.into_iter())
+                    .map(|walk| Rewalk {
+                        needed: Lambda { body: all(&walk.needed.body), ..walk.needed },
+                        start: Lambda { body: all(&walk.start.body), ..walk.start },
+                        step: Lambda { body: all(&walk.step.body), ..walk.step },
+                        backwards: walk.backwards,
                     })
                     .collect(),
                 ..quick

@@ -8,7 +8,7 @@ use coulis_ir::hash::FastMap;
 
 use coulis_ir::visit::{substitute_expr, substitute_stmt, uses_any};
 use coulis_ir::{
-    Again, BinaryOp, Buffer, DType, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Stmt, Var,
+    BinaryOp, Buffer, DType, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Rewalk, Stmt, Var,
 };
 use coulis_tensor::{QuickFold, Reduction};
 
@@ -45,11 +45,11 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         let is_alone =
             (0..n).all(|j| j == i || !uses_any(&quick.step.body[j], &[left[i].clone(), right[i].clone()]));
         let adds = quick.step.body[i] == left[i].expr() + right[i].expr();
-        let stays = quick.again.iter().all(|again| {
+        let stays = quick.rewalks.iter().all(|walk| {
             let (now, next) =
-                (&again.start.params[n_state + i], [&again.step.params[i], &again.step.params[n + i]]);
-            let is_alone = (0..n).all(|j| j == i || !uses_any(&again.step.body[j], &next.map(Var::clone)));
-            is_alone && again.start.body[i] == now.expr() && again.step.body[i] == next[0].expr()
+                (&walk.start.params[n_state + i], [&walk.step.params[i], &walk.step.params[n + i]]);
+            let is_alone = (0..n).all(|j| j == i || !uses_any(&walk.step.body[j], &next.map(Var::clone)));
+            is_alone && walk.start.body[i] == now.expr() && walk.step.body[i] == next[0].expr()
         });
         (is_alone && adds && stays).then(|| Expr::int_of(each * n_steps, quick.identity[i].dtype()))
     };
@@ -73,17 +73,17 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         let (left, right) = lambda.params.split_at(n);
         Lambda { params: [vars(left), vars(right)].concat(), body: pick(&lambda.body) }
     };
-    let of_walk = |again: &Again| Again {
-        needed: of_run(&again.needed, &again.needed.body),
-        start: of_run(&again.start, &pick(&again.start.body)),
-        step: of_both(&again.step),
-        backwards: again.backwards,
+    let of_walk = |walk: &Rewalk| Rewalk {
+        needed: of_run(&walk.needed, &walk.needed.body),
+        start: of_run(&walk.start, &pick(&walk.start.body)),
+        step: of_both(&walk.step),
+        backwards: walk.backwards,
     };
-    let again = quick.again.iter().map(of_walk).collect();
+    let rewalks = quick.rewalks.iter().map(of_walk).collect();
     let (step, close) = (of_both(&quick.step), of_run(&quick.close, &quick.close.body));
     let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
     let (max_steps, spoilt) = (quick.max_steps, quick.spoilt.clone());
-    (QuickFold { identity, sources, step, close, max_steps, again, spoilt }, kept)
+    (QuickFold { identity, sources, step, close, max_steps, rewalks, spoilt }, kept)
 }
 
 /// Most totals of a run, or vectors of them, that are asked one by one whether they need a second walk.
@@ -345,24 +345,24 @@ impl Builder<'_> {
             self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, start_or_step(&reduced))?)?
         };
         let mut folds = folds;
-        for again in &quick.again {
+        for rewalk in &quick.rewalks {
             let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
             let runs = buffers.iter().map(|b| b.at(places.clone()));
             let both: Vec<Expr> = totals.chain(runs.clone()).collect();
-            let needed = sub(&again.needed.apply(&both)).remove(0);
+            let needed = sub(&rewalk.needed.apply(&both)).remove(0);
             let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
                 let totals = self.buffers(stage).into_iter();
                 let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
                 let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
-                let started = again.start.apply(&totals.chain(runs).collect::<Vec<_>>());
+                let started = rewalk.start.apply(&totals.chain(runs).collect::<Vec<_>>());
                 let guards = self.guards_of(stage, point, Purpose::Data);
                 Ok(nested(likely(guards), store_all(&run_names, &buffers, &place(point.offsets), &started)))
             })?;
             let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
                 && self.launches.of(at.root).is_empty();
-            let came = again.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
+            let came = rewalk.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
             let walk = self.guarded(stage, stored(&sub(&came)))?;
-            let backwards = if again.backwards { &reduced[..] } else { &[] };
+            let backwards = if rewalk.backwards { &reduced[..] } else { &[] };
             let walk = Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
             // Each of several totals may need it or not; a walk in vain does no harm.
             folds = if needed.as_int() == Some(1) {

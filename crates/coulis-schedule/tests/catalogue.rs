@@ -157,7 +157,7 @@ fn example(primitive: &str) -> Schedule {
             let a = placeholder(&[n.clone(), m.clone()], DType::F16, "A").expect("a tensor");
             let k = reduce_axis(m, "k");
             let sum = coulis_reducers::find("sum").expect("a reducer");
-            let sum = sum.build(&coulis_reducers::Request::new(&[DType::F16])).expect("built");
+            let sum = sum.build(&coulis_reducers::ReducerRequest::new(&[DType::F16])).expect("built");
             let b = compute(&[n], "B", |i| {
                 coulis_tensor::reduce_at(&sum, &[a.at((&i[0], &k))], k.expr(), std::slice::from_ref(&k))
             });

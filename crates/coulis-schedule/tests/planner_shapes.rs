@@ -6,7 +6,7 @@ use std::slice::from_ref;
 
 use common::check;
 use coulis_ir::{DType, Expr, MemScope};
-use coulis_reducers::{Request, find, product};
+use coulis_reducers::{ReducerRequest, find, product};
 use coulis_schedule::{Schedule, Split};
 use coulis_tensor::{IterVar, Tensor, compute, compute_tuple, placeholder, reduce, reduce_axis, sum, var_of};
 
@@ -37,7 +37,7 @@ fn rows() -> Rows {
     let parts: Vec<(&str, _)> = ["sum", "max"]
         .into_iter()
         .map(|name| {
-            let reducer = find(name).expect("in the catalogue").build(&Request::new(&[DType::F32]));
+            let reducer = find(name).expect("in the catalogue").build(&ReducerRequest::new(&[DType::F32]));
             (name, reducer.expect("takes float32"))
         })
         .collect();
@@ -208,7 +208,8 @@ fn parts_of_positions_list_their_loops_in_ascending_order() {
         let (n, dtype) = (size("n"), DType::F16);
         let a = placeholder(&[n.clone(), Expr::int(12), Expr::int(8)], dtype, "A").expect("a tensor");
         let (k, l) = (reduce_axis(Expr::int(12), "k"), reduce_axis(Expr::int(8), "l"));
-        let reducer = find(op).expect("in the catalogue").build(&Request::new(&[dtype])).expect("built");
+        let reducer =
+            find(op).expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
         let state = compute_tuple(from_ref(&n), "S", |i| {
             reduce(&reducer, &[a.at((&i[0], &k, &l))], &[k.clone(), l.clone()])
         });
@@ -239,7 +240,8 @@ fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
         let of = Expr::int;
         let a = placeholder(&[n.clone(), m.clone(), of(len), of(8)], dtype, "A").expect("a tensor");
         let (k, l) = (reduce_axis(m, "k"), reduce_axis(of(len), "l"));
-        let reducer = find("var").expect("in the catalogue").build(&Request::new(&[dtype])).expect("built");
+        let reducer =
+            find("var").expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
         let state = compute_tuple(&[n, of(8)], "S", |i| {
             reduce(&reducer, &[a.at((&i[0], &k, &l, &i[1]))], &[k.clone(), l.clone()])
         });

@@ -411,7 +411,7 @@ fn runs_of_what_has_none_or_of_other_loops() {
     let a = placeholder(&[n.clone(), Expr::int(64), Expr::int(8)], DType::F16, "A").expect("a tensor");
     let (k, l) = (reduce_axis(Expr::int(64), "k"), reduce_axis(Expr::int(8), "l"));
     let sum = coulis_reducers::find("sum").expect("a reducer");
-    let sum = sum.build(&coulis_reducers::Request::new(&[DType::F16])).expect("built");
+    let sum = sum.build(&coulis_reducers::ReducerRequest::new(&[DType::F16])).expect("built");
     let d = compute(from_ref(&n), "D", |i| {
         let at = a.at((&i[0], &k, &l));
         coulis_tensor::reduce_at(&sum, &[at], k.expr() * Expr::int(8) + l.expr(), &[k.clone(), l.clone()])

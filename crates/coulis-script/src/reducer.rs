@@ -121,7 +121,7 @@ impl Reader<'_> {
             step: self.lambda(step, &[&run[..], &run[..]].concat(), Some(&run))?,
             close: self.lambda(close, &[&state[..], &run[..]].concat(), Some(&state))?,
             max_steps: max_steps.fitting("the longest run", "32-bit integers without sign")?,
-            again: Vec::new(),
+            rewalks: Vec::new(),
             spoilt: None,
             nan_witness: None,
         })

@@ -93,10 +93,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let seconds = start.elapsed().as_secs_f64();
         let rate = report.counters.thread_statements as f64 / seconds / 1e6;
         println!(
-            "{:<12} {:>12} thread statements in {seconds:.3} s: {rate:.1} million a second, {} accusations",
+            "{:<12} {:>12} thread statements in {seconds:.3} s: {rate:.1} million a second, {} violations",
             report.kernel,
             report.counters.thread_statements,
-            report.accusations.len()
+            report.violations.len()
         );
     }
     Ok(())

@@ -56,7 +56,7 @@ pub(crate) enum Update<const W: usize> {
 
 /// One instruction. `d` is the first register of a result.
 pub(crate) enum Instr<const W: usize> {
-    /// A statement begins: it is what accusations name, and is counted.
+    /// A statement begins: it is what violations name, and is counted.
     Stmt(u32),
     /// To all lanes.
     Copy {
@@ -135,10 +135,10 @@ pub(crate) enum Instr<const W: usize> {
         from: Span,
     },
     /// Where no active lane has the condition, on to `otherwise`; `end` is after both branches. A condition that nothing
-    /// decides is accused, unless all that follows from it is a value.
+    /// decides is a violation, unless all that follows from it is a value.
     If {
         cond: Operand,
-        accuses: bool,
+        reports: bool,
         otherwise: u32,
         end: u32,
     },

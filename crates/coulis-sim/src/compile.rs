@@ -72,7 +72,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         Span { start, len: operands.len() as u32 }
     }
 
-    /// Begins a statement that accusations name.
+    /// Begins a statement that violations name.
     fn begin(&mut self, stmt: &'k Stmt) -> u32 {
         let id = self.stmts.len() as u32;
         self.stmts.push(stmt);
@@ -196,8 +196,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
         otherwise: impl FnOnce(&mut Self) -> Result<(), SimError>,
     ) -> Result<(), SimError> {
         let at = self.here() as usize;
-        let accuses = arms == Arms::Shared;
-        self.emit(Instr::If { cond, accuses, otherwise: 0, end: 0 });
+        let reports = arms == Arms::Shared;
+        self.emit(Instr::If { cond, reports, otherwise: 0, end: 0 });
         then(self)?;
         let first_end = self.here() as usize;
         self.emit(Instr::EndBranch { end: 0 });
@@ -208,7 +208,7 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             self.emit(Instr::EndBranch { end: 0 });
         }
         let after = self.here();
-        self.code.instrs[at] = Instr::If { cond, accuses, otherwise: start, end: after };
+        self.code.instrs[at] = Instr::If { cond, reports, otherwise: start, end: after };
         self.code.instrs[first_end] = Instr::EndBranch { end: after };
         if second_end > start {
             self.code.instrs[second_end as usize] = Instr::EndBranch { end: after };

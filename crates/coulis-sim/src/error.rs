@@ -1,4 +1,4 @@
-//! Why a kernel cannot be simulated, or why a run stopped. Faults of the kernel's own are accusations instead.
+//! Why a kernel cannot be simulated, or why a run stopped. Faults of the kernel's own are violations instead.
 
 use coulis_ir::args::BindError;
 use coulis_ir::device::DeviceError;

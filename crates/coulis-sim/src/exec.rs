@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use coulis_ir::SyncKind;
 
-use crate::accusation::Charge;
 use crate::code::{Code, Instr, Operand, Plan};
-use crate::court::Court;
+use crate::detector::Detector;
 use crate::error::SimError;
 use crate::lanes::{F1, decode, encode, select};
 use crate::memory::Region;
 use crate::order::Order;
 use crate::report::Counters;
 use crate::shadow::Who;
+use crate::violation::ViolationKind;
 use crate::warp::{Frame, State, Warp};
 
 /// A kernel in execution, in one order.
-pub(crate) struct Machine<'p, const W: usize> {
+pub(crate) struct Interpreter<'p, const W: usize> {
     pub(crate) plan: &'p Plan<'p, W>,
     pub(crate) regions: Vec<Region>,
-    pub(crate) court: Court<'p>,
+    pub(crate) detector: Detector<'p>,
     pub(crate) order: Order,
     pub(crate) counters: Counters,
     /// Statements that threads may still execute.
@@ -58,19 +58,19 @@ impl From<SimError> for Stop {
     }
 }
 
-impl<'p, const W: usize> Machine<'p, W> {
+impl<'p, const W: usize> Interpreter<'p, W> {
     pub(crate) fn new(
         plan: &'p Plan<'p, W>,
         regions: Vec<Region>,
-        court: Court<'p>,
+        detector: Detector<'p>,
         steps: u64,
-    ) -> Machine<'p, W> {
+    ) -> Interpreter<'p, W> {
         let codec = |info: &crate::code::RegionInfo| (decode::<W>(info.dtype), encode::<W>(info.dtype));
-        Machine {
+        Interpreter {
             plan,
             codecs: plan.regions.iter().map(codec).collect(),
             regions,
-            court,
+            detector,
             order: Order::default(),
             counters: Counters::default(),
             steps_left: steps,
@@ -89,13 +89,13 @@ impl<'p, const W: usize> Machine<'p, W> {
         if self.interrupt.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Accuses lanes whose value is decided by nothing.
+    /// Reports lanes whose value is decided by nothing.
     fn defined(&mut self, warp: &Warp<W>, a: Operand, what: &str) {
         let lanes = warp.undefined_in(a) & warp.active;
         if lanes != 0 {
             let who = Who { warp: warp.n, lane: lanes.trailing_zeros(), stmt: warp.stmt };
-            let thread = self.court.thread(who.warp, who.lane);
-            self.court.lane(Charge::Undefined, who, 0, || {
+            let thread = self.detector.thread(who.warp, who.lane);
+            self.detector.lane(ViolationKind::Undefined, who, 0, || {
                 format!("{what} of {thread} comes from a lane that did not take part in the shuffle")
             });
         }
@@ -185,8 +185,8 @@ impl<'p, const W: usize> Machine<'p, W> {
                 }
                 Instr::Load { d, region, at } => self.load(code, warp, d, region, at),
                 Instr::Store { region, at, from } => self.store(code, warp, region, at, from),
-                Instr::If { cond, accuses, otherwise, end } => {
-                    if accuses {
+                Instr::If { cond, reports, otherwise, end } => {
+                    if reports {
                         self.defined(warp, cond, "the condition");
                     }
                     self.branch(code, warp, (cond, otherwise, end));
@@ -302,7 +302,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         if warp.active != warp.full {
             let here = (warp.n, warp.active.trailing_zeros());
             let away = (warp.n, (warp.full & !warp.active).trailing_zeros());
-            self.court.barrier(warp.stmt, None, barrier_name(kind), here, Some(away));
+            self.detector.barrier(warp.stmt, None, barrier_name(kind), here, Some(away));
             return Ok(false);
         }
         if kind == SyncKind::Warp {
@@ -318,9 +318,10 @@ impl<'p, const W: usize> Machine<'p, W> {
         let zero = warp.active & !warp.holds(code, b);
         if zero != 0 {
             let who = Who { warp: warp.n, lane: zero.trailing_zeros(), stmt: warp.stmt };
-            let thread = self.court.thread(who.warp, who.lane);
-            self.court
-                .lane(Charge::DivisionByZero, who, 0, || format!("{thread} divides an integer by zero"));
+            let thread = self.detector.thread(who.warp, who.lane);
+            self.detector.lane(ViolationKind::DivisionByZero, who, 0, || {
+                format!("{thread} divides an integer by zero")
+            });
         }
     }
 }

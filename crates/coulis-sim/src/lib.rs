@@ -1,5 +1,5 @@
 //! The simulator: executes checked Flat kernels under the GPU thread model, counts what the memory system would see,
-//! and accuses races, missing barriers, reads of unwritten memory and absent shuffle lanes.
+//! and reports races, missing barriers, reads of unwritten memory and absent shuffle lanes.
 //!
 //! [`run`] compiles a kernel for one set of arguments to bytecode over the lanes of a warp, executes it, and gives a
 //! [`SimReport`]. It shares the intermediate representation with the emitters and nothing else, so that it is an
@@ -10,11 +10,10 @@
 
 #![forbid(unsafe_code)]
 
-mod accusation;
 mod args;
 mod code;
 mod compile;
-mod court;
+mod detector;
 mod error;
 mod exec;
 mod lanes;
@@ -25,10 +24,11 @@ mod run;
 mod schedule;
 mod shadow;
 mod traffic;
+mod violation;
 mod warp;
 
-pub use accusation::{Accusation, Charge, Site, Thread};
 pub use args::{Memory, Options, SimArg, SimArray};
 pub use error::SimError;
 pub use report::{Counters, SimReport, Traffic};
 pub use run::{check, run};
+pub use violation::{Site, Thread, Violation, ViolationKind};

@@ -1,8 +1,8 @@
-//! What a run gives in addition to its outputs: accusations and counters, with a table for people.
+//! What a run gives in addition to its outputs: violations and counters, with a table for people.
 
 use std::fmt;
 
-use crate::accusation::Accusation;
+use crate::violation::Violation;
 
 /// Accesses of one kind to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,23 +101,23 @@ impl Counters {
 pub struct SimReport {
     /// Kernel name.
     pub kernel: String,
-    /// What it is accused of, in the order of its text.
-    pub accusations: Vec<Accusation>,
-    /// The printed kernel with each accusation as a comment under its statement.
+    /// What was found, in the order of its text.
+    pub violations: Vec<Violation>,
+    /// The printed kernel with each violation as a comment under its statement.
     pub listing: String,
     /// What was counted.
     pub counters: Counters,
 }
 
 impl SimReport {
-    /// Whether there is no accusation.
+    /// Whether there is no violation.
     pub fn is_clean(&self) -> bool {
-        self.accusations.is_empty()
+        self.violations.is_empty()
     }
 }
 
 impl fmt::Display for SimReport {
-    /// The counters as a table, then the accusations, one a line.
+    /// The counters as a table, then the violations, one a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.counters.rows();
         let left = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -125,11 +125,11 @@ impl fmt::Display for SimReport {
         for (name, value) in rows {
             writeln!(f, "{name:<left$}  {value:>right$}")?;
         }
-        match self.accusations.len() {
-            0 => writeln!(f, "no accusation"),
-            1 => writeln!(f, "1 accusation"),
-            n => writeln!(f, "{n} accusations"),
+        match self.violations.len() {
+            0 => writeln!(f, "no violation"),
+            1 => writeln!(f, "1 violation"),
+            n => writeln!(f, "{n} violations"),
         }?;
-        self.accusations.iter().try_for_each(|accusation| writeln!(f, "- {accusation}"))
+        self.violations.iter().try_for_each(|violation| writeln!(f, "- {violation}"))
     }
 }

@@ -6,22 +6,22 @@ use coulis_ir::print::{Notes, print_kernel_with_notes};
 use coulis_ir::visit::{for_each_stmt, uses_any};
 use coulis_ir::{Checked, Form, Kernel, MemScope, Stmt};
 
-use crate::accusation::{Accusation, Case, Charge, Docket, Site};
 use crate::args::{Options, SimArg};
 use crate::code::{Plan, RegionInfo, RegionKind};
 use crate::compile::plan;
-use crate::court::Court;
+use crate::detector::Detector;
 use crate::error::SimError;
-use crate::exec::{Machine, Stop};
+use crate::exec::{Interpreter, Stop};
 use crate::memory::{Region, overlaps, regions, write_back};
 use crate::order::{FIRST_SERIAL, MAX_TIME};
 use crate::report::SimReport;
 use crate::schedule::Chance;
+use crate::violation::{Case, Site, Violation, ViolationKind, Violations};
 
 /// Runs a kernel on the simulated GPU: outputs are changed in place, and what the kernel does that a GPU does not
 /// promise to do is in the report.
 ///
-/// A kernel without launches runs as one thread. Execution goes on after an accusation: what is read from outside of
+/// A kernel without launches runs as one thread. Execution goes on after a violation: what is read from outside of
 /// memory, or from memory that nothing wrote, has all bits set.
 ///
 /// # Errors
@@ -83,31 +83,32 @@ fn run_warps<const W: usize>(
     let kernel = checked.kernel();
     let infos: Vec<ArgInfo> = args.iter().map(SimArg::info).collect();
     let plan = plan::<W>(checked, bind_args(kernel, &infos)?, &options.block)?;
-    let start = |n: u32| -> Result<Machine<'_, W>, SimError> {
+    let start = |n: u32| -> Result<Interpreter<'_, W>, SimError> {
         let memory = regions(&plan.regions, args)?;
-        let mut machine = Machine::new(&plan, memory, court(&plan.regions, W as u32), options.max_steps);
+        let mut interpreter =
+            Interpreter::new(&plan, memory, detector(&plan.regions, W as u32), options.max_steps);
         let chance = (n > 0).then(|| Chance::new(options.seed.wrapping_add(u64::from(n))));
-        machine.run(chance).map_err(|stop| stopped(stop, kernel, &plan, options))?;
-        Ok(machine)
+        interpreter.run(chance).map_err(|stop| stopped(stop, kernel, &plan, options))?;
+        Ok(interpreter)
     };
     let mut first = start(0)?;
-    accuse_overlaps(&plan, &first.regions, args, &mut first.court.docket);
-    accuse_what_is_not_left_zero(&plan, &first.regions, &mut first.court.docket);
+    record_overlaps(&plan, &first.regions, args, &mut first.detector.violations);
+    record_what_is_not_left_zero(&plan, &first.regions, &mut first.detector.violations);
     for n in 1..options.warp_orders.max(1) {
         let other = start(n)?;
         compare(&plan, &mut first, &other);
-        first.court.docket.join(other.court.docket);
+        first.detector.violations.join(other.detector.violations);
     }
-    let (cases, counters) = (first.court.docket.cases, first.counters);
+    let (cases, counters) = (first.detector.violations.cases, first.counters);
     write_back(&plan.regions, &first.regions, args)?;
-    let (accusations, listing) = describe(kernel, &plan.stmts, cases);
-    Ok(SimReport { kernel: kernel.name.clone(), accusations, listing, counters })
+    let (violations, listing) = describe(kernel, &plan.stmts, cases);
+    Ok(SimReport { kernel: kernel.name.clone(), violations, listing, counters })
 }
 
-fn court(infos: &[RegionInfo], lanes: u32) -> Court<'_> {
+fn detector(infos: &[RegionInfo], lanes: u32) -> Detector<'_> {
     let (launch, base, serial) = (0, FIRST_SERIAL, FIRST_SERIAL);
-    Court {
-        docket: Docket::default(),
+    Detector {
+        violations: Violations::default(),
         infos,
         launch,
         base,
@@ -133,7 +134,11 @@ fn stopped<const W: usize>(stop: Stop, kernel: &Kernel, plan: &Plan<'_, W>, opti
     }
 }
 
-fn accuse_what_is_not_left_zero<const W: usize>(plan: &Plan<'_, W>, memory: &[Region], docket: &mut Docket) {
+fn record_what_is_not_left_zero<const W: usize>(
+    plan: &Plan<'_, W>,
+    memory: &[Region],
+    violations: &mut Violations,
+) {
     for (at, (info, region)) in plan.regions.iter().zip(memory).enumerate() {
         let left_zero = matches!(info.kind, RegionKind::Temporary { left_zero: true, .. });
         let bytes = info.len * info.dtype.bytes();
@@ -141,31 +146,36 @@ fn accuse_what_is_not_left_zero<const W: usize>(plan: &Plan<'_, W>, memory: &[Re
             continue;
         }
         let writer = region.shadow.iter().find_map(|s| (0..region.len).find_map(|at| s.writer(at)));
-        docket.accuse(Charge::NotLeftZero, (writer.map_or(0, |(_, stmt)| stmt), None), at as u32, || {
-            let text = format!("`{}` is said to be left zero for the next call, and is not", info.name);
-            (Vec::new(), text)
-        });
+        violations.record(
+            ViolationKind::NotLeftZero,
+            (writer.map_or(0, |(_, stmt)| stmt), None),
+            at as u32,
+            || {
+                let text = format!("`{}` is said to be left zero for the next call, and is not", info.name);
+                (Vec::new(), text)
+            },
+        );
     }
 }
 
-fn accuse_overlaps<const W: usize>(
+fn record_overlaps<const W: usize>(
     plan: &Plan<'_, W>,
     memory: &[Region],
     args: &[SimArg<'_>],
-    docket: &mut Docket,
+    violations: &mut Violations,
 ) {
     for (a, b) in overlaps(&plan.regions, memory, args) {
         let (written, other) = (&plan.regions[a].name, &plan.regions[b].name);
         let stmt = memory[a].shadow.iter().find_map(|s| (0..memory[a].len).find_map(|at| s.writer(at)));
         let stmt = stmt.map_or(0, |(_, stmt)| stmt);
-        docket.accuse(Charge::Overlap, (stmt, None), a as u32, || {
+        violations.record(ViolationKind::Overlap, (stmt, None), a as u32, || {
             (Vec::new(), format!("argument `{written}` is written and shares memory with argument `{other}`"))
         });
     }
 }
 
-/// Accuses the first element of each region that another order left with other bits. Any NaN equals any NaN.
-fn compare<const W: usize>(plan: &Plan<'_, W>, first: &mut Machine<'_, W>, other: &Machine<'_, W>) {
+/// Records the first element of each region that another order left with other bits. Any NaN equals any NaN.
+fn compare<const W: usize>(plan: &Plan<'_, W>, first: &mut Interpreter<'_, W>, other: &Interpreter<'_, W>) {
     for (n, info) in plan.regions.iter().enumerate() {
         let (a, b) = (&first.regions[n], &other.regions[n]);
         if info.is_shared() || !info.is_written || a.bytes == b.bytes {
@@ -187,8 +197,8 @@ fn compare<const W: usize>(plan: &Plan<'_, W>, first: &mut Machine<'_, W>, other
         let writer = a.shadow.as_ref().and_then(|s| s.writer(at));
         let writer = writer.or_else(|| b.shadow.as_ref().and_then(|s| s.writer(at)));
         let index = at as i64 - info.before;
-        first.court.docket.accuse(
-            Charge::WarpOrder,
+        first.detector.violations.record(
+            ViolationKind::WarpOrder,
             (writer.map_or(0, |(_, stmt)| stmt), None),
             n as u32,
             || {
@@ -233,8 +243,8 @@ fn sites(kernel: &Kernel, stmts: &[&Stmt], ids: &[u32]) -> Vec<Site> {
     found
 }
 
-/// Accusations in the order of the text, and the text with them.
-fn describe(kernel: &Kernel, stmts: &[&Stmt], cases: Vec<Case>) -> (Vec<Accusation>, String) {
+/// Violations in the order of the text, and the text with them.
+fn describe(kernel: &Kernel, stmts: &[&Stmt], cases: Vec<Case>) -> (Vec<Violation>, String) {
     let ids: Vec<u32> = cases.iter().map(|c| c.stmt).chain(cases.iter().filter_map(|c| c.other)).collect();
     let found = sites(kernel, stmts, &ids);
     let site = |id: u32| {
@@ -242,16 +252,16 @@ fn describe(kernel: &Kernel, stmts: &[&Stmt], cases: Vec<Case>) -> (Vec<Accusati
         at.and_then(|at| found.get(at)).cloned().unwrap_or_default()
     };
     let mut notes = Notes::default();
-    let mut accusations: Vec<Accusation> = Vec::new();
+    let mut violations: Vec<Violation> = Vec::new();
     for case in cases {
-        let Case { charge, stmt, other, threads, message, count } = case;
+        let Case { kind, stmt, other, threads, message, count } = case;
         if let Some(stmt) = stmts.get(stmt as usize) {
             let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
-            notes.on_stmt(stmt, format!("{}: {message}{times}", charge.name()));
+            notes.on_stmt(stmt, format!("{}: {message}{times}", kind.name()));
         }
         let (site, other) = (site(stmt), other.map(site));
-        accusations.push(Accusation { charge, site, other, threads, message, count });
+        violations.push(Violation { kind, site, other, threads, message, count });
     }
-    accusations.sort_by_key(|a| (a.site.line, a.charge));
-    (accusations, print_kernel_with_notes(kernel, notes))
+    violations.sort_by_key(|a| (a.site.line, a.kind));
+    (violations, print_kernel_with_notes(kernel, notes))
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use coulis_ir::SyncKind;
 
 use crate::code::{Code, LaunchCode};
-use crate::exec::{Machine, Stop, barrier_name};
+use crate::exec::{Interpreter, Stop, barrier_name};
 use crate::order::{FIRST_SERIAL, Stamp};
 use crate::warp::{State, Warp};
 
@@ -43,7 +43,7 @@ impl Chance {
 /// For a named barrier and a warp: the warpgroup that it was a barrier of, when the warp came last, and at which statement.
 type Arrivals = BTreeMap<(u32, u32), (Option<u32>, Stamp, u32)>;
 
-impl<'p, const W: usize> Machine<'p, W> {
+impl<'p, const W: usize> Interpreter<'p, W> {
     /// Runs all launches; without a source of chance, in ascending order.
     pub(crate) fn run(&mut self, mut chance: Option<Chance>) -> Result<(), Stop> {
         let plan = self.plan;
@@ -51,12 +51,12 @@ impl<'p, const W: usize> Machine<'p, W> {
         for (n, launch) in plan.launches.iter().enumerate() {
             let n_blocks: u32 = launch.grid.iter().product();
             let n_threads: u32 = launch.block.iter().product();
-            self.court.launch = n as u32;
-            self.court.base = base;
-            self.court.grid = launch.grid;
-            self.court.cluster = launch.cluster;
-            self.court.block = launch.block;
-            self.court.n_warps = n_threads.div_ceil(W as u32);
+            self.detector.launch = n as u32;
+            self.detector.base = base;
+            self.detector.grid = launch.grid;
+            self.detector.cluster = launch.cluster;
+            self.detector.block = launch.block;
+            self.detector.n_warps = n_threads.div_ceil(W as u32);
             let n_in_cluster: u32 = launch.cluster.iter().product();
             let block_barriers_only = n_in_cluster == 1 && launch.code.has_block_barriers_only();
             self.order.begin_launch(base, block_barriers_only);
@@ -92,7 +92,7 @@ impl<'p, const W: usize> Machine<'p, W> {
             for (axis, register) in code.thread_registers.iter().enumerate() {
                 if let Some(register) = register {
                     for lane in 0..lanes {
-                        let thread = self.court.thread(warp.n, lane).thread[axis];
+                        let thread = self.detector.thread(warp.n, lane).thread[axis];
                         warp.registers[*register as usize][lane as usize] = u64::from(thread);
                     }
                 }
@@ -103,13 +103,13 @@ impl<'p, const W: usize> Machine<'p, W> {
         for i in 0..n_clusters {
             let cluster = clusters.as_ref().map_or(i, |order| order[i as usize]);
             let first = base + cluster * n_in_cluster;
-            self.court.serial = first;
+            self.detector.serial = first;
             self.swaps_branches = chance.as_mut().is_some_and(|chance| chance.below(4) > 0);
             self.order.begin_blocks(first, n_in_cluster, n_warps as usize);
             self.remote.begin(n_in_cluster);
             for warp in &mut warps {
                 warp.restart();
-                let block = self.court.block_of(first + warp.block as u32);
+                let block = self.detector.block_of(first + warp.block as u32);
                 let place = std::array::from_fn(|axis| block[axis] % launch.cluster[axis]);
                 for (registers, at) in [(&code.block_registers, block), (&code.cluster_registers, place)] {
                     for (register, at) in registers.iter().zip(at) {
@@ -169,7 +169,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         }
     }
 
-    /// Accuses a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
+    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
     /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
     fn arrive(&mut self, arrivals: &mut Arrivals, warp: u32, kind: SyncKind, stmt: u32) {
         let (id, who) = match kind {
@@ -179,7 +179,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         };
         for ((other_id, other_warp), (other_who, stamp, other)) in arrivals.iter() {
             if *other_id == id && *other_who != who && !self.order.ordered(*stamp, warp, 0) {
-                self.court.barrier_of_two(stmt, *other, id, warp, *other_warp);
+                self.detector.barrier_of_two(stmt, *other, id, warp, *other_warp);
             }
         }
         arrivals.insert((id, warp), (who, self.order.now(warp).stamp(0), stmt));
@@ -226,7 +226,7 @@ impl<'p, const W: usize> Machine<'p, W> {
                 None => first = Some((*i, stmt)),
                 Some((other, first)) if first != stmt => {
                     let (here, away) = ((other as u32, 0), (*i as u32, 0));
-                    self.court.barrier(first, Some(stmt), barrier_name(kind), here, Some(away));
+                    self.detector.barrier(first, Some(stmt), barrier_name(kind), here, Some(away));
                 }
                 Some(_) => {}
             }
@@ -236,7 +236,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         self.order.barrier(&members);
     }
 
-    /// No warp can go on: accuses the barrier that the first waiting warp is at, and lets it go.
+    /// No warp can go on: records the barrier that the first waiting warp is at, and lets it go.
     fn stuck(&mut self, warps: &mut [Warp<W>]) {
         let waiting = |w: &Warp<W>| match w.state {
             State::Waiting(kind, stmt) => Some((kind, stmt)),
@@ -260,7 +260,7 @@ impl<'p, const W: usize> Machine<'p, W> {
         let away = own.clone().filter(counts).find(|i| !same.contains(i));
         let other = away.and_then(|i| waiting(&warps[i])).map(|(_, stmt)| stmt);
         let name = barrier_name(kind);
-        self.court.barrier(stmt, other, name, (first as u32, 0), away.map(|i| (i as u32, 0)));
+        self.detector.barrier(stmt, other, name, (first as u32, 0), away.map(|i| (i as u32, 0)));
         self.let_go(warps, &same);
     }
 }

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::verify::verify;
 use coulis_ir::{Checked, DType};
-use coulis_sim::{Charge, Memory, Options, SimArg, SimArray, SimError, check, run};
+use coulis_sim::{Memory, Options, SimArg, SimArray, SimError, ViolationKind, check, run};
 
 const COPY: &str = r#"
 @T.prim_func
@@ -34,19 +34,19 @@ fn ints(values: &[i32]) -> Vec<u8> {
 }
 
 /// Copies within one memory: both arrays have `n` elements `stride` apart, from these bytes on.
-fn copy_within(bytes: &mut [u8], n: i64, stride: i64, from: usize, to: usize) -> Vec<Charge> {
+fn copy_within(bytes: &mut [u8], n: i64, stride: i64, from: usize, to: usize) -> Vec<ViolationKind> {
     let cells = Cell::from_mut(bytes).as_slice_of_cells();
     let at = |offset: usize, initialised: bool| {
         SimArg::Array(SimArray { info: info(n, stride), memory: Memory::Write(cells), offset, initialised })
     };
     let report = run(&copy(), &mut [at(from, true), at(to, false)], &Options::default()).unwrap();
-    report.accusations.iter().map(|a| a.charge).collect()
+    report.violations.iter().map(|a| a.kind).collect()
 }
 
 #[test]
-fn arguments_that_share_elements_are_accused_where_one_is_written() {
+fn arguments_that_share_elements_are_a_violation_where_one_is_written() {
     let mut bytes = ints(&[1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(copy_within(&mut bytes, 4, 1, 0, 12), [Charge::Overlap]);
+    assert_eq!(copy_within(&mut bytes, 4, 1, 0, 12), [ViolationKind::Overlap]);
     let mut bytes = ints(&[1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(copy_within(&mut bytes, 4, 1, 0, 16), []);
     assert_eq!(bytes, ints(&[1, 2, 3, 4, 2, 3, 4, 5]));

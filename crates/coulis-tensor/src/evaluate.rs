@@ -103,7 +103,7 @@ pub fn evaluate(
 }
 
 /// One operation on the values of those before it.
-struct Machine<'a> {
+struct Evaluator<'a> {
     tensor: &'a str,
     memory: &'a HashMap<BufferId, Array>,
     sizes: Vec<(Var, Value)>,
@@ -136,7 +136,7 @@ fn compute(
             }
         });
     }
-    let machine = Machine { tensor: op.name(), memory, sizes };
+    let evaluator = Evaluator { tensor: op.name(), memory, sizes };
     let mut results = vec![Array { shape: shape.clone(), data: Vec::new() }; op.outputs().len()];
     let n_points: i64 = shape.iter().product();
     for point in 0..n_points {
@@ -152,11 +152,11 @@ fn compute(
             .map(|(axis, index)| (axis.var().clone(), Value::Int(i128::from(*index))))
             .collect();
         let values = match body {
-            Body::Plain(exprs) => machine.all(exprs, &point)?,
+            Body::Plain(exprs) => evaluator.all(exprs, &point)?,
             Body::Reduce(reduction) => match reduction.accumulating() {
-                None => machine.fold(reduction, &point)?,
+                None => evaluator.fold(reduction, &point)?,
                 Some(wide) => {
-                    let values = machine.fold(&wide, &point)?;
+                    let values = evaluator.fold(&wide, &point)?;
                     values
                         .into_iter()
                         .zip(op.outputs())
@@ -172,7 +172,7 @@ fn compute(
     Ok(results)
 }
 
-impl Machine<'_> {
+impl Evaluator<'_> {
     fn all(&self, exprs: &[Expr], bound: &[(Var, Value)]) -> Result<Vec<Value>, EvaluateError> {
         exprs.iter().map(|e| self.one(e, bound)).collect()
     }

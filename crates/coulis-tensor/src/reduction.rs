@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use coulis_ir::visit::{map_children, uses_any};
 use coulis_ir::{
-    Again, BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer,
+    BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, NanPolicy, Node, Reducer, Rewalk,
     Ties, Var,
 };
 use coulis_reducers::{ClaimError, commutes_on_ties, spot_check};
@@ -30,7 +30,7 @@ pub struct QuickFold {
     /// Longest run.
     pub max_steps: u32,
     /// What more walks over the sources of a run add, one after another.
-    pub again: Vec<Again>,
+    pub rewalks: Vec<Rewalk>,
     /// Whether a state says that its runs left their range: all of it is then folded again without runs.
     pub spoilt: Option<Lambda>,
 }
@@ -498,7 +498,7 @@ pub fn reduce_at(
         step: quick.step.clone(),
         close: quick.close.clone(),
         max_steps: quick.max_steps,
-        again: quick.again.clone(),
+        rewalks: quick.rewalks.clone(),
         spoilt: quick.spoilt.clone(),
     });
     Ok(reduction)

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use coulis_ir::args::Bindings;
 use coulis_ir::eval::Value;
 use coulis_ir::{BinaryOp, DType, Expr};
-use coulis_reducers::{Request, find};
+use coulis_reducers::{ReducerRequest, find};
 use coulis_tensor::{
     Array, Program, Tensor, comm_reducer, compute, compute_tuple, evaluate, max, min, placeholder, reduce,
     reduce_axis, reduce_axis_of, sum, var,
@@ -113,7 +113,7 @@ fn catalogue_reducers_see_positions_over_several_axes() {
     let (n, m, a) = rows();
     let (i, k) = (reduce_axis(n, "i"), reduce_axis(m, "k"));
     let argmax = find("argmax").expect("in the catalogue");
-    let argmax = argmax.build(&Request::new(&[DType::F32])).expect("takes float32");
+    let argmax = argmax.build(&ReducerRequest::new(&[DType::F32])).expect("takes float32");
     let state = compute_tuple(&[], "S", |_| reduce(&argmax, &[a.at((&i, &k))], &[i.clone(), k.clone()]))
         .expect("tensors");
     let o = compute(&[], "O", |_| argmax.finish(&state.iter().map(|s| s.at(())).collect::<Vec<_>>()))

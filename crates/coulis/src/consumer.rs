@@ -110,7 +110,7 @@ impl Consume {
     /// `wide` as in [`ConsumerRequest`]; one's own maps give what they give.
     pub(crate) fn build(
         &self,
-        fold: &coulis_reducers::Request,
+        fold: &coulis_reducers::ReducerRequest,
         beside: &[DType],
         wide: bool,
     ) -> Result<Consumer, Error> {
@@ -180,7 +180,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     }
     let (folded, beside) = inputs.split_at(n_inputs);
     let dtypes: Vec<DType> = folded.iter().map(|a| a.dtype).collect();
-    let reducer_request = coulis_reducers::Request {
+    let reducer_request = coulis_reducers::ReducerRequest {
         inputs: dtypes.clone(),
         acc: request.acc_dtype,
         ddof: request.ddof,

@@ -55,11 +55,11 @@ impl Opened {
         self.device.take_notices().iter().map(ToString::to_string).collect()
     }
 
-    /// Refuses results of kernels that the simulator accused since this was last asked. Kernels of other devices are
-    /// not accused.
+    /// Refuses results of kernels in which the simulator found violations since this was last asked. Kernels of other devices have
+    /// none.
     pub fn check_reports(&self) -> Result<(), Error> {
         match self.device.take_reports().iter().find(|report| !report.is_clean()) {
-            Some(report) => Err(accused(report)),
+            Some(report) => Err(violated(report)),
             None => Ok(()),
         }
     }
@@ -233,12 +233,12 @@ pub fn open_cpu(threads: Option<usize>, kind: CpuKind) -> Result<Arc<Opened>, Er
     Ok(opened)
 }
 
-/// The error of a kernel that is accused.
-pub fn accused(report: &SimReport) -> Error {
-    let n = report.accusations.len();
+/// The error of a kernel in which violations were found.
+pub fn violated(report: &SimReport) -> Error {
+    let n = report.violations.len();
     let plural = if n == 1 { "" } else { "s" };
-    let message = format!("the simulator accuses kernel `{}` of {n} fault{plural}", report.kernel);
-    let error = Error::user("sim/accused", message);
-    let error = report.accusations.iter().fold(error, |error, one| error.with_help(one.to_string()));
+    let message = format!("the simulator finds {n} violation{plural} in kernel `{}`", report.kernel);
+    let error = Error::user("sim/violation", message);
+    let error = report.violations.iter().fold(error, |error, one| error.with_help(one.to_string()));
     error.with_help(report.listing.trim_end())
 }

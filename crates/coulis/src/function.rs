@@ -31,10 +31,10 @@ use self::arguments::{
 pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
 use self::within_int32::stays_within_int32;
-use crate::device::{Opened, accused, open_choice, open_cpu, sim_options};
+use crate::device::{Opened, open_choice, open_cpu, sim_options, violated};
 use crate::error::Error;
 use crate::inside::{first_unproven, first_unproven_divisor, launched};
-use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, permit_for, verify_given};
+use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, permit_for, permit_given};
 use crate::request::{DeviceChoice, NamedArray};
 
 /// How a function is made.
@@ -128,7 +128,7 @@ enum Runner {
 pub struct Called {
     /// Every buffer parameter, in order.
     pub buffers: Vec<NamedArray>,
-    /// Counters and accusations.
+    /// Counters and violations.
     pub report: Option<SimReport>,
 }
 
@@ -157,12 +157,12 @@ impl Function {
     pub fn of_kernel(kernel: Kernel, options: &CompileOptions) -> Result<Function, Error> {
         match kernel.form {
             Form::Nest | Form::Tiled => {
-                let nest = verify_given(kernel)?.kernel().clone();
+                let nest = permit_given(kernel)?.kernel().clone();
                 Function::of_nest(nest, options)
             }
             Form::Flat => {
                 let place = Place::of(&kernel, options)?;
-                let checked = verify_given(kernel)?;
+                let checked = permit_given(kernel)?;
                 Function::new(Lowered { checked, route: vec![VERIFY.to_owned()] }, place)
             }
         }
@@ -173,7 +173,7 @@ impl Function {
         let lowering = Options { target: place.target(), simple_mode: false };
         let lowered = lower_kernel(nest.clone(), &lowering, &mut |_, _| {}).map_err(|error| {
             // A fault that was there before lowering is the program's.
-            verify_given(nest).err().unwrap_or(error)
+            permit_given(nest).err().unwrap_or(error)
         })?;
         Function::new(lowered, place)
     }
@@ -274,16 +274,16 @@ impl Function {
         let mut inputs = inputs.iter().cloned();
         let given = self.parameters.iter().map(|p| if p.is_written { None } else { inputs.next() }).collect();
         let (all, report) = self.execute(given, &BTreeMap::new(), None)?;
-        // Values of a kernel that is accused are not to be trusted.
+        // Values of a kernel with violations are not to be trusted.
         if let Some(report) = report.filter(|report| !report.is_clean()) {
-            return Err(accused(&report));
+            return Err(violated(&report));
         }
         Ok(all.into_iter().filter(|(written, _)| *written).map(|(_, array)| array).collect())
     }
 
     /// Calls the function with arguments by name, and gives every buffer as it is after the call. An array that is
     /// given for an output is what the output starts from; it is not changed itself.
-    /// A kernel that the simulator accuses is no error here: its report says so.
+    /// A kernel in which the simulator finds violations is no error here: its report says so.
     pub fn call_named(&self, arguments: &Arguments) -> Result<Called, Error> {
         let mut sizes = BTreeMap::new();
         let mut given: Vec<Option<Value>> = vec![None; self.parameters.len()];
@@ -421,7 +421,7 @@ impl Place {
             && let Some(quotient) = first_unproven_divisor(&launched)
         {
             notices.push(format!(
-                "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU refuses; `--device sim` accuses"
+                "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU refuses; `--device sim` reports it"
             ));
         }
         Ok(Place::Device(device, notices))

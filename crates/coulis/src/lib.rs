@@ -41,7 +41,7 @@ pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{Along, CATALOGUE, CONSUMERS, MapFn, UserConsumer, UserReducer, comm_reducer};
 pub use coulis_runtime::cuda::DeviceMemory;
 pub use coulis_runtime::{DevicePointer, StreamHandle, interruptible};
-pub use coulis_sim::{Accusation, Charge, Counters, SimReport};
+pub use coulis_sim::{Counters, SimReport, Violation, ViolationKind};
 pub use device::forked;
 pub use error::{Error, Owner};
 pub use function::{Arguments, Called, CompileOptions, Function, InPlace, OnDevice, Parameter, Value};

@@ -14,7 +14,7 @@ pub use coulis_runtime::cache::Entry as CacheEntry;
 
 /// What was found on this machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Machine {
+pub struct MachineInfo {
     /// Name of the device that `auto` takes.
     pub device: String,
     /// Command and first line of the version of the C compiler, or why there is none and where it was looked for.
@@ -32,7 +32,7 @@ pub struct Machine {
 }
 
 /// Looks for everything.
-pub fn machine() -> Result<Machine, Error> {
+pub fn machine() -> Result<MachineInfo, Error> {
     let environment = Environment::of_process();
     let opened = device::open(&Request::new(&[]))?;
     let first_line = |text: &str| text.lines().next().unwrap_or_default().trim().to_owned();
@@ -40,7 +40,7 @@ pub fn machine() -> Result<Machine, Error> {
         .map(|c| (c.command(), first_line(c.identity())))
         .map_err(|error| error.to_string());
     let text = |value: &Option<std::ffi::OsString>| value.as_ref().map(|v| v.to_string_lossy().into_owned());
-    Ok(Machine {
+    Ok(MachineInfo {
         device: opened.name().to_owned(),
         compiler,
         variables: vec![

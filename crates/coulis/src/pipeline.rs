@@ -68,7 +68,7 @@ pub fn lower_kernel(
         route.push(format!("lower/{}", pass.name));
         observer(pass, kernel);
     })?;
-    let checked = verify(flat)?;
+    let checked = permit(flat)?;
     route.push(VERIFY.to_owned());
     Ok(Lowered { checked, route })
 }
@@ -77,12 +77,12 @@ pub fn lower_kernel(
 pub const VERIFY: &str = "ir/verify";
 
 /// The permit of a kernel that coulis made; a fault in it is ours.
-pub fn verify(kernel: Kernel) -> Result<Checked, Error> {
+pub fn permit(kernel: Kernel) -> Result<Checked, Error> {
     coulis_ir::verify::verify(kernel).map_err(Error::from)
 }
 
 /// The permit of a kernel that a user wrote.
-pub fn verify_given(kernel: Kernel) -> Result<Checked, Error> {
+pub fn permit_given(kernel: Kernel) -> Result<Checked, Error> {
     coulis_ir::verify::verify(kernel).map_err(given_faults)
 }
 

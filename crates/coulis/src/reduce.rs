@@ -29,14 +29,14 @@ use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 use crate::statistic::{Statistic, ignores_position};
 
 pub use crate::empty::Doubt;
-pub use crate::verify::verify;
+pub use crate::verify::verify_outcome;
 
 /// A checked request: what is folded, and what becomes of it.
 pub struct Call {
     pub(crate) statistics: Vec<Statistic>,
     pub(crate) product: Product,
     pub(crate) spec: Spec,
-    pub(crate) reducer_request: coulis_reducers::Request,
+    pub(crate) reducer_request: coulis_reducers::ReducerRequest,
     /// One a statistic.
     pub(crate) inits: Vec<Option<Value>>,
     /// Result names, one an output.
@@ -86,7 +86,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         let message = format!("{} {given}, and the statistics asked for read {widest}", dtypes.len());
         return Err(Error::user("reduce/input", message));
     }
-    let mut reducer_request = coulis_reducers::Request {
+    let mut reducer_request = coulis_reducers::ReducerRequest {
         inputs: dtypes.clone(),
         acc: request.acc_dtype,
         ddof: request.ddof,
@@ -138,8 +138,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
 
 /// What machines ask of reducers: positions as narrow as they fit; with threads in blocks, runs that walk twice over
 /// what is in registers, and with vectors, narrow runs of a sum that stands alone.
-pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::Request {
-    let plain = coulis_reducers::Request::new(&[]);
+pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_reducers::ReducerRequest {
+    let plain = coulis_reducers::ReducerRequest::new(&[]);
     let has_threads = device::open(request).is_ok_and(|device| device.target().has_threads());
     let axes = coulis_plan::problem::resolve_axes(request.axes.as_deref(), input.shape.len());
     match axes {
@@ -172,11 +172,11 @@ fn legal_ops() -> String {
 }
 
 /// The reducer of all statistics together, each of which reads as many of the inputs as it takes.
-fn product_of(statistics: &[Statistic], request: &coulis_reducers::Request) -> Result<Product, Error> {
+fn product_of(statistics: &[Statistic], request: &coulis_reducers::ReducerRequest) -> Result<Product, Error> {
     let mut parts: Vec<(&str, Reducer)> = Vec::new();
     for statistic in statistics {
         let read = request.inputs.get(..statistic.n_inputs()).unwrap_or(&request.inputs);
-        let own = coulis_reducers::Request { inputs: read.to_vec(), ..request.clone() };
+        let own = coulis_reducers::ReducerRequest { inputs: read.to_vec(), ..request.clone() };
         parts.push((statistic.name(), statistic.build(&own)?));
     }
     Ok(coulis_reducers::product(&parts)?)
@@ -417,7 +417,7 @@ impl Prepared {
         let Some(consume) = &self.0.request.consume else {
             return Err(Error::bug("reduce/consumer", "statistics are no consumer"));
         };
-        let fold = coulis_reducers::Request { acc: Some(DType::F64), ..call.reducer_request.clone() };
+        let fold = coulis_reducers::ReducerRequest { acc: Some(DType::F64), ..call.reducer_request.clone() };
         let beside = call.spec.map.as_ref().map_or(&[][..], |map| &map.beside);
         consume.build(&fold, beside, false)
     }

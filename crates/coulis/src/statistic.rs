@@ -136,7 +136,7 @@ impl Statistic {
     }
 
     /// The reducer for elements of these types.
-    pub(crate) fn build(&self, request: &coulis_reducers::Request) -> Result<Reducer, Error> {
+    pub(crate) fn build(&self, request: &coulis_reducers::ReducerRequest) -> Result<Reducer, Error> {
         match self {
             Statistic::Listed(entry) => Ok(entry.build(request)?),
             Statistic::Own(own) => {

@@ -20,7 +20,7 @@ pub use coulis_tile::{Accuracy, Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{compile_schedule, given_faults, lower_kernel, verify_given, with_reducers};
+use crate::pipeline::{compile_schedule, given_faults, lower_kernel, permit_given, with_reducers};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -129,7 +129,7 @@ pub fn lower(text: &str, after: Option<&str>, target: Option<&TargetChoice>) -> 
         let target = facts_for(&kernel, target)?;
         match (kernel.form, after) {
             (Form::Nest | Form::Tiled, after) => lowered.push(lower_nest(kernel, after, &target)?),
-            (Form::Flat, None) => lowered.push(verify_given(kernel)?.kernel().clone()),
+            (Form::Flat, None) => lowered.push(permit_given(kernel)?.kernel().clone()),
             (Form::Flat, Some(name)) => {
                 let message =
                     format!("kernel `{}` is in Flat form already, and pass `{name}` is not run", kernel.name);
@@ -159,7 +159,7 @@ pub fn explain(text: &str, target: &TargetChoice) -> Result<Vec<CallTable>, Erro
     let mut tables = Vec::new();
     for kernel in kernels(text)? {
         if kernel.form == Form::Tiled {
-            tables.extend(explain_kernel(verify_given(kernel)?.kernel(), &facts)?);
+            tables.extend(explain_kernel(permit_given(kernel)?.kernel(), &facts)?);
         }
     }
     Ok(tables)
@@ -195,10 +195,10 @@ impl std::fmt::Display for CallTable {
 fn flat(kernel: Kernel, target: &Target) -> Result<Checked, Error> {
     match kernel.form {
         Form::Nest | Form::Tiled => {
-            let nest = verify_given(kernel)?.kernel().clone();
+            let nest = permit_given(kernel)?.kernel().clone();
             Ok(lower_kernel(nest, &options(target), &mut |_, _| {})?.checked)
         }
-        Form::Flat => verify_given(kernel),
+        Form::Flat => permit_given(kernel),
     }
 }
 
@@ -314,7 +314,7 @@ fn cuda_module(kernel: &Checked) -> Result<Module, Error> {
 }
 
 fn lower_nest(kernel: Kernel, after: Option<&str>, target: &Target) -> Result<Kernel, Error> {
-    let nest = verify_given(kernel)?.kernel().clone();
+    let nest = permit_given(kernel)?.kernel().clone();
     let mut seen = None;
     let lowered = lower_kernel(nest, &options(target), &mut |pass, kernel| {
         if after == Some(pass.name) {

@@ -6,7 +6,7 @@
 //! are the catalogue's.
 
 use coulis_ir::{BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer, Var};
-use coulis_reducers::Request;
+use coulis_reducers::ReducerRequest;
 
 /// The reducer of a name for sources of these types, or `None` where there is none.
 pub fn tile_reducer(name: &str, inputs: &[DType]) -> Option<Reducer> {
@@ -15,7 +15,7 @@ pub fn tile_reducer(name: &str, inputs: &[DType]) -> Option<Reducer> {
         ("prod", [input]) => Some(folded("prod", *input, BinaryOp::Mul, 1)),
         ("max", [input]) if input.is_float() => Some(extremum("max", *input, Intrinsic::Max3)),
         ("min", [input]) if input.is_float() => Some(extremum("min", *input, Intrinsic::Min3)),
-        _ => coulis_reducers::find(name).ok()?.build(&Request::new(inputs)).ok(),
+        _ => coulis_reducers::find(name).ok()?.build(&ReducerRequest::new(inputs)).ok(),
     }
 }
 

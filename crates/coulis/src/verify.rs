@@ -75,7 +75,7 @@ impl VerifyReport {
 /// Compares the outcome of a call with exact results, output by output. Stops with a note after a minute.
 ///
 /// Errors: the request does not fit the arrays or the outcome; a statistic whose exact result is out of reach.
-pub fn verify(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<VerifyReport, Error> {
+pub fn verify_outcome(inputs: &[Array], request: &Request, outcome: &Outcome) -> Result<VerifyReport, Error> {
     let infos: Vec<_> = inputs.iter().map(array_info).collect();
     let call = check(&infos, request)?;
     if call.prologue.is_some() {

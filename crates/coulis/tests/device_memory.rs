@@ -9,7 +9,7 @@ mod common;
 
 use std::sync::Arc;
 
-use coulis::reduce::{Prepared, array_info, prepare, verify};
+use coulis::reduce::{Prepared, array_info, prepare, verify_outcome};
 use coulis::{Array, DType, DeviceChoice, DevicePointer, NamedArray, Outcome, Request, StreamHandle};
 use coulis_runtime::cuda::DeviceMemory;
 use coulis_runtime::{Cuda, CudaOptions};
@@ -85,7 +85,7 @@ fn check(cuda: &Cuda, prepared: &Prepared, views: &[Array], there: &[There], req
         axes: Vec::new(),
         notices: Vec::new(),
     };
-    let report = verify(views, request, &outcome).unwrap();
+    let report = verify_outcome(views, request, &outcome).unwrap();
     let wrong = report.results.iter().find(|result| result.refuted.is_some());
     assert!(wrong.is_none(), "{what} by {}: {wrong:?}", prepared.plan().name);
 }

@@ -28,7 +28,7 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
 fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
-    let fold = coulis_reducers::Request::new(&[dtype]).with_two_walks();
+    let fold = coulis_reducers::ReducerRequest::new(&[dtype]).with_two_walks();
     let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
     let consumer = find_consumer(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
@@ -118,7 +118,7 @@ fn rows_of_a_slab_that_would_meet_in_banks_are_read_far_apart() {
         let x = rows(DType::BF16, &[300, length]);
         let (trace, result, report) = by("gpu_kept_slabs", &one, "softmax", &x);
         assert_eq!(trace.contains("i0_c_inner_i0_c_outer_fused"), is_dealt, "{length}: {trace}");
-        assert!(report.accusations.is_empty(), "{length}: {:?}", report.accusations);
+        assert!(report.violations.is_empty(), "{length}: {:?}", report.violations);
         let wanted = softmax(&x);
         let far = values(&result).iter().zip(&wanted).any(|(a, b)| (a - b).abs() > 0.01 * b);
         assert!(!far, "{length}");

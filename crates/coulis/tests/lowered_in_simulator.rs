@@ -1,4 +1,4 @@
-//! Kernels whose barriers, launches and guards lowering makes, run in the simulator: no accusation, and the right values.
+//! Kernels whose barriers, launches and guards lowering makes, run in the simulator: no violation, and the right values.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ fn run(kernel: Kernel, a: (&[i64], &[f32]), b: &[i64], scalars: &[i64]) -> Vec<f
     args.extend(scalars.iter().map(|&s| SimArg::Scalar(s)));
     let options = coulis_sim::Options { warp_orders: 4, ..coulis_sim::Options::default() };
     let report = coulis_sim::run(&checked, &mut args, &options).unwrap();
-    assert!(report.accusations.is_empty(), "{:?}\n{}", report.accusations, report.listing);
+    assert!(report.violations.is_empty(), "{:?}\n{}", report.violations, report.listing);
     drop(args);
     output.chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
 }

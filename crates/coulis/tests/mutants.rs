@@ -1,7 +1,7 @@
 //! Mutants: every golden GPU kernel with a barrier, a fence, a guard or a lane of a mask removed, in turn.
 //!
-//! The golden kernel itself has no accusation and the same answer in every order. A mutant is caught where the verifier
-//! refuses it, the simulator accuses it or stops it, or its answer differs. A mutant that is not caught for any size
+//! The golden kernel itself has no violation and the same answer in every order. A mutant is caught where the verifier
+//! refuses it, the simulator finds a violation or stops it, or its answer differs. A mutant that is not caught for any size
 //! either means the same as the kernel, and then it is in [`SAME`] with the reason, or it escapes; at least 95 of 100
 //! that change the meaning are to be caught.
 
@@ -300,7 +300,7 @@ fn outcome(golden: &Golden, kernel: Kernel, (n, m): (i64, i64)) -> Result<Vec<Ve
     let options = Options { warp: golden.warp, warp_orders: 3, max_steps: 20_000_000, ..Options::default() };
     let setup = Setup { value: &value, inout: &inout, options: &options };
     let done = simulate(kernel, &setup)?.map_err(|error| error.to_string())?;
-    match done.report.accusations.first() {
+    match done.report.violations.first() {
         None => Ok(done.outputs),
         Some(first) => Err(first.to_string()),
     }

@@ -211,7 +211,7 @@ fn an_own_reducer_refuses_other_element_types_and_has_no_exact_answer() {
     assert!(error.message.contains("int32") && error.message.contains("float32"), "{}", error.message);
     let input = Array::from_slice(&[3], &[1i32, 2, 3]).unwrap();
     let outcome = coulis::reduce::run(std::slice::from_ref(&input), &call).unwrap();
-    let error = coulis::reduce::verify(&[input], &call, &outcome).unwrap_err();
+    let error = coulis::reduce::verify_outcome(&[input], &call, &outcome).unwrap_err();
     assert_eq!((error.owner, error.code), (Owner::Unsupported, "reduce/verify"));
 }
 

@@ -177,7 +177,7 @@ fn a_result_that_was_changed_is_refuted_where_it_was_changed() {
     let mut sums = outcome.results[0].array.as_slice::<f32>().unwrap().to_vec();
     sums[2] += 0.01;
     outcome.results[0].array = Array::from_slice(&[4], &sums).unwrap();
-    let report = coulis::reduce::verify(std::slice::from_ref(&input), &request, &outcome).unwrap();
+    let report = coulis::reduce::verify_outcome(std::slice::from_ref(&input), &request, &outcome).unwrap();
     assert!(!report.is_right());
     assert_eq!(report.results[0].refuted.as_ref().map(|r| r.output), Some(2));
     assert_eq!(report.results[1].refuted, None);
@@ -332,7 +332,8 @@ fn an_integer_result_of_a_float_statistic_is_the_nearest_one_and_of_two_the_even
                 let outcome = coulis::reduce::run(std::slice::from_ref(input), &request).unwrap();
                 let found: Vec<f64> = outcome.results[0].array.scalars().map(|v| v.to_f64()).collect();
                 assert_eq!(found, want, "{op} as {dtype} on {device:?}");
-                let report = coulis::reduce::verify(std::slice::from_ref(input), &request, &outcome).unwrap();
+                let report =
+                    coulis::reduce::verify_outcome(std::slice::from_ref(input), &request, &outcome).unwrap();
                 assert!(report.is_right(), "{op} as {dtype}: {report:?}");
             }
         }

@@ -13,7 +13,7 @@ fn permit(ops: &[&str], dtype: DType, shape: &[i64], axes: &[i64]) -> Result<&'s
     let target = Target::cuda("sm_90a").unwrap();
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::new(std::slice::from_ref(&info), None, Some(axes), false, true).unwrap();
-    let request = coulis_reducers::Request::new(&[dtype]);
+    let request = coulis_reducers::ReducerRequest::new(&[dtype]);
     let parts: Vec<_> =
         ops.iter().map(|op| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap())).collect();
     let reducer = coulis_reducers::product(&parts).unwrap().reducer;

@@ -1,6 +1,6 @@
 //! Folds that are split over blocks: whole arrays, few rows, strips of columns, columns whose rows are walked as one, and
 //! arrays small enough for their last block to fold the parts; over kinds of statistics and of lengths. The simulator
-//! accuses nothing, under several orders of warps.
+//! finds no violation, under several orders of warps.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

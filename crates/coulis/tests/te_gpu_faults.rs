@@ -327,7 +327,7 @@ fn te_fault_g3_steps_of_a_warp_in_shared_memory_are_ordered_by_barriers() {
         s.bind("B", &outer, BlockX).unwrap();
         s.bind("B", &inner, ThreadY).unwrap();
         s.bind("B", &k, ThreadX).unwrap();
-        // The simulator accuses a race between lanes that no barrier orders.
+        // The simulator reports a race between lanes that no barrier orders.
         run_everywhere(&s, &[&[("n", 20)], &[("n", 3)]]);
     }
 }
@@ -413,7 +413,7 @@ fn te_fault_g8_what_a_block_needs_once_is_stored_by_one_thread() {
     s.bind("D", &lane, ThreadX).unwrap();
     s.set_scope("M", MemScope::Shared).unwrap();
     s.compute_at("M", "D", &row).unwrap();
-    // All threads storing to one cell is what the simulator and the verifier accuse.
+    // All threads storing to one cell is what the simulator and the verifier report.
     run_everywhere(&s, &[&[("n", 5)], &[("n", 1)]]);
 }
 

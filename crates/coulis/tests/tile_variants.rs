@@ -1,5 +1,5 @@
 //! Every variant that accepts a call runs, not only the one that is chosen: in the simulator, under several orders of
-//! warps, against a plain fold. No variant may be accused of anything.
+//! warps, against a plain fold. No variant may have a violation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{Checked, DType, Reducer, Target};
 use coulis_lower::{LowerError, Options, lower, resolve_reducers};
-use coulis_reducers::{Request, find};
+use coulis_reducers::{ReducerRequest, find};
 use coulis_script::parse_module;
 use coulis_sim::{SimArg, SimArray};
 use coulis_tile::{REGISTRY, TileError};
@@ -127,7 +127,7 @@ impl Case<'_> {
         let text = self.text(&format!(", dispatch=\"{variant}\""));
         let kernel = parse_module(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0);
         let catalogue = |name: &str, inputs: &[DType]| -> Option<Reducer> {
-            find(name).ok()?.build(&Request::new(inputs)).ok()
+            find(name).ok()?.build(&ReducerRequest::new(inputs)).ok()
         };
         let kernel = resolve_reducers(kernel, &catalogue).unwrap();
         let options = Options { target, simple_mode: false };
@@ -177,7 +177,7 @@ impl Case<'_> {
         let case = || {
             format!("{variant} of {:?} over {:?} {:?}, warp {warp}", self.extents, self.reduced, self.dtypes)
         };
-        assert!(report.accusations.is_empty(), "{}:\n{:?}\n{}", case(), report.accusations, report.listing);
+        assert!(report.violations.is_empty(), "{}:\n{:?}\n{}", case(), report.violations, report.listing);
         for group in 0..groups {
             let members: Vec<u32> = (0..threads).filter(|&t| self.group(t) == group).collect();
             let elements: Vec<Vec<i128>> = (0..self.dtypes.len())

@@ -27,7 +27,7 @@ const TESTS: &str = "device-tests";
 const OTHERS: &str = "tests";
 
 /// Exit code of the sanitizer where it has something to say.
-const ACCUSED: &str = "86";
+const ERRORS_FOUND: &str = "86";
 
 /// One test at a time. Under racecheck, launches by several threads of the host end in "Internal Sanitizer Error: Detected a failure to
 /// track a kernel launch", which its summary counts as a hazard, or never end.
@@ -72,10 +72,10 @@ fn gpu(words: &[String]) -> Result<(), Failure> {
         println!("== {tool}");
         let tests = tests.display().to_string();
         let setting = (tool == "racecheck").then_some(ONE_BY_ONE);
-        run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &tests, "--small"], setting)?;
+        run(&sanitizer, &["--tool", tool, "--error-exitcode", ERRORS_FOUND, &tests, "--small"], setting)?;
         for file in others.iter().map(|file| file.display().to_string()) {
             println!("== {tool} {file}");
-            run(&sanitizer, &["--tool", tool, "--error-exitcode", ACCUSED, &file], setting)?;
+            run(&sanitizer, &["--tool", tool, "--error-exitcode", ERRORS_FOUND, &file], setting)?;
         }
     }
     Ok(())

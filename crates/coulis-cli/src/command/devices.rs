@@ -1,6 +1,6 @@
 //! `coulis devices`: devices, compilers, and where they were looked for.
 
-use coulis::machine::{Machine, machine};
+use coulis::machine::{MachineInfo, machine};
 
 use crate::failure::Failure;
 use crate::output::answer;
@@ -15,7 +15,7 @@ pub fn run(_args: &Args) -> Result<(), Failure> {
     answer(&as_text(&machine()?))
 }
 
-fn as_text(machine: &Machine) -> String {
+fn as_text(machine: &MachineInfo) -> String {
     let mut lines = vec![("device".to_owned(), machine.device.clone())];
     match &machine.compiler {
         Ok((command, version)) => {

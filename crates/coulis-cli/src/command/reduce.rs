@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coulis::reduce::{array_info, kernel, plan, run as reduce, verify};
+use coulis::reduce::{array_info, kernel, plan, run as reduce, verify_outcome};
 use coulis::text::print_kernel;
 use coulis::{Array, ArrayInfo, Error, Outcome, VerifyReport, write_npy, write_npz};
 
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => answer(&present(args.format.unwrap_or(Format::Table), &input_of(&inputs), &outcome))?,
     }
     if args.verify {
-        let report = with_progress("verifying", &inputs, || verify(&inputs, &request, &outcome))?;
+        let report = with_progress("verifying", &inputs, || verify_outcome(&inputs, &request, &outcome))?;
         eprint!("{}", verified(&report));
         if !report.is_right() {
             let text = "a result is further from the exact one than its bound allows";

@@ -1,7 +1,7 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
 //! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be given for a
-//! scalar parameter and for a size that occurs in a shape. The simulator accuses a kernel on standard error, and the exit code is 1;
+//! scalar parameter and for a size that occurs in a shape. The simulator reports violations on standard error, and the exit code is 1;
 //! it stops one that does not come to an end after `--max-steps` statements, and the exit code is 2. Ctrl-C ends the command at any time.
 
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     function.notices().iter().for_each(|notice| note(notice));
     let Called { buffers, report } = function.call_named(&arguments)?;
     if let Some(report) = report.as_ref().filter(|report| !report.is_clean()) {
-        return Err(Failure::Accused(format!("{}{report}", report.listing)));
+        return Err(Failure::Violated(format!("{}{report}", report.listing)));
     }
     if let Some(report) = report.filter(|_| args.report) {
         report.to_string().lines().for_each(note);

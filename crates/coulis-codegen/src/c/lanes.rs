@@ -20,7 +20,7 @@ use crate::c::style::is_enclosed;
 use crate::c::types::{CTy, VTy};
 use crate::c::value::Val;
 use crate::c::{Walker, index};
-use crate::dialect::{Machine, Word};
+use crate::dialect::{DialectKind, Word};
 
 /// Bytes of the widest access.
 const WORD_BYTES: u32 = 16;
@@ -161,7 +161,7 @@ impl Walker<'_> {
 
     /// The word by which that many elements from `base` on are accessed, and how many it holds.
     pub(super) fn word(&mut self, buffer: &Buffer, base: &Expr, lanes: u32) -> Option<(Word, u32)> {
-        let Machine::Gpu(gpu) = self.dialect.machine() else { return None };
+        let DialectKind::Gpu(gpu) = self.dialect.kind() else { return None };
         if buffer.scope == MemScope::Local || buffer.scope == MemScope::Warp || !base.dtype().is_int() {
             return None;
         }
@@ -370,7 +370,7 @@ impl Walker<'_> {
 
     /// The word of two lanes.
     fn pair_word(&self, dtype: DType) -> Option<Word> {
-        let Machine::Gpu(gpu) = self.dialect.machine() else { return None };
+        let DialectKind::Gpu(gpu) = self.dialect.kind() else { return None };
         gpu.word(CTy::memory(dtype), 2)
     }
 }

@@ -6,7 +6,7 @@ use crate::EmitError;
 use crate::c::helper::{Comparison, Division, Helper, Needs};
 use crate::c::style::Overflow;
 use crate::c::types::{CTy, VTy};
-use crate::dialect::Machine;
+use crate::dialect::DialectKind;
 
 /// The smaller or larger of two, the second where the comparison fails.
 pub fn extremum(helper: Helper, comparison: Comparison, ty: CTy, needs: &dyn Needs) -> String {
@@ -61,11 +61,11 @@ pub fn shift(op: BinaryOp, ty: CTy, needs: &dyn Needs) -> String {
 /// Divisions that no operand can trap: a zero divisor gives 0, and on a CPU sets the status.
 pub fn divide(division: Division, ty: CTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (name, value) = (Helper::Divide(division, VTy::scalar(ty)).name(), ty.name());
-    let (status, fail) = match needs.dialect().machine() {
-        Machine::Cpu(_) => {
+    let (status, fail) = match needs.dialect().kind() {
+        DialectKind::Cpu(_) => {
             (", i32 *status", format!("{{ {}(status, 2); return 0; }}", needs.helper(Helper::Fail)?))
         }
-        Machine::Gpu(_) => ("", "return 0;".to_owned()),
+        DialectKind::Gpu(_) => ("", "return 0;".to_owned()),
     };
     let head = format!("{} {value} {name}({value} a, {value} b{status})", needs.dialect().function());
     let negated = match needs.dialect().style().overflow {

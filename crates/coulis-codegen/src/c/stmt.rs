@@ -14,7 +14,7 @@ use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Parts, Val};
 use crate::c::vector::{offset, strided};
 use crate::c::{Pointer, Registers, Walker, index};
-use crate::dialect::Machine;
+use crate::dialect::DialectKind;
 
 /// Arrays of up to this many bytes live on the stack; larger ones are allocated.
 const STACK_BYTES: i64 = 16 * 1024;
@@ -341,7 +341,7 @@ impl Walker<'_> {
     fn store_of(&mut self, buffer: &Buffer, lanes: u32) -> Helper {
         let bytes = CTy::memory(buffer.dtype).bytes() * lanes;
         let is_result = buffer.scope == MemScope::Global && buffer.dtype != DType::Bool;
-        let is_cpu = matches!(self.dialect.machine(), Machine::Cpu(_));
+        let is_cpu = matches!(self.dialect.kind(), DialectKind::Cpu(_));
         if self.f.streams && is_cpu && is_result && matches!(bytes, 16 | 32 | 64) {
             self.f.streamed = true;
             return Helper::Stream(buffer.dtype, lanes);
@@ -375,7 +375,7 @@ impl Walker<'_> {
     }
 
     fn allocate(&mut self, buffer: &Buffer, body: &Stmt) -> Result<(), EmitError> {
-        if let Machine::Gpu(gpu) = self.dialect.machine() {
+        if let DialectKind::Gpu(gpu) = self.dialect.kind() {
             self.allocate_on_device(gpu, buffer)?;
             return self.stmt(body);
         }

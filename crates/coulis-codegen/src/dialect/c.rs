@@ -19,7 +19,7 @@ use crate::c::scalar::{float_literal, int_literal};
 use crate::c::style::{Overflow, Parentheses, Style, Vectors};
 use crate::c::types::CTy;
 use crate::c::types::VTy;
-use crate::dialect::{CpuDialect, Dialect, Machine};
+use crate::dialect::{CpuDialect, Dialect, DialectKind};
 
 /// The dialect.
 pub struct C;
@@ -230,8 +230,8 @@ impl Dialect for C {
         Some(format!("__builtin_prefetch({address})"))
     }
 
-    fn machine(&self) -> Machine<'_> {
-        Machine::Cpu(self)
+    fn kind(&self) -> DialectKind<'_> {
+        DialectKind::Cpu(self)
     }
 }
 

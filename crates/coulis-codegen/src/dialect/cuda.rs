@@ -23,7 +23,7 @@ use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::plain;
 use crate::c::style::{Overflow, Parentheses, Style, Vectors};
 use crate::c::types::{CTy, VTy};
-use crate::dialect::{Dialect, GpuDialect, Machine, Word};
+use crate::dialect::{Dialect, DialectKind, GpuDialect, Word};
 
 /// What the compiler of the text has to be told, beside the architecture.
 pub const COMPILER_OPTIONS: &[&str] =
@@ -406,8 +406,8 @@ impl Dialect for Cuda {
         Some(format!("asm volatile(\"prefetch.L2 [%0];\" : : \"l\"({address}))"))
     }
 
-    fn machine(&self) -> Machine<'_> {
-        Machine::Gpu(self)
+    fn kind(&self) -> DialectKind<'_> {
+        DialectKind::Gpu(self)
     }
 }
 

@@ -180,7 +180,7 @@ pub fn is_light(facts: &Facts) -> bool {
 
 /// Whether runs may be walked again, so that what they bring stays in registers until their end.
 fn is_walked_again(facts: &Facts) -> bool {
-    facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.again.is_empty())
+    facts.spec.reducer.quick.as_ref().is_some_and(|quick| !quick.rewalks.is_empty())
 }
 
 /// Whether threads have so much in registers that few blocks are on a multiprocessor: large states, or what runs are walked again

@@ -36,11 +36,17 @@ fn trace_of(shape: &[i64], axes: &[i64], vector_bytes: u32, pages: u32) -> Strin
 }
 
 fn planned(op: &str, shape: &[i64], axes: &[i64], target: &Target) -> (Spec, Sketch, &'static Strategy) {
-    planned_for(&coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20), op, shape, axes, target)
+    planned_for(
+        &coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20),
+        op,
+        shape,
+        axes,
+        target,
+    )
 }
 
 fn planned_for(
-    request: &coulis_reducers::Request,
+    request: &coulis_reducers::ReducerRequest,
     op: &str,
     shape: &[i64],
     axes: &[i64],
@@ -57,7 +63,7 @@ fn planned_for(
 
 #[test]
 fn short_rows_have_runs_of_elements_that_are_as_wide_where_these_leave_no_rest() {
-    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let run = |length: i64| planned_for(&narrow, "sum", &[50_001, length], &[1], &cpu(64, 1)).1.run;
     assert_eq!((run(1237), run(1024), run(1280 + 7), run(16_384)), (1, 16, 4, 16));
     assert_eq!(run(100_001), 16, "a long row");
@@ -165,7 +171,7 @@ fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
 
 #[test]
 fn short_rows_are_one_run_where_it_holds_them() {
-    let half = coulis_reducers::Request::new(&[DType::F32]).with_length(1 << 20);
+    let half = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20);
     let run = |op: &str, length: i64| planned_for(&half, op, &[50_001, length], &[1], &cpu(64, 1)).1.run;
     assert_eq!([run("var", 7), run("argmax", 7), run("argmax", 31)], [7, 7, 31]);
 }

@@ -2,7 +2,7 @@
 
 use coulis_ir::{DType, Expr, Reducer};
 
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
 use crate::shape::extremum::{End, extremum};
@@ -39,7 +39,7 @@ fn measure(x: Expr) -> Expr {
     magnitude(x, dtype)
 }
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     Ok(extremum("absmax", request, End::Greatest, (measure, 0.0), unsigned(request.inputs[0])))
 }
 

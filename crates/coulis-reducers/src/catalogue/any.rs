@@ -3,7 +3,7 @@
 use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
 use crate::shape::flag::{flag_dtype, is_set, mask, non_zero};
@@ -22,7 +22,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("any", request);
     b.idempotent();
     let dtype = flag_dtype(b.element(0).dtype());

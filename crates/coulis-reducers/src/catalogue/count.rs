@@ -3,7 +3,7 @@
 use coulis_ir::{DType, ErrorBound, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
 use crate::shape::total::add_count;
@@ -22,7 +22,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("count", request);
     let count = add_count(&mut b);
     Ok(b.finish(ErrorBound::Exact, vec![("value", DType::I64, count.left)]))

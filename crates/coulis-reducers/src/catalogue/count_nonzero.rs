@@ -3,7 +3,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
 use crate::shape::flag::non_zero;
@@ -25,7 +25,7 @@ pub static ENTRY: Entry = Entry {
 /// Longest run that counts in `int32`.
 const LONGEST_RUN: u32 = 1 << 30;
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("count_nonzero", request);
     let one = |v| Expr::constant(v, DType::I64);
     let lift = Expr::select(non_zero(&b), one(1), one(0));
@@ -33,7 +33,7 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
     b.combine(&count, &count.left + &count.right);
     let (zero, one) = (Expr::int(0), Expr::int(1));
     let run = b.run_field(&count, zero.clone(), Expr::select(non_zero(&b), one, zero));
-    b.quick(&count, &run.left + &run.right, LONGEST_RUN);
+    b.run_step(&count, &run.left + &run.right, LONGEST_RUN);
     b.close(&count, &count.left + &run.left.cast(DType::I64));
     Ok(b.finish(ErrorBound::Exact, vec![("value", DType::I64, count.left)]))
 }

@@ -3,7 +3,7 @@
 use coulis_ir::{DType, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum};
 use crate::shape::total::{Degree, Total, integral};
@@ -25,7 +25,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = integral("dot", request)?;
     let mut b = Builder::new("dot", request);
     let product = |b: &Builder, dtype| b.element(0).cast(dtype) * b.element(1).cast(dtype);

@@ -3,7 +3,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer};
 
 use crate::builder::{Builder, Slot};
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::ExactSum;
 use crate::exact::answer::{Answer, relative};
@@ -40,7 +40,7 @@ const RUN: u32 = 16;
 /// The same in `float64`, whose additions err by 7 half units of the 16 units that are stated.
 const RUN_OF_DOUBLES: u32 = 8;
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let (reducer, shift, total) = shift_and_sum(request)?;
     let result = &shift.cast(DType::F64) + &Expr::call1(Intrinsic::Log, total);
     let finish = Lambda { body: vec![result], ..reducer.finish };
@@ -50,7 +50,7 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
 
 /// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64 bits, which no
 /// element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives just these.
-pub(crate) fn shift_and_sum(request: &Request) -> Result<(Reducer, Expr, Expr), ReducerError> {
+pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
     let dtype = request.promoted();
@@ -152,8 +152,8 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let run = if is_single { RUN } else { RUN_OF_DOUBLES };
     // A NaN reaches the sum in the second walk; the greatest may hold it or not, whichever the machine is quicker at.
     let keeps_nan = b.request.twice && is_single;
-    b.quick(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), run);
-    b.quick(sum, run_sum.left.clone(), run);
+    b.run_step(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), run);
+    b.run_step(sum, run_sum.left.clone(), run);
     let moved = of_run.left.clone().gt(&shift.left + &Expr::constant(SLACK_OF_RUNS, dtype));
     let chosen = Expr::select(moved, of_run.left.clone(), shift.left.clone());
     let most = if is_single { f64::from(f32::MAX) } else { f64::MAX };
@@ -166,15 +166,15 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
         Expr::call1(Intrinsic::Exp, apart)
     };
     let always = Expr::bool(true);
-    b.again(shift, always.clone(), finite, of_run.left.clone());
-    b.again(sum, always, float(0.0), &run_sum.left + &e);
+    b.rewalk(shift, always.clone(), finite, of_run.left.clone());
+    b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
     let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
     b.close(shift, of_run.left);
     let of_run = run_sum.left.cast(DType::F64);
     match low {
         None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
         Some(low) => {
-            b.quick(low, low.left.clone(), run);
+            b.run_step(low, low.left.clone(), run);
             let (total, lost) = two_sum(&(&sum.left * &scale), &of_run);
             b.close(sum, total);
             b.close(low, &(&low.left * &scale) + &lost);
@@ -183,7 +183,7 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
 }
 
 /// Whether elements are so narrow that what is done to each of them takes longer than to read it.
-pub(crate) fn are_narrow(request: &Request) -> bool {
+pub(crate) fn are_narrow(request: &ReducerRequest) -> bool {
     request.promoted().bytes() < DType::F32.bytes()
 }
 
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn exponentials_of_runs_are_what_the_machine_is_quick_at() {
         use Intrinsic::{Exp, Exp2, Exp2Ftz};
-        let (wide, narrow) = (Request::new(&[DType::F32]), Request::new(&[DType::BF16]));
+        let (wide, narrow) = (ReducerRequest::new(&[DType::F32]), ReducerRequest::new(&[DType::BF16]));
         for (request, wanted) in [
             (wide.clone(), Exp),
             (narrow.clone(), Exp),
@@ -220,7 +220,7 @@ mod tests {
             let reducer = make(&request).expect("a reducer");
             let runs = reducer.quick.expect("runs");
             let mut found = Vec::new();
-            for expr in runs.again.iter().flat_map(|walk| &walk.step.body) {
+            for expr in runs.rewalks.iter().flat_map(|walk| &walk.step.body) {
                 for_each_expr(expr, &mut |e: &Expr| match e.node() {
                     Node::Call(intrinsic, _) if !found.contains(intrinsic) => found.push(*intrinsic),
                     _ => {}

@@ -2,7 +2,7 @@
 
 use coulis_ir::Reducer;
 
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
 use crate::shape::extremum::{End, extremum};
@@ -22,7 +22,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     Ok(extremum("max", request, End::Greatest, (|x| x, f64::NEG_INFINITY), request.inputs[0]))
 }
 

@@ -2,7 +2,7 @@
 
 use coulis_ir::{Reducer, Ties};
 
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
 use crate::shape::extremum::End;
@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     Ok(position("maxloc", request, End::Greatest, Ties::First, Wanted::ValueAndIndex))
 }
 

@@ -3,7 +3,7 @@
 use coulis_ir::{DType, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, float, same};
 use crate::shape::total::{Degree, Total, add_count, statistic, statistic_result};
@@ -24,7 +24,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("mean", request, 8 * request.inputs[0].bytes())?;
     let mut b = Builder::new("mean", request);
     let sum = Total::add(&mut b, "sum", &|b, dtype| b.element(0).cast(dtype), Degree::One, accumulator);

@@ -3,7 +3,7 @@
 use coulis_ir::Reducer;
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, abs, of_sum};
 use crate::shape::total::{Degree, Total, integral, magnitude, sum_result};
@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = integral("norm1", request)?;
     let mut b = Builder::new("norm1", request);
     let term = |b: &Builder, dtype| magnitude(b.element(0), dtype);

@@ -3,7 +3,7 @@
 use coulis_ir::{DType, Expr, Intrinsic, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, relative};
 use crate::shape::total::{Degree, Total, square, statistic, statistic_result};
@@ -24,7 +24,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("norm2", request, 16 * request.inputs[0].bytes())?;
     let mut b = Builder::new("norm2", request);
     let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);

@@ -9,7 +9,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int, relative};
 use crate::shape::total::{Accumulator, EPS32, integral, sum_result};
@@ -31,7 +31,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = integral("prod", request)?;
     let mut b = Builder::new("prod", request);
     let term = b.element(0).cast(accumulator.dtype());
@@ -57,8 +57,8 @@ fn make(request: &Request) -> Result<Reducer, ReducerError> {
             if let Some(steps) = longest_run(request) {
                 let run = b.run_field(&prod, power(0), b.element(0).cast(DType::F64));
                 let scalings = b.run_field(&scale, Expr::int_of(0, DType::I64), Expr::int_of(0, DType::I64));
-                b.quick(&prod, &run.left * &run.right, steps);
-                b.quick(&scale, scalings.left.clone(), steps);
+                b.run_step(&prod, &run.left * &run.right, steps);
+                b.run_step(&scale, scalings.left.clone(), steps);
                 let [run, of_run] = scaled([run.left, Expr::int_of(0, DType::I64)]);
                 let [product, scalings] = scaled([&prod.left * &run, &scale.left + &of_run]);
                 b.close(&prod, product);
@@ -81,7 +81,7 @@ const SCALE: i32 = 512;
 
 /// How many elements may be multiplied before they are scaled, once: their product stays above `2^-768` and below `2^768`, as
 /// `float16` is at least `2^-24`, and `float32` and `bfloat16` `2^-149` and below `2^128`, if it is not 0.
-fn longest_run(request: &Request) -> Option<u32> {
+fn longest_run(request: &ReducerRequest) -> Option<u32> {
     match request.promoted() {
         DType::F16 | DType::F8E4M3 | DType::F8E5M2 => Some(32),
         DType::F32 | DType::BF16 => Some(4),

@@ -3,7 +3,7 @@
 use coulis_ir::Reducer;
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum, same};
 use crate::shape::total::{Degree, Total, integral, sum_result};
@@ -26,7 +26,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = integral("sum", request)?;
     let mut b = Builder::new("sum", request);
     let sum = Total::add(&mut b, "sum", &|b, dtype| b.element(0).cast(dtype), Degree::One, accumulator);

@@ -3,7 +3,7 @@
 use coulis_ir::Reducer;
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, of_sum};
 use crate::shape::total::{Degree, Total, integral, square, sum_result};
@@ -23,7 +23,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = integral("sumsq", request)?;
     let mut b = Builder::new("sumsq", request);
     let sum = Total::add(&mut b, "sumsq", &square, Degree::Two, accumulator);

@@ -3,7 +3,7 @@
 use coulis_ir::Reducer;
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer, relative};
 use crate::shape::spread::{error, variance};
@@ -29,7 +29,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("var", request);
     let variance = variance("var", &mut b)?;
     Ok(b.finish(error(request), vec![("value", statistic_result(request), variance)]))

@@ -3,7 +3,7 @@
 use coulis_ir::Reducer;
 
 use crate::builder::Builder;
-use crate::entry::{Empty, Entry, ReducerError, Request};
+use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, float, same};
 use crate::shape::total::{Degree, Total, statistic, statistic_result};
@@ -25,7 +25,7 @@ pub static ENTRY: Entry = Entry {
     exact,
 };
 
-fn make(request: &Request) -> Result<Reducer, ReducerError> {
+fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let accumulator = statistic("wmean", request, 64)?;
     let mut b = Builder::new("wmean", request);
     let weight = |b: &Builder, dtype| b.element(1).cast(dtype);

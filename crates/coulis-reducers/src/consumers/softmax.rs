@@ -73,17 +73,17 @@ mod tests {
 
     use super::*;
     use crate::consumer::ConsumerRequest;
-    use crate::entry::Request;
+    use crate::entry::ReducerRequest;
 
     #[test]
     fn exponentials_of_narrow_elements_are_squares_where_powers_of_two_are_single_operations() {
-        let (wide, narrow) = (Request::new(&[DType::F32]), Request::new(&[DType::BF16]));
+        let (wide, narrow) = (ReducerRequest::new(&[DType::F32]), ReducerRequest::new(&[DType::BF16]));
         for (fold, wanted) in [
             (wide.clone(), Intrinsic::Exp),
             (narrow.clone(), Intrinsic::Exp),
             (wide.with_two_walks(), Intrinsic::Exp),
             (narrow.clone().with_two_walks(), Intrinsic::Exp2Ftz),
-            (Request { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
+            (ReducerRequest { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
         ] {
             let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
             let consumer = ENTRY.build(&request).expect("a consumer");

@@ -4,7 +4,7 @@ use coulis_ir::DType;
 use coulis_ir::eval::Value;
 
 use super::{Double, Exact};
-use crate::entry::Request;
+use crate::entry::ReducerRequest;
 
 /// What is gathered of the elements of a row of one input that take part. There is at least one, and all are finite.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Extremum {
 }
 
 /// The exact results of a reducer from moments; `None` where they do not follow, as for what wraps on the way.
-pub(crate) type FromMoments = fn(&Moments, &Request) -> Option<Vec<Exact>>;
+pub(crate) type FromMoments = fn(&Moments, &ReducerRequest) -> Option<Vec<Exact>>;
 
 impl Total {
     /// The sum of nothing.
@@ -71,7 +71,7 @@ impl Total {
 
 impl Moments {
     /// A sum as a result; `magnitude` is the sum of its terms' magnitudes.
-    pub(crate) fn total(&self, sum: Total, magnitude: Total, request: &Request) -> Option<Vec<Exact>> {
+    pub(crate) fn total(&self, sum: Total, magnitude: Total, request: &ReducerRequest) -> Option<Vec<Exact>> {
         match request.acc {
             _ if self.dtype.is_float() => float(sum.double().value(), magnitude.double().value()),
             None => int(sum.int),
@@ -91,7 +91,7 @@ impl Moments {
     }
 
     /// Variance with the request's ddof.
-    pub(crate) fn variance(&self, request: &Request) -> Double {
+    pub(crate) fn variance(&self, request: &ReducerRequest) -> Double {
         let degrees = self.n as f64 - request.ddof;
         match () {
             () if degrees <= 0.0 => Double::from(f64::NAN),

@@ -2,7 +2,7 @@
 
 use coulis_ir::visit::{map_children, uses_any};
 use coulis_ir::{
-    Again, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Node, QuickStep, Reducer, Ties, Var,
+    Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Node, QuickStep, Reducer, Rewalk, Ties, Var,
 };
 
 use super::{Part, Product};
@@ -36,7 +36,7 @@ struct Folds {
     quick: Expr,
     close: Expr,
     /// The field of a run as each further walk that changes it starts, and after an element came again.
-    again: Vec<(Expr, Expr)>,
+    rewalks: Vec<(Expr, Expr)>,
 }
 
 /// One more walk over a run, for some part.
@@ -54,8 +54,8 @@ type Change = Option<(Expr, Expr)>;
 
 /// What a further walk over a run does with each field, given the fields of the state and the run, and those of the run and an
 /// element.
-fn changes(again: &Again, with_run: &[Expr], run_both: &[Expr]) -> Vec<Change> {
-    let pairs = again.start.apply(with_run).into_iter().zip(again.step.apply(run_both));
+fn changes(walk: &Rewalk, with_run: &[Expr], run_both: &[Expr]) -> Vec<Change> {
+    let pairs = walk.start.apply(with_run).into_iter().zip(walk.step.apply(run_both));
     pairs.zip(run_both).map(|(pair, run)| (pair != (run.clone(), run.clone())).then_some(pair)).collect()
 }
 
@@ -126,11 +126,11 @@ impl Fusion {
             }
         };
         let walks: Vec<(Expr, Vec<Change>, bool)> = (reducer.quick.iter())
-            .flat_map(|quick| &quick.again)
-            .map(|again| {
+            .flat_map(|quick| &quick.rewalks)
+            .map(|walk| {
                 let [with_run, run_both] = self.of_runs(&matched, &fresh);
-                let needed = again.needed.apply(&with_run).remove(0);
-                (needed, changes(again, &with_run, &run_both), again.backwards)
+                let needed = walk.needed.apply(&with_run).remove(0);
+                (needed, changes(walk, &with_run, &run_both), walk.backwards)
             })
             .collect();
         let mut slots = Vec::new();
@@ -198,14 +198,14 @@ impl Fusion {
                 (step.apply(&run_both), reducer.combine.apply(&with_run))
             }
         };
-        let mut again: Vec<Vec<(Expr, Expr)>> = vec![Vec::new(); reducer.arity()];
-        for walk in reducer.quick.iter().flat_map(|quick| &quick.again) {
-            for (of_field, change) in again.iter_mut().zip(changes(walk, &with_run, &run_both)) {
+        let mut rewalks: Vec<Vec<(Expr, Expr)>> = vec![Vec::new(); reducer.arity()];
+        for walk in reducer.quick.iter().flat_map(|quick| &quick.rewalks) {
+            for (of_field, change) in rewalks.iter_mut().zip(changes(walk, &with_run, &run_both)) {
                 of_field.extend(change);
             }
         }
-        let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close)).zip(again);
-        all.map(|(((combine, step), (quick, close)), again)| Folds { combine, step, quick, close, again })
+        let all = combine.into_iter().zip(step).zip(quick.into_iter().zip(close)).zip(rewalks);
+        all.map(|(((combine, step), (quick, close)), rewalks)| Folds { combine, step, quick, close, rewalks })
             .collect()
     }
 
@@ -266,7 +266,7 @@ impl Fusion {
                     step: over(&run_both, folded(|f| &f.quick)),
                     close: over(&with_run, with_one_witness(folded(|f| &f.close), &witness_vars)),
                     max_steps,
-                    again: (self.walks.iter())
+                    rewalks: (self.walks.iter())
                         .map(|walked| {
                             let change = |pick: fn(&(Expr, Expr)) -> &Expr| -> Vec<Expr> {
                                 let mut body: Vec<Expr> = run.iter().map(Var::expr).collect();
@@ -275,7 +275,7 @@ impl Fusion {
                                 }
                                 body
                             };
-                            Again {
+                            Rewalk {
                                 needed: over(&with_run, vec![walked.needed.clone()]),
                                 start: over(&with_run, change(|(start, _)| start)),
                                 step: over(&run_both, change(|(_, came)| came)),

@@ -1,11 +1,11 @@
 //! What is kept once, and what is refused.
 
-use coulis_ir::Again;
+use coulis_ir::Rewalk;
 
 use super::*;
-use crate::{Request, find};
+use crate::{ReducerRequest, find};
 
-fn built(names: &[&str], request: &Request) -> Product {
+fn built(names: &[&str], request: &ReducerRequest) -> Product {
     let parts: Vec<(&str, Reducer)> =
         names.iter().map(|n| (*n, find(n).unwrap().build(request).unwrap())).collect();
     product(&parts).unwrap()
@@ -13,7 +13,7 @@ fn built(names: &[&str], request: &Request) -> Product {
 
 #[track_caller]
 fn check(names: &[&str], dtype: DType, fields: &[&str]) {
-    let product = built(names, &Request::new(&[dtype]));
+    let product = built(names, &ReducerRequest::new(&[dtype]));
     let found: Vec<&str> = product.reducer.fields.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(found, fields, "{names:?} of {dtype}");
 }
@@ -33,7 +33,7 @@ fn equal_state_is_kept_once() {
 
 #[test]
 fn equal_parts_of_runs_are_kept_once_also_where_runs_are_walked_twice() {
-    let request = Request { twice: true, ..Request::new(&[DType::BF16]) };
+    let request = ReducerRequest { twice: true, ..ReducerRequest::new(&[DType::BF16]) };
     let kept = |names: &[&str]| {
         let reducer = built(names, &request).reducer;
         (reducer.arity(), reducer.quick.unwrap().identity.len())
@@ -47,30 +47,31 @@ fn equal_parts_of_runs_are_kept_once_also_where_runs_are_walked_twice() {
 
 #[test]
 fn what_only_runs_keep_is_kept_by_a_reducer_by_itself() {
-    let runs =
-        |names: &[&str]| built(names, &Request::new(&[DType::F32])).reducer.quick.map(|q| q.identity.len());
+    let runs = |names: &[&str]| {
+        built(names, &ReducerRequest::new(&[DType::F32])).reducer.quick.map(|q| q.identity.len())
+    };
     assert_eq!(runs(&["argmax"]), Some(3), "value, position, and what tells of NaN");
     assert_eq!(runs(&["argmax", "argmin"]), None);
     assert_eq!(runs(&["var", "argmax"]), Some(6), "runs of the variance stay");
-    let exact = built(&["argmax"], &Request::new(&[DType::I32])).reducer.quick;
+    let exact = built(&["argmax"], &ReducerRequest::new(&[DType::I32])).reducer.quick;
     assert_eq!(exact.map(|q| q.identity.len()), Some(2), "there is no NaN");
 }
 
 #[test]
 fn parts_walk_over_a_run_again_each_for_its_own_reason() {
-    let request = Request { twice: true, ..Request::new(&[DType::BF16]) };
+    let request = ReducerRequest { twice: true, ..ReducerRequest::new(&[DType::BF16]) };
     // How many fields of a run each of its further walks changes.
     let changed = |names: &[&str]| -> Vec<usize> {
         let quick = built(names, &request).reducer.quick.unwrap();
         let n_state = quick.close.params.len() - quick.identity.len();
-        let changes = |again: &Again| {
-            let kept = &again.start.params[n_state..];
+        let changes = |walk: &Rewalk| {
+            let kept = &walk.start.params[n_state..];
             let stays = |i: usize| {
-                again.start.body[i] == kept[i].expr() && again.step.body[i] == again.step.params[i].expr()
+                walk.start.body[i] == kept[i].expr() && walk.step.body[i] == walk.step.params[i].expr()
             };
             (0..kept.len()).filter(|i| !stays(*i)).count()
         };
-        quick.again.iter().map(changes).collect()
+        quick.rewalks.iter().map(changes).collect()
     };
     assert_eq!(changed(&["var", "argmax"]), [1, 1], "squares, and a position");
     assert_eq!(changed(&["argmax", "var", "argmin"]), [1, 1, 1]);
@@ -92,20 +93,20 @@ fn different_state_is_kept_apart() {
 #[test]
 fn runs_that_may_be_walked_twice_keep_equal_fields_once_too() {
     for dtype in [DType::F16, DType::BF16] {
-        let quick = built(&["sum", "mean", "var"], &Request::new(&[dtype])).reducer.quick.unwrap();
+        let quick = built(&["sum", "mean", "var"], &ReducerRequest::new(&[dtype])).reducer.quick.unwrap();
         assert_eq!(quick.identity.len(), 4, "sum, count, pivot, squares of {dtype}");
-        assert_eq!(quick.again.len(), usize::from(dtype == DType::BF16));
-        for again in &quick.again {
-            assert_eq!(again.start.body.len(), 4);
-            assert_eq!(again.step.params.len(), 8);
-            assert_eq!(again.needed.params.len(), quick.close.params.len());
+        assert_eq!(quick.rewalks.len(), usize::from(dtype == DType::BF16));
+        for walk in &quick.rewalks {
+            assert_eq!(walk.start.body.len(), 4);
+            assert_eq!(walk.step.params.len(), 8);
+            assert_eq!(walk.needed.params.len(), quick.close.params.len());
         }
     }
 }
 
 #[test]
 fn results_are_named_after_parts() {
-    let product = built(&["sum", "maxloc"], &Request::new(&[DType::F16]));
+    let product = built(&["sum", "maxloc"], &ReducerRequest::new(&[DType::F16]));
     let found: Vec<String> =
         product.reducer.results.iter().map(|r| format!("{} {}", r.name, r.dtype)).collect();
     assert_eq!(found, ["sum float16", "maxloc.value float16", "maxloc.index int64"]);
@@ -115,7 +116,7 @@ fn results_are_named_after_parts() {
 #[test]
 fn the_product_of_one_reducer_is_that_reducer_with_the_fields_of_runs_that_are_read() {
     for entry in crate::CATALOGUE {
-        let request = Request::new(&vec![DType::F32; entry.n_inputs]);
+        let request = ReducerRequest::new(&vec![DType::F32; entry.n_inputs]);
         let alone = entry.build(&request).unwrap();
         let product = product(&[(entry.name, alone.clone())]).unwrap().reducer;
         let quick = alone.quick.as_ref().map(QuickStep::condensed);
@@ -126,8 +127,8 @@ fn the_product_of_one_reducer_is_that_reducer_with_the_fields_of_runs_that_are_r
 
 #[test]
 fn what_cannot_be_folded_together_is_refused() {
-    let build = |name: &str, request: &Request| find(name).unwrap().build(request).unwrap();
-    let single = Request::new(&[DType::F32]);
+    let build = |name: &str, request: &ReducerRequest| find(name).unwrap().build(request).unwrap();
+    let single = ReducerRequest::new(&[DType::F32]);
     let sum = build("sum", &single);
     let refused = |parts: &[(&str, Reducer)]| product(parts).unwrap_err().to_string();
     assert_eq!(refused(&[]), "a product takes at least one reducer, got none");
@@ -135,12 +136,12 @@ fn what_cannot_be_folded_together_is_refused() {
         refused(&[("sum", sum.clone()), ("sum", sum.clone())]),
         "`sum` is asked for twice; names in one call are unique"
     );
-    let other = build("max", &Request::new(&[DType::I32]));
+    let other = build("max", &ReducerRequest::new(&[DType::I32]));
     assert_eq!(
         refused(&[("sum", sum.clone()), ("max", other)]),
         "`max` reads int32, where `sum` reads float32"
     );
-    let (one, two) = (single.clone(), Request::new(&[DType::F32; 2]));
+    let (one, two) = (single.clone(), ReducerRequest::new(&[DType::F32; 2]));
     let [one, two] = [one, two].map(|request| request.with_nan(NanPolicy::Ignore));
     let (dot, alone) = (build("dot", &two), build("sum", &one));
     let text = "cannot share one read: an element is left out where any input of its statistic is NaN, and `dot` reads one more than `sum`";

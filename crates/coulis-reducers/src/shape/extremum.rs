@@ -8,7 +8,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
 
 use crate::builder::Builder;
-use crate::entry::Request;
+use crate::entry::ReducerRequest;
 use crate::shape::flag::{add_nan_seen, is_set};
 
 /// Which end of the order is sought.
@@ -77,7 +77,7 @@ impl End {
 /// beats none.
 pub(crate) fn extremum(
     name: &'static str,
-    request: &Request,
+    request: &ReducerRequest,
     end: End,
     (measure, least): (fn(Expr) -> Expr, f64),
     result: DType,
@@ -93,7 +93,7 @@ pub(crate) fn extremum(
         let seen = add_nan_seen(&mut b);
         if request.twice && dtype == DType::F32 {
             // A NaN in a run is seen by the flag, and not taken into the state.
-            b.quick(&value, end.of_any(&value.left, &value.right, true), 1 << 30);
+            b.run_step(&value, end.of_any(&value.left, &value.right, true), 1 << 30);
             b.close(&value, end.of(&value.right, &value.left));
         }
         Expr::select(is_set(&seen.left), Expr::float(f64::NAN, dtype), value.left)

@@ -36,7 +36,7 @@ pub(crate) fn add_nan_seen(builder: &mut Builder) -> Slot {
     let seen = builder.field("nan_seen", Expr::constant(0, dtype), flag(&x));
     builder.combine(&seen, or(&seen.left, seen.right.clone()));
     let run = builder.run_field(&seen, Expr::constant(0, x.dtype()), Expr::call1(Intrinsic::Abs, x));
-    builder.quick(&seen, &run.left + &run.right, LONGEST_RUN);
+    builder.run_step(&seen, &run.left + &run.right, LONGEST_RUN);
     builder.close(&seen, or(&seen.left, flag(&run.left)));
     builder.nan_witness(&seen);
     seen

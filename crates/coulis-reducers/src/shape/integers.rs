@@ -9,11 +9,11 @@
 use coulis_ir::{DType, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
-use crate::entry::{ReducerError, Request};
+use crate::entry::{ReducerError, ReducerRequest};
 use crate::shape::total::{Degree, Total, add_count, fma, negative, square, statistic};
 
 /// Whether elements are integers whose sums of squares are exact in this state.
-pub(crate) fn are_narrow(request: &Request) -> bool {
+pub(crate) fn are_narrow(request: &ReducerRequest) -> bool {
     request.inputs.iter().all(|d| !d.is_float() && d.bytes() <= 2)
 }
 
@@ -33,6 +33,6 @@ pub(crate) fn deviations(op: &'static str, b: &mut Builder) -> Result<(Slot, Exp
 }
 
 /// The request for the accumulators of contract N4, which hold these sums better than any that could be asked for.
-fn exactly(request: &Request) -> Request {
-    Request { acc: None, ..request.clone() }
+fn exactly(request: &ReducerRequest) -> ReducerRequest {
+    ReducerRequest { acc: None, ..request.clone() }
 }

@@ -7,7 +7,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Ties};
 
 use crate::builder::{Builder, Slot};
-use crate::entry::Request;
+use crate::entry::ReducerRequest;
 use crate::shape::extremum::End;
 
 /// Which results are wanted.
@@ -80,7 +80,7 @@ impl Search {
     }
 
     /// What follows one more element in the order in which the request's come.
-    fn followed(self, request: &Request, fields: [&Slot; 2]) -> [Expr; 2] {
+    fn followed(self, request: &ReducerRequest, fields: [&Slot; 2]) -> [Expr; 2] {
         if request.ascending { self.stepped(fields) } else { self.combined(fields) }
     }
 }
@@ -112,16 +112,16 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
     } else {
         search.end.of_any(&run.left, &run.right, false)
     };
-    b.quick(value, best, LONG_RUN);
-    b.quick(index, best_at, LONG_RUN);
+    b.run_step(value, best, LONG_RUN);
+    b.run_step(index, best_at, LONG_RUN);
     let mut needed = Search::none(&place.left);
     if search.nan {
         let zero = Expr::constant(0, element.dtype());
         needed = is_nan(&b.note("total", zero, element, |sum, x| sum + x)).or(needed);
     }
     let [found, found_at] = search.followed(request, [&run, &place]);
-    b.again(value, needed.clone(), worst, found);
-    b.again(index, needed, nowhere, found_at);
+    b.rewalk(value, needed.clone(), worst, found);
+    b.rewalk(index, needed, nowhere, found_at);
     let both = [&value.beside(&run.left), &index.beside(&place.left)];
     let [taken, taken_at] = search.followed(request, both);
     let is_empty = Search::none(&place.left);
@@ -158,11 +158,11 @@ fn find_again(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) {
     };
     let sought = Expr::select(is_it, place.right.clone(), place.left.clone());
     let start = Expr::constant(-1, request.position);
-    b.again(index, needed.clone(), start, sought);
+    b.rewalk(index, needed.clone(), start, sought);
     b.backwards();
     let best = end.of_any(&run.left, &run.right, nan);
-    b.quick(value, best, RUN);
-    b.quick(index, place.left.clone(), RUN);
+    b.run_step(value, best, RUN);
+    b.run_step(index, place.left.clone(), RUN);
     // A run of no elements has no position.
     let is_found = needed.and(Search::none(&place.left).logical_not());
     let [taken, taken_at] = if request.ascending {
@@ -177,7 +177,7 @@ fn find_again(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) {
 /// The reducer of the position of the extremum.
 pub(crate) fn position(
     name: &'static str,
-    request: &Request,
+    request: &ReducerRequest,
     end: End,
     ties: Ties,
     wanted: Wanted,

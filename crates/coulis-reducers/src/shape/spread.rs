@@ -22,7 +22,7 @@
 use coulis_ir::{BinaryOp, DType, ErrorBound, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
-use crate::entry::{ReducerError, Request};
+use crate::entry::{ReducerError, ReducerRequest};
 use crate::shape::integers;
 use crate::shape::total::{EPS32, add_count, fma, headroom, negative, scaled, statistic};
 
@@ -107,7 +107,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
 }
 
 /// The variance of a sum of squared deviations from the mean: over the count less ddof, NaN where that is not positive.
-fn over_degrees_of_freedom(request: &Request, count: &Slot, m2: Expr) -> Expr {
+fn over_degrees_of_freedom(request: &ReducerRequest, count: &Slot, m2: Expr) -> Expr {
     let float = |v: f64| Expr::float(v, DType::F64);
     let (n, ddof) = (count.left.clone().cast(DType::F64), float(request.ddof));
     Expr::select(n.clone().gt(ddof.clone()), &m2 / &(&n - &ddof), float(f64::NAN))
@@ -131,9 +131,9 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
     let s = b.run_field(dev, zero, x);
     let q = b.run_field(devsq, no_square, square);
     let d = (&s.right - &p.left).cast(squares);
-    b.quick(pivot, p.left.clone(), steps);
-    b.quick(dev, &s.left + &s.right, steps);
-    b.quick(devsq, fma(&d, &d, &q.left), steps);
+    b.run_step(pivot, p.left.clone(), steps);
+    b.run_step(dev, &s.left + &s.right, steps);
+    b.run_step(devsq, fma(&d, &d, &q.left), steps);
     if are_rescaled(b.request) {
         walk_again(b, devsq, [&p, &s, &q]);
     }
@@ -168,7 +168,7 @@ fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {
     // The other way round than in the first walk, so that no machine keeps all deviations of a run for the second.
     let d = &(&p.left - &s.right) * &scale;
     let less = fma(&negative(&d), &d, &sum);
-    b.again(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
+    b.rewalk(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
 }
 
 /// By what deviations are multiplied, or divided, where their squares would leave `float32`.
@@ -197,36 +197,36 @@ fn unscaled(q: &Expr) -> Expr {
 }
 
 /// Whether runs sum squares in `float32` of elements whose squares it does not reach, which a second walk rescales.
-fn are_rescaled(request: &Request) -> bool {
+fn are_rescaled(request: &ReducerRequest) -> bool {
     is_short(request) && divisor(request) != 1.0
 }
 
 /// The type in which runs of that type sum squares.
-fn squares(request: &Request, dtype: DType) -> DType {
+fn squares(request: &ReducerRequest, dtype: DType) -> DType {
     if divisor(request) == 1.0 || are_rescaled(request) { dtype } else { DType::F64 }
 }
 
 /// What runs divide elements by, so that their sum and deviations stay finite; their squares may not.
-fn divisor(request: &Request) -> f64 {
+fn divisor(request: &ReducerRequest) -> f64 {
     if is_short(request) { headroom(request) } else { 1.0 }
 }
 
 /// Runs keep what states do, and leave the pivot be.
 fn run_with_deviations(b: &mut Builder, [p, s, q]: [&Slot; 3], steps: u32, units: Units) {
     let d = units.deviation(&p.right, &p.left);
-    b.quick(p, p.left.clone(), steps);
-    b.quick(s, units.added(&s.left, &d), steps);
-    b.quick(q, fma(&d, &d, &q.left), steps);
+    b.run_step(p, p.left.clone(), steps);
+    b.run_step(s, units.added(&s.left, &d), steps);
+    b.run_step(q, fma(&d, &d, &q.left), steps);
 }
 
 /// Whether runs may keep the sum of elements, which other statistics share: whether it is exact in the run's type
 /// unless elements differ by so many magnitudes that their squared deviations dwarf its rounding.
-fn sums_are_exact(request: &Request) -> bool {
+fn sums_are_exact(request: &ReducerRequest) -> bool {
     request.inputs.iter().all(|d| d.bytes() <= 4)
 }
 
 /// Whether elements have at most 16 bits, so that deviations and their squares may run in `float32`.
-fn is_short(request: &Request) -> bool {
+fn is_short(request: &ReducerRequest) -> bool {
     request.acc.is_none() && request.inputs.iter().all(|d| d.is_float() && d.bytes() <= 2)
 }
 
@@ -249,7 +249,7 @@ struct Units {
 }
 
 impl Units {
-    fn of(request: &Request) -> Units {
+    fn of(request: &ReducerRequest) -> Units {
         if request.inputs.contains(&DType::F64) {
             Units { deviation: 0.5, sum: 1.0 / 2f64.powi(64) }
         } else {
@@ -340,7 +340,7 @@ impl Moments {
 }
 
 /// Bound of the error of a variance; the scale is the variance.
-pub(crate) fn error(request: &Request) -> ErrorBound {
+pub(crate) fn error(request: &ReducerRequest) -> ErrorBound {
     if integers::are_narrow(request) {
         // A quotient, its product and the difference err by a unit of `float64` together, of twice the result; one quotient more.
         return ErrorBound::Terms { factor: 4.0, eps: f64::EPSILON };

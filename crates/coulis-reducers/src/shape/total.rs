@@ -4,7 +4,7 @@
 //! inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits for as long as these hold.
 //! `bfloat16` has the exponents of `float32`, so that few of its largest would overflow there: its runs hold a sixteenth of
 //! the sum. That is exact, since the least digit of a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has
-//! no such room; where it may run so ([`Request::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
+//! no such room; where it may run so ([`ReducerRequest::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
 //! that overflows makes it infinite or NaN, and nothing makes it finite again. A run of 16 errs by at most 15 half units of `sum|terms|`.
 //! Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
 //! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
@@ -14,7 +14,7 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic};
 
 use crate::builder::{Builder, Slot};
-use crate::entry::{ReducerError, Request};
+use crate::entry::{ReducerError, ReducerRequest};
 
 /// Longest plain run of a compensated sum.
 const RUN: u32 = 16;
@@ -22,7 +22,7 @@ const RUN: u32 = 16;
 const EXACT_RUN: u32 = 1 << 20;
 /// What the terms of [`RUN`] steps are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
 /// and none loses a digit.
-pub(crate) fn headroom(request: &Request) -> f64 {
+pub(crate) fn headroom(request: &ReducerRequest) -> f64 {
     if request.inputs.contains(&DType::BF16) { f64::from(RUN) } else { 1.0 }
 }
 
@@ -77,7 +77,7 @@ impl Accumulator {
 }
 
 /// The accumulator of a reducer whose result is an integer for integers. Source: contract N4.
-pub(crate) fn integral(op: &'static str, request: &Request) -> Result<Accumulator, ReducerError> {
+pub(crate) fn integral(op: &'static str, request: &ReducerRequest) -> Result<Accumulator, ReducerError> {
     let input = request.promoted();
     if request.has_float() {
         return of_floats(op, request);
@@ -98,7 +98,7 @@ pub(crate) fn integral(op: &'static str, request: &Request) -> Result<Accumulato
 /// integers; those of at most 16 bits are summed exactly, in the same field as `sum` has.
 pub(crate) fn statistic(
     op: &'static str,
-    request: &Request,
+    request: &ReducerRequest,
     term_bits: usize,
 ) -> Result<Accumulator, ReducerError> {
     if request.has_float() {
@@ -114,7 +114,7 @@ pub(crate) fn statistic(
     }
 }
 
-fn of_floats(op: &'static str, request: &Request) -> Result<Accumulator, ReducerError> {
+fn of_floats(op: &'static str, request: &ReducerRequest) -> Result<Accumulator, ReducerError> {
     let input = request.promoted();
     match request.acc {
         None if request.inputs.contains(&DType::F64) => Ok(Accumulator::Compensated),
@@ -125,7 +125,7 @@ fn of_floats(op: &'static str, request: &Request) -> Result<Accumulator, Reducer
 }
 
 /// Default type of a sum: `int64` or `uint64` for integers, the input's for floats.
-pub(crate) fn sum_result(request: &Request) -> DType {
+pub(crate) fn sum_result(request: &ReducerRequest) -> DType {
     match request.promoted() {
         dtype if dtype.is_float() => dtype,
         _ if request.inputs.iter().all(|d| d.is_unsigned_int()) => DType::U64,
@@ -134,7 +134,7 @@ pub(crate) fn sum_result(request: &Request) -> DType {
 }
 
 /// Default type of a statistic: `float64` for integers, the input's for floats.
-pub(crate) fn statistic_result(request: &Request) -> DType {
+pub(crate) fn statistic_result(request: &ReducerRequest) -> DType {
     let dtype = request.promoted();
     if dtype.is_float() { dtype } else { DType::F64 }
 }
@@ -150,7 +150,7 @@ pub(crate) enum Degree {
 
 /// A narrower type in which a sum is kept in runs, and their greatest length, where there is one. Products of
 /// `bfloat16` would overflow `float32` where their sum and its root do not.
-fn narrow(request: &Request, accumulator: Accumulator, degree: Degree) -> Option<(DType, u32)> {
+fn narrow(request: &ReducerRequest, accumulator: Accumulator, degree: Degree) -> Option<(DType, u32)> {
     let (inputs, bytes) = (&request.inputs, request.inputs.iter().map(|d| d.bytes()).max()?);
     match accumulator {
         Accumulator::Compensated => {
@@ -197,7 +197,7 @@ impl Total {
                 let divisor = if dtype.is_float() { headroom(builder.request) } else { 1.0 };
                 let lift = scaled(term(builder, dtype), 1.0 / divisor);
                 let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
-                builder.quick(&sum, &run.left + &run.right, max_steps);
+                builder.run_step(&sum, &run.left + &run.right, max_steps);
                 builder.close(&sum, &sum.left + &scaled(run.left.cast(wide), divisor));
                 if dtype.is_float() && builder.request.inputs.iter().any(|d| d.bytes() > 2) {
                     // A run of elements near the end of the range may leave it where their sum does not.
@@ -214,14 +214,14 @@ impl Total {
         if let Some((dtype, max_steps)) = narrow(builder.request, accumulator, degree) {
             let lift = term(builder, dtype);
             let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
-            builder.quick(&sum, &run.left + &run.right, max_steps);
-            builder.quick(&low, low.left.clone(), max_steps);
+            builder.run_step(&sum, &run.left + &run.right, max_steps);
+            builder.run_step(&low, low.left.clone(), max_steps);
             let (total, lost) = two_sum(&sum.left, &run.left.cast(wide));
             builder.close(&sum, total);
             builder.close(&low, &low.left + &lost);
         } else {
-            builder.quick(&sum, &sum.left + &sum.right, RUN);
-            builder.quick(&low, low.left.clone(), RUN);
+            builder.run_step(&sum, &sum.left + &sum.right, RUN);
+            builder.run_step(&low, low.left.clone(), RUN);
         }
         Total { sum, low: Some(low) }
     }
@@ -287,7 +287,7 @@ pub(crate) fn add_count(builder: &mut Builder) -> Slot {
     let count = builder.field("count", Expr::constant(0, DType::I64), Expr::constant(1, DType::I64));
     builder.combine(&count, &count.left + &count.right);
     let run = builder.run_field(&count, Expr::int(0), Expr::int(1));
-    builder.quick(&count, &run.left + &run.right, 1 << 30);
+    builder.run_step(&count, &run.left + &run.right, 1 << 30);
     builder.close(&count, &count.left + &run.left.cast(DType::I64));
     count
 }

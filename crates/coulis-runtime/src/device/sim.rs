@@ -1,7 +1,7 @@
 //! Kernels on the simulated GPU: for machines without one, and for kernels that are not trusted yet.
 //!
-//! A launch leaves the results in the buffers and a report with the device: what the kernel is accused of, and what was
-//! counted. Accusations are no errors here, since the results are there; whoever asked for the run decides.
+//! A launch leaves the results in the buffers and a report with the device: violations, and what was
+//! counted. Violations are no errors here, since the results are there; whoever asked for the run decides.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub const NAME: &str = "sim";
 /// What buffers that a kernel writes hold before a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outputs {
-    /// Nothing: reading them before they are written is accused.
+    /// Nothing: reading them before they are written is a violation.
     #[default]
     Unwritten,
     /// Values, which the kernel may read.

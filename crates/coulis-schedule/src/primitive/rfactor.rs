@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{Again, BinaryOp, Buffer, Expr, Lambda, MemScope, Var};
+use coulis_ir::{BinaryOp, Buffer, Expr, Lambda, MemScope, Rewalk, Var};
 use coulis_tensor::{Body, IterKind, IterVar, QuickFold, Reduction};
 
 use crate::error::ScheduleError;
@@ -269,12 +269,12 @@ fn partial_reduction(
             step: lambda(&quick.step),
             close: lambda(&quick.close),
             max_steps: quick.max_steps,
-            again: (quick.again.iter())
-                .map(|again| Again {
-                    needed: lambda(&again.needed),
-                    start: lambda(&again.start),
-                    step: lambda(&again.step),
-                    backwards: again.backwards,
+            rewalks: (quick.rewalks.iter())
+                .map(|walk| Rewalk {
+                    needed: lambda(&walk.needed),
+                    start: lambda(&walk.start),
+                    step: lambda(&walk.step),
+                    backwards: walk.backwards,
                 })
                 .collect(),
             spoilt: quick.spoilt.as_ref().map(lambda),

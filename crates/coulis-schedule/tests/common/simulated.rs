@@ -79,7 +79,7 @@ pub fn check(program: &Program, lowered: &Lowered, inputs: &HashMap<BufferId, Ar
     let report =
         coulis_sim::run(checked, &mut args, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     drop(args);
-    assert!(report.accusations.is_empty(), "{}\n{text}", report.listing);
+    assert!(report.violations.is_empty(), "{}\n{text}", report.listing);
     for ((arg, wanted), found) in program.args().iter().zip(wanted).zip(&memory) {
         let same = *found == bytes(&wanted.data, arg.dtype());
         assert!(same, "`{}` is {found:?}, wanted {:?}\n{text}", arg.name(), wanted.data);

@@ -259,7 +259,7 @@ impl Maker {
                 step: self.lambda(&[&run[..], &run[..]].concat(), &run),
                 close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
                 max_steps: 16,
-                again: Vec::new(),
+                rewalks: Vec::new(),
                 spoilt: None,
                 nan_witness: None,
             });

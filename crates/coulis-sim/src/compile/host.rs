@@ -70,7 +70,7 @@ pub(crate) fn plan<'k, const W: usize>(
     Ok(plan)
 }
 
-/// The bodies of the launches in order, in place, so that accusations can name their statements; and the pointers of
+/// The bodies of the launches in order, in place, so that violations can name their statements; and the pointers of
 /// temporaries that are zero at the start, with whether they are said to be left so.
 fn launch_bodies<'k>(
     stmt: &'k Stmt,

@@ -1,6 +1,6 @@
 //! Loads and stores of all active lanes.
 
-use super::{Machine, merge};
+use super::{Interpreter, merge};
 use crate::code::{Code, Operand, Span};
 use crate::order::each;
 use crate::shadow::{Finding, Who};
@@ -14,7 +14,7 @@ enum Way {
     Store,
 }
 
-impl<const W: usize> Machine<'_, W> {
+impl<const W: usize> Interpreter<'_, W> {
     pub(super) fn load(&mut self, code: &Code<W>, warp: &mut Warp<W>, d: u32, region: u32, at: Span) {
         let indices = &code.operands[at.start as usize..][..at.len as usize];
         let memory = &mut self.regions[region as usize];
@@ -38,7 +38,7 @@ impl<const W: usize> Machine<'_, W> {
                     }
                     None => {
                         let who = Who { warp: warp.n, lane, stmt: warp.stmt };
-                        self.court.out_of_bounds(who, region, index);
+                        self.detector.out_of_bounds(who, region, index);
                         row = false;
                     }
                 }
@@ -48,13 +48,13 @@ impl<const W: usize> Machine<'_, W> {
                     let (at, who) = (places[lane as usize], Who { warp: warp.n, lane, stmt: warp.stmt });
                     let finding = shadow.read(at, who, &now);
                     if finding != Finding::Fine {
-                        self.court.finding(finding, who, region, at, false);
+                        self.detector.finding(finding, who, region, at, false);
                     }
                 }
             } else if !memory.is_initialised {
                 for lane in each(inside) {
                     let who = Who { warp: warp.n, lane, stmt: warp.stmt };
-                    self.court.unwritten(who, region, places[lane as usize]);
+                    self.detector.unwritten(who, region, places[lane as usize]);
                 }
             }
             let mut raw = [u64::MAX; W];
@@ -90,7 +90,7 @@ impl<const W: usize> Machine<'_, W> {
                 let who = Who { warp: warp.n, lane, stmt: warp.stmt };
                 let index = index[lane as usize] as i64;
                 let Some(at) = memory.element(index) else {
-                    self.court.out_of_bounds(who, region, index);
+                    self.detector.out_of_bounds(who, region, index);
                     row = false;
                     continue;
                 };
@@ -98,7 +98,7 @@ impl<const W: usize> Machine<'_, W> {
                 if let Some(shadow) = &mut memory.shadow {
                     let finding = shadow.write(place, who, &now, false);
                     if finding != Finding::Fine {
-                        self.court.finding(finding, who, region, place, true);
+                        self.detector.finding(finding, who, region, place, true);
                     }
                 }
                 memory.set(place, raw[lane as usize]);
@@ -149,7 +149,7 @@ impl<const W: usize> Machine<'_, W> {
     ) {
         let info = &code.arrays[array as usize];
         let who = Who { warp: warp.n, lane: lanes.trailing_zeros(), stmt: warp.stmt };
-        self.court.local_unwritten(who, array, &info.name, i64::from(slot - info.first));
+        self.detector.local_unwritten(who, array, &info.name, i64::from(slot - info.first));
     }
 
     pub(super) fn load_local(&mut self, code: &Code<W>, warp: &mut Warp<W>, d: u32, array: u32, at: Operand) {
@@ -161,12 +161,12 @@ impl<const W: usize> Machine<'_, W> {
             let who = Who { warp: warp.n, lane, stmt: warp.stmt };
             let at = index[lane as usize];
             if at >= u64::from(info.len) {
-                self.court.local_out_of_bounds(who, array, &info.name, info.len, at as i64);
+                self.detector.local_out_of_bounds(who, array, &info.name, info.len, at as i64);
                 continue;
             }
             let slot = (u64::from(info.first) + at) as usize;
             if warp.written[slot] >> lane & 1 == 0 {
-                self.court.local_unwritten(who, array, &info.name, at as i64);
+                self.detector.local_unwritten(who, array, &info.name, at as i64);
             }
             value[lane as usize] = warp.slots[slot][lane as usize];
             undefined |= warp.slots_undefined[slot] & (1 << lane);
@@ -191,7 +191,7 @@ impl<const W: usize> Machine<'_, W> {
             let at = index[lane as usize];
             if at >= u64::from(info.len) {
                 let who = Who { warp: warp.n, lane, stmt: warp.stmt };
-                self.court.local_out_of_bounds(who, array, &info.name, info.len, at as i64);
+                self.detector.local_out_of_bounds(who, array, &info.name, info.len, at as i64);
                 continue;
             }
             let (slot, bit) = ((u64::from(info.first) + at) as usize, 1 << lane);

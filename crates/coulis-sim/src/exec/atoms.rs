@@ -2,12 +2,12 @@
 
 use coulis_ir::Atom;
 
-use super::Machine;
-use crate::accusation::Charge;
+use super::Interpreter;
 use crate::code::{Code, Operand, Update};
 use crate::lanes::{F2, one};
 use crate::order::each;
 use crate::shadow::{Finding, Who};
+use crate::violation::ViolationKind;
 use crate::warp::Warp;
 
 /// Operands of a shuffle in addition to the mask.
@@ -18,7 +18,7 @@ pub(super) struct From {
     pub(super) size: Operand,
 }
 
-impl<const W: usize> Machine<'_, W> {
+impl<const W: usize> Interpreter<'_, W> {
     /// Looks at the masks of a shuffle or vote, and gives for each lane the lanes that take part with it.
     fn partners(&mut self, code: &Code<W>, warp: &Warp<W>, (mask, from_active): (Operand, bool)) -> [u64; W] {
         self.defined(warp, mask, "the mask");
@@ -27,8 +27,8 @@ impl<const W: usize> Machine<'_, W> {
         let who = |lanes: u64| Who { warp: warp.n, lane: lanes.trailing_zeros(), stmt };
         if from_active && warp.asked_diverged {
             let me = who(active);
-            let thread = self.court.thread(me.warp, me.lane);
-            self.court.lane(Charge::ActiveMask, me, 0, || {
+            let thread = self.detector.thread(me.warp, me.lane);
+            self.detector.lane(ViolationKind::ActiveMask, me, 0, || {
                 format!("{thread} takes the lanes that were active for the lanes that take part, and others were elsewhere then")
             });
         }
@@ -48,24 +48,24 @@ impl<const W: usize> Machine<'_, W> {
             if lacking | absent | diverged | different == 0 {
                 continue;
             }
-            let other = |lanes: u64| self.court.thread(warp.n, lanes.trailing_zeros());
+            let other = |lanes: u64| self.detector.thread(warp.n, lanes.trailing_zeros());
             let faults = [
-                (lacking, Charge::MaskLacksCaller, lacking, String::new()),
+                (lacking, ViolationKind::MaskLacksCaller, lacking, String::new()),
                 (
                     absent,
-                    Charge::MaskNamesAbsent,
+                    ViolationKind::MaskNamesAbsent,
                     same,
                     format!("lane {}, which the block does not have", absent.trailing_zeros()),
                 ),
                 (
                     diverged,
-                    Charge::MaskNamesDiverged,
+                    ViolationKind::MaskNamesDiverged,
                     same,
                     format!("{}, which is elsewhere in the program", other(diverged)),
                 ),
                 (
                     different,
-                    Charge::MasksDiffer,
+                    ViolationKind::MasksDiffer,
                     same,
                     format!(
                         "{}, whose mask is {:#x}",
@@ -74,14 +74,14 @@ impl<const W: usize> Machine<'_, W> {
                     ),
                 ),
             ];
-            for (found, charge, lanes, named) in faults {
+            for (found, kind, lanes, named) in faults {
                 if found == 0 {
                     continue;
                 }
                 let me = who(lanes);
-                let thread = self.court.thread(me.warp, me.lane);
-                self.court.lane(charge, me, 0, || match charge {
-                    Charge::MaskLacksCaller => {
+                let thread = self.detector.thread(me.warp, me.lane);
+                self.detector.lane(kind, me, 0, || match kind {
+                    ViolationKind::MaskLacksCaller => {
                         format!("the mask {mask:#x} of {thread} lacks its own lane {}", me.lane)
                     }
                     _ => format!("the mask {mask:#x} of {thread} names {named}"),
@@ -112,8 +112,8 @@ impl<const W: usize> Machine<'_, W> {
             let mut width = widths[l] as i64;
             if !(1..=W as i64).contains(&width) || width & (width - 1) != 0 || sizes[l] != W as u64 {
                 let who = Who { warp: warp.n, lane, stmt: warp.stmt };
-                let (thread, size) = (self.court.thread(warp.n, lane), sizes[l] as i64);
-                self.court.lane(Charge::ShuffleWidth, who, 0, || {
+                let (thread, size) = (self.detector.thread(warp.n, lane), sizes[l] as i64);
+                self.detector.lane(ViolationKind::ShuffleWidth, who, 0, || {
                     format!("{thread} shuffles with width {width} in warps of {size}; warps have {W} lanes, and a width is a power of two up to that")
                 });
                 width = W as i64;
@@ -218,14 +218,14 @@ impl<const W: usize> Machine<'_, W> {
             let who = Who { warp: warp.n, lane, stmt: warp.stmt };
             let memory = &mut self.regions[region as usize];
             let Some(at) = memory.element(index[l] as i64) else {
-                self.court.out_of_bounds(who, region, index[l] as i64);
+                self.detector.out_of_bounds(who, region, index[l] as i64);
                 continue;
             };
             let at = memory.first_of(warp.block) + at;
             if let Some(shadow) = &mut memory.shadow {
                 let finding = shadow.write(at, who, &self.order.now(warp.n), true);
                 if finding != Finding::Fine {
-                    self.court.finding(finding, who, region, at, true);
+                    self.detector.finding(finding, who, region, at, true);
                 }
             }
             let block = if memory.is_shared { self.order.first() } else { 0 };

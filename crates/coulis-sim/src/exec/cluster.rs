@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Machine;
+use super::Interpreter;
 use crate::code::{Code, Operand};
 use crate::order::each;
 use crate::shadow::{Finding, Who};
@@ -25,7 +25,7 @@ impl Remote {
     }
 }
 
-impl<const W: usize> Machine<'_, W> {
+impl<const W: usize> Interpreter<'_, W> {
     pub(super) fn cluster_load(
         &mut self,
         code: &Code<W>,
@@ -47,17 +47,17 @@ impl<const W: usize> Machine<'_, W> {
             let (index, block) = (index[lane as usize] as i64, blocks[lane as usize] as i64);
             let Some(ended) = usize::try_from(block).ok().and_then(|block| self.remote.ended.get(block))
             else {
-                self.court.no_such_block(who, region, block);
+                self.detector.no_such_block(who, region, block);
                 continue;
             };
             let Some(at) = memory.element(index) else {
-                self.court.out_of_bounds(who, region, index);
+                self.detector.out_of_bounds(who, region, index);
                 continue;
             };
             let owner = block as usize;
             if owner != warp.block {
                 if *ended {
-                    self.court.ended_block(who, region, owner as u32);
+                    self.detector.ended_block(who, region, owner as u32);
                 }
                 self.remote.reads.insert((owner as u32, warp.n, warp.stmt), (time, lane, region));
             }
@@ -65,7 +65,7 @@ impl<const W: usize> Machine<'_, W> {
             if let Some(shadow) = &mut memory.shadow {
                 let finding = shadow.read(place, who, &now);
                 if finding != Finding::Fine {
-                    self.court.finding(finding, who, region, place, false);
+                    self.detector.finding(finding, who, region, place, false);
                 }
             }
             raw[lane as usize] = memory.get(place);
@@ -74,7 +74,7 @@ impl<const W: usize> Machine<'_, W> {
         warp.undefined[d as usize] = 0;
     }
 
-    /// A block has ended, which has those warps: accuses reads of its memory that none of them knows to be over.
+    /// A block has ended, which has those warps: reports reads of its memory that none of them knows to be over.
     pub(crate) fn end_of_block(&mut self, block: u32, warps: std::ops::Range<u32>) {
         if let Some(ended) = self.remote.ended.get_mut(block as usize) {
             *ended = true;
@@ -83,7 +83,7 @@ impl<const W: usize> Machine<'_, W> {
         for ((_, reader, stmt), (time, lane, region)) in of_block {
             if !warps.clone().any(|warp| self.order.knows(warp, *reader, *time)) {
                 let who = Who { warp: *reader, lane: *lane, stmt: *stmt };
-                self.court.ended_block(who, *region, block);
+                self.detector.ended_block(who, *region, block);
             }
         }
     }

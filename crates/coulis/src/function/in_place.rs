@@ -8,7 +8,7 @@ use coulis_sim::{SimArg, SimArray};
 use super::arguments::check_reach;
 use super::simulate::refused;
 use super::{Function, Runner};
-use crate::device::accused;
+use crate::device::violated;
 use crate::error::Error;
 
 /// An argument in memory of the caller.
@@ -92,7 +92,7 @@ impl Function {
                     })
                     .collect();
                 let report = coulis_sim::run(&function.checked, &mut args, options).map_err(refused)?;
-                if report.is_clean() { Ok(()) } else { Err(accused(&report)) }
+                if report.is_clean() { Ok(()) } else { Err(violated(&report)) }
             }
         }
     }

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::bench::{Init, input};
     use coulis_ir::{DType, NanPolicy};
-    use coulis_reducers::Request;
+    use coulis_reducers::ReducerRequest;
     use coulis_reducers::exact::{Exact, reference_at};
 
     /// Compares every answer with the catalogue's, for elements with positions. `without` are the reducers of one input
@@ -222,7 +222,7 @@ mod tests {
     #[track_caller]
     fn check(
         moments: &Moments,
-        request: &Request,
+        request: &ReducerRequest,
         elements: &[(i64, Vec<Value>)],
         without: &[&str],
         what: &str,
@@ -257,7 +257,7 @@ mod tests {
             let row = input(dtype, &[1000], Init::Uniform).unwrap();
             let elements: Vec<_> = (0..).zip(row.scalars().map(|s| vec![value(s)])).collect();
             for ddof in [0.0, 1.0] {
-                let request = Request { ddof, ..Request::new(&[dtype]) };
+                let request = ReducerRequest { ddof, ..ReducerRequest::new(&[dtype]) };
                 let moments = moments_of(std::slice::from_ref(&row), false, false).unwrap();
                 // A product is no moment, and squares of 64 bits may wrap.
                 let without: &[&str] =
@@ -272,8 +272,14 @@ mod tests {
         let row = Array::from_slice(&[3], &[i64::MAX, i64::MAX, 5]).unwrap();
         let elements: Vec<_> = (0..).zip(row.scalars().map(|s| vec![value(s)])).collect();
         let moments = moments_of(&[row], false, false).unwrap();
-        check(&moments, &Request::new(&[DType::I64]), &elements, &["prod", "meansq", "norm2"], "wrapped");
-        let rounded = Request::new(&[DType::I64]).with_acc(DType::I32);
+        check(
+            &moments,
+            &ReducerRequest::new(&[DType::I64]),
+            &elements,
+            &["prod", "meansq", "norm2"],
+            "wrapped",
+        );
+        let rounded = ReducerRequest::new(&[DType::I64]).with_acc(DType::I32);
         let of_sums = ["sum", "prod", "sumsq", "norm1", "meansq", "norm2"];
         check(&moments, &rounded, &elements, &of_sums, "what an accumulator wraps at is its own matter");
     }
@@ -283,7 +289,7 @@ mod tests {
         let values = [f32::NAN, 3.0, -2.0, f32::NAN, 3.0, -2.0, 9.0];
         let row = Array::from_slice(&[7], &values).unwrap();
         let mask = Array::from_bools(&[7], &[true, true, true, true, true, true, false]).unwrap();
-        let request = Request { nan: NanPolicy::Ignore, ..Request::new(&[DType::F32]) };
+        let request = ReducerRequest { nan: NanPolicy::Ignore, ..ReducerRequest::new(&[DType::F32]) };
         let kept = [(1, 3.0), (2, -2.0), (4, 3.0), (5, -2.0)];
         let elements: Vec<_> = kept.iter().map(|&(at, x)| (at, vec![Value::Float(x)])).collect();
         let moments = moments_of(&[row.clone(), mask], true, true).unwrap();

@@ -138,7 +138,7 @@ impl<'a> Reference<'a> {
             let Statistic::Listed(entry) = statistic else {
                 return Ok(Err(OutOfReach::Own { name: statistic.name().to_owned() }));
             };
-            let own = coulis_reducers::Request {
+            let own = coulis_reducers::ReducerRequest {
                 inputs: part.reducer.input_dtypes(),
                 ..call.reducer_request.clone()
             };

@@ -326,7 +326,7 @@ impl<'s> Case<'s> {
         self.compare(&memory, tolerance).unwrap_or_else(|error| panic!("{error} {}", what()));
     }
 
-    /// Runs the kernel for the target in the simulator, which is to accuse it of nothing.
+    /// Runs the kernel for the target in the simulator, which is to find no violation.
     #[track_caller]
     fn simulate(&self, target: &Target, warp: u32, tolerance: Tolerance) {
         let args = self.schedule.program().args();
@@ -353,7 +353,7 @@ impl<'s> Case<'s> {
             Err(error) => panic!("{error} {}", what()),
         };
         drop(arguments);
-        assert!(report.accusations.is_empty(), "{:#?} {}", report.accusations, what());
+        assert!(report.violations.is_empty(), "{:#?} {}", report.violations, what());
         self.compare(&memory, tolerance).unwrap_or_else(|error| panic!("{error} {}", what()));
     }
 

@@ -183,7 +183,7 @@ pub fn check(inputs: &[Array], request: &Request) -> Result<(), String> {
         true => (0..rank).map(|a| if kept(&a) { inputs[0].shape()[a] } else { 1 }).collect(),
         false => (0..rank).filter(kept).map(|a| inputs[0].shape()[a]).collect(),
     };
-    let report = coulis::reduce::verify(inputs, request, &outcome).map_err(|e| e.to_string())?;
+    let report = coulis::reduce::verify_outcome(inputs, request, &outcome).map_err(|e| e.to_string())?;
     for (result, verified) in outcome.results.iter().zip(&report.results) {
         if result.array.shape() != shape {
             return Err(format!("{}: shape {:?}, wanted {shape:?}", result.name, result.array.shape()));

@@ -24,7 +24,7 @@ pub struct Setup<'a> {
 
 /// What a run gave.
 pub struct Done {
-    /// Accusations and counters.
+    /// Violations and counters.
     pub report: SimReport,
     /// Bytes of the written parameters, in order.
     #[allow(dead_code, reason = "each test file uses its part")]

@@ -250,7 +250,7 @@ pub fn named(name: &str, inputs: &[DType]) -> Option<Reducer> {
     if !name.contains('+') {
         return coulis::tile_reducer(name, inputs);
     }
-    let part = |one| Some((one, find(one).ok()?.build(&coulis_reducers::Request::new(inputs)).ok()?));
+    let part = |one| Some((one, find(one).ok()?.build(&coulis_reducers::ReducerRequest::new(inputs)).ok()?));
     let parts = name.split('+').map(part).collect::<Option<Vec<(&str, Reducer)>>>()?;
     Some(coulis_reducers::product(&parts).unwrap().reducer)
 }
@@ -271,7 +271,7 @@ fn check_catalogue(dtype: DType, part: usize) {
     for entry in CATALOGUE.iter().skip(part).step_by(3) {
         let inputs = vec![dtype; entry.n_inputs];
         let Some(reducer) = coulis::tile_reducer(entry.name, &inputs) else {
-            assert!(find(entry.name).unwrap().build(&coulis_reducers::Request::new(&inputs)).is_err());
+            assert!(find(entry.name).unwrap().build(&coulis_reducers::ReducerRequest::new(&inputs)).is_err());
             continue;
         };
         check_everywhere(&reducer, &format!("\"{}\"", entry.name), &inputs);

@@ -325,7 +325,7 @@ fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> (C
     let report = coulis_sim::run(kernel, &mut args, &options)
         .unwrap_or_else(|e| panic!("{variant}: {e}\n{}", listing()));
     drop(args);
-    assert!(report.accusations.is_empty(), "{variant}: {:?}\n{}", report.accusations, report.listing);
+    assert!(report.violations.is_empty(), "{variant}: {:?}\n{}", report.violations, report.listing);
     compare(program, &arrays, variant);
     (report.counters, arrays)
 }

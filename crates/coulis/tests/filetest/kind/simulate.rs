@@ -1,8 +1,8 @@
 //! `# test: simulate [warp=64] [orders=N] [max_steps=N] [inout=C] [n=5 ...]`: bare functions run on the simulator. Each
-//! accusation stands on its line, as `# error race between lanes: MESSAGE`.
+//! violation stands on its line, as `# error race between lanes: MESSAGE`.
 //!
 //! Parameters hold what `simulated` says; those of `inout` are written and hold zeros before. Other words are sizes,
-//! strides and scalars by name. The simulator shows accusations in the printed kernel, so the file holds the
+//! strides and scalars by name. The simulator shows violations in the printed kernel, so the file holds the
 //! text as it is printed; `BLESS=1` brings it into that form. A typed error is a fault of the whole file.
 
 use coulis_ir::print::print_kernel;

@@ -1,11 +1,11 @@
-//! Accusations: what a kernel does that a GPU does not promise to do, with the statement and the threads.
+//! Violations: what a kernel does that a GPU does not promise to do, with the statement and the threads.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// What a kernel is accused of.
+/// What a kernel does that it may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Charge {
+pub enum ViolationKind {
     /// Two lanes of a warp access one place, one of them writes, and no barrier orders them.
     LaneRace,
     /// Two warps of a block do.
@@ -48,54 +48,54 @@ pub enum Charge {
     DivisionByZero,
 }
 
-impl Charge {
-    /// Every charge.
-    pub const ALL: [Charge; 20] = [
-        Charge::LaneRace,
-        Charge::WarpRace,
-        Charge::BlockRace,
-        Charge::ClusterRace,
-        Charge::EndedBlock,
-        Charge::Unwritten,
-        Charge::Undefined,
-        Charge::OutOfBounds,
-        Charge::Barrier,
-        Charge::BarrierOfTwo,
-        Charge::MaskLacksCaller,
-        Charge::MaskNamesAbsent,
-        Charge::MaskNamesDiverged,
-        Charge::MasksDiffer,
-        Charge::ShuffleWidth,
-        Charge::ActiveMask,
-        Charge::WarpOrder,
-        Charge::Overlap,
-        Charge::NotLeftZero,
-        Charge::DivisionByZero,
+impl ViolationKind {
+    /// Every kind.
+    pub const ALL: [ViolationKind; 20] = [
+        ViolationKind::LaneRace,
+        ViolationKind::WarpRace,
+        ViolationKind::BlockRace,
+        ViolationKind::ClusterRace,
+        ViolationKind::EndedBlock,
+        ViolationKind::Unwritten,
+        ViolationKind::Undefined,
+        ViolationKind::OutOfBounds,
+        ViolationKind::Barrier,
+        ViolationKind::BarrierOfTwo,
+        ViolationKind::MaskLacksCaller,
+        ViolationKind::MaskNamesAbsent,
+        ViolationKind::MaskNamesDiverged,
+        ViolationKind::MasksDiffer,
+        ViolationKind::ShuffleWidth,
+        ViolationKind::ActiveMask,
+        ViolationKind::WarpOrder,
+        ViolationKind::Overlap,
+        ViolationKind::NotLeftZero,
+        ViolationKind::DivisionByZero,
     ];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Charge::LaneRace => "race between lanes",
-            Charge::WarpRace => "race between warps",
-            Charge::BlockRace => "race between blocks",
-            Charge::ClusterRace => "race between blocks of a cluster",
-            Charge::EndedBlock => "read of a block that may have ended",
-            Charge::Unwritten => "read of unwritten memory",
-            Charge::Undefined => "use of an undefined value",
-            Charge::OutOfBounds => "access out of bounds",
-            Charge::Barrier => "barrier not reached by all",
-            Charge::BarrierOfTwo => "barrier of two groups",
-            Charge::MaskLacksCaller => "mask lacks the caller",
-            Charge::MaskNamesAbsent => "mask names an absent lane",
-            Charge::MaskNamesDiverged => "mask names a diverged lane",
-            Charge::MasksDiffer => "masks differ",
-            Charge::ShuffleWidth => "width of a shuffle",
-            Charge::ActiveMask => "active lanes taken for a mask",
-            Charge::WarpOrder => "result depends on the order of warps",
-            Charge::Overlap => "overlapping arguments",
-            Charge::NotLeftZero => "memory not left zero",
-            Charge::DivisionByZero => "division by zero",
+            ViolationKind::LaneRace => "race between lanes",
+            ViolationKind::WarpRace => "race between warps",
+            ViolationKind::BlockRace => "race between blocks",
+            ViolationKind::ClusterRace => "race between blocks of a cluster",
+            ViolationKind::EndedBlock => "read of a block that may have ended",
+            ViolationKind::Unwritten => "read of unwritten memory",
+            ViolationKind::Undefined => "use of an undefined value",
+            ViolationKind::OutOfBounds => "access out of bounds",
+            ViolationKind::Barrier => "barrier not reached by all",
+            ViolationKind::BarrierOfTwo => "barrier of two groups",
+            ViolationKind::MaskLacksCaller => "mask lacks the caller",
+            ViolationKind::MaskNamesAbsent => "mask names an absent lane",
+            ViolationKind::MaskNamesDiverged => "mask names a diverged lane",
+            ViolationKind::MasksDiffer => "masks differ",
+            ViolationKind::ShuffleWidth => "width of a shuffle",
+            ViolationKind::ActiveMask => "active lanes taken for a mask",
+            ViolationKind::WarpOrder => "result depends on the order of warps",
+            ViolationKind::Overlap => "overlapping arguments",
+            ViolationKind::NotLeftZero => "memory not left zero",
+            ViolationKind::DivisionByZero => "division by zero",
         }
     }
 }
@@ -131,11 +131,11 @@ pub struct Site {
     pub line: usize,
 }
 
-/// One accusation. The same fault of the same statements is one accusation with a count.
+/// One violation. The same fault of the same statements is one violation with a count.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Accusation {
+pub struct Violation {
     /// What it is about.
-    pub charge: Charge,
+    pub kind: ViolationKind,
     /// The statement.
     pub site: Site,
     /// The other statement, where two are in conflict.
@@ -148,10 +148,10 @@ pub struct Accusation {
     pub count: u64,
 }
 
-impl fmt::Display for Accusation {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Site { statement, line } = &self.site;
-        write!(f, "{}: line {line}, `{statement}`: {}", self.charge.name(), self.message)?;
+        write!(f, "{}: line {line}, `{statement}`: {}", self.kind.name(), self.message)?;
         if let Some(other) = &self.other {
             write!(f, "; the other is line {}, `{}`", other.line, other.statement)?;
         }
@@ -159,10 +159,10 @@ impl fmt::Display for Accusation {
     }
 }
 
-/// An accusation before its statements are printed; statements are numbers of the compiled kernel.
+/// A violation before its statements are printed; statements are numbers of the compiled kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    pub(crate) charge: Charge,
+    pub(crate) kind: ViolationKind,
     pub(crate) stmt: u32,
     pub(crate) other: Option<u32>,
     pub(crate) threads: Vec<Thread>,
@@ -170,34 +170,34 @@ pub(crate) struct Case {
     pub(crate) count: u64,
 }
 
-/// The accusations of a run, in the order in which they were found.
+/// The violations of a run, in the order in which they were found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Docket {
-    index: HashMap<(Charge, u32, Option<u32>, u32), usize>,
+pub(crate) struct Violations {
+    index: HashMap<(ViolationKind, u32, Option<u32>, u32), usize>,
     pub(crate) cases: Vec<Case>,
 }
 
-impl Docket {
-    /// Counts a case of the same charge, statements and `about` (a buffer, say); `describe` is asked for the first only.
-    pub(crate) fn accuse(
+impl Violations {
+    /// Counts a case of the same kind, statements and `about` (a buffer, say); `describe` is asked for the first only.
+    pub(crate) fn record(
         &mut self,
-        charge: Charge,
+        kind: ViolationKind,
         stmts: (u32, Option<u32>),
         about: u32,
         describe: impl FnOnce() -> (Vec<Thread>, String),
     ) {
         let next = self.cases.len();
-        let at = *self.index.entry((charge, stmts.0, stmts.1, about)).or_insert(next);
+        let at = *self.index.entry((kind, stmts.0, stmts.1, about)).or_insert(next);
         if at == next {
             let (threads, message) = describe();
-            self.cases.push(Case { charge, stmt: stmts.0, other: stmts.1, threads, message, count: 0 });
+            self.cases.push(Case { kind, stmt: stmts.0, other: stmts.1, threads, message, count: 0 });
         }
         self.cases[at].count += 1;
     }
 
-    /// Adds what another order of the same kernel was accused of and this one was not.
-    pub(crate) fn join(&mut self, other: Docket) {
-        let Docket { index, cases } = other;
+    /// Adds what another order of the same kernel has and this one has not.
+    pub(crate) fn join(&mut self, other: Violations) {
+        let Violations { index, cases } = other;
         let mut keys: Vec<_> = index.into_iter().collect();
         keys.sort_by_key(|(_, at)| *at);
         for ((key, _), case) in keys.into_iter().zip(cases) {

@@ -1,13 +1,13 @@
-//! Where accusations are written down: who a lane is, and how a fault is described.
+//! Where violations are written down: who a lane is, and how a fault is described.
 
-use crate::accusation::{Charge, Docket, Thread};
 use crate::code::RegionInfo;
 use crate::order::{MANY, Stamp};
 use crate::shadow::{Conflict, Finding, Who};
+use crate::violation::{Thread, ViolationKind, Violations};
 
-/// What is accused during one order of a kernel, and where in the launch things are now.
-pub(crate) struct Court<'p> {
-    pub(crate) docket: Docket,
+/// What is found during one order of a kernel, and where in the launch things are now.
+pub(crate) struct Detector<'p> {
+    pub(crate) violations: Violations,
     pub(crate) infos: &'p [RegionInfo],
     pub(crate) launch: u32,
     /// Serial number of the launch's first block.
@@ -27,10 +27,10 @@ fn spread(n: u32, [x, y, _]: [u32; 3]) -> [u32; 3] {
     [n % x.max(1), n / x.max(1) % y.max(1), n / (x.max(1) * y.max(1))]
 }
 
-/// Numbers that keep accusations about local memory apart from those about regions.
+/// Numbers that keep violations about local memory apart from those about regions.
 const LOCAL: u32 = 1 << 20;
 
-impl Court<'_> {
+impl Detector<'_> {
     /// The thread of a lane of one of the warps that run now.
     pub(crate) fn thread(&self, warp: u32, lane: u32) -> Thread {
         let n_warps = self.n_warps.max(1);
@@ -68,16 +68,22 @@ impl Court<'_> {
     }
 
     /// A fault of one lane.
-    pub(crate) fn lane(&mut self, charge: Charge, who: Who, about: u32, message: impl FnOnce() -> String) {
+    pub(crate) fn lane(
+        &mut self,
+        kind: ViolationKind,
+        who: Who,
+        about: u32,
+        message: impl FnOnce() -> String,
+    ) {
         let thread = self.thread(who.warp, who.lane);
-        self.docket.accuse(charge, (who.stmt, None), about, || (vec![thread], message()));
+        self.violations.record(kind, (who.stmt, None), about, || (vec![thread], message()));
     }
 
     pub(crate) fn out_of_bounds(&mut self, who: Who, region: u32, index: i64) {
         let info = &self.infos[region as usize];
         let (first, last) = (-info.before, info.len as i64 - info.before - 1);
         let thread = self.thread(who.warp, who.lane);
-        self.docket.accuse(Charge::OutOfBounds, (who.stmt, None), region, || {
+        self.violations.record(ViolationKind::OutOfBounds, (who.stmt, None), region, || {
             let name = &info.name;
             let text = if info.len == 0 {
                 format!("{thread} accesses element {index} of `{name}`, which has none")
@@ -94,7 +100,7 @@ impl Court<'_> {
 
     pub(crate) fn local_out_of_bounds(&mut self, who: Who, array: u32, name: &str, len: u32, index: i64) {
         let thread = self.thread(who.warp, who.lane);
-        self.docket.accuse(Charge::OutOfBounds, (who.stmt, None), LOCAL + array, || {
+        self.violations.record(ViolationKind::OutOfBounds, (who.stmt, None), LOCAL + array, || {
             let text = format!("{thread} accesses element {index} of `{name}`, which has {len}");
             (vec![thread], text)
         });
@@ -102,7 +108,7 @@ impl Court<'_> {
 
     pub(crate) fn local_unwritten(&mut self, who: Who, array: u32, name: &str, index: i64) {
         let thread = self.thread(who.warp, who.lane);
-        self.docket.accuse(Charge::Unwritten, (who.stmt, None), LOCAL + array, || {
+        self.violations.record(ViolationKind::Unwritten, (who.stmt, None), LOCAL + array, || {
             (vec![thread], format!("{thread} reads element {index} of `{name}`, which it has not written"))
         });
     }
@@ -110,7 +116,7 @@ impl Court<'_> {
     pub(crate) fn unwritten(&mut self, who: Who, region: u32, at: usize) {
         let (thread, index) = (self.thread(who.warp, who.lane), self.element(region, at));
         let name = &self.infos[region as usize].name;
-        self.docket.accuse(Charge::Unwritten, (who.stmt, None), region, || {
+        self.violations.record(ViolationKind::Unwritten, (who.stmt, None), region, || {
             (vec![thread], format!("{thread} reads element {index} of `{name}`, which nothing has written"))
         });
     }
@@ -127,22 +133,22 @@ impl Court<'_> {
     fn race(&mut self, conflict: Conflict, who: Who, region: u32, at: usize, is_write: bool) {
         let Conflict { stamp, stmt, was_write } = conflict;
         let of_block = self.infos[region as usize].is_shared();
-        let charge = if stamp.serial() != self.serial_of(who.warp) {
-            if of_block { Charge::ClusterRace } else { Charge::BlockRace }
+        let kind = if stamp.serial() != self.serial_of(who.warp) {
+            if of_block { ViolationKind::ClusterRace } else { ViolationKind::BlockRace }
         } else if stamp.warp() != who.warp % self.n_warps.max(1) {
-            Charge::WarpRace
+            ViolationKind::WarpRace
         } else {
-            Charge::LaneRace
+            ViolationKind::LaneRace
         };
         let threads = [self.thread(who.warp, who.lane), self.other(stamp)];
         let index = self.element(region, at);
         let name = &self.infos[region as usize].name;
-        self.docket.accuse(charge, (who.stmt, Some(stmt)), region, || {
+        self.violations.record(kind, (who.stmt, Some(stmt)), region, || {
             let [me, other] = threads;
             let verb = |write: bool| if write { "writes" } else { "reads" };
-            let what = match charge {
-                Charge::BlockRace => "no fence with an atomic operation orders them",
-                Charge::ClusterRace => "no barrier of the cluster orders them",
+            let what = match kind {
+                ViolationKind::BlockRace => "no fence with an atomic operation orders them",
+                ViolationKind::ClusterRace => "no barrier of the cluster orders them",
                 _ => "no barrier orders them",
             };
             let (first, second) = (verb(was_write), verb(is_write));
@@ -159,7 +165,7 @@ impl Court<'_> {
     pub(crate) fn no_such_block(&mut self, who: Who, region: u32, block: i64) {
         let n_blocks: u32 = self.cluster.iter().product();
         let thread = self.thread(who.warp, who.lane);
-        self.lane(Charge::OutOfBounds, who, region, || {
+        self.lane(ViolationKind::OutOfBounds, who, region, || {
             format!("{thread} reads memory of block {block} of its cluster, which has {n_blocks}")
         });
     }
@@ -171,13 +177,13 @@ impl Court<'_> {
         let text = format!(
             "{thread} reads `{name}` of block {owner:?}, and no barrier of the cluster keeps that block from ending before"
         );
-        self.lane(Charge::EndedBlock, who, region, || text);
+        self.lane(ViolationKind::EndedBlock, who, region, || text);
     }
 
     /// A named barrier at which warps wait that are not to wait for each other.
     pub(crate) fn barrier_of_two(&mut self, stmt: u32, other: u32, id: u32, here: u32, there: u32) {
         let threads = vec![self.thread(here, 0), self.thread(there, 0)];
-        self.docket.accuse(Charge::BarrierOfTwo, (stmt, Some(other)), 0, || {
+        self.violations.record(ViolationKind::BarrierOfTwo, (stmt, Some(other)), 0, || {
             let text = format!(
                 "{} and {} of another group both use barrier {id}, which opens when enough threads of either came",
                 threads[0], threads[1]
@@ -197,7 +203,7 @@ impl Court<'_> {
     ) {
         let mut threads = vec![self.thread(here.0, here.1)];
         threads.extend(missing.map(|(warp, lane)| self.thread(warp, lane)));
-        self.docket.accuse(Charge::Barrier, (stmt, other), 0, || {
+        self.violations.record(ViolationKind::Barrier, (stmt, other), 0, || {
             let here = threads[0];
             let text = match (threads.get(1), other) {
                 (Some(away), Some(_)) => {
