@@ -126,18 +126,25 @@ fn spot_check_trials(reducer: &Reducer, seed: u64, trials: usize) -> Result<(), 
 }
 
 /// Whether `a . b` is `b . a` for elements of which components are equal, as far as small integers tell, and the values on
-/// which [`spot_check`] of that seed passes them over. True where elements have no value. The same seed tries the same
-/// values.
-pub fn commutes_on_ties(reducer: &Reducer, seed: u64) -> bool {
+/// which [`spot_check`] of that seed passes them over. Elements that have no value tell nothing; where none has one, that is
+/// the error. The same seed tries the same values.
+pub fn commutes_on_ties(reducer: &Reducer, seed: u64) -> Result<bool, ClaimError> {
     let check = Check { run: Scalar::new(reducer), eps: least_precise(reducer) };
+    let told = |answers: Vec<Result<bool, EvalError>>| {
+        let (known, unknown): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        match unknown.into_iter().find_map(Result::err) {
+            Some(error) if known.is_empty() => {
+                Err(ClaimError::NoValue { reducer: reducer.name.clone(), error })
+            }
+            _ => Ok(known.into_iter().flatten().all(|commutes| commutes)),
+        }
+    };
     let mut random = Random(seed);
-    let on_few = (0..TRIALS).all(|_| check.ties(&mut random).unwrap_or(true));
+    let on_few = told((0..TRIALS).map(|_| check.ties(&mut random)).collect())?;
     let mut random = Random(seed);
-    on_few
-        && (0..TRIALS).all(|trial| {
-            let found = check.trial(&mut random, trial).unwrap_or_default();
-            found.iter().all(|(_, cause)| *cause != Cause::Tie)
-        })
+    let no_tie = |found: Vec<(Refuted, Cause)>| found.iter().all(|(_, cause)| *cause != Cause::Tie);
+    let on_any = told((0..TRIALS).map(|trial| check.trial(&mut random, trial).map(no_tie)).collect())?;
+    Ok(on_few && on_any)
 }
 
 /// Why two sides of a law differ.
@@ -423,7 +430,7 @@ mod tests {
         );
         let mut reducer = comm_reducer(&spec).unwrap();
         assert_eq!(spot_check(&reducer, 3), Ok(()));
-        assert!(!commutes_on_ties(&reducer, 3), "which of them is kept hangs on the order");
+        assert_eq!(commutes_on_ties(&reducer, 3), Ok(false), "which of them is kept hangs on the order");
         // What is lifted may be the same for nearly all elements.
         let zero = Expr::float(0.0, DType::F32);
         for nth in 0..3 {
@@ -434,7 +441,7 @@ mod tests {
                 _ => place.floormod(Expr::int(3)).cast(DType::F32),
             };
             assert_eq!(spot_check(&reducer, 3), Ok(()), "lift {nth}");
-            assert!(!commutes_on_ties(&reducer, 3), "lift {nth}");
+            assert_eq!(commutes_on_ties(&reducer, 3), Ok(false), "lift {nth}");
         }
     }
 
@@ -466,6 +473,19 @@ mod tests {
                 (0..2).map(|i| Expr::select(left.clone(), a[i].clone(), b[i].clone())).collect()
             },
         );
-        assert!(commutes_on_ties(&comm_reducer(&spec).unwrap(), 3));
+        assert_eq!(commutes_on_ties(&comm_reducer(&spec).unwrap(), 3), Ok(true));
+    }
+
+    #[test]
+    fn what_has_no_value_tells_nothing_of_ties() {
+        let zero = Expr::int(0);
+        let spec = UserReducer::new("mine", &[DType::I32], vec![zero.clone()], &|a, b| vec![&a[0] + &b[0]]);
+        let mut reducer = comm_reducer(&spec).unwrap();
+        let element = reducer.lift.params[0].expr();
+        reducer.lift.body[0] = Expr::int(6).floordiv(element.clone());
+        assert_eq!(commutes_on_ties(&reducer, 3), Ok(true), "the elements other than zero tell");
+        reducer.lift.body[0] = element.floordiv(zero);
+        let error = commutes_on_ties(&reducer, 3).unwrap_err().to_string();
+        assert_eq!(error, "`mine` cannot be checked: integer division by zero");
     }
 }

@@ -165,7 +165,8 @@ impl Reduction {
     /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16); one that only
     /// where components are equal tells left from right, as an argmax may, is not commutative. States are
     /// those that the sources give for random elements, so that a source which is a constant, as the count of one element
-    /// is, stays that. What uses variables of its surroundings has no value here and is taken at its word.
+    /// is, stays that. What the combiner takes from its surroundings is one number here. A combiner that has a value for no
+    /// element is shown to keep no law, and claims none.
     fn tried(self) -> Result<Reduction, TensorError> {
         let n = self.arity();
         let left = self.combine.params.get(..n).unwrap_or_default().to_vec();
@@ -182,9 +183,17 @@ impl Reduction {
         let reducer = Reducer {
             name: self.name.clone(),
             fields: fields.clone(),
-            identity: self.identity.clone(),
+            identity: self.identity.iter().map(|e| without_surroundings(e, &[])).collect(),
             lift: Lambda { params: elements.chain([position]).collect(), body: lifted },
-            combine: self.combine.clone(),
+            combine: Lambda {
+                body: self
+                    .combine
+                    .body
+                    .iter()
+                    .map(|e| without_surroundings(e, &self.combine.params))
+                    .collect(),
+                ..self.combine.clone()
+            },
             step: None,
             step_needs_ascending: false,
             quick: None,
@@ -197,14 +206,16 @@ impl Reduction {
             ties: Ties::None,
             error: ErrorBound::Exact,
         };
-        match spot_check(&reducer, SEED) {
-            Err(ClaimError::Refuted(found)) => Err(TensorError::Refuted(found.to_string())),
-            Err(ClaimError::NoValue { .. }) => Ok(self),
-            Ok(()) => {
-                let commutative = self.claims.commutative && commutes_on_ties(&reducer, SEED);
-                Ok(Reduction { claims: Claims { commutative, ..self.claims }, ..self })
-            }
+        if let Err(ClaimError::Refuted(found)) = spot_check(&reducer, SEED) {
+            return Err(TensorError::Refuted(found.to_string()));
         }
+        let claims = match commutes_on_ties(&reducer, SEED) {
+            Ok(commutes) => Claims { commutative: self.claims.commutative && commutes, ..self.claims },
+            Err(ClaimError::NoValue { .. } | ClaimError::Refuted(_)) => {
+                Claims { associative: false, commutative: false, idempotent: false }
+            }
+        };
+        Ok(Reduction { claims, ..self })
     }
 }
 
@@ -219,6 +230,19 @@ fn of_elements(source: &Expr, read: &mut Vec<(Expr, Var)>) -> Expr {
     let var = Var::new("element", source.dtype());
     read.push((source.clone(), var.clone()));
     var.expr()
+}
+
+/// An expression of parameters alone: a number in place of what else is read.
+fn without_surroundings(expr: &Expr, params: &[Var]) -> Expr {
+    match expr.node() {
+        Node::Var(var) if params.contains(var) => expr.clone(),
+        Node::Load(..) | Node::Var(_) => Expr::constant(1, expr.dtype()),
+        Node::Let(var, ..) => {
+            let params = [params, std::slice::from_ref(var)].concat();
+            map_children(expr, &mut |child| without_surroundings(child, &params))
+        }
+        _ => map_children(expr, &mut |child| without_surroundings(child, params)),
+    }
 }
 
 /// Of the values on which claims are tried.

@@ -268,6 +268,20 @@ fn reducers_of_a_user() {
         comm_reducer(|x, y| vec![x[0].clone() + y[0].clone()], |t| vec![Expr::constant(1, t[0])], "one");
     let error = one.reduce(vec![a.at((0, &k))], from_ref(&k)).expect_err("1 is no identity").to_string();
     assert!(error.contains("identity"), "{error}");
+    // What the combiner takes from its surroundings is a number like others, and what has no value claims nothing.
+    let n = Var::new("n", DType::F32);
+    let scaled = |by: Expr| {
+        let combine = move |x: &[Expr], y: &[Expr]| vec![x[0].clone() + y[0].clone() * by.clone()];
+        comm_reducer(combine, |t| vec![Expr::constant(0, t[0])], "scaled")
+            .reduce(vec![a.at((0, &k))], from_ref(&k))
+    };
+    let error = scaled(n.expr() + Expr::float(1.0, DType::F32)).expect_err("not commutative").to_string();
+    assert!(error.contains("`scaled` is refuted"), "{error}");
+    let [made, nowhere] =
+        [n.expr() / n.expr(), Expr::int(1).floordiv(Expr::int(0)).cast(DType::F32)].map(scaled);
+    let made = made.expect("n over n is 1").claims;
+    assert!(made.associative && made.commutative);
+    assert_eq!(nowhere.expect("refuted by nothing").claims, none);
     let folded = pair(1, 1).fold(Expr::int(2), Expr::int(3));
     assert_eq!(folded, [Expr::int(2) + Expr::int(3)]);
 }
