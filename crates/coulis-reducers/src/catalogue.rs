@@ -1,9 +1,6 @@
 //! The slice of all reducers, and look-up by name.
 
-use coulis_ir::eval::Value;
-
 use crate::entry::{Entry, UnknownReducer};
-use crate::exact::moments::{FromMoments, exactly, float, int, relative};
 
 mod absmax;
 mod all;
@@ -58,34 +55,6 @@ pub static CATALOGUE: &[&Entry] = &[
     &maxloc::ENTRY,
     &dot::ENTRY,
     &wmean::ENTRY,
-];
-
-/// Exact answers from moments of a row. A reducer without a line here is asked with the elements of the row.
-pub(crate) static FROM_MOMENTS: &[(&Entry, FromMoments)] = &[
-    (&sum::ENTRY, |m, r| m.total(m.sum, m.magnitude, r)),
-    (&norm1::ENTRY, |m, r| m.total(m.magnitude, m.magnitude, r)),
-    (&sumsq::ENTRY, |m, r| m.total(m.squares, m.squares, r)),
-    (&mean::ENTRY, |m, _| {
-        float((m.sum.double() / m.count()).value(), m.magnitude.double().value() / m.n as f64)
-    }),
-    (&meansq::ENTRY, |m, _| relative((m.sum_of_squares()? / m.count()).value())),
-    (&norm2::ENTRY, |m, _| relative(m.sum_of_squares()?.sqrt().value())),
-    (&var::ENTRY, |m, r| relative(m.variance(r).value())),
-    (&standard_deviation::ENTRY, |m, r| relative(m.variance(r).sqrt().value())),
-    (&logsumexp::ENTRY, |m, _| relative(m.greatest.value.as_f64() + m.exponentials.value().ln())),
-    (&count::ENTRY, |m, _| int(m.n as i128)),
-    (&count_nonzero::ENTRY, |m, _| int(m.n_nonzero as i128)),
-    (&any::ENTRY, |m, _| int(m.n_nonzero > 0)),
-    (&all::ENTRY, |m, _| int(m.n_nonzero == m.n)),
-    (&min::ENTRY, |m, _| exactly([m.least.value])),
-    (&max::ENTRY, |m, _| exactly([m.greatest.value])),
-    (&absmax::ENTRY, |m, _| exactly([m.largest()])),
-    (&argmin::ENTRY, |m, _| int(m.least.first)),
-    (&argmin_last::ENTRY, |m, _| int(m.least.last)),
-    (&argmax::ENTRY, |m, _| int(m.greatest.first)),
-    (&argmax_last::ENTRY, |m, _| int(m.greatest.last)),
-    (&minloc::ENTRY, |m, _| exactly([m.least.value, Value::Int(m.least.first.into())])),
-    (&maxloc::ENTRY, |m, _| exactly([m.greatest.value, Value::Int(m.greatest.first.into())])),
 ];
 
 /// The entry of that name; the error lists names near it.

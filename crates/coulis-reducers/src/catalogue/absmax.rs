@@ -5,6 +5,7 @@ use coulis_ir::{DType, Expr, Reducer};
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
+use crate::exact::moments;
 use crate::shape::extremum::{End, extremum};
 use crate::shape::total::magnitude;
 
@@ -21,6 +22,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::exactly([m.largest()])),
 };
 
 /// The type that holds every magnitude: the unsigned one of the same width.

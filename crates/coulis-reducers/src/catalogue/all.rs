@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
+use crate::exact::moments;
 use crate::shape::flag::{flag_dtype, is_set, mask, non_zero};
 
 /// Whether every element is non-zero. NaN is non-zero.
@@ -20,6 +21,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::int(m.n_nonzero == m.n)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -5,6 +5,7 @@ use coulis_ir::{Reducer, Ties};
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
+use crate::exact::moments;
 use crate::shape::extremum::End;
 use crate::shape::position::{Wanted, position};
 
@@ -21,6 +22,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::int(m.least.last)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
+use crate::exact::moments;
 use crate::shape::total::add_count;
 
 /// Number of elements that take part.
@@ -20,6 +21,7 @@ pub static ENTRY: Entry = Entry {
     counts: true,
     make,
     exact,
+    from_moments: Some(|m, _| moments::int(m.n as i128)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
+use crate::exact::moments;
 use crate::shape::flag::non_zero;
 
 /// Number of elements that are not zero; NaN is non-zero.
@@ -20,6 +21,7 @@ pub static ENTRY: Entry = Entry {
     counts: true,
     make,
     exact,
+    from_moments: Some(|m, _| moments::int(m.n_nonzero as i128)),
 };
 
 /// Longest run that counts in `int32`.

@@ -7,6 +7,7 @@ use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::ExactSum;
 use crate::exact::answer::{Answer, relative};
+use crate::exact::moments;
 use crate::shape::extremum::End;
 use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, compensated, statistic, statistic_result, two_sum};
@@ -28,6 +29,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::relative(m.greatest.value.as_f64() + m.exponentials.value().ln())),
 };
 
 /// How far an element may exceed the shift before the shift moves. The error of an exponential's argument grows

@@ -5,6 +5,7 @@ use coulis_ir::Reducer;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
+use crate::exact::moments;
 use crate::shape::extremum::{End, extremum};
 
 /// Largest element. Exact.
@@ -20,6 +21,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::exactly([m.greatest.value])),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, float, same};
+use crate::exact::moments;
 use crate::shape::total::{Degree, Total, add_count, statistic, statistic_result};
 
 /// Mean of the elements. Within `32 * eps * sum|x| / n` of the exact mean.
@@ -22,6 +23,9 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| {
+        moments::float((m.sum.double() / m.count()).value(), m.magnitude.double().value() / m.n as f64)
+    }),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

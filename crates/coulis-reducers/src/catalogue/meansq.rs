@@ -7,6 +7,7 @@ use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::Double;
 use crate::exact::answer::{Answer, relative};
+use crate::exact::moments;
 use crate::shape::total::{Degree, Total, add_count, square, statistic, statistic_result};
 
 /// Mean of the squares of the elements.
@@ -22,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::relative((m.sum_of_squares()? / m.count()).value())),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

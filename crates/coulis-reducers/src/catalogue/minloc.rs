@@ -1,10 +1,12 @@
 //! Smallest element and its position, the first of equal ones.
 
+use coulis_ir::eval::Value;
 use coulis_ir::{Reducer, Ties};
 
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer};
+use crate::exact::moments;
 use crate::shape::extremum::End;
 use crate::shape::position::{Wanted, position};
 
@@ -21,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::exactly([m.least.value, Value::Int(m.least.first.into())])),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{Answer, relative};
+use crate::exact::moments;
 use crate::shape::total::{Degree, Total, square, statistic, statistic_result};
 
 /// Root of the sum of squares.
@@ -22,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, _| moments::relative(m.sum_of_squares()?.sqrt().value())),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -24,6 +24,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, r| m.total(m.sum, m.magnitude, r)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

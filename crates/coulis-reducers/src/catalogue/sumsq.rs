@@ -21,6 +21,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, r| m.total(m.squares, m.squares, r)),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

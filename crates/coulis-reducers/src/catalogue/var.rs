@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::answer::{self, Answer, relative};
+use crate::exact::moments;
 use crate::shape::spread::{error, variance};
 use crate::shape::total::statistic_result;
 
@@ -27,6 +28,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: Some(|m, r| moments::relative(m.variance(r).value())),
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {

@@ -23,6 +23,7 @@ pub static ENTRY: Entry = Entry {
     counts: false,
     make,
     exact,
+    from_moments: None,
 };
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
