@@ -42,7 +42,7 @@ pub use kernel::{Attr, Kernel, Param};
 pub use op::{BinaryOp, Intrinsic, shifted};
 pub use reducer::{Claims, ErrorBound, Field, Lambda, NanPolicy, QuickStep, Reducer, Rewalk, Ties};
 pub use stmt::{
-    ExecScope, LoopKind, MAX_BLOCK_THREADS, ROLLED, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
+    ExecScope, LoopKind, MAX_BLOCK_THREADS, Role, ScopeId, Site, Stmt, SyncKind, ThreadTag, TileCall,
 };
 pub use target::{BlockLimits, Target, TargetKind};
 pub use var::{Var, VarId, VarKind};

@@ -1,9 +1,20 @@
-//! Keys of the remarks ([`Stmt::Annotate`](crate::Stmt::Annotate)) that one crate writes and another reads.
-//!
-//! Those that belong to one statement stand beside it: [`ROLLED`](crate::ROLLED), and what [`ticket`](crate::ticket) marks.
+//! Keys of all remarks ([`Stmt::Annotate`](crate::Stmt::Annotate)) that coulis writes or reads.
 
 /// The key of an allocation that is kept twice, so that one half is filled while the other is read.
 pub const DOUBLE_BUFFER: &str = "double_buffer";
+
+/// The key of a loop that stays a loop: no pass writes its iterations out, and compilers of its text are told not to.
+pub const ROLLED: &str = "rolled";
+/// The key of memory that begins as zeros: the remark stands at the allocation.
+pub const ZEROED: &str = "zeroed";
+/// The value of [`ZEROED`] where a call also leaves the memory so, and it need not be filled again.
+pub const LEFT_ZERO: &str = "left";
+/// The key of a launch that the last block of the launch before it does.
+pub const IN_LAST_BLOCK: &str = "in_last_block";
+/// The key of an allocation that stays where it stands.
+pub const IN_PLACE: &str = "in_place";
+/// The key of statements whose accesses to shared memory are ordered among themselves.
+pub const SYNCHRONIZED: &str = "synchronized";
 
 /// What the keys of pragmas begin with.
 const PRAGMA: &str = "pragma_";

@@ -5,6 +5,7 @@ use crate::buffer::Buffer;
 use crate::expr::{Expr, Var};
 use crate::kernel::Attr;
 use crate::reducer::Reducer;
+use crate::remark::ROLLED;
 
 /// How a loop runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -338,9 +339,6 @@ pub struct TileCall {
     /// Where its text has it.
     pub site: Site,
 }
-
-/// The key of a loop that stays a loop: no pass writes its iterations out, and compilers of its text are told not to.
-pub const ROLLED: &str = "rolled";
 
 /// How a buffer stands in a statement; see [`Stmt::each_buffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

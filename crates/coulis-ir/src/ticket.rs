@@ -12,14 +12,8 @@ use crate::buffer::{Buffer, MemScope};
 use crate::dtype::DType;
 use crate::expr::Expr;
 use crate::kernel::Attr;
+use crate::remark::{LEFT_ZERO, ZEROED};
 use crate::stmt::{Stmt, SyncKind};
-
-/// The key of memory that begins as zeros: the remark stands at the allocation.
-pub const ZEROED: &str = "zeroed";
-/// Its value where a call also leaves the memory so, and it need not be filled again.
-pub const LEFT_ZERO: &str = "left";
-/// The key of a launch that the last block of the launch before it does.
-pub const IN_LAST_BLOCK: &str = "in_last_block";
 
 /// Tickets of groups of blocks.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 //! Order: after `resolve_scope_ids`, before all others, which read no tile calls. Kernels in Nest form pass by.
 
 use coulis_ir::expr::{Expr, Var};
+use coulis_ir::remark::{IN_PLACE, SYNCHRONIZED};
 use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt};
 use coulis_ir::{Attr, Buffer, ExecScope, Form, Kernel, Stmt, SyncKind, Target, ThreadTag, TileCall};
@@ -27,12 +28,6 @@ pub const PASS: Pass = Pass {
     run: dispatch_tiles,
     doc: "replaces tile calls by the statements of the variants that do them",
 };
-
-/// Key of the remark on an allocation that stays where it stands.
-pub const IN_PLACE: &str = "in_place";
-
-/// Key of the remark on statements whose accesses to shared memory are ordered among themselves.
-pub const SYNCHRONIZED: &str = "synchronized";
 
 /// Replaces tile calls by statements.
 pub fn dispatch_tiles(kernel: Kernel, context: &Context) -> Result<Kernel, LowerError> {

@@ -12,7 +12,8 @@
 use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{Expr, Var};
-use coulis_ir::ticket::{IN_LAST_BLOCK, Tickets};
+use coulis_ir::remark::IN_LAST_BLOCK;
+use coulis_ir::ticket::Tickets;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt, substitute_stmt};
 use coulis_ir::{DType, Form, Kernel, Stmt, SyncKind, ThreadTag};
 

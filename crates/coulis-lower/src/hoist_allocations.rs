@@ -9,12 +9,11 @@
 use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::buffer::BufferId;
-use coulis_ir::ticket::ZEROED;
+use coulis_ir::remark::{IN_PLACE, ZEROED};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt, Var};
 
 use crate::affine::uses;
 use crate::binders::redirect_accesses;
-use crate::dispatch_tiles::IN_PLACE;
 use crate::pass::{Context, LowerError, Pass};
 use crate::walk::map_children;
 

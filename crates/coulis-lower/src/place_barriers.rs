@@ -11,6 +11,7 @@
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
 
 use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::remark::SYNCHRONIZED;
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
@@ -18,7 +19,6 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
-use crate::dispatch_tiles::SYNCHRONIZED;
 use crate::pass::{Context, LowerError, Pass};
 use crate::shared_access::{
     Access, Known, Loops, Threads, accesses_of, any_meet, first_that_meets, is_shared, loop_of, own_accesses,

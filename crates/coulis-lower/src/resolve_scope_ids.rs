@@ -13,6 +13,7 @@
 //! Source: the scope ids of seeds 000 to 002.
 
 use coulis_ir::hash::FastMap;
+use coulis_ir::remark::SYNCHRONIZED;
 
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_expr;
@@ -21,7 +22,6 @@ use coulis_ir::visit::substitute_stmt;
 use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, ScopeId, Stmt, ThreadTag};
 use coulis_tile::{Block, ThreadIndex};
 
-use crate::dispatch_tiles::SYNCHRONIZED;
 use crate::pass::{Context, LowerError, Pass};
 
 /// The pass.

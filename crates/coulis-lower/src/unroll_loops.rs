@@ -7,9 +7,9 @@
 
 use coulis_ir::hash::FastMap;
 
-use coulis_ir::remark::{AUTO_UNROLL_MAX_STEP, UNROLL_EXPLICIT, is_pragma};
+use coulis_ir::remark::{AUTO_UNROLL_MAX_STEP, ROLLED, UNROLL_EXPLICIT, is_pragma};
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, ROLLED, Stmt};
+use coulis_ir::{Attr, Expr, Form, Kernel, LoopKind, Stmt};
 
 use crate::affine::sum;
 use crate::binders::copy_with;

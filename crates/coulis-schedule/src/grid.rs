@@ -7,7 +7,8 @@
 //! counter back to 0 for the next call. A stage that is not reduced over blocks itself, but reads what the launch before it
 //! left, may ask for the same: its launch is marked, and a pass moves it behind a ticket. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory fence functions.
 
-use coulis_ir::ticket::{IN_LAST_BLOCK, Tickets};
+use coulis_ir::remark::IN_LAST_BLOCK;
+use coulis_ir::ticket::Tickets;
 use coulis_ir::visit::{substitute_expr, substitute_stmt};
 use coulis_ir::{Attr, BinaryOp, Buffer, DType, Expr, MemScope, Stmt, ThreadTag, Var};
 use coulis_tensor::{Body, Reduction};

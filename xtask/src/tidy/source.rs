@@ -1,5 +1,5 @@
 //! What every file of the project keeps to: a module comment, a bounded length, no panic outside tests, `unsafe` only
-//! where the architecture has it, and no text that only makes sense on one machine.
+//! where the architecture has it, keys of remarks by their names, and no text that only makes sense on one machine.
 
 use super::Fault;
 use crate::step::{Failure, Step, read_text, root};
@@ -93,6 +93,37 @@ fn rust(path: &str, text: &str, faults: &mut Vec<Fault>) {
     }
     if !is_test_file(path) {
         panics(path, text, faults);
+        if path.starts_with("crates/") && path != KEYS {
+            written_out_keys(path, text, faults);
+        }
+    }
+}
+
+/// The home of the keys of remarks.
+const KEYS: &str = "crates/coulis-ir/src/remark.rs";
+
+/// Where the key of a remark follows, up to the end of its expression.
+const KEY_FOLLOWS: [(&str, char); 4] =
+    [(".pragma(", ';'), ("key == ", ' '), ("key: ", ','), ("let key = ", ';')];
+
+/// Keys of remarks that are written out above the tests at the end of the file.
+fn written_out_keys(path: &str, text: &str, faults: &mut Vec<Fault>) {
+    let code = text.find("#[cfg(test)]").map_or(text, |tests| &text[..tests]);
+    for (mark, end) in KEY_FOLLOWS {
+        for (at, _) in code.match_indices(mark) {
+            let rest = &code[at + mark.len()..];
+            let key = &rest[..rest.find(end).unwrap_or(rest.len())];
+            let is_literal = key.starts_with('"') || key.contains(" \"") || key.contains("\n\"");
+            let line = code[..at].lines().count();
+            let is_comment =
+                code.lines().nth(line.saturating_sub(1)).is_some_and(|l| l.trim_start().starts_with("//"));
+            if is_literal && !is_comment {
+                faults.push(Fault::new(
+                    format!("{path}:{line}"),
+                    format!("writes out the key of a remark after `{mark}`; {KEYS} has its name"),
+                ));
+            }
+        }
     }
 }
 
@@ -142,6 +173,27 @@ mod tests {
         machine_paths(path, text, &mut faults);
         rust(path, text, &mut faults);
         faults.into_iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect()
+    }
+
+    #[test]
+    fn the_key_of_a_remark_is_not_written_out_elsewhere() {
+        let fault = |mark: &str| {
+            format!("crates/a/src/b.rs:2: writes out the key of a remark after `{mark}`; {KEYS} has its name")
+        };
+        let found = |line: &str| whats("crates/a/src/b.rs", &format!("//! B.\n{line}\n"));
+        let call = ".pragma(axis, ";
+        assert_eq!(found(&format!("s{call}\"stream\", 1)?;")), [fault(".pragma(")]);
+        assert_eq!(found("if key == \"stream\" {"), [fault("key == ")]);
+        assert_eq!(found("Annotate { key: \"stream\".to_owned(), value }"), [fault("key: ")]);
+        for fine in [
+            &format!("s{call}STREAM, 1)?; f(\"stream\");"),
+            "if key == STREAM { \"stream\" }",
+            &format!("call: \"s{call}\\\"stream\\\")\","),
+            "// key: \"stream\"",
+            "#[cfg(test)] key: \"stream\"",
+        ] {
+            assert_eq!(found(fine), Vec::<String>::new());
+        }
     }
 
     #[test]

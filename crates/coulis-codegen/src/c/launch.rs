@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
 use coulis_ir::hash::Seen;
-use coulis_ir::remark::{RESIDENT, is_pragma};
-use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
+use coulis_ir::remark::{LEFT_ZERO, RESIDENT, ZEROED, is_pragma};
 use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
     Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,

@@ -1,8 +1,8 @@
 //! Statements.
 
-use coulis_ir::remark::{STREAM, is_pragma};
+use coulis_ir::remark::{ROLLED, STREAM, is_pragma};
 use coulis_ir::visit::{for_each_stmt, stmt_children};
-use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, ROLLED, Stmt, Var, VarId};
+use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};

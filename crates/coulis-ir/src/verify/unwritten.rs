@@ -14,8 +14,8 @@ use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, VarId};
 use crate::kernel::Kernel;
 use crate::print::print_expr;
+use crate::remark::ZEROED;
 use crate::stmt::{Region, Role, Stmt};
-use crate::ticket::ZEROED;
 use crate::visit::for_each_stmt;
 
 /// Checks reads of allocated memory.

@@ -329,10 +329,10 @@ fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Re
 /// written out.
 fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> Result<(), ScheduleError> {
     if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
-        return s.pragma(stage, visit, "prefetch", Attr::Int(sketch.rows_ahead));
+        return s.pragma(stage, visit, coulis_ir::remark::PREFETCH, Attr::Int(sketch.rows_ahead));
     }
     if sketch.ahead > 0 && sketch.tile / sketch.lanes > sketch.written_out {
-        s.pragma(stage, &walk.vector, "prefetch", Attr::Int(sketch.ahead))
+        s.pragma(stage, &walk.vector, coulis_ir::remark::PREFETCH, Attr::Int(sketch.ahead))
     } else {
         ask_ahead(s, stage, sketch.ahead)
     }

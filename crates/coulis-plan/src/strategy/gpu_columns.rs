@@ -384,7 +384,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.in_runs(mine, &walk)?;
     }
     if sketch.resident > 0 {
-        s.pragma(mine, &walk, "resident", Attr::Int(sketch.resident))?;
+        s.pragma(mine, &walk, coulis_ir::remark::RESIDENT, Attr::Int(sketch.resident))?;
     }
     if sketch.lanes > 1 {
         s.vectorize(mine, &lane)?;

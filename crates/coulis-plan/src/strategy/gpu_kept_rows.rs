@@ -534,7 +534,7 @@ fn in_shared(
     let turn = by_threads(s, kept, &words, sketch)?;
     let steps = few_at_once(s, kept, &turn, sketch)?;
     if sketch.resident > 0 {
-        s.pragma(kept, &steps, "resident", Attr::Int(sketch.resident))?;
+        s.pragma(kept, &steps, coulis_ir::remark::RESIDENT, Attr::Int(sketch.resident))?;
     }
     if sketch.lanes == 1 {
         return Ok(());

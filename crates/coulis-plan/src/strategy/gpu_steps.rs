@@ -152,7 +152,7 @@ pub fn pass_caches(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Result<
     let is_reduced = |axis: &&IterVar| axis.kind() == IterKind::Reduce;
     let first = s.stage(stage)?.leaves().iter().find(is_reduced).cloned();
     match first.filter(|_| sketch.streams) {
-        Some(axis) => s.pragma(stage, &axis, "stream", Attr::Int(1)),
+        Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::STREAM, Attr::Int(1)),
         None => Ok(()),
     }
 }

@@ -145,7 +145,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         s.parallel(output, &outermost)?;
     }
     if ahead > 0 {
-        s.pragma(output, &block, "prefetch", Attr::Int(ahead))?;
+        s.pragma(output, &block, coulis_ir::remark::PREFETCH, Attr::Int(ahead))?;
     }
     stream_results(s, output, sketch)?;
     let at = Site { stage: output, at: block };

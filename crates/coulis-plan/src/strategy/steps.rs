@@ -219,7 +219,7 @@ fn innermost_loop(s: &Schedule, stage: StageId) -> Result<Option<IterVar>, Sched
 /// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.
 pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), ScheduleError> {
     match innermost_loop(s, stage)?.filter(|_| ahead > 0) {
-        Some(axis) => s.pragma(stage, &axis, "prefetch", Attr::Int(ahead)),
+        Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::PREFETCH, Attr::Int(ahead)),
         None => Ok(()),
     }
 }
@@ -229,7 +229,7 @@ pub fn stream_results(s: &mut Schedule, stage: StageId, sketch: &Sketch) -> Resu
     let view = s.stage(stage)?;
     let is_loop = |leaf: &&IterVar| view.kind_of(leaf) == LoopKind::Serial;
     match view.leaves().iter().rev().find(is_loop).cloned().filter(|_| sketch.streams) {
-        Some(axis) => s.pragma(stage, &axis, "stream", Attr::Int(1)),
+        Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::STREAM, Attr::Int(1)),
         None => Ok(()),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use coulis_ir::args::{Bindings, compact_strides, eval_index};
 use coulis_ir::device::{Launch, has_launches, host_program};
+use coulis_ir::remark::{LEFT_ZERO, ZEROED};
 use coulis_ir::target::BlockLimits;
-use coulis_ir::ticket::{LEFT_ZERO, ZEROED};
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Attr, Buffer, Checked, DType, Expr, Kernel, Param, Stmt, Var, VarId};
 
