@@ -16,6 +16,7 @@ pub mod expr;
 pub mod float8;
 pub mod form;
 pub mod hash;
+pub mod index;
 pub mod interrupt;
 pub mod kernel;
 pub mod math;

@@ -5,36 +5,22 @@
 
 use coulis_ir::DType;
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::index::fold_binary;
 use coulis_ir::visit::uses_any;
 
 /// `a + b`, folded where one is 0 or both are constants.
 pub fn sum(a: Expr, b: Expr) -> Expr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => Expr::int_of(x + y, a.dtype()),
-        (Some(0), None) => b,
-        (None, Some(0)) => a,
-        _ => a + b,
-    }
+    fold_binary(BinaryOp::Add, a, b)
 }
 
 /// `a - b`, folded where `b` is 0, both are constants, or both are the same.
 pub fn difference(a: Expr, b: Expr) -> Expr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => Expr::int_of(x - y, a.dtype()),
-        (None, Some(0)) => a,
-        _ if a == b => Expr::int_of(0, a.dtype()),
-        _ => a - b,
-    }
+    if a == b { Expr::int_of(0, a.dtype()) } else { fold_binary(BinaryOp::Sub, a, b) }
 }
 
 /// `a * b`, folded where one is 0 or 1 or both are constants.
 pub fn product(a: Expr, b: Expr) -> Expr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => Expr::int_of(x * y, a.dtype()),
-        (Some(1), None) | (None, Some(0)) => b,
-        (None, Some(1)) | (Some(0), None) => a,
-        _ => a * b,
-    }
+    fold_binary(BinaryOp::Mul, a, b)
 }
 
 /// An integer converted to `dtype`, constants folded.

@@ -298,33 +298,12 @@ pub(crate) struct Plan<'k, const W: usize> {
 
 /// Whether evaluating the node itself, apart from its operands, can neither read memory nor fail.
 pub(crate) fn is_harmless(expr: &Expr) -> bool {
-    use coulis_ir::{BinaryOp, Node};
+    use coulis_ir::Node;
     match expr.node() {
         Node::Int(_) | Node::Float(_) | Node::Var(_) => true,
-        Node::Binary(op, a, b) => match op {
-            BinaryOp::Div if a.dtype().is_float() => true,
-            BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod => {
-                b.as_int().is_some_and(|n| n != 0)
-            }
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Min
-            | BinaryOp::Max
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::BitAnd
-            | BinaryOp::BitOr
-            | BinaryOp::BitXor
-            | BinaryOp::Shl
-            | BinaryOp::Shr => true,
-        },
+        Node::Binary(op, a, b) => {
+            !op.is_division() || a.dtype().is_float() || b.as_int().is_some_and(|n| n != 0)
+        }
         Node::Not(_)
         | Node::Cast(_)
         | Node::Select(..)

@@ -1,6 +1,6 @@
 //! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
 
-use coulis_ir::{BinaryOp, Buffer, DType, Element, Expr, Node};
+use coulis_ir::{Buffer, DType, Element, Expr};
 
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
@@ -228,58 +228,10 @@ pub(super) enum Access {
 }
 
 pub(super) fn shape_of(index: &Expr) -> Access {
-    match as_ramp(index) {
+    match coulis_ir::index::as_ramp(index) {
         Some((at, stride)) if stride.is_int(0) => Access::Repeated(at),
         Some((at, stride)) if stride.is_int(1) => Access::Contiguous(at),
         Some((at, stride)) => Access::Strided(at, stride),
         None => Access::Indexed,
-    }
-}
-
-/// Base and stride of an index that is a ramp, or a sum or product of ramps and repeated scalars.
-fn as_ramp(index: &Expr) -> Option<(Expr, Expr)> {
-    match index.node() {
-        Node::Ramp(base, stride) => Some((base.clone(), stride.clone())),
-        Node::Broadcast(a) => Some((a.clone(), Expr::int_of(0, a.dtype()))),
-        Node::Binary(BinaryOp::Add, a, b) => {
-            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
-            Some((a + b, sum(s, t)))
-        }
-        Node::Binary(BinaryOp::Sub, a, b) => {
-            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
-            t.is_int(0).then(|| (a - b, s))
-        }
-        Node::Binary(BinaryOp::Mul, a, b) => {
-            let ((a, s), (b, t)) = (as_ramp(a)?, as_ramp(b)?);
-            if t.is_int(0) {
-                let stride = if s.is_int(0) { s } else { product(s, b.clone()) };
-                Some((a * b, stride))
-            } else if s.is_int(0) {
-                Some((a.clone() * b, product(t, a)))
-            } else {
-                None
-            }
-        }
-        _ => None,
-    }
-}
-
-fn sum(a: Expr, b: Expr) -> Expr {
-    if a.is_int(0) {
-        b
-    } else if b.is_int(0) {
-        a
-    } else {
-        a + b
-    }
-}
-
-fn product(a: Expr, b: Expr) -> Expr {
-    if a.is_int(1) {
-        b
-    } else if b.is_int(1) {
-        a
-    } else {
-        a * b
     }
 }

@@ -197,13 +197,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             ty: coulis_ir::Ty::scalar(dtype),
         })?;
         let value = self.constant_value(b);
-        match op {
-            BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod
-                if !dtype.is_float() && value.is_none_or(|v| v == 0) =>
-            {
-                self.emit(Instr::Divisor { b });
-            }
-            _ => {}
+        if op.is_division() && !dtype.is_float() && value.is_none_or(|v| v == 0) {
+            self.emit(Instr::Divisor { b });
         }
         Ok(self.map2(f, a, b))
     }
