@@ -2,7 +2,7 @@
 
 mod runner;
 
-use runner::{Folder, coulis, npy, refused};
+use runner::{Folder, coulis, npy, refused, root};
 
 const IRIS: &str = "examples/data/iris.npy";
 
@@ -199,6 +199,31 @@ fn a_device_that_is_not_there_is_refused() {
     ];
     assert!(wants.iter().any(|want| said.starts_with(want)), "{said}");
     assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_to_its_end_is_an_error_and_nothing_else() {
+    let folder = Folder::new("full");
+    let (out, ops) =
+        (folder.path("r.npz"), "sum,mean,var,std,sumsq,norm1,norm2,meansq,logsumexp,min,max,absmax");
+    let limited = |blocks: u32| {
+        let command = format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec '{}' reduce {IRIS} --ops {ops} --axis 1 --out '{out}' --device cpu",
+            env!("CARGO_BIN_EXE_coulis")
+        );
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command]).current_dir(root()).env("COULIS_CC", "/nonexistent").output().unwrap()
+    };
+    for blocks in [0, 1, 9, 17] {
+        let output = limited(blocks);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("note: ")).collect();
+        let want = format!("error[write]: cannot write `{out}`: ");
+        assert!(matches!(&lines[..], [one] if one.starts_with(&want)), "{blocks}: {said}");
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(folder.names(), [""; 0]);
+    }
+    assert_eq!(limited(1000).status.code(), Some(0));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! of a .npz file are stored, not deflated, and aligned to 64 bytes, so that they can be mapped again.
 
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use zip::write::SimpleFileOptions;
@@ -29,7 +29,7 @@ pub fn write_npz(path: impl AsRef<Path>, members: &[(String, Array)]) -> Result<
         members.iter().map(|(name, array)| Ok((name.as_str(), array.to_row_major()?))).collect();
     let members = row_major.map_err(|source| WriteError::OutOfMemory { path: path.to_owned(), source })?;
     write_whole(path, |file| {
-        let mut archive = ZipWriter::new(file);
+        let mut archive = ZipWriter::new(UpToFailure { out: file, failure: None, at: 0, end: 0 });
         for (name, array) in &members {
             let options = SimpleFileOptions::default()
                 .compression_method(CompressionMethod::Stored)
@@ -39,8 +39,66 @@ pub fn write_npz(path: impl AsRef<Path>, members: &[(String, Array)]) -> Result<
             archive.start_file(format!("{name}.npy"), options)?;
             write_member(&mut archive, array)?;
         }
-        archive.finish()?.flush()
+        archive.finish()?.done()
     })
+}
+
+/// A file up to the first failure, which is kept while all that follows is dropped. An archive is given one, since an archive
+/// whose end cannot be written prints that to standard error when it is dropped, and the failure is an error here.
+struct UpToFailure<W> {
+    out: W,
+    failure: Option<std::io::Error>,
+    /// Position, and that behind the last byte.
+    at: u64,
+    end: u64,
+}
+
+impl<W: Write> UpToFailure<W> {
+    fn kept(&mut self, done: std::io::Result<()>) {
+        self.failure = self.failure.take().or(done.err());
+    }
+
+    /// All of it, unless something failed.
+    fn done(mut self) -> std::io::Result<()> {
+        self.flush()?;
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+impl<W: Write> Write for UpToFailure<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.failure.is_none() {
+            let done = self.out.write_all(bytes);
+            self.kept(done);
+        }
+        self.at += bytes.len() as u64;
+        self.end = self.end.max(self.at);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.failure.is_none() {
+            let done = self.out.flush();
+            self.kept(done);
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Seek> Seek for UpToFailure<W> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let (from, by) = match to {
+            SeekFrom::Start(at) => (at, 0),
+            SeekFrom::End(by) => (self.end, by),
+            SeekFrom::Current(by) => (self.at, by),
+        };
+        self.at = from.checked_add_signed(by).ok_or(std::io::ErrorKind::InvalidInput)?;
+        if self.failure.is_none() {
+            let done = self.out.seek(SeekFrom::Start(self.at)).map(drop);
+            self.kept(done);
+        }
+        Ok(self.at)
+    }
 }
 
 /// A header and the bytes of a row-major array.
