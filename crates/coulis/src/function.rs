@@ -289,7 +289,15 @@ impl Function {
         let mut given: Vec<Option<Value>> = vec![None; self.parameters.len()];
         let is_size = |name: &str| size_vars(self.kernel()).iter().any(|v| v.name() == name);
         for (name, value) in &arguments.values {
-            let at = self.parameters.iter().position(|p| p.name == *name);
+            let mut places = (0..self.parameters.len()).filter(|at| self.parameters[*at].name == *name);
+            let at = places.next();
+            if places.next().is_some() {
+                let message = format!(
+                    "`{}` has several parameters named `{name}`, of which a name chooses none; rename all but one",
+                    self.kernel().name
+                );
+                return Err(Error::user("call/name", message));
+            }
             match (at, value) {
                 (Some(at), value) => given[at] = Some(value.clone()),
                 (None, Value::Int(value)) if is_size(name) => {

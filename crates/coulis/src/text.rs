@@ -3,6 +3,8 @@
 //! Text is parsed and never executed. A kernel in Nest form goes through the passes; one in Flat form is verified as it
 //! stands.
 
+use std::collections::BTreeMap;
+
 use coulis_codegen::{Module, dialect_named, emit, emit_module};
 use coulis_ir::device::{has_launches, names_scope_ids};
 pub use coulis_ir::print::print_kernel;
@@ -210,14 +212,43 @@ fn flat_for(kernel: Kernel, target: &Target) -> Result<Checked, Error> {
 /// The C text of the kernels.
 pub fn emit_c(text: &str) -> Result<String, Error> {
     let target = TargetChoice::Cpu.facts()?;
-    let mut out = String::new();
+    let mut out = Emitted::default();
     for kernel in kernels(text)? {
         let checked = flat(kernel, &target)?;
         let emitted = dialect_named("c")
             .and_then(|dialect| emit(&checked, dialect, coulis_codegen::Options::for_target(&target)));
-        out.push_str(&emitted.map_err(|e| Error::unsupported("emit", e))?.text);
+        let source = emitted.map_err(|e| Error::unsupported("emit", e))?;
+        out.add(&checked.kernel().name, &source.text, [source.entry])?;
     }
-    Ok(out)
+    Ok(out.text)
+}
+
+/// The text of several kernels, whose functions have names of their own.
+#[derive(Default)]
+struct Emitted {
+    text: String,
+    /// Functions of the text, and the kernels that they are of.
+    functions: BTreeMap<String, String>,
+}
+
+impl Emitted {
+    /// Adds the text of a kernel, unless one of its functions is named as one of another kernel is.
+    fn add(
+        &mut self,
+        kernel: &str,
+        text: &str,
+        functions: impl IntoIterator<Item = String>,
+    ) -> Result<(), Error> {
+        let functions: Vec<String> = functions.into_iter().collect();
+        if let Some((function, other)) = functions.iter().find_map(|f| self.functions.get_key_value(f)) {
+            let message =
+                format!("functions `{other}` and `{kernel}` both become `{function}`; give one another name");
+            return Err(Error::user("emit/name", message));
+        }
+        self.functions.extend(functions.into_iter().map(|function| (function, kernel.to_owned())));
+        self.text.push_str(text);
+        Ok(())
+    }
 }
 
 /// The listing of a schedule as seed 003 prints it: loops whole, `T.likely` kept.
@@ -263,11 +294,14 @@ pub fn device_source(
 /// The CUDA text of the kernels of a text.
 pub fn emit_cuda(text: &str, target: &TargetChoice) -> Result<String, Error> {
     let target = target.facts()?;
-    let mut out = String::new();
+    let mut out = Emitted::default();
     for kernel in kernels(text)? {
-        out.push_str(&cuda_module(&flat_for(kernel, &target)?)?.text);
+        let checked = flat_for(kernel, &target)?;
+        let module = cuda_module(&checked)?;
+        let functions = module.kernels.into_iter().map(|launch| launch.name);
+        out.add(&checked.kernel().name, &module.text, functions)?;
     }
-    Ok(out)
+    Ok(out.text)
 }
 
 /// What the CUDA text of a kernel is compiled to.

@@ -230,6 +230,44 @@ fn random_inputs_take_their_shape_from_sizes_and_repeat() {
     assert_eq!(error, "error[call/name]: `row_sum` has no parameter `C`; parameters are A, B");
 }
 
+#[test]
+fn a_name_that_several_parameters_have_chooses_none() {
+    let copy = "@T.prim_func
+def copy(A_ptr: T.handle, A: T.handle):
+    x = T.match_buffer(A_ptr, (2,), \"int32\")
+    y = T.match_buffer(A, (2,), \"int32\")
+    for i in range(2):
+        y[i] = x[i]
+";
+    let function = only(copy);
+    let arguments = Arguments { values: [("A".to_owned(), Value::Int(3))].into(), random: Some(7) };
+    let error = function.call_named(&arguments).unwrap_err().to_string();
+    let want = "error[call/name]: `copy` has several parameters named `A`, of which a name chooses none; rename all but one";
+    assert_eq!(error, want);
+}
+
+#[test]
+fn functions_whose_names_become_one_identifier_are_refused() {
+    let function = |name: &str| {
+        format!(
+            "@T.prim_func\ndef {name}(A_ptr: T.handle):\n    A = T.match_buffer(A_ptr, (2,), \"int32\")\n    {}",
+            "i = T.launch_thread(\"threadIdx.x\", 2)\n    A[i] = i\n"
+        )
+    };
+    let cuda = coulis::TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };
+    let emit = |names: [&str; 2]| coulis::text::emit_cuda(&names.map(function).concat(), &cuda);
+    assert!(emit(["a", "b"]).unwrap().contains("b_kernel"));
+    let want = |name: &str| {
+        format!(
+            "error[emit/name]: functions `\u{e9}` and `\u{e8}` both become `{name}`; give one another name"
+        )
+    };
+    assert_eq!(emit(["\u{e9}", "\u{e8}"]).unwrap_err().to_string(), want("v___kernel"));
+    let serial = |name: &str| function(name).replace("T.launch_thread(\"threadIdx.x\", 2)", "1");
+    let error = coulis::text::emit_c(&["\u{e9}", "\u{e8}"].map(serial).concat()).unwrap_err().to_string();
+    assert_eq!(error, want("coulis__"));
+}
+
 /// Reads `A` one element further than its loop says.
 const OUTSIDE: &str = "
 @T.prim_func
