@@ -27,7 +27,7 @@ pub use consumer::{
     Parameter, UserConsumer,
 };
 pub use consumers::{CONSUMERS, find_consumer};
-pub use docs::{docs_index, docs_page};
+pub use docs::docs_page;
 pub use entry::{Empty, Entry, ReducerError, ReducerRequest, UnknownReducer, compute_dtype, widened_dtype};
 pub use laws::{ClaimError, Law, Refuted, commutes_on_ties, spot_check};
 pub use product::{Part, Product, ProductError, product};

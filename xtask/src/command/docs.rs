@@ -1,12 +1,14 @@
 //! `cargo xtask docs`: pages made from the module comments of the catalogues.
 //!
 //! A catalogue is a folder with one entry a file; where other files lie next to them, a mark tells the
-//! entries. Its page holds the module comment of each file under the entry's name (of a reducer, its own
+//! entries. Its page holds the module comment of each file under the entry's name (of a consumer, its own
 //! summary and details; of a primitive, how it is called and its example too), so that an entry without a
-//! comment cannot be documented and a stale page is a fault that tidy reports. The pages of variants of tile
-//! calls, one a variant, are written and compared by the test `variant_pages`.
+//! comment cannot be documented and a stale page is a fault that tidy reports. Passes stand in the order in which
+//! they run, after a table of them. The page of reducers and those of variants of tile calls hold what only the
+//! crates know, and are written and compared by their tests.
 
 use std::fs;
+use std::path::PathBuf;
 
 use super::{Command, no_words};
 use crate::step::{Failure, Step, root};
@@ -21,8 +23,10 @@ pub const COMMAND: Command = Command {
             let path = root().join(path);
             fs::write(&path, text).map_err(|source| Failure::File { path, source })?;
         }
-        // Pages of variants hold what their programs are lowered to, which a test knows.
-        Step::cargo(&["test", "-q", "-p", "coulis", "--test", "variant_pages"]).variable("BLESS", "1").run()
+        for (package, test) in [("coulis-reducers", "page"), ("coulis", "variant_pages")] {
+            Step::cargo(&["test", "-q", "-p", package, "--test", test]).variable("BLESS", "1").run()?;
+        }
+        Ok(())
     },
 };
 
@@ -33,38 +37,38 @@ struct Catalogue {
     mark: &'static str,
     page: &'static str,
     title: &'static str,
+    /// The file of the slice in whose order entries stand on the page; by name without one.
+    order: Option<&'static str>,
 }
 
-const CATALOGUES: [Catalogue; 5] = [
+const CATALOGUES: [Catalogue; 4] = [
     Catalogue {
         folder: "crates/coulis-cli/src/command",
         mark: "",
         page: "docs/commands.md",
         title: "Commands",
-    },
-    Catalogue {
-        folder: "crates/coulis-reducers/src/catalogue",
-        mark: "",
-        page: "docs/reducers.md",
-        title: "Reducers",
+        order: None,
     },
     Catalogue {
         folder: "crates/coulis-reducers/src/consumers",
         mark: "pub static ENTRY",
         page: "docs/consumers.md",
         title: "Consumers",
+        order: None,
     },
     Catalogue {
         folder: "crates/coulis-schedule/src/primitive",
         mark: "",
         page: "docs/primitives.md",
         title: "Schedule primitives",
+        order: None,
     },
     Catalogue {
         folder: "crates/coulis-lower/src",
         mark: "\npub const PASS: Pass",
         page: "docs/passes.md",
         title: "Passes",
+        order: Some("crates/coulis-lower/src/pass.rs"),
     },
 ];
 
@@ -77,13 +81,25 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
         let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
         files.sort();
+        let mut passes = String::new();
+        if let Some(slice) = catalogue.order {
+            let steps = steps_of(&read(root().join(slice))?);
+            let place = |path: &PathBuf| {
+                let is_of =
+                    |(file, _): &(String, String)| path.file_stem().is_some_and(|stem| stem == file.as_str());
+                steps.iter().position(is_of)
+            };
+            files.retain(|path| place(path).is_some());
+            files.sort_by_key(place);
+            passes = table_of(&steps, &|file| read(folder.join(format!("{file}.rs"))))?;
+        }
         let mut text = format!(
             "<!-- Written by `cargo xtask docs` from the comments in {}. -->\n\n# {}\n",
             catalogue.folder, catalogue.title
         );
+        text += &passes;
         for path in files {
-            let source =
-                fs::read_to_string(&path).map_err(|source| Failure::File { path: path.clone(), source })?;
+            let source = read(path.clone())?;
             if !source.contains(catalogue.mark) {
                 continue;
             }
@@ -107,6 +123,43 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
         pages.push((catalogue.page, text));
     }
     Ok(pages)
+}
+
+fn read(path: PathBuf) -> Result<String, Failure> {
+    fs::read_to_string(&path).map_err(|source| Failure::File { path, source })
+}
+
+/// File and constant of each step of the slice of passes, in its order.
+fn steps_of(source: &str) -> Vec<(String, String)> {
+    let lines = source.lines().skip_while(|line| !line.contains("PASSES: &[")).skip(1);
+    let lines = lines.map_while(|line| line.trim().strip_prefix("&crate::")?.strip_suffix(','));
+    lines
+        .filter_map(|path| path.split_once("::"))
+        .map(|(file, pass)| (file.to_owned(), pass.to_owned()))
+        .collect()
+}
+
+/// The table of passes: what each takes, gives and does. A file that has several steps stands in each of their places.
+fn table_of(
+    steps: &[(String, String)],
+    source: &dyn Fn(&str) -> Result<String, Failure>,
+) -> Result<String, Failure> {
+    let mut table = "\nIn the order in which they run; a form is what a kernel is before and after.\n\n| | pass | form | what it does |\n|---|---|---|---|\n".to_owned();
+    for (nth, (file, pass)) in steps.iter().enumerate() {
+        let source = source(file)?;
+        let entry =
+            source.split_once(&format!("\npub const {pass}: Pass = Pass {{")).map_or("", |(_, rest)| rest);
+        let literal = |field: &str| literal_after(entry, &format!("\n    {field}: ")).unwrap_or_default();
+        let form = |field: &str| {
+            let rest = entry.split_once(&format!("\n    {field}: Form::")).map_or("", |(_, rest)| rest);
+            rest.split(',').next().unwrap_or_default().to_owned()
+        };
+        let (from, to) = (form("from"), form("to"));
+        let forms = if from == to { from } else { format!("{from} to {to}") };
+        let name = literal("name");
+        table += &format!("| {} | [`{name}`](#{file}) | {forms} | {} |\n", nth + 1, literal("doc"));
+    }
+    Ok(table)
 }
 
 /// The `//!` lines at the top of a file without their marks.
@@ -173,6 +226,27 @@ mod tests {
             let counts = ["\nBefore:\n\n```python\n", "\n\nAfter `"].map(|mark| part.matches(mark).count());
             assert_eq!(counts, [1, 1], "{part}");
         }
+    }
+
+    #[test]
+    fn passes_stand_in_the_order_in_which_they_run() {
+        let source = "fn f() {}\npub static PASSES: &[&Pass] = &[\n    &crate::b::PASS,\n    &crate::a::PASS_FLAT,\n];\n&crate::c::X,\n";
+        let steps =
+            [("b", "PASS"), ("a", "PASS_FLAT")].map(|(file, pass)| (file.to_owned(), pass.to_owned()));
+        assert_eq!(steps_of(source), steps);
+        let pages = pages().unwrap();
+        let (_, page) = pages.iter().find(|(path, _)| *path == "docs/passes.md").unwrap();
+        let steps = steps_of(&read(root().join("crates/coulis-lower/src/pass.rs")).unwrap());
+        let rows: Vec<&str> = page.lines().filter(|line| line.contains("](#")).collect();
+        assert_eq!(rows.len(), steps.len());
+        let first_of = |file: &str| steps.iter().position(|(of, _)| of == file);
+        let sections: Vec<_> =
+            page.lines().filter_map(|l| first_of(l.strip_prefix("## `")?.strip_suffix('`')?)).collect();
+        assert!(sections.is_sorted() && sections.len() > 20, "{sections:?}");
+        let (nth, row) = rows.iter().enumerate().find(|(_, row)| row.contains("`flatten_buffers`")).unwrap();
+        assert_eq!(steps[nth].0, "flatten_buffers");
+        assert!(row.contains(" | Nest | ") || row.contains(" | Nest to Flat | "), "{row}");
+        assert!(!row.ends_with("|  |"), "{row}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! tile: split two loops and put the inner ones inside.
+//! tile: two loops are split, and the inner ones go inside.
 
 use coulis_tensor::IterVar;
 
