@@ -39,13 +39,21 @@ def calls(draw, dtypes):
     return x, draw(st.one_of(st.none(), one, several)), draw(st.booleans())
 
 
-def check(ours, wanted, dtype):
+def check(ours, wanted, dtype, bound=0.0):
+    """The shape, the type, and values within the bound, which is that of the reducer, before one rounding to the type."""
     assert np.shape(ours) == np.shape(wanted)
     assert np.asarray(ours).dtype == dtype
     if np.issubdtype(dtype, np.floating):
-        np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=2e-5)
+        ours, wanted = np.asarray(ours, "f8"), np.asarray(wanted, "f8")
+        bound = bound + (np.finfo(dtype).eps * (np.abs(wanted) + bound) if np.any(bound) else 0)
+        assert np.all(np.abs(ours - wanted) <= bound), (ours, wanted)
     else:
         np.testing.assert_array_equal(ours, wanted)
+
+
+def accumulated(dtype):
+    """``eps`` of the accumulator of a type."""
+    return 2.0**-23 if dtype == np.float32 else 2.0**-52
 
 
 def wide(dtype):
@@ -62,10 +70,10 @@ def test_sums_and_products(op, call):
     wanted = getattr(np, op)(x, axis=axis, keepdims=keepdims, dtype="float64" if dtype.kind == "f" else dtype)
     if dtype.kind == "f":
         wanted = wanted.astype(dtype)
+    scale = np.sum(np.abs(x.astype("f8")), axis=axis, keepdims=keepdims) if op == "sum" else np.abs(wanted)
+    factor = 32 if op == "sum" or x.dtype == np.float32 else 2 * x.size
     ours = coulis.reduce(x, op, axis, keepdims=keepdims)
-    assert np.asarray(ours).dtype == dtype and np.shape(ours) == np.shape(wanted)
-    bound = 1e-4 * (np.sum(np.abs(x.astype("f8")), axis=axis, keepdims=keepdims) if op == "sum" else np.abs(wanted))
-    assert np.all(np.abs(np.asarray(ours, "f8") - np.asarray(wanted, "f8")) <= bound + (0 if dtype.kind != "f" else 1e-30))
+    check(ours, wanted, dtype, factor * accumulated(x.dtype) * scale + 1e-300)
 
 
 @pytest.mark.parametrize("op", ["min", "max"])
@@ -82,7 +90,13 @@ def test_extrema(op, call):
 def test_statistics(op, call):
     x, axis, keepdims = call
     wanted = getattr(np, op)(x.astype("float64"), axis=axis, keepdims=keepdims)
-    check(coulis.reduce(x, op, axis, keepdims=keepdims), wanted, x.dtype if x.dtype.kind == "f" else np.dtype("f8"))
+    if op == "mean":
+        bound = 32 * accumulated(x.dtype) * np.mean(np.abs(x.astype("float64")), axis=axis, keepdims=keepdims)
+    else:
+        # That of `float64` is 2^25 of its units; and NumPy's own is that of squares up to 64.
+        bound = (32 * 2.0**-23 if x.dtype == np.float32 else 2.0**-27) * wanted + 2.0**-44
+    dtype = x.dtype if x.dtype.kind == "f" else np.dtype("f8")
+    check(coulis.reduce(x, op, axis, keepdims=keepdims), wanted, dtype, bound + 1e-300)
 
 
 @pytest.mark.parametrize("op", ["any", "all", "count_nonzero"])
