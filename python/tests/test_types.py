@@ -35,10 +35,27 @@ version: str = coulis.__version__
 coulis.torch.logsumexp, coulis.torch.reduce
 p: coulis.Plan = coulis.plan(x, "sum", axis=1)
 text: str = p.trace
-A = te.placeholder((4,), name="A")
-s = te.create_schedule(te.compute((4,), lambda i: A[i], name="B").op)
+A: te.Tensor = te.placeholder((4, te.var("n")), name="A")
+k: te.IterVar = te.reduce_axis((0, A.shape[1]), "k")
+te.placeholder([np.int64(3)], dtype=np.float32), te.var("j").astype(np.dtype("int64")) + np.int64(1)
+rows: int = A.ndim + A.op.num_outputs
+last: te.PrimExpr = te.exp(A[0, k] + 1) * 2 - k // 2 + A[1][k]
+below: te.PrimExpr = te.if_then_else(last < 3, last, te.max_value("float32"))
+B = te.compute((4,), lambda i: te.sum(A[i, k], axis=k, where=A[i, k] != 0.0), name="B")
+s: te.Schedule = te.create_schedule([B.op])
+outer, inner = s[B].split(s[B].op.reduce_axis[0], factor=16)
+C = s.rfactor(B, inner)
+lines: str = s.trace + s.explain() + s.copy().trace + ", ".join(stage.op.name for stage in s.stages)
+largest = te.comm_reducer(lambda x, y: te.maximum(x, y), lambda dtype: te.min_value(dtype), name="largest")
 coulis.summ(x)  # type: ignore[attr-defined]
 coulis.plan(x)  # type: ignore[call-arg]
+coulis.sum(x, axis="rows")  # type: ignore[arg-type]
+te.exp("A")  # type: ignore[arg-type]
+te.placeholder((4,), dtype=3)  # type: ignore[arg-type]
+s[3]  # type: ignore[index]
+A.shapes  # type: ignore[attr-defined]
+k.dom.extent  # type: ignore[union-attr]
+wrong: int = te.reduce_axis((0, 4))  # type: ignore[assignment]
 """
 
 
