@@ -34,7 +34,7 @@ pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Result<Expr, TensorError> {
     };
     let (a, b) = promoted(a, b);
     let dtype = a.dtype();
-    let refused = |wanted| Err(TensorError::OperandType { operation: name_of(op), wanted, found: dtype });
+    let refused = |wanted| Err(TensorError::OperandType { operation: op.symbol(), wanted, found: dtype });
     match op {
         Eq | Ne | Lt | Le | Gt | Ge => Ok(Expr::binary(op, a, b)),
         And | Or if dtype != DType::Bool => refused("bools"),
@@ -162,34 +162,6 @@ pub fn limits(dtype: DType) -> (Expr, Expr) {
         | DType::U64 => f64::MAX,
     };
     (Expr::float(-largest, dtype), Expr::float(largest, dtype))
-}
-
-/// How an operation is called in errors.
-const fn name_of(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::TruncMod => "truncmod",
-        BinaryOp::FloorDiv => "//",
-        BinaryOp::FloorMod => "%",
-        BinaryOp::Min => "min",
-        BinaryOp::Max => "max",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::And => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitXor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-    }
 }
 
 #[cfg(test)]

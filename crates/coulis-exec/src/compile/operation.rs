@@ -54,7 +54,7 @@ impl Compiler {
                     return self.step(&cheaper);
                 }
                 let reg = Reg::of(a.dtype());
-                let unsupported = || ExecError::UnsupportedOp { op: binary_name(*op), ty: a.ty() };
+                let unsupported = || ExecError::UnsupportedOp { op: op.symbol(), ty: a.ty() };
                 let (fns, swap) = binary(*op, reg, self.level).ok_or_else(unsupported)?;
                 let (x, y) = (self.expr(a)?, self.expr(b)?);
                 let pinned = divides(*op, expr) && !is_nonzero(b);
@@ -249,33 +249,6 @@ fn strength_reduced(op: BinaryOp, a: &Expr, b: &Expr) -> Option<Expr> {
         }
         BinaryOp::FloorMod => Some(Expr::binary(BinaryOp::BitAnd, a.clone(), constant(divisor - 1))),
         _ => None,
-    }
-}
-
-fn binary_name(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "div",
-        BinaryOp::TruncMod => "truncmod",
-        BinaryOp::FloorDiv => "floordiv",
-        BinaryOp::FloorMod => "floormod",
-        BinaryOp::Min => "min",
-        BinaryOp::Max => "max",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::And => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::BitAnd => "&",
-        BinaryOp::BitOr => "|",
-        BinaryOp::BitXor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
     }
 }
 
