@@ -41,6 +41,8 @@ fn check_close(op: &str, found: &Value, want: &Value) {
 
 #[test]
 fn every_op_at_once_is_what_numpy_computes() {
+    let of_one_input = coulis::CATALOGUE.iter().filter(|entry| entry.n_inputs == 1).map(|entry| entry.name);
+    assert_eq!(OPS.split(',').collect::<Vec<_>>(), of_one_input.collect::<Vec<_>>(), "all of the catalogue");
     let text = std::fs::read_to_string(root().join("crates/coulis-cli/tests/data/iris.json")).unwrap();
     let cases: Vec<Value> = serde_json::from_str(&text).unwrap();
     for case in cases {
