@@ -104,7 +104,7 @@ const KEYS: &str = "crates/coulis-ir/src/remark.rs";
 
 /// Where the key of a remark follows, up to the end of its expression.
 const KEY_FOLLOWS: [(&str, char); 4] =
-    [(".pragma(", ';'), ("key == ", ' '), ("key: ", ','), ("let key = ", ';')];
+    [(".pragma(", ')'), ("key == ", ' '), ("key: ", ','), ("let key = ", ';')];
 
 /// Keys of remarks that are written out above the tests at the end of the file.
 fn written_out_keys(path: &str, text: &str, faults: &mut Vec<Fault>) {
@@ -113,7 +113,8 @@ fn written_out_keys(path: &str, text: &str, faults: &mut Vec<Fault>) {
         for (at, _) in code.match_indices(mark) {
             let rest = &code[at + mark.len()..];
             let key = &rest[..rest.find(end).unwrap_or(rest.len())];
-            let is_literal = key.starts_with('"') || key.contains(" \"") || key.contains("\n\"");
+            let is_later = mark == ".pragma(" && [" \"", "\n\""].iter().any(|literal| key.contains(literal));
+            let is_literal = is_later || key.starts_with('"');
             let line = code[..at].lines().count();
             let is_comment =
                 code.lines().nth(line.saturating_sub(1)).is_some_and(|l| l.trim_start().starts_with("//"));
