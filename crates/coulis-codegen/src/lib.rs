@@ -21,8 +21,8 @@ use coulis_ir::{Checked, Form, Target, Var};
 pub struct Options {
     /// Bytes of the largest vector value in the text: a power of two, 8 to 64. Wider vectors are split.
     pub vector_bytes: u32,
-    /// Whether loops around loops end early where the caller asks for it: then the entry's `pool` points to the address of a byte
-    /// that is not 0 once it does. What was computed until then means nothing.
+    /// Whether loops around loops end early where the caller asks for it: then the entry's `pool` points to
+    /// the address of a byte that is not 0 once it does. What was computed until then means nothing.
     pub ends_early: bool,
 }
 

@@ -74,8 +74,8 @@ fn isa(level: Level) -> Option<asm::Isa> {
 }
 
 impl Native {
-    /// Translates a program for a machine of that level; `None` for very long ones, for levels without native code, and where
-    /// the system gives no memory for code.
+    /// Translates a program for a machine of that level; `None` for very long ones, for levels without native
+    /// code, and where the system gives no memory for code.
     pub(crate) fn compile(compiled: &Compiled, layout: &Layout, level: Level) -> Option<Native> {
         let isa = isa(level)?;
         let code = &compiled.code;

@@ -1,7 +1,8 @@
 //! Random kernels with accumulators: machine code and the interpreter agree at every level, with one thread and several.
 //!
-//! Each has a parallel loop over rows, accumulators in local memory whose lengths need not be those of registers, a fold
-//! over the elements of a row with comparisons and choices, a short loop for what is left over, and a strided read at its end.
+//! Each has a parallel loop over rows, accumulators in local memory whose lengths need not be those of
+//! registers, a fold over the elements of a row with comparisons and choices, a short loop for what is left
+//! over, and a strided read at its end.
 
 mod common;
 

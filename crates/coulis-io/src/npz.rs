@@ -1,8 +1,8 @@
 //! .npz files: a zip archive of .npy members.
 //!
-//! A stored member is mapped in place, a deflated one is inflated into owned memory. The checksum of either is compared before
-//! anything is made of it, for which a stored member is read once more. `numpy.savez` does not align its members, so one of
-//! a wider type is usually copied.
+//! A stored member is mapped in place, a deflated one is inflated into owned memory. The checksum of either
+//! is compared before anything is made of it, for which a stored member is read once more. `numpy.savez` does
+//! not align its members, so one of a wider type is usually copied.
 
 use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};

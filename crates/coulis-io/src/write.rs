@@ -43,8 +43,9 @@ pub fn write_npz(path: impl AsRef<Path>, members: &[(String, Array)]) -> Result<
     })
 }
 
-/// A file up to the first failure, which is kept while all that follows is dropped. An archive is given one, since an archive
-/// whose end cannot be written prints that to standard error when it is dropped, and the failure is an error here.
+/// A file up to the first failure, which is kept while all that follows is dropped. An archive is given one,
+/// since an archive whose end cannot be written prints that to standard error when it is dropped, and the
+/// failure is an error here.
 struct UpToFailure<W> {
     out: W,
     failure: Option<std::io::Error>,

@@ -1,9 +1,11 @@
 //! Atoms: machine instructions with an effect, or whose result depends on other threads.
 //!
-//! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between the lanes of a
-//! warp, votes, folds of a warp in one instruction, atomic updates of memory, reads of another block's shared memory, the fence that publishes writes to the
-//! whole device, and the hint that memory will be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses it. Source: the intrinsics of
-//! seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic functions, memory fences, distributed shared memory.
+//! Expressions are pure, so each of these is a statement of its own ([`crate::Stmt::Atom`]): shuffles between
+//! the lanes of a warp, votes, folds of a warp in one instruction, atomic updates of memory, reads of another
+//! block's shared memory, the fence that publishes writes to the whole device, and the hint that memory will
+//! be read. The simulator gives them their meaning, a dialect their spelling; a dialect without one refuses
+//! it. Source: the intrinsics of seeds 001 to 003; CUDA C++ Programming Guide, warp functions, atomic
+//! functions, memory fences, distributed shared memory.
 
 use crate::buffer::Buffer;
 use crate::dtype::DType;

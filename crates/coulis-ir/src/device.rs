@@ -1,8 +1,9 @@
 //! What runs on the host and what on the device: the launches of a Flat kernel, in order.
 //!
-//! In a Flat kernel for a machine with threads, launches stand outermost: global memory that lives across launches,
-//! then one chain of `launch_thread` a device kernel, blocks, blocks of a cluster and threads in any order, whose body has none. Emitters and the
-//! simulator read the same list. Source: seed 003, whose functions become `NAME_kernel`, `NAME_kernel_1`, ....
+//! In a Flat kernel for a machine with threads, launches stand outermost: global memory that lives across
+//! launches, then one chain of `launch_thread` a device kernel, blocks, blocks of a cluster and threads in
+//! any order, whose body has none. Emitters and the simulator read the same list. Source: seed 003, whose
+//! functions become `NAME_kernel`, `NAME_kernel_1`, ....
 
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Var};

@@ -13,7 +13,8 @@ pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FastHasher>>;
 /// A set of a pass.
 pub type FastSet<K> = HashSet<K, BuildHasherDefault<FastHasher>>;
 
-/// A map with room for as many entries as a pass over a kernel makes as a rule: growing to as many takes longer than filling it.
+/// A map with room for as many entries as a pass over a kernel makes as a rule: growing to as many takes
+/// longer than filling it.
 pub fn roomy_map<K, V>() -> FastMap<K, V> {
     FastMap::with_capacity_and_hasher(ROOMY, Default::default())
 }
@@ -79,8 +80,8 @@ impl<K: Eq + Hash> Seen<K> {
 /// Keys that a table of many has room for from the first, since growing to as many by doubling takes longer than filling it.
 const MANY: usize = 56;
 
-/// A map whose entries stand in the order in which they came, each at a position that does not change. Maps of few entries, which
-/// most are, need no hash and one piece of memory.
+/// A map whose entries stand in the order in which they came, each at a position that does not change. Maps
+/// of few entries, which most are, need no hash and one piece of memory.
 #[derive(Debug)]
 pub struct Table<K, V> {
     entries: Vec<(K, V)>,

@@ -33,7 +33,8 @@ pub fn is_asked() -> bool {
     flag().load(Ordering::Relaxed)
 }
 
-/// Runs work of this thread that [`ask`] stops. One thread of a process does so at a time; requests from before are forgotten.
+/// Runs work of this thread that [`ask`] stops. One thread of a process does so at a time; requests from
+/// before are forgotten.
 pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     /// Ends the watch, also where the work panics.
     struct Watch;

@@ -15,9 +15,9 @@
 //! `k*LN2_HI - ((f*f/2 - (s*(f*f/2 + R) + k*LN2_LO)) - f)`. The split around `f*f/2` is that of K. C. Ng's
 //! log in FDLIBM; the series of the inverse hyperbolic tangent replaces its minimax polynomial.
 //!
-//! sigmoid(x): with `e = exp(-|x|)`, which does not overflow, `1 / (1 + e)` or, below 0, `e / (1 + e)`; what the rounding of the
-//! sum and of the quotient leaves is divided in turn and added, so that the error of `e` is all that remains beside the last
-//! rounding.
+//! sigmoid(x): with `e = exp(-|x|)`, which does not overflow, `1 / (1 + e)` or, below 0, `e / (1 + e)`; what
+//! the rounding of the sum and of the quotient leaves is divided in turn and added, so that the error of `e`
+//! is all that remains beside the last rounding.
 //!
 //! erf(x): `x + x*N(x^2)` below 1, `1 - exp(-x^2) * T(4/(4 + x) - 0.6)` from 1 to 6, 1 beyond. `N` interpolates
 //! `erf(x)/x - 1` and `T` interpolates `exp(x^2) * erfc(x)` at Chebyshev nodes of these ranges; their errors are below

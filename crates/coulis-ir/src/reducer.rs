@@ -105,8 +105,9 @@ pub struct QuickStep {
     pub max_steps: u32,
     /// What more walks over the elements of a run, one after another, add before it is closed.
     pub rewalks: Vec<Rewalk>,
-    /// Whether runs left their range: one bool. Where it holds of a state that runs were closed into, all that it is the state of is
-    /// folded again without runs. Parameters: the fields of the state. `None` where runs never do.
+    /// Whether runs left their range: one bool. Where it holds of a state that runs were closed into, all
+    /// that it is the state of is folded again without runs. Parameters: the fields of the state. `None`
+    /// where runs never do.
     pub spoilt: Option<Lambda>,
     /// A field of the run that is NaN exactly when one of its elements is, where there is one: of several reducers
     /// folded together one such field does for all. A hint, no part of the meaning.
@@ -211,7 +212,8 @@ impl QuickStep {
     }
 }
 
-/// A result of a lambda whose parameters from each of two on are the fields of a run, by the fields that those are the same as.
+/// A result of a lambda whose parameters from each of two on are the fields of a run, by the fields that
+/// those are the same as.
 fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Expr {
     let pairs = firsts.iter().flat_map(|&first| {
         same.iter()
@@ -222,9 +224,9 @@ fn renamed(lambda: &Lambda, at: usize, firsts: [usize; 2], same: &[usize]) -> Ex
     substitute_expr(&lambda.body[at], &pairs.collect::<FastMap<_, _>>())
 }
 
-/// One more walk over the elements of a short run, by what the walks before it found: where the greatest is, or what all are to
-/// be scaled by. It is for elements that are still in registers, or for what is seldom needed. A walk that is not needed does no
-/// harm.
+/// One more walk over the elements of a short run, by what the walks before it found: where the greatest is,
+/// or what all are to be scaled by. It is for elements that are still in registers, or for what is seldom
+/// needed. A walk that is not needed does no harm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rewalk {
     /// Whether the run needs it: one bool. Parameters: the fields of the state, then those of the run.
@@ -254,16 +256,16 @@ pub struct Reducer {
     /// State after one more element; equals `combine(state, lift(element, position))` within the error bound, and
     /// is cheaper. Parameters: the fields of the state, then those of `lift`. `None` where combine is as cheap.
     pub step: Option<Lambda>,
-    /// Whether `step` and `quick` are right only if elements come in ascending position; `combine` never needs that. States of
-    /// interleaved elements (lanes, threads) may be combined in any order.
+    /// Whether `step` and `quick` are right only if elements come in ascending position; `combine` never
+    /// needs that. States of interleaved elements (lanes, threads) may be combined in any order.
     pub step_needs_ascending: bool,
     /// A still cheaper fold for short runs, where there is one. No plan has to use it.
     pub quick: Option<QuickStep>,
     /// What is folded in place of the elements, where that is something else. Parameters: the elements. The lifts have it
     /// inside; the NaN policy looks at it.
     pub values: Option<Lambda>,
-    /// Elements, one an input, that may stand anywhere in a fold any number of times: the results stay within the error bound of those
-    /// without them, the same where they are exact. Empty where none are known.
+    /// Elements, one an input, that may stand anywhere in a fold any number of times: the results stay within
+    /// the error bound of those without them, the same where they are exact. Empty where none are known.
     pub neutral: Vec<Expr>,
     /// Results of a state. Parameters: the fields.
     pub finish: Lambda,

@@ -285,8 +285,8 @@ impl Analyzer {
         before
     }
 
-    /// Ends the addition of knowledge about some variables. `before` did not have it. `is_closed`: nothing but those variables
-    /// leads to it.
+    /// Ends the addition of knowledge about some variables. `before` did not have it. `is_closed`: nothing
+    /// but those variables leads to it.
     fn knows_more_than(&mut self, before: Analyzer, about: Names, is_closed: bool) {
         self.forget();
         if is_closed && about != Names::default() && before.depth < MAX_OUTER {

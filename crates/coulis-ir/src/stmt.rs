@@ -75,8 +75,9 @@ impl ThreadTag {
         ThreadTag::VThread,
     ];
 
-    /// The largest extent of the index, on every GPU; `None` for those of clusters, whose size is the target's, and for virtual
-    /// threads. Source: CUDA C++ Programming Guide, technical specifications per compute capability.
+    /// The largest extent of the index, on every GPU; `None` for those of clusters, whose size is the
+    /// target's, and for virtual threads. Source: CUDA C++ Programming Guide, technical specifications per
+    /// compute capability.
     pub fn max_extent(self) -> Option<i64> {
         match self {
             ThreadTag::BlockX => Some((1 << 31) - 1),
@@ -235,7 +236,8 @@ pub enum SyncKind {
     Cta,
     /// The lanes of the warp (`T.cuda.warp_sync()`).
     Warp,
-    /// The threads of a warpgroup, by named barrier 1 to 15 (`T.cuda.warpgroup_sync(id)`). Another warpgroup needs another one.
+    /// The threads of a warpgroup, by named barrier 1 to 15 (`T.cuda.warpgroup_sync(id)`). Another warpgroup
+    /// needs another one.
     Warpgroup(u32),
     /// Whole warps of the block, `threads` threads in all, by named barrier (`T.cuda.named_barrier_sync(id, threads)`).
     Named {

@@ -30,7 +30,8 @@ pub struct Target {
     pub cache_bytes: u64,
     /// Bytes of the cache that all blocks of threads share, in front of memory; 0 where kernels do not run in blocks.
     pub shared_cache_bytes: u64,
-    /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1 where it gains nothing.
+    /// Pages of memory that a thread reads side by side faster than one after another, a power of two; 1
+    /// where it gains nothing.
     pub pages: u32,
     /// What one block of threads may have; all 0 where kernels do not run in blocks.
     pub block: BlockLimits,

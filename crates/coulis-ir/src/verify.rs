@@ -1,7 +1,8 @@
 //! The verifier: lists every fault of a kernel, and hands out the permit.
 //!
-//! All properties are checked, whatever fails first (V12 to V14 only where V3 to V7 hold), and the faults are shown in the printed kernel as comments, so
-//! that a report can be given back as input. [`PROPERTIES`] says what each id stands for:
+//! All properties are checked, whatever fails first (V12 to V14 only where V3 to V7 hold), and the faults are
+//! shown in the printed kernel as comments, so that a report can be given back as input. [`PROPERTIES`] says
+//! what each id stands for:
 //!
 //! | id | property | file |
 //! |---|---|---|

@@ -23,8 +23,8 @@ pub fn for_each_expr<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Expr)) {
     go(expr, f, &mut Seen::default());
 }
 
-/// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to which it is added:
-/// several expressions may have one.
+/// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to
+/// which it is added: several expressions may have one.
 pub fn for_each_load<'e>(expr: &'e Expr, seen: &mut Seen<&'e Expr>, f: &mut impl FnMut(&'e Buffer, u32)) {
     if !expr.reads_memory() || expr.may_be_shared() && !seen.insert(expr) {
         return;
@@ -291,8 +291,9 @@ pub fn stmt_exprs(stmt: &Stmt) -> StmtExprs<'_> {
     }
 }
 
-/// Replaces expressions of a statement and of all below it: `on_expr` sees each expression that stands in a statement (whole, not its
-/// parts) and gives what it is replaced by, if it is. Nested sequences become one. Extents of allocated buffers are not rewritten.
+/// Replaces expressions of a statement and of all below it: `on_expr` sees each expression that stands in a
+/// statement (whole, not its parts) and gives what it is replaced by, if it is. Nested sequences become one.
+/// Extents of allocated buffers are not rewritten.
 pub fn rewrite_exprs(stmt: &mut Stmt, on_expr: &mut dyn FnMut(&Expr) -> Option<Expr>) {
     change_exprs(stmt, on_expr);
     each_child_mut(stmt, &mut |child| rewrite_exprs(child, on_expr));

@@ -102,8 +102,8 @@ impl TileLayout {
         self.shard.iter().map(|it| it.extent).product()
     }
 
-    /// Number of steps from the first to past the last place along an axis, offset included. It stays at the largest number where
-    /// that is passed.
+    /// Number of steps from the first to past the last place along an axis, offset included. It stays at the
+    /// largest number where that is passed.
     pub fn span(&self, axis: &str) -> i64 {
         let steps = self.shard.iter().chain(&self.replica).filter(|it| it.step.axis == axis);
         let offsets = self.offset.iter().filter(|o| o.axis == axis).map(|o| o.stride);
@@ -169,8 +169,8 @@ impl TileLayout {
         Ok(place)
     }
 
-    /// Two elements, by their row-major numbers, that a layout over memory alone puts at one address, replicas aside; `None` where
-    /// each has an address of its own.
+    /// Two elements, by their row-major numbers, that a layout over memory alone puts at one address,
+    /// replicas aside; `None` where each has an address of its own.
     ///
     /// Nested strides and a swizzle that is a permutation need no counting; of others every address is noted, as long
     /// as they span less than 2^32 elements.

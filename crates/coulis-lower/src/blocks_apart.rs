@@ -1,10 +1,10 @@
 //! Whether what one launch leaves in memory is read by the launch after it block by block: what a block of the second reads
 //! was written by those blocks of the first that have its index, and by no others.
 //!
-//! An index that both write and read by is to be `high + coeff * block + low`, where the one coefficient is more than all that
-//! is below it, and what is above it moves by whole periods of `coeff * block + low`. Then an element says which block it
-//! belongs to. Bounds come from loops and from the conditions around an access. Anything that is not shown counts as read
-//! by others.
+//! An index that both write and read by is to be `high + coeff * block + low`, where the one coefficient is
+//! more than all that is below it, and what is above it moves by whole periods of `coeff * block + low`. Then
+//! an element says which block it belongs to. Bounds come from loops and from the conditions around an
+//! access. Anything that is not shown counts as read by others.
 
 use coulis_ir::hash::{FastMap, FastSet};
 

@@ -1,11 +1,13 @@
 //! A launch that asks for it becomes what the last block of the launch before it does.
 //!
-//! `launch { first }` and a marked `launch { second }` become one launch whose blocks each do `first` and take a
-//! ticket, and of which the block with the highest ticket does `second`. The marked launch has one block, or one for each group of
-//! blocks that have an index in common with it; then each group has tickets of its own, where each is shown to leave its block all
-//! that this reads, and where not, the launch stays one of its own. It has either as many threads along each axis as the one before, or fewer whole warps along
-//! x, whose threads then never wait for all of a block; the other threads of the last block are done. What `second` computes, and in which order, stays the same, so
-//! results do; what is saved is a launch. Order: after everything that looks at launches one by one.
+//! `launch { first }` and a marked `launch { second }` become one launch whose blocks each do `first` and
+//! take a ticket, and of which the block with the highest ticket does `second`. The marked launch has one
+//! block, or one for each group of blocks that have an index in common with it; then each group has tickets
+//! of its own, where each is shown to leave its block all that this reads, and where not, the launch stays
+//! one of its own. It has either as many threads along each axis as the one before, or fewer whole warps
+//! along x, whose threads then never wait for all of a block; the other threads of the last block are done.
+//! What `second` computes, and in which order, stays the same, so results do; what is saved is a launch.
+//! Order: after everything that looks at launches one by one.
 //!
 //! Source: threadFenceReduction in NVIDIA's samples (the last block to finish folds what all left).
 

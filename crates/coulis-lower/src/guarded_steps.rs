@@ -1,16 +1,18 @@
-//! Steps over vectors with guards: those on their lanes, which seldom run and are long when they are written out, and those on vectors
-//! that are read again.
+//! Steps over vectors with guards: those on their lanes, which seldom run and are long when they are written
+//! out, and those on vectors that are read again.
 
 use coulis_ir::expr::{Intrinsic, Node, Var};
 use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, uses_any};
 use coulis_ir::{Buffer, LoopKind, MemScope, Stmt};
 
-/// Registers of a thread into which steps fold that may stay a loop. More leave none for its counters, which are live in the part
-/// without guards too: a sum and a maximum of eight columns of bytes, 16 registers, then took 1.05 times as long on an H100.
+/// Registers of a thread into which steps fold that may stay a loop. More leave none for its counters, which
+/// are live in the part without guards too: a sum and a maximum of eight columns of bytes, 16 registers, then
+/// took 1.05 times as long on an H100.
 const MOST_KEPT: i128 = 12;
 
-/// Whether a loop that is to be written out is better one: its vectors have guards on their lanes, each of which is a branch in
-/// every step, no place in registers is one of its own steps, and it folds into few of them.
+/// Whether a loop that is to be written out is better one: its vectors have guards on their lanes, each of
+/// which is a branch in every step, no place in registers is one of its own steps, and it folds into few of
+/// them.
 pub fn may_stay_a_loop(var: &Var, body: &Stmt) -> bool {
     let (mut guarded, mut indexed, mut kept) = (false, false, Vec::new());
     let in_registers = |buffer: &Buffer| matches!(buffer.scope, MemScope::Local | MemScope::Warp);

@@ -1,10 +1,10 @@
 //! Allocations move to the outermost place that still serves their uses.
 //!
-//! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration, thread or
-//! block needs its own memory (global memory is one for all launched threads), and under a binding that an extent uses. Allocations that are marked as in place stay,
-//! and lose the mark. A buffer that copies of a loop body share is
-//! allocated once. Source: seed 003's lowering (storage rewrite), without its sharing of memory between buffers of
-//! disjoint lifetimes.
+//! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration,
+//! thread or block needs its own memory (global memory is one for all launched threads), and under a binding
+//! that an extent uses. Allocations that are marked as in place stay, and lose the mark. A buffer that copies
+//! of a loop body share is allocated once. Source: seed 003's lowering (storage rewrite), without its sharing
+//! of memory between buffers of disjoint lifetimes.
 
 use coulis_ir::hash::{FastMap, FastSet};
 

@@ -1,8 +1,9 @@
 //! Whether the iterations of a loop touch disjoint memory, so that they may run side by side.
 //!
-//! For every piece of memory that the body writes, all accesses must be `coeff * lane + rest` with one coefficient,
-//! and no two lanes may meet: the inner loops move an access either by whole multiples of all lanes together, or by
-//! less than one lane's step; or, without inner loops, two accesses are further apart than all lanes together. Anything that is not shown disjoint counts as dependent.
+//! For every piece of memory that the body writes, all accesses must be `coeff * lane + rest` with one
+//! coefficient, and no two lanes may meet: the inner loops move an access either by whole multiples of all
+//! lanes together, or by less than one lane's step; or, without inner loops, two accesses are further apart
+//! than all lanes together. Anything that is not shown disjoint counts as dependent.
 
 use coulis_ir::hash::FastMap;
 

@@ -1,11 +1,12 @@
 //! Narrows int64 indices of threads to int32 where their values are shown to fit.
 //!
-//! Machines with threads do arithmetic on 32 bits, and take several instructions for one on 64. A loop or thread variable
-//! becomes int32 where everything that is computed from it in int64 has constant bounds that int32 holds: then no value
-//! changes. What hangs on a size that is known at a call only stays in int64 (contract N6). Nothing is widened here.
-//! Variables that meet in one expression are narrowed together or not at all, so that no conversion appears in the
-//! middle of one. Source: the narrowing of seed 003's lowering. Order: late, since it looks at values and not at shapes of expressions; before names
-//! are given to common subexpressions.
+//! Machines with threads do arithmetic on 32 bits, and take several instructions for one on 64. A loop or
+//! thread variable becomes int32 where everything that is computed from it in int64 has constant bounds that
+//! int32 holds: then no value changes. What hangs on a size that is known at a call only stays in int64
+//! (contract N6). Nothing is widened here. Variables that meet in one expression are narrowed together or not
+//! at all, so that no conversion appears in the middle of one. Source: the narrowing of seed 003's lowering.
+//! Order: late, since it looks at values and not at shapes of expressions; before names are given to common
+//! subexpressions.
 
 use std::cell::RefCell;
 

@@ -181,11 +181,13 @@ pub enum LowerError {
 
 /// Every pass, in the order in which [`lower`] runs them.
 ///
-/// Order: scope ids become launches and tile calls statements first, since no other pass reads them; buffers are flattened next, since every later pass reads one-dimensional indices. Guards leave loops
-/// before loops are partitioned, and partitioning comes before vectorizing, so that the main part of a loop
-/// vectorizes without guards. Allocations move up after vectorizing, which makes some. Prefetches follow, since what
-/// one iteration reads is in sight only after unrolling. Indices are narrowed when nothing makes new ones. Common subexpressions come
-/// last of the rewriting passes, since the names that they bind hide sums from the others.
+/// Order: scope ids become launches and tile calls statements first, since no other pass reads them; buffers
+/// are flattened next, since every later pass reads one-dimensional indices. Guards leave loops before loops
+/// are partitioned, and partitioning comes before vectorizing, so that the main part of a loop vectorizes
+/// without guards. Allocations move up after vectorizing, which makes some. Prefetches follow, since what one
+/// iteration reads is in sight only after unrolling. Indices are narrowed when nothing makes new ones. Common
+/// subexpressions come last of the rewriting passes, since the names that they bind hide sums from the
+/// others.
 pub static PASSES: &[&Pass] = &[
     &crate::resolve_scope_ids::PASS,
     &crate::dispatch_tiles::PASS,
@@ -212,7 +214,8 @@ pub static PASSES: &[&Pass] = &[
     &crate::finish_in_last_block::PASS,
 ];
 
-/// Lowers a Tiled or Nest kernel to a Flat one. Passes on tile calls leave a Nest kernel as it is. The result is not verified: that is the caller's next step.
+/// Lowers a Tiled or Nest kernel to a Flat one. Passes on tile calls leave a Nest kernel as it is. The result
+/// is not verified: that is the caller's next step.
 ///
 /// `observer` is called after each pass with the kernel that it left.
 pub fn lower(

@@ -1,14 +1,14 @@
 //! Scope ids become launches: the extents of the thread hierarchy are completed, and every id is an expression of them.
 //!
-//! What stands before `T.device_entry()` stays on the host; what follows is launched. Extents are closed under
-//! composition and quotient, with the warp of the machine as the one width that is known beforehand: four warps
-//! of 32 lanes are 128 threads, and 256 threads in two warpgroups are eight warps. Extents that contradict each other are an error, and
-//! so is a block whose number of threads follows from nothing. The number of a thread counts `threadIdx.x` fastest. In the
-//! same way blocks, clusters and blocks of a cluster are completed, axis by axis: four clusters of two blocks are eight
-//! blocks.
-//! Global memory that the device code allocates becomes a temporary of the function. The program orders its own
-//! accesses to shared memory, so that its body is marked and `place_barriers` adds none. Order: first of all; the
-//! next pass reads launches.
+//! What stands before `T.device_entry()` stays on the host; what follows is launched. Extents are closed
+//! under composition and quotient, with the warp of the machine as the one width that is known beforehand:
+//! four warps of 32 lanes are 128 threads, and 256 threads in two warpgroups are eight warps. Extents that
+//! contradict each other are an error, and so is a block whose number of threads follows from nothing. The
+//! number of a thread counts `threadIdx.x` fastest. In the same way blocks, clusters and blocks of a cluster
+//! are completed, axis by axis: four clusters of two blocks are eight blocks. Global memory that the device
+//! code allocates becomes a temporary of the function. The program orders its own accesses to shared memory,
+//! so that its body is marked and `place_barriers` adds none. Order: first of all; the next pass reads
+//! launches.
 //!
 //! Source: the scope ids of seeds 000 to 002.
 

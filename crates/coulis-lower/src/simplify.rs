@@ -1,7 +1,8 @@
 //! Simplifies every expression under what its loops say, and drops what can be proved idle.
 //!
-//! A loop of one iteration becomes its body, one of none and a launch of no threads disappear, a condition that always holds goes away. The
-//! pass runs twice: on the nest, and again after vectorizing and unrolling, which make constants.
+//! A loop of one iteration becomes its body, one of none and a launch of no threads disappear, a condition
+//! that always holds goes away. The pass runs twice: on the nest, and again after vectorizing and unrolling,
+//! which make constants.
 
 use coulis_ir::hash::FastMap;
 

@@ -1,4 +1,5 @@
-//! The memory behind the buffers of a tile program: registers of tiles that are spread over threads, windows, and addresses by layout.
+//! The memory behind the buffers of a tile program: registers of tiles that are spread over threads, windows,
+//! and addresses by layout.
 //!
 //! A buffer is accessed in one of four ways. It is memory as it stands; it is laid out, and an element's address is an
 //! expression of its coordinates; it is a window on either; or it is spread over threads, and no thread accesses it

@@ -4,14 +4,15 @@
 //! disjoint memory; a loop whose lanes were not (a sum into one cell) becomes a serial loop, its variable renamed
 //! `x_s`, and so does any single statement without a vector form (a gather through an index array).
 //!
-//! Guards. A branch whose condition does not depend on the lane stays, and a value that such a condition chooses is stored
-//! under a branch. One that bounds the lane
-//! (`k * 16 + lane < m`) runs the whole vector where all lanes pass; otherwise the passing lanes are covered by
-//! shorter vectors and at last by single elements (where threads keep arrays in registers, by one guarded statement
-//! each, or by a loop of many lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
-//! another where one of them does not. In simple mode such a loop becomes serial, as the reference has
-//! it. One that reads memory by the lane becomes a select of new and old value in each store under it; loads under it
-//! are then performed for every lane, which reads elements inside the loop's domain whose value is not used.
+//! Guards. A branch whose condition does not depend on the lane stays, and a value that such a condition
+//! chooses is stored under a branch. One that bounds the lane (`k * 16 + lane < m`) runs the whole vector
+//! where all lanes pass; otherwise the passing lanes are covered by shorter vectors and at last by single
+//! elements (where threads keep arrays in registers, by one guarded statement each, or by a loop of many
+//! lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
+//! another where one of them does not. In simple mode such a loop becomes serial, as the reference has it.
+//! One that reads memory by the lane becomes a select of new and old value in each store under it; loads
+//! under it are then performed for every lane, which reads elements inside the loop's domain whose value is
+//! not used.
 //!
 //! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
 //! between would change what it reads (a tuple state, all of whose components are computed before any is stored),

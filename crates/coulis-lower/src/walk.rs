@@ -4,8 +4,8 @@ use coulis_ir::hash::{FastMap, roomy_map};
 use coulis_ir::visit;
 use coulis_ir::{Expr, Stmt};
 
-/// Rewrites expressions from their operands up. What becomes of an expression that several may have as an operand is kept, so
-/// that no node is rewritten twice however often it occurs in a kernel.
+/// Rewrites expressions from their operands up. What becomes of an expression that several may have as an
+/// operand is kept, so that no node is rewritten twice however often it occurs in a kernel.
 pub struct Rewriter<W, N> {
     /// Whether something in the expression may change.
     wants: W,

@@ -40,7 +40,8 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
     (is_count && is_unread).then_some(Count { field, each })
 }
 
-/// What begins each further walk over a run, by the fields of the state and those of the run, and what asks for another fold.
+/// What begins each further walk over a run, by the fields of the state and those of the run, and what asks
+/// for another fold.
 fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
     let walks = reducer.quick.iter().flat_map(|quick| &quick.rewalks);
     let spoilt = reducer.quick.iter().flat_map(|quick| &quick.spoilt);

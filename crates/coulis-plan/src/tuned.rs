@@ -1,8 +1,9 @@
 //! Plans beside the planner's: which decisions of a strategy a search may change, and to what.
 //!
-//! A search changes what the planner decided and leaves what it derived from the problem: which accesses are aligned, which extents
-//! are written into the kernel. So a change that was found for one shape is a plan of every shape that the same
-//! strategy takes, or is refused here; that it computes the same is the schedule primitives' matter.
+//! A search changes what the planner decided and leaves what it derived from the problem: which accesses are
+//! aligned, which extents are written into the kernel. So a change that was found for one shape is a plan of
+//! every shape that the same strategy takes, or is refused here; that it computes the same is the schedule
+//! primitives' matter.
 
 use coulis_ir::Target;
 

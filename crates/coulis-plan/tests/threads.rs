@@ -293,7 +293,8 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
         let sketch = choose(&sum, &target).expect("a plan").sketch;
         assert_eq!(sketch.streams, passes, "{shape} elements past {mib} MiB");
     }
-    // A run that is walked again has its words in registers, but finds those of one row of several of a block in the first cache.
+    // A run that is walked again has its words in registers, but finds those of one row of several of a block
+    // in the first cache.
     let walked = |shape: &[i64]| {
         let request = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_two_walks();
         let reducer =
@@ -309,8 +310,8 @@ fn elements_pass_the_caches_where_they_are_a_few_times_what_these_hold() {
     assert!(several.rows > 1 && !several.streams, "{several:?}");
 }
 
-/// Positions of narrow columns are noted in one run from end to end; wider elements, and threads without registers for such a run,
-/// fold states.
+/// Positions of narrow columns are noted in one run from end to end; wider elements, and threads without
+/// registers for such a run, fold states.
 #[test]
 fn narrow_columns_whose_steps_are_work_are_one_run() {
     let of = |dtype: DType, shape: &[i64]| {
@@ -461,8 +462,8 @@ fn joined_columns_of_large_arrays_are_folded_by_few_threads_of_a_multiprocessor(
     }
 }
 
-/// Whole rows in a block begin where lines of memory do, and so do strips of rows that are walked as one, where what brings their
-/// states together is little.
+/// Whole rows in a block begin where lines of memory do, and so do strips of rows that are walked as one,
+/// where what brings their states together is little.
 #[test]
 fn strips_of_joined_columns_of_large_arrays_begin_where_lines_of_memory_do() {
     for (op, dtype, shape, joined) in [

@@ -166,8 +166,8 @@ impl<'r> Builder<'r> {
         run
     }
 
-    /// Adds a field that runs keep for themselves: its value before any element, that of one, and how one more changes it. The
-    /// result is the field of the run, for [`Builder::rewalk`] and [`Builder::close`].
+    /// Adds a field that runs keep for themselves: its value before any element, that of one, and how one
+    /// more changes it. The result is the field of the run, for [`Builder::rewalk`] and [`Builder::close`].
     pub(crate) fn note(
         &mut self,
         name: &str,
@@ -237,8 +237,8 @@ impl<'r> Builder<'r> {
         self.ascending = true;
     }
 
-    /// Says that a fold may take this number for no element, where the inputs' types are of floats and have it; without this, numbers
-    /// whose states are the identity, if any.
+    /// Says that a fold may take this number for no element, where the inputs' types are of floats and have
+    /// it; without this, numbers whose states are the identity, if any.
     pub(crate) fn neutral(&mut self, number: f64) {
         let value = Value::Float(number);
         let has = |dtype: &DType| dtype.is_float() && value.rounded(*dtype).same(value);
@@ -339,8 +339,8 @@ impl<'r> Builder<'r> {
     }
 }
 
-/// Elements whose states are the identity, in runs as well: combining with that changes nothing. They are sought among the numbers
-/// that identities are made of.
+/// Elements whose states are the identity, in runs as well: combining with that changes nothing. They are
+/// sought among the numbers that identities are made of.
 fn lifted_to_identity(reducer: &Reducer) -> Option<Vec<Expr>> {
     let (position, elements) = reducer.lift.params.split_last()?;
     let quick = reducer.quick.as_ref();

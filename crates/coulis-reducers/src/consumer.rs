@@ -99,8 +99,8 @@ pub struct ConsumerRequest {
     pub parameters: Vec<(String, f64)>,
     /// Arrays that are given, by name, and their types.
     pub extras: Vec<(String, DType)>,
-    /// Whether results are scaled before they are rounded, or rounded to `float64`. The map gives them in `float64` then, where
-    /// what is beyond the range of `float32` is no infinity.
+    /// Whether results are scaled before they are rounded, or rounded to `float64`. The map gives them in
+    /// `float64` then, where what is beyond the range of `float32` is no infinity.
     pub wide: bool,
 }
 
@@ -289,8 +289,8 @@ impl<'a> Parts<'a> {
         self.elements[input].expr().cast(self.compute())
     }
 
-    /// A variable of the map that stands for a value of the row to be taken off the elements, and the value; and what is left of
-    /// the element of the first input. Integers of 64 bits are subtracted as they are.
+    /// A variable of the map that stands for a value of the row to be taken off the elements, and the value;
+    /// and what is left of the element of the first input. Integers of 64 bits are subtracted as they are.
     pub(crate) fn less(&self, name: &str, value: Expr) -> (Var, Expr, Expr) {
         let own = self.elements[0].expr();
         if !is_wide(own.dtype()) || value.dtype() != own.dtype() {

@@ -45,7 +45,8 @@ struct Row {
     cells: [Cell; 3],
 }
 
-/// What a row says in one column: of types by name, and in terms of the type of the elements; each while it is the same for all.
+/// What a row says in one column: of types by name, and in terms of the type of the elements; each while it
+/// is the same for all.
 #[derive(Clone)]
 struct Cell {
     named: Option<String>,

@@ -178,9 +178,9 @@ pub struct DeviceTimes {
     pub copy: f64,
     /// Median seconds of a read of as many bytes that does nothing with them.
     pub read: f64,
-    /// Seconds of one of [`QUEUED`] launches by the host's clock, as a library without events is timed: put on the stream one
-    /// after another, over two copies of what is read in turn, and waited for at the end. `None` where the device has no
-    /// memory for a second copy.
+    /// Seconds of one of [`QUEUED`] launches by the host's clock, as a library without events is timed: put
+    /// on the stream one after another, over two copies of what is read in turn, and waited for at the end.
+    /// `None` where the device has no memory for a second copy.
     pub queued: Option<f64>,
     /// Bytes of temporaries of a launch.
     pub workspace_bytes: u64,

@@ -3,8 +3,9 @@
 
 use coulis_ir::interrupt;
 
-/// Runs work of this thread that SIGINT ends early: its long loops end with an error. The handler that was there before is called too,
-/// so nothing is lost, and is back in its place when this returns. Where the system has no such signal the work just runs.
+/// Runs work of this thread that SIGINT ends early: its long loops end with an error. The handler that was
+/// there before is called too, so nothing is lost, and is back in its place when this returns. Where the
+/// system has no such signal the work just runs.
 ///
 /// One thread of a process does so at a time.
 pub fn interruptible<T>(work: impl FnOnce() -> T) -> T {

@@ -186,8 +186,8 @@ fn probes_pass_on_the_first_gpu() {
     }
 }
 
-/// Every frozen CUDA text, for every architecture that has what it uses. Cubins are kept by the hash of their text, so that only a text that
-/// changed costs time.
+/// Every frozen CUDA text, for every architecture that has what it uses. Cubins are kept by the hash of their
+/// text, so that only a text that changed costs time.
 #[test]
 fn every_frozen_text_compiles_for_every_architecture() {
     let Some(search) = nvrtc("every_frozen_text_compiles_for_every_architecture") else { return };

@@ -1,10 +1,10 @@
 //! Reductions whose state is wider than their result: sums and products of floats below 32 bits.
 //!
-//! The program declares a narrow result, and contract N5 wants it folded in the accumulator of N4 and converted once, at
-//! the store. So the loops from the first reduce axis on fold into memory of their own, one element for each point of the
-//! data loops among them, and loops over those store the result. Threads over data axes come before the reduce loops, since each of
-//! them has memory of its own. Where that memory would have no size, as its extents depend on the loops inside, the
-//! schedule is refused.
+//! The program declares a narrow result, and contract N5 wants it folded in the accumulator of N4 and
+//! converted once, at the store. So the loops from the first reduce axis on fold into memory of their own,
+//! one element for each point of the data loops among them, and loops over those store the result. Threads
+//! over data axes come before the reduce loops, since each of them has memory of its own. Where that memory
+//! would have no size, as its extents depend on the loops inside, the schedule is refused.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ pub(crate) fn widen(stages: &mut [Arc<Stage>]) {
     }
 }
 
-/// Moves loops of threads over data axes alone out of the reduce loops. Threads run beside each other wherever their loop stands.
+/// Moves loops of threads over data axes alone out of the reduce loops. Threads run beside each other
+/// wherever their loop stands.
 fn threads_first(stage: &mut Stage) {
     let Some(common) = stage.leaves.iter().position(|l| stage.origin(l).reduce) else { return };
     let is_place = |l: &IterVar| stage.thread_of(l).is_some() && !stage.origin(l).reduce;

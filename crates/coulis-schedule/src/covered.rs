@@ -1,4 +1,5 @@
-//! Whether a tensor that the caller keeps is stored; and, of a stage that is computed piece by piece, inside a loop, in full.
+//! Whether a tensor that the caller keeps is stored; and, of a stage that is computed piece by piece, inside
+//! a loop, in full.
 //!
 //! Each iteration of the loops around computes a box that holds what its readers read there. So what all of them compute
 //! holds every element that some reader reads anywhere, and all of a dimension along which every box is whole. It is
@@ -151,8 +152,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The same of a sum of multiples, and of all from each of its values on, `extent` of them. One more term keeps the values
-    /// without a gap where its step is at most their number.
+    /// The same of a sum of multiples, and of all from each of its values on, `extent` of them. One more term
+    /// keeps the values without a gap where its step is at most their number.
     fn of_sum(&mut self, index: &Expr, extent: &Expr) -> Option<Interval> {
         if self.varies(extent) {
             return None;

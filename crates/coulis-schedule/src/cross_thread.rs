@@ -1,17 +1,18 @@
 //! Reductions whose threads fold together.
 //!
-//! Each thread folds the points of the loops that are not bound into a state of its own, under all guards; points
-//! outside the domain change nothing. Then one cooperative call combines the states of the threads that differ only
-//! in bound reduce axes, at the scope of the block or, where the block is one warp, of the warp. It stands under no condition, so that every thread arrives. The store follows: by one thread
-//! where the memory is common, by each where it is a thread's own. A start value is folded in there, once.
+//! Each thread folds the points of the loops that are not bound into a state of its own, under all guards;
+//! points outside the domain change nothing. Then one cooperative call combines the states of the threads
+//! that differ only in bound reduce axes, at the scope of the block or, where the block is one warp, of the
+//! warp. It stands under no condition, so that every thread arrives. The store follows: by one thread where
+//! the memory is common, by each where it is a thread's own. A start value is folded in there, once.
 //!
 //! The states of a block are one register tile: element (spatial indices, reduce indices) is in the thread with these
 //! indices, and axis `tx` of its layout is the thread's linear index, x fastest. A dimension of one group stands for
 //! the spatial indices where there are none.
 //!
-//! Blocks of a cluster fold together in one step more: each leaves its total in shared memory of its own, and a call at the
-//! scope of the cluster combines these for every block. Source: seed 003; faults C1, C3, C4, C5 and C14 (docs/sources.md) are what is
-//! different here.
+//! Blocks of a cluster fold together in one step more: each leaves its total in shared memory of its own, and
+//! a call at the scope of the cluster combines these for every block. Source: seed 003; faults C1, C3, C4, C5
+//! and C14 (docs/sources.md) are what is different here.
 
 use coulis_ir::reducer::Reducer;
 use coulis_ir::stmt::{Region, TileOp};
@@ -167,8 +168,8 @@ impl Builder<'_> {
         inside.all(|ok| ok)
     }
 
-    /// The states of the threads that differ only in `over`, which may be of several blocks of a cluster, filled and combined;
-    /// then what becomes of the total.
+    /// The states of the threads that differ only in `over`, which may be of several blocks of a cluster,
+    /// filled and combined; then what becomes of the total.
     pub(crate) fn combine_threads(
         &self,
         stage: &Stage,

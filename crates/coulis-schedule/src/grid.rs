@@ -1,11 +1,13 @@
 //! Reductions over blocks: parts in global memory, folded by a second launch or by the last block.
 //!
-//! Each block folds its points and stores its part of each element. The parts of an element are then folded by the
-//! threads that the reduce axes have, each taking every so many parts in order, and combined as everywhere else, so
-//! the result is the same in every run. With `last_block` every block takes a ticket of its row of blocks (those that
-//! differ only in bound reduce axes) after publishing its parts; the one with the last ticket folds, and puts the
-//! counter back to 0 for the next call. A stage that is not reduced over blocks itself, but reads what the launch before it
-//! left, may ask for the same: its launch is marked, and a pass moves it behind a ticket. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory fence functions.
+//! Each block folds its points and stores its part of each element. The parts of an element are then folded
+//! by the threads that the reduce axes have, each taking every so many parts in order, and combined as
+//! everywhere else, so the result is the same in every run. With `last_block` every block takes a ticket of
+//! its row of blocks (those that differ only in bound reduce axes) after publishing its parts; the one with
+//! the last ticket folds, and puts the counter back to 0 for the next call. A stage that is not reduced over
+//! blocks itself, but reads what the launch before it left, may ask for the same: its launch is marked, and a
+//! pass moves it behind a ticket. Source: fault U6 (docs/sources.md); CUDA C++ Programming Guide, memory
+//! fence functions.
 
 use coulis_ir::remark::IN_LAST_BLOCK;
 use coulis_ir::ticket::Tickets;

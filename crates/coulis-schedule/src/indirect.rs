@@ -1,8 +1,9 @@
 //! Regions of attached stages that elements of memory say: an index array's, or the ends of a ragged row.
 //!
-//! Such elements are read before the stage is computed, also where the loops around overhang and its reader reads nothing. So
-//! the stage is computed where all of them are there to be read. That leaves out no element that is read: a reader comes to
-//! the region by the same elements ([`are_of_same_elements`]), so that where one of them is not there it reads nothing either.
+//! Such elements are read before the stage is computed, also where the loops around overhang and its reader
+//! reads nothing. So the stage is computed where all of them are there to be read. That leaves out no element
+//! that is read: a reader comes to the region by the same elements ([`are_of_same_elements`]), so that where
+//! one of them is not there it reads nothing either.
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_expr;

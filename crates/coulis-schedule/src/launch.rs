@@ -254,8 +254,8 @@ pub(crate) fn launched(indices: &[Index], body: Stmt) -> Stmt {
     })
 }
 
-/// The indices and the body where blocks are counted as a device does, which counts those of all clusters: an axis that is bound
-/// to an index of blocks along which there are clusters runs over these.
+/// The indices and the body where blocks are counted as a device does, which counts those of all clusters: an
+/// axis that is bound to an index of blocks along which there are clusters runs over these.
 fn by_blocks(mut indices: Vec<Index>, mut body: Stmt) -> (Vec<Index>, Stmt) {
     let clusters: Vec<Index> = indices.iter().filter(|i| i.tag.is_of_cluster()).cloned().collect();
     for cluster in clusters {

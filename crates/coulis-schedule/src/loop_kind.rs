@@ -7,8 +7,8 @@ use crate::error::ScheduleError;
 use crate::schedule::Schedule;
 use crate::stage::StageId;
 
-/// Whether the loop may run like that: it is a loop of the stage that no thread index is bound to, and where its iterations run
-/// at the same time it is one of a data axis, since they may not fold into one element.
+/// Whether the loop may run like that: it is a loop of the stage that no thread index is bound to, and where
+/// its iterations run at the same time it is one of a data axis, since they may not fold into one element.
 pub(crate) fn check(
     primitive: &'static str,
     schedule: &Schedule,

@@ -158,8 +158,8 @@ impl Schedule {
         self.call(cache)
     }
 
-    /// As [`Schedule::cache_read`] of rows, each copied from its first boundary of accesses of so many lanes on, with what is before
-    /// that at its end; the readers take the elements in that order.
+    /// As [`Schedule::cache_read`] of rows, each copied from its first boundary of accesses of so many lanes
+    /// on, with what is before that at its end; the readers take the elements in that order.
     pub fn from_boundary(
         &mut self,
         tensor: impl Into<TensorRef>,
@@ -171,8 +171,9 @@ impl Schedule {
         self.call(FromBoundary { cache, lanes })
     }
 
-    /// As [`Schedule::from_boundary`], of a copy whose rows have `length` elements, a whole number of accesses: those that no row has
-    /// are one that the folds may take any number of times. All readers run over all elements of the copy.
+    /// As [`Schedule::from_boundary`], of a copy whose rows have `length` elements, a whole number of
+    /// accesses: those that no row has are one that the folds may take any number of times. All readers run
+    /// over all elements of the copy.
     pub fn filled(
         &mut self,
         tensor: impl Into<TensorRef>,

@@ -186,7 +186,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Stores what the expressions are at such values of the axes, at the point of the loops, or at another place along the last axis.
+    /// Stores what the expressions are at such values of the axes, at the point of the loops, or at another
+    /// place along the last axis.
     pub(crate) fn store_of(
         &self,
         stage: &Stage,

@@ -149,8 +149,9 @@ fn any_set(asked: &Buffer, lane: &Var, n_lanes: i128) -> Option<(Vec<Stmt>, Expr
 }
 
 impl Builder<'_> {
-    /// The fold in runs, then `again`, which is the fold from its start without runs, where some state is spoilt. `None` where
-    /// states are not asked: those of threads, and those in the lanes of vectors that have no half.
+    /// The fold in runs, then `again`, which is the fold from its start without runs, where some state is
+    /// spoilt. `None` where states are not asked: those of threads, and those in the lanes of vectors that
+    /// have no half.
     pub(crate) fn unless_spoilt(
         &self,
         stage: &Stage,
@@ -201,8 +202,9 @@ impl Builder<'_> {
         Ok(*inside == Stmt::NOP)
     }
 
-    /// Fields of the state that only count steps, where each run has as many and all runs of a state come one after another: what
-    /// they are before a run, by the loops around it. A field that is read so is no longer waited for, and is the same in all lanes.
+    /// Fields of the state that only count steps, where each run has as many and all runs of a state come one
+    /// after another: what they are before a run, by the loops around it. A field that is read so is no
+    /// longer waited for, and is the same in all lanes.
     fn counts_before(
         &self,
         stage: &Stage,

@@ -178,8 +178,8 @@ impl Schedule {
         StageId(self.next_id)
     }
 
-    /// Index of a stage in the order. Stages are never removed and ids from outside pass through [`Schedule::find`], so every
-    /// id has one; one without is a bug of coulis.
+    /// Index of a stage in the order. Stages are never removed and ids from outside pass through
+    /// [`Schedule::find`], so every id has one; one without is a bug of coulis.
     pub(crate) fn position(&self, id: StageId) -> usize {
         self.stages.iter().position(|s| s.id == id).expect("every id is that of a stage of this schedule")
     }

@@ -157,8 +157,8 @@ impl Builder<'_> {
         guards
     }
 
-    /// Whether each element of the memory that a stage has of its own is stored, also those that are no points of the tensor:
-    /// start values go there too, where they are stored before the fold.
+    /// Whether each element of the memory that a stage has of its own is stored, also those that are no
+    /// points of the tensor: start values go there too, where they are stored before the fold.
     pub(crate) fn fills_memory(&self, stage: &Stage) -> bool {
         let starts_anywhere = match &stage.body {
             Body::Plain(_) => false,
@@ -272,8 +272,9 @@ pub(crate) fn store_all(names: &[String], buffers: &[Buffer], indices: &[Expr], 
     early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
 }
 
-/// What is made of the components of a source, which are read from memory before anything is asked of them where they are those
-/// of another state: a combination may want one only where another says so, and would be a branch for each read.
+/// What is made of the components of a source, which are read from memory before anything is asked of them
+/// where they are those of another state: a combination may want one only where another says so, and would be
+/// a branch for each read.
 pub(crate) fn with_read_first(sources: &[Expr], body: impl FnOnce(&[Expr]) -> Stmt) -> Stmt {
     let is_read = |e: &Expr| matches!(e.node(), Node::Load(from, _) if from.scope != MemScope::Local);
     if sources.len() < 2 || !sources.iter().all(is_read) {

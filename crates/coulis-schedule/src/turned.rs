@@ -13,9 +13,9 @@ use crate::stage::{Attach, Filled, Stage, Turn};
 use crate::stores::{output_names, store_all};
 
 impl Builder<'_> {
-    /// The loops of a stage that takes rows from a boundary on and has more points than they have elements. Loops whose steps are
-    /// written out, or are a vector, stand twice: for whole accesses, which all rows have as many of, so that these are under way
-    /// together, and for what is behind these.
+    /// The loops of a stage that takes rows from a boundary on and has more points than they have elements.
+    /// Loops whose steps are written out, or are a vector, stand twice: for whole accesses, which all rows
+    /// have as many of, so that these are under way together, and for what is behind these.
     pub(crate) fn filled(
         &self,
         stage: &Stage,
@@ -63,8 +63,8 @@ impl Builder<'_> {
         self.loops(stage, 0, from, Stmt::seq([most, rest]))
     }
 
-    /// The store of a stage that takes rows from a boundary on: of an element behind it, or else of one before it. Most elements are
-    /// behind it in every row.
+    /// The store of a stage that takes rows from a boundary on: of an element behind it, or else of one
+    /// before it. Most elements are behind it in every row.
     pub(crate) fn turned(&self, stage: &Stage, turn: &Turn, exprs: &[Expr]) -> Stmt {
         let number = &self.at(stage).absolutes[&turn.along];
         let is_always = fold::compare(BinaryOp::Lt, &fold::add(number, &turn.most), &turn.length);

@@ -231,8 +231,8 @@ fn parts_of_positions_list_their_loops_in_ascending_order() {
     }
 }
 
-/// What a count of elements is before a run, where runs have as many each, is known by the loops around it; where the last one is
-/// shorter it is read.
+/// What a count of elements is before a run, where runs have as many each, is known by the loops around it;
+/// where the last one is shorter it is read.
 #[test]
 fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
     for (len, is_told) in [(12, true), (11, false)] {

@@ -1,7 +1,7 @@
 //! Schedules on threads compute what the program says: who reduces together, what is shared, who stores.
 //!
-//! Kernels run as schedules make them, on threads in lockstep, and lowered in the simulator. The faults that the reference has
-//! (docs/sources.md) are named where a test shows the right answer.
+//! Kernels run as schedules make them, on threads in lockstep, and lowered in the simulator. The faults that
+//! the reference has (docs/sources.md) are named where a test shows the right answer.
 
 mod common;
 

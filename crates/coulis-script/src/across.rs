@@ -1,5 +1,5 @@
-//! Reductions of one value a thread: `T.cuda.warp_reduce(v, "sum", width=32)`, `T.cuda.cta_reduce(v, "sum", n_warps, scratch)`,
-//! and their short forms `warp_sum`, `cta_max` and the like.
+//! Reductions of one value a thread: `T.cuda.warp_reduce(v, "sum", width=32)`, `T.cuda.cta_reduce(v, "sum",
+//! n_warps, scratch)`, and their short forms `warp_sum`, `cta_max` and the like.
 //!
 //! Each is read as a tile call on one register a thread: the value goes into the register before the
 //! statement that uses it, the call folds the registers of `lanes` neighbours, or of `warps` warps, and the

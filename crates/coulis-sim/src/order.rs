@@ -1,13 +1,14 @@
 //! Which access happened before which: clocks of warps, and what fences with atomic operations publish.
 //!
-//! Each warp counts its barriers and fences; an access is stamped with the count. A barrier makes what its warps did
-//! before it known to each of them, lanes included. Across blocks, and between warps without a barrier, an atomic update
-//! after a fence of the same thread publishes what that thread knew at the fence, and what threads knew at theirs that
-//! met it at a barrier in between; a thread whose later update of the
-//! same place finds it there knows it too, and barriers pass that on. Nothing else orders accesses: neither shuffles nor
-//! votes, and no two lanes of a warp without a barrier between them. The warps of all blocks of a cluster are numbered together
-//! here, block after block, and a barrier of the cluster is one of all of them. Source: CUDA C++ Programming Guide, memory fence
-//! functions, and warp synchronisation since compute capability 7.0; vector clocks as in FastTrack (Flanagan, Freund 2009).
+//! Each warp counts its barriers and fences; an access is stamped with the count. A barrier makes what its
+//! warps did before it known to each of them, lanes included. Across blocks, and between warps without a
+//! barrier, an atomic update after a fence of the same thread publishes what that thread knew at the fence,
+//! and what threads knew at theirs that met it at a barrier in between; a thread whose later update of the
+//! same place finds it there knows it too, and barriers pass that on. Nothing else orders accesses: neither
+//! shuffles nor votes, and no two lanes of a warp without a barrier between them. The warps of all blocks of
+//! a cluster are numbered together here, block after block, and a barrier of the cluster is one of all of
+//! them. Source: CUDA C++ Programming Guide, memory fence functions, and warp synchronisation since compute
+//! capability 7.0; vector clocks as in FastTrack (Flanagan, Freund 2009).
 
 use std::collections::HashMap;
 use std::rc::Rc;

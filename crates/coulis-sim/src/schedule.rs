@@ -1,8 +1,10 @@
-//! Who runs when: launches one after the other, blocks or clusters one at a time, warps until they wait or have had their turn.
+//! Who runs when: launches one after the other, blocks or clusters one at a time, warps until they wait or
+//! have had their turn.
 //!
-//! Only one block, or the blocks of one cluster, run at a time, to their end, so a block that waits for a later one never ends (the limit of
-//! statements stops it). In the first order blocks and warps go by their numbers; in others they are shuffled, a
-//! warp's turn ends after a few statements, and lanes that diverge take the second branch first.
+//! Only one block, or the blocks of one cluster, run at a time, to their end, so a block that waits for a
+//! later one never ends (the limit of statements stops it). In the first order blocks and warps go by their
+//! numbers; in others they are shuffled, a warp's turn ends after a few statements, and lanes that diverge
+//! take the second branch first.
 
 use std::collections::BTreeMap;
 
@@ -169,8 +171,8 @@ impl<'p, const W: usize> Interpreter<'p, W> {
         }
     }
 
-    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
-    /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
+    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them
+    /// apart: it opens when enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
     fn arrive(&mut self, arrivals: &mut Arrivals, warp: u32, kind: SyncKind, stmt: u32) {
         let (id, who) = match kind {
             SyncKind::Warpgroup(id) => (id, Some(self.order.in_block(warp) / 4)),

@@ -1,8 +1,8 @@
 //! Operators for doors whose operands come with types of their own: checked, promoted, constants converted at once.
 //!
 //! The operators of [`Expr`] want equal types and trust their caller. These bring operands together as tensor
-//! expressions do of floats and integers and report what has no meaning as an error. A constant takes the type of the operation
-//! without a conversion, so that `x + 1` of a float reads `x + T.float32(1)`.
+//! expressions do of floats and integers and report what has no meaning as an error. A constant takes the
+//! type of the operation without a conversion, so that `x + 1` of a float reads `x + T.float32(1)`.
 
 use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{BinaryOp, DType, Expr, Intrinsic};

@@ -60,8 +60,9 @@ pub struct Reduction {
     pub claims: Claims,
     /// A cheaper fold for short runs, where there is one.
     pub quick: Option<QuickFold>,
-    /// What may stand in place of the elements at further points of the axes without changing the results, where what is folded are
-    /// elements as they are read, of so many arrays: see [`Reducer::neutral`]. Empty where there is nothing known.
+    /// What may stand in place of the elements at further points of the axes without changing the results,
+    /// where what is folded are elements as they are read, of so many arrays: see [`Reducer::neutral`]. Empty
+    /// where there is nothing known.
     pub neutral: Vec<Expr>,
 }
 
@@ -162,11 +163,11 @@ impl Reduction {
         build(name, combine, None, identity, sources, axes, CLAIMED)?.tried()
     }
 
-    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract N16); one that only
-    /// where components are equal tells left from right, as an argmax may, is not commutative. States are
-    /// those that the sources give for random elements, so that a source which is a constant, as the count of one element
-    /// is, stays that. What the combiner takes from its surroundings is one number here. A combiner that has a value for no
-    /// element is shown to keep no law, and claims none.
+    /// The same, unless random values refute what is claimed of the combiner or of its identity (contract
+    /// N16); one that only where components are equal tells left from right, as an argmax may, is not
+    /// commutative. States are those that the sources give for random elements, so that a source which is a
+    /// constant, as the count of one element is, stays that. What the combiner takes from its surroundings is
+    /// one number here. A combiner that has a value for no element is shown to keep no law, and claims none.
     fn tried(self) -> Result<Reduction, TensorError> {
         let n = self.arity();
         let left = self.combine.params.get(..n).unwrap_or_default().to_vec();

@@ -1,8 +1,8 @@
 //! Where an element of a tile is in memory, as an expression of its coordinates.
 //!
-//! What `TileLayout::apply` computes of numbers this computes of expressions, for layouts without thread axes. A swizzle
-//! exclusive-ors the address, counted in units of `2^per_element` elements: bits `atom_len` and up of it, `swizzle_len` of them,
-//! onto the lowest ones.
+//! What `TileLayout::apply` computes of numbers this computes of expressions, for layouts without thread
+//! axes. A swizzle exclusive-ors the address, counted in units of `2^per_element` elements: bits `atom_len`
+//! and up of it, `swizzle_len` of them, onto the lowest ones.
 
 use coulis_ir::{BinaryOp, Buffer, DType, Expr};
 use coulis_layout::{Iter, LayoutError, Swizzle, TileLayout, is_memory_axis};

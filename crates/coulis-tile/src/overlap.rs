@@ -1,10 +1,10 @@
 //! Operands of one call that share elements.
 //!
-//! A variant reads and writes element by element, so that a result which lands among elements that are read later would
-//! be read as one of them, without a word from anyone where a single thread does it all. What one thread may do: put results
-//! in the place of their own elements (`Tx.sum(s[:, 0:1], s, axes=(1,))`), which it read before. Of several threads one would write
-//! what another one reads, with no barrier between. Only what is known to be shared is refused: two places that the
-//! program counts out may differ.
+//! A variant reads and writes element by element, so that a result which lands among elements that are read
+//! later would be read as one of them, without a word from anyone where a single thread does it all. What one
+//! thread may do: put results in the place of their own elements (`Tx.sum(s[:, 0:1], s, axes=(1,))`), which
+//! it read before. Of several threads one would write what another one reads, with no barrier between. Only
+//! what is known to be shared is refused: two places that the program counts out may differ.
 
 use std::collections::BTreeSet;
 

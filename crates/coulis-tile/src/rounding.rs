@@ -1,10 +1,11 @@
 //! How far the results of a call may be from the exact ones: what `explain` states next to each variant that
 //! accepts.
 //!
-//! A tile call fixes the order in which its elements are combined, and with it the error (contract N12). A sum of floats in
-//! which no element passes more than `d` additions on its way to the result is within `d u / (1 - d u)` of the sum of
-//! magnitudes, where `u` is half the distance from 1 to the next number of the accumulator's type. Source: N. Higham, Accuracy
-//! and Stability of Numerical Algorithms, section 4.2. Additions of an identity round nothing and are not counted.
+//! A tile call fixes the order in which its elements are combined, and with it the error (contract N12). A
+//! sum of floats in which no element passes more than `d` additions on its way to the result is within `d u /
+//! (1 - d u)` of the sum of magnitudes, where `u` is half the distance from 1 to the next number of the
+//! accumulator's type. Source: N. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2.
+//! Additions of an identity round nothing and are not counted.
 //!
 //! Whether a reducer is such a sum is read off its expressions, as is whether it rounds at all.
 

@@ -1,5 +1,5 @@
-//! How long coulis takes from a call to a kernel's text: `compile_times cuda|cpu SUITE.json... [--runs N] [--stages] [--texts DIR]
-//! [--only ID]`.
+//! How long coulis takes from a call to a kernel's text: `compile_times cuda|cpu SUITE.json... [--runs N]
+//! [--stages] [--texts DIR] [--only ID]`.
 //!
 //! A line a workload, in microseconds of the fastest of some runs: the plan (with the check of the call), the nest, the
 //! passes, the verifier, the text, and all of them; then the steps of analysis, the lines of the text, and

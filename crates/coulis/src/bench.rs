@@ -1,9 +1,9 @@
 //! Timing of reductions and maps: made-up inputs, launches, a check of the results, and the floor that memory sets.
 //!
-//! A rate says nothing without the rate at which the machine reads memory in the same minutes, so both are timed in
-//! turn and the report holds both. On a GPU its own clock counts, the input is in its memory, caches are flushed before
-//! each launch, and the floor is a copy that moves as many bytes in all. Sources: seed 004 for the flags and the default problem, interface section 2 for
-//! the suite's form.
+//! A rate says nothing without the rate at which the machine reads memory in the same minutes, so both are
+//! timed in turn and the report holds both. On a GPU its own clock counts, the input is in its memory, caches
+//! are flushed before each launch, and the floor is a copy that moves as many bytes in all. Sources: seed 004
+//! for the flags and the default problem, interface section 2 for the suite's form.
 
 mod input;
 mod latency;
@@ -89,26 +89,27 @@ pub struct Report {
     pub timing: Option<Timing>,
     /// The input once plus every output once.
     pub bytes: u64,
-    /// Median seconds to read the input where it lies (and to write as many bytes as results have that are a good part of it)
-    /// with the better of one thread and all threads, timed in turn with the launches; on a GPU the median of a copy that moves as
-    /// many bytes in all. `None` where timing was off.
+    /// Median seconds to read the input where it lies (and to write as many bytes as results have that are a
+    /// good part of it) with the better of one thread and all threads, timed in turn with the launches; on a
+    /// GPU the median of a copy that moves as many bytes in all. `None` where timing was off.
     pub floor: Option<f64>,
-    /// The share of the floor's rate that launches reach: the median over turns of what the floor takes for as many bytes over
-    /// the launch of the same turn. `None` on a GPU and where timing was off.
+    /// The share of the floor's rate that launches reach: the median over turns of what the floor takes for
+    /// as many bytes over the launch of the same turn. `None` on a GPU and where timing was off.
     pub share: Option<f64>,
-    /// On a GPU, the median of a read of as many bytes that does nothing with them, timed in turn with both: a copy ends with part
-    /// of what it wrote in a cache and may be faster. `None` elsewhere and where timing was off.
+    /// On a GPU, the median of a read of as many bytes that does nothing with them, timed in turn with both:
+    /// a copy ends with part of what it wrote in a cache and may be faster. `None` elsewhere and where timing
+    /// was off.
     pub read: Option<f64>,
-    /// Seconds of one of 20 launches that are put on the device's stream at once, over two copies of the input in turn, by the
-    /// host's clock, the median of five: how a library without events can be timed. `None` where there is no device, or no
-    /// memory there for a second copy.
+    /// Seconds of one of 20 launches that are put on the device's stream at once, over two copies of the
+    /// input in turn, by the host's clock, the median of five: how a library without events can be timed.
+    /// `None` where there is no device, or no memory there for a second copy.
     pub queued: Option<f64>,
     /// Name of the plan.
     pub plan: String,
     /// Seconds to plan, lower and compile (or load, or find) the kernel.
     pub compile: f64,
-    /// What of them went by before the kernel's text was written: planning, scheduling and lowering. Where the kernel was found
-    /// in memory, all of them.
+    /// What of them went by before the kernel's text was written: planning, scheduling and lowering. Where
+    /// the kernel was found in memory, all of them.
     pub planning: f64,
     /// What became of the check; `None` where it was not asked for.
     pub verdict: Option<Verdict>,

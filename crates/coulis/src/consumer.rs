@@ -364,8 +364,8 @@ pub fn batch_norm(
     norm("batch_norm", x, axes, [("weight", weight), ("bias", bias)], Some(eps))
 }
 
-/// `x / sqrt(mean(x^2) + eps) * weight` over `axes`, along which the weight lies. `eps` is that of the input's type unless it
-/// is given.
+/// `x / sqrt(mean(x^2) + eps) * weight` over `axes`, along which the weight lies. `eps` is that of the
+/// input's type unless it is given.
 pub fn rms_norm(x: &Array, axes: &[i64], weight: Option<&Array>, eps: Option<f64>) -> Result<Array, Error> {
     norm("rms_norm", x, axes, [("weight", weight)], eps)
 }

@@ -55,8 +55,8 @@ impl Opened {
         self.device.take_notices().iter().map(ToString::to_string).collect()
     }
 
-    /// Refuses results of kernels in which the simulator found violations since this was last asked. Kernels of other devices have
-    /// none.
+    /// Refuses results of kernels in which the simulator found violations since this was last asked. Kernels
+    /// of other devices have none.
     pub fn check_reports(&self) -> Result<(), Error> {
         match self.device.take_reports().iter().find(|report| !report.is_clean()) {
             Some(report) => Err(violated(report)),

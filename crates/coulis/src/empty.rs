@@ -59,8 +59,8 @@ impl Doubt {
     }
 }
 
-/// Refuses positions that are scaled or added to where elements may be left out: what comes back would not show that there is
-/// no position.
+/// Refuses positions that are scaled or added to where elements may be left out: what comes back would not
+/// show that there is no position.
 pub(crate) fn check_positions(call: &Call) -> Result<(), Error> {
     if !(call.spec.mask || call.spec.reducer.nan == NanPolicy::Ignore) {
         return Ok(());

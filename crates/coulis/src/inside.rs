@@ -15,8 +15,8 @@ use coulis_ir::{Atom, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stm
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
 
-/// A kernel with its scope ids as launches, whose extents bound the accesses below them. Where they are wrong, the kernel itself:
-/// lowering it tells why.
+/// A kernel with its scope ids as launches, whose extents bound the accesses below them. Where they are
+/// wrong, the kernel itself: lowering it tells why.
 pub fn launched<'a>(kernel: &'a Kernel, target: &Target) -> Cow<'a, Kernel> {
     let context = Context { target, simple_mode: false };
     let has_ids = kernel.form == Form::Tiled && target.has_threads();
@@ -160,8 +160,9 @@ impl Proof {
         let has_own_size = match self.form {
             Form::Nest => true,
             Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
-            // Memory is as large as a layout in it reaches, and a window on registers has as many as its shape says: dispatch
-            // compares both. Of elements that are spread over threads each thread has only its own.
+            // Memory is as large as a layout in it reaches, and a window on registers has as many as its
+            // shape says: dispatch compares both. Of elements that are spread over threads each thread has
+            // only its own.
             Form::Tiled => buffer.layout.as_ref().is_none_or(|layout| !layout.is_distributed()),
         };
         let inside = |(index, extent): (&Expr, &Expr)| {

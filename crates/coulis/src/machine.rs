@@ -111,7 +111,8 @@ pub(crate) fn tuned_dir() -> Option<PathBuf> {
     Environment::of_process().cache_dir().map(|root| root.join(TUNED))
 }
 
-/// Folders of compiled kernels, the CPU's first, and of what searches for plans found; none where the environment says no cache folder.
+/// Folders of compiled kernels, the CPU's first, and of what searches for plans found; none where the
+/// environment says no cache folder.
 pub fn cache_dirs() -> Vec<PathBuf> {
     let root = Environment::of_process().cache_dir();
     root.map(|root| CACHED.map(|kind| root.join(kind)).to_vec()).unwrap_or_default()

@@ -37,8 +37,9 @@ pub fn compile_schedule(
     Ok(lowered)
 }
 
-/// The permit of a kernel that a schedule was lowered to, for its machine. Work that is left to no thread, and a machine
-/// without room for it, are the user's to change; any other fault is ours. On machines without threads there is nothing more to check.
+/// The permit of a kernel that a schedule was lowered to, for its machine. Work that is left to no thread,
+/// and a machine without room for it, are the user's to change; any other fault is ours. On machines without
+/// threads there is nothing more to check.
 pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     if !target.has_threads() {
         return Ok(checked);
@@ -56,7 +57,8 @@ pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
     Ok(coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?)
 }
 
-/// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result. `observer` sees the kernel after each pass.
+/// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result.
+/// `observer` sees the kernel after each pass.
 pub fn lower_kernel(
     nest: Kernel,
     options: &Options,

@@ -57,7 +57,8 @@ impl PartialEq for Prologue {
 }
 
 impl Prologue {
-    /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come widened to [`Prologue::element_dtype`].
+    /// The expressions that `map` gives of the elements of `n_inputs` inputs, which come widened to
+    /// [`Prologue::element_dtype`].
     pub fn new(n_inputs: usize, map: impl Fn(&[Expr]) -> Vec<Expr> + Send + Sync + 'static) -> Prologue {
         Prologue { n_inputs, map: Map::Function(Arc::new(map)) }
     }
@@ -69,8 +70,9 @@ impl Prologue {
         Prologue { n_inputs, map: Map::Expressions(Arc::new(Lambda { params: elements, body: values })) }
     }
 
-    /// The type in which the expressions see elements of an input: that in which sums of them are kept, `float32` for narrower
-    /// floats, `int64` and `uint64` for integers, where `acc_dtype` does not ask for another. `bool` stays.
+    /// The type in which the expressions see elements of an input: that in which sums of them are kept,
+    /// `float32` for narrower floats, `int64` and `uint64` for integers, where `acc_dtype` does not ask for
+    /// another. `bool` stays.
     pub fn element_dtype(input: DType, acc_dtype: Option<DType>) -> DType {
         coulis_reducers::widened_dtype(input, acc_dtype)
     }

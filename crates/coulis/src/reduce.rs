@@ -278,8 +278,8 @@ pub fn plan(inputs: &[ArrayInfo], request: &Request) -> Result<PlanInfo, Error> 
     })
 }
 
-/// The kernel of a call as its schedule makes it, before any pass; and the machine that it is for. As text it goes through the
-/// same passes as in [`prepare`].
+/// The kernel of a call as its schedule makes it, before any pass; and the machine that it is for. As text it
+/// goes through the same passes as in [`prepare`].
 pub fn kernel(
     inputs: &[ArrayInfo],
     request: &Request,
@@ -311,7 +311,8 @@ pub struct Prediction {
     pub time: Option<PredictedTime>,
 }
 
-/// How long the bytes of a call take at the stream rate. Kernels that are bound by arithmetic or by many short rows take longer.
+/// How long the bytes of a call take at the stream rate. Kernels that are bound by arithmetic or by many
+/// short rows take longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedTime {
     /// Seconds.

@@ -1,9 +1,9 @@
 //! The reducers that tile calls name.
 //!
-//! A tile call keeps the types that its program declares (contract N4): sums and products accumulate in one value of
-//! the accumulator's type, and are converted once, when they are stored. The catalogue's own sums hold wider states, which is
-//! what makes `reduce` exact for any length; here the program fixes the order, and with it the error. All other names
-//! are the catalogue's.
+//! A tile call keeps the types that its program declares (contract N4): sums and products accumulate in one
+//! value of the accumulator's type, and are converted once, when they are stored. The catalogue's own sums
+//! hold wider states, which is what makes `reduce` exact for any length; here the program fixes the order,
+//! and with it the error. All other names are the catalogue's.
 
 use coulis_ir::{BinaryOp, Claims, DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer, Var};
 use coulis_reducers::ReducerRequest;

@@ -1,9 +1,10 @@
 //! `tune`: a search for plan parameters that are faster on this machine than the planner's.
 //!
-//! From the planner's decisions one knob after the other is turned; what is faster is kept, until no turn helps. Each candidate
-//! first has to give right results on a small proof shape; what is timed afterwards is the workload itself. In the end the
-//! winner and the planner's own plan are timed in turn, and only a clear winner is taken. Everything that was tried is on the disk at
-//! once, so a search that was cut off goes on where it was, and calls use the best that is known ([`crate::Tuned`]).
+//! From the planner's decisions one knob after the other is turned; what is faster is kept, until no turn
+//! helps. Each candidate first has to give right results on a small proof shape; what is timed afterwards is
+//! the workload itself. In the end the winner and the planner's own plan are timed in turn, and only a clear
+//! winner is taken. Everything that was tried is on the disk at once, so a search that was cut off goes on
+//! where it was, and calls use the best that is known ([`crate::Tuned`]).
 
 pub(crate) mod record;
 
@@ -52,8 +53,8 @@ pub struct TuneOutcome {
     pub id: String,
     /// The strategy whose parameters were changed.
     pub strategy: String,
-    /// Parameters that calls of this shape class are planned with from now on: names and values; none where the planner's are the
-    /// best.
+    /// Parameters that calls of this shape class are planned with from now on: names and values; none where
+    /// the planner's are the best.
     pub changes: Vec<(&'static str, i64)>,
     /// Milliseconds of the planner's plan.
     pub untuned_ms: f64,
@@ -326,8 +327,9 @@ fn request_of(workload: &Workload, options: &TuneOptions, tuned: Tuned) -> Resul
     Ok(Request { device, threads, tuned, ..workload.request()? })
 }
 
-/// The workload with its longest axes halved until its elements are few, and what led there, smallest first. What is left of an
-/// extent after whole units stays, so that rows begin at addresses as even or odd as before.
+/// The workload with its longest axes halved until its elements are few, and what led there, smallest first.
+/// What is left of an extent after whole units stays, so that rows begin at addresses as even or odd as
+/// before.
 fn proofs(workload: &Workload) -> Vec<Workload> {
     let mut found = vec![workload.clone()];
     let mut small = workload.clone();

@@ -1,8 +1,9 @@
 //! Results against exact ones: what `reduce --verify` and benchmarks say and what tests ask.
 //!
-//! The reference reads elements one by one through shape and strides, knows nothing of plans and kernels, and sums
-//! without any rounding ([`coulis_reducers::exact`]), or in 106 bits where a row is long. A result is right if it is the rounding to the output type of some
-//! number within the reducer's bound of the exact one. Source: contract N1, N2, N12.
+//! The reference reads elements one by one through shape and strides, knows nothing of plans and kernels, and
+//! sums without any rounding ([`coulis_reducers::exact`]), or in 106 bits where a row is long. A result is
+//! right if it is the rounding to the output type of some number within the reducer's bound of the exact one.
+//! Source: contract N1, N2, N12.
 
 mod moments;
 mod reference;

@@ -1,7 +1,8 @@
 //! Arrays that are a GPU's own memory: bases one element off an aligned address, odd, stepped and negative strides, each
 //! compared with exact results; the same prepared call on bases of several alignments, one after the other.
 //!
-//! Without a GPU each test prints SKIP. `COULIS_FULL_SIZES` adds arrays of 200 MB, which tools that slow kernels down are spared.
+//! Without a GPU each test prints SKIP. `COULIS_FULL_SIZES` adds arrays of 200 MB, which tools that slow
+//! kernels down are spared.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

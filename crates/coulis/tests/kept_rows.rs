@@ -314,7 +314,8 @@ fn clusters_are_as_small_as_leaves_several_blocks_to_a_multiprocessor() {
         // The last part of three turns by 352 threads would lack five of its twelve words.
         (DType::F32, 128_256, "gpu_kept_rows", 8, 512),
         (DType::F32, 500_000, "gpu_rows", 1, 512),
-        // Two blocks to a multiprocessor, or one; narrow rows of single elements that would be alone there are dealt at once.
+        // Two blocks to a multiprocessor, or one; narrow rows of single elements that would be alone there
+        // are dealt at once.
         (DType::BF16, 50_000, "gpu_kept_rows", 1, 512),
         (DType::BF16, 65_536, "gpu_kept_rows", 1, 1024),
         (DType::BF16, 65_537, "gpu_kept_rows", 4, 288),

@@ -1,5 +1,5 @@
-//! Sums of `float32` on CPUs run in `float32`: elements whose runs leave its range where their sum does not, beside infinities, NaN and
-//! subnormal numbers, on every way to run.
+//! Sums of `float32` on CPUs run in `float32`: elements whose runs leave its range where their sum does not,
+//! beside infinities, NaN and subnormal numbers, on every way to run.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

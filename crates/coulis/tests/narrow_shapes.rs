@@ -1,5 +1,5 @@
-//! A few outputs side by side, and rows of a few elements: all small numbers of them, over types and kinds of statistics, with rests of
-//! all kinds, compiled and executed.
+//! A few outputs side by side, and rows of a few elements: all small numbers of them, over types and kinds of
+//! statistics, with rests of all kinds, compiled and executed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
-//! Long rows that begin anywhere, read from their first boundaries by whole accesses, with their ends folded apart: lengths of
-//! all kinds, over widths of types and kinds of statistics, with NaN and ties at both ends, and in memory that is not aligned.
-//! The simulator finds no violation.
+//! Long rows that begin anywhere, read from their first boundaries by whole accesses, with their ends folded
+//! apart: lengths of all kinds, over widths of types and kinds of statistics, with NaN and ties at both ends,
+//! and in memory that is not aligned. The simulator finds no violation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,7 @@
-//! Positions of extrema on machines with threads, where elements are equal by the dozen and some are NaN: runs seek the position by a
-//! second walk, from their last element to their first, of rows, of columns by several a thread, and of rows in shared memory. And
-//! on every machine, where the order of memory is not that of positions.
+//! Positions of extrema on machines with threads, where elements are equal by the dozen and some are NaN:
+//! runs seek the position by a second walk, from their last element to their first, of rows, of columns by
+//! several a thread, and of rows in shared memory. And on every machine, where the order of memory is not
+//! that of positions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,8 +47,8 @@ fn the_first_and_the_last_of_equal_ones_are_told_apart_in_every_plan() {
     }
 }
 
-/// Narrow columns alone: each thread folds all that it has in one run, in which positions are noted in passing. It is walked again
-/// where an element is NaN, or where infinities of both signs add up to one.
+/// Narrow columns alone: each thread folds all that it has in one run, in which positions are noted in
+/// passing. It is walked again where an element is NaN, or where infinities of both signs add up to one.
 #[test]
 fn positions_of_narrow_columns_are_noted_in_passing() {
     let shapes: [(&[i64], &[i64]); 4] =

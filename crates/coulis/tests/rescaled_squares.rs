@@ -1,5 +1,5 @@
-//! Variances of 16-bit floats whose squared deviations leave `float32`, on plans of the CPU and of the simulator: elements of one magnitude and
-//! of several, beside zeros, constants, infinities and NaN.
+//! Variances of 16-bit floats whose squared deviations leave `float32`, on plans of the CPU and of the
+//! simulator: elements of one magnitude and of several, beside zeros, constants, infinities and NaN.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
-//! Rows whose ends are folded together, and rows of one output that are walked side by side, on the CPU: kinds of statistics and
-//! widths of types, lengths that runs and vectors divide and do not, rows that fill no block, several kept dimensions, and
-//! special values.
+//! Rows whose ends are folded together, and rows of one output that are walked side by side, on the CPU:
+//! kinds of statistics and widths of types, lengths that runs and vectors divide and do not, rows that fill
+//! no block, several kept dimensions, and special values.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

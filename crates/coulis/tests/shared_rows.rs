@@ -1,5 +1,6 @@
-//! Rows that so few threads share as bringing their states together is worth: the plans of arrays that fill a GPU, run over arrays of
-//! a few blocks. Lengths of all kinds, over widths of types and kinds of statistics, with NaN and ties. The simulator finds no violation.
+//! Rows that so few threads share as bringing their states together is worth: the plans of arrays that fill a
+//! GPU, run over arrays of a few blocks. Lengths of all kinds, over widths of types and kinds of statistics,
+//! with NaN and ties. The simulator finds no violation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

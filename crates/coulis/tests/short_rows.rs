@@ -1,5 +1,6 @@
-//! Rows of up to 64 elements on machines with threads: lengths of all kinds, over widths of types and kinds of statistics, with rows
-//! that fill no block, in memory that is not aligned, under masks, and with two inputs. The simulator finds no violation.
+//! Rows of up to 64 elements on machines with threads: lengths of all kinds, over widths of types and kinds
+//! of statistics, with rows that fill no block, in memory that is not aligned, under masks, and with two
+//! inputs. The simulator finds no violation.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -137,8 +137,8 @@ const SWEPT: [Swept; 9] = [
     Swept { dtype: DType::F16, ops: NORM, large: &[128, 256, 56, 56], shape: &[3, 2, 56, 56], pieces: 3 },
 ];
 
-/// The plans of large inputs, with fewer pieces and over fewer elements: pieces that are alike and not, one after another and apart,
-/// parts for a few lanes and for more than a block.
+/// The plans of large inputs, with fewer pieces and over fewer elements: pieces that are alike and not, one
+/// after another and apart, parts for a few lanes and for more than a block.
 #[test]
 fn pieces_of_a_sweep_come_together_exactly() {
     for (turn, Swept { dtype, ops, large, shape, pieces }) in SWEPT.into_iter().enumerate() {
@@ -160,8 +160,8 @@ fn pieces_of_a_sweep_come_together_exactly() {
     }
 }
 
-/// Plans of large inputs of columns: blocks of many whole rows, bytes of words, and rows that are walked as one for the sake of lines
-/// of memory, whose states threads along a third index bring together.
+/// Plans of large inputs of columns: blocks of many whole rows, bytes of words, and rows that are walked as
+/// one for the sake of lines of memory, whose states threads along a third index bring together.
 const LARGE_COLUMNS: [Swept; 7] = [
     Swept { dtype: DType::F16, ops: &["sum"], large: &[3_813_003, 33], shape: &[2_403, 33], pieces: 3 },
     Swept { dtype: DType::I8, ops: &["sum", "max"], large: &[8_118_007, 31], shape: &[2_001, 31], pieces: 2 },

@@ -1,5 +1,5 @@
-//! Faults of the reference, as docs/sources.md lists them: for each the right answer, or the refusal. Those of refusals alone
-//! are where their messages are tested, in `coulis-tensor` and `coulis-schedule`.
+//! Faults of the reference, as docs/sources.md lists them: for each the right answer, or the refusal. Those
+//! of refusals alone are where their messages are tested, in `coulis-tensor` and `coulis-schedule`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Faults of the reference on threads, C3 to C14 and G1 to G9 of docs/sources.md: the right answer in the simulator, or the refusal.
+//! Faults of the reference on threads, C3 to C14 and G1 to G9 of docs/sources.md: the right answer in the
+//! simulator, or the refusal.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -80,8 +81,8 @@ fn te_fault_c1_tuples_by_threads_combine_all_components_before_they_store_one() 
     }
 }
 
-/// The first place of the largest, by a reducer that keeps the left of equal values, or where `last`, the last place by one that
-/// keeps the right: places are inputs, of which no order is known.
+/// The first place of the largest, by a reducer that keeps the left of equal values, or where `last`, the
+/// last place by one that keeps the right: places are inputs, of which no order is known.
 fn argmax_by_order(columns: &Expr, last: bool) -> Schedule {
     let rows = n("n");
     let shape = [rows.clone(), columns.clone()];

@@ -44,8 +44,8 @@ impl Server {
         }
     }
 
-    /// Waits until none of its threads runs, as far as the system tells. Threads that wait for work by spinning do so for some
-    /// milliseconds: 8 to 9 those of GNU OpenMP, which PyTorch uses.
+    /// Waits until none of its threads runs, as far as the system tells. Threads that wait for work by
+    /// spinning do so for some milliseconds: 8 to 9 those of GNU OpenMP, which PyTorch uses.
     pub fn rest(&self) {
         let start = Instant::now();
         loop {

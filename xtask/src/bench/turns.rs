@@ -20,8 +20,8 @@ impl Turns {
         self.0.len()
     }
 
-    /// How many times as long as `to` `of` took: the median of the ratios of the turns that both took part in. `None` where there is
-    /// none.
+    /// How many times as long as `to` `of` took: the median of the ratios of the turns that both took part
+    /// in. `None` where there is none.
     pub fn ratio(&self, of: &str, to: &str) -> Option<f64> {
         median(self.0.iter().filter_map(|turn| Some(turn.get(of)? / turn.get(to)?)))
     }

@@ -1,7 +1,8 @@
 //! One workload: coulis and the peers in turns.
 //!
-//! In a turn the floor that memory sets, coulis and each peer are timed one right after the other, and who comes first goes around:
-//! what the machine gives at that moment it gives to all, and a ratio is the median of those of the turns.
+//! In a turn the floor that memory sets, coulis and each peer are timed one right after the other, and who
+//! comes first goes around: what the machine gives at that moment it gives to all, and a ratio is the median
+//! of those of the turns.
 
 use std::path::Path;
 use std::process::Command;
@@ -116,7 +117,8 @@ pub fn measure(
         let due: Vec<&String> = names.iter().filter(|name| is_due(name)).collect();
         let mut unable = Vec::new();
         for place in 0..=due.len() {
-            // Threads of who was timed before may spin for longer than a short call is timed, on a core that the next one needs.
+            // Threads of who was timed before may spin for longer than a short call is timed, on a core that
+            // the next one needs.
             peers.rest();
             server.rest();
             match due.get((nth + place) % (due.len() + 1)) {

@@ -1,8 +1,8 @@
 //! `cargo xtask bench cpu [--max-bytes N] [--seconds S] [--only WORD]`: coulis, NumPy, JAX and PyTorch, in
 //! turn.
 //!
-//! Each workload is run by coulis (a process of its own, as a user has it), and by the peers, in many short turns; ratios are
-//! those of the turns. The report is written to `bench/results/`.
+//! Each workload is run by coulis (a process of its own, as a user has it), and by the peers, in many short
+//! turns; ratios are those of the turns. The report is written to `bench/results/`.
 //!
 //! `xtask bench gpu [--bin-dir DIR] [--peers LIST|none] [--only LIST] [--limit S] [--budget S] [--out DIR]
 //! [--suite FILE] [--seconds S] [--fresh yes]`: coulis next to PyTorch, torch.compile, CuPy, JAX and CUB on a

@@ -29,8 +29,8 @@ const OTHERS: &str = "tests";
 /// Exit code of the sanitizer where it has something to say.
 const ERRORS_FOUND: &str = "86";
 
-/// One test at a time. Under racecheck, launches by several threads of the host end in "Internal Sanitizer Error: Detected a failure to
-/// track a kernel launch", which its summary counts as a hazard, or never end.
+/// One test at a time. Under racecheck, launches by several threads of the host end in "Internal Sanitizer
+/// Error: Detected a failure to track a kernel launch", which its summary counts as a hazard, or never end.
 const ONE_BY_ONE: (&str, &str) = ("RUST_TEST_THREADS", "1");
 
 fn gpu(words: &[String]) -> Result<(), Failure> {

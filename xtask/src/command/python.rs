@@ -1,8 +1,9 @@
 //! The tests of the Python package: its wheel in an environment of its own, and pytest there.
 //!
-//! The wheel is built with the profile of the other tests, so that what they compiled is used again; `--release` optimises it,
-//! as `pip install .` does, and leaves it in `dist/` for timings and for machines without cargo. Where there is no Python
-//! 3.10 or newer with pip, or no package index, the step prints SKIP and why.
+//! The wheel is built with the profile of the other tests, so that what they compiled is used again;
+//! `--release` optimises it, as `pip install .` does, and leaves it in `dist/` for timings and for machines
+//! without cargo. Where there is no Python 3.10 or newer with pip, or no package index, the step prints SKIP
+//! and why.
 
 use std::path::{Path, PathBuf};
 

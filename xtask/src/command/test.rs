@@ -22,8 +22,8 @@ pub const COMMAND: Command = Command {
 /// Crates whose tests run kernels.
 const RUN_TIME: [&str; 3] = ["coulis-runtime", "coulis", "coulis-cli"];
 
-/// Of their tests, those that another compiler may change. The others only run kernels that are executed or simulated, or run
-/// each of them so next to a compiled one.
+/// Of their tests, those that another compiler may change. The others only run kernels that are executed or
+/// simulated, or run each of them so next to a compiled one.
 const MEETS_A_COMPILER: &str =
     "not (binary(fuzz_schedules) | binary(multi_reduce) | binary(mutants) | binary(/^tile_/))";
 

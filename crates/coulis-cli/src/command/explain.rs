@@ -1,6 +1,7 @@
-//! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of variants, each
-//! chosen, accepted or declined, with the error that its numbers may have or every need that failed. `coulis explain` with the flags of `reduce`: the plan, why it was
-//! picked, the bytes that it has to move, and how long that takes at the stream rate; for a machine that is not here, without the time.
+//! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of
+//! variants, each chosen, accepted or declined, with the error that its numbers may have or every need that
+//! failed. `coulis explain` with the flags of `reduce`: the plan, why it was picked, the bytes that it has to
+//! move, and how long that takes at the stream rate; for a machine that is not here, without the time.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
-//! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes, or the text that
-//! is made of it. FILE.py is parsed, never executed. A kernel in Flat form has no passes before it and is checked as it stands.
-//! CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC, and SASS the disassembler. HIP is not built yet.
+//! `coulis lower FILE.py [--target] [--arch] [--emit] [--after PASS] [--passes]`: a kernel after its passes,
+//! or the text that is made of it. FILE.py is parsed, never executed. A kernel in Flat form has no passes
+//! before it and is checked as it stands. CUDA text needs nothing but coulis; PTX, cubin and SASS need NVRTC,
+//! and SASS the disassembler. HIP is not built yet.
 
 use std::path::{Path, PathBuf};
 

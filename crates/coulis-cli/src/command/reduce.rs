@@ -1,9 +1,10 @@
 //! `coulis reduce FILE --ops LIST [--axis LIST] [...]`: statistics of an array file, in one read.
 //!
-//! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file, and to
-//! standard output only when `--format` asks for it. `--verify` compares each output with the exact one. `--plan` prints the schedule trace and runs
-//! nothing; an edited trace runs by `--replay`. `--kernel` prints the kernel that the schedule makes, which `coulis lower` takes. Parameters that `coulis tune` found are used and named by `--plan`; `--untuned`
-//! ignores them.
+//! The results go to standard output as a table, JSON or CSV; with `--out` they go to a .npy or .npz file,
+//! and to standard output only when `--format` asks for it. `--verify` compares each output with the exact
+//! one. `--plan` prints the schedule trace and runs nothing; an edited trace runs by `--replay`. `--kernel`
+//! prints the kernel that the schedule makes, which `coulis lower` takes. Parameters that `coulis tune` found
+//! are used and named by `--plan`; `--untuned` ignores them.
 
 use std::path::{Path, PathBuf};
 

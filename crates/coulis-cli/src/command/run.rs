@@ -1,8 +1,9 @@
 //! `coulis run FILE.py --device sim|cpu|cuda [--arg NAME=FILE.npy|NUMBER ...] [...]`: runs a kernel file on arrays.
 //!
-//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be given for a
-//! scalar parameter and for a size that occurs in a shape. The simulator reports violations on standard error, and the exit code is 1;
-//! it stops one that does not come to an end after `--max-steps` statements, and the exit code is 2. Ctrl-C ends the command at any time.
+//! Every buffer that the kernel stores to is shown after the run; `--out` keeps every buffer. A number may be
+//! given for a scalar parameter and for a size that occurs in a shape. The simulator reports violations on
+//! standard error, and the exit code is 1; it stops one that does not come to an end after `--max-steps`
+//! statements, and the exit code is 2. Ctrl-C ends the command at any time.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,8 @@ pub struct Args {
     /// Orders of warps that the simulator tries
     #[arg(long, value_name = "N")]
     warp_orders: Option<u32>,
-    /// Statements that the simulator may execute in one order of warps, all threads together; 8589934592 where it is not given
+    /// Statements that the simulator may execute in one order of warps, all threads together; 8589934592
+    /// where it is not given
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
     /// Lanes of a warp in the simulator

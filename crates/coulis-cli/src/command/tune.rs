@@ -1,10 +1,11 @@
-//! `coulis tune -D LIST --ops LIST [--axis LIST] [--dtype T] [...]`, `coulis tune --suite FILE.json`: searches plans that are
-//! faster on this machine.
+//! `coulis tune -D LIST --ops LIST [--axis LIST] [--dtype T] [...]`, `coulis tune --suite FILE.json`:
+//! searches plans that are faster on this machine.
 //!
-//! The parameters of the plan that a reduction takes (parts, threads, vectors side by side, ...) are changed one after the
-//! other. Each candidate has to be right on a small shape before it is timed. What is found is kept in the cache folder for the
-//! device and all shapes of the class (extents up to the next power of two); `reduce` uses it and says so in `--plan`, and
-//! `--untuned` ignores it. A search may be interrupted at any time: the same command goes on where it was.
+//! The parameters of the plan that a reduction takes (parts, threads, vectors side by side, ...) are changed
+//! one after the other. Each candidate has to be right on a small shape before it is timed. What is found is
+//! kept in the cache folder for the device and all shapes of the class (extents up to the next power of two);
+//! `reduce` uses it and says so in `--plan`, and `--untuned` ignores it. A search may be interrupted at any
+//! time: the same command goes on where it was.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -71,9 +71,9 @@ pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
     }
 }
 
-/// How often each node is an operand, in the expressions of one block: of loads, and of nodes that may be operands of several. Operands of a node
-/// that occurs twice count once, and those that only one arm of a conditional evaluates do not count. `eager`: both arms are
-/// evaluated where they lie in registers.
+/// How often each node is an operand, in the expressions of one block: of loads, and of nodes that may be
+/// operands of several. Operands of a node that occurs twice count once, and those that only one arm of a
+/// conditional evaluates do not count. `eager`: both arms are evaluated where they lie in registers.
 pub fn count_uses<'a>(exprs: impl IntoIterator<Item = &'a Expr>, eager: bool) -> FastMap<Expr, u32> {
     let mut counts = FastMap::default();
     for expr in exprs {

@@ -1,5 +1,5 @@
-//! exp, log and the logistic function in every dialect: the steps of `coulis_ir::math`, fused where it is fused, so that the executor and all
-//! compiled code give the same bits.
+//! exp, log and the logistic function in every dialect: the steps of `coulis_ir::math`, fused where it is
+//! fused, so that the executor and all compiled code give the same bits.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! What is known of variables where text is written, worked out when something asks: most branches and names are written without a
-//! question.
+//! What is known of variables where text is written, worked out when something asks: most branches and names
+//! are written without a question.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

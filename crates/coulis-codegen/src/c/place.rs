@@ -54,7 +54,8 @@ impl Walker<'_> {
         self.deps.of(expr).vars.iter().any(|var| self.f.data_vars.contains(var))
     }
 
-    /// Whether the product, which is taken to the type `to` as it is or widened, is one that the compiler is not to look into.
+    /// Whether the product, which is taken to the type `to` as it is or widened, is one that the compiler is
+    /// not to look into.
     pub(super) fn is_opaque_product(&mut self, product: &Expr, to: CTy) -> bool {
         self.style().opaque_wide_products
             && matches!(to, CTy::I64 | CTy::U64)
@@ -64,8 +65,8 @@ impl Walker<'_> {
             && self.holds_data(product)
     }
 
-    /// Whether the operation is a function of its own: it may leave the range of its type and the compiler does not define what
-    /// happens then.
+    /// Whether the operation is a function of its own: it may leave the range of its type and the compiler
+    /// does not define what happens then.
     pub(super) fn needs_function(&mut self, op: BinaryOp, ty: CTy, expr: &Expr) -> bool {
         let undefined = match op {
             BinaryOp::Add | BinaryOp::Sub => matches!(ty, CTy::I32 | CTy::I64),

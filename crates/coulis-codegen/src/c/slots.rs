@@ -47,8 +47,8 @@ impl SlotTable {
     }
 }
 
-/// Of memory that is allocated outside of the statement, what the statement accesses at constant places only: with a buffer by
-/// which it does.
+/// Of memory that is allocated outside of the statement, what the statement accesses at constant places only:
+/// with a buffer by which it does.
 pub fn slots_in(body: &Stmt, memory: &[VarId]) -> Vec<(VarId, Buffer, BTreeMap<i64, Slot>)> {
     let mut walk = SlotWalk::over(memory);
     walk.stmt(body, 0);

@@ -20,8 +20,8 @@ pub struct Style {
     pub vectors: Vectors,
     /// What sums and products of signed integers do beyond their range.
     pub overflow: Overflow,
-    /// Whether products of values from memory that have 64 bits, or are taken to as many, are functions of their own, which the
-    /// compiler does not look into.
+    /// Whether products of values from memory that have 64 bits, or are taken to as many, are functions of
+    /// their own, which the compiler does not look into.
     pub opaque_wide_products: bool,
 }
 

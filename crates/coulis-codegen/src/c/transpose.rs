@@ -244,8 +244,8 @@ impl Walker<'_> {
         Ok(Code::call(&name, &[&blend]))
     }
 
-    /// A vector of which each block begins where the rows of that block do: stages need not cross blocks. `loaded`: what elements are
-    /// loaded as.
+    /// A vector of which each block begins where the rows of that block do: stages need not cross blocks.
+    /// `loaded`: what elements are loaded as.
     #[allow(clippy::too_many_arguments, reason = "a place in the span has many coordinates")]
     fn load_blocks(
         &mut self,

@@ -40,8 +40,9 @@ const STYLE: Style = Style {
     repeatable: 40,
     vectors: Vectors::Lanes,
     overflow: Overflow::Undefined,
-    // A product of narrow integers, made that of 32 bits with a result of 64, is added up wrongly by ptxas of CUDA 13.0: sums
-    // of squares of int8 were off by multiples of 2^32 on an H100 (bench/results/h100-correctness.md).
+    // A product of narrow integers, made that of 32 bits with a result of 64, is added up wrongly by ptxas of
+    // CUDA 13.0: sums of squares of int8 were off by multiples of 2^32 on an H100
+    // (bench/results/h100-correctness.md).
     opaque_wide_products: true,
 };
 

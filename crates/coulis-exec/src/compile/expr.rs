@@ -174,8 +174,8 @@ impl Compiler {
         Ok(Value { place: Place::Vector(d), scope, reads, in_memory: false })
     }
 
-    /// Whether evaluating the expression may stop the run: it reads memory of which it is not sure, or divides by what may be
-    /// zero.
+    /// Whether evaluating the expression may stop the run: it reads memory of which it is not sure, or
+    /// divides by what may be zero.
     pub(super) fn may_fail(&self, expr: &Expr) -> bool {
         let mut fails = false;
         for_each_expr(expr, &mut |e| {

@@ -1,8 +1,8 @@
 //! An assembler of the few x86-64 instructions that native code consists of.
 //!
-//! Scalar instructions have a method each. Vector instructions are one [`Enc`] (prefix, map, opcode, width bit) and one
-//! method for all lengths and operands, which writes the EVEX or the VEX form. Source: Intel 64 and IA-32 Architectures Software
-//! Developer's Manual, volume 2, chapter 2 and the instruction pages.
+//! Scalar instructions have a method each. Vector instructions are one [`Enc`] (prefix, map, opcode, width
+//! bit) and one method for all lengths and operands, which writes the EVEX or the VEX form. Source: Intel 64
+//! and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and the instruction pages.
 
 mod vectors;
 

@@ -72,8 +72,8 @@ impl Emitter<'_> {
         self.after_gather(d);
     }
 
-    /// Strided reads of neighbouring elements from that position on: each 16 bytes that hold an element of each are read once,
-    /// and the elements of the rows change places with those of the columns.
+    /// Strided reads of neighbouring elements from that position on: each 16 bytes that hold an element of
+    /// each are read once, and the elements of the rows change places with those of the columns.
     pub(super) fn gather_together(&mut self, at: usize, n_reads: usize) {
         let reads = self.compiled.code[at..at + n_reads].to_vec();
         let Instr::GatherStrided { base, index, stride, n, bytes, .. } = reads[0] else { return };

@@ -76,7 +76,8 @@ impl Slots {
         (!changes).then(|| self.values[slot as usize] as i64)
     }
 
-    /// How many elements below the first one an instruction reaches, where the last one ends, and how far the lanes are apart.
+    /// How many elements below the first one an instruction reaches, where the last one ends, and how far the
+    /// lanes are apart.
     fn reach(&self, instr: &Instr) -> Option<(i64, i64, i32)> {
         match *instr {
             Instr::Address { n, .. } => Some((0, n.into(), 1)),

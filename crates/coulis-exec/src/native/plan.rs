@@ -68,7 +68,8 @@ pub(super) struct Variable {
     is_mask: bool,
     fits: bool,
     weight: f64,
-    /// In each outermost loop, accesses that a register makes cheaper less those that it makes dearer, by how often they are run.
+    /// In each outermost loop, accesses that a register makes cheaper less those that it makes dearer, by how
+    /// often they are run.
     gains: BTreeMap<usize, f64>,
 }
 
@@ -423,8 +424,8 @@ impl Plan {
         }
     }
 
-    /// A variable whose buffer is accessed another way lives while it is, and goes home and comes back each time, which takes what
-    /// a register saves at an access of its own.
+    /// A variable whose buffer is accessed another way lives while it is, and goes home and comes back each
+    /// time, which takes what a register saves at an access of its own.
     fn touch(&mut self, base: Base, at: usize, weight: f64, nest: Option<usize>) {
         for variable in self.variables.iter_mut().filter(|v| v.base == Some(base)) {
             variable.count(nest, -weight);

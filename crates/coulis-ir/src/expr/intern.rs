@@ -26,7 +26,8 @@ const LEAST: usize = (1 << 10) - 1;
 struct Interner {
     /// In the order in which they were made: operands before what they are operands of.
     exprs: Vec<Expr>,
-    /// A power of two, at most half of them taken, or none. An expression stands in the first free slot from that of its hash on.
+    /// A power of two, at most half of them taken, or none. An expression stands in the first free slot from
+    /// that of its hash on.
     slots: Vec<Slot>,
     sweep_at: usize,
     /// What `sweep_at` is at least.

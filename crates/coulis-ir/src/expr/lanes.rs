@@ -3,9 +3,10 @@
 use super::{BinaryOp, Expr, Node};
 
 impl Expr {
-    /// The ramp of integers of the type that this is, or the sum of such ramps, single integers and integers that are known, where it is
-    /// the conversion of wider ones: the low digits of a sum are those of the sum of low digits. Single integers are added before
-    /// they are spread over lanes. To be evaluated and not to be reasoned about, since it may wrap.
+    /// The ramp of integers of the type that this is, or the sum of such ramps, single integers and integers
+    /// that are known, where it is the conversion of wider ones: the low digits of a sum are those of the sum
+    /// of low digits. Single integers are added before they are spread over lanes. To be evaluated and not to
+    /// be reasoned about, since it may wrap.
     pub fn as_narrow_ramp(&self) -> Option<Expr> {
         let Node::Cast(wide) = self.node() else { return None };
         let (from, to) = (wide.dtype(), self.dtype());
@@ -52,8 +53,8 @@ impl Expr {
         }
     }
 
-    /// The integers of a vector of several, where they are known: those of ramps, sums, products and quotients by positive numbers of
-    /// constants.
+    /// The integers of a vector of several, where they are known: those of ramps, sums, products and
+    /// quotients by positive numbers of constants.
     pub fn constant_lanes(&self) -> Option<Vec<i128>> {
         let lanes = self.lanes();
         if lanes == 1 || !self.dtype().is_int() {

@@ -1,5 +1,6 @@
-//! Conditions decided value by value: those on an index of few values that stands in them both whole and divided, as that of a
-//! few blocks which share the steps of a loop. Bounds of the two parts, each by itself, say too little.
+//! Conditions decided value by value: those on an index of few values that stands in them both whole and
+//! divided, as that of a few blocks which share the steps of a loop. Bounds of the two parts, each by itself,
+//! say too little.
 
 use super::Analyzer;
 use crate::expr::{BinaryOp, Expr, Node, Var};

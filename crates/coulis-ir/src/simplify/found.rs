@@ -48,8 +48,8 @@ impl Caches {
     }
 }
 
-/// What was found out, in memory that another has left: analyzers come and go by the hundred with every kernel, and memory that
-/// was used just now is still near.
+/// What was found out, in memory that another has left: analyzers come and go by the hundred with every
+/// kernel, and memory that was used just now is still near.
 #[derive(Debug)]
 pub(super) struct FoundOut(RefCell<Caches>);
 

@@ -418,9 +418,9 @@ impl Analyzer {
         }
     }
 
-    /// The polynomial with a remainder in place of a quotient, where that cancels what it is the quotient of: how far `x` is from
-    /// a multiple of `d`, `d * (x // d) - x`, is `-(x % d)`. Only of loops: the tails of sizes stay loops, as in seed 003's
-    /// listings.
+    /// The polynomial with a remainder in place of a quotient, where that cancels what it is the quotient of:
+    /// how far `x` is from a multiple of `d`, `d * (x // d) - x`, is `-(x % d)`. Only of loops: the tails of
+    /// sizes stay loops, as in seed 003's listings.
     fn by_remainder(&self, poly: &Poly) -> Option<Poly> {
         poly.products().filter(|(ids, _)| ids.len() == 1).find_map(|(ids, coeff)| {
             let atom = self.atom(ids[0])?;

@@ -1,10 +1,11 @@
 //! Proofs of inequalities: a polynomial is shown to be at least 0 by replacing its atoms, one after another, by
 //! bounds that can only make it smaller.
 //!
-//! A loop variable is bounded by its range, symbolic ends included; a quotient `q = x // c` by
-//! `x - c + 1 <= c*q <= x` (for which the polynomial is multiplied by `c`, and more than `-c` is as good as 0); minima, maxima and selections by their operands; and a known inequality may be
-//! subtracted. Innermost loops go first, so that what a bound brings in is bounded later. Each step holds for every
-//! value, so a proof is sound whatever the order; the search is short, and fails rather than goes on.
+//! A loop variable is bounded by its range, symbolic ends included; a quotient `q = x // c` by `x - c + 1 <=
+//! c*q <= x` (for which the polynomial is multiplied by `c`, and more than `-c` is as good as 0); minima,
+//! maxima and selections by their operands; and a known inequality may be subtracted. Innermost loops go
+//! first, so that what a bound brings in is bounded later. Each step holds for every value, so a proof is
+//! sound whatever the order; the search is short, and fails rather than goes on.
 
 use super::Analyzer;
 use super::poly::{Atom, AtomId, Poly};

@@ -1,8 +1,9 @@
 //! V12: no access that is carried out is outside its buffer, as far as constants tell.
 //!
-//! Two things are found: an index whose every value is outside, wherever it stands, unless the conditions around are known to
-//! exclude each other; and an index that reaches outside in some iteration of loops that certainly run, under no condition.
-//! The second looks at sums of constant multiples of loop variables, whose ends are reached exactly.
+//! Two things are found: an index whose every value is outside, wherever it stands, unless the conditions
+//! around are known to exclude each other; and an index that reaches outside in some iteration of loops that
+//! certainly run, under no condition. The second looks at sums of constant multiples of loop variables, whose
+//! ends are reached exactly.
 
 use crate::hash::{FastMap, Seen};
 

@@ -197,8 +197,8 @@ impl Company {
     }
 }
 
-/// Threads of one launch at the places that were looked at: each place is one step after another, and several statements have
-/// one as a rule.
+/// Threads of one launch at the places that were looked at: each place is one step after another, and several
+/// statements have one as a rule.
 #[derive(Default)]
 pub(super) struct Crowds {
     known: Vec<Rc<Crowd>>,

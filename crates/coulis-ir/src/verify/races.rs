@@ -1,8 +1,8 @@
 //! V13 and V14: iterations of a parallel loop do not write to one place, nor read what another one writes.
 //!
-//! Found are stores under no condition on the iteration whose place is the same in all iterations, or in the first
-//! two, to memory that is not allocated inside the loop; and reads of such memory, under no such condition either, at a constant distance of
-//! iterations from a store.
+//! Found are stores under no condition on the iteration whose place is the same in all iterations, or in the
+//! first two, to memory that is not allocated inside the loop; and reads of such memory, under no such
+//! condition either, at a constant distance of iterations from a store.
 
 use std::collections::{HashMap, HashSet};
 

@@ -25,7 +25,8 @@ pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut 
     }
     let mut known = Known::default();
     loop {
-        // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt: what it finds then is so.
+        // A loop may keep what its end computed, so that the walk is repeated until nothing is learnt: what
+        // it finds then is so.
         let before = known.n_notes;
         let mut found = Report::default();
         let mut walk = Walk::new(known, Follows::Memory, &mut found);
@@ -38,7 +39,8 @@ pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut 
     }
 }
 
-/// Whether a barrier stands under something that may differ between threads: a branch, or a loop of a length that is not constant.
+/// Whether a barrier stands under something that may differ between threads: a branch, or a loop of a length
+/// that is not constant.
 fn has_conditional_barrier(body: &Stmt) -> bool {
     fn go(stmt: &Stmt, is_conditional: bool) -> bool {
         let below = match stmt {

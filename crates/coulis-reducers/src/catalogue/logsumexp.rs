@@ -35,9 +35,9 @@ pub static ENTRY: Entry = Entry {
 /// How far an element may exceed the shift before the shift moves. The error of an exponential's argument grows
 /// with it, the number of rescalings falls.
 const SLACK: i128 = 8;
-/// Longest run in `float32`. The exponential of an element errs by 2 units and, as its argument may be 2, by one more; that
-/// of a move as well, and what it scales down counts less than a seventh; the run's additions err by 15 half units. This is below 12
-/// units, and the lanes' sums are brought together with 6 more.
+/// Longest run in `float32`. The exponential of an element errs by 2 units and, as its argument may be 2, by
+/// one more; that of a move as well, and what it scales down counts less than a seventh; the run's additions
+/// err by 15 half units. This is below 12 units, and the lanes' sums are brought together with 6 more.
 const RUN: u32 = 16;
 /// The same in `float64`, whose additions err by 7 half units of the 16 units that are stated.
 const RUN_OF_DOUBLES: u32 = 8;
@@ -50,8 +50,9 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     Ok(Reducer { finish, results, ..reducer })
 }
 
-/// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64 bits, which no
-/// element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives just these.
+/// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64
+/// bits, which no element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over
+/// the parameters of the reducer's `finish`, which gives just these.
 pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
@@ -74,8 +75,8 @@ pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, 
     let (scaled_left, scaled_right) = (&sum.left * &of_left, &sum.right * &of_right);
     let lifted = of_right.clone();
 
-    // Its exponential is 0, whatever the shift: the sum of a state of nothing else vanishes beside that of any other, and tells as
-    // little by itself as that of no element.
+    // Its exponential is 0, whatever the shift: the sum of a state of nothing else vanishes beside that of
+    // any other, and tells as little by itself as that of no element.
     b.neutral(f64::NEG_INFINITY);
 
     let (total, error) = if narrow {
@@ -132,18 +133,21 @@ fn join(old: &Expr, new: &Expr) -> Joined {
 /// How far elements of a run may exceed the shift.
 const SLACK_OF_RUNS: i128 = 2;
 
-/// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the state's, or
-/// the greatest where that exceeds it. What a move scales down counts less than a seventh, so that roundings of moves do
-/// not pile up. The shift of a run is finite: exponentials of infinities are right about any number. They are kept in the type of the
-/// exponentials; with `low`, what the additions of runs to the state round off is kept there.
+/// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the
+/// state's, or the greatest where that exceeds it. What a move scales down counts less than a seventh, so
+/// that roundings of moves do not pile up. The shift of a run is finite: exponentials of infinities are right
+/// about any number. They are kept in the type of the exponentials; with `low`, what the additions of runs to
+/// the state round off is kept there.
 ///
-/// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such a machine has that power as a
-/// single operation; others have it as a function that is slower than `exp`. For each unit of an argument the product adds 0.6 units,
-/// and the difference before it half a unit; and arguments count as little as their exponentials do: for `n` elements less than
-/// `ln n` on average, where many are that far below the greatest. With 2 units of the power, 8 of a run's additions and 6 of the
-/// lanes that leaves 16, which roundings of more elements than some millions reach only if all are as bad as can be and of
-/// one sign. Of narrow elements, several of which come with each word, subnormal powers count as zeros, which saves such a machine
-/// three operations of each: in the total, whose shift is some element, they stand next to that element's 1.
+/// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such
+/// a machine has that power as a single operation; others have it as a function that is slower than `exp`.
+/// For each unit of an argument the product adds 0.6 units, and the difference before it half a unit; and
+/// arguments count as little as their exponentials do: for `n` elements less than `ln n` on average, where
+/// many are that far below the greatest. With 2 units of the power, 8 of a run's additions and 6 of the lanes
+/// that leaves 16, which roundings of more elements than some millions reach only if all are as bad as can be
+/// and of one sign. Of narrow elements, several of which come with each word, subnormal powers count as
+/// zeros, which saves such a machine three operations of each: in the total, whose shift is some element,
+/// they stand next to that element's 1.
 fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let dtype = shift.left.dtype();
     let float = |v: f64| Expr::float(v, dtype);

@@ -1,10 +1,10 @@
 //! Product.
 //!
-//! A product of floats is a number of `float64` and how often it was scaled by `2^512`, which keeps its magnitude within `2^-256` and
-//! `2^256`: the product of two of those is a normal number, which scaling changes by no digit. Of narrower elements several are
-//! multiplied before that. So no order of multiplications
-//! overflows, and the result is as finite as the exact one. Source: W. Kahan's counters of overflows and underflows, as in
-//! W. Kahan, "Lecture notes on the status of IEEE standard 754", 1997.
+//! A product of floats is a number of `float64` and how often it was scaled by `2^512`, which keeps its
+//! magnitude within `2^-256` and `2^256`: the product of two of those is a normal number, which scaling
+//! changes by no digit. Of narrower elements several are multiplied before that. So no order of
+//! multiplications overflows, and the result is as finite as the exact one. Source: W. Kahan's counters of
+//! overflows and underflows, as in W. Kahan, "Lecture notes on the status of IEEE standard 754", 1997.
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer};
 
@@ -80,8 +80,9 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
 /// By what numbers are scaled, as a power of two.
 const SCALE: i32 = 512;
 
-/// How many elements may be multiplied before they are scaled, once: their product stays above `2^-768` and below `2^768`, as
-/// `float16` is at least `2^-24`, and `float32` and `bfloat16` `2^-149` and below `2^128`, if it is not 0.
+/// How many elements may be multiplied before they are scaled, once: their product stays above `2^-768` and
+/// below `2^768`, as `float16` is at least `2^-24`, and `float32` and `bfloat16` `2^-149` and below `2^128`,
+/// if it is not 0.
 fn longest_run(request: &ReducerRequest) -> Option<u32> {
     match request.promoted() {
         DType::F16 | DType::F8E4M3 | DType::F8E5M2 => Some(32),

@@ -35,9 +35,10 @@ fn scaling(compute: DType) -> Scaling {
     }
 }
 
-/// What elements are multiplied by where they need not be scaled up: a power of two by which the difference of any two of them is
-/// finite, and the inverse of the greatest root is a normal number. Narrower elements than `float32` and `bfloat16` are far from
-/// the end of the range in which maps compute, and squares of `float64` leave it first.
+/// What elements are multiplied by where they need not be scaled up: a power of two by which the difference
+/// of any two of them is finite, and the inverse of the greatest root is a normal number. Narrower elements
+/// than `float32` and `bfloat16` are far from the end of the range in which maps compute, and squares of
+/// `float64` leave it first.
 fn headroom(parts: &Parts) -> f64 {
     let reaches = matches!(parts.request.fold.inputs[0], DType::F32 | DType::BF16);
     if reaches && parts.compute() == DType::F32 { 0.25 } else { 1.0 }
@@ -51,8 +52,8 @@ enum By {
     Row(Expr),
 }
 
-/// What a row's elements are multiplied by; what is taken off them then, if anything; and the mean square about that, all of it
-/// in `float64` and scaled.
+/// What a row's elements are multiplied by; what is taken off them then, if anything; and the mean square
+/// about that, all of it in `float64` and scaled.
 struct Moments {
     by: By,
     offset: Option<Expr>,

@@ -20,8 +20,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     make,
 };
 
-/// Bound of the relative error where `x` is the shift: of the sum 26 units, of the exponential 2, or 4 as a square, of the inverse,
-/// of the products and of what is brought together at the end less than 10.
+/// Bound of the relative error where `x` is the shift: of the sum 26 units, of the exponential 2, or 4 as a
+/// square, of the inverse, of the products and of what is brought together at the end less than 10.
 pub(super) const FACTOR: f64 = 40.0;
 
 /// Whether a row's exponentials have no quotients: it holds +inf, or nothing but -inf. The shift tells it, or the sum where
@@ -52,10 +52,11 @@ fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     })
 }
 
-/// `exp(d) * scale`. Of narrow elements on machines with threads it is a square: of `exp(d / 2)`, which is normal for all `d` whose
-/// exponential is more than zero, so that such a machine's power of two, of a product with `1 / ln 4`, does as it comes. The factors are
-/// multiplied so that only the last product may be subnormal. For each unit of `d` the product's rounding adds 0.6 units, and the
-/// power's 2 units count twice.
+/// `exp(d) * scale`. Of narrow elements on machines with threads it is a square: of `exp(d / 2)`, which is
+/// normal for all `d` whose exponential is more than zero, so that such a machine's power of two, of a
+/// product with `1 / ln 4`, does as it comes. The factors are multiplied so that only the last product may be
+/// subnormal. For each unit of `d` the product's rounding adds 0.6 units, and the power's 2 units count
+/// twice.
 fn scaled_exp(parts: &Parts, d: &Expr, scale: &Expr) -> Expr {
     let request = &parts.request.fold;
     if !(request.twice && parts.compute() == DType::F32 && logsumexp::are_narrow(request)) {

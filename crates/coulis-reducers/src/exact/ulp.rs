@@ -4,9 +4,9 @@ use coulis_ir::DType;
 use coulis_ir::eval::Value;
 use coulis_ir::float8;
 
-/// Number of values of the type between two: 0 when equal, 1 for neighbours; 0.0 and -0.0 are equal, and so are
-/// two NaNs; `u64::MAX` between a NaN and a number. Values that are not of the type are rounded to it first. For integers the
-/// difference.
+/// Number of values of the type between two: 0 when equal, 1 for neighbours; 0.0 and -0.0 are equal, and so
+/// are two NaNs; `u64::MAX` between a NaN and a number. Values that are not of the type are rounded to it
+/// first. For integers the difference.
 pub fn ulp_distance(a: Value, b: Value, dtype: DType) -> u64 {
     let (a, b) = (a.cast(dtype), b.cast(dtype));
     match (a, b) {

@@ -49,11 +49,12 @@ struct Walked {
     backwards: bool,
 }
 
-/// What a further walk over a run does with a field: as it starts, and after an element came again; `None` where it leaves it be.
+/// What a further walk over a run does with a field: as it starts, and after an element came again; `None`
+/// where it leaves it be.
 type Change = Option<(Expr, Expr)>;
 
-/// What a further walk over a run does with each field, given the fields of the state and the run, and those of the run and an
-/// element.
+/// What a further walk over a run does with each field, given the fields of the state and the run, and those
+/// of the run and an element.
 fn changes(walk: &Rewalk, with_run: &[Expr], run_both: &[Expr]) -> Vec<Change> {
     let pairs = walk.start.apply(with_run).into_iter().zip(walk.step.apply(run_both));
     pairs.zip(run_both).map(|(pair, run)| (pair != (run.clone(), run.clone())).then_some(pair)).collect()

@@ -73,8 +73,8 @@ impl End {
     }
 }
 
-/// The reducer of the extremum of `measure` of the elements, with results of type `result`. `least`: the float of which the measure
-/// beats none.
+/// The reducer of the extremum of `measure` of the elements, with results of type `result`. `least`: the
+/// float of which the measure beats none.
 pub(crate) fn extremum(
     name: &'static str,
     request: &ReducerRequest,

@@ -1,10 +1,11 @@
 //! Spread of integers of at most 16 bits, from exact sums of elements and of their squares.
 //!
-//! The state has the fields of `mean` and `meansq`, with which it shares them; two states are brought together by additions. The sum
-//! of squares about the integer `p` next to the mean is `q - p (s + (s - n p))`, of a sum `s`, a sum of squares `q` and a count `n`. It
-//! is at least the sum of magnitudes of deviations, which is at least that of deviations `d`, at most `n / 2`: what `d^2 / n` takes
-//! off it is at most one half, and no digits cancel. All of it but that quotient is exact in `float64` for up to 2^37 elements, with sums of
-//! squares of 16-bit elements in the two fields of a compensated sum.
+//! The state has the fields of `mean` and `meansq`, with which it shares them; two states are brought
+//! together by additions. The sum of squares about the integer `p` next to the mean is `q - p (s + (s - n
+//! p))`, of a sum `s`, a sum of squares `q` and a count `n`. It is at least the sum of magnitudes of
+//! deviations, which is at least that of deviations `d`, at most `n / 2`: what `d^2 / n` takes off it is at
+//! most one half, and no digits cancel. All of it but that quotient is exact in `float64` for up to 2^37
+//! elements, with sums of squares of 16-bit elements in the two fields of a compensated sum.
 
 use coulis_ir::{DType, Expr, Intrinsic};
 

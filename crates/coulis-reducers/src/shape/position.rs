@@ -1,8 +1,9 @@
 //! Positions of extrema, with or without the value.
 //!
-//! The state is a value and an index (`int64`, or `int32` where positions fit), -1 while no element was seen. `combine` compares indices where
-//! values are equal, so the winner does not depend on the plan (contract N9); where elements come in ascending position steps
-//! and runs compare values only. Two NaNs count as equal, and NaN beats every number (contract N8).
+//! The state is a value and an index (`int64`, or `int32` where positions fit), -1 while no element was seen.
+//! `combine` compares indices where values are equal, so the winner does not depend on the plan (contract
+//! N9); where elements come in ascending position steps and runs compare values only. Two NaNs count as
+//! equal, and NaN beats every number (contract N8).
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Ties};
 
@@ -90,8 +91,9 @@ fn chosen(take: &Expr, fields: [&Slot; 2]) -> [Expr; 2] {
     fields.map(|field| Expr::select(take.clone(), field.right.clone(), field.left.clone()))
 }
 
-/// Runs compare as if there were neither NaN nor a state of no element, and note the sum of elements, which is NaN where one is. A
-/// run of which that or the lack of a position tells that it was wrong is walked again, with all comparisons.
+/// Runs compare as if there were neither NaN nor a state of no element, and note the sum of elements, which
+/// is NaN where one is. A run of which that or the lack of a position tells that it was wrong is walked
+/// again, with all comparisons.
 fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) {
     let request = b.request;
     let (element, at) = (b.element(0), b.position().cast(request.position));

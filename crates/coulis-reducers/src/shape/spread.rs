@@ -1,17 +1,18 @@
 //! Variance by shifted data: the state is a count, a pivot `p` (some element), `sum(x - p)` and `sum((x - p)^2)`,
 //! all sums in `float64`.
 //!
-//! A step divides nothing. Two states are brought to the better centred of their pivots, the one with the smaller
-//! mean square, so that an outlier that happens to come first spoils only the run that it starts. Sums of
-//! squares about an element are at most `1 + n` times those about the mean, and a chain of `L` additions errs
-//! by at most `L` units, so a run of 4096 steps stays within `2^25 * 2^-53` of its exact variance, below a unit of `float32`,
-//! and so does the whole. A plan that makes longer runs has `n * L * 2^-53` at the very worst, when a run starts with an
-//! outlier; otherwise a small multiple of `L * 2^-53`. A constant row gives exactly 0, no row gives less. Squares of
-//! differences above 1e154 overflow, which gives an infinity: that elements are finite is known by the sum of deviations, which
-//! is kept in units of which `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps
-//! about the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run where they
-//! do is walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers stay integers, which `float64`
-//! does not hold all of; only differences are rounded.
+//! A step divides nothing. Two states are brought to the better centred of their pivots, the one with the
+//! smaller mean square, so that an outlier that happens to come first spoils only the run that it starts.
+//! Sums of squares about an element are at most `1 + n` times those about the mean, and a chain of `L`
+//! additions errs by at most `L` units, so a run of 4096 steps stays within `2^25 * 2^-53` of its exact
+//! variance, below a unit of `float32`, and so does the whole. A plan that makes longer runs has `n * L *
+//! 2^-53` at the very worst, when a run starts with an outlier; otherwise a small multiple of `L * 2^-53`. A
+//! constant row gives exactly 0, no row gives less. Squares of differences above 1e154 overflow, which gives
+//! an infinity: that elements are finite is known by the sum of deviations, which is kept in units of which
+//! `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps about
+//! the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run
+//! where they do is walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers
+//! stay integers, which `float64` does not hold all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
 //! With `m` the largest magnitude, the sum is exact while all elements but zeros are above `2^-17 m`, or `2^-8 m` of
@@ -139,13 +140,15 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
     }
 }
 
-/// Has a run be walked again whose sum `q` of squared deviations in `float32` may be wrong: where it is neither finite and at
-/// least [`LEAST`], nor about a pivot of at least [`APART`]. The second sum is negative, of deviations times [`SCALE`] where `q`
-/// was small, and divided by it, with [`LARGE`] added, where `q` was too large.
+/// Has a run be walked again whose sum `q` of squared deviations in `float32` may be wrong: where it is
+/// neither finite and at least [`LEAST`], nor about a pivot of at least [`APART`]. The second sum is
+/// negative, of deviations times [`SCALE`] where `q` was small, and divided by it, with [`LARGE`] added,
+/// where `q` was too large.
 ///
-/// Elements and pivot are `bfloat16` over 16, so below `2^124`, and multiples of `2^-137`. What `float32` rounds a sum is one
-/// half unit of it, or `2^-150` where that is more; a deviation and 16 steps are within half of the bound stated above, and the
-/// rest of this is within the other half, an eighth for each 16 steps that err by `2^-18` of the sum.
+/// Elements and pivot are `bfloat16` over 16, so below `2^124`, and multiples of `2^-137`. What `float32`
+/// rounds a sum is one half unit of it, or `2^-150` where that is more; a deviation and 16 steps are within
+/// half of the bound stated above, and the rest of this is within the other half, an eighth for each 16 steps
+/// that err by `2^-18` of the sum.
 ///
 /// - `q` is kept if it is at least `2^-126`: 16 roundings by `2^-150` are `2^-20` of it. Or if the pivot is at least `2^-50`:
 ///   then another element differs by `2^-58` or more, its square is `2^-116` or more, and `q` is 0 of a constant run alone.
@@ -185,8 +188,8 @@ fn is_large(q: &Expr) -> Expr {
     q.clone().lt(Expr::float(-2.0, DType::F32))
 }
 
-/// The sum of squares of a run in `float64`, that of rescaled deviations too: a number of `float32` and the power of two that it
-/// is to be multiplied by. NaN is none of the negative ones and stays.
+/// The sum of squares of a run in `float64`, that of rescaled deviations too: a number of `float32` and the
+/// power of two that it is to be multiplied by. NaN is none of the negative ones and stays.
 fn unscaled(q: &Expr) -> Expr {
     let float = |v: f64| Expr::float(v, DType::F32);
     let square = SCALE * SCALE;
@@ -238,10 +241,10 @@ fn stepped(count: &Slot, pivot: &Slot, dev: &Slot, devsq: &Slot, units: Units) -
     [p, units.added(&dev.left, &d), &devsq.left + &(&d * &d)]
 }
 
-/// Powers of two by which deviations, and on top of that their sum, are multiplied in the state. Of finite `float64` elements
-/// all deviations and all sums of less than `2^63` of them are finite then, so that a sum is infinite or NaN where an element
-/// is and nowhere else. No digit changes but of numbers whose squares are 0. For other elements both are 1, as nothing
-/// overflows.
+/// Powers of two by which deviations, and on top of that their sum, are multiplied in the state. Of finite
+/// `float64` elements all deviations and all sums of less than `2^63` of them are finite then, so that a sum
+/// is infinite or NaN where an element is and nowhere else. No digit changes but of numbers whose squares are
+/// 0. For other elements both are 1, as nothing overflows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Units {
     deviation: f64,
@@ -257,8 +260,8 @@ impl Units {
         }
     }
 
-    /// What two elements differ by. The multiplication is part of the subtraction, and that of the second is the same for all
-    /// elements of a run.
+    /// What two elements differ by. The multiplication is part of the subtraction, and that of the second is
+    /// the same for all elements of a run.
     fn deviation(self, a: &Expr, b: &Expr) -> Expr {
         if self.deviation == 1.0 {
             return difference(a, b);
@@ -342,7 +345,8 @@ impl Moments {
 /// Bound of the error of a variance; the scale is the variance.
 pub(crate) fn error(request: &ReducerRequest) -> ErrorBound {
     if integers::are_narrow(request) {
-        // A quotient, its product and the difference err by a unit of `float64` together, of twice the result; one quotient more.
+        // A quotient, its product and the difference err by a unit of `float64` together, of twice the
+        // result; one quotient more.
         return ErrorBound::Terms { factor: 4.0, eps: f64::EPSILON };
     }
     if is_short(request) {

@@ -1,15 +1,17 @@
 //! Sums and counts.
 //!
-//! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12. Those of
-//! inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits for as long as these hold.
-//! `bfloat16` has the exponents of `float32`, so that few of its largest would overflow there: its runs hold a sixteenth of
-//! the sum. That is exact, since the least digit of a `bfloat16` is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has
-//! no such room; where it may run so ([`ReducerRequest::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
-//! that overflows makes it infinite or NaN, and nothing makes it finite again. A run of 16 errs by at most 15 half units of `sum|terms|`.
-//! Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain. Sums of `float64` (and sums
-//! that are asked to accumulate in it, and statistics of wide integers) keep what each addition rounded off in a
-//! second field (error-free addition, Knuth's TwoSum), and may run plainly for 16 steps: the compensated second level.
-//! Their bound is `32 * 2^-52 * sum|terms|` for any length. Integer sums wrap.
+//! Float sums of inputs of at most 32 bits are kept in `float64`: the wider second level of contract N12.
+//! Those of inputs of 16 bits or fewer may run in `float32` for 16 steps, those of short integers in 32 bits
+//! for as long as these hold. `bfloat16` has the exponents of `float32`, so that few of its largest would
+//! overflow there: its runs hold a sixteenth of the sum. That is exact, since the least digit of a `bfloat16`
+//! is `2^-133`, and that of a `float32` `2^-149`. `float32` itself has no such room; where it may run so
+//! ([`ReducerRequest::narrow`]), a state that is not finite is spoilt and folded again without runs: a run
+//! that overflows makes it infinite or NaN, and nothing makes it finite again. A run of 16 errs by at most 15
+//! half units of `sum|terms|`. Their bound is `32 * 2^-23 * sum|terms|` for up to 2^34 elements in one chain.
+//! Sums of `float64` (and sums that are asked to accumulate in it, and statistics of wide integers) keep what
+//! each addition rounded off in a second field (error-free addition, Knuth's TwoSum), and may run plainly for
+//! 16 steps: the compensated second level. Their bound is `32 * 2^-52 * sum|terms|` for any length. Integer
+//! sums wrap.
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic};
 
@@ -226,8 +228,8 @@ impl Total {
         Total { sum, low: Some(low) }
     }
 
-    /// The sum of integers less a product of two, `float64`: exact but for one rounding, where `float64` holds the factors, and a sum
-    /// that wraps too.
+    /// The sum of integers less a product of two, `float64`: exact but for one rounding, where `float64`
+    /// holds the factors, and a sum that wraps too.
     pub(crate) fn less(&self, a: &Expr, b: &Expr) -> Expr {
         let sum = self.sum.left.clone().cast(DType::F64);
         let Some(low) = &self.low else { return fma(&negative(a), b, &sum) };

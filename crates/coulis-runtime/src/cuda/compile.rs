@@ -90,8 +90,8 @@ impl CudaCompiler {
         Ok((code, Origin::Compiled))
     }
 
-    /// As [`CudaCompiler::cubin`] of several texts of one kernel, which are compiled side by side. The machine code of each, and
-    /// where the slowest came from.
+    /// As [`CudaCompiler::cubin`] of several texts of one kernel, which are compiled side by side. The
+    /// machine code of each, and where the slowest came from.
     pub fn cubins(
         &self,
         kernel: &str,

@@ -1,8 +1,8 @@
 //! Devices: what they are, and the context that a process shares on each.
 //!
 //! coulis uses the primary context of a device, as the CUDA runtime does, so that memory and streams of other
-//! libraries in the process are valid here. Where it is not the thread's current one it is made current for each call and the
-//! caller's is put back, so that no thread finds another context current than it left.
+//! libraries in the process are valid here. Where it is not the thread's current one it is made current for
+//! each call and the caller's is put back, so that no thread finds another context current than it left.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;

@@ -24,8 +24,8 @@ const SHARED_SIZE: i32 = 1;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MAX_DYNAMIC_SHARED_SIZE: i32 = 8;
 
-/// The functions of a module's cubins on one device. They stay loaded to the end of the process, since work that uses it may still
-/// be on a stream.
+/// The functions of a module's cubins on one device. They stay loaded to the end of the process, since work
+/// that uses it may still be on a stream.
 #[derive(Debug)]
 pub(crate) struct LoadedModule {
     functions: Vec<Function>,

@@ -4,8 +4,8 @@
 //! input there; that write also keeps the device busy while the launch is put on the stream, so that the two events
 //! around it see the device's time and not the host's. Copy and read are timed in turn with the launches.
 //!
-//! A library whose streams take no events can only be timed from the host, over calls that are queued; launches are timed that
-//! way too, so that such a library is compared with what was timed as it was.
+//! A library whose streams take no events can only be timed from the host, over calls that are queued;
+//! launches are timed that way too, so that such a library is compared with what was timed as it was.
 
 use std::time::Instant;
 
@@ -32,8 +32,8 @@ const MOST: usize = 1000;
 const TURNS_QUEUED: usize = 5;
 
 impl CudaExecutable {
-    /// Times launches over arrays that are on the device, and copies that move and reads of `bytes` bytes in all. The twins are the same
-    /// arrays again, what is read of them in other memory.
+    /// Times launches over arrays that are on the device, and copies that move and reads of `bytes` bytes in
+    /// all. The twins are the same arrays again, what is read of them in other memory.
     ///
     /// # Safety
     /// As for [`CudaExecutable::launch_on`], with the buffers as well as with their twins.

@@ -118,7 +118,8 @@ impl CpuC {
         Arc::new(Compiled { info, source, loaded, parameters, pool: self.pool, pace: Pace::new() })
     }
 
-    /// The executable of a kernel, its text, and the key of its file. `ends_early` where its outer loops look for an interrupt.
+    /// The executable of a kernel, its text, and the key of its file. `ends_early` where its outer loops look
+    /// for an interrupt.
     fn make(
         &self,
         kernel: &Checked,
@@ -260,7 +261,8 @@ struct Compiled {
     pace: Pace,
 }
 
-/// What the text's callback gets back: the pool, and what failed there. Its first field is the text's, where its loops end early.
+/// What the text's callback gets back: the pool, and what failed there. Its first field is the text's, where
+/// its loops end early.
 #[repr(C)]
 struct Launch<'a> {
     interrupt: *const AtomicBool,

@@ -1,8 +1,8 @@
 //! bind: a loop runs over a block or thread index.
 //!
-//! Blocks of a launch in which a loop is bound to `clusterCtaIdx` are in clusters of so many, and a loop that is bound to `blockIdx`
-//! along the same axis runs over clusters. Blocks of a cluster each have shared memory of their own, and fold a bound reduce axis
-//! together as threads do.
+//! Blocks of a launch in which a loop is bound to `clusterCtaIdx` are in clusters of so many, and a loop that
+//! is bound to `blockIdx` along the same axis runs over clusters. Blocks of a cluster each have shared memory
+//! of their own, and fold a bound reduce axis together as threads do.
 //!
 //! What depends on other primitives (extents, memory, who reduces together) is checked when the nest is built.
 //! Source: seed 003.

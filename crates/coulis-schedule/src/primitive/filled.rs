@@ -1,9 +1,10 @@
 //! A copy of rows from their boundaries on that holds an element in which folds see none wherever a row has no more.
 //!
-//! Threads take a row by whole accesses, as many each, and a row is seldom as long. What it lacks is a condition of each access
-//! behind its end, in the copy, in the fold and in what reads it again, each of which waits for the one before. In a copy that is
-//! as long as the threads' accesses together the fold has no conditions: what is behind a row's end is an element that
-//! changes no result (the neutral element that its reducer states). The accesses that every row surely has are copied, and stored by maps, under one
+//! Threads take a row by whole accesses, as many each, and a row is seldom as long. What it lacks is a
+//! condition of each access behind its end, in the copy, in the fold and in what reads it again, each of
+//! which waits for the one before. In a copy that is as long as the threads' accesses together the fold has
+//! no conditions: what is behind a row's end is an element that changes no result (the neutral element that
+//! its reducer states). The accesses that every row surely has are copied, and stored by maps, under one
 //! condition each, several at a time, and what a row has besides is taken apart, after those. Source: as
 //! [`crate::primitive::from_boundary`].
 

@@ -1,10 +1,11 @@
 //! from_boundary: a copy of rows in which each begins where a wide access may, with what is before that at its end.
 //!
-//! Rows of odd length begin anywhere, each at another distance from the next boundary of accesses. The copy of a row has the
-//! elements from its first boundary on first, and those before it behind the last one; whoever reads the copy takes the elements
-//! in that order. So copy and readers run over whole accesses, of which the last one or two of a row alone are taken apart. A fold's
-//! order changes, so only an associative and commutative reducer is folded like this; a map stores each result in its own place.
-//! Source: as [`crate::primitive::peel`], for rows that are kept.
+//! Rows of odd length begin anywhere, each at another distance from the next boundary of accesses. The copy
+//! of a row has the elements from its first boundary on first, and those before it behind the last one;
+//! whoever reads the copy takes the elements in that order. So copy and readers run over whole accesses, of
+//! which the last one or two of a row alone are taken apart. A fold's order changes, so only an associative
+//! and commutative reducer is folded like this; a map stores each result in its own place. Source: as
+//! [`crate::primitive::peel`], for rows that are kept.
 
 use std::sync::Arc;
 
@@ -271,7 +272,8 @@ pub(crate) fn row_length(tensor: &Buffer) -> Option<i64> {
     tensor.shape[last].as_int().filter(|_| is_dense).and_then(|n| i64::try_from(n).ok())
 }
 
-/// How the stage reads the tensor, where all its reads are of one element at a step of one of its loops, which runs over a whole row.
+/// How the stage reads the tensor, where all its reads are of one element at a step of one of its loops,
+/// which runs over a whole row.
 fn reading(stage: &Stage, tensor: &Buffer) -> Option<Reading> {
     let mut found: Vec<Vec<Expr>> = Vec::new();
     for expr in stage.body.exprs() {

@@ -1,10 +1,10 @@
 //! grid_finish: how the parts of a reduction over blocks come together.
 //!
-//! Each block leaves its part in global memory. A second launch folds the parts, or the block that takes the last
-//! ticket does; no float is ever added by an atomic, and the order of the fold is that of the blocks. Where the parts
-//! are a stage of their own, as rfactor leaves them, it is the stage after that which is finished in the last block: the
-//! whole launch of it, by as many threads as it asks for. Where both stages have an index of blocks in common, it is the last
-//! block of each index that finishes what that index has.
+//! Each block leaves its part in global memory. A second launch folds the parts, or the block that takes the
+//! last ticket does; no float is ever added by an atomic, and the order of the fold is that of the blocks.
+//! Where the parts are a stage of their own, as rfactor leaves them, it is the stage after that which is
+//! finished in the last block: the whole launch of it, by as many threads as it asks for. Where both stages
+//! have an index of blocks in common, it is the last block of each index that finishes what that index has.
 
 use coulis_tensor::Body;
 

@@ -191,8 +191,8 @@ fn row_begin(reduction: &Reduction, axis: &IterVar) -> Option<Expr> {
     Some(fold::cast(&begin, axis.dtype()))
 }
 
-/// A stage that folds `n` of the elements along the axis; `at` gives the place of each in its row, from its number and the new
-/// data axes.
+/// A stage that folds `n` of the elements along the axis; `at` gives the place of each in its row, from its
+/// number and the new data axes.
 fn part(
     schedule: &Schedule,
     stage: &Stage,

@@ -1,7 +1,8 @@
 //! `vec_auto`: the threads of the scope copy vectors, side by side, round after round.
 //!
-//! A vector is the widest of 16, 8, 4, 2 bytes or one element that the alignment of both operands, their layouts and the
-//! number of elements allow, such that every thread copies as many. No barrier stands inside. Source: the reference's variant of this name.
+//! A vector is the widest of 16, 8, 4, 2 bytes or one element that the alignment of both operands, their
+//! layouts and the number of elements allow, such that every thread copies as many. No barrier stands inside.
+//! Source: the reference's variant of this name.
 
 use coulis_ir::{DType, Expr, LoopKind, Stmt, Var};
 

@@ -175,8 +175,8 @@ pub(crate) struct Fold<'a> {
     pub sync: Stmt,
 }
 
-/// The fold. The first element is at position `begin` of its group; what one thread does with the total of output `p` when it
-/// is complete is `close`.
+/// The fold. The first element is at position `begin` of its group; what one thread does with the total of
+/// output `p` when it is complete is `close`.
 pub(crate) fn fold<'a>(
     facts: &Facts<'a>,
     by: Instructions,

@@ -1,9 +1,10 @@
 //! `packed_halves`: threads find extrema of 16-bit floats two elements an instruction.
 //!
-//! NVIDIA's machines from `sm_80` on take the larger or smaller of two pairs of `float16` or `bfloat16` at once, NaN kept, and
-//! need no conversion for it; `local` and `shared` convert every element to `float32` first. The elements that a thread folds
-//! by itself are folded in pairs; what crosses lanes is one `float32`, as in those variants. Nothing is rounded, so
-//! that the result is theirs. Sums accumulate in `float32` (contract N4) and are not for this variant.
+//! NVIDIA's machines from `sm_80` on take the larger or smaller of two pairs of `float16` or `bfloat16` at
+//! once, NaN kept, and need no conversion for it; `local` and `shared` convert every element to `float32`
+//! first. The elements that a thread folds by itself are folded in pairs; what crosses lanes is one
+//! `float32`, as in those variants. Nothing is rounded, so that the result is theirs. Sums accumulate in
+//! `float32` (contract N4) and are not for this variant.
 //!
 //! Everything else of a call, who folds what and where results go, is that of the variant that would take it
 //! otherwise: `local`, `shared` or `mixed`. Source: PTX ISA, `max.NaN.f16x2`, `max.NaN.bf16x2`.

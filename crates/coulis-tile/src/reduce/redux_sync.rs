@@ -5,9 +5,9 @@
 //! lanes get the result. What is folded within a thread, between warps, and where results go is that of the variant
 //! that would take the call otherwise: `warp_shuffle`, `local`, `shared` or `mixed`.
 //!
-//! A sum of integers is accumulated in 64 bits (contract N4) and stored in the type that the program declares. Where that has
-//! at most 32 bits, the low 32 bits of the sum decide it, so that the instruction, which wraps at 32 bits, gives the same.
-//! Source: PTX ISA, `redux.sync`.
+//! A sum of integers is accumulated in 64 bits (contract N4) and stored in the type that the program
+//! declares. Where that has at most 32 bits, the low 32 bits of the sum decide it, so that the instruction,
+//! which wraps at 32 bits, gives the same. Source: PTX ISA, `redux.sync`.
 
 use coulis_ir::{Atom, AtomCall, BinaryOp, Buffer, DType, ExecScope, Expr, Intrinsic, Stmt, TargetKind, Var};
 

@@ -46,8 +46,9 @@ pub const VARIANT: Variant = Variant {
 /// Slots that one takes in at a step, itself among them, where the members of a group are not neighbours.
 const AT_ONCE: u32 = 8;
 
-/// Bytes of a state up to which sets of slots are taken in by a loop: a thread that has several outputs holds the states of all
-/// of them meanwhile, and the loop's own registers and those of six statistics are more than there are.
+/// Bytes of a state up to which sets of slots are taken in by a loop: a thread that has several outputs holds
+/// the states of all of them meanwhile, and the loop's own registers and those of six statistics are more
+/// than there are.
 const MOST_IN_A_LOOP: u64 = 56;
 
 /// The slots that are left after a step.

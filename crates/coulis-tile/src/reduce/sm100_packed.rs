@@ -1,9 +1,10 @@
 //! `sm100_packed`: one thread folds `float32` registers two sums or three extrema an instruction.
 //!
-//! Sums keep eight partial sums, chunk by chunk of eight elements, and add pairs at once; what is left over is added to
-//! the first; three additions of pairs and one of two numbers end it. Extrema keep four, each of which takes in two
-//! elements at once. `sm_100a` and `sm_103a` have both instructions; other machines split them, and `local` does as well there.
-//! Packed sums flush subnormal numbers exactly where the call says `ftz=True`; extrema keep NaN.
+//! Sums keep eight partial sums, chunk by chunk of eight elements, and add pairs at once; what is left over
+//! is added to the first; three additions of pairs and one of two numbers end it. Extrema keep four, each of
+//! which takes in two elements at once. `sm_100a` and `sm_103a` have both instructions; other machines split
+//! them, and `local` does as well there. Packed sums flush subnormal numbers exactly where the call says
+//! `ftz=True`; extrema keep NaN.
 //!
 //! Source: seed 002; the association of a sum is the seed's: element `i` goes to lane `i % 8`, then ((0+2)+(4+6)) +
 //! ((1+3)+(5+7)), the destination's old value and leftovers to lane 0.

@@ -55,8 +55,9 @@ impl<'a> State<'a> {
         self.merge_at(&self.places(), &self.values(), right)
     }
 
-    /// Replaces the state at `places`, whose values are `left`, by itself combined with `right`, whose components are read before
-    /// anything is asked of them: a combination may want one only where another says so, and would be a branch for each read.
+    /// Replaces the state at `places`, whose values are `left`, by itself combined with `right`, whose
+    /// components are read before anything is asked of them: a combination may want one only where another
+    /// says so, and would be a branch for each read.
     pub fn merge_at(&self, places: &[Element], left: &[Expr], right: &[Expr]) -> Stmt {
         let [_, _, ..] = right else { return store_all(places, self.reducer.merge(left, right)) };
         let names: Vec<Var> =

@@ -1,7 +1,8 @@
 //! Turns on the CPU: in each, calls and the floor that memory sets are timed one right after the other.
 //!
-//! The rate of a memory that other programs use too moves within seconds, so only what was timed in one turn compares. Who comes
-//! first in a turn goes around, and the best of a few samples counts, so that no one pays for what another left in the caches.
+//! The rate of a memory that other programs use too moves within seconds, so only what was timed in one turn
+//! compares. Who comes first in a turn goes around, and the best of a few samples counts, so that no one pays
+//! for what another left in the caches.
 
 use std::time::Instant;
 
@@ -21,8 +22,8 @@ pub struct Turn {
     pub launches: Vec<f64>,
     /// To read the input where it lies, and to write as many bytes as the first call's results have if they are a good part.
     pub floor: f64,
-    /// That memory takes to move as many bytes as the first call. Of an input that a cache may hold it is other memory, where such
-    /// takes part, as in [`in_turns`].
+    /// That memory takes to move as many bytes as the first call. Of an input that a cache may hold it is
+    /// other memory, where such takes part, as in [`in_turns`].
     pub memory: f64,
 }
 
@@ -35,8 +36,8 @@ impl Turn {
 
 /// Least seconds of one sample: what a clock can tell from its own cost.
 const SAMPLE: f64 = 20e-6;
-/// Seconds of samples in a turn, the best of which counts, and the fewest of them: the first may find what another left in the caches,
-/// and any may meet another program.
+/// Seconds of samples in a turn, the best of which counts, and the fewest of them: the first may find what
+/// another left in the caches, and any may meet another program.
 const SAMPLES: f64 = 1e-3;
 const FEWEST_SAMPLES: usize = 2;
 /// Fewest turns.
@@ -104,8 +105,8 @@ struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    /// `room` and `far`: what [`room_for`] and [`far_from`] gave, or nothing; `bytes`: what the first call moves; `sample`: least
-    /// seconds of one.
+    /// `room` and `far`: what [`room_for`] and [`far_from`] gave, or nothing; `bytes`: what the first call
+    /// moves; `sample`: least seconds of one.
     fn new(
         calls: Vec<(&'a Prepared, Vec<AlignedBytes>)>,
         input: &'a Array,
@@ -184,8 +185,9 @@ pub(super) fn time(
     Ok(())
 }
 
-/// Checks calls over one input, that of the first, and times them in turns for as long as `next` asks for another one. `next` is
-/// given the reports, without times, and the turn that was taken last. A call that is wrong takes no turn.
+/// Checks calls over one input, that of the first, and times them in turns for as long as `next` asks for
+/// another one. `next` is given the reports, without times, and the turn that was taken last. A call that is
+/// wrong takes no turn.
 ///
 /// # Errors
 /// Those of [`super::measure`], and workloads that differ in dtype or shape.

@@ -119,8 +119,8 @@ fn no_plan(strategy: &str, words: &str, why: Option<&PlanError>) -> Error {
     Error::user("plan/tuned", format!("`{strategy}` with {words} is no plan of this call{why}"))
 }
 
-/// What `make` gives; where that fails with recorded parameters, as those of another version of the planner may, what it gives
-/// with the planner's own.
+/// What `make` gives; where that fails with recorded parameters, as those of another version of the planner
+/// may, what it gives with the planner's own.
 pub(super) fn recorded_or_own<T>(
     request: &Request,
     make: impl Fn(&Request) -> Result<T, Error>,

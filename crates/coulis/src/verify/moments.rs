@@ -1,8 +1,9 @@
 //! What the statistics of a long row follow from, gathered in two reads that hold nothing of the row.
 //!
-//! Sums are kept in 106 bits, of integers in 128 bits, extrema as they are. Which statistics follow from that the catalogue says
-//! ([`coulis_reducers::Entry::answer_from`]); exponentials are those of `float64`, as in the exact references for shorter rows
-//! ([`coulis_reducers::exact`]), which hold a row in memory. Threads read parts of a row.
+//! Sums are kept in 106 bits, of integers in 128 bits, extrema as they are. Which statistics follow from that
+//! the catalogue says ([`coulis_reducers::Entry::answer_from`]); exponentials are those of `float64`, as in
+//! the exact references for shorter rows ([`coulis_reducers::exact`]), which hold a row in memory. Threads
+//! read parts of a row.
 
 use coulis_io::Array;
 use coulis_ir::eval::Value;

@@ -327,7 +327,8 @@ fn tile_reducers_that_break_their_laws_are_refused() {
 
 #[test]
 fn tile_reducers_of_states_whose_fields_belong_together_are_taken() {
-    // Means with their counts: two negative counts that cancel each other, which no fold meets, would refute any such combine.
+    // Means with their counts: two negative counts that cancel each other, which no fold meets, would refute
+    // any such combine.
     let merged = "((x0 * x1 + y0 * y1) / T.max(x1 + y1, T.float32(1)), x1 + y1)";
     let with = |combine: &str| {
         let reducer =

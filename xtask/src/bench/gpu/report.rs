@@ -24,8 +24,8 @@ struct Entry<'a> {
     best: Option<(&'static str, f64)>,
 }
 
-/// How many times as fast as a library coulis is, both timed in the same way: those whose streams take no events, by the clock of
-/// the host over queued calls.
+/// How many times as fast as a library coulis is, both timed in the same way: those whose streams take no
+/// events, by the clock of the host over queued calls.
 fn lead(row: &Row, name: &str) -> Option<f64> {
     let queued = if QUEUED.contains(&name) { row.number(COULIS, "queued_ms") } else { None };
     Some(row.ms(name)? / queued.or_else(|| row.ms(COULIS))?)

@@ -201,8 +201,8 @@ fn fused(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let Some((guard, fast)) = fused_builtin(ty) else { return lanes(Intrinsic::Fma, ty, needs) };
     needs.ty(ty);
     let body = if ty.ty == CTy::F32 {
-        // As in [`SINGLE_FUSED`], without comparisons, which compilers take apart lane by lane: what is off counts if it is not
-        // zero, of a finite sum.
+        // As in [`SINGLE_FUSED`], without comparisons, which compilers take apart lane by lane: what is off
+        // counts if it is not zero, of a finite sum.
         let bytes = 8 * ty.lanes;
         format!(
             "    typedef f64 wide __attribute__((vector_size({bytes})));
@@ -246,8 +246,8 @@ const SINGLE_FUSED: &str = "    const f64 p = (f64)a * b, s = p + c, part = s - 
     return (f32)odd.value;
 ";
 
-/// The product as a sum of two (Dekker and Veltkamp), then a sum of three by a rounding to odd; see [`SINGLE_FUSED`]. Where a
-/// part may leave the range, the C library's.
+/// The product as a sum of two (Dekker and Veltkamp), then a sum of three by a rounding to odd; see
+/// [`SINGLE_FUSED`]. Where a part may leave the range, the C library's.
 const DOUBLE_FUSED: &str = "    const f64 p = a * b, size = __builtin_fabs(p);
     if (p == 0.0 && (a == 0.0 || b == 0.0)) return p + c;
     const b8 fits = __builtin_fabs(a) < 0x1p990 && __builtin_fabs(b) < 0x1p990 && __builtin_fabs(c) < 0x1p990;

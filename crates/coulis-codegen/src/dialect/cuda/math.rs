@@ -43,7 +43,8 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
         Intrinsic::Exp => exp(&name, ty, needs),
         Intrinsic::Log => log(ty, needs),
         Intrinsic::Sigmoid if single => {
-            // The machine's power errs by too much: just below a power of two the result has half the unit of the exponential.
+            // The machine's power errs by too much: just below a power of two the result has half the unit of
+            // the exponential.
             let by_steps = "cx_exp_by_steps_f32";
             Ok(exp(by_steps, ty, needs)? + &sigmoid(by_steps, ty, needs)?)
         }
@@ -103,13 +104,14 @@ pub fn define(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<St
     }
 }
 
-/// e to the x by the machine's power of two, as contract N15 allows: `x = (n + r) * ln 2` with a whole `n` that stays within
-/// the exponents of normal numbers, and `2^r * 2^n`, rounded once. `n` is the product with `1 / ln 2` rounded down, found as a
-/// part of its range, which the machine cuts off at 0 and 1 at no cost; so `r` is from 0 to 1, but for what the part's rounding
-/// adds. It has the product in two parts and errs by less than `2^-24`; the machine's power errs by 2 ulp at most. Where `n`
-/// is cut off `r` is far from there, and the product is infinite, subnormal or 0, as it should be; what the power flushes is 0
-/// then. Over all numbers the result errs by 1.94 ulp at most, measured on an NVIDIA H100. The magic number's low bits are the
-/// exponent's, so that its sum with `n` is the factor when shifted to its place.
+/// e to the x by the machine's power of two, as contract N15 allows: `x = (n + r) * ln 2` with a whole `n`
+/// that stays within the exponents of normal numbers, and `2^r * 2^n`, rounded once. `n` is the product with
+/// `1 / ln 2` rounded down, found as a part of its range, which the machine cuts off at 0 and 1 at no cost;
+/// so `r` is from 0 to 1, but for what the part's rounding adds. It has the product in two parts and errs by
+/// less than `2^-24`; the machine's power errs by 2 ulp at most. Where `n` is cut off `r` is far from there,
+/// and the product is infinite, subnormal or 0, as it should be; what the power flushes is 0 then. Over all
+/// numbers the result errs by 1.94 ulp at most, measured on an NVIDIA H100. The magic number's low bits are
+/// the exponent's, so that its sum with `n` is the factor when shifted to its place.
 fn exp_of_single(name: &str) -> String {
     const RANGE: f32 = 252.0;
     let magic = math::MAGIC_F32 + 127.0;
@@ -130,9 +132,10 @@ fn exp_of_single(name: &str) -> String {
     )
 }
 
-/// 2 to the x by the machine's power of two, whose word for 2 ulp from the rounded result is taken (2.06 from the exact one at
-/// most, measured over all numbers on an NVIDIA H100), and which flushes what is subnormal: powers that are, or nearly, are taken
-/// of 32 more, which is exact, and scaled down, which rounds once. Source: CUDA C++ Programming Guide, errors of `exp2f`.
+/// 2 to the x by the machine's power of two, whose word for 2 ulp from the rounded result is taken (2.06 from
+/// the exact one at most, measured over all numbers on an NVIDIA H100), and which flushes what is subnormal:
+/// powers that are, or nearly, are taken of 32 more, which is exact, and scaled down, which rounds once.
+/// Source: CUDA C++ Programming Guide, errors of `exp2f`.
 fn exp2_of_single(name: &str) -> String {
     format!(
         "{FN} f32 {name}(f32 a)

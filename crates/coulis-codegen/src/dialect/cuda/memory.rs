@@ -54,9 +54,9 @@ pub fn cluster_load(dtype: DType) -> String {
     )
 }
 
-/// A read of a word of so many fields that is kept in no first-level cache and leaves the second-level cache before others. No
-/// memory is said to be read, so that the compiler may read a word once for all who want it, which it may as nothing writes there.
-/// Source: PTX ISA, ld.global.nc.
+/// A read of a word of so many fields that is kept in no first-level cache and leaves the second-level cache
+/// before others. No memory is said to be read, so that the compiler may read a word once for all who want
+/// it, which it may as nothing writes there. Source: PTX ISA, ld.global.nc.
 pub fn passing(field: CTy, fields: u32) -> Option<String> {
     let (ty, constraint) = match field {
         CTy::F32 => ("f32", "f"),

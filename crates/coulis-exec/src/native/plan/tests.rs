@@ -18,8 +18,8 @@ fn vector(base: Expr) -> Vec<Expr> {
     vec![Expr::ramp(base, int(1), LANES as u32)]
 }
 
-/// The place of the first elements of a local buffer: set before a loop that adds to what `index` says of its variable, and read
-/// after it.
+/// The place of the first elements of a local buffer: set before a loop that adds to what `index` says of its
+/// variable, and read after it.
 fn place_of_first(index: impl Fn(Expr) -> Expr) -> Place {
     let array = |name, scope| Buffer::new(name, DType::F64, vec![int(8 * LANES)], scope);
     let (given, out) = (array("A", MemScope::Global), array("O", MemScope::Global));

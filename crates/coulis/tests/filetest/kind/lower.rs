@@ -1,7 +1,9 @@
-//! `# test: lower [after=PASS] [simple] [target=cpu|sm_90a|...] [vector_bytes=64]`: the kernels are lowered. Printed is the result.
+//! `# test: lower [after=PASS] [simple] [target=cpu|sm_90a|...] [vector_bytes=64]`: the kernels are lowered.
+//! Printed is the result.
 //!
-//! `after` stops at a pass, `simple` keeps loops whole as the listings of seed 003 do. The targets are those of
-//! the CPU of [`cpu`] and the architectures of CUDA, so that what is printed does not depend on the machine. A refusal is a fault without a line.
+//! `after` stops at a pass, `simple` keeps loops whole as the listings of seed 003 do. The targets are those
+//! of the CPU of [`cpu`] and the architectures of CUDA, so that what is printed does not depend on the
+//! machine. A refusal is a fault without a line.
 
 use coulis_ir::{Kernel, Target, TargetKind};
 use coulis_lower::{Options, PASSES};
