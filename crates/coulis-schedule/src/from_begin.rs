@@ -7,7 +7,7 @@
 
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{Again, BinaryOp, Expr, Node, Var};
+use coulis_ir::{BinaryOp, Expr, Node, Rewalk, Var};
 use coulis_tensor::QuickFold;
 
 use crate::fold;
@@ -93,15 +93,15 @@ fn is_position(quick: &QuickFold, field: usize) -> bool {
     };
     let of_both = |params: &[Var]| [params[field].clone(), params[n + field].clone()];
     let of_run = |params: &[Var]| [params[n_state + field].clone()];
-    let is_kept = |again: &Again| {
-        let needed = kind(&again.needed.body[0], &of_run(&again.needed.params));
+    let is_kept = |rewalk: &Rewalk| {
+        let needed = kind(&rewalk.needed.body[0], &of_run(&rewalk.needed.params));
         needed == Some(Kind::Same)
-            && hands_on(&again.start.body, &of_run(&again.start.params))
-            && hands_on(&again.step.body, &of_both(&again.step.params))
+            && hands_on(&rewalk.start.body, &of_run(&rewalk.start.params))
+            && hands_on(&rewalk.step.body, &of_both(&rewalk.step.params))
     };
     kind(&quick.identity[field], &[]) == Some(Kind::Nowhere)
         && hands_on(&quick.step.body, &of_both(&quick.step.params))
-        && quick.again.iter().all(is_kept)
+        && quick.rewalks.iter().all(is_kept)
 }
 
 impl Builder<'_> {

@@ -237,7 +237,7 @@ fn run_with(call: &Call, registers: u32) -> Result<(), Box<dyn std::error::Error
         axes: problem.axes.clone(),
         notices: Vec::new(),
     };
-    let verified = coulis::reduce::verify(&[input], &request, &outcome)?;
+    let verified = coulis::reduce::verify_outcome(&[input], &request, &outcome)?;
     match verified.results.iter().find(|result| result.refuted.is_some()) {
         Some(wrong) => Err(format!("{wrong:?}").into()),
         None => Ok(()),

@@ -153,7 +153,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
-    let is_walked_again = |quick: &QuickStep| quick.again.iter().any(|again| again.needed.body[0].is_int(1));
+    let is_walked_again =
+        |quick: &QuickStep| quick.rewalks.iter().any(|rewalk| rewalk.needed.body[0].is_int(1));
     let is_kept = narrow > 1 && quick.is_some_and(is_walked_again);
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };
