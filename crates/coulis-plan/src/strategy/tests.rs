@@ -114,7 +114,7 @@ fn visits_with_runs_of_narrow_columns_ask_for_a_few_lines_at_a_time() {
     assert_eq!(of(32, 1), (16, true, 2), "two vectors, a page ahead");
     assert_eq!(of(64, 1), (16, false, 2), "a loop over four, two pages ahead");
     assert_eq!(of(256, 1), (16, false, 1), "the next visit");
-    assert_eq!(of(64, 4).1, true, "pages side by side");
+    assert!(of(64, 4).1, "pages side by side");
 }
 
 #[test]
