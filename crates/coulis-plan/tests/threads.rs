@@ -340,7 +340,7 @@ fn narrow_columns_whose_steps_are_work_are_one_run() {
 fn runs_are_as_long_as_their_accesses_and_registers_want() {
     const FIVE: &[&str] = &["sum", "mean", "var", "min", "max"];
     let of = |ops: &[&str], dtype: DType, shape: &[i64]| {
-        let request = coulis_reducers::Request::new(&[dtype]).with_length(1 << 30).with_two_walks();
+        let request = coulis_reducers::ReducerRequest::new(&[dtype]).with_length(1 << 30).with_two_walks();
         let part =
             |op: &&str| coulis_reducers::find(op).expect("a statistic").build(&request).expect("a reducer");
         let parts: Vec<_> = ops.iter().map(|op| (*op, part(op))).collect();
