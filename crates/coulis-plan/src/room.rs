@@ -4,12 +4,12 @@
 //! built and asked what is live in a thread at one time, as the verifier asks of the kernel that it becomes (V26). Where that is
 //! too much, strategies decide again with less room, step by step.
 
-use coulis_ir::Target;
 use coulis_ir::verify::{local_bytes, register_bytes};
+use coulis_ir::{Expr, Target};
 
 use crate::plan::{Choice, PlanError, schedule};
 use crate::program::Spec;
-use crate::strategy::{Machine, word_bytes};
+use crate::strategy::Machine;
 
 /// What a thread may keep; each is less than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +24,11 @@ pub enum Room {
     Alone,
     /// No state: it is in memory.
     InMemory,
+}
+
+/// Bytes of the registers of a state or of a run, whose components are words at least.
+pub fn word_bytes(identity: &[Expr]) -> i64 {
+    identity.iter().map(|field| field.dtype().bytes().max(4) as i64).sum()
 }
 
 /// What a thread keeps at most in plans with ample room: so many times the bytes of its state, and so many beside them. Where

@@ -520,11 +520,6 @@ pub fn state_bytes(reducer: &Reducer) -> i64 {
     reducer.fields.iter().map(|f| f.dtype.bytes() as i64).sum()
 }
 
-/// Bytes of the registers of a state or of a run, whose components are words at least.
-pub fn word_bytes(identity: &[Expr]) -> i64 {
-    identity.iter().map(|field| field.dtype().bytes().max(4) as i64).sum()
-}
-
 /// Bytes of the widest component of a state.
 fn widest_field(reducer: &Reducer) -> usize {
     reducer.fields.iter().map(|f| f.dtype.bytes()).max().unwrap_or(1)

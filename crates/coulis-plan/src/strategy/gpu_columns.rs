@@ -15,8 +15,9 @@ use coulis_tensor::IterVar;
 use super::gpu_rows::{LARGE_STATE, LAST_BLOCK_BYTES};
 use super::gpu_steps::{Finish, Fold, as_one, fold_chunks_beside, split_fold, split_turns};
 use super::steps::{same_axis, stage_of};
-use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes, word_bytes};
+use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, gcd, state_bytes};
 use crate::program::{Spec, Statement, fixed_stride};
+use crate::room::word_bytes;
 
 /// The catalogue's entry.
 pub static STRATEGY: Strategy = Strategy {

@@ -84,7 +84,7 @@ fn narrow_columns_that_registers_hold_are_walked_row_by_row() {
 
 #[test]
 fn tiles_around_which_a_dimension_is_reduced_are_folded_together() {
-    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let of = |shape: [i64; 4], axes: &[i64], pages: u32| {
         let sketch = planned_for(&narrow, "sum", &shape, axes, &cpu(64, pages)).1;
         (sketch.tiles_together, sketch.constant.iter().rev().nth(2) == Some(&true))
@@ -105,7 +105,7 @@ fn tiles_around_which_a_dimension_is_reduced_are_folded_together() {
 
 #[test]
 fn visits_with_runs_of_narrow_columns_ask_for_a_few_lines_at_a_time() {
-    let narrow = coulis_reducers::Request::new(&[DType::F32]).with_narrow_runs();
+    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
     let of = |columns: i64, pages: u32| {
         let shape = [64, 4096, columns];
         let sketch = planned_for(&narrow, "sum", &shape, &[1], &cpu(64, pages)).1;
