@@ -198,6 +198,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let innermost = problem.dims.iter().rfind(|dim| dim.is_reduced()).map_or(1, |dim| dim.extent / joined);
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
+    let is_close = is_close(together * outer, lanes * state);
     Ok(Sketch {
         last_threads: if in_last { together } else { 0 },
         // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
@@ -211,9 +212,13 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows: outer,
         chunks,
         joined,
-        // What is left over at the end of joined rows would take registers from the loop, and what takes bytes out of words would
-        // be done before all of them have come.
-        resident: if joined > 1 || chunks > 1 && bytes == 1 { resident } else { 0 },
+        // What is left over at the end of joined rows would take registers from the loop, what takes bytes out of words would be done
+        // before all of them have come, and wide elements of states that leave no room would take the few registers of a block.
+        resident: if joined > 1 || chunks > 1 && (bytes == 1 || is_close && !facts.is_narrow()) {
+            resident
+        } else {
+            0
+        },
         constant,
         ..facts.plain()
     })
@@ -295,6 +300,15 @@ fn resident(threads: i64, states: i64) -> i64 {
     let busy = (BUSY_THREADS / threads.max(1)).max(1);
     let registers = OTHER_REGISTERS + states * 3 / 8;
     (REGISTERS / (threads.max(1) * registers)).clamp(1, busy)
+}
+
+/// Whether a few registers more would leave a multiprocessor fewer of such blocks: then the compiler is told how many it is to hold,
+/// since parts are made for so many.
+fn is_close(threads: i64, states: i64) -> bool {
+    const FEW: i64 = 8;
+    let of = |registers: i64| REGISTERS / (threads.max(1) * registers);
+    let registers = OTHER_REGISTERS + states * 3 / 8;
+    of(registers + FEW) < resident(threads, states)
 }
 
 /// How the partial states are folded.
