@@ -16,8 +16,8 @@ use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::visit::{change_children, for_each_expr, rewrite_exprs, stmt_children, stmt_exprs};
 use coulis_ir::{Form, Kernel, Param, Stmt};
 
+use crate::eager::may_trap;
 use crate::pass::{Context, LowerError, Pass};
-use crate::vector_expr::may_trap;
 
 /// The pass.
 pub const PASS: Pass = Pass {

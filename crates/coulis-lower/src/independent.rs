@@ -158,3 +158,33 @@ fn disjoint(all: &[&Access], lane: &Var, lanes: i128, known: &Analyzer) -> bool 
         })
     })
 }
+
+/// Whether an expression that reads `memory` has the same value at all its uses in `bodies`: no store to what it
+/// reads comes before a use.
+pub fn outlives_stores(memory: &[Var], bodies: &[&Stmt], uses_it: &dyn Fn(&Stmt) -> bool) -> bool {
+    struct Walk<'a> {
+        memory: &'a [Var],
+        uses_it: &'a dyn Fn(&Stmt) -> bool,
+        changed: bool,
+        sound: bool,
+    }
+    impl Walk<'_> {
+        fn stmt(&mut self, stmt: &Stmt) {
+            self.sound &= !(self.changed && (self.uses_it)(stmt));
+            if let Stmt::Store { buffer, .. } = stmt {
+                self.changed |= self.memory.contains(&buffer.data);
+            }
+            // A store in a loop comes before the uses of the next iteration.
+            let times = if matches!(stmt, Stmt::For { .. }) { 2 } else { 1 };
+            for _ in 0..times {
+                stmt_children(stmt).for_each(|s| self.stmt(s));
+            }
+        }
+    }
+    if memory.is_empty() {
+        return true;
+    }
+    let mut walk = Walk { memory, uses_it, changed: false, sound: true };
+    bodies.iter().for_each(|s| walk.stmt(s));
+    walk.sound
+}

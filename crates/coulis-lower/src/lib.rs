@@ -13,6 +13,7 @@ mod blocks_apart;
 mod branch;
 pub mod dispatch_tiles;
 pub mod drop_likely;
+mod eager;
 pub mod eliminate_common_subexpressions;
 pub mod expand_vthreads;
 pub mod finish_in_last_block;

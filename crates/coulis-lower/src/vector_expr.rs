@@ -1,12 +1,12 @@
 //! Vectors in place of scalars: what an expression of one lane is for all lanes at once.
 
-use coulis_ir::hash::{FastMap, FastSet};
+use coulis_ir::hash::FastMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
-use coulis_ir::visit::{for_each_expr, map_children, substitute_expr};
-use coulis_ir::{DType, MemScope};
+use coulis_ir::visit::{map_children, substitute_expr};
 
 use crate::affine::{difference, product, split, sum, uses};
+use crate::eager::Eager;
 
 /// The expression has no vector form; the statement that holds it runs lane by lane.
 #[derive(Clone, Copy, Debug)]
@@ -31,26 +31,27 @@ impl Lanes {
         Ok(Expr::ramp(parts.rest, parts.coeff, self.count))
     }
 
-    /// The value in every lane; a scalar where it is the same in all.
-    pub fn value(&self, expr: &Expr) -> Result<Expr, NotAVector> {
-        self.go(expr, &mut FastMap::default())
+    /// The value in every lane; a scalar where it is the same in all. What is evaluated under a condition that lanes
+    /// differ in must be total `here`.
+    pub fn value(&self, expr: &Expr, here: &Eager) -> Result<Expr, NotAVector> {
+        self.go(expr, here, &mut FastMap::default())
     }
 
     /// [`Lanes::value`], broadcast if it is a scalar.
-    pub fn vector(&self, expr: &Expr) -> Result<Expr, NotAVector> {
-        Ok(self.value(expr)?.broadcast_to(self.count))
+    pub fn vector(&self, expr: &Expr, here: &Eager) -> Result<Expr, NotAVector> {
+        Ok(self.value(expr, here)?.broadcast_to(self.count))
     }
 
-    fn go(&self, expr: &Expr, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
+    fn go(&self, expr: &Expr, here: &Eager, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
         if let Some(done) = memo.get(expr) {
             return Ok(done.clone());
         }
-        let new = self.rewrite(expr, memo)?;
+        let new = self.rewrite(expr, here, memo)?;
         memo.insert(expr.clone(), new.clone());
         Ok(new)
     }
 
-    fn rewrite(&self, expr: &Expr, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
+    fn rewrite(&self, expr: &Expr, here: &Eager, memo: &mut FastMap<Expr, Expr>) -> Result<Expr, NotAVector> {
         match expr.node() {
             Node::Int(_) | Node::Float(_) => Ok(expr.clone()),
             Node::Var(var) if *var == self.var => {
@@ -62,25 +63,31 @@ impl Lanes {
                 [index] => Ok(Expr::load(buffer.clone(), vec![self.index(index)?])),
                 _ => Err(NotAVector),
             },
+            Node::Binary(BinaryOp::And | BinaryOp::Or, a, b)
+                if uses(expr, &self.var) && !here.beside(a).is_total(b) =>
+            {
+                Err(NotAVector)
+            }
             Node::Binary(op, a, b) => {
-                let (x, y) = (self.go(a, memo)?, self.go(b, memo)?);
+                let (x, y) = (self.go(a, here, memo)?, self.go(b, here, memo)?);
                 Ok(binary(*op, x, y))
             }
-            Node::Call(Intrinsic::Likely, args) if uses(expr, &self.var) => self.go(&args[0], memo),
+            Node::Call(Intrinsic::Likely, args) if uses(expr, &self.var) => self.go(&args[0], here, memo),
             Node::IfThenElse(cond, a, b) if uses(expr, &self.var) => {
-                if !arms_may_both_run(cond, a, b) {
+                let here_too = here.beside(cond);
+                if !here_too.is_total(a) || !here_too.is_total(b) {
                     return Err(NotAVector);
                 }
-                Ok(Expr::select(self.go(cond, memo)?, self.go(a, memo)?, self.go(b, memo)?))
+                Ok(Expr::select(self.go(cond, here, memo)?, self.go(a, here, memo)?, self.go(b, here, memo)?))
             }
             Node::Let(var, value, body) => {
                 let inlined = substitute_expr(body, &FastMap::from_iter([(var.clone(), value.clone())]));
-                self.go(&inlined, memo)
+                self.go(&inlined, here, memo)
             }
             Node::Ramp(..) | Node::Broadcast(_) => Err(NotAVector),
             Node::Not(_) | Node::Cast(_) | Node::Select(..) | Node::IfThenElse(..) | Node::Call(..) => {
                 let mut failed = None;
-                let new = map_children(expr, &mut |child| match self.go(child, memo) {
+                let new = map_children(expr, &mut |child| match self.go(child, here, memo) {
                     Ok(done) => done,
                     Err(e) => {
                         failed = Some(e);
@@ -119,49 +126,4 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
         }
     }
     Expr::binary(op, a, b)
-}
-
-/// Whether evaluating both arms reads nothing that the condition, or a buffer of known size, does not vouch for,
-/// and divides by nothing that the condition may have ruled out.
-fn arms_may_both_run(cond: &Expr, a: &Expr, b: &Expr) -> bool {
-    let mut read = FastSet::default();
-    for_each_expr(cond, &mut |e| {
-        if let Node::Load(..) = e.node() {
-            read.insert(e.clone());
-        }
-    });
-    let arm_is_safe = |arm: &Expr| {
-        let mut safe = true;
-        for_each_expr(arm, &mut |e| match e.node() {
-            Node::Load(buffer, _) => safe &= buffer.scope != MemScope::Global || read.contains(e),
-            _ => safe &= !may_trap(e),
-        });
-        safe
-    };
-    arm_is_safe(a) && arm_is_safe(b)
-}
-
-/// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
-pub fn may_trap(expr: &Expr) -> bool {
-    match expr.node() {
-        Node::Binary(op, _, divisor) if op.is_division() => {
-            let is_plain = divisor.as_int().is_some_and(|divisor| divisor != 0);
-            divisor.dtype() != DType::Bool && divisor.dtype().is_int() && !is_plain
-        }
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_division_may_trap_unless_its_divisor_is_a_constant_other_than_0() {
-        let [a, b] = ["a", "b"].map(|name| coulis_ir::Var::new(name, DType::I64).expr());
-        let by = |divisor: i128| a.clone().floordiv(Expr::int_of(divisor, DType::I64));
-        assert!(!may_trap(&by(3)) && !may_trap(&by(-1)));
-        assert!(may_trap(&by(0)) && may_trap(&a.clone().floormod(b)));
-        assert!(!may_trap(&(a.clone().cast(DType::F64) / Expr::float(0.0, DType::F64))));
-    }
 }

@@ -12,7 +12,8 @@
 //! another where one of them does not. In simple mode such a loop becomes serial, as the reference has it.
 //! One that reads memory by the lane becomes a select of new and old value in each store under it; loads
 //! under it are then performed for every lane, which reads elements inside the loop's domain whose value is
-//! not used.
+//! not used. What `and`, `or` or a choice evaluate under a condition that lanes differ in has to be total in
+//! every lane (`eager.rs`), or lanes go one after another.
 //!
 //! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
 //! between would change what it reads (a tuple state, all of whose components are computed before any is stored),
@@ -25,16 +26,17 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::buffer::BufferId;
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_children, stmt_exprs, substitute_stmt};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, substitute_stmt};
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt};
 
 use crate::affine::{conjuncts, product, sum, uses, widen};
 use crate::binders::{copy_with, redirect_accesses};
-use crate::independent::lanes_are_independent;
+use crate::eager::Eager;
+use crate::independent::{lanes_are_independent, outlives_stores};
 use crate::lane_guards::{Part, classify, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop};
-use crate::vector_expr::{Lanes, NotAVector, may_trap};
+use crate::vector_expr::{Lanes, NotAVector};
 use crate::walk::{map_children, try_map_children};
 
 /// The pass.
@@ -65,6 +67,11 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
     Ok(Kernel { body, ..kernel })
 }
 
+/// What is known where a condition holds. Of one on memory nothing, which stores may change.
+fn with_condition(known: &Analyzer, cond: &Expr) -> Analyzer {
+    if cond.reads_memory() { known.clone() } else { known.with(cond) }
+}
+
 fn is_vectorized(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::Vectorized, .. })
 }
@@ -86,6 +93,11 @@ fn walk(stmt: Stmt, known: &Analyzer, context: &Context) -> Result<Stmt, LowerEr
         Stmt::Let { var, value, body } => {
             let body = walk(*body, &with_let(known, &var, &value), context)?;
             Ok(Stmt::let_(var, value, body))
+        }
+        Stmt::If { cond, then, otherwise } => {
+            let then = Box::new(walk(*then, &with_condition(known, &cond), context)?);
+            let otherwise = otherwise.map(|s| walk(*s, known, context).map(Box::new)).transpose()?;
+            Ok(Stmt::If { cond, then, otherwise })
         }
         other => try_map_children(other, &mut |s| walk(s, known, context)),
     }
@@ -210,6 +222,16 @@ struct Vectorizer {
 }
 
 impl Vectorizer {
+    /// The same where more is known.
+    fn under(&self, known: Analyzer) -> Vectorizer {
+        Vectorizer { known, by_lane: self.by_lane }
+    }
+
+    /// The same where a condition holds.
+    fn where_holds(&self, cond: &Expr) -> Vectorizer {
+        self.under(with_condition(&self.known, cond))
+    }
+
     /// The statement for all lanes; `mask` tells, lane by lane, whether its stores happen.
     fn stmt(&self, stmt: &Stmt, lanes: &Lanes, mask: Option<&Expr>) -> Stmt {
         self.try_stmt(stmt, lanes, mask).unwrap_or_else(|NotAVector| {
@@ -230,7 +252,8 @@ impl Vectorizer {
                 if uses(min, &lanes.var) || uses(extent, &lanes.var) {
                     return Err(NotAVector);
                 }
-                Ok(Stmt::for_(var.clone(), min.clone(), extent.clone(), *kind, self.stmt(body, lanes, mask)))
+                let inner = self.under(with_loop(&self.known, var, min, extent));
+                Ok(Stmt::for_(var.clone(), min.clone(), extent.clone(), *kind, inner.stmt(body, lanes, mask)))
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise.as_deref(), lanes, mask),
             Stmt::Store { buffer, indices, value } => {
@@ -245,14 +268,16 @@ impl Vectorizer {
                     let store = |value: &Expr| Stmt::store(buffer, indices.clone(), value.clone());
                     return Ok(Stmt::If {
                         cond: cond.clone(),
-                        then: Box::new(self.stmt(&store(a), lanes, mask)),
+                        then: Box::new(self.where_holds(cond).stmt(&store(a), lanes, mask)),
                         otherwise: Some(Box::new(self.stmt(&store(b), lanes, mask))),
                     });
                 }
-                let mut value = lanes.vector(value)?;
+                // Lanes whose stores do not happen have their old element read, so that the place is accessed in any case.
+                let here = Eager::new(&self.known).beside_access(buffer, indices).beside(value);
+                let mut value = lanes.vector(value, &here)?;
                 if let Some(mask) = mask {
                     let old = Expr::load(buffer.clone(), vec![at.clone()]);
-                    value = Expr::select(lanes.vector(mask)?, value, old);
+                    value = Expr::select(lanes.vector(mask, &here)?, value, old);
                 }
                 Ok(Stmt::store(buffer, vec![at], value))
             }
@@ -304,7 +329,8 @@ impl Vectorizer {
         let extent = Expr::int_of(i128::from(lanes.count), dtype);
         let buffer = Buffer::new(name, value.dtype(), vec![extent], MemScope::Local);
         let at = Expr::ramp(Expr::int_of(0, dtype), Expr::int_of(1, dtype), lanes.count);
-        let keep = Stmt::store(&buffer, vec![at], lanes.vector(value)?);
+        let here = Eager::new(&self.known).beside(value);
+        let keep = Stmt::store(&buffer, vec![at], lanes.vector(value, &here)?);
         let rest = make(buffer.at(vec![lanes.var.expr()]));
         Ok(Stmt::allocate(buffer, Stmt::seq([keep, rest])))
     }
@@ -320,7 +346,7 @@ impl Vectorizer {
         if !uses(cond, &lanes.var) {
             return Ok(Stmt::If {
                 cond: cond.clone(),
-                then: Box::new(self.stmt(then, lanes, mask)),
+                then: Box::new(self.where_holds(cond).stmt(then, lanes, mask)),
                 otherwise: otherwise.map(|s| Box::new(self.stmt(s, lanes, mask))),
             });
         }
@@ -358,11 +384,14 @@ impl Vectorizer {
             },
             None => then.clone(),
         };
+        let same = same.into_iter().reduce(Expr::and);
+        let here =
+            same.as_ref().map_or_else(|| self.under(self.known.clone()), |same| self.where_holds(same));
         let inner = match bounds.into_iter().reduce(smaller) {
-            Some(bound) => self.cut(&bound, &masked, lanes, mask),
-            None => self.select(&masked, lanes, mask)?,
+            Some(bound) => here.cut(&bound, &masked, lanes, mask),
+            None => here.select(&masked, lanes, mask)?,
         };
-        Ok(match same.into_iter().reduce(Expr::and) {
+        Ok(match same {
             Some(cond) => Stmt::if_(cond, inner),
             None => inner,
         })
@@ -377,7 +406,7 @@ impl Vectorizer {
         mask: Option<&Expr>,
     ) -> Stmt {
         let all = bound.clone().ge(Expr::int_of(i128::from(lanes.count), bound.dtype()));
-        let at_once = self.stmt(then, lanes, mask);
+        let at_once = self.where_holds(&all).stmt(then, lanes, mask);
         if self.known.can_prove(&all) {
             return at_once;
         }
@@ -402,18 +431,11 @@ impl Vectorizer {
             return Ok(self.stmt(branch, lanes, mask));
         };
         let bodies: Vec<&Stmt> = [Some(&**then), otherwise.as_deref()].into_iter().flatten().collect();
-        let mut traps = false;
-        bodies.iter().for_each(|body| {
-            for_each_stmt(body, &mut |s| {
-                for expr in stmt_exprs(s) {
-                    for_each_expr(expr, &mut |e| traps |= may_trap(e));
-                }
-            });
-        });
-        if traps {
+        let here = Eager::new(&self.known).beside(cond);
+        if !bodies.iter().all(|body| here.has_all_quotients(body)) {
             return Err(NotAVector);
         }
-        lanes.value(cond)?;
+        lanes.value(cond, &here)?;
         let is_store = |s: &Stmt| matches!(s, Stmt::Store { .. });
         self.with_value("taken", cond, &bodies, &is_store, lanes, |cond| {
             let with = |side: Expr| match mask {
@@ -481,13 +503,20 @@ impl Vectorizer {
             let first = sum(start, product(piece.expr(), int(length)));
             let inner = Lanes { var: lanes.var.fresh(), count: length };
             let at = if length == 1 { first } else { sum(first, inner.var.expr()) };
+            let passing_at = at.clone();
             let map = FastMap::from_iter([(lanes.var.clone(), at)]);
             let copy = copy_with(body, &map);
             let mask = mask.map(|m| coulis_ir::visit::substitute_expr(m, &map));
             let part = match (length, mask) {
                 (1, Some(mask)) => Stmt::if_(mask, copy),
                 (1, None) => copy,
-                (_, mask) => self.stmt(&copy, &inner, mask.as_ref()),
+                (_, mask) => {
+                    let of_lane = |n: i128| Expr::int_of(n, inner.var.dtype());
+                    let known = with_loop(&self.known, &inner.var, &of_lane(0), &of_lane(length.into()));
+                    let known =
+                        known.with(&int(0).le(passing_at.clone())).with(&passing_at.lt(passing.clone()));
+                    self.under(known).stmt(&copy, &inner, mask.as_ref())
+                }
             };
             pieces.push(Stmt::range(piece, times, part));
             covered = length;
@@ -496,7 +525,8 @@ impl Vectorizer {
         if self.known.can_prove(&bound.clone().lt(wide(lanes.count.into()))) {
             return Stmt::let_(n, passing, pieces);
         }
-        let whole = Box::new(self.stmt(body, lanes, mask));
+        let all_lanes = bound.clone().ge(wide(lanes.count.into()));
+        let whole = Box::new(self.where_holds(&all_lanes).stmt(body, lanes, mask));
         let all_pass = match self.by_lane {
             true => n.expr().ge(int(lanes.count)),
             false => n.expr().equal(int(lanes.count)),
@@ -530,36 +560,6 @@ fn selects_registers(body: &Stmt, lane: &Var) -> bool {
 fn smaller(a: Expr, b: Expr) -> Expr {
     let (a, b) = Expr::promoted(a, b);
     a.min(b)
-}
-
-/// Whether an expression that reads `memory` has the same value at all its uses in `bodies`: no store to what it
-/// reads comes before a use.
-fn outlives_stores(memory: &[Var], bodies: &[&Stmt], uses_it: &dyn Fn(&Stmt) -> bool) -> bool {
-    struct Walk<'a> {
-        memory: &'a [Var],
-        uses_it: &'a dyn Fn(&Stmt) -> bool,
-        changed: bool,
-        sound: bool,
-    }
-    impl Walk<'_> {
-        fn stmt(&mut self, stmt: &Stmt) {
-            self.sound &= !(self.changed && (self.uses_it)(stmt));
-            if let Stmt::Store { buffer, .. } = stmt {
-                self.changed |= self.memory.contains(&buffer.data);
-            }
-            // A store in a loop comes before the uses of the next iteration.
-            let times = if matches!(stmt, Stmt::For { .. }) { 2 } else { 1 };
-            for _ in 0..times {
-                stmt_children(stmt).for_each(|s| self.stmt(s));
-            }
-        }
-    }
-    if memory.is_empty() {
-        return true;
-    }
-    let mut walk = Walk { memory, uses_it, changed: false, sound: true };
-    bodies.iter().for_each(|s| walk.stmt(s));
-    walk.sound
 }
 
 #[cfg(test)]

@@ -298,17 +298,24 @@ fn strip(words: i64, warp: i64) -> i64 {
 /// threads have registers for, each with so many bytes of states.
 fn resident(threads: i64, states: i64) -> i64 {
     let busy = (BUSY_THREADS / threads.max(1)).max(1);
-    let registers = OTHER_REGISTERS + states * 3 / 8;
-    (REGISTERS / (threads.max(1) * registers)).clamp(1, busy)
+    blocks_by(threads, registers(states)).clamp(1, busy)
+}
+
+/// Registers of a thread with so many bytes of states, about.
+fn registers(states: i64) -> i64 {
+    OTHER_REGISTERS + states * 3 / 8
+}
+
+/// Blocks of so many threads that a multiprocessor has registers for, so many a thread.
+fn blocks_by(threads: i64, registers: i64) -> i64 {
+    REGISTERS / (threads.max(1) * registers)
 }
 
 /// Whether a few registers more would leave a multiprocessor fewer of such blocks: then the compiler is told how many it is to hold,
 /// since parts are made for so many.
 fn is_close(threads: i64, states: i64) -> bool {
     const FEW: i64 = 8;
-    let of = |registers: i64| REGISTERS / (threads.max(1) * registers);
-    let registers = OTHER_REGISTERS + states * 3 / 8;
-    of(registers + FEW) < resident(threads, states)
+    blocks_by(threads, registers(states) + FEW) < resident(threads, states)
 }
 
 /// How the partial states are folded.

@@ -1,0 +1,163 @@
+//! What may be evaluated where the condition that it stands under does not hold.
+//!
+//! The right side of `and` and `or` and the sides of `if_then_else` are evaluated only where their condition lets them be. A
+//! vector evaluates them in every lane, which is legal for what cannot fail: accesses inside their memory, and divisions by
+//! what is not zero. This is the one place that decides it. Of the body of a branch on data the accesses are taken to be
+//! inside, since indices do not hang on such a condition.
+
+use coulis_ir::expr::{BinaryOp, Expr, Node};
+use coulis_ir::hash::{FastSet, Seen};
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::{Buffer, DType, Stmt};
+
+/// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
+pub fn may_trap(expr: &Expr) -> bool {
+    divisor(expr).is_some_and(|divisor| divisor.as_int().is_none_or(|divisor| divisor == 0))
+}
+
+/// The divisor of an integer division.
+fn divisor(expr: &Expr) -> Option<&Expr> {
+    match expr.node() {
+        Node::Binary(op, _, divisor) if op.is_division() => {
+            Some(divisor).filter(|divisor| divisor.dtype() != DType::Bool && divisor.dtype().is_int())
+        }
+        _ => None,
+    }
+}
+
+/// What is known not to fail at a place, whatever conditions follow.
+#[derive(Clone)]
+pub struct Eager<'a> {
+    known: &'a Analyzer,
+    /// Places that are accessed here in any case, as extents and index: what is inside one memory is inside all of its size.
+    accessed: FastSet<(Vec<Expr>, Vec<Expr>)>,
+    /// Divisors of what is computed here in any case.
+    divisors: FastSet<Expr>,
+}
+
+impl<'a> Eager<'a> {
+    /// Nothing but what is known of the variables.
+    pub fn new(known: &'a Analyzer) -> Eager<'a> {
+        Eager { known, accessed: FastSet::default(), divisors: FastSet::default() }
+    }
+
+    /// Beside that, what is accessed and computed where the expression is.
+    pub fn beside(&self, expr: &Expr) -> Eager<'a> {
+        let mut here = self.clone();
+        here.add(expr, &mut Seen::default());
+        here
+    }
+
+    /// Beside that, an element that is accessed here.
+    pub fn beside_access(&self, buffer: &Buffer, indices: &[Expr]) -> Eager<'a> {
+        let mut here = self.clone();
+        here.accessed.insert((buffer.shape.clone(), indices.to_vec()));
+        here
+    }
+
+    fn add<'e>(&mut self, expr: &'e Expr, seen: &mut Seen<&'e Expr>) {
+        if expr.may_be_shared() && !seen.insert(expr) {
+            return;
+        }
+        match expr.node() {
+            Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
+                return self.add(first, seen);
+            }
+            Node::Load(buffer, indices) => {
+                self.accessed.insert((buffer.shape.clone(), indices.clone()));
+            }
+            _ => self.divisors.extend(divisor(expr).cloned()),
+        }
+        expr.each_child(|child| self.add(child, seen));
+    }
+
+    /// Whether the expression has a value here, with all that stands under conditions in it.
+    pub fn is_total(&self, expr: &Expr) -> bool {
+        let mut total = true;
+        for_each_expr(expr, &mut |e| {
+            total = total
+                && match e.node() {
+                    Node::Load(buffer, indices) => self.is_inside(buffer, indices),
+                    _ => divisor(e).is_none_or(|divisor| self.is_not_zero(divisor)),
+                };
+        });
+        total
+    }
+
+    /// Whether no division that the statement computes fails here.
+    pub fn has_all_quotients(&self, stmt: &Stmt) -> bool {
+        let mut found = true;
+        for_each_stmt(stmt, &mut |s| {
+            for expr in stmt_exprs(s) {
+                for_each_expr(expr, &mut |e| {
+                    found = found && divisor(e).is_none_or(|divisor| self.is_not_zero(divisor));
+                });
+            }
+        });
+        found
+    }
+
+    fn is_not_zero(&self, divisor: &Expr) -> bool {
+        match divisor.as_int() {
+            Some(divisor) => divisor != 0,
+            None => {
+                self.divisors.contains(divisor)
+                    || self.known.can_prove(&divisor.clone().not_equal(Expr::int_of(0, divisor.dtype())))
+            }
+        }
+    }
+
+    fn is_inside(&self, buffer: &Buffer, indices: &[Expr]) -> bool {
+        let is_within = |index: &Expr, extent: &Expr| match extent.as_int() {
+            Some(extent) => self.known.is_within(index, 0, extent - 1),
+            None => {
+                let (at, extent) = Expr::promoted(index.clone(), extent.clone());
+                let zero = Expr::int_of(0, at.dtype());
+                self.known.can_prove(&at.clone().ge(zero)) && self.known.can_prove(&at.lt(extent))
+            }
+        };
+        self.accessed.contains(&(buffer.shape.clone(), indices.to_vec()))
+            || (indices.len() == buffer.shape.len()
+                && indices.iter().zip(&buffer.shape).all(|(index, extent)| is_within(index, extent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::{MemScope, Var};
+
+    use super::*;
+
+    #[test]
+    fn a_division_may_trap_unless_its_divisor_is_a_constant_other_than_0() {
+        let [a, b] = ["a", "b"].map(|name| Var::new(name, DType::I64).expr());
+        let by = |divisor: i128| a.clone().floordiv(Expr::int_of(divisor, DType::I64));
+        assert!(!may_trap(&by(3)) && !may_trap(&by(-1)));
+        assert!(may_trap(&by(0)) && may_trap(&a.clone().floormod(b)));
+        assert!(!may_trap(&(a.clone().cast(DType::F64) / Expr::float(0.0, DType::F64))));
+    }
+
+    #[test]
+    fn accesses_are_total_where_ranges_or_accesses_of_the_same_size_vouch_for_them() {
+        let (i, n) = (Var::new("i", DType::I32), Var::size("n", DType::I32).expr());
+        let [a, b] = ["a", "b"].map(|name| Buffer::new(name, DType::F32, vec![n.clone()], MemScope::Global));
+        let small = Buffer::new("s", DType::F32, vec![Expr::int(8)], MemScope::Local);
+        let mut known = Analyzer::new();
+        known.bind(&i, &Expr::int(0), &Expr::int(8));
+        let (here, at) = (Eager::new(&known), i.expr());
+        assert!(
+            here.is_total(&small.at([at.clone()])) && !here.is_total(&small.at([at.clone() + Expr::int(1)]))
+        );
+        assert!(!here.is_total(&a.at([at.clone()])));
+        assert!(here.beside(&b.at([at.clone()])).is_total(&a.at([at.clone()])));
+        let guard = at.clone().lt(n.clone());
+        let lazy = Expr::if_then_else(guard, b.at([at.clone()]), Expr::float(0.0, DType::F32));
+        assert!(!here.beside(&lazy).is_total(&a.at([at.clone()])), "what is lazy itself vouches for nothing");
+        let quotient = at.clone().floordiv(n.clone() - Expr::int(1));
+        assert!(!here.is_total(&quotient) && here.beside(&quotient).is_total(&quotient));
+        let store = Stmt::store(&small, vec![quotient.clone()], Expr::float(0.0, DType::F32));
+        assert!(!here.has_all_quotients(&store) && here.beside(&quotient).has_all_quotients(&store));
+        assert!(here.beside_access(&b, std::slice::from_ref(&at)).is_total(&a.at([at])));
+    }
+}
