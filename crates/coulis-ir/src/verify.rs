@@ -33,7 +33,7 @@
 //! | V25 | shared memory has a size that a block may have, a constant one unless it is asked for at launch | `verify/limits.rs` |
 //! | V26 | local memory has a constant size, and the registers of a thread hold what of it is live at one time | `verify/limits.rs`, `verify/registers.rs` |
 //! | V27 | no thread index leaves a store as it is: all its values would store to one element | `verify/stores.rs` |
-//! | V28 | no two threads store to one element in one execution of a statement | `verify/stores.rs` |
+//! | V28 | no two threads store to one element in one execution of a statement, and no two blocks in any | `verify/stores.rs` |
 //! | V29 | allocated memory is written before it is read (on every machine) | `verify/unwritten.rs` |
 //! | V30 | masks name the caller, and lanes that come to the statement | `verify/lanes.rs` |
 //! | V31 | masks are not made of the lanes that happen to be active | `verify/lanes.rs` |
@@ -56,6 +56,7 @@
 mod atoms;
 mod bounds;
 mod clusters;
+mod company;
 mod crowd;
 mod forms;
 mod lanes;
@@ -145,7 +146,7 @@ pub const PROPERTIES: &[(&str, &str)] = &[
         "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
     ),
     ("V27", "no thread index leaves a store as it is"),
-    ("V28", "no two threads store to one element in one execution of a statement"),
+    ("V28", "no two threads store to one element in one execution of a statement, and no two blocks in any"),
     ("V29", "allocated memory is written before it is read"),
     ("V30", "masks name the caller, and lanes that come to the statement"),
     ("V31", "masks are not made of the lanes that happen to be active"),

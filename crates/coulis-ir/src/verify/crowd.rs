@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use super::company::Company;
 use super::witness::{Arrival, Scene, Step, Thread};
 use crate::dtype::DType;
 use crate::eval::{Env, Value, eval_binary, eval_call};
@@ -170,31 +171,6 @@ pub(super) struct Crowd {
     host: Rc<Env<'static>>,
     vars: FastMap<VarId, Column>,
     known: FastMap<Expr, Column>,
-}
-
-/// Whose threads a crowd is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Company {
-    /// Those of the first block.
-    Block,
-    /// Those of the first block, of the next one along each axis, and of the same one of the next cluster.
-    Neighbours,
-}
-
-impl Company {
-    fn blocks(self, scene: &Scene) -> Vec<[i128; 3]> {
-        let mut blocks = vec![[0i128; 3]];
-        let axes = (0..3).filter(|axis| self == Company::Neighbours && scene.grid[*axis] > 1);
-        for axis in axes {
-            for step in [1, scene.cluster[axis]] {
-                let block: [i128; 3] = std::array::from_fn(|i| if i == axis { step } else { 0 });
-                if step < scene.grid[axis] && !blocks.contains(&block) {
-                    blocks.push(block);
-                }
-            }
-        }
-        blocks
-    }
 }
 
 /// Threads of one launch at the places that were looked at: each place is one step after another, and several

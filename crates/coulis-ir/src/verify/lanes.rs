@@ -11,7 +11,8 @@ use std::rc::Rc;
 use crate::hash::FastSet;
 
 use super::Report;
-use super::crowd::{Company, Crowd, Crowds, needed};
+use super::company::Company;
+use super::crowd::{Crowd, Crowds, needed};
 use super::witness::{Arrival, Launched, Scene, Step, Thread};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::eval::{Env, EvalError, eval_expr};

@@ -1,12 +1,14 @@
 //! V27 and V28: threads do not store to one element.
 //!
 //! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks
-//! where the memory is global: no barrier can stand between these. Found are stores whose places meet for the sizes
+//! where the memory is global: no barrier can stand between these. Of global memory also several executions, by blocks
+//! further apart and in other iterations of loops: nothing orders blocks. Found are stores whose places meet for the sizes
 //! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
 use super::Report;
-use super::crowd::{Company, Crowd, Crowds, needed};
+use super::company::Company;
+use super::crowd::{Crowd, Crowds, needed};
 use super::witness::{Arrival, Launched, Scene, Step, Thread, depends_on};
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
@@ -36,11 +38,19 @@ pub(super) fn check_stores<'k>(
             let indices: Vec<Expr> = indices.iter().map(|i| launched.resolved(i)).collect();
             for (at, scene) in scenes.iter().enumerate() {
                 let store = Store { scene, path, buffer, indices: &indices };
-                if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) || store.is_injective() {
+                if faulty.iter().any(|s| std::ptr::eq(*s, stmt)) {
                     continue;
                 }
-                let comers = crowds.of((at, scene), store.company(), needed(path, &[]));
-                if let Some(meeting) = store.meeting(&comers) {
+                let mut in_one_execution = || {
+                    let comers = crowds.of((at, scene), store.company(), needed(path, &[]));
+                    store.meeting(&comers)
+                };
+                let meeting = if store.is_injective(Times::One) { None } else { in_one_execution() };
+                let meeting = meeting.or_else(|| {
+                    let is_apart = !store.has_blocks() || store.is_injective(Times::All);
+                    if is_apart { None } else { store.meeting_of_blocks((at, crowds)) }
+                });
+                if let Some(meeting) = meeting {
                     let (code, text) = store.message(&meeting);
                     report.at(stmt, code, text);
                     faulty.push(stmt);
@@ -48,6 +58,15 @@ pub(super) fn check_stores<'k>(
             }
         }
     });
+}
+
+/// The executions of a statement that are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// One by each thread.
+    One,
+    /// Every one: iterations of loops too.
+    All,
 }
 
 /// Two threads that store to one element.
@@ -108,7 +127,7 @@ impl Store<'_, '_> {
     }
 
     /// Whether the index alone tells all writers apart, as sums of constant multiples do. Saves the looking.
-    fn is_injective(&self) -> bool {
+    fn is_injective(&self, times: Times) -> bool {
         let writers = self.writers();
         let (Some(index), 1) = (self.indices.first(), self.indices.len()) else { return writers.is_empty() };
         if writers.is_empty() {
@@ -118,6 +137,7 @@ impl Store<'_, '_> {
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let of_clusters: Vec<Var> = self.of_clusters().collect();
         let mut names: FastMap<Var, Expr> = self.scene.constants();
+        let mut loops = Vec::new();
         for step in &needed(self.path, self.indices) {
             match step {
                 Step::Name(var, value) => {
@@ -125,6 +145,9 @@ impl Store<'_, '_> {
                 }
                 Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => {
                     return false;
+                }
+                Step::Loop(var, _, extent) if times == Times::All => {
+                    loops.push((var.clone(), substitute_expr(extent, &names)));
                 }
                 Step::Loop(..) | Step::Cond(..) => {}
             }
@@ -142,11 +165,17 @@ impl Store<'_, '_> {
             let Some(coeff) = var.and_then(|_| terms.iter().find_map(of_var)) else { return false };
             steps.push((coeff, *extent));
         }
+        for (var, extent) in &loops {
+            let Some((_, coeff)) = terms.iter().find(|(v, _)| v.as_ref() == Some(var)) else { continue };
+            // Of a loop of unknown length, blocks are below the step.
+            let extent = Analyzer::new().simplify(extent).as_int().unwrap_or(i128::MAX);
+            steps.push((coeff.abs(), extent));
+        }
         steps.sort_unstable();
         let mut reach = i128::from(index.lanes()) - 1;
         steps.into_iter().all(|(coeff, extent)| {
             let apart = coeff > reach;
-            reach = reach.saturating_add(coeff.saturating_mul(extent - 1));
+            reach = reach.saturating_add(coeff.saturating_mul((extent - 1).max(0)));
             apart
         })
     }
@@ -230,6 +259,55 @@ impl Store<'_, '_> {
             Some((thread, index?))
         });
         first_meeting(comers.threads.len(), elements).map(place)
+    }
+
+    /// Whether several blocks may store to the memory.
+    fn has_blocks(&self) -> bool {
+        self.buffer.scope == MemScope::Global && self.scene.grid.iter().any(|n| *n > 1)
+    }
+
+    /// Threads of two blocks that store to one element, whenever they do: nothing orders blocks. Looked at are the first
+    /// iterations of the loops around, and those where one loop is at its second or third.
+    fn meeting_of_blocks(&self, (at, crowds): (usize, &mut Crowds)) -> Option<Meeting> {
+        let [index] = self.indices else { return None };
+        let (base, stride) = match index.node() {
+            Node::Ramp(base, stride) => (base, Some(stride)),
+            _ => (index, None),
+        };
+        let mut iterations = vec![self.path.to_vec()];
+        for (place, step) in self.path.iter().enumerate() {
+            let Step::Loop(var, min, extent) = step else { continue };
+            for n in [1, 2] {
+                let passed = Expr::int_of(n, extent.dtype()).lt(extent.clone());
+                let at = min.clone() + Expr::int_of(n, min.dtype());
+                let mut path = self.path.to_vec();
+                path.splice(place..=place, [Step::Cond(passed, true), Step::Name(var.clone(), at)]);
+                iterations.push(path);
+            }
+        }
+        let mut seen: FastMap<i128, Thread> = FastMap::default();
+        for path in &iterations {
+            let comers = crowds.of((at, self.scene), Company::Grid, needed(path, &[]));
+            let mut crowd = comers.with_names(&needed(path, self.indices));
+            let bases = crowd.ints(base);
+            let steps = stride.map(|stride| crowd.ints(stride));
+            for thread in 0..comers.threads.len() {
+                if comers.arrivals[thread] != Arrival::Comes {
+                    continue;
+                }
+                let step = steps.as_ref().map_or(Some(0), |steps| steps[thread]);
+                let Some((base, step)) = bases[thread].zip(step) else { continue };
+                let second = comers.threads.at(thread);
+                for lane in 0..i128::from(index.lanes()) {
+                    let element = base + lane * step;
+                    let first = *seen.entry(element).or_insert(second);
+                    if first.block != second.block {
+                        return Some(Meeting { first, second, index: vec![element] });
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The fault in the user's terms: V27 where nothing about the store tells the two apart, else V28.

@@ -390,6 +390,64 @@ const STORES: &[Case] = &[
     ),
     (
         "V28",
+        "blocks further apart that meet",
+        r#"bx = T.launch_thread("blockIdx.x", 4)
+        tx = T.launch_thread("threadIdx.x", 2)
+        if tx == 0:
+            B[bx % 2] = A[bx]
+        if tx == 0:
+            B[T.min(bx, 2)] = A[bx]
+        B[(bx % 2 + bx // 2 * 2) * 2 + tx] = A[bx]"#,
+        &[
+            (
+                "B[bx % 2] = A[bx]",
+                "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (2, 0, 0) store to one element, `B[0]`",
+            ),
+            (
+                "B[T.min(bx, 2)] = A[bx]",
+                "V28: thread (0, 0, 0) of block (2, 0, 0) and thread (0, 0, 0) of block (3, 0, 0) store to one element, `B[2]`",
+            ),
+        ],
+    ),
+    (
+        "V28",
+        "far blocks of a large grid that meet",
+        r#"bx = T.launch_thread("blockIdx.x", 65536)
+        tx = T.launch_thread("threadIdx.x", 64)
+        if tx == 0:
+            B[bx % 64] = A[0]"#,
+        &[(
+            "B[bx % 64] = A[0]",
+            "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (64, 0, 0) store to one element, `B[0]`",
+        )],
+    ),
+    (
+        "V28",
+        "iterations of two blocks that meet",
+        r#"bx = T.launch_thread("blockIdx.x", 2)
+        for k in range(2):
+            B[bx + k] = A[k]
+        for k in range(2):
+            B[bx * 2 + k] = A[k]
+        for k in range(n):
+            B[bx + k * 2] = A[k]
+        for k in range(2 - bx):
+            B[bx * 2 + k] = A[k]
+        for j in range(3):
+            B[j] = T.float32(0)"#,
+        &[
+            (
+                "B[bx + k] = A[k]",
+                "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) store to one element, `B[1]`",
+            ),
+            (
+                "B[j] = T.float32(0)",
+                "V27: all values of `blockIdx.x` store to one element, `B[j]`; store where `blockIdx.x` is 0 only, or give each its own element",
+            ),
+        ],
+    ),
+    (
+        "V28",
         "the first lanes of two warps",
         r#"tx = T.launch_thread("threadIdx.x", 64)
         if tx % 32 == 0:
