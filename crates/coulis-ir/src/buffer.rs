@@ -46,6 +46,22 @@ impl MemScope {
     }
 }
 
+/// The most bytes that memory may have, which sizes and indices count in 64 bits.
+pub const MOST_BYTES: i64 = i64::MAX;
+
+/// The extents that are constants, as `4 * 1024 of float32`, where memory of that shape has more than [`MOST_BYTES`].
+/// Memory of an extent of 0 has none.
+pub fn oversize(shape: &[Expr], dtype: DType) -> Option<String> {
+    let constants: Vec<i128> = shape.iter().filter_map(Expr::as_int).collect();
+    if constants.iter().any(|extent| *extent <= 0) {
+        return None;
+    }
+    let bytes = constants.iter().try_fold(dtype.bytes() as i128, |bytes, n| bytes.checked_mul(*n));
+    let fits = bytes.is_some_and(|bytes| bytes <= i128::from(MOST_BYTES));
+    let product = || constants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" * ");
+    (!fits).then(|| format!("{} of {dtype}", product()))
+}
+
 /// Identity of a buffer; survives cloning, differs between any two buffers ever made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u64);

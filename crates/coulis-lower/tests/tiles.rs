@@ -233,6 +233,27 @@ fn calls_that_cannot_be_done_are_refused_with_what_was_found() {
 }
 
 #[test]
+fn more_elements_than_are_counted_are_refused() {
+    for (extents, results, found) in [
+        (
+            "1, 1152921504606846976",
+            1,
+            "extents [1, 1152921504606846976] of more than 2147483647 elements of a result",
+        ),
+        ("4294967297, 2", 4, "extents [4294967297, 2] of more than 2147483647 results"),
+    ] {
+        let text = format!(
+            "@T.prim_func\ndef f(A: T.Buffer(({extents}), \"float32\"), B: T.Buffer(({results},), \"float32\")):\n    T.device_entry()\n    T.cta_id([1])\n    T.thread_id([128])\n    Tx.cta.reduce(B, A, reducer={SUM}, axes=(-1,), accum=False)\n"
+        );
+        let target = Target::cuda("sm_90a").expect("known");
+        let options = Options { target: &target, simple_mode: false };
+        let kernel = coulis_script::parse_module(&text).expect("a kernel").remove(0);
+        let error = lower(kernel, &options, &mut |_, _| {}).map(|_| ()).expect_err(&text).to_string();
+        assert!(error.contains(found), "{error}");
+    }
+}
+
+#[test]
 fn a_block_of_an_unknown_size_is_refused() {
     let text = rows(1, 26, "float32", SUM, "")
         .replace("B: T.Buffer((1,), \"float32\")", "B: T.Buffer((1,), \"float32\"), n: T.int32");

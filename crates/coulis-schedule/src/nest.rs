@@ -545,10 +545,8 @@ fn check_reads_in<'m>(
 fn align(stage: &Stage, shape: &mut [Expr]) {
     for demand in &stage.aligns {
         if let Some(extent) = shape.get(demand.dim + 1).and_then(Expr::as_int) {
-            let (factor, offset) = (i128::from(demand.factor), i128::from(demand.offset));
-            let padding = (offset - extent).rem_euclid(factor);
             let dtype = shape[demand.dim + 1].dtype();
-            shape[demand.dim + 1] = fold::int(extent + padding, dtype);
+            shape[demand.dim + 1] = fold::int(demand.padded(extent), dtype);
         }
     }
 }

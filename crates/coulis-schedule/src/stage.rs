@@ -90,6 +90,13 @@ pub struct StorageAlign {
     pub offset: i64,
 }
 
+impl StorageAlign {
+    /// The least extent of the next dimension, `extent` or more, that gives such a stride.
+    pub(crate) fn padded(&self, extent: i128) -> i128 {
+        extent + (i128::from(self.offset) - extent).rem_euclid(i128::from(self.factor))
+    }
+}
+
 /// How the parts of a reduction over blocks come together. Either way the order of the fold is fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridFinish {

@@ -376,6 +376,13 @@ fn values_that_mean_nothing() {
         &mut |s| s.storage_align(&b, &axes[0], 4, 4),
         "storage_align of `B`: offset is to be from 0 to less than factor, got 4",
     );
+    let wanted = "factor is to be such that the padded extent fits its type and the bytes are counted";
+    for (factor, offset) in [(1 << 31, 1), (1 << 31, 7), (i64::MAX, i64::MAX - 1)] {
+        refuse(
+            &mut |s| s.storage_align(&b, &axes[0], factor, offset),
+            &format!("storage_align of `B`: {wanted}, got {factor}"),
+        );
+    }
     refuse(
         &mut |s| s.storage_align(&b, &axes[1], 4, 1),
         "storage_align of any dimension but the last but one is not supported yet",

@@ -34,7 +34,8 @@ impl Reader<'_> {
         let data = keywords.take("data").map(|d| self.data(d)).transpose()?;
         let shape = self.shape(shape)?;
         let dtype = dtype.map_or(Ok(DType::F32), dtype_of)?;
-        let mut fields = self.make_buffer(name, data.unwrap_or_else(|| Var::handle(name)), dtype, shape);
+        let mut fields =
+            self.make_buffer(term, name, data.unwrap_or_else(|| Var::handle(name)), dtype, shape)?;
         self.rare_fields(&mut keywords, &mut fields, StrideNames::Define)?;
         keywords.done()?;
         let buffer = Buffer::from_data(fields);
@@ -62,7 +63,7 @@ impl Reader<'_> {
         let data = self.data(data)?;
         let shape = self.shape(shape)?;
         let dtype = dtype.map_or(Ok(DType::F32), dtype_of)?;
-        let mut fields = self.make_buffer(name, data, dtype, shape);
+        let mut fields = self.make_buffer(term, name, data, dtype, shape)?;
         self.rare_fields(&mut keywords, &mut fields, StrideNames::Refuse)?;
         keywords.done()?;
         Ok(Buffer::from_data(fields))
@@ -85,7 +86,7 @@ impl Reader<'_> {
             args.get(1).or_else(|| keywords.take("dtype")).ok_or_else(|| missing(term, F, "a dtype"))?;
         let scope = args.get(2);
         let shape = self.shape(shape)?;
-        let mut fields = self.make_buffer(name, Var::handle(name), dtype_of(dtype)?, shape);
+        let mut fields = self.make_buffer(term, name, Var::handle(name), dtype_of(dtype)?, shape)?;
         if let Some(scope) = scope {
             fields.scope = scope_of(scope)?;
         }
@@ -111,7 +112,7 @@ impl Reader<'_> {
         let dtype = args.get(1).or_else(|| keywords.take("dtype"));
         let shape = self.shape(shape)?;
         let dtype = dtype.map_or(Ok(DType::F32), dtype_of)?;
-        let mut fields = self.make_buffer(name, Var::handle(name), dtype, shape);
+        let mut fields = self.make_buffer(term, name, Var::handle(name), dtype, shape)?;
         fields.scope = scope;
         self.rare_fields(&mut keywords, &mut fields, StrideNames::Refuse)?;
         keywords.done()?;
@@ -140,7 +141,7 @@ impl Reader<'_> {
         let function = if local { "local" } else { "view" };
         let mut keywords = Keywords::new(function, keywords);
         let dtype = keywords.take("dtype").map_or(Ok(source.dtype), dtype_of)?;
-        let mut fields = self.make_buffer(name, source.data.clone(), dtype, shape);
+        let mut fields = self.make_buffer(term, name, source.data.clone(), dtype, shape)?;
         fields.scope = source.scope;
         fields.align = source.align;
         self.rare_fields(&mut keywords, &mut fields, StrideNames::Refuse)?;

@@ -41,6 +41,16 @@ pub enum ParseErrorKind {
         /// Most levels.
         limit: usize,
     },
+    /// A buffer of more bytes than are counted.
+    #[error("`{buffer}` has {found}, which is more than {limit} bytes, the most that is legal")]
+    TooLarge {
+        /// The buffer.
+        buffer: String,
+        /// Its extents and type.
+        found: String,
+        /// Most bytes.
+        limit: i64,
+    },
     /// The system refused a thread to parse on.
     #[error("no memory to parse with")]
     Resources,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use coulis_ir::buffer::BufferData;
+use coulis_ir::buffer::{MOST_BYTES, oversize};
 use coulis_ir::{Attr, Buffer, DType, Expr, Form, Kernel, MemScope, Param, Site, Stmt, Var};
 
 use crate::error::{Fault, ParseErrorKind, Parsed, Places};
@@ -96,6 +97,7 @@ impl Reader<'_> {
             keywords.done()?;
             let shape = self.shape(shape)?;
             let dtype = dtype.map_or(Ok(DType::F32), dtype_of)?;
+            check_size(annotation, &param.name, &shape, dtype)?;
             let buffer = Buffer::new(&param.name, dtype, shape, MemScope::Global);
             let handle = Var::handle(&param.name);
             (Entity::Buffer(buffer.clone()), Slot::Done(Param::Buffer { handle, buffer }))
@@ -178,9 +180,17 @@ impl Reader<'_> {
         term.items().iter().map(|extent| self.scalar_int(extent, "an extent")).collect()
     }
 
-    /// A buffer of these fields named `name`.
-    pub(crate) fn make_buffer(&self, name: &str, data: Var, dtype: DType, shape: Vec<Expr>) -> BufferData {
-        BufferData {
+    /// A buffer of these fields named `name`, which `term` declares.
+    pub(crate) fn make_buffer(
+        &self,
+        term: &Term,
+        name: &str,
+        data: Var,
+        dtype: DType,
+        shape: Vec<Expr>,
+    ) -> Parsed<BufferData> {
+        check_size(term, name, &shape, dtype)?;
+        Ok(BufferData {
             id: coulis_ir::BufferId(0),
             name: name.to_owned(),
             data,
@@ -192,7 +202,18 @@ impl Reader<'_> {
             align: 64,
             layout: None,
             auto_broadcast: false,
+        })
+    }
+}
+
+/// Refuses a buffer of more bytes than are counted.
+fn check_size(at: &Term, name: &str, shape: &[Expr], dtype: DType) -> Parsed<()> {
+    match oversize(shape, dtype) {
+        Some(found) => {
+            let buffer = name.to_owned();
+            Err(at.fault(ParseErrorKind::TooLarge { buffer, found, limit: MOST_BYTES }))
         }
+        None => Ok(()),
     }
 }
 

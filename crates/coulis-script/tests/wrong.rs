@@ -27,6 +27,19 @@ fn check(body: &str, want: &str) {
 }
 
 #[test]
+fn parameters_have_no_more_bytes_than_are_counted() {
+    let limit = "of float32, which is more than 9223372036854775807 bytes, the most that is legal";
+    for (param, first) in [
+        ("A: T.Buffer((4, 4611686018427387904), \"float32\")", ""),
+        ("A_ptr: T.handle", "    A = T.match_buffer(A_ptr, (4, 4611686018427387904), \"float32\")\n"),
+    ] {
+        let text = format!("@T.prim_func\ndef main({param}):\n{first}    pass\n");
+        let error = parse_module(&text).expect_err(param).to_string();
+        assert!(error.ends_with(&format!(": `A` has 4 * 4611686018427387904 {limit}")), "{error}");
+    }
+}
+
+#[test]
 fn mistakes_are_named_with_their_place() {
     check("A[0, 0] = x", "line 4, column 15: nothing named `x` is in scope");
     check(
@@ -54,6 +67,11 @@ fn mistakes_are_named_with_their_place() {
         "line 4, column 5: `n` is defined already; legal: a name that is new in its block",
     );
     check("x = T.allocate([4])", "line 4, column 9: `T.allocate` needs a dtype");
+    check(
+        "x = T.allocate([4, 4611686018427387904], \"float32\")",
+        "line 4, column 9: `x` has 4 * 4611686018427387904 of float32, which is more than 9223372036854775807 bytes, \
+         the most that is legal",
+    );
     check(
         "x = T.allocate([4], \"float31\")",
         "line 4, column 25: unknown dtype `float31`; legal dtypes are bool, int8 to int64, uint8 to uint64, float16, \

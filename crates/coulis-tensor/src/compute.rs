@@ -7,7 +7,7 @@ use crate::axis::{IterKind, IterVar, index_dtype};
 use crate::error::TensorError;
 use crate::reduction::Reduction;
 use crate::registry;
-use crate::tensor::{Op, OpKind, Tensor, check_rank, check_shape, output_buffer};
+use crate::tensor::{Op, OpKind, Tensor, check_rank, check_shape, check_size, output_buffer};
 
 /// What a compute computes.
 #[derive(Clone, Debug, PartialEq)]
@@ -241,6 +241,7 @@ fn make<B: IntoBody, N: AsRef<str>>(
     if dtypes.is_empty() || (arity == Arity::One && dtypes.len() != 1) {
         return Err(TensorError::TupleBody { tensor: name.to_owned(), found: dtypes.len() });
     }
+    dtypes.iter().try_for_each(|dtype| check_size(name, shape, *dtype))?;
     let inputs = check_body(name, &vars, shape, &body)?;
     let outputs = dtypes
         .iter()

@@ -244,6 +244,16 @@ pub enum TensorError {
         /// Its value.
         value: i128,
     },
+    /// Constant extents of more bytes than are counted.
+    #[error("`{tensor}` has {found}, which is more than {limit} bytes, the most that is legal")]
+    TooLarge {
+        /// The tensor.
+        tensor: String,
+        /// Its extents and type.
+        found: String,
+        /// Most bytes.
+        limit: i64,
+    },
     /// Wrong number of axis names.
     #[error("`{tensor}` has {wanted} dimensions and takes as many axis names, got {found}")]
     AxisCount {

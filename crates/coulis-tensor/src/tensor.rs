@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use coulis_ir::buffer::{MOST_BYTES, oversize};
 use coulis_ir::{Buffer, BufferData, BufferId, DType, Expr, MemScope, Var};
 
 use crate::axis::{IterVar, index_dtype};
@@ -245,6 +246,7 @@ tuple_indices!(A, B, C, D, E, F);
 /// stride variables named `stride`.
 pub fn placeholder(shape: &[Expr], dtype: DType, name: &str) -> Result<Tensor, TensorError> {
     check_shape(name, shape)?;
+    check_size(name, shape, dtype)?;
     let buffer = output_buffer(name, shape, dtype);
     single(Op::new(name, OpKind::Placeholder, vec![buffer], Vec::new()))
 }
@@ -258,6 +260,7 @@ pub fn placeholder_strided(
     name: &str,
 ) -> Result<Tensor, TensorError> {
     check_shape(name, shape)?;
+    check_size(name, shape, dtype)?;
     if shape.len() != strides.len() {
         return Err(TensorError::StrideCount {
             tensor: name.to_owned(),
@@ -306,6 +309,14 @@ pub(crate) fn check_shape(tensor: &str, shape: &[Expr]) -> Result<(), TensorErro
         }
     }
     Ok(())
+}
+
+/// Refuses extents of more bytes than are counted.
+pub(crate) fn check_size(tensor: &str, shape: &[Expr], dtype: DType) -> Result<(), TensorError> {
+    match oversize(shape, dtype) {
+        Some(found) => Err(TensorError::TooLarge { tensor: tensor.to_owned(), found, limit: MOST_BYTES }),
+        None => Ok(()),
+    }
 }
 
 fn check_integers(tensor: &str, what: &'static str, exprs: &[Expr]) -> Result<(), TensorError> {

@@ -54,6 +54,25 @@ fn extents_are_integers_of_at_least_0() {
 }
 
 #[test]
+fn tensors_have_no_more_bytes_than_are_counted() {
+    let shape = |extents: &[i128]| -> Vec<Expr> {
+        extents.iter().map(|extent| Expr::int_of(*extent, DType::I64)).collect()
+    };
+    let of = |extents: &[i128], dtype| placeholder(&shape(extents), dtype, "A");
+    of(&[1 << 31, 1 << 29], DType::I32).expect("2 ** 62 bytes");
+    of(&[0, 1 << 62, 1 << 62], DType::I32).expect("no bytes");
+    let limit = "which is more than 9223372036854775807 bytes, the most that is legal";
+    refused(of(&[4, 1 << 62], DType::F32), &format!("`A` has 4 * 4611686018427387904 of float32, {limit}"));
+    refused(of(&[1 << 61], DType::F32), &format!("`A` has 2305843009213693952 of float32, {limit}"));
+    let huge = [i128::from(i64::MAX); 5];
+    assert!(of(&huge, DType::I8).is_err());
+    let strided = placeholder_strided(&shape(&[1 << 62, 4]), &shape(&[0, 0]), DType::I32, "A");
+    refused(strided, &format!("`A` has 4611686018427387904 * 4 of int32, {limit}"));
+    let made = compute(&shape(&[1 << 62]), "B", |_| Expr::int(1));
+    refused(made, &format!("`B` has 4611686018427387904 of int32, {limit}"));
+}
+
+#[test]
 fn axes_take_the_type_of_their_extent() {
     for dtype in [DType::I32, DType::I64] {
         let n = var_of("n", dtype).expr();

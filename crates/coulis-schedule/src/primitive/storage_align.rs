@@ -1,6 +1,7 @@
 //! storage_align: pads an intermediate so that the stride of a dimension is as wanted.
 
-use coulis_ir::Expr;
+use coulis_ir::buffer::oversize;
+use coulis_ir::{DType, Expr};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
@@ -79,6 +80,19 @@ impl Primitive for AlignStorage {
         if !stage.axes[dim + 1].dom().is_some_and(|(_, extent)| constant(extent)) {
             let what = "storage_align beside a dimension of symbolic extent".to_owned();
             return Err(ScheduleError::Unsupported { what });
+        }
+        let align = StorageAlign { dim, factor: self.factor, offset: self.offset };
+        for buffer in &stage.outputs {
+            let mut shape = buffer.shape.clone();
+            let index_dtype = stage.axes[dim + 1].var().dtype();
+            let Some(padded) = shape[dim + 1].as_int().map(|extent| align.padded(extent)) else { continue };
+            shape[dim + 1] = Expr::int_of(padded, DType::I64);
+            if index_dtype.int_range().is_some_and(|(_, most)| padded > most)
+                || oversize(&shape, buffer.dtype).is_some()
+            {
+                let wanted = "such that the padded extent fits its type and the bytes are counted";
+                return Err(bad("factor", wanted, self.factor.to_string()));
+            }
         }
         Ok(())
     }

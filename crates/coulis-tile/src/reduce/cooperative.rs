@@ -98,8 +98,9 @@ impl Plan {
         let lanes = if across { 1 } else { n_elements.next_power_of_two().min(most) };
         let slots = n_threads / lanes;
         // Sets begin at whole warps, so that no warp has lanes of two that part ways.
-        let parts =
-            if n_outputs * lanes < warp || (n_outputs * lanes) % warp == 0 { slots / n_outputs } else { 1 };
+        let of_a_set = u64::from(n_outputs) * u64::from(lanes);
+        let is_whole = of_a_set < u64::from(warp) || of_a_set.is_multiple_of(u64::from(warp));
+        let parts = if is_whole { slots / n_outputs } else { 1 };
         let parts = parts.min(n_elements / (lanes * FEWEST_A_PART)).max(1);
         match parts {
             1 => Plan {

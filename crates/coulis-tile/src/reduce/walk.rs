@@ -28,6 +28,13 @@ impl Walk {
             }
         }
         let walk = Walk { extents: of_first, reduced: facts.reduced.clone() };
+        // Elements are counted in `int32`.
+        let most = i32::MAX.unsigned_abs();
+        for (n, what) in [(walk.n_outputs(), "results"), (walk.n_elements(), "elements of a result")] {
+            if n > most {
+                return Err(format!("extents {:?} of more than {most} {what}", walk.extents));
+            }
+        }
         for dst in &facts.dsts {
             let own = extents(dst)?;
             let size: i64 = own.iter().product();
@@ -41,7 +48,8 @@ impl Walk {
 
     fn size_of(&self, reduced: bool) -> u32 {
         let dims = self.extents.iter().enumerate().filter(|(d, _)| self.reduced.contains(d) == reduced);
-        u32::try_from(dims.map(|(_, n)| n).product::<i64>()).unwrap_or(u32::MAX)
+        let size = dims.map(|(_, n)| i128::from(*n)).fold(1i128, i128::saturating_mul);
+        u32::try_from(size).unwrap_or(u32::MAX)
     }
 
     /// Number of results.
