@@ -226,10 +226,10 @@ pub(crate) fn last_block_does(first: &[Index], last: &[Index]) -> bool {
     blocks(first).is_some_and(|n| n >= 1) && are_shared && !has_clusters && (all == few || is_warp)
 }
 
-/// The product of the extents of indices, and their linear index, the first fastest.
+/// The product of the extents of indices, and their linear index, the first fastest. Those of one value are in no launch.
 fn linear(indices: Vec<&Index>) -> (Expr, Expr) {
     let (mut count, mut at) = (Expr::int(1), Expr::int(0));
-    for index in indices {
+    for index in indices.into_iter().filter(|index| !index.is_unit()) {
         at = fold::add(&at, &fold::mul(&index.var.expr(), &count));
         count = fold::mul(&index.extent, &count);
     }

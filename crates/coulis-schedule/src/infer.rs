@@ -221,9 +221,10 @@ fn place_one(
     Ok(Placed { domains, extents, loops, offsets, absolutes, path, partial, scope, root, known: analyzer })
 }
 
-/// Offsets mention root axes only through extents of fused axes; a loop index that is itself a root axis stays.
+/// Offsets mention root axes only through extents of fused and split axes; a loop index that is itself a root axis stays, where
+/// the loop is not left out.
 fn substitute_shape(expr: &Expr, absolutes: &Values, loops: &[Loop]) -> Expr {
-    let indices: Vec<&Var> = loops.iter().map(|l| &l.var).collect();
+    let indices: Vec<&Var> = loops.iter().filter(|l| !l.is_unit()).map(|l| &l.var).collect();
     let map: Values =
         absolutes.iter().filter(|(v, _)| !indices.contains(v)).map(|(v, e)| (v.clone(), e.clone())).collect();
     substitute_expr(expr, &map)

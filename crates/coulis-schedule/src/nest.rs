@@ -24,7 +24,7 @@ use crate::fold;
 use crate::grid;
 use crate::infer::{self, Loop, Placed};
 use crate::inline;
-use crate::launch::{Launches, launched};
+use crate::launch::{Launches, is_block, launched};
 use crate::order;
 use crate::primitive::double_buffer;
 use crate::ranges;
@@ -167,7 +167,9 @@ impl Builder<'_> {
 
     fn produce(&self, stage: &Stage) -> Result<Stmt, ScheduleError> {
         let at = self.at(stage);
-        if stage.finish.is_some() && !self.is_over_blocks(stage) && !self.follows_a_launch(stage) {
+        // One block has no parts to bring together.
+        let is_of_blocks = |l: &Loop| l.thread.is_some_and(is_block) && stage.origin(&l.leaf).reduce;
+        if stage.finish.is_some() && !at.loops.iter().any(is_of_blocks) && !self.follows_a_launch(stage) {
             let stage = self.schedule.stage_name(stage.id);
             return Err(ThreadError::NothingToFinish { stage }.into());
         }

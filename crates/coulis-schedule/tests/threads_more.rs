@@ -4,10 +4,10 @@ mod common;
 
 use std::slice::from_ref;
 
-use ThreadTag::{BlockX, ThreadX, ThreadY, ThreadZ};
+use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY, ThreadZ};
 use common::{body, check};
 use coulis_ir::{DType, Expr, MemScope, ThreadTag};
-use coulis_schedule::{Schedule, Split};
+use coulis_schedule::{GridFinish, Schedule, Split};
 use coulis_tensor::{
     Tensor, compute, compute_axes, max, placeholder, reduce_axis, reduce_axis_of, sum, var, var_of,
 };
@@ -17,6 +17,43 @@ fn split_bound(s: &mut Schedule, t: &Tensor, factor: i64, outer: ThreadTag, inne
     let (o, i) = s.split(t, &axis, Split::Factor(factor)).expect("splits");
     s.bind(t, &o, outer).expect("outer bound");
     s.bind(t, &i, inner).expect("inner bound");
+}
+
+#[test]
+fn a_reduction_over_blocks_may_have_one_row_or_one_block() {
+    for finish in GridFinish::ALL {
+        for (rows, columns, factor) in [(1, 40, 7), (3, 40, 40), (3, 40, 64), (1, 1, 4), (2, 40, 7)] {
+            let [n, m] = [rows, columns].map(Expr::int);
+            let a = placeholder(&[n.clone(), m.clone()], DType::I32, "A").expect("a tensor");
+            let k = reduce_axis(m, "k");
+            let b = compute(&[n], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
+            let mut s = Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule");
+            let (outer, _) = s.split(&b, &k, Split::Factor(factor)).expect("splits");
+            s.bind(&b, &outer, BlockX).expect("bound");
+            s.bind(&b, &b.op().axes()[0].clone(), BlockY).expect("bound");
+            s.grid_finish(&b, finish).expect("finished");
+            check(&s, &[&[]]);
+        }
+    }
+}
+
+#[test]
+fn a_split_range_may_depend_on_an_axis_of_one_value() {
+    for rows in [1, 3] {
+        for split in [Split::Nparts(2), Split::Factor(2)] {
+            let a = placeholder(&[Expr::int(rows), Expr::int(4)], DType::I32, "A").expect("a tensor");
+            let mut over = None;
+            let b = compute(&[Expr::int(rows)], "B", |i| {
+                let k = reduce_axis(i[0].expr() + Expr::int(1), "k");
+                over = Some(k.clone());
+                sum(a.at((&i[0], &k)), from_ref(&k))
+            })
+            .expect("a tensor");
+            let mut s = Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule");
+            s.split(&b, &over.expect("an axis"), split).expect("splits");
+            check(&s, &[&[]]);
+        }
+    }
 }
 
 #[test]
