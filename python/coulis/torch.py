@@ -113,25 +113,35 @@ def _setup_context(ctx, inputs, output):
     ctx.of_axis = [] if axis is not None and len(axis) == 0 else None
     ctx.names = [name for name, _ in _coulis.results_of(str(x.dtype).removeprefix("torch."), ops.split(","))]
     ctx.mark_non_differentiable(*[found for found in output if not found.is_floating_point()])
-    ctx.save_for_backward(x, *output)
+    # A statistic that nobody differentiates has no gradient, rather than one of 0: 0 times an infinite slope is NaN.
+    ctx.set_materialize_grads(False)
+    # What is kept must not be changed in place before the backward pass, so that no more is kept than is asked for.
+    ctx.kept = [name for name in ctx.names if name in _ASKS_FOR_RESULT]
+    ctx.save_for_backward(x, *[found for name, found in zip(ctx.names, output) if name in _ASKS_FOR_RESULT])
 
 
 def _backward(ctx, grads):
     own, *found = ctx.saved_tensors
     wide = _wide(own.dtype)
-    x, total = own.to(wide), None
-    for name, grad, result in zip(ctx.names, grads, found):
-        if grad is None or not result.is_floating_point():
+    x, total, kept = own.to(wide), None, dict(zip(ctx.kept, found))
+
+    def broadcast(values):
+        """A gradient or a result in the type of the work, with its reduced axes."""
+        values = values.to(wide)
+        if not ctx.keepdims:
+            for a in ctx.axes:
+                values = values.unsqueeze(a)
+        return values
+
+    for name, grad in zip(ctx.names, grads):
+        if grad is None or not grad.is_floating_point():
             continue
-        grad, result = grad.to(wide), result.to(wide)
         rule = _GRADIENTS.get(name)
         if rule is None:
             legal = ", ".join(_GRADIENTS)
             raise NotImplementedError(f"`{name}` has no gradient; those of coulis.torch are {legal}")
-        if not ctx.keepdims:
-            for a in ctx.axes:
-                grad, result = grad.unsqueeze(a), result.unsqueeze(a)
-        part = rule(ctx, x, grad, result)
+        result = broadcast(kept[name]) if name in kept else None
+        part = rule(ctx, x, broadcast(grad), result)
         total = part if total is None else total + part
     return (None if total is None else total.to(own.dtype)), None, ctx.of_axis, None, None
 
@@ -273,6 +283,9 @@ _GRADIENTS = {
     "meansq": _meansq,
 }
 
+# Those whose rules look at the result, as they do in PyTorch; the others are handed None.
+_ASKS_FOR_RESULT = {"std", "max", "min", "maxloc.value", "minloc.value", "logsumexp", "absmax", "norm2"}
+
 _op.register_autograd(_backward, setup_context=_setup_context)
 
 
@@ -393,20 +406,23 @@ def _(x, name, axis, weight, bias, eps):
 def _setup_consume(ctx, inputs, output):
     x, ctx.name, axis, weight, bias, ctx.eps = inputs
     ctx.axes = _axes(axis, x.ndim)
-    ctx.save_for_backward(x, output, weight, bias)
+    # The norms do not look at their result again, which may thus be changed in place.
+    ctx.dtype = output.dtype
+    ctx.save_for_backward(x, None if ctx.name.endswith("_norm") else output, weight, bias)
 
 
 def _backward_consume(ctx, grad):
     own, y, weight, bias = ctx.saved_tensors
-    wide = _wide(y.dtype)
-    x, y, grad = own.to(wide), y.to(wide), grad.to(wide)
+    wide = _wide(ctx.dtype)
+    x, grad = own.to(wide), grad.to(wide)
     # PyTorch takes no axes for all of them.
     mean = lambda values: values.mean(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
     total = lambda values: values.sum(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
     if ctx.name == "softmax":
+        y = y.to(wide)
         return (y * (grad - total(grad * y))).to(own.dtype), None, None, None, None, None
     if ctx.name == "log_softmax":
-        return (grad - y.exp() * total(grad)).to(own.dtype), None, None, None, None, None
+        return (grad - y.to(wide).exp() * total(grad)).to(own.dtype), None, None, None, None, None
     is_centred = ctx.name != "rms_norm"
     centred = x - mean(x) if is_centred else x
     scale = (mean(centred * centred) + ctx.eps).rsqrt()

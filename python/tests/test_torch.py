@@ -391,3 +391,51 @@ def test_tensors_that_are_not_dense_are_refused_and_shapes_need_no_elements(devi
                 function(x)
     found = coulis.torch.reduce(torch.empty(3, 4, device="meta"), ["sum", "argmax"], 1)
     assert [(f.device.type, f.shape) for f in found] == [("meta", (3,))] * 2
+
+
+def test_a_statistic_that_is_not_differentiated_has_no_part_in_the_gradient(device):
+    infinity = math.inf
+    for row, used, beside, ddof, want in [
+        ([-infinity, 0.0, 0.0], "logsumexp", ["var"], 0, [0, 0.5, 0.5]),
+        ([-infinity, 0.0, 0.0], "max", ["mean", "sumsq", "prod"], 0, [0, 0.5, 0.5]),
+        ([2.0], "sum", ["std"], 1, [1]),
+    ]:
+        function = lambda x: getattr(coulis.torch.reduce(x, [used, *beside], ddof=ddof), used)  # noqa: E731, B023
+        for call in (function, torch.compile(function, backend="aot_eager")):
+            x = torch.tensor(row, device=device, requires_grad=True)
+            call(x).backward()
+            assert x.grad.tolist() == want, used
+        (found,) = torch.autograd.grad(function(x), x, create_graph=True)
+        assert found.tolist() == want
+    x = torch.tensor([2.0], device=device, requires_grad=True)
+    found = coulis.torch.reduce(x, ["std", "sum"], ddof=1)
+    found.std.backward()
+    assert x.grad.isnan().all(), "where it is differentiated its slope counts"
+
+
+def test_results_are_changed_in_place_before_the_backward_pass_where_torch_lets_them(device):
+    for name, theirs in THEIRS.items():
+        refused = []
+        for function in (lambda x: coulis.torch.reduce(x, [name], 1)[0], lambda x: theirs(x, (1,), False)):  # noqa: B023
+            x = values(device, 4, 5)
+            y = function(x)
+            y.mul_(2)
+            try:
+                y.sum().backward()
+            except RuntimeError as error:
+                assert "inplace" in str(error)
+                refused.append(True)
+            else:
+                refused.append(False)
+                changed, x.grad = x.grad, None
+                (2 * function(x)).sum().backward()
+                torch.testing.assert_close(changed, x.grad)
+        # A product of PyTorch divides by elements, and keeps its result.
+        assert refused[0] <= refused[1], name
+    for function in [coulis.torch.layer_norm, coulis.torch.rms_norm, lambda x: coulis.torch.batch_norm(x, 0)]:
+        found = []
+        for in_place in (False, True):
+            x = values(device, 4, 5)
+            torch.nn.functional.relu(function(x), inplace=in_place).pow(2).sum().backward()
+            found.append(x.grad)
+        torch.testing.assert_close(*found)
