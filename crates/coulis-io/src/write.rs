@@ -141,15 +141,24 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("too many symbolic links"))
 }
 
-/// Runs `fill` on a temporary file next to `path` and renames it into place.
+/// Runs `fill` on a temporary file next to `path` and renames it into place, with the permissions of the file that was there.
 fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
 ) -> Result<(), WriteError> {
     let refused = |source| WriteError::Unwritable { path: path.to_owned(), source };
     let path = &target(path).map_err(refused)?;
-    if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+    let before = std::fs::metadata(path).ok();
+    if before.as_ref().is_some_and(|facts| !facts.is_file()) {
         return Err(WriteError::NotRegular { path: path.to_owned() });
+    }
+    let before = before.map(|facts| facts.permissions());
+    // A rename would ask the folder alone.
+    if before.as_ref().is_some_and(Permissions::readonly) {
+        return Err(refused(std::io::Error::from(std::io::ErrorKind::PermissionDenied)));
+    }
+    if before.is_some() {
+        File::options().write(true).open(path).map_err(refused)?;
     }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -167,6 +176,9 @@ fn write_whole(
     fill(&mut out).map_err(refused)?;
     out.flush().map_err(refused)?;
     drop(out);
+    if let Some(before) = before {
+        temporary.as_file().set_permissions(before).map_err(refused)?;
+    }
     temporary.persist(path).map_err(|error| refused(error.error))?;
     Ok(())
 }

@@ -392,3 +392,25 @@ fn what_is_written_to_a_link_goes_to_the_file_behind_it() {
     }
     assert!(write_npy(at("loop.npy"), &array).unwrap_err().to_string().contains("too many symbolic links"));
 }
+
+#[test]
+#[cfg(unix)]
+fn a_file_keeps_its_permissions_and_one_that_is_not_to_be_written_is_kept() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let one = Array::from_slice(&[], &[1_i32]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    for kept in [0o600, 0o640, 0o666] {
+        std::fs::write(&path, b"before").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(kept)).unwrap();
+        write_npy(&path, &one).unwrap();
+        assert_eq!(mode(), kept);
+    }
+    std::fs::write(&path, b"before").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let refused = write_npy(&path, &one).unwrap_err().to_string();
+    assert_eq!(refused, format!("cannot write `{}`: permission denied", path.display()));
+    assert_eq!((mode(), std::fs::read(&path).unwrap().as_slice()), (0o400, b"before".as_slice()));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
