@@ -156,7 +156,7 @@ impl<'p, const W: usize> Interpreter<'p, W> {
             match warps[at].state {
                 State::Ready => next = at + 1,
                 State::Waiting(kind, stmt) => {
-                    self.arrive(&mut arrivals[warps[at].block], at as u32, kind, stmt);
+                    self.arrive(&mut arrivals[warps[at].block], warps, (at as u32, kind, stmt));
                     self.release(warps, at, kind);
                     next = at;
                 }
@@ -171,16 +171,27 @@ impl<'p, const W: usize> Interpreter<'p, W> {
         }
     }
 
-    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them
-    /// apart: it opens when enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
-    fn arrive(&mut self, arrivals: &mut Arrivals, warp: u32, kind: SyncKind, stmt: u32) {
+    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
+    /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
+    /// Warps of one group wait for each other at a time; one that was let go before did not wait for this one.
+    fn arrive(
+        &mut self,
+        arrivals: &mut Arrivals,
+        warps: &[Warp<W>],
+        (warp, kind, stmt): (u32, SyncKind, u32),
+    ) {
         let (id, who) = match kind {
             SyncKind::Warpgroup(id) => (id, Some(self.order.in_block(warp) / 4)),
             SyncKind::Named { id, .. } => (id, None),
             SyncKind::Cluster | SyncKind::Cta | SyncKind::Warp => return,
         };
         for ((other_id, other_warp), (other_who, stamp, other)) in arrivals.iter() {
-            if *other_id == id && *other_who != who && !self.order.ordered(*stamp, warp, 0) {
+            let was_let_go = || {
+                let other = warps.get(*other_warp as usize).map(|w| w.state);
+                !matches!(other, Some(State::Waiting(SyncKind::Named { id: at, .. }, _)) if at == id)
+            };
+            let is_other = *other_who != who || who.is_none() && was_let_go();
+            if *other_id == id && is_other && !self.order.ordered(*stamp, warp, 0) {
                 self.detector.barrier_of_two(stmt, *other, id, warp, *other_warp);
             }
         }

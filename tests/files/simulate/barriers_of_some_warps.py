@@ -37,6 +37,19 @@ def good_one_after_the_other(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "
         B[tx] = s[tx]
 
 @T.prim_func
+def good_again(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 256)
+    s = T.allocate([256], "int32", "shared")
+    if tx < 64:
+        for k in range(4):
+            s[tx + k * 64] = A[tx + k * 64]
+            T.cuda.named_barrier_sync(1, 64)
+            B[tx + k * 64] = s[63 - tx + k * 64]
+    else:
+        if tx < 128:
+            T.cuda.named_barrier_sync(2, 64)
+
+@T.prim_func
 def bad(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
     tx = T.launch_thread("threadIdx.x", 256)
     s = T.allocate([256], "int32", "shared")
@@ -46,6 +59,14 @@ def bad(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
     else:
         T.cuda.named_barrier_sync(1, 512)  # error barrier not reached by all: thread (0, 0, 0) of block (0, 0, 0) waits at a named barrier for more threads than the block has
         B[tx] = s[255 - tx]
+
+@T.prim_func
+def bad_by_halves(A: T.Buffer((128,), "int32"), B: T.Buffer((128,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 128)
+    s = T.allocate([128], "int32", "shared")
+    s[tx] = A[tx]
+    T.cuda.named_barrier_sync(1, 64)  # error barrier of two groups: thread (64, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) of another group both use barrier 1, which opens when enough threads of either came (4 times)
+    B[tx] = s[tx // 64 * 64 + (tx + 32) % 64]
 
 @T.prim_func
 def bad_by_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "int32")):
