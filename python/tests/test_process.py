@@ -97,3 +97,15 @@ def test_a_forked_child_reduces_while_threads_of_the_parent_do():
         is_done.set()
         thread.join()
     assert coulis.sum(x) == x.size
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the system has no folders of processes")
+def test_a_process_without_a_cache_leaves_nothing_behind(tmp_path):
+    (tmp_path / "file").write_text("")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "COULIS_CACHE_DIR": str(tmp_path / "file"), "TMPDIR": str(temporary)}
+    program = "import coulis, numpy; assert coulis.sum(numpy.ones((3, 4))) == 12"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert list(temporary.iterdir()) == []

@@ -5,14 +5,15 @@
 //! one rename publishes a file with its proof, and a file that was truncated, changed, renamed or put there by
 //! another user is not loaded but rebuilt.
 //!
-//! The folder is the user's alone. Where it cannot be made or written, a private temporary folder that lives as long
-//! as the cache takes its place.
+//! The folder is the user's alone. Where it cannot be made or written, a private temporary folder takes its place, which
+//! lives until the file was loaded: a loaded library needs its file no more, and processes end without notice.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -75,8 +76,6 @@ impl Holds {
 #[derive(Debug)]
 pub struct Cache {
     dir: Option<PathBuf>,
-    /// Made when the folder fails; removed with the cache.
-    private: OnceLock<TempDir>,
     notices: Mutex<Vec<Notice>>,
 }
 
@@ -93,7 +92,7 @@ impl Cache {
                 }
             },
         };
-        (Cache { dir, private: OnceLock::new(), notices: Mutex::default() }, notice)
+        (Cache { dir, notices: Mutex::default() }, notice)
     }
 
     /// The words stored under `key` in a folder that need not exist and is not made.
@@ -113,13 +112,12 @@ impl Cache {
 
     /// The file of `key`, if it is there and is what was once stored.
     pub fn lookup(&self, key: &Key) -> Option<PathBuf> {
-        let mut files = self.files_of(key, Holds::Code);
-        files.find(|file| genuine(file, key).is_some())
+        self.file_of(key, Holds::Code).filter(|file| genuine(file, key).is_some())
     }
 
     /// The words that were stored under `key`, if they are there and are what was once stored.
     pub fn words(&self, key: &Key) -> Option<Vec<u8>> {
-        self.files_of(key, Holds::Words).find_map(|file| genuine(&file, key))
+        genuine(&self.file_of(key, Holds::Words)?, key)
     }
 
     /// Publishes words under `key`. They save work and are not needed, so that a failure is no one's concern.
@@ -131,7 +129,7 @@ impl Cache {
 
     /// The machine code that was stored under `key`, if it is there and is what was once stored.
     pub fn cubin(&self, key: &Key) -> Option<Vec<u8>> {
-        self.files_of(key, Holds::Cubin).find_map(|file| genuine(&file, key))
+        genuine(&self.file_of(key, Holds::Cubin)?, key)
     }
 
     /// Publishes machine code under `key`. A folder that fails costs a compilation in each process, and is
@@ -145,9 +143,8 @@ impl Cache {
         }
     }
 
-    fn files_of(&self, key: &Key, holds: Holds) -> impl Iterator<Item = PathBuf> {
-        let folders = [self.dir.as_deref(), self.private.get().map(TempDir::path)];
-        folders.into_iter().flatten().map(|dir| file_of(dir, key, holds)).collect::<Vec<_>>().into_iter()
+    fn file_of(&self, key: &Key, holds: Holds) -> Option<PathBuf> {
+        Some(file_of(self.dir.as_deref()?, key, holds))
     }
 
     /// Lets `build` write a file, and publishes it under `key`. Fails only where `build` does, or where there is
@@ -157,38 +154,56 @@ impl Cache {
         key: &Key,
         kernel: &str,
         build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
-    ) -> Result<PathBuf, RuntimeError> {
+    ) -> Result<Stored, RuntimeError> {
         if let Some(dir) = &self.dir {
+            // What is left over costs space and is no one's concern.
+            let _ = remove_abandoned(dir, WORK, LONG);
             match publish(dir, key, Holds::Code, kernel, build) {
-                Ok(file) => return Ok(file),
+                Ok(file) => return Ok(Stored { file, private: None }),
+                Err(error) if error.is_interrupt() => return Err(error),
                 // Whether the folder or the compiler is at fault shows in the private folder.
                 Err(error) => {
-                    let file = self.store_privately(key, kernel, build)?;
+                    let stored = store_privately(key, kernel, build)?;
                     let notice = Notice::CacheUnusable { dir: dir.clone(), reason: error.to_string() };
                     self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
-                    return Ok(file);
+                    return Ok(stored);
                 }
             }
         }
-        self.store_privately(key, kernel, build)
+        store_privately(key, kernel, build)
+    }
+}
+
+/// A file that was published.
+#[derive(Debug)]
+pub struct Stored {
+    file: PathBuf,
+    /// The folder that is removed with this, where the file is in none that lasts.
+    private: Option<TempDir>,
+}
+
+impl Stored {
+    /// The file, which is to be loaded before this is dropped.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
-    fn store_privately(
-        &self,
-        key: &Key,
-        kernel: &str,
-        build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
-    ) -> Result<PathBuf, RuntimeError> {
-        let dir = match self.private.get() {
-            Some(dir) => dir,
-            None => {
-                let made =
-                    tempfile::Builder::new().prefix("coulis-").tempdir().map_err(|e| at_io(kernel, e))?;
-                self.private.get_or_init(|| made)
-            }
-        };
-        publish(dir.path(), key, Holds::Code, kernel, build)
+    /// Whether the file goes when this is dropped.
+    pub fn is_private(&self) -> bool {
+        self.private.is_some()
     }
+}
+
+fn store_privately(
+    key: &Key,
+    kernel: &str,
+    build: &dyn Fn(&Path) -> Result<(), RuntimeError>,
+) -> Result<Stored, RuntimeError> {
+    let _ = remove_abandoned(&std::env::temp_dir(), PRIVATE, LONG);
+    let prefix = format!("{PRIVATE}{}-", std::process::id());
+    let dir = tempfile::Builder::new().prefix(&prefix).tempdir().map_err(|e| at_io(kernel, e))?;
+    let file = publish(dir.path(), key, Holds::Code, kernel, build)?;
+    Ok(Stored { file, private: Some(dir) })
 }
 
 /// A file of the cache.
@@ -228,7 +243,7 @@ pub fn entries(dir: &Path) -> io::Result<Vec<Entry>> {
 /// that were killed left of their work goes too.
 pub fn clear(dir: &Path) -> io::Result<Vec<Entry>> {
     let found = entries(dir)?;
-    remove_abandoned(dir)?;
+    remove_abandoned(dir, WORK, Duration::ZERO)?;
     for entry in &found {
         match fs::remove_file(&entry.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -241,8 +256,15 @@ pub fn clear(dir: &Path) -> io::Result<Vec<Entry>> {
 /// How the folders begin in which files are made, before the number of the process that does it.
 const WORK: &str = ".build-";
 
-/// Removes the work folders of processes that are no more.
-fn remove_abandoned(dir: &Path) -> io::Result<()> {
+/// How private folders begin, before the number of the process.
+const PRIVATE: &str = "coulis-private-";
+
+/// No compilation takes longer. Another machine may use the same folder, whose processes are not seen from here.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Removes the folders of this user that begin with `prefix` and the number of a process that is no more, and were not touched
+/// for that long.
+fn remove_abandoned(dir: &Path, prefix: &str, untouched: Duration) -> io::Result<()> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         listing => listing?,
@@ -250,8 +272,14 @@ fn remove_abandoned(dir: &Path) -> io::Result<()> {
     for folder in listing {
         let folder = folder?;
         let name = folder.file_name();
-        let maker = name.to_str().and_then(|name| name.strip_prefix(WORK)?.split('-').next()?.parse().ok());
-        if maker.is_some_and(|maker| !is_alive(maker)) {
+        let maker = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split('-').next()?.parse().ok());
+        if !maker.is_some_and(|maker| !is_alive(maker)) {
+            continue;
+        }
+        let is_old = |facts: &fs::Metadata| {
+            facts.modified().is_ok_and(|at| at.elapsed().unwrap_or_default() >= untouched)
+        };
+        if folder.metadata().is_ok_and(|facts| facts.uid() == user() && is_old(&facts)) {
             match fs::remove_dir_all(folder.path()) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
@@ -364,9 +392,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (cache, notice) = Cache::open(Some(&dir.path().join("c")));
         assert_eq!(notice, None);
-        let file = cache.store(&key(), "k", &build).unwrap();
-        assert_eq!(cache.lookup(&key()), Some(file.clone()));
-        spoil(&file);
+        let stored = cache.store(&key(), "k", &build).unwrap();
+        let file = stored.file();
+        assert_eq!(cache.lookup(&key()).as_deref(), Some(file));
+        spoil(file);
         cache.lookup(&key()).is_some()
     }
 
@@ -402,9 +431,9 @@ mod tests {
     fn a_file_under_another_name_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
         let (cache, _) = Cache::open(Some(&dir.path().join("c")));
-        let file = cache.store(&key(), "k", &build).unwrap();
+        let stored = cache.store(&key(), "k", &build).unwrap();
         let other = Key::of(&[b"another kernel"]);
-        fs::rename(&file, file_of(cache.dir().unwrap(), &other, Holds::Code)).unwrap();
+        fs::rename(stored.file(), file_of(cache.dir().unwrap(), &other, Holds::Code)).unwrap();
         assert_eq!(cache.lookup(&other), None);
     }
 
@@ -436,9 +465,26 @@ mod tests {
             fs::create_dir(folder).unwrap();
             fs::write(folder.join("kernel.c"), b"text").unwrap();
         }
-        assert_eq!(clear(dir.path()).unwrap(), []);
+        let (cache, _) = Cache::open(Some(dir.path()));
+        cache.store(&key(), "k", &build).unwrap();
+        assert!(abandoned.exists(), "another machine may be at work there");
+        assert_eq!(clear(dir.path()).unwrap().len(), 1);
         assert!(!abandoned.exists() && mine.exists());
         assert_eq!(clear(&dir.path().join("absent")).unwrap(), []);
+    }
+
+    #[test]
+    fn what_killed_compilers_left_long_ago_goes_with_the_next_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let abandoned = dir.path().join(format!("{WORK}{}-x", ended.id()));
+        fs::create_dir(&abandoned).unwrap();
+        let then = std::time::SystemTime::now() - 2 * LONG;
+        File::open(&abandoned).unwrap().set_modified(then).unwrap();
+        let (cache, _) = Cache::open(Some(dir.path()));
+        cache.store(&key(), "k", &build).unwrap();
+        assert!(!abandoned.exists());
     }
 
     #[test]
@@ -462,9 +508,11 @@ mod tests {
             let (cache, notice) = Cache::open(Some(&bad));
             assert!(matches!(notice, Some(Notice::CacheUnusable { dir, .. }) if dir == bad));
             let stored = cache.store(&key(), "k", &build).unwrap();
-            assert_eq!(cache.lookup(&key()), Some(stored.clone()));
-            drop(cache);
-            assert!(!stored.exists(), "the private folder goes with the cache");
+            let file = stored.file().to_owned();
+            assert_eq!(fs::read(&file).unwrap()[..7], *b"content");
+            assert!(stored.is_private());
+            drop(stored);
+            assert!(!file.parent().unwrap().exists(), "the private folder goes when its file was loaded");
         }
     }
 

@@ -180,11 +180,11 @@ impl CpuC {
                 return Ok((loaded, Origin::Disk));
             }
         }
-        let file = self
+        let stored = self
             .cache
             .store(key, name, &|output| self.compiler.compile(name, &source.text, self.level, output))?;
         // SAFETY: the file was compiled from text that the emitter made, whose entry has that type.
-        let loaded = unsafe { library::load(name, &file, &source.entry) }?;
+        let loaded = unsafe { library::load(name, stored.file(), &source.entry) }?;
         Ok((loaded, Origin::Compiled))
     }
 }
