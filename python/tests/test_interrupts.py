@@ -78,3 +78,44 @@ print("went on")
 def test_a_handler_of_ones_own_decides_itself():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(HANDLED)], capture_output=True, text=True, timeout=300)
     assert done.stdout == "went on\n", done.stderr
+
+
+COMPILED = """
+import os, signal, threading, time
+import numpy as np
+import coulis
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+log = os.environ["LOG"]
+
+def tell():
+    while not os.path.exists(log):
+        time.sleep(0.02)
+    os.kill(0 if {whole_group} else os.getpid(), signal.SIGINT)
+
+threading.Thread(target=tell).start()
+try:
+    coulis.reduce(np.ones((3, 4)), ["sum", "var", "argmax"])
+except KeyboardInterrupt:
+    print("stopped", open(log).read().count("compile"))
+"""
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_compiler_is_ended_and_not_started_again(tmp_path, whole_group):
+    compiler, log, cache = tmp_path / "cc", tmp_path / "log", tmp_path / "cache"
+    compiler.write_text(f'#!/bin/sh\ncase "$*" in *--version*) exec echo slow;; esac\necho compile >> {log}\nsleep 300\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "COULIS_CC": str(compiler), "COULIS_CACHE_DIR": str(cache), "LOG": str(log)}
+    program = COMPILED.format(whole_group=whole_group)
+    # A session of its own, as under a terminal, whose Ctrl-C is sent to every process of the group.
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment,
+        start_new_session=True,
+    )
+    assert done.stdout == "stopped 1\n", done.stderr
+    assert not list((cache / "cpu").glob(".build-*"))

@@ -28,6 +28,11 @@ pub fn flag() -> &'static AtomicBool {
     if WATCHES.get() { &ASKED } else { &NEVER }
 }
 
+/// Whether work of this thread can be asked to stop.
+pub fn is_watched() -> bool {
+    WATCHES.get()
+}
+
 /// Whether the work of this thread is to stop.
 pub fn is_asked() -> bool {
     flag().load(Ordering::Relaxed)

@@ -5,10 +5,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use coulis_exec::Level;
+use coulis_ir::interrupt;
 
 use crate::environment::{Environment, is_executable};
 use crate::error::RuntimeError;
@@ -201,41 +205,67 @@ impl Compiler {
         flags
     }
 
-    /// Compiles `text` for a CPU of that level to the shared library `output`.
+    /// Compiles `text` for a CPU of that level to the shared library `output`. Where work of this thread can be
+    /// interrupted, an interrupt ends the compiler too.
     pub fn compile(&self, kernel: &str, text: &str, level: Level, output: &Path) -> Result<(), RuntimeError> {
         let io = |source| RuntimeError::CompileIo { kernel: kernel.to_owned(), source };
-        let mut child = Command::new(&self.command[0])
-            .args(&self.command[1..])
-            .args(self.flags(level))
-            .arg("-o")
-            .arg(output)
-            .args(["-", "-lm"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(io)?;
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).args(self.flags(level)).arg("-o").arg(output).args(["-", "-lm"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        if interrupt::is_watched() {
+            // The terminal's Ctrl-C is for this process, which ends the compiler and all that it started.
+            command.process_group(0);
+        }
+        let mut child = command.spawn().map_err(io)?;
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
         // A compiler that ends early closes the pipe; its own message says more than the broken pipe does.
-        let written = match child.stdin.take() {
-            Some(mut stdin) => stdin.write_all(text.as_bytes()),
-            None => Ok(()),
+        let talk = move || -> (std::io::Result<()>, Vec<u8>) {
+            let written = stdin.map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
+            let mut words = Vec::new();
+            let read = stderr.map_or(Ok(0), |mut stderr| stderr.read_to_end(&mut words));
+            (written.and(read.map(drop)), words)
         };
-        let result = child.wait_with_output().map_err(io)?;
-        let failed = |stderr: String| {
-            let status = result.status.to_string();
-            RuntimeError::CompileFailed {
-                kernel: kernel.to_owned(),
-                compiler: self.command(),
-                status,
-                stderr,
-            }
+        let (written, words) = if interrupt::is_watched() { attend(&child, talk) } else { talk() };
+        let status = child.wait().map_err(io)?;
+        if interrupt::is_asked() {
+            return Err(RuntimeError::Interrupted { kernel: kernel.to_owned() });
+        }
+        let failed = |stderr: String| RuntimeError::CompileFailed {
+            kernel: kernel.to_owned(),
+            compiler: self.command(),
+            status: status.to_string(),
+            stderr,
         };
-        if !result.status.success() {
-            return Err(failed(String::from_utf8_lossy(&result.stderr).trim().to_owned()));
+        if !status.success() {
+            return Err(failed(String::from_utf8_lossy(&words).trim().to_owned()));
         }
         if !output.exists() {
             return Err(failed("it wrote no library".to_owned()));
         }
         written.map_err(io)
     }
+}
+
+/// How long an interrupt may go unheard.
+const ATTENTION: Duration = Duration::from_millis(20);
+
+/// Talks to `child`, which leads a group of processes, on another thread; an interrupt of this one ends the group, and with it
+/// the talk.
+fn attend<T: Send>(child: &Child, talk: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel::<()>();
+        let talk = scope.spawn(move || {
+            // Dropped with the end of the talk.
+            let _done = done;
+            talk()
+        });
+        while is_done.recv_timeout(ATTENTION) == Err(RecvTimeoutError::Timeout) {
+            if let (true, Ok(group)) = (interrupt::is_asked(), libc::pid_t::try_from(child.id())) {
+                // SAFETY: the child has not been waited for, so that the number is still its own.
+                unsafe { libc::kill(-group, libc::SIGKILL) };
+            }
+        }
+        // A panic of a thread goes on in the one that waits for it.
+        talk.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }

@@ -127,7 +127,7 @@ pub(super) fn recorded_or_own<T>(
 ) -> Result<T, Error> {
     let own = || Request { tuned: Tuned::Ignored, ..request.clone() };
     match make(request) {
-        Err(_) if request.tuned == Tuned::Recorded => make(&own()),
+        Err(error) if request.tuned == Tuned::Recorded && error.code != "interrupted" => make(&own()),
         other => other,
     }
 }
