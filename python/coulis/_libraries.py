@@ -38,10 +38,15 @@ class Torch:
         Torch.dense(x, what)
         if x.is_meta:
             raise TypeError(f"`{what}` is a tensor on the device `meta`, which has no elements; legal are the CPU and CUDA")
-        x = x.detach().resolve_conj().resolve_neg()
         name = str(x.dtype).removeprefix("torch.")
+        if name.removeprefix("u") in Torch._NARROW:
+            # DLPack calls them integers of 8 bits.
+            raise NotImplementedError(f"`{what}` is of the element type `{name}`, which is not read; legal are integers from 8 bits")
+        x = x.detach().resolve_conj().resolve_neg()
         # DLPack of older versions knows no such types.
         return (x.view(torch.uint8), name) if name in ("float8_e4m3fn", "float8_e5m2") else x
+
+    _NARROW = {f"int{bits}" for bits in range(1, 8)}
 
     _DENSE = {
         "sparse": "`x.to_dense()`",

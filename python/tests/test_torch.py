@@ -439,3 +439,12 @@ def test_results_are_changed_in_place_before_the_backward_pass_where_torch_lets_
             torch.nn.functional.relu(function(x), inplace=in_place).pow(2).sum().backward()
             found.append(x.grad)
         torch.testing.assert_close(*found)
+
+
+@pytest.mark.skipif(not hasattr(torch, "uint4"), reason="PyTorch has no such types yet")
+def test_integers_of_less_than_8_bits_are_not_read_as_wider_ones(device):
+    for name in ("int4", "uint4", "uint1"):
+        if hasattr(torch, name):
+            x = torch.ones(4, dtype=torch.uint8, device=device).view(getattr(torch, name))
+            with pytest.raises(NotImplementedError, match=f"`x` is of the element type `{name}`"):
+                coulis.sum(x)
