@@ -273,7 +273,7 @@ fn remove_abandoned(dir: &Path, prefix: &str, untouched: Duration) -> io::Result
         let folder = folder?;
         let name = folder.file_name();
         let maker = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split('-').next()?.parse().ok());
-        if !maker.is_some_and(|maker| !is_alive(maker)) {
+        if maker.is_none_or(is_alive) {
             continue;
         }
         let is_old = |facts: &fs::Metadata| {
