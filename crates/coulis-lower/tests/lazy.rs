@@ -2,45 +2,10 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
-use common::cpu;
-use coulis_ir::expr::{Expr, Var};
+use common::small::{buffer, float, int, size, try_pass, var, vectorized};
+use coulis_ir::expr::Expr;
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Buffer, DType, Kernel, LoopKind, MemScope, Stmt};
-use coulis_lower::{Context, PASSES};
-
-fn passed(name: &str, body: Stmt) -> Stmt {
-    let target = cpu();
-    let context = Context { target: &target, simple_mode: false };
-    let pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
-    let (name, params, attrs) = ("main".to_owned(), Vec::new(), BTreeMap::new());
-    (pass.run)(Kernel { name, params, attrs, form: pass.from, body }, &context).expect("the pass runs").body
-}
-
-fn var(name: &str) -> Var {
-    Var::new(name, DType::I32)
-}
-
-fn size(name: &str) -> Expr {
-    Var::size(name, DType::I32).expr()
-}
-
-fn int(value: i32) -> Expr {
-    Expr::int(value)
-}
-
-fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
-    Buffer::new(name, DType::F32, vec![extent.into()], MemScope::Global)
-}
-
-fn float(value: f64) -> Expr {
-    Expr::float(value, DType::F32)
-}
-
-fn vectorized(var: &Var, lanes: i32, body: Stmt) -> Stmt {
-    Stmt::for_(var.clone(), int(0), int(lanes), LoopKind::Vectorized, body)
-}
+use coulis_ir::{Buffer, DType, MemScope, Stmt};
 
 #[test]
 fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
@@ -50,7 +15,7 @@ fn what_a_condition_guards_is_not_read_for_lanes_that_it_excludes() {
     let local = Buffer::new("L", DType::F32, vec![int(16)], MemScope::Local);
     let lanes = |store: Stmt| Stmt::range(b.clone(), int(4), vectorized(&x, 4, store));
     let vectorizes = |store: Stmt| {
-        let done = passed("vectorize_loops", lanes(store));
+        let done = try_pass("vectorize_loops", lanes(store)).expect("the pass runs");
         !print_stmt(&done).contains("x_s")
     };
     let choice =

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::lowered;
+use common::small::{int, var};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_module;
 use coulis_ir::{Buffer, DType, Form, Kernel, MemScope, Param, Stmt, ThreadTag};
@@ -20,14 +21,6 @@ fn check(file: &str, params: Vec<Param>, body: Stmt) {
     assert_eq!(flat.form, Form::Flat);
     let got = print_module(&[flat]);
     assert_eq!(got, want, "found:\n{got}\nwanted:\n{want}");
-}
-
-fn var(name: &str) -> Var {
-    Var::new(name, DType::I32)
-}
-
-fn int(value: i32) -> Expr {
-    Expr::int(value)
 }
 
 /// A parameter whose shape is made of bare variables: it has strides.

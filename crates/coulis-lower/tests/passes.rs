@@ -2,54 +2,17 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
-use common::cpu;
+use common::small::{buffer, float, int, size, try_pass, var, vectorized};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Stmt};
-use coulis_lower::{Context, LowerError, PASSES, Pass};
-
-fn kernel(body: Stmt, form: Form) -> Kernel {
-    Kernel { name: "main".to_owned(), params: Vec::new(), attrs: BTreeMap::new(), form, body }
-}
-
-fn try_pass(name: &str, body: Stmt) -> Result<Stmt, LowerError> {
-    let target = cpu();
-    let context = Context { target: &target, simple_mode: false };
-    let pass: &Pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
-    Ok((pass.run)(kernel(body, pass.from), &context)?.body)
-}
+use coulis_ir::{Attr, Buffer, DType, Form, LoopKind, MemScope, Stmt};
+use coulis_lower::PASSES;
 
 #[track_caller]
 fn check(passes: &[&str], body: Stmt, want: &str) {
     let found = passes.iter().fold(body, |body, name| try_pass(name, body).expect("the pass runs"));
     let got = print_stmt(&found);
     assert_eq!(got.trim_end(), want.trim(), "found:\n{got}");
-}
-
-fn var(name: &str) -> Var {
-    Var::new(name, DType::I32)
-}
-
-fn size(name: &str) -> Expr {
-    Var::size(name, DType::I32).expr()
-}
-
-fn int(value: i32) -> Expr {
-    Expr::int(value)
-}
-
-fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
-    Buffer::new(name, DType::F32, vec![extent.into()], MemScope::Global)
-}
-
-fn float(value: f64) -> Expr {
-    Expr::float(value, DType::F32)
-}
-
-fn vectorized(var: &Var, lanes: i32, body: Stmt) -> Stmt {
-    Stmt::for_(var.clone(), int(0), int(lanes), LoopKind::Vectorized, body)
 }
 
 #[test]

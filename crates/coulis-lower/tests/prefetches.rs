@@ -2,47 +2,15 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
-use common::cpu;
-use coulis_ir::expr::{Expr, Var};
+use common::small::{buffer, float, int, size, try_pass, var};
+use coulis_ir::expr::Expr;
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Form, Kernel, MemScope, Stmt};
-use coulis_lower::{Context, PASSES};
-
-fn hinted(body: Stmt) -> Stmt {
-    let target = cpu();
-    let context = Context { target: &target, simple_mode: false };
-    let pass = PASSES.iter().find(|p| p.name == "insert_prefetches").expect("a pass of that name");
-    let (name, form) = ("main".to_owned(), Form::Flat);
-    let kernel = Kernel { name, params: Vec::new(), attrs: BTreeMap::new(), form, body };
-    (pass.run)(kernel, &context).expect("the pass runs").body
-}
+use coulis_ir::{Attr, DType, Stmt};
 
 #[track_caller]
 fn check(body: Stmt, want: &str) {
-    let got = print_stmt(&hinted(body));
+    let got = print_stmt(&try_pass("insert_prefetches", body).expect("the pass runs"));
     assert_eq!(got.trim_end(), want.trim(), "found:\n{got}");
-}
-
-fn var(name: &str) -> Var {
-    Var::new(name, DType::I32)
-}
-
-fn size(name: &str) -> Expr {
-    Var::size(name, DType::I32).expr()
-}
-
-fn int(value: i32) -> Expr {
-    Expr::int(value)
-}
-
-fn buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
-    Buffer::new(name, DType::F32, vec![extent.into()], MemScope::Global)
-}
-
-fn float(value: f64) -> Expr {
-    Expr::float(value, DType::F32)
 }
 
 fn under_prefetch(distance: i64, loop_: Stmt) -> Stmt {
@@ -167,6 +135,6 @@ for k in range(n):
     B[0:2] = A[T.Ramp(k, n, 2)]
 ",
     );
-    let found = hinted(rows(int(100), 65));
+    let found = try_pass("insert_prefetches", rows(int(100), 65)).expect("the pass runs");
     assert!(!print_stmt(&found).contains("prefetch"));
 }

@@ -1,28 +1,16 @@
 //! Loops that stay loops: what passes make of them, and which they make.
 
-use std::collections::BTreeMap;
+mod common;
 
+use common::small::{int, try_pass_for, var};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Kernel, LoopKind, MemScope, Stmt, Target};
-use coulis_lower::{Context, PASSES};
+use coulis_ir::{Attr, Buffer, DType, LoopKind, MemScope, Stmt, Target};
 
 /// The text of what the pass makes of the body on a GPU.
 fn passed(name: &str, body: Stmt) -> String {
     let target = Target::cuda("sm_90a").expect("known");
-    let pass = PASSES.iter().find(|p| p.name == name).expect("a pass of that name");
-    let (attrs, form) = (BTreeMap::new(), pass.from);
-    let kernel = Kernel { name: "main".to_owned(), params: Vec::new(), attrs, form, body };
-    let context = Context { target: &target, simple_mode: false };
-    print_stmt(&(pass.run)(kernel, &context).expect("the pass runs").body)
-}
-
-fn var(name: &str) -> Var {
-    Var::new(name, DType::I32)
-}
-
-fn int(value: i32) -> Expr {
-    Expr::int(value)
+    print_stmt(&try_pass_for(&target, name, body).expect("the pass runs"))
 }
 
 fn memory(name: &str, extent: Expr, scope: MemScope) -> Buffer {

@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod small;
+
 use std::collections::HashMap;
 
 use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};

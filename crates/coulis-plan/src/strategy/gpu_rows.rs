@@ -5,7 +5,7 @@
 //! bring, they are one run of it. The row's threads then fold their partial states together. Short rows share a block.
 //! Few long rows are split into chunks whose partial states a second launch folds, or, where the input is not large, that
 //! block of a row that ends last. Large inputs of few long rows are swept: each block folds one piece, in the order of memory, all of
-//! which it asks for at once. Long rows that begin anywhere are read by whole accesses from their first boundaries
+//! which it asks for at once; where many pieces leave more than one block folds in time, a cluster folds it. Long rows that begin anywhere are read by whole accesses from their first boundaries
 //! (`peel`), and the threads fold the ends with their words (`zip`). Measured: `bench/results`.
 
 use coulis_ir::{NanPolicy, ThreadTag};
