@@ -257,9 +257,12 @@ fn sweep(facts: &Facts, (words, outer): (i64, i64), lanes: i64, at_once: i64) ->
     let bytes = if is_alone { STATES_OF_BLOCK } else { STATES_OF_CLUSTER };
     let most = (bytes / state.max(1)).min(MOST_CHUNKS);
     let least = if passes || is_light(facts) { LEAST_PIECE } else { LEAST_PIECE.max(state * PIECE_OF_STATE) };
+    if outer > most {
+        return None;
+    }
     if words < block * at_once {
         // A block folds a piece.
-        if words * word_bytes < least || outer > most {
+        if words * word_bytes < least {
             return None;
         }
         let are_pairs = words % (2 * warp) == 0;
