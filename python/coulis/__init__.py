@@ -7,15 +7,15 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 
 import sys
 
-from . import _conveniences, te, tir
-from ._consumers import Consumer, batch_norm, consumer, layer_norm, log_softmax, rms_norm, softmax
+from . import _consumers, _conveniences, te, tir
+from ._consumers import Consumer, consumer
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
 from ._device import cpu, cuda, device
 from ._planning import Measured, Plan, bench, plan, reducer
 from .driver import build, compile, lower
 
-_FUNCTIONS = _conveniences.make()
+_FUNCTIONS = {**_conveniences.make(), **_consumers.make()}
 globals().update(_FUNCTIONS)
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Plan",
     "Reducer",
     "__version__",
-    "batch_norm",
     "bench",
     "build",
     "compile",
@@ -34,16 +33,12 @@ __all__ = [
     "cuda",
     "describe",
     "device",
-    "layer_norm",
-    "log_softmax",
     "lower",
     "machine",
     "ops",
     "plan",
     "reduce",
     "reducer",
-    "rms_norm",
-    "softmax",
     "te",
     "tir",
     *_FUNCTIONS,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import inspect
 import operator
-from typing import Any
+import textwrap
+from typing import Any, NamedTuple
 
-from ._coulis import OwnConsumer, ops
+from ._coulis import OwnConsumer, consumers, ops
 from ._coulis import consume as _consume
 
 #: What a call of a consumer takes by name in addition to arrays.
@@ -29,153 +30,118 @@ def consume(x, op, axis, beside=None, parameters=None, legal=_WITHOUT_DDOF, **op
     return _consume(x, op, axis, beside, parameters, **options)
 
 
-def softmax(x, axis=-1, **options):
-    """Exponentials of the elements over the sum of the row's exponentials, without overflow.
+class Entry(NamedTuple):
+    """What the catalogue says of a consumer."""
 
-    Parameters
-    ----------
-    x : array
-        Any array that `coulis.reduce` takes.
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    **options
-        `dtype`, `acc_dtype`, `nan`, `alpha`, `beta`, `out`, `device`, `stream`, `plan`, as in `coulis.reduce`.
+    name: str
+    summary: str
+    details: str
+    example: str
+    #: Name, default (None is that of the input's type) and meaning of each number.
+    numbers: list[tuple[str, float | None, str]]
+    #: Name, axes ("reduced", "kept" or "all") and meaning of each array.
+    arrays: list[tuple[str, str, str]]
+    takes_ddof: bool
 
-    Returns
-    -------
-    array
-        Of the library, shape and type of `x`; float64 for integers.
+    def lies_along(self, axes):
+        """Whether one of its arrays has these axes."""
+        return any(along == axes for _, along, _ in self.arrays)
 
-    Examples
-    --------
-    >>> import coulis, numpy as np
-    >>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))
-    array([[0.5, 0.5, 0. ]])
-    """
-    return consume(x, "softmax", axis, **options)
+    def signature(self, options):
+        """The parameters of its function. Where arrays lie along the kept axes, as those of channels, no axis is the usual one."""
+        empty, named = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {"x": empty, "axis": empty if self.lies_along("kept") else -1}
+        defaults |= {name: None for name, _, _ in self.arrays} | {name: default for name, default, _ in self.numbers}
+        parameters = [inspect.Parameter(name, named, default=default) for name, default in defaults.items()]
+        return inspect.Signature([*parameters, *options])
 
+    def function(self, call, options, words):
+        """A function of that signature, whose result is that of `call(x, axis, arrays, numbers, **options)`."""
+        signature = self.signature(options)
+        defaults = {name: p.default for name, p in list(signature.parameters.items())[1:] if p.kind is p.POSITIONAL_OR_KEYWORD}
+        order = list(defaults)
+        arrays, numbers = [name for name, _, _ in self.arrays], [name for name, _, _ in self.numbers]
+        is_open = any(p.kind is p.VAR_KEYWORD for p in options)
+        legal = tuple(signature.parameters)
 
-def log_softmax(x, axis=-1, **options):
-    """Elements less the logarithm of the sum of the row's exponentials, without overflow.
+        def check(*args, **options):
+            try:
+                signature.bind(*args, **options)
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}") from None
 
-    Parameters
-    ----------
-    x : array
-        Any array that `coulis.reduce` takes.
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    **options
-        As in `coulis.softmax`.
+        def function(x, *args, **options):
+            if args:
+                if len(args) > len(order) or any(name in options for name in order[: len(args)]):
+                    check(x, *args, **options)
+                options.update(zip(order, args))
+            if not is_open and any(name not in legal for name in options):
+                check(x, **options)
+            axis = options.pop("axis", defaults["axis"])
+            if axis is inspect.Parameter.empty:
+                check(x)
+            given = {name: options.pop(name, None) for name in arrays}
+            return call(x, axis, given, {name: options.pop(name, defaults[name]) for name in numbers}, **options)
 
-    Returns
-    -------
-    array
-        Of the library, shape and type of `x`; float64 for integers.
+        function.__name__ = function.__qualname__ = self.name
+        function.__signature__ = signature
+        function.__doc__ = self.docstring(words)
+        return function
 
-    Examples
-    --------
-    >>> import coulis, numpy as np
-    >>> coulis.log_softmax(np.array([1000.0, -1000.0]))
-    array([    0., -2000.])
-    """
-    return consume(x, "log_softmax", axis, **options)
-
-
-def layer_norm(x, axis=-1, weight=None, bias=None, eps=1e-5, *, normalized_shape=None, **options):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each row.
-
-    Parameters
-    ----------
-    x : array
-        Any array that `coulis.reduce` takes.
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    weight, bias : array, or None
-        Of the shape of a row.
-    eps : float
-        Added under the root.
-    normalized_shape : tuple of int
-        The lengths of the last axes, which a row then has, in place of `axis`.
-    **options
-        As in `coulis.softmax`; and `ddof`.
-
-    Returns
-    -------
-    array
-        Of the library, shape and type of `x`; float64 for integers.
-
-    Examples
-    --------
-    >>> import coulis, numpy as np
-    >>> coulis.layer_norm(np.array([[1.0, 3.0]]), weight=np.array([10.0, 100.0]), eps=0)
-    array([[-10., 100.]])
-    """
-    axis = _of_shape(x, axis, normalized_shape)
-    return consume(x, "layer_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, _OPTIONS, **options)
+    def docstring(self, words):
+        """Its docstring; `words` are the lines that say what else there is."""
+        sentence = lambda text: f"{text[0].upper()}{text[1:]}"  # noqa: E731
+        lines = [self.summary, "", textwrap.fill(self.details, 100), "", "Parameters", "----------", words["x"]]
+        lines += ["axis : int, tuple of int, or None", "    The reduced axes, those of a row; None is all of them."]
+        for name, along, meaning in self.arrays:
+            lines += [f"{name} : array, or None", f"    {sentence(meaning)}, along {'all' if along == 'all' else f'the {along}'} axes."]
+        for name, default, meaning in self.numbers:
+            otherwise = "; by default the distance from 1 to the next number of the type of `x`" if default is None else ""
+            lines += [f"{name} : float{', or None' if default is None else ''}", f"    {sentence(meaning)}{otherwise}."]
+        lines += words["options"](self)
+        lines += ["", "Returns", "-------", *words["result"]]
+        return "\n".join(lines + words["examples"](self))
 
 
-def rms_norm(x, axis=-1, weight=None, eps=None, *, normalized_shape=None, **options):
-    """``x / sqrt(mean(x ** 2) + eps) * weight`` of each row.
-
-    Parameters
-    ----------
-    x : array
-        Any array that `coulis.reduce` takes.
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    weight : array, or None
-        Of the shape of a row.
-    eps : float, or None
-        Added under the root; by default the distance from 1 to the next number of the type of `x`.
-    normalized_shape : tuple of int
-        The lengths of the last axes, which a row then has, in place of `axis`.
-    **options
-        As in `coulis.softmax`.
-
-    Returns
-    -------
-    array
-        Of the library, shape and type of `x`; float64 for integers.
-
-    Examples
-    --------
-    >>> import coulis, numpy as np
-    >>> coulis.rms_norm(np.array([[3.0, 3.0]]), eps=0)
-    array([[1., 1.]])
-    """
-    axis = _of_shape(x, axis, normalized_shape)
-    return consume(x, "rms_norm", axis, {"weight": weight}, {"eps": eps}, **options)
+def entries():
+    """The catalogue."""
+    return [Entry(*entry) for entry in consumers()]
 
 
-def batch_norm(x, axis, weight=None, bias=None, eps=1e-5, **options):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel, by the statistics of `x`.
+def make():
+    """The functions by name."""
+    return {entry.name: _function(entry) for entry in entries()}
 
-    Parameters
-    ----------
-    x : array
-        Any array that `coulis.reduce` takes.
-    axis : int or tuple of int
-        The axes that are not channels: (0, 2, 3) for images in NCHW order.
-    weight, bias : array, or None
-        Of the shape of the channels.
-    eps : float
-        Added under the root.
-    **options
-        As in `coulis.softmax`; and `ddof`.
 
-    Returns
-    -------
-    array
-        Of the library, shape and type of `x`; float64 for integers.
+def _function(entry):
+    legal = _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
+    by_shape = [inspect.Parameter("normalized_shape", inspect.Parameter.KEYWORD_ONLY, default=None)] * entry.lies_along("reduced")
 
-    Examples
-    --------
-    >>> import coulis, numpy as np
-    >>> coulis.batch_norm(np.array([[1.0, 10.0], [3.0, 30.0]]), axis=0, eps=0)
-    array([[-1., -1.],
-           [ 1.,  1.]])
-    """
-    return consume(x, "batch_norm", axis, {"weight": weight, "bias": bias}, {"eps": eps}, _OPTIONS, **options)
+    def call(x, axis, arrays, numbers, **options):
+        if by_shape and "normalized_shape" in options:
+            axis = _of_shape(x, axis, options.pop("normalized_shape"))
+        return consume(x, entry.name, axis, arrays, numbers, legal, **options)
+
+    function = entry.function(call, [*by_shape, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)], _WORDS)
+    function.__module__ = "coulis"
+    return function
+
+
+def _options(entry):
+    """The lines of a docstring on what else a function takes."""
+    lines = []
+    if entry.lies_along("reduced"):
+        lines += ["normalized_shape : tuple of int", "    The lengths of the last axes, which a row then has, in place of `axis`."]
+    ddof = "`ddof`, " if entry.takes_ddof else ""
+    return lines + ["**options", f"    {ddof}`dtype`, `acc_dtype`, `nan`, `alpha`, `beta`, `out`, `device`, `stream`, `plan`, as in `coulis.reduce`."]
+
+
+_WORDS = {
+    "x": "x : array\n    Any array that `coulis.reduce` takes.",
+    "options": _options,
+    "result": ["array", "    Of the library, shape and type of `x`; float64 for integers."],
+    "examples": lambda entry: ["", "Examples", "--------", ">>> import coulis, numpy as np", entry.example],
+}
 
 
 class Consumer:

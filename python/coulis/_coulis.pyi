@@ -49,7 +49,9 @@ def ops() -> list[tuple[str, int, str]]:
 def machine() -> dict[str, object]:
     """Device, threads, C compiler, cache folder, and what was found of CUDA."""
 
-def consumers() -> list[tuple[str, str]]:
+def consumers() -> list[
+    tuple[str, str, str, str, list[tuple[str, float | None, str]], list[tuple[str, str, str]], bool]
+]:
     """Name and summary of each consumer."""
 
 @final

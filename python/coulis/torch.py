@@ -10,36 +10,21 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _coulis, _libraries
+from . import _consumers, _coulis, _libraries
 from ._named import named
 
-__all__ = [
-    "absmax",
-    "batch_norm",
-    "layer_norm",
-    "log_softmax",
-    "logsumexp",
-    "max",
-    "mean",
-    "meansq",
-    "min",
-    "norm1",
-    "norm2",
-    "prod",
-    "reduce",
-    "rms_norm",
-    "softmax",
-    "std",
-    "sum",
-    "sumsq",
-    "var",
-]
+__all__ = ["reduce"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Functions that are made from the catalogues, which a type checker cannot follow."""
 
 
 @torch.compiler.assume_constant_result
@@ -284,7 +269,7 @@ _GRADIENTS = {
 }
 
 # Those whose rules look at the result, as they do in PyTorch; the others are handed None.
-_ASKS_FOR_RESULT = {"std", "max", "min", "maxloc.value", "minloc.value", "logsumexp", "absmax", "norm2"}
+_ASKS_FOR_RESULT = {"softmax", "log_softmax", "std", "max", "min", "maxloc.value", "minloc.value", "logsumexp", "absmax", "norm2"}
 
 _op.register_autograd(_backward, setup_context=_setup_context)
 
@@ -369,190 +354,146 @@ def _of_one(name):
     -------
     torch.Tensor
     """
+    function.__module__ = __name__
     return function
 
 
-absmax = _of_one("absmax")
-logsumexp = _of_one("logsumexp")
-max = _of_one("max")
-mean = _of_one("mean")
-meansq = _of_one("meansq")
-min = _of_one("min")
-norm1 = _of_one("norm1")
-norm2 = _of_one("norm2")
-prod = _of_one("prod")
-std = _of_one("std")
-sum = _of_one("sum")
-sumsq = _of_one("sumsq")
-var = _of_one("var")
+# A function for each statistic that has a gradient.
+_STATISTICS = {name: _of_one(name) for name in _GRADIENTS if "." not in name}
+globals().update(_STATISTICS)
+__all__ += _STATISTICS
 
 
 @torch.library.custom_op("coulis::consume", mutates_args=())
 def _consume(
-    x: Tensor, name: str, axis: Sequence[int], weight: Optional[Tensor], bias: Optional[Tensor], eps: float
+    x: Tensor, name: str, axis: Sequence[int], arrays: Sequence[Tensor], given: str, numbers: Sequence[float]
 ) -> Tensor:
-    is_norm = name.endswith("_norm")
-    beside = {key: array for key, array in [("weight", weight), ("bias", bias)] if array is not None}
-    return _coulis.consume(x, name, tuple(axis), beside, {"eps": eps} if is_norm else {})
+    # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries.
+    beside = dict(zip(given.split(","), arrays))
+    return _coulis.consume(x, name, tuple(axis), beside, _numbers(name, numbers))
 
 
 @_consume.register_fake
-def _(x, name, axis, weight, bias, eps):
+def _(x, name, axis, arrays, given, numbers):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
     return x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() else torch.float64)
 
 
+def _numbers(name, values):
+    """The numbers of a consumer by name, from those in the order of the catalogue."""
+    return {number: value for (number, _, _), value in zip(_ENTRIES[name].numbers, values)}
+
+
 def _setup_consume(ctx, inputs, output):
-    x, ctx.name, axis, weight, bias, ctx.eps = inputs
-    ctx.axes = _axes(axis, x.ndim)
-    # The norms do not look at their result again, which may thus be changed in place.
+    x, ctx.name, axis, arrays, given, numbers = inputs
+    ctx.axes, ctx.given, ctx.numbers = _axes(axis, x.ndim), given.split(",") if arrays else [], _numbers(ctx.name, numbers)
+    # PyTorch takes an empty list for one of tensors, whose gradients are a list.
+    ctx.of_empty = [[] if len(values) == 0 else None for values in (axis, numbers)]
+    # Who does not look at the result again lets it be changed in place.
     ctx.dtype = output.dtype
-    ctx.save_for_backward(x, None if ctx.name.endswith("_norm") else output, weight, bias)
+    ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, *arrays)
 
 
 def _backward_consume(ctx, grad):
-    own, y, weight, bias = ctx.saved_tensors
+    own, y, *arrays = ctx.saved_tensors
+    rule = _GRADIENTS_OF_CONSUMERS.get(ctx.name)
+    if rule is None:
+        legal = ", ".join(_GRADIENTS_OF_CONSUMERS)
+        raise NotImplementedError(f"`{ctx.name}` has no gradient; those of coulis.torch are {legal}")
     wide = _wide(ctx.dtype)
-    x, grad = own.to(wide), grad.to(wide)
-    # PyTorch takes no axes for all of them.
+    beside = dict(zip(ctx.given, arrays))
+    of_x, of_arrays = rule(ctx, own.to(wide), grad.to(wide), None if y is None else y.to(wide), beside)
+    of_axis, of_numbers = ctx.of_empty
+    return of_x.to(own.dtype), None, of_axis, [of_arrays[name] for name in ctx.given], None, of_numbers
+
+
+def _over_rows(ctx):
+    """Mean and sum over the rows of a tensor. PyTorch takes no axes for all of them."""
     mean = lambda values: values.mean(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
     total = lambda values: values.sum(ctx.axes, keepdim=True) if ctx.axes else values  # noqa: E731
-    if ctx.name == "softmax":
-        y = y.to(wide)
-        return (y * (grad - total(grad * y))).to(own.dtype), None, None, None, None, None
-    if ctx.name == "log_softmax":
-        return (grad - y.to(wide).exp() * total(grad)).to(own.dtype), None, None, None, None, None
-    is_centred = ctx.name != "rms_norm"
-    centred = x - mean(x) if is_centred else x
-    scale = (mean(centred * centred) + ctx.eps).rsqrt()
-    unit = centred * scale
-    # The axes of what is beside the elements: those of a row, or those of channels.
-    along = [a for a in range(x.ndim) if (a in ctx.axes) == (ctx.name != "batch_norm")]
-    others = [a for a in range(x.ndim) if a not in along]
+    return mean, total
 
-    def of_beside(values, array):
-        # What is broadcast has the gradients of all that it stood for.
-        return (values.sum(others) if others else values).sum_to_size(array.shape).to(array.dtype)
 
-    inner = grad
-    if weight is not None:
-        whole = weight.to(wide).expand([x.shape[a] for a in along])
-        inner = grad * whole.reshape([x.shape[a] if a in along else 1 for a in range(x.ndim)])
-    of_x = inner - unit * mean(inner * unit)
-    if is_centred:
-        of_x = of_x - mean(inner)
-    grad_weight = None if weight is None else of_beside(grad * unit, weight)
-    grad_bias = None if bias is None else of_beside(grad, bias)
-    return (of_x * scale).to(own.dtype), None, None, grad_weight, grad_bias, None
+def _softmax(ctx, x, grad, y, beside):
+    _, total = _over_rows(ctx)
+    return y * (grad - total(grad * y)), {}
 
+
+def _log_softmax(ctx, x, grad, y, beside):
+    _, total = _over_rows(ctx)
+    return grad - y.exp() * total(grad), {}
+
+
+def _norm(is_centred, along):
+    """The rule of elements, less their mean or as they are, over the root of their mean square; its arrays lie along the
+    reduced axes or the kept ones."""
+
+    def rule(ctx, x, grad, y, beside):
+        mean, _ = _over_rows(ctx)
+        centred = x - mean(x) if is_centred else x
+        scale = (mean(centred * centred) + ctx.numbers["eps"]).rsqrt()
+        unit = centred * scale
+        own = [a for a in range(x.ndim) if (a in ctx.axes) == (along == "reduced")]
+        others = [a for a in range(x.ndim) if a not in own]
+
+        def of_array(values, array):
+            # What is broadcast has the gradients of all that it stood for.
+            return (values.sum(others) if others else values).sum_to_size(array.shape).to(array.dtype)
+
+        inner, of_arrays = grad, {}
+        if (weight := beside.get("weight")) is not None:
+            whole = weight.to(x.dtype).expand([x.shape[a] for a in own])
+            inner = grad * whole.reshape([x.shape[a] if a in own else 1 for a in range(x.ndim)])
+            of_arrays["weight"] = of_array(grad * unit, weight)
+        if (bias := beside.get("bias")) is not None:
+            of_arrays["bias"] = of_array(grad, bias)
+        of_x = inner - unit * mean(inner * unit)
+        if is_centred:
+            of_x = of_x - mean(inner)
+        return of_x * scale, of_arrays
+
+    return rule
+
+
+_GRADIENTS_OF_CONSUMERS = {
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "layer_norm": _norm(is_centred=True, along="reduced"),
+    "rms_norm": _norm(is_centred=False, along="reduced"),
+    "batch_norm": _norm(is_centred=True, along="kept"),
+}
 
 _consume.register_autograd(_backward_consume, setup_context=_setup_consume)
 
-
-def _mapped(x, name, axis, weight=None, bias=None, eps=0.0):
-    _checked(x)
-    axes = list(range(x.ndim)) if axis is None else _integers(axis)
-    if x.ndim == 0 and axes in ([0], [-1]):
-        # The one element is a row, whose first axis and last one are none, as in PyTorch.
-        axes = []
-    return _consume(x, name, axes, weight, bias, float(eps))
+_WORDS = {
+    "x": "x : torch.Tensor",
+    "options": lambda entry: [],
+    "result": ["torch.Tensor", "    Of the shape and type of `x`; float64 for integers. In the graph of PyTorch, with gradients."],
+    "examples": lambda entry: [],
+}
 
 
-def softmax(x, axis=-1):
-    """Exponentials of the elements over the sum of the row's exponentials, without overflow; with its gradient.
+def _function_of(entry):
+    name = entry.name
 
-    Parameters
-    ----------
-    x : torch.Tensor
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
+    def call(x, axis, arrays, numbers):
+        _checked(x)
+        axes = list(range(x.ndim)) if axis is None else _integers(axis)
+        if x.ndim == 0 and axes in ([0], [-1]):
+            # The one element is a row, whose first axis and last one are none, as in PyTorch.
+            axes = []
+        given = {array: values for array, values in arrays.items() if values is not None}
+        dtype = x.dtype if x.is_floating_point() else torch.float64
+        values = [float(torch.finfo(dtype).eps if value is None else value) for value in numbers.values()]
+        return _consume(x, name, axes, list(given.values()), ",".join(given), values)
 
-    Returns
-    -------
-    torch.Tensor
-        Of the shape and type of `x`.
-    """
-    return _mapped(x, "softmax", axis)
-
-
-def log_softmax(x, axis=-1):
-    """Elements less the logarithm of the sum of the row's exponentials, without overflow; with its gradient.
-
-    Parameters
-    ----------
-    x : torch.Tensor
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-
-    Returns
-    -------
-    torch.Tensor
-        Of the shape and type of `x`.
-    """
-    return _mapped(x, "log_softmax", axis)
+    function = entry.function(call, [], _WORDS)
+    function.__module__ = __name__
+    return function
 
 
-def layer_norm(x, axis=-1, weight=None, bias=None, eps=1e-5):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each row; with gradients of all three.
-
-    Parameters
-    ----------
-    x : torch.Tensor
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    weight, bias : torch.Tensor, or None
-        Of the shape of a row.
-    eps : float
-        Added under the root.
-
-    Returns
-    -------
-    torch.Tensor
-        Of the shape and type of `x`.
-    """
-    return _mapped(x, "layer_norm", axis, weight, bias, eps)
-
-
-def batch_norm(x, axis, weight=None, bias=None, eps=1e-5):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` of each channel, by the statistics of `x`; with gradients of all three.
-
-    Parameters
-    ----------
-    x : torch.Tensor
-    axis : int, tuple of int, or None
-        The axes that are not channels: (0, 2, 3) for images in NCHW order.
-    weight, bias : torch.Tensor, or None
-        Of the shape of the channels.
-    eps : float
-        Added under the root.
-
-    Returns
-    -------
-    torch.Tensor
-        Of the shape and type of `x`.
-    """
-    return _mapped(x, "batch_norm", axis, weight, bias, eps)
-
-
-def rms_norm(x, axis=-1, weight=None, eps=None):
-    """``x / sqrt(mean(x ** 2) + eps) * weight`` of each row; with gradients of both.
-
-    Parameters
-    ----------
-    x : torch.Tensor
-    axis : int, tuple of int, or None
-        The axes of a row; None is all of them.
-    weight : torch.Tensor, or None
-        Of the shape of a row.
-    eps : float, or None
-        Added under the root; by default the distance from 1 to the next number of the type of `x`.
-
-    Returns
-    -------
-    torch.Tensor
-        Of the shape and type of `x`.
-    """
-    if eps is None:
-        eps = torch.finfo(x.dtype).eps if isinstance(x, Tensor) and x.is_floating_point() else 0.0
-    return _mapped(x, "rms_norm", axis, weight, None, eps)
+# A function for each consumer of the catalogue.
+_ENTRIES = {entry.name: entry for entry in _consumers.entries()}
+globals().update({name: _function_of(entry) for name, entry in _ENTRIES.items()})
+__all__ += _ENTRIES

@@ -22,7 +22,10 @@ def test_the_guide_is_true():
     assert found.attempted > 10 and found.failed == 0
 
 
-@pytest.mark.parametrize("name", ["reduce", "describe", "plan", "reducer", "consumer", "softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm"])
+CONSUMERS = [entry[0] for entry in coulis._coulis.consumers()]
+
+
+@pytest.mark.parametrize("name", ["reduce", "describe", "plan", "reducer", "consumer", *CONSUMERS])
 def test_the_examples_of_a_docstring_are_true(name):
     function = getattr(coulis, name)
     examples = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, name, None, 0)

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use crate::array::Given;
 use crate::error::OrRaise;
 use crate::options::{self, Ops, Options};
-use crate::own_consumer::OwnConsumer;
+use crate::own_consumer::{OwnConsumer, along_name};
 use crate::recent::{self, Known, MapSettings, Wanted};
 use crate::reduce::{Call, inputs as inputs_of};
 
@@ -22,10 +22,24 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(consumers, m)?)
 }
 
-/// Name and summary of each consumer.
+/// Name, default and meaning of a number that a consumer takes.
+type Number = (&'static str, Option<f64>, &'static str);
+
+/// Name, axes and meaning of an array that a consumer takes.
+type BesideArray = (&'static str, &'static str, &'static str);
+
+/// Of each consumer: name, summary, details, example, the numbers and arrays that it takes, and whether it takes `ddof`.
 #[pyfunction]
-fn consumers() -> Vec<(&'static str, &'static str)> {
-    coulis::CONSUMERS.iter().map(|e| (e.name, e.summary)).collect()
+#[expect(clippy::type_complexity, reason = "the tuple is Python's")]
+fn consumers()
+-> Vec<(&'static str, &'static str, &'static str, &'static str, Vec<Number>, Vec<BesideArray>, bool)> {
+    let one = |e: &&'static coulis::ConsumerEntry| {
+        let numbers = e.parameters.iter().map(|p| (p.name, p.default, p.meaning)).collect();
+        let arrays =
+            e.extras.iter().map(|extra| (extra.name, along_name(extra.along), extra.meaning)).collect();
+        (e.name, e.summary, e.details, e.example, numbers, arrays, e.takes_ddof)
+    };
+    coulis::CONSUMERS.iter().map(one).collect()
 }
 
 /// The result of a consumer, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are

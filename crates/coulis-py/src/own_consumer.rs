@@ -33,18 +33,15 @@ impl OwnConsumer {
     ) -> PyResult<OwnConsumer> {
         let mut extras = Vec::with_capacity(beside.len());
         for (array, along) in beside {
-            let along = match along.as_str() {
-                "reduced" => Along::Reduced,
-                "kept" => Along::Kept,
-                "all" => Along::All,
-                other => {
-                    let message = format!(
-                        "the array `{array}` of `{name}` lies along `{other}`; legal are reduced, kept and all"
-                    );
-                    return Err(PyValueError::new_err(message));
-                }
+            let found =
+                [Along::Reduced, Along::Kept, Along::All].into_iter().find(|a| along_name(*a) == along);
+            let Some(found) = found else {
+                let message = format!(
+                    "the array `{array}` of `{name}` lies along `{along}`; legal are reduced, kept and all"
+                );
+                return Err(PyValueError::new_err(message));
             };
-            extras.push((array, along));
+            extras.push((array, found));
         }
         let failure = Arc::new(Mutex::new(None));
         let map = Arc::new(map_of(map, failure.clone()));
@@ -66,6 +63,15 @@ impl OwnConsumer {
             (Err(_), Some(failure)) => Err(failure),
             (found, _) => found,
         }
+    }
+}
+
+/// What Python calls the axes of an array beside the elements.
+pub fn along_name(along: Along) -> &'static str {
+    match along {
+        Along::Reduced => "reduced",
+        Along::Kept => "kept",
+        Along::All => "all",
     }
 }
 

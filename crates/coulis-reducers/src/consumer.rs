@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
+use coulis_ir::eval::{EvalError, Value, eval_expr, eval_lambda};
 use coulis_ir::visit::{for_each_expr, uses_any};
-use coulis_ir::{DType, Expr, Field, Lambda, Reducer, Var};
+use coulis_ir::{DType, Expr, Field, Lambda, NanPolicy, Reducer, Var};
 
 use crate::catalogue::find;
 use crate::entry::{ReducerError, ReducerRequest, UnknownReducer};
+use crate::exact::{ExactMapFn, MappedRow};
 use crate::product::{ProductError, product};
 use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic_result};
@@ -104,6 +106,15 @@ pub struct ConsumerRequest {
     pub wide: bool,
 }
 
+impl ConsumerRequest {
+    /// The number of that name: the one that is given, or the default of those that are declared.
+    pub fn parameter(&self, declared: &[Parameter], name: &str) -> f64 {
+        let given = self.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        let default = || declared.iter().find(|p| p.name == name).and_then(|p| p.default);
+        given.or_else(default).unwrap_or_else(|| epsilon(statistic_result(&self.fold)))
+    }
+}
+
 /// One consumer of the catalogue.
 pub struct ConsumerEntry {
     /// Name in every door.
@@ -118,7 +129,10 @@ pub struct ConsumerEntry {
     pub extras: &'static [ExtraEntry],
     /// Whether `ddof` matters.
     pub takes_ddof: bool,
+    /// A call in Python and what it prints, for the documentation; the package's tests run it.
+    pub example: &'static str,
     pub(crate) make: fn(&Parts) -> Result<Draft, ConsumerError>,
+    pub(crate) exact: ExactMapFn,
 }
 
 impl std::fmt::Debug for ConsumerEntry {
@@ -197,7 +211,54 @@ pub enum ConsumerError {
     Product(#[from] ProductError),
 }
 
+impl Consumer {
+    /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
+    /// where a bound is stated, else 0. `extras`: for each of the arrays, a value an element.
+    pub fn evaluate(&self, elements: &[Value], extras: &[Vec<Value>]) -> Result<Vec<(f64, f64)>, EvalError> {
+        let reducer = &self.reducer;
+        let start = reducer.identity.iter().map(|e| eval_expr(e, &mut Default::default()));
+        let mut state: Vec<Value> = start.collect::<Result<_, _>>()?;
+        for (position, element) in elements.iter().enumerate() {
+            if reducer.nan == NanPolicy::Ignore && element.is_nan() {
+                continue;
+            }
+            let lifted = eval_lambda(&reducer.lift, &[*element, Value::Int(position as i128)])?;
+            state = eval_lambda(&reducer.combine, &[state, lifted].concat())?;
+        }
+        let of_row = eval_lambda(&reducer.finish, &state)?;
+        let mut results = Vec::with_capacity(elements.len());
+        for (at, element) in elements.iter().enumerate() {
+            let beside = extras.iter().map(|values| values[at]);
+            let args: Vec<Value> =
+                [*element].into_iter().chain(of_row.iter().copied()).chain(beside).collect();
+            let result = eval_lambda(&self.map, &args)?[0].as_f64();
+            let scale = match &self.bound {
+                Some(bound) => eval_lambda(&bound.scale, &args)?[0].as_f64(),
+                None => 0.0,
+            };
+            results.push((result, scale));
+        }
+        Ok(results)
+    }
+}
+
 impl ConsumerEntry {
+    /// The exact results of a row, in `float64`, one an element; they owe nothing to the consumer's expressions.
+    ///
+    /// `extras`: the arrays that are given, by name, with a value for each element. The request says the rest.
+    pub fn reference(
+        &self,
+        request: &ConsumerRequest,
+        elements: &[f64],
+        extras: &[(&str, Vec<f64>)],
+    ) -> Vec<f64> {
+        let takes_part = |v: &f64| request.fold.nan == NanPolicy::Propagate || !v.is_nan();
+        let folded = elements.iter().copied().filter(takes_part).collect();
+        let value = |p: &Parameter| (p.name, request.parameter(self.parameters, p.name));
+        let parameters = self.parameters.iter().map(value).collect();
+        (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, extras })
+    }
+
     /// The consumer for a request.
     pub fn build(&self, request: &ConsumerRequest) -> Result<Consumer, ConsumerError> {
         let legal = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -311,9 +372,7 @@ impl<'a> Parts<'a> {
 
     /// The number that was given, or the default.
     pub(crate) fn parameter(&self, name: &str) -> f64 {
-        let given = self.request.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
-        let declared = || self.declared.iter().find(|p| p.name == name).and_then(|p| p.default);
-        given.or_else(declared).unwrap_or_else(|| epsilon(statistic_result(&self.request.fold)))
+        self.request.parameter(self.declared, name)
     }
 
     /// The statistics of the catalogue, folded together, and one expression a result, in the precision of the state.

@@ -7,6 +7,7 @@
 mod accumulator;
 pub(crate) mod answer;
 mod double;
+pub(crate) mod mapped_row;
 pub(crate) mod moments;
 mod ulp;
 
@@ -15,6 +16,7 @@ use coulis_ir::{ErrorBound, NanPolicy};
 
 pub use accumulator::ExactSum;
 pub use double::Double;
+pub use mapped_row::{ExactMapFn, MappedRow};
 pub use moments::{Extremum, Moments, Total};
 pub use ulp::{rounding_error, ulp_distance};
 

@@ -301,7 +301,21 @@ pub(crate) fn lambda_key(lambda: &Lambda) -> String {
     format!("{}|{}", params.join(","), body.join(","))
 }
 
-/// The consumer's result for an array, with further arrays beside it as `consume` names them.
+/// The consumer's result for an array, with further arrays behind it as `consume` names them: of the input's shape and type,
+/// `float64` for integers.
+///
+/// ```
+/// use coulis::{Array, Consume, consumer};
+/// let x = Array::from_slice(&[1, 2], &[1f64, 3.0])?;
+/// let y = consumer::map(Consume::named("softmax")?, &[x.clone()], &[-1])?;
+/// assert_eq!(y.scalars().map(|v| v.to_f64()).sum::<f64>(), 1.0);
+///
+/// let weight = Array::from_slice(&[2], &[10f64, 100.0])?;
+/// let layer_norm = Consume::named("layer_norm")?.with("eps", 0.0).beside(&["weight"]);
+/// let y = consumer::map(layer_norm, &[x, weight], &[-1])?;
+/// assert_eq!(y.scalars().map(|v| v.to_f64()).collect::<Vec<_>>(), [-10.0, 100.0]);
+/// # Ok::<(), coulis::Error>(())
+/// ```
 ///
 /// Errors: as those of [`crate::reduce::run`].
 pub fn map(consume: Consume, inputs: &[Array], axes: &[i64]) -> Result<Array, Error> {
@@ -312,77 +326,4 @@ pub fn map(consume: Consume, inputs: &[Array], axes: &[i64]) -> Result<Array, Er
         .next()
         .map(|result| result.array)
         .ok_or_else(|| Error::bug("map/result", "a consumer gave no result"))
-}
-
-/// `exp(x) / sum(exp(x))` over `axes`, without overflow; of the input's type, `float64` for integers.
-///
-/// ```
-/// use coulis::{Array, consumer::softmax};
-/// let x = Array::from_slice(&[1, 3], &[0f32, 0.0, f32::NEG_INFINITY])?;
-/// let y: Vec<f64> = softmax(&x, &[-1])?.scalars().map(|v| v.to_f64()).collect();
-/// assert_eq!(y, [0.5, 0.5, 0.0]);
-/// # Ok::<(), coulis::Error>(())
-/// ```
-pub fn softmax(x: &Array, axes: &[i64]) -> Result<Array, Error> {
-    map(Consume::named("softmax")?, std::slice::from_ref(x), axes)
-}
-
-/// Logarithm of [`softmax`].
-pub fn log_softmax(x: &Array, axes: &[i64]) -> Result<Array, Error> {
-    map(Consume::named("log_softmax")?, std::slice::from_ref(x), axes)
-}
-
-/// `(x - mean) / sqrt(var + eps) * weight + bias` over `axes`, along which weight and bias lie.
-///
-/// ```
-/// use coulis::{Array, consumer::layer_norm};
-/// let x = Array::from_slice(&[1, 2], &[1f64, 3.0])?;
-/// let weight = Array::from_slice(&[2], &[10f64, 100.0])?;
-/// let y = layer_norm(&x, &[-1], Some(&weight), None, 0.0)?;
-/// let y: Vec<f64> = y.scalars().map(|v| v.to_f64()).collect();
-/// assert_eq!(y, [-10.0, 100.0]);
-/// # Ok::<(), coulis::Error>(())
-/// ```
-pub fn layer_norm(
-    x: &Array,
-    axes: &[i64],
-    weight: Option<&Array>,
-    bias: Option<&Array>,
-    eps: f64,
-) -> Result<Array, Error> {
-    norm("layer_norm", x, axes, [("weight", weight), ("bias", bias)], Some(eps))
-}
-
-/// As [`layer_norm`], with a weight and a bias for each channel: they lie along the axes that are not reduced.
-pub fn batch_norm(
-    x: &Array,
-    axes: &[i64],
-    weight: Option<&Array>,
-    bias: Option<&Array>,
-    eps: f64,
-) -> Result<Array, Error> {
-    norm("batch_norm", x, axes, [("weight", weight), ("bias", bias)], Some(eps))
-}
-
-/// `x / sqrt(mean(x^2) + eps) * weight` over `axes`, along which the weight lies. `eps` is that of the
-/// input's type unless it is given.
-pub fn rms_norm(x: &Array, axes: &[i64], weight: Option<&Array>, eps: Option<f64>) -> Result<Array, Error> {
-    norm("rms_norm", x, axes, [("weight", weight)], eps)
-}
-
-fn norm<const N: usize>(
-    name: &str,
-    x: &Array,
-    axes: &[i64],
-    beside: [(&str, Option<&Array>); N],
-    eps: Option<f64>,
-) -> Result<Array, Error> {
-    let mut consume = Consume::named(name)?;
-    if let Some(eps) = eps {
-        consume = consume.with("eps", eps);
-    }
-    let given: Vec<(&str, &Array)> = beside.into_iter().filter_map(|(n, a)| Some((n, a?))).collect();
-    let names: Vec<&str> = given.iter().map(|(n, _)| *n).collect();
-    let inputs: Vec<Array> = [x].into_iter().chain(given.into_iter().map(|(_, a)| a)).cloned().collect();
-    map(consume.beside(&names), &inputs, axes)
 }

@@ -38,7 +38,9 @@ pub use coulis_ir::args::{ArrayInfo, compact_strides};
 pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_plan::tuned::Knob as PlanKnob;
-pub use coulis_reducers::{Along, CATALOGUE, CONSUMERS, MapFn, UserConsumer, UserReducer, comm_reducer};
+pub use coulis_reducers::{
+    Along, CATALOGUE, CONSUMERS, ConsumerEntry, MapFn, UserConsumer, UserReducer, comm_reducer,
+};
 pub use coulis_runtime::cuda::DeviceMemory;
 pub use coulis_runtime::{DevicePointer, StreamHandle, interruptible};
 pub use coulis_sim::{Counters, SimReport, Violation, ViolationKind};

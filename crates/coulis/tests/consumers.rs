@@ -11,26 +11,34 @@ use std::sync::Arc;
 
 use common::{Lie, Special, array, numbers, view};
 use coulis::te::{Expr, Intrinsic};
-use coulis::{Along, Array, Consume, DType, DeviceChoice, NanPolicy, Request, UserConsumer};
+use coulis::{Along, Array, CONSUMERS, Consume, DType, DeviceChoice, NanPolicy, Request, UserConsumer};
+use coulis_reducers::ConsumerEntry;
 use meaning::{Case, values};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-const NAMES: [&str; 5] = ["softmax", "log_softmax", "layer_norm", "rms_norm", "batch_norm"];
+/// The names of the catalogue.
+fn names() -> Vec<&'static str> {
+    CONSUMERS.iter().map(|entry| entry.name).collect()
+}
+
 const EXECUTED: DeviceChoice = DeviceChoice::CpuExecuted;
 const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 2 };
 
 #[derive(Clone, Debug)]
 struct Random {
-    name: &'static str,
+    entry: &'static ConsumerEntry,
     dtype: DType,
     axes: Vec<(i64, Lie, bool)>,
     order_seed: u64,
     special: Special,
     nan: NanPolicy,
-    weight: Option<DType>,
-    bias: bool,
-    eps: Option<f64>,
+    /// Type of the first array beside the elements, where it is given.
+    first: Option<DType>,
+    /// Whether the other ones are.
+    others: bool,
+    /// Every number, where they are given.
+    number: Option<f64>,
     scaled: bool,
     prior: bool,
     out: Option<DType>,
@@ -49,7 +57,7 @@ fn random(most: i64) -> impl Strategy<Value = Random> {
     let weight = vec![DType::F32, DType::F16, DType::F64, DType::I8];
     let out = vec![DType::F32, DType::F64, DType::F16];
     (
-        prop::sample::select(NAMES.to_vec()),
+        prop::sample::select(CONSUMERS),
         prop_oneof![Just(DType::F32), prop::sample::select(DType::ALL.to_vec())],
         prop::collection::vec((length, lie, any::<bool>()), 1..5),
         any::<u64>(),
@@ -60,27 +68,29 @@ fn random(most: i64) -> impl Strategy<Value = Random> {
         prop::option::weighted(0.2, prop::sample::select(out)),
         any::<u64>(),
     )
-        .prop_map(move |(name, dtype, mut axes, order_seed, values, beside, eps, scaled, out, seed)| {
-            while axes.iter().map(|a| a.0.max(1)).product::<i64>() > most {
-                axes.iter_mut().for_each(|a| a.0 = if a.0 > 3 { a.0 / 2 + 1 } else { a.0 });
-            }
-            let nan = if values.1 { NanPolicy::Ignore } else { NanPolicy::Propagate };
-            Random {
-                name,
-                dtype,
-                axes,
-                order_seed,
-                special: values.0,
-                nan,
-                weight: beside.0,
-                bias: beside.1,
-                eps,
-                scaled: scaled.0,
-                prior: scaled.1,
-                out,
-                seed,
-            }
-        })
+        .prop_map(
+            move |(entry, dtype, mut axes, order_seed, values, beside, number, scaled, out, seed)| {
+                while axes.iter().map(|a| a.0.max(1)).product::<i64>() > most {
+                    axes.iter_mut().for_each(|a| a.0 = if a.0 > 3 { a.0 / 2 + 1 } else { a.0 });
+                }
+                let nan = if values.1 { NanPolicy::Ignore } else { NanPolicy::Propagate };
+                Random {
+                    entry,
+                    dtype,
+                    axes,
+                    order_seed,
+                    special: values.0,
+                    nan,
+                    first: beside.0,
+                    others: beside.1,
+                    number,
+                    scaled: scaled.0,
+                    prior: scaled.1,
+                    out,
+                    seed,
+                }
+            },
+        )
 }
 
 impl Random {
@@ -93,18 +103,21 @@ impl Random {
         }
         let x = view(self.dtype, &shape, &order, &lies, |n| numbers(n, self.special, self.seed));
         let axes: Vec<usize> = (0..shape.len()).filter(|&a| self.axes[a].2).collect();
-        let mut case = Case { nan: self.nan, out: self.out, ..Case::new(self.name, &axes) };
-        let own = |a: &usize| axes.contains(a) == (self.name != "batch_norm");
-        let beside: Vec<i64> = (0..shape.len()).filter(own).map(|a| shape[a]).collect();
-        let n = beside.iter().product::<i64>() as usize;
-        let is_norm = self.name.ends_with("norm");
-        if is_norm {
-            case.eps = self.eps;
-            case.weight =
-                self.weight.map(|dtype| array(dtype, &beside, &numbers(n, Special::Zeros, self.seed ^ 1)));
-            if self.bias && self.name != "rms_norm" {
-                case.bias = Some(array(DType::F32, &beside, &numbers(n, Special::Zeros, self.seed ^ 2)));
-            }
+        let mut case = Case { nan: self.nan, out: self.out, ..Case::new(self.entry.name, &axes) };
+        case.set =
+            self.number.iter().flat_map(|v| self.entry.parameters.iter().map(|p| (p.name, *v))).collect();
+        for (nth, extra) in self.entry.extras.iter().enumerate() {
+            let dtype = if nth == 0 { self.first } else { self.others.then_some(DType::F32) };
+            let Some(dtype) = dtype else { continue };
+            let is_own = |a: &usize| match extra.along {
+                Along::Reduced => axes.contains(a),
+                Along::Kept => !axes.contains(a),
+                Along::All => true,
+            };
+            let own: Vec<i64> = (0..shape.len()).filter(is_own).map(|a| shape[a]).collect();
+            let n = own.iter().product::<i64>() as usize;
+            let values = numbers(n, Special::Zeros, self.seed ^ (nth as u64 + 1));
+            case.beside.push((extra.name, array(dtype, &own, &values)));
         }
         if self.scaled {
             case.alpha = -1.5;
@@ -160,7 +173,7 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
 fn every_axis_of_a_shape_is_normalised() {
     let x = rows(DType::F32, &[3, 34, 9]);
     for axes in [&[0usize][..], &[1], &[2], &[0, 1], &[1, 2], &[0, 2], &[0, 1, 2], &[]] {
-        for name in NAMES {
+        for name in names() {
             assert_eq!(Case::new(name, axes).check(&x, &EXECUTED), Ok(()), "{axes:?}");
         }
         assert_eq!(Case::new("layer_norm", axes).check(&x, &SIMULATED), Ok(()), "{axes:?}");
@@ -217,7 +230,7 @@ fn an_array_without_elements_gives_one_without_elements() {
     for shape in [[0, 3], [3, 0], [0, 0]] {
         for axis in [0, 1] {
             let x = Array::from_slice::<f32>(&shape, &[]).unwrap();
-            let y = coulis::consumer::softmax(&x, &[axis]).unwrap();
+            let y = coulis::consumer::map(Consume::named("softmax").unwrap(), &[x], &[axis]).unwrap();
             assert_eq!((y.shape(), y.len()), (&shape[..], 0));
         }
     }
@@ -267,11 +280,12 @@ fn wrong_requests_say_what_is_legal() {
         let request = Request { device: EXECUTED, ..request };
         coulis::reduce::run(inputs, &request).map(|_| ()).unwrap_err().to_string()
     };
+    let takers: Vec<&str> = CONSUMERS.iter().filter(|e| e.takes_ddof).map(|e| e.name).collect();
     let softmax = || Request::consuming(Consume::named("softmax").unwrap()).over(&[1]);
     let one = std::slice::from_ref(&x);
     assert_eq!(
         Consume::named("softmin").unwrap_err().to_string(),
-        "error[map/consumer]: unknown consumer `softmin`; legal ones are softmax, log_softmax, layer_norm, rms_norm, batch_norm"
+        format!("error[map/consumer]: unknown consumer `softmin`; legal ones are {}", names().join(", "))
     );
     assert_eq!(
         refused(one, Request { ops: vec!["sum".to_owned()], ..softmax() }),
@@ -279,7 +293,10 @@ fn wrong_requests_say_what_is_legal() {
     );
     assert_eq!(
         refused(one, Request { ddof: 1.0, ..softmax() }),
-        "error[map/option]: `softmax` takes no ddof, and 1 is given; those that do are layer_norm, batch_norm"
+        format!(
+            "error[map/option]: `softmax` takes no ddof, and 1 is given; those that do are {}",
+            takers.join(", ")
+        )
     );
     assert_eq!(
         refused(one, softmax().over(&[2])),
@@ -396,10 +413,11 @@ fn differences_beyond_the_range_of_float32_are_no_infinities() {
             let bias = array(DType::F32, &[4], &[0.5, -1.0, 2.0, 0.0]);
             for name in ["layer_norm", "batch_norm"] {
                 for eps in [None, Some(0.0), Some(1e-70)] {
-                    let bias = (name == "layer_norm").then(|| bias.clone());
+                    let beside = (name == "layer_norm").then(|| ("bias", bias.clone()));
                     // Rows of equal elements have no norm without `eps`.
                     let x = if eps == Some(0.0) { x.view(&[2, 4], &[4, 1], 0).unwrap() } else { x.clone() };
-                    let case = Case { eps, bias, ..Case::new(name, &[1]) };
+                    let set = eps.map(|eps| ("eps", eps)).into_iter().collect();
+                    let case = Case { set, beside: beside.into_iter().collect(), ..Case::new(name, &[1]) };
                     assert_eq!(case.check(&x, &device), Ok(()), "{dtype} {eps:?}");
                 }
             }
@@ -425,8 +443,8 @@ fn differences_beyond_the_range_of_float32_are_no_infinities() {
         assert_eq!(wide(&request), [0.0, f64::from(3e38f32)]);
         // A weight of one row takes the result where only `alpha` brings it back.
         let x = array(DType::F32, &[1, 4], &[2.0, 0.0, 0.0, 0.0]);
-        let weight = Some(array(DType::F32, &[4], &[3e38; 4]));
-        let case = Case { weight, eps: Some(0.0), alpha: 0.5, ..Case::new("rms_norm", &[1]) };
+        let beside = vec![("weight", array(DType::F32, &[4], &[3e38; 4]))];
+        let case = Case { beside, set: vec![("eps", 0.0)], alpha: 0.5, ..Case::new("rms_norm", &[1]) };
         assert_eq!(case.check(&x, &device), Ok(()));
     }
 }

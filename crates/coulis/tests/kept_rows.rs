@@ -521,8 +521,8 @@ fn weights_views_and_several_reduced_axes_are_right() {
     for axes in [&[1usize, 3][..], &[0, 3], &[0, 2, 3], &[2, 3]] {
         assert_eq!(Case::new("softmax", axes).check(&x, &device), Ok(()), "{axes:?}");
         let beside: Vec<i64> = axes.iter().map(|&a| x.shape()[a]).collect();
-        let weight = Some(rows(DType::F64, &beside));
-        let case = Case { weight, eps: Some(0.1), ..Case::new("layer_norm", axes) };
+        let beside = vec![("weight", rows(DType::F64, &beside))];
+        let case = Case { beside, set: vec![("eps", 0.1)], ..Case::new("layer_norm", axes) };
         assert_eq!(case.check(&x, &device), Ok(()), "{axes:?}");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A catalogue is a folder with one entry a file; where other files lie next to them, a mark tells the
 //! entries. Its page holds the module comment of each file under the entry's name (of a consumer, its own
-//! summary and details; of a primitive, how it is called and its example too), so that an entry without a
+//! summary, details and example; of a primitive, how it is called and its example too), so that an entry without a
 //! comment cannot be documented and a stale page is a fault that tidy reports. Passes stand in the order in which
 //! they run, after a table of them. The page of reducers and those of variants of tile calls hold what only the
 //! crates know, and are written and compared by their tests.
@@ -115,7 +115,10 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
                     };
                     format!("`{signature}`: {summary}.\n\n{comment}") + &listings(&before, &call, &after)
                 }
-                (None, Some(summary), Some(details)) => format!("{summary}\n\n{details}\n"),
+                (None, Some(summary), Some(details)) => {
+                    let example = field("example").map(|call| format!("\n```python\n{call}\n```\n"));
+                    format!("{summary}\n\n{details}\n") + &example.unwrap_or_default()
+                }
                 _ => module_comment(&source),
             };
             text += &format!("\n## `{name}`\n\n{body}");

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use coulis::reduce::{array_info, plan, run as reduce};
-use coulis::{Array, ArrayInfo, Consume, Error, Outcome, Request};
+use coulis::{Along, Array, ArrayInfo, Consume, Error, Outcome, Request};
 
 use crate::command::reduce::{OutFile, input_of};
 use crate::failure::Failure;
@@ -20,9 +20,9 @@ use crate::values::{Setting, setting};
 const EXAMPLES: &str = "\
 Examples:
   coulis map x.npy --op softmax --axis -1 --out y.npy
-  coulis map x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy --beside bias=b.npy
+  coulis map x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy
   coulis map images.npy --op batch_norm --axis 0,2,3 --format json
-  coulis map x.npy --op rms_norm --axis -1 --plan         the schedule, to be edited";
+  coulis map x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
 
 /// Arguments of `map`.
 #[derive(clap::Args)]
@@ -30,14 +30,12 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     request: RequestArgs,
-    /// What becomes of the elements: softmax, log_softmax, layer_norm, rms_norm, batch_norm
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = ops())]
     op: String,
     /// A number that the op takes, as eps=1e-6
     #[arg(long, value_name = "NAME=X", value_parser = setting)]
     set: Vec<Setting>,
-    /// An array that the op takes, as weight=w.npy; of the reduced axes for layer_norm and rms_norm, of the others for
-    /// batch_norm
+    /// An array that the op takes, as weight=w.npy
     #[arg(long, value_name = "NAME=FILE", value_parser = setting)]
     beside: Vec<Setting>,
     /// How the result is written: table unless --out is given
@@ -49,6 +47,26 @@ pub struct Args {
     /// Print the schedule trace and run nothing
     #[arg(long, conflicts_with_all = ["out", "format"])]
     plan: bool,
+}
+
+/// The help of `--op`: each name with the numbers and arrays that it takes.
+fn ops() -> String {
+    let one = |entry: &&coulis::ConsumerEntry| {
+        let numbers = entry.parameters.iter().map(|p| p.name.to_owned());
+        let arrays = entry.extras.iter().map(|extra| match extra.along {
+            Along::Reduced => format!("{} of the reduced axes", extra.name),
+            Along::Kept => format!("{} of the kept axes", extra.name),
+            Along::All => format!("{} of all axes", extra.name),
+        });
+        let takes: Vec<String> = numbers.chain(arrays).collect();
+        if takes.is_empty() {
+            entry.name.to_owned()
+        } else {
+            format!("{} ({})", entry.name, takes.join(", "))
+        }
+    };
+    let listed: Vec<String> = coulis::CONSUMERS.iter().map(one).collect();
+    format!("What becomes of the elements: {}", listed.join("; "))
 }
 
 /// Runs the command.

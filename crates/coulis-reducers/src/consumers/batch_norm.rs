@@ -1,6 +1,6 @@
 //! Batch norm.
 
-use super::normalized::{about_mean, eps};
+use super::normalized::{about_mean, eps, exact_about_mean};
 use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the kept axes.
@@ -15,5 +15,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         ExtraEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
     ],
     takes_ddof: true,
+    example: ">>> coulis.batch_norm(np.array([[1.0, 10.0], [3.0, 30.0]]), axis=0, eps=0)\n\
+              array([[-1., -1.],\n       [ 1.,  1.]])",
     make: about_mean,
+    exact: exact_about_mean,
 };

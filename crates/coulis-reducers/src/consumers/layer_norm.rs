@@ -1,6 +1,6 @@
 //! Layer norm.
 
-use super::normalized::{about_mean, eps};
+use super::normalized::{about_mean, eps, exact_about_mean};
 use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the row.
@@ -19,5 +19,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         ExtraEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
     ],
     takes_ddof: true,
+    example: ">>> coulis.layer_norm(np.array([[1.0, 3.0]]), weight=np.array([10.0, 100.0]), eps=0)\n\
+              array([[-10., 100.]])",
     make: about_mean,
+    exact: exact_about_mean,
 };

@@ -2,9 +2,10 @@
 
 use coulis_ir::{Expr, Intrinsic};
 
-use super::softmax::{FACTOR, no_quotient};
+use super::softmax::{FACTOR, exact_shift_and_sum, no_quotient};
 use crate::catalogue::logsumexp;
 use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
+use crate::exact::MappedRow;
 
 /// `x - log(sum(exp(x)))` without overflow.
 pub static ENTRY: ConsumerEntry = ConsumerEntry {
@@ -19,8 +20,17 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     parameters: &[],
     extras: &[],
     takes_ddof: false,
+    example: ">>> coulis.log_softmax(np.array([1000.0, -1000.0]))\n\
+              array([    0., -2000.])",
     make,
+    exact,
 };
+
+fn exact(row: &MappedRow) -> Vec<f64> {
+    let of_row = exact_shift_and_sum(row);
+    let of = |v: &f64| of_row.map_or(f64::NAN, |(max, total)| v - max - total.ln());
+    row.elements.iter().map(of).collect()
+}
 
 fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;

@@ -3,15 +3,12 @@
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Var};
 
 use crate::consumer::{ConsumerError, Draft, Parameter, Parts};
+use crate::exact::MappedRow;
 use crate::shape::total::{fma, negative, scaled};
 
 /// The number that norms add under the root.
 pub(super) const fn eps(default: Option<f64>) -> Parameter {
-    Parameter {
-        name: "eps",
-        default,
-        meaning: "is added under the root, so that constant rows have a quotient",
-    }
+    Parameter { name: "eps", default, meaning: "added under the root, so that constant rows have a quotient" }
 }
 
 /// Bound of the result's own operations and of the mean, in units of the scale.
@@ -209,4 +206,25 @@ pub(super) fn about_zero(parts: &Parts) -> Result<Draft, ConsumerError> {
     let alone = |results: Vec<Expr>| (None, results[0].clone());
     let moments = Moments::of(parts, alone(plain), scaled.map(alone));
     Ok(normalized(parts, reducer, moments, square.error))
+}
+
+/// What [`about_mean`] computes, by definition.
+pub(super) fn exact_about_mean(row: &MappedRow) -> Vec<f64> {
+    let mean = row.mean(|v| v);
+    let n = row.folded.len() as f64;
+    let variance = row.mean(|v| (v - mean) * (v - mean)) * (n / (n - row.ddof));
+    exact_normalized(row, mean, variance)
+}
+
+/// What [`about_zero`] computes, by definition.
+pub(super) fn exact_about_zero(row: &MappedRow) -> Vec<f64> {
+    exact_normalized(row, 0.0, row.mean(|v| v * v))
+}
+
+fn exact_normalized(row: &MappedRow, offset: f64, square: f64) -> Vec<f64> {
+    let root = (square + row.parameter("eps")).sqrt();
+    let of = |(at, v): (usize, &f64)| {
+        (v - offset) / root * row.extra("weight", at, 1.0) + row.extra("bias", at, 0.0)
+    };
+    row.elements.iter().enumerate().map(of).collect()
 }

@@ -1,6 +1,6 @@
 //! Root-mean-square norm.
 
-use super::normalized::{about_zero, eps};
+use super::normalized::{about_zero, eps, exact_about_zero};
 use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
 
 /// `x / sqrt(mean(x^2) + eps) * weight`.
@@ -19,5 +19,8 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
         meaning: "factors of the normalised elements",
     }],
     takes_ddof: false,
+    example: ">>> coulis.rms_norm(np.array([[3.0, 3.0]]), eps=0)\n\
+              array([[1., 1.]])",
     make: about_zero,
+    exact: exact_about_zero,
 };

@@ -4,6 +4,8 @@ use coulis_ir::{DType, Expr, Intrinsic};
 
 use crate::catalogue::logsumexp;
 use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
+use crate::exact::MappedRow;
+use crate::exact::mapped_row::sum;
 
 /// `exp(x) / sum(exp(x))` without overflow.
 pub static ENTRY: ConsumerEntry = ConsumerEntry {
@@ -17,7 +19,10 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     parameters: &[],
     extras: &[],
     takes_ddof: false,
+    example: ">>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))\n\
+              array([[0.5, 0.5, 0. ]])",
     make,
+    exact,
 };
 
 /// Bound of the relative error where `x` is the shift: of the sum 26 units, of the exponential 2, or 4 as a
@@ -31,6 +36,20 @@ pub(super) fn no_quotient(shift: &Expr, total: &Expr) -> Expr {
     let is_empty = total.clone().equal(Expr::constant(0, total.dtype()));
     let of_sum = is_inf(total).or(is_empty);
     if shift.dtype().is_float() { is_inf(shift).or(of_sum) } else { of_sum }
+}
+
+/// A row's greatest element, and the sum of the exponentials of what elements are less than it; `None` where a row's
+/// exponentials have no quotients.
+pub(super) fn exact_shift_and_sum(row: &MappedRow) -> Option<(f64, f64)> {
+    let max = row.folded.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let is_nan = row.folded.iter().any(|v| v.is_nan());
+    (!is_nan && max.is_finite()).then(|| (max, sum(row.folded.iter().map(|v| (v - max).exp()))))
+}
+
+fn exact(row: &MappedRow) -> Vec<f64> {
+    let of_row = exact_shift_and_sum(row);
+    let of = |v: &f64| of_row.map_or(f64::NAN, |(max, total)| (v - max).exp() / total);
+    row.elements.iter().map(of).collect()
 }
 
 fn make(parts: &Parts) -> Result<Draft, ConsumerError> {

@@ -1,16 +1,19 @@
-//! What consumers are to give: references in `float64` that know nothing of plans, reducers or kernels.
+//! What consumers are to give: the exact results of the catalogue, which know nothing of plans, reducers or kernels, within
+//! the bounds that it states.
 
-use coulis::{Array, Consume, DType, DeviceChoice, NanPolicy, Request};
+use coulis::{Along, Array, Consume, DType, DeviceChoice, NanPolicy, Request};
 use coulis_ir::eval::Value;
+use coulis_reducers::{ConsumerRequest, ReducerRequest, find_consumer};
 
 /// A call of a consumer.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: &'static str,
     pub axes: Vec<usize>,
-    pub weight: Option<Array>,
-    pub bias: Option<Array>,
-    pub eps: Option<f64>,
+    /// Arrays beside the elements, by name.
+    pub beside: Vec<(&'static str, Array)>,
+    /// Numbers, by name.
+    pub set: Vec<(&'static str, f64)>,
     pub nan: NanPolicy,
     pub alpha: f64,
     pub prior: Option<Array>,
@@ -24,9 +27,8 @@ impl Case {
         Case {
             name,
             axes: axes.to_vec(),
-            weight: None,
-            bias: None,
-            eps: None,
+            beside: Vec::new(),
+            set: Vec::new(),
             nan: NanPolicy::Propagate,
             alpha: 1.0,
             prior: None,
@@ -35,18 +37,11 @@ impl Case {
         }
     }
 
-    fn beside(&self) -> Vec<(&'static str, &Array)> {
-        let both = [("weight", &self.weight), ("bias", &self.bias)];
-        both.into_iter().filter_map(|(name, array)| Some((name, array.as_ref()?))).collect()
-    }
-
     /// The request of the case.
     pub fn request(&self, device: &DeviceChoice) -> Request {
-        let names: Vec<&str> = self.beside().iter().map(|(name, _)| *name).collect();
-        let mut consume = Consume::named(self.name).unwrap().beside(&names);
-        if let Some(eps) = self.eps {
-            consume = consume.with("eps", eps);
-        }
+        let names: Vec<&str> = self.beside.iter().map(|(name, _)| *name).collect();
+        let consume = Consume::named(self.name).unwrap().beside(&names);
+        let consume = self.set.iter().fold(consume, |consume, (name, value)| consume.with(name, *value));
         let axes: Vec<i64> = self.axes.iter().map(|a| *a as i64).collect();
         let mut request = Request::consuming(consume).over(&axes);
         request.device = device.clone();
@@ -68,8 +63,7 @@ impl Case {
     /// Runs the case and compares every element. The error says which was wrong.
     pub fn check(&self, x: &Array, device: &DeviceChoice) -> Result<(), String> {
         let request = self.request(device);
-        let inputs: Vec<Array> =
-            [x].into_iter().chain(self.beside().iter().map(|(_, a)| *a)).cloned().collect();
+        let inputs: Vec<Array> = [x].into_iter().chain(self.beside.iter().map(|(_, a)| a)).cloned().collect();
         let outcome = coulis::reduce::run(&inputs, &request).map_err(|e| e.to_string())?;
         let found = &outcome.results[0].array;
         let float = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
@@ -104,41 +98,73 @@ impl Case {
     fn exact(&self, x: &Array) -> Vec<(f64, f64)> {
         let shape = x.shape();
         let all = values(x);
-        let mut results = vec![(f64::NAN, 0.0); all.len()];
-        let reduced = |a: &usize| self.axes.contains(a);
-        let kept: Vec<usize> = (0..shape.len()).filter(|a| !reduced(a)).collect();
-        let mut rows: std::collections::BTreeMap<Vec<i64>, Vec<usize>> = Default::default();
+        let axes = |is_kept: bool| (0..shape.len()).filter(move |a| self.axes.contains(a) != is_kept);
+        let kept: Vec<usize> = axes(true).collect();
         let index = |at: usize| {
             let mut rest = at as i64;
             let mut index: Vec<i64> = shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
             index.reverse();
             index
         };
+        let mut rows: std::collections::BTreeMap<Vec<i64>, Vec<usize>> = Default::default();
         for at in 0..all.len() {
             let index = index(at);
             rows.entry(kept.iter().map(|&a| index[a]).collect()).or_default().push(at);
         }
-        let mut sorted = self.axes.clone();
-        sorted.sort_unstable();
-        let own = if self.name == "batch_norm" { &kept } else { &sorted };
-        let beside = |array: &Option<Array>, at: usize, otherwise: f64| {
-            array.as_ref().map_or(otherwise, |array| {
-                let index = index(at);
-                let place = own.iter().fold(0, |place, &a| place * shape[a] + index[a]);
-                values(array)[place as usize]
+        let entry = find_consumer(self.name).unwrap();
+        let beside: Vec<(&str, Vec<f64>, Vec<usize>)> = self
+            .beside
+            .iter()
+            .map(|(name, array)| {
+                let own: Vec<usize> = match entry.extras.iter().find(|e| e.name == *name).unwrap().along {
+                    Along::Reduced => axes(false).collect(),
+                    Along::Kept => kept.clone(),
+                    Along::All => (0..shape.len()).collect(),
+                };
+                (*name, values(array), own)
             })
+            .collect();
+        let fold = ReducerRequest { nan: self.nan, ..ReducerRequest::new(&[x.dtype()]) };
+        let set = |(name, value): &(&str, f64)| ((*name).to_owned(), *value);
+        let given = ConsumerRequest {
+            fold,
+            parameters: self.set.iter().map(set).collect(),
+            extras: self.beside.iter().map(|(name, array)| ((*name).to_owned(), array.dtype())).collect(),
+            wide: false,
         };
-        let row_of = Row::of(self, x.dtype());
+        let bound = entry.build(&given).unwrap().bound.unwrap();
+        // The scale of the error, of the same numbers in `float64`.
+        let resolved = entry.parameters.iter();
+        let resolved = resolved.map(|p| (p.name.to_owned(), given.parameter(entry.parameters, p.name)));
+        let in_float64 = ConsumerRequest {
+            fold: ReducerRequest { nan: self.nan, ..ReducerRequest::new(&[DType::F64]) },
+            parameters: resolved.collect(),
+            extras: self.beside.iter().map(|(name, _)| ((*name).to_owned(), DType::F64)).collect(),
+            wide: false,
+        };
+        let in_float64 = entry.build(&in_float64).unwrap();
+        // What variances err by at the very worst, these rows do not reach.
+        let factor = bound.factor.min(1024.0) * bound.eps;
+        let tiny = if bound.eps > 1e-10 { 2f64.powi(-148) } else { 1e-322 };
+        let mut results = vec![(f64::NAN, 0.0); all.len()];
         for places in rows.values() {
             let row: Vec<f64> = places.iter().map(|&at| all[at]).collect();
-            for (&at, result) in places.iter().zip(row_of.map(&row)) {
-                results[at] = match result {
-                    Mapped::Whole(value, allowed) => (value, allowed),
-                    Mapped::Scaled(value, scale, factor) => {
-                        let (w, b) = (beside(&self.weight, at, 1.0), beside(&self.bias, at, 0.0));
-                        (value * w + b, factor * (scale * w.abs() + b.abs()))
-                    }
-                };
+            let extras: Vec<(&str, Vec<f64>)> = beside
+                .iter()
+                .map(|(name, values, own)| {
+                    let of = |&at: &usize| {
+                        let index = index(at);
+                        values[own.iter().fold(0, |place, &a| place * shape[a] + index[a]) as usize]
+                    };
+                    (*name, places.iter().map(of).collect())
+                })
+                .collect();
+            let exact = entry.reference(&given, &row, &extras);
+            let float = |values: &[f64]| values.iter().map(|v| Value::Float(*v)).collect::<Vec<Value>>();
+            let of_extras: Vec<Vec<Value>> = extras.iter().map(|(_, values)| float(values)).collect();
+            let scales = in_float64.evaluate(&float(&row), &of_extras).unwrap();
+            for ((&at, exact), (_, scale)) in places.iter().zip(exact).zip(scales) {
+                results[at] = (exact, factor * if scale.is_finite() { scale } else { 0.0 } + tiny);
             }
         }
         results
@@ -147,104 +173,4 @@ impl Case {
 
 pub fn values(array: &Array) -> Vec<f64> {
     array.scalars().map(|v| v.to_f64()).collect()
-}
-
-/// The map of one row.
-struct Row {
-    name: &'static str,
-    eps: f64,
-    ignore: bool,
-    /// Distance from 1 to the next number of the type in which the map computes.
-    unit: f64,
-    /// Factor of a norm's bound.
-    factor: f64,
-}
-
-enum Mapped {
-    /// A result and what it may err by.
-    Whole(f64, f64),
-    /// A result before weight and bias, its scale, and the factor of its error.
-    Scaled(f64, f64, f64),
-}
-
-impl Row {
-    fn of(case: &Case, dtype: DType) -> Row {
-        let narrow = dtype.is_float() && dtype != DType::F64;
-        let unit = if narrow { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        let factor = match (case.name, dtype) {
-            ("rms_norm", _) | (_, DType::F32) => 56.0,
-            (_, DType::F64) => 1024.0,
-            _ if narrow => 296.0,
-            _ => 1024.0,
-        };
-        let default = match (case.name, dtype) {
-            ("rms_norm", DType::F8E4M3) => 0.125,
-            ("rms_norm", DType::F8E5M2) => 0.25,
-            ("rms_norm", DType::F16) => 2f64.powi(-10),
-            ("rms_norm", DType::BF16) => 2f64.powi(-7),
-            ("rms_norm", _) => unit,
-            _ => 1e-5,
-        };
-        let ignore = case.nan == NanPolicy::Ignore;
-        Row { name: case.name, eps: case.eps.unwrap_or(default), ignore, unit, factor }
-    }
-
-    fn map(&self, row: &[f64]) -> Vec<Mapped> {
-        let in_fold: Vec<f64> = row.iter().copied().filter(|v| !(self.ignore && v.is_nan())).collect();
-        let n = in_fold.len() as f64;
-        match self.name {
-            "softmax" | "log_softmax" => {
-                let is_nan = in_fold.iter().any(|v| v.is_nan());
-                let max = in_fold.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let sum = sum(in_fold.iter().map(|v| (v - max).exp()));
-                let none = is_nan || max.is_infinite();
-                let of = |&v: &f64| {
-                    // The shift may be lower than the greatest element by 8.
-                    let d = (v - max).abs() + 8.0;
-                    let (value, scale) = match self.name {
-                        "softmax" => ((v - max).exp() / sum, (v - max).exp() / sum * (1.0 + d / 20.0)),
-                        _ => (v - max - sum.ln(), 1.0 + d / 16.0 + sum.ln() + 8.0),
-                    };
-                    let tiny = if self.unit > 1e-10 { 2f64.powi(-148) } else { 1e-322 };
-                    let scale = if scale.is_finite() { scale } else { 0.0 };
-                    Mapped::Whole(if none { f64::NAN } else { value }, 40.0 * self.unit * scale + tiny)
-                };
-                row.iter().map(of).collect()
-            }
-            "rms_norm" => {
-                let square = sum(in_fold.iter().map(|v| v * v)) / n;
-                let root = (square + self.eps).sqrt();
-                let of = |&v: &f64| {
-                    Mapped::Scaled(v / root, finite(v.abs() / root) + 1.0, self.factor * self.unit)
-                };
-                row.iter().map(of).collect()
-            }
-            _ => {
-                let mean = sum(in_fold.iter().copied()) / n;
-                let var = sum(in_fold.iter().map(|v| (v - mean) * (v - mean))) / n;
-                let root = (var + self.eps).sqrt();
-                let of = |&v: &f64| {
-                    let scale = finite((v.abs() + mean.abs()) / root) + 1.0;
-                    Mapped::Scaled((v - mean) / root, scale, self.factor * self.unit)
-                };
-                row.iter().map(of).collect()
-            }
-        }
-    }
-}
-
-fn finite(v: f64) -> f64 {
-    if v.is_finite() { v } else { 0.0 }
-}
-
-/// The sum, with what each addition rounds off.
-fn sum(terms: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut low) = (0.0f64, 0.0f64);
-    for term in terms {
-        let total = sum + term;
-        let part = total - sum;
-        low += (sum - (total - part)) + (term - part);
-        sum = total;
-    }
-    if low.is_nan() { sum } else { sum + low }
 }
