@@ -197,6 +197,11 @@ impl Entry {
         self.refuses_empty()
     }
 
+    /// Whether exact results follow from the moments of rows, of some at least.
+    pub fn follows_from_moments(&self) -> bool {
+        self.from_moments.is_some()
+    }
+
     /// The exact results of a row from its moments; `None` where they do not follow from these and
     /// [`reference`](crate::exact::reference) has to see the elements.
     pub fn answer_from(&self, moments: &Moments, request: &ReducerRequest) -> Option<Vec<Exact>> {
