@@ -9,9 +9,13 @@ use std::path::Path;
 use crate::array::{Array, ShapeError};
 use crate::error::{CsvFault, ReadError};
 use crate::file::map_file;
+use crate::read::{Format, Holds};
+
+/// The format.
+pub(crate) const FORMAT: Format = Format { extension: ".csv", holds: Holds::Array(read_csv) };
 
 /// Reads a table; the shape is always (rows, columns), and (0, columns) when there is a header only.
-pub(crate) fn read_csv(path: &Path) -> Result<Array, ReadError> {
+fn read_csv(path: &Path) -> Result<Array, ReadError> {
     let storage = map_file(path)?;
     let (columns, values) =
         parse(storage.bytes()).map_err(|fault| ReadError::Csv { path: path.to_owned(), fault })?;

@@ -38,8 +38,9 @@ pub enum ReadError {
     },
     /// An extension that names no format.
     #[error(
-        "cannot tell the format of `{}` from its extension; read are .npy, .npz, .safetensors and .csv, and any file when a raw shape and dtype are given",
-        path.display()
+        "cannot tell the format of `{}` from its extension; read are {}, and any file when a raw shape and dtype are given",
+        path.display(),
+        crate::read::extensions()
     )]
     UnknownExtension {
         /// The path.

@@ -9,10 +9,14 @@ use crate::array::{Array, ShapeError, column_major, size_in_bytes};
 use crate::error::ReadError;
 use crate::file::map_file;
 use crate::npy_header::NpyHeader;
+use crate::read::{Format, Holds};
 use crate::storage::{AlignedBytes, OutOfMemory, Storage};
 
+/// The format.
+pub(crate) const FORMAT: Format = Format { extension: ".npy", holds: Holds::Array(read_npy) };
+
 /// Maps a .npy file.
-pub(crate) fn read_npy(path: &Path) -> Result<Array, ReadError> {
+fn read_npy(path: &Path) -> Result<Array, ReadError> {
     let storage = map_file(path)?;
     let len = storage.bytes().len();
     read_at(path, storage, 0, len)

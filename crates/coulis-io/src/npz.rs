@@ -16,7 +16,7 @@ use crate::error::{HeaderFault, ReadError, in_a_sentence};
 use crate::file::map_file;
 use crate::npy::{assemble, data_bytes, out_of_memory, read_at};
 use crate::npy_header::NpyHeader;
-use crate::read::select_key;
+use crate::read::{Format, Holds, Members};
 use crate::storage::{AlignedBytes, Storage};
 
 /// The storage as a byte slice that the archive reader may own.
@@ -29,8 +29,12 @@ impl AsRef<[u8]> for Bytes {
     }
 }
 
+/// The format.
+pub(crate) const FORMAT: Format =
+    Format { extension: ".npz", holds: Holds::Members(|path| Ok(Box::new(Npz::open(path)?))) };
+
 /// An opened archive.
-pub(crate) struct Npz {
+struct Npz {
     path: PathBuf,
     storage: Storage,
     archive: ZipArchive<Cursor<Bytes>>,
@@ -38,7 +42,7 @@ pub(crate) struct Npz {
 
 impl Npz {
     /// Maps the file and reads the archive's directory.
-    pub(crate) fn open(path: &Path) -> Result<Npz, ReadError> {
+    fn open(path: &Path) -> Result<Npz, ReadError> {
         let storage = map_file(path)?;
         let header_error = |fault| ReadError::Header { path: path.to_owned(), format: ".npz", fault };
         if !storage.bytes().starts_with(b"PK") {
@@ -49,9 +53,11 @@ impl Npz {
         })?;
         Ok(Npz { path: path.to_owned(), storage, archive })
     }
+}
 
+impl Members for Npz {
     /// Names of the .npy members without their extension, sorted.
-    pub(crate) fn keys(&self) -> Vec<String> {
+    fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self
             .archive
             .file_names()
@@ -62,14 +68,8 @@ impl Npz {
         keys
     }
 
-    /// The member asked for, or the only one.
-    pub(crate) fn select(&mut self, key: Option<&str>) -> Result<Array, ReadError> {
-        let key = select_key(&self.path, self.keys(), key)?;
-        self.member(&key)
-    }
-
     /// The member named `key`.
-    pub(crate) fn member(&mut self, key: &str) -> Result<Array, ReadError> {
+    fn member(&mut self, key: &str) -> Result<Array, ReadError> {
         // Messages about a member name the archive and the member together.
         let inner = PathBuf::from(format!("{}/{key}.npy", self.path.display()));
         let unpack = |source| ReadError::Unpack { path: self.path.clone(), key: key.to_owned(), source };

@@ -16,29 +16,52 @@ pub struct ReadOptions {
     pub raw: Option<RawSpec>,
 }
 
-/// The formats that an extension names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Npy,
-    Npz,
-    Safetensors,
-    Csv,
+/// A format that an extension names.
+pub(crate) struct Format {
+    /// The extension, in lower case and with its dot.
+    pub(crate) extension: &'static str,
+    /// What a file holds.
+    pub(crate) holds: Holds,
+}
+
+/// What the files of a format hold, and how it is read.
+pub(crate) enum Holds {
+    /// One array.
+    Array(fn(&Path) -> Result<Array, ReadError>),
+    /// Arrays with names.
+    Members(fn(&Path) -> Result<Box<dyn Members>, ReadError>),
+}
+
+/// An opened file of arrays with names.
+pub(crate) trait Members {
+    /// The names, sorted.
+    fn keys(&self) -> Vec<String>;
+
+    /// The array of that name.
+    fn member(&mut self, key: &str) -> Result<Array, ReadError>;
+}
+
+/// Every format, one file each.
+static FORMATS: &[&Format] = &[&npy::FORMAT, &npz::FORMAT, &safe_tensors::FORMAT, &csv::FORMAT];
+
+/// The extensions that name a format, as the words of a sentence.
+pub(crate) fn extensions() -> String {
+    let all: Vec<&str> = FORMATS.iter().map(|format| format.extension).collect();
+    match all.split_last() {
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The format of a path; the extension is read in any case.
-fn format_of(path: &Path) -> Result<Format, ReadError> {
-    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
-    match extension.as_deref() {
-        Some("npy") => Ok(Format::Npy),
-        Some("npz") => Ok(Format::Npz),
-        Some("safetensors") => Ok(Format::Safetensors),
-        Some("csv") => Ok(Format::Csv),
-        _ => {
-            // A wrong path is the likelier mistake, and is said first.
-            crate::file::map_file(path)?;
-            Err(ReadError::UnknownExtension { path: path.to_owned() })
-        }
+fn format_of(path: &Path) -> Result<&'static Format, ReadError> {
+    let found = path.extension().and_then(|e| e.to_str()).map(|e| format!(".{}", e.to_ascii_lowercase()));
+    if let Some(format) = FORMATS.iter().find(|f| Some(f.extension) == found.as_deref()) {
+        return Ok(format);
     }
+    // A wrong path is the likelier mistake, and is said first.
+    crate::file::map_file(path)?;
+    Err(ReadError::UnknownExtension { path: path.to_owned() })
 }
 
 /// Reads one array. Formats that hold several take `options.key`, or their only member.
@@ -52,49 +75,43 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Array, Read
         no_key("raw")?;
         return read_raw(path, spec);
     }
-    match format_of(path)? {
-        Format::Npy => {
-            no_key(".npy")?;
-            npy::read_npy(path)
+    let format = format_of(path)?;
+    match format.holds {
+        Holds::Array(read) => {
+            no_key(format.extension)?;
+            read(path)
         }
-        Format::Csv => {
-            no_key(".csv")?;
-            csv::read_csv(path)
+        Holds::Members(open) => {
+            let mut members = open(path)?;
+            let key = select_key(path, members.keys(), options.key.as_deref())?;
+            members.member(&key)
         }
-        Format::Npz => npz::Npz::open(path)?.select(options.key.as_deref()),
-        Format::Safetensors => safe_tensors::Members::open(path)?.select(options.key.as_deref()),
     }
 }
 
-/// Names of the members of a .npz or .safetensors file, sorted; empty for formats that hold one array.
+/// Names of the members of a file, sorted; empty for formats that hold one array.
 pub fn keys(path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
     let path = path.as_ref();
-    match format_of(path)? {
-        Format::Npy | Format::Csv => Ok(Vec::new()),
-        Format::Npz => Ok(npz::Npz::open(path)?.keys()),
-        Format::Safetensors => Ok(safe_tensors::Members::open(path)?.keys()),
+    match format_of(path)?.holds {
+        Holds::Array(_) => Ok(Vec::new()),
+        Holds::Members(open) => Ok(open(path)?.keys()),
     }
 }
 
-/// Every member of a .npz or .safetensors file by name, sorted. A file that holds one array gives it the name "".
+/// Every member of a file by name, sorted. A file that holds one array gives it the name "".
 pub fn read_all(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>, ReadError> {
     let path = path.as_ref();
-    match format_of(path)? {
-        Format::Npy => Ok(vec![(String::new(), npy::read_npy(path)?)]),
-        Format::Csv => Ok(vec![(String::new(), csv::read_csv(path)?)]),
-        Format::Npz => {
-            let mut npz = npz::Npz::open(path)?;
-            npz.keys().into_iter().map(|key| Ok((key.clone(), npz.member(&key)?))).collect()
-        }
-        Format::Safetensors => {
-            let members = safe_tensors::Members::open(path)?;
+    match format_of(path)?.holds {
+        Holds::Array(read) => Ok(vec![(String::new(), read(path)?)]),
+        Holds::Members(open) => {
+            let mut members = open(path)?;
             members.keys().into_iter().map(|key| Ok((key.clone(), members.member(&key)?))).collect()
         }
     }
 }
 
 /// The member to take: the one asked for, or the only one.
-pub(crate) fn select_key(path: &Path, keys: Vec<String>, asked: Option<&str>) -> Result<String, ReadError> {
+fn select_key(path: &Path, keys: Vec<String>, asked: Option<&str>) -> Result<String, ReadError> {
     match asked {
         Some(key) if keys.iter().any(|k| k == key) => Ok(key.to_owned()),
         Some(key) => Err(ReadError::MissingKey { path: path.to_owned(), key: key.to_owned(), keys }),

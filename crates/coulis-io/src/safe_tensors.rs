@@ -13,48 +13,25 @@ use coulis_ir::args::compact_strides;
 use crate::array::Array;
 use crate::error::{HeaderFault, ReadError, in_a_sentence};
 use crate::file::map_file;
-use crate::read::select_key;
+use crate::read::{Format, Holds, Members};
 use crate::storage::Storage;
 
+/// The format.
+pub(crate) const FORMAT: Format =
+    Format { extension: ".safetensors", holds: Holds::Members(|path| Ok(Box::new(Tensors::open(path)?))) };
+
 /// An opened file whose header is sound.
-pub(crate) struct Members {
+struct Tensors {
     path: PathBuf,
     storage: Storage,
 }
 
-impl Members {
+impl Tensors {
     /// Maps the file and checks its header.
-    pub(crate) fn open(path: &Path) -> Result<Members, ReadError> {
-        let members = Members { path: path.to_owned(), storage: map_file(path)? };
-        members.header()?;
-        Ok(members)
-    }
-
-    /// The names, sorted.
-    pub(crate) fn keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> = match self.header() {
-            Ok(header) => header.names().into_iter().map(str::to_owned).collect(),
-            Err(_) => Vec::new(),
-        };
-        keys.sort();
-        keys
-    }
-
-    /// The tensor asked for, or the only one.
-    pub(crate) fn select(&self, key: Option<&str>) -> Result<Array, ReadError> {
-        self.member(&select_key(&self.path, self.keys(), key)?)
-    }
-
-    /// The tensor named `key`.
-    pub(crate) fn member(&self, key: &str) -> Result<Array, ReadError> {
-        let view = self.header()?.tensor(key).map_err(|error| self.fault(&error))?;
-        let dtype = self.dtype_of(&view)?;
-        let lengths: Result<Vec<i64>, _> = view.shape().iter().map(|&length| i64::try_from(length)).collect();
-        let shape = lengths
-            .map_err(|_| self.header_error(HeaderFault::Length { text: format!("{:?}", view.shape()) }))?;
-        let offset = view.data().as_ptr() as usize - self.storage.bytes().as_ptr() as usize;
-        Array::from_storage(dtype, shape.clone(), compact_strides(&shape), offset, self.storage.clone())
-            .map_err(|source| ReadError::Shape { path: self.path.clone(), source })
+    fn open(path: &Path) -> Result<Tensors, ReadError> {
+        let tensors = Tensors { path: path.to_owned(), storage: map_file(path)? };
+        tensors.header()?;
+        Ok(tensors)
     }
 
     fn header(&self) -> Result<SafeTensors<'_>, ReadError> {
@@ -100,5 +77,29 @@ impl Members {
                 Err(ReadError::UnsupportedDType { path: self.path.clone(), dtype: format!("{other:?}") })
             }
         }
+    }
+}
+
+impl Members for Tensors {
+    /// The names, sorted.
+    fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = match self.header() {
+            Ok(header) => header.names().into_iter().map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
+        };
+        keys.sort();
+        keys
+    }
+
+    /// The tensor named `key`.
+    fn member(&mut self, key: &str) -> Result<Array, ReadError> {
+        let view = self.header()?.tensor(key).map_err(|error| self.fault(&error))?;
+        let dtype = self.dtype_of(&view)?;
+        let lengths: Result<Vec<i64>, _> = view.shape().iter().map(|&length| i64::try_from(length)).collect();
+        let shape = lengths
+            .map_err(|_| self.header_error(HeaderFault::Length { text: format!("{:?}", view.shape()) }))?;
+        let offset = view.data().as_ptr() as usize - self.storage.bytes().as_ptr() as usize;
+        Array::from_storage(dtype, shape.clone(), compact_strides(&shape), offset, self.storage.clone())
+            .map_err(|source| ReadError::Shape { path: self.path.clone(), source })
     }
 }
