@@ -34,10 +34,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 )]
 struct Cli {
     /// C compiler, before COULIS_CC, CC and those in PATH
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Where compilers are")]
     cc: Option<OsString>,
     /// Folder of CUDA, before COULIS_CUDA_PATH, CUDA_HOME, CUDA_PATH and the usual ones
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Where compilers are")]
     cuda_path: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,

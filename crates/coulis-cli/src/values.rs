@@ -57,6 +57,12 @@ pub enum ValueError {
     },
 }
 
+/// The names of all statistics, for the help of `--ops`.
+pub fn statistics() -> String {
+    let names: Vec<&str> = coulis::CATALOGUE.iter().map(|entry| entry.name).collect();
+    format!("Statistics: {}", names.join(", "))
+}
+
 /// Comma-separated integers, as for axes. The empty text is the empty list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integers(pub Vec<i64>);

@@ -17,7 +17,7 @@ use crate::output::{answer, note};
 use crate::present::{Format, Input, present};
 use crate::progress::with_progress;
 use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
-use crate::values::{Names, names};
+use crate::values::{Names, names, statistics};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +38,7 @@ pub struct Args {
     request: RequestArgs,
     #[command(flatten)]
     reduction: ReductionArgs,
-    /// Statistics: sum, mean, var, min, max, argmax, logsumexp, ...
-    #[arg(long, value_name = "LIST", value_parser = names, required = true)]
+    #[arg(long, value_name = "LIST", value_parser = names, required = true, help = statistics())]
     ops: Names,
     /// How results are written: table unless --out is given
     #[arg(long, value_enum)]
