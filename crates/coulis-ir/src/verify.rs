@@ -1,47 +1,11 @@
 //! The verifier: lists every fault of a kernel, and hands out the permit.
 //!
 //! All properties are checked, whatever fails first (V12 to V14 only where V3 to V7 hold), and the faults are
-//! shown in the printed kernel as comments, so that a report can be given back as input. [`PROPERTIES`] says
-//! what each id stands for:
+//! shown in the printed kernel as comments, so that a report can be given back as input. [`PROPERTIES`] lists them, with
+//! the file that checks each.
 //!
-//! | id | property | file |
-//! |---|---|---|
-//! | V1 | statements are of the kernel's form | `verify/forms.rs` |
-//! | V2 | vectors occur only in forms that have them | `verify/forms.rs` |
-//! | V3 | operands and results have the types that the operation takes and gives; constants fit their type | `verify/types.rs` |
-//! | V4 | accesses have the number of indices that form and buffer ask for, of integer types | `verify/types.rs` |
-//! | V5 | stored values have the buffer's element type and the lanes of the index | `verify/types.rs` |
-//! | V6 | conditions are scalar bools; loop, launch and allocation extents are scalar integers | `verify/types.rs` |
-//! | V7 | a name has the type of the value it is bound to | `verify/types.rs` |
-//! | V8 | variables are defined where they are used | `verify/scopes.rs` |
-//! | V9 | a variable is not defined again inside its own scope | `verify/scopes.rs` |
-//! | V10 | accessed buffers are parameters, allocated around the access, or aliases of one of these | `verify/scopes.rs` |
-//! | V11 | Flat: the extent of an unrolled loop is a constant | `verify/loops.rs` |
-//! | V12 | no access is certain to be outside its buffer, where the extents are constants | `verify/bounds.rs` |
-//! | V13 | iterations of a parallel loop do not store to one place, nor to one that another reads | `verify/races.rs` |
-//! | V14 | iterations of a parallel loop do not fold into one place | `verify/races.rs` |
-//! | V20 | threads of a block, where constant, are at most 1024 | `verify/threads.rs` |
-//! | V21 | barriers are reached by all the threads that they wait for | `verify/threads.rs` |
-//! | V22 | a hardware index is launched once on a path | `verify/threads.rs` |
-//!
-//! [`verify_for`] also checks what a kernel needs on its machine. On a machine with threads, of a Flat kernel:
-//!
-//! | id | property | file |
-//! |---|---|---|
-//! | V23 | statements stand in launches, and launches stand outermost | `device.rs` |
-//! | V24 | extents of a grid and of a block are what the machine has | `verify/limits.rs` |
-//! | V25 | shared memory has a size that a block may have, a constant one unless it is asked for at launch | `verify/limits.rs` |
-//! | V26 | local memory has a constant size, and the registers of a thread hold what of it is live at one time | `verify/limits.rs`, `verify/registers.rs` |
-//! | V27 | no thread index leaves a store as it is: all its values would store to one element | `verify/stores.rs` |
-//! | V28 | no two threads store to one element in one execution of a statement, and no two blocks in any | `verify/stores.rs` |
-//! | V29 | allocated memory is written before it is read (on every machine) | `verify/unwritten.rs` |
-//! | V30 | masks name the caller, and lanes that come to the statement | `verify/lanes.rs` |
-//! | V31 | masks are not made of the lanes that happen to be active | `verify/lanes.rs` |
-//! | V32 | widths of shuffles are constant powers of two, for warps of the machine's length | `verify/atoms.rs` |
-//! | V33 | atomic updates work on shared or global memory of types that machines update | `verify/atoms.rs` |
-//! | V34 | named barriers are 1 to 15, and wait for whole warps | `verify/atoms.rs` |
-//! | V35 | clusters have a size that the machine has, and a grid is whole clusters | `verify/limits.rs` |
-//! | V36 | another block's shared memory is read in a cluster, and no block ends before | `verify/clusters.rs` |
+//! [`verify`] checks what is wrong on every machine, [`verify_for`] also what a kernel needs on its machine: from
+//! [`FIRST_FOR_A_TARGET`] on, of Flat kernels on a machine with threads (V29 on every machine).
 //!
 //! There V20 has the machine's own limit, and V21 follows what threads keep in memory of their own, and counts who
 //! comes to warp, named and cluster barriers. These are faults that a kernel shows when it runs, so the simulator takes the
@@ -119,42 +83,138 @@ fn first(faults: &[Fault]) -> String {
     faults.first().map(|f| format!("{}: {}", f.code, f.message)).unwrap_or_default()
 }
 
-/// Ids and sentences of all properties, in order.
-pub const PROPERTIES: &[(&str, &str)] = &[
-    ("V1", "statements are of the kernel's form"),
-    ("V2", "vectors occur only in forms that have them"),
-    ("V3", "operands and results have the types that the operation takes and gives"),
-    ("V4", "accesses have the number of indices that form and buffer ask for"),
-    ("V5", "stored values have the buffer's element type and the lanes of the index"),
-    ("V6", "conditions are scalar bools, extents are scalar integers"),
-    ("V7", "a name has the type of the value it is bound to"),
-    ("V8", "variables are defined where they are used"),
-    ("V9", "a variable is not defined again inside its own scope"),
-    ("V10", "accessed buffers are parameters, allocated around the access, or aliases of one of these"),
-    ("V11", "the extent of an unrolled loop of a Flat kernel is a constant"),
-    ("V12", "no access is certain to be outside its buffer"),
-    ("V13", "iterations of a parallel loop do not store to one place, nor to one that another reads"),
-    ("V14", "iterations of a parallel loop do not fold into one place"),
-    ("V20", "threads of a block are at most 1024"),
-    ("V21", "barriers are reached by all the threads that they wait for"),
-    ("V22", "a hardware index is launched once on a path"),
-    ("V23", "statements stand in launches, and launches stand outermost"),
-    ("V24", "extents of a grid and of a block are what the machine has"),
-    ("V25", "shared memory has a constant size that a block may have"),
-    (
-        "V26",
-        "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
-    ),
-    ("V27", "no thread index leaves a store as it is"),
-    ("V28", "no two threads store to one element in one execution of a statement, and no two blocks in any"),
-    ("V29", "allocated memory is written before it is read"),
-    ("V30", "masks name the caller, and lanes that come to the statement"),
-    ("V31", "masks are not made of the lanes that happen to be active"),
-    ("V32", "widths of shuffles are constant powers of two, for warps of the machine's length"),
-    ("V33", "atomic updates work on shared or global memory of types that machines update"),
-    ("V34", "named barriers are 1 to 15, and wait for whole warps"),
-    ("V35", "clusters have a size that the machine has, and a grid is whole clusters"),
-    ("V36", "another block's shared memory is read in a cluster, and no block ends before"),
+/// What a kernel has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Id, `V12`.
+    pub id: &'static str,
+    /// The property, as a sentence.
+    pub says: &'static str,
+    /// The file that checks it, from this module's folder.
+    pub file: &'static str,
+}
+
+/// All properties, in order.
+pub const PROPERTIES: &[Property] = &[
+    Property { id: "V1", says: "statements are of the kernel's form", file: "forms.rs" },
+    Property { id: "V2", says: "vectors occur only in forms that have them", file: "forms.rs" },
+    Property {
+        id: "V3",
+        says: "operands and results have the types that the operation takes and gives; constants fit their type",
+        file: "types.rs",
+    },
+    Property {
+        id: "V4",
+        says: "accesses have the number of indices that form and buffer ask for, of integer types",
+        file: "types.rs",
+    },
+    Property {
+        id: "V5",
+        says: "stored values have the buffer's element type and the lanes of the index",
+        file: "types.rs",
+    },
+    Property {
+        id: "V6",
+        says: "conditions are scalar bools; loop, launch and allocation extents are scalar integers",
+        file: "types.rs",
+    },
+    Property { id: "V7", says: "a name has the type of the value it is bound to", file: "types.rs" },
+    Property { id: "V8", says: "variables are defined where they are used", file: "scopes.rs" },
+    Property { id: "V9", says: "a variable is not defined again inside its own scope", file: "scopes.rs" },
+    Property {
+        id: "V10",
+        says: "accessed buffers are parameters, allocated around the access, or aliases of one of these",
+        file: "scopes.rs",
+    },
+    Property { id: "V11", says: "Flat: the extent of an unrolled loop is a constant", file: "loops.rs" },
+    Property {
+        id: "V12",
+        says: "no access is certain to be outside its buffer, where the extents are constants",
+        file: "bounds.rs",
+    },
+    Property {
+        id: "V13",
+        says: "iterations of a parallel loop do not store to one place, nor to one that another reads",
+        file: "races.rs",
+    },
+    Property {
+        id: "V14",
+        says: "iterations of a parallel loop do not fold into one place",
+        file: "races.rs",
+    },
+    Property { id: "V20", says: "threads of a block, where constant, are at most 1024", file: "threads.rs" },
+    Property {
+        id: "V21",
+        says: "barriers are reached by all the threads that they wait for",
+        file: "threads.rs",
+    },
+    Property { id: "V22", says: "a hardware index is launched once on a path", file: "threads.rs" },
+    Property {
+        id: "V23",
+        says: "statements stand in launches, and launches stand outermost",
+        file: "../device.rs",
+    },
+    Property {
+        id: "V24",
+        says: "extents of a grid and of a block are what the machine has",
+        file: "limits.rs",
+    },
+    Property {
+        id: "V25",
+        says: "shared memory has a size that a block may have, a constant one unless it is asked for at launch",
+        file: "limits.rs",
+    },
+    Property {
+        id: "V26",
+        says: "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
+        file: "limits.rs and registers.rs",
+    },
+    Property {
+        id: "V27",
+        says: "no thread index leaves a store as it is: all its values would store to one element",
+        file: "stores.rs",
+    },
+    Property {
+        id: "V28",
+        says: "no two threads store to one element in one execution of a statement, and no two blocks in any",
+        file: "stores.rs",
+    },
+    Property {
+        id: "V29",
+        says: "allocated memory is written before it is read (on every machine)",
+        file: "unwritten.rs",
+    },
+    Property {
+        id: "V30",
+        says: "masks name the caller, and lanes that come to the statement",
+        file: "lanes.rs",
+    },
+    Property {
+        id: "V31",
+        says: "masks are not made of the lanes that happen to be active",
+        file: "lanes.rs",
+    },
+    Property {
+        id: "V32",
+        says: "widths of shuffles are constant powers of two, for warps of the machine's length",
+        file: "atoms.rs",
+    },
+    Property {
+        id: "V33",
+        says: "atomic updates work on shared or global memory of types that machines update",
+        file: "atoms.rs",
+    },
+    Property { id: "V34", says: "named barriers are 1 to 15, and wait for whole warps", file: "atoms.rs" },
+    Property {
+        id: "V35",
+        says: "clusters have a size that the machine has, and a grid is whole clusters",
+        file: "limits.rs",
+    },
+    Property {
+        id: "V36",
+        says: "another block's shared memory is read in a cluster, and no block ends before",
+        file: "clusters.rs",
+    },
 ];
 
 /// The first property that only [`verify_for`] checks.

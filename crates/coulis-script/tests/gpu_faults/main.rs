@@ -7,7 +7,7 @@ mod lanes;
 use std::collections::BTreeSet;
 
 use coulis_ir::Target;
-use coulis_ir::verify::{FIRST_FOR_A_TARGET, PROPERTIES, verify_for};
+use coulis_ir::verify::{FIRST_FOR_A_TARGET, PROPERTIES, Property, verify_for};
 use coulis_script::parse_module;
 
 /// A body in a kernel of a 64-element `A` and `B`, an `n` by `m` array `M` and a `C` of one uint32.
@@ -472,7 +472,7 @@ fn each_property_of_gpu_kernels_is_told_from_its_opposite() {
             failing.insert(property);
         }
     }
-    for (id, _) in PROPERTIES.iter().skip_while(|(id, _)| *id != FIRST_FOR_A_TARGET) {
+    for Property { id, .. } in PROPERTIES.iter().skip_while(|p| p.id != FIRST_FOR_A_TARGET) {
         assert!(passing.contains(id) && failing.contains(id), "{id} lacks a passing or a failing case");
     }
 }
