@@ -287,6 +287,11 @@ impl Schedule {
         self.bound.extend(names.iter().cloned().zip(values.iter().cloned()));
     }
 
+    /// Runs a primitive that Rust called.
+    pub(crate) fn call<P: primitive::Primitive>(&mut self, call: P) -> Result<P::Output, ScheduleError> {
+        self.run(call, &[]).map(|(output, _)| output)
+    }
+
     /// Runs a primitive and records it. Where it fails, all is as before.
     pub(crate) fn run<P: primitive::Primitive>(
         &mut self,

@@ -12,7 +12,7 @@ use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::thread_error::ThreadError;
 use crate::trace::{Arg, Step};
@@ -34,6 +34,19 @@ pub(crate) struct Bind {
     pub stage: StageId,
     pub axis: IterVar,
     pub tag: ThreadTag,
+}
+
+impl Schedule {
+    /// The loop runs over that block or thread index.
+    pub fn bind(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        tag: ThreadTag,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Bind { stage, axis: axis.clone(), tag })
+    }
 }
 
 impl Primitive for Bind {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use coulis_ir::{Buffer, DType, Expr, MemScope, Var};
-use coulis_tensor::{Body, IterKind, IterVar};
+use coulis_tensor::{Body, IterKind, IterVar, Tensor};
 
 use crate::error::ScheduleError;
 use crate::inline::replace_in_stage;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, identifier};
+use crate::schedule::{Schedule, StageRef, identifier};
 use crate::stage::{Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -29,6 +29,74 @@ pub(crate) struct CacheRead {
     pub tensor: Buffer,
     pub scope: MemScope,
     pub readers: Vec<StageId>,
+}
+
+/// How callers name a tensor.
+#[derive(Clone, Debug)]
+pub enum TensorRef {
+    /// By its buffer.
+    Buffer(Buffer),
+    /// By the stage that computes it alone.
+    Stage(StageId),
+}
+
+impl From<&Tensor> for TensorRef {
+    fn from(tensor: &Tensor) -> TensorRef {
+        TensorRef::Buffer(tensor.buffer().clone())
+    }
+}
+
+impl From<&Buffer> for TensorRef {
+    fn from(buffer: &Buffer) -> TensorRef {
+        TensorRef::Buffer(buffer.clone())
+    }
+}
+
+impl From<StageId> for TensorRef {
+    fn from(stage: StageId) -> TensorRef {
+        TensorRef::Stage(stage)
+    }
+}
+
+impl Schedule {
+    /// A new stage copies the tensor, and the readers read the copy.
+    pub fn cache_read(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+    ) -> Result<StageId, ScheduleError> {
+        let cache = self.cache_of(tensor.into(), scope, readers, "cache_read")?;
+        self.call(cache)
+    }
+
+    pub(crate) fn cache_of(
+        &self,
+        tensor: TensorRef,
+        scope: MemScope,
+        readers: &[StageRef],
+        primitive: &'static str,
+    ) -> Result<CacheRead, ScheduleError> {
+        let tensor = match tensor {
+            TensorRef::Buffer(buffer) => buffer,
+            TensorRef::Stage(id) => {
+                let stage = self.stage(id)?;
+                match stage.outputs() {
+                    [one] => one.clone(),
+                    _ => {
+                        return Err(ScheduleError::WrongBody {
+                            primitive,
+                            stage: self.stage_name(id),
+                            wanted: "one tensor",
+                            found: "a tuple; name the component by its buffer",
+                        });
+                    }
+                }
+            }
+        };
+        let readers = readers.iter().map(|r| self.find(r)).collect::<Result<_, _>>()?;
+        Ok(CacheRead { tensor, scope, readers })
+    }
 }
 
 impl Primitive for CacheRead {

@@ -11,7 +11,7 @@ use crate::fold;
 use crate::inline::map_body;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::ranges;
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Relation, Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -31,6 +31,18 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct CacheWrite {
     pub stage: StageId,
     pub scope: MemScope,
+}
+
+impl Schedule {
+    /// A new stage takes over the computation, laid out as the loops run, and the old one copies out of it.
+    pub fn cache_write(
+        &mut self,
+        stage: impl Into<StageRef>,
+        scope: MemScope,
+    ) -> Result<StageId, ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(CacheWrite { stage, scope })
+    }
 }
 
 impl Primitive for CacheWrite {

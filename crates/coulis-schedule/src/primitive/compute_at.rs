@@ -4,7 +4,7 @@ use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -25,6 +25,19 @@ pub(crate) struct ComputeAt {
     pub stage: StageId,
     pub parent: StageId,
     pub axis: IterVar,
+}
+
+impl Schedule {
+    /// The stage is computed inside the loop `axis` of `parent`.
+    pub fn compute_at(
+        &mut self,
+        stage: impl Into<StageRef>,
+        parent: impl Into<StageRef>,
+        axis: &IterVar,
+    ) -> Result<(), ScheduleError> {
+        let (stage, parent) = (self.find(&stage.into())?, self.find(&parent.into())?);
+        self.call(ComputeAt { stage, parent, axis: axis.clone() })
+    }
 }
 
 impl Primitive for ComputeAt {

@@ -5,7 +5,7 @@ use coulis_tensor::Body;
 use crate::error::ScheduleError;
 use crate::primitive::compute_at::refuse_output;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, StageId};
 use crate::trace::Step;
 
@@ -24,6 +24,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct ComputeInline {
     pub stage: StageId,
+}
+
+impl Schedule {
+    /// The stage is computed in place of each read of it.
+    pub fn compute_inline(&mut self, stage: impl Into<StageRef>) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(ComputeInline { stage })
+    }
 }
 
 impl Primitive for ComputeInline {

@@ -2,7 +2,7 @@
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, StageId};
 use crate::trace::Step;
 
@@ -21,6 +21,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct ComputeRoot {
     pub stage: StageId,
+}
+
+impl Schedule {
+    /// The stage is computed in a loop nest of its own.
+    pub fn compute_root(&mut self, stage: impl Into<StageRef>) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(ComputeRoot { stage })
+    }
 }
 
 impl Primitive for ComputeRoot {

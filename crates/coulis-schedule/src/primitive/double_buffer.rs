@@ -7,7 +7,7 @@ use coulis_ir::{Attr, Stmt};
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::Step;
 
@@ -26,6 +26,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct DoubleBuffer {
     pub stage: StageId,
+}
+
+impl Schedule {
+    /// Two copies of the stage's memory, so that one is filled while the other is read.
+    pub fn double_buffer(&mut self, stage: impl Into<StageRef>) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(DoubleBuffer { stage })
+    }
 }
 
 impl Primitive for DoubleBuffer {

@@ -9,13 +9,14 @@
 //! [`crate::primitive::from_boundary`].
 
 use coulis_ir::visit::map_children;
-use coulis_ir::{Buffer, Expr, Node, Var};
+use coulis_ir::{Buffer, Expr, MemScope, Node, Var};
 use coulis_tensor::{Body, Reduction};
 
 use crate::error::ScheduleError;
+use crate::primitive::cache_read::TensorRef;
 use crate::primitive::from_boundary::{FromBoundary, row_length};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
@@ -36,6 +37,23 @@ pub(crate) struct FilledRows {
     pub rows: FromBoundary,
     /// Elements of a row of the copy.
     pub length: i64,
+}
+
+impl Schedule {
+    /// As [`Schedule::from_boundary`], of a copy whose rows have `length` elements, a whole number of
+    /// accesses: those that no row has are one that the folds may take any number of times. All readers run
+    /// over all elements of the copy.
+    pub fn filled(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+        lanes: i64,
+        length: i64,
+    ) -> Result<StageId, ScheduleError> {
+        let cache = self.cache_of(tensor.into(), scope, readers, "filled")?;
+        self.call(FilledRows { rows: FromBoundary { cache, lanes }, length })
+    }
 }
 
 impl Primitive for FilledRows {

@@ -10,15 +10,15 @@
 use std::sync::Arc;
 
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, Node, Var};
+use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Node, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::inline::{map_body, replace_reads};
-use crate::primitive::cache_read::{CacheRead, dimension_axis};
+use crate::primitive::cache_read::{CacheRead, TensorRef, dimension_axis};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Filled, Stage, StageId, Turn};
 use crate::trace::{Arg, Step};
 
@@ -38,6 +38,21 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct FromBoundary {
     pub cache: CacheRead,
     pub lanes: i64,
+}
+
+impl Schedule {
+    /// As [`Schedule::cache_read`] of rows, each copied from its first boundary of accesses of so many lanes
+    /// on, with what is before that at its end; the readers take the elements in that order.
+    pub fn from_boundary(
+        &mut self,
+        tensor: impl Into<TensorRef>,
+        scope: MemScope,
+        readers: &[StageRef],
+        lanes: i64,
+    ) -> Result<StageId, ScheduleError> {
+        let cache = self.cache_of(tensor.into(), scope, readers, "from_boundary")?;
+        self.call(FromBoundary { cache, lanes })
+    }
 }
 
 /// How a reader reads the rows.

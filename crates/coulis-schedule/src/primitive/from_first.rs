@@ -7,7 +7,7 @@ use coulis_tensor::Body;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::Step;
 
@@ -26,6 +26,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct FromFirst {
     pub stage: StageId,
+}
+
+impl Schedule {
+    /// A fold that surely holds an element starts from the state of the first one.
+    pub fn from_first(&mut self, stage: impl Into<StageRef>) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(FromFirst { stage })
+    }
 }
 
 impl Primitive for FromFirst {

@@ -8,7 +8,7 @@ use crate::error::ScheduleError;
 use crate::primitive::split::move_attached;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Relation, StageId};
 use crate::trace::Step;
 
@@ -28,6 +28,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct Fuse {
     pub stage: StageId,
     pub axes: Vec<IterVar>,
+}
+
+impl Schedule {
+    /// Neighbouring loops become one; no loops give an outermost loop of one iteration.
+    pub fn fuse(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<IterVar, ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Fuse { stage, axes: axes.to_vec() })
+    }
 }
 
 impl Primitive for Fuse {

@@ -10,7 +10,7 @@ use coulis_tensor::Body;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{GridFinish, StageId};
 use crate::thread_error::ThreadError;
 use crate::trace::{Arg, Step};
@@ -31,6 +31,18 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct FinishGrid {
     pub stage: StageId,
     pub finish: GridFinish,
+}
+
+impl Schedule {
+    /// Says how the parts of a reduction over blocks come together.
+    pub fn grid_finish(
+        &mut self,
+        stage: impl Into<StageRef>,
+        finish: GridFinish,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(FinishGrid { stage, finish })
+    }
 }
 
 impl Primitive for FinishGrid {

@@ -9,7 +9,7 @@ use coulis_tensor::{Body, IterKind, IterVar};
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::Step;
 
@@ -29,6 +29,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct InRuns {
     pub stage: StageId,
     pub axis: IterVar,
+}
+
+impl Schedule {
+    /// The reduce loop and those in it fold short runs by the reducer's quick step.
+    pub fn in_runs(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(InRuns { stage, axis: axis.clone() })
+    }
 }
 
 impl Primitive for InRuns {

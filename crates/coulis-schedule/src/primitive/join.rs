@@ -15,7 +15,7 @@ use crate::error::ScheduleError;
 use crate::fold;
 use crate::inline::{map_body, replace_in_stage};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::StageId;
 use crate::trace::Step;
 
@@ -36,6 +36,19 @@ pub(crate) struct Join {
     pub stage: StageId,
     pub outer: IterVar,
     pub inner: IterVar,
+}
+
+impl Schedule {
+    /// Two neighbouring dimensions of an intermediate become one.
+    pub fn join(
+        &mut self,
+        stage: impl Into<StageRef>,
+        outer: &IterVar,
+        inner: &IterVar,
+    ) -> Result<IterVar, ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Join { stage, outer: outer.clone(), inner: inner.clone() })
+    }
 }
 
 impl Primitive for Join {

@@ -16,7 +16,7 @@ use crate::error::ScheduleError;
 use crate::fold;
 use crate::inline::map_body;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -37,6 +37,20 @@ pub(crate) struct Peel {
     pub stage: StageId,
     pub axis: IterVar,
     pub lanes: i64,
+}
+
+impl Schedule {
+    /// The elements along the axis that are whole accesses of so many lanes become a stage, those at both ends of each row
+    /// another, and the old stage combines the two: the new stages.
+    pub fn peel(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        lanes: i64,
+    ) -> Result<(StageId, StageId), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Peel { stage, axis: axis.clone(), lanes })
+    }
 }
 
 /// The elements of a row: those before the first boundary, how many follow it in whole accesses, and how many are left.

@@ -12,7 +12,7 @@ use coulis_tensor::IterVar;
 use crate::error::ScheduleError;
 use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
@@ -92,6 +92,20 @@ pub(crate) struct Pragma {
     pub axis: IterVar,
     pub key: String,
     pub value: Attr,
+}
+
+impl Schedule {
+    /// Marks the loop with `pragma_<key>`.
+    pub fn pragma(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        key: &str,
+        value: Attr,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Pragma { stage, axis: axis.clone(), key: key.to_owned(), value })
+    }
 }
 
 impl Primitive for Pragma {

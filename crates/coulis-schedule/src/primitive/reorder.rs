@@ -6,7 +6,7 @@ use coulis_tensor::IterVar;
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Stage, StageId};
 use crate::trace::Step;
 
@@ -26,6 +26,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct Reorder {
     pub stage: StageId,
     pub axes: Vec<IterVar>,
+}
+
+impl Schedule {
+    /// The loops, in the order given, take the places that they have together.
+    pub fn reorder(&mut self, stage: impl Into<StageRef>, axes: &[IterVar]) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Reorder { stage, axes: axes.to_vec() })
+    }
 }
 
 impl Primitive for Reorder {

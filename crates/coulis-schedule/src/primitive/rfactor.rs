@@ -18,7 +18,7 @@ use crate::fold;
 use crate::primitive::cache_read::dimension_axis;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Relation, Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -39,6 +39,24 @@ pub(crate) struct Rfactor {
     pub stage: StageId,
     pub axis: IterVar,
     pub factor_axis: i64,
+}
+
+impl Schedule {
+    /// The loop becomes dimension 0 of a new stage of partial results, which the old stage folds.
+    pub fn rfactor(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<StageId, ScheduleError> {
+        self.rfactor_at(stage, axis, 0)
+    }
+
+    /// As [`Schedule::rfactor`], with the position of the new dimension; negative ones count from the end.
+    pub fn rfactor_at(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        factor_axis: i64,
+    ) -> Result<StageId, ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Rfactor { stage, axis: axis.clone(), factor_axis })
+    }
 }
 
 impl Primitive for Rfactor {

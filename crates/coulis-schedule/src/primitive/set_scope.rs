@@ -4,7 +4,7 @@ use coulis_ir::MemScope;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
@@ -24,6 +24,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct SetScope {
     pub stage: StageId,
     pub scope: MemScope,
+}
+
+impl Schedule {
+    /// The results live in that scope.
+    pub fn set_scope(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(SetScope { stage, scope })
+    }
 }
 
 impl Primitive for SetScope {

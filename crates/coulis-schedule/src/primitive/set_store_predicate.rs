@@ -9,7 +9,7 @@ use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag, Var};
 use crate::error::ScheduleError;
 use crate::launch::thread_index;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, identifier};
+use crate::schedule::{Schedule, StageRef, identifier};
 use crate::stage::{Stage, StageId};
 use crate::thread_error::ThreadError;
 use crate::trace::{Arg, Step, sign};
@@ -30,6 +30,19 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct SetStorePredicate {
     pub stage: StageId,
     pub predicate: Expr,
+}
+
+impl Schedule {
+    /// Only where the condition holds are results stored. It is over axes of the stage, sizes, and the thread indices
+    /// that [`crate::thread_index`] gives.
+    pub fn set_store_predicate(
+        &mut self,
+        stage: impl Into<StageRef>,
+        predicate: Expr,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(SetStorePredicate { stage, predicate })
+    }
 }
 
 impl Primitive for SetStorePredicate {

@@ -8,7 +8,7 @@ use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, Size, apply, axis_arg, size_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Relation, SplitBy, StageId};
 use crate::trace::Step;
 
@@ -42,6 +42,19 @@ pub(crate) struct SplitAxis {
     pub stage: StageId,
     pub axis: IterVar,
     pub by: Split,
+}
+
+impl Schedule {
+    /// One loop becomes an outer and an inner one.
+    pub fn split(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        by: Split,
+    ) -> Result<(IterVar, IterVar), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(SplitAxis { stage, axis: axis.clone(), by })
+    }
 }
 
 impl Primitive for SplitAxis {

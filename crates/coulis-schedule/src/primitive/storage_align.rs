@@ -6,7 +6,7 @@ use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{StageId, StorageAlign};
 use crate::trace::{Arg, Step};
 
@@ -28,6 +28,20 @@ pub(crate) struct AlignStorage {
     pub axis: IterVar,
     pub factor: i64,
     pub offset: i64,
+}
+
+impl Schedule {
+    /// The stride of that dimension of an intermediate becomes `offset` modulo `factor`.
+    pub fn storage_align(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        factor: i64,
+        offset: i64,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(AlignStorage { stage, axis: axis.clone(), factor, offset })
+    }
 }
 
 impl Primitive for AlignStorage {

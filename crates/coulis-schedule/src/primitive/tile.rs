@@ -6,7 +6,7 @@ use crate::error::ScheduleError;
 use crate::primitive::reorder::Reorder;
 use crate::primitive::split::{Split, SplitAxis};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
@@ -29,6 +29,21 @@ pub(crate) struct Tile {
     pub y: IterVar,
     pub x_factor: i64,
     pub y_factor: i64,
+}
+
+impl Schedule {
+    /// Splits two loops and orders them outer, outer, inner, inner.
+    pub fn tile(
+        &mut self,
+        stage: impl Into<StageRef>,
+        x: &IterVar,
+        y: &IterVar,
+        x_factor: i64,
+        y_factor: i64,
+    ) -> Result<[IterVar; 4], ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Tile { stage, x: x.clone(), y: y.clone(), x_factor, y_factor })
+    }
 }
 
 impl Primitive for Tile {

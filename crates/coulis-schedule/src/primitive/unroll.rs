@@ -6,7 +6,7 @@ use coulis_tensor::IterVar;
 use crate::error::ScheduleError;
 use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
 use crate::trace::Step;
 
@@ -26,6 +26,14 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
 pub(crate) struct Unroll {
     pub stage: StageId,
     pub axis: IterVar,
+}
+
+impl Schedule {
+    /// The body is repeated once an iteration.
+    pub fn unroll(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Unroll { stage, axis: axis.clone() })
+    }
 }
 
 impl Primitive for Unroll {

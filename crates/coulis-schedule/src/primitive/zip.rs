@@ -13,7 +13,7 @@ use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, Values};
+use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -34,6 +34,20 @@ pub(crate) struct Zip {
     pub stage: StageId,
     pub first: StageId,
     pub second: StageId,
+}
+
+impl Schedule {
+    /// Two folds of as many steps, whose results the stage combines as their reducer does, become one fold of that stage.
+    pub fn zip(
+        &mut self,
+        stage: impl Into<StageRef>,
+        first: impl Into<StageRef>,
+        second: impl Into<StageRef>,
+    ) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        let (first, second) = (self.find(&first.into())?, self.find(&second.into())?);
+        self.call(Zip { stage, first, second })
+    }
 }
 
 /// The one reduce loop of a stage that is as it was made, and its fold, which has no condition and starts from the identity.
