@@ -7,34 +7,34 @@ nothing, and gives arrays of the same library back. Each statistic of the catalo
 
 import sys
 
-from . import _consumers, _conveniences, te, tir
-from ._consumers import Consumer, consumer
+from . import _conveniences, _normalizations, te, tir
 from ._conveniences import describe
 from ._coulis import AxisError, Reducer, __version__, machine, ops, reduce
 from ._device import cpu, cuda, device
+from ._normalizations import Normalization, normalization
 from ._planning import Measured, Plan, bench, plan, reducer
 from .driver import build, compile, lower
 
-_FUNCTIONS = {**_conveniences.make(), **_consumers.make()}
+_FUNCTIONS = {**_conveniences.make(), **_normalizations.make()}
 globals().update(_FUNCTIONS)
 
 __all__ = [
     "AxisError",
-    "Consumer",
     "Measured",
+    "Normalization",
     "Plan",
     "Reducer",
     "__version__",
     "bench",
     "build",
     "compile",
-    "consumer",
     "cpu",
     "cuda",
     "describe",
     "device",
     "lower",
     "machine",
+    "normalization",
     "ops",
     "plan",
     "reduce",

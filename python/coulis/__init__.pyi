@@ -4,8 +4,8 @@ from typing import Any, SupportsIndex, TypeAlias
 
 __all__ = [
     "AxisError",
-    "Consumer",
     "Measured",
+    "Normalization",
     "Plan",
     "Reducer",
     "__version__",
@@ -20,7 +20,6 @@ __all__ = [
     "bench",
     "build",
     "compile",
-    "consumer",
     "count",
     "count_nonzero",
     "cpu",
@@ -41,6 +40,7 @@ __all__ = [
     "minloc",
     "norm1",
     "norm2",
+    "normalization",
     "ops",
     "plan",
     "prod",
@@ -63,10 +63,6 @@ from . import (
     testing as testing,
     tir as tir,
 )
-from ._consumers import (
-    Consumer as Consumer,
-    consumer as consumer,
-)
 from ._conveniences import (
     describe as describe,
 )
@@ -82,6 +78,10 @@ from ._device import (
     cpu as cpu,
     cuda as cuda,
     device as device,
+)
+from ._normalizations import (
+    Normalization as Normalization,
+    normalization as normalization,
 )
 from ._planning import (
     Measured as Measured,

@@ -49,22 +49,22 @@ def ops() -> list[tuple[str, int, str]]:
 def machine() -> dict[str, object]:
     """Device, threads, C compiler, cache folder, and what was found of CUDA."""
 
-def consumers() -> list[
+def normalizations() -> list[
     tuple[str, str, str, str, list[tuple[str, float | None, str]], list[tuple[str, str, str]], bool]
 ]:
-    """Name and summary of each consumer."""
+    """Name and summary of each normalization."""
 
 @final
-class OwnConsumer:
-    """A consumer of the caller's own; `coulis.consumer` makes it."""
+class OwnNormalization:
+    """A normalization of the caller's own; `coulis.normalization` makes it."""
 
     def __new__(
         cls, name: str, map: Any, statistics: Sequence[str], beside: Sequence[tuple[str, str]]
-    ) -> OwnConsumer: ...
+    ) -> OwnNormalization: ...
 
-def consume(
+def normalize(
     x: Any,
-    name: str | OwnConsumer,
+    name: str | OwnNormalization,
     axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
     beside: dict[str, Any] | None = None,
     parameters: dict[str, float | None] | None = None,
@@ -82,7 +82,7 @@ def consume(
     stream: Any = None,
     plan: Any = None,
 ) -> Any:
-    """The result of a consumer; `coulis.softmax` and its relatives call it."""
+    """The result of a normalization; `coulis.softmax` and its relatives call it."""
 
 def reduce(
     x: Any,

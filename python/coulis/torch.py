@@ -3,7 +3,10 @@
 `coulis.sum(tensor)` reads tensors too, but knows nothing of graphs. The functions here are PyTorch's own in that respect:
 one operator, `coulis::reduce`, gives any set of statistics in one read, is traced by shapes alone, and has gradients for
 `sum`, `mean`, `var`, `std`, `max`, `min`, `maxloc`, `minloc`, `absmax`, `prod`, `logsumexp`, `norm1`, `norm2`, `sumsq` and
-`meansq`. A second one, `coulis::consume`, is softmax and the norms of layers, with gradients of the weights too.
+`meansq`. A second one, `coulis::normalize`, is softmax and the norms of layers, with gradients of the weights too.
+
+Each statistic with a gradient and each normalization of the catalogue is a function: `coulis.torch.mean(x, axis)`,
+`coulis.torch.layer_norm(x, axis, weight, bias)`. Their docstrings say what they take.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _consumers, _coulis, _libraries
+from . import _normalizations, _coulis, _libraries
 from ._named import named
 
 __all__ = ["reduce"]
@@ -364,16 +367,16 @@ globals().update(_STATISTICS)
 __all__ += _STATISTICS
 
 
-@torch.library.custom_op("coulis::consume", mutates_args=())
-def _consume(
+@torch.library.custom_op("coulis::normalize", mutates_args=())
+def _normalize(
     x: Tensor, name: str, axis: Sequence[int], arrays: Sequence[Tensor], given: str, numbers: Sequence[float]
 ) -> Tensor:
     # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries.
     beside = dict(zip(given.split(","), arrays))
-    return _coulis.consume(x, name, tuple(axis), beside, _numbers(name, numbers))
+    return _coulis.normalize(x, name, tuple(axis), beside, _numbers(name, numbers))
 
 
-@_consume.register_fake
+@_normalize.register_fake
 def _(x, name, axis, arrays, given, numbers):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
@@ -381,11 +384,11 @@ def _(x, name, axis, arrays, given, numbers):
 
 
 def _numbers(name, values):
-    """The numbers of a consumer by name, from those in the order of the catalogue."""
+    """The numbers of a normalization by name, from those in the order of the catalogue."""
     return {number: value for (number, _, _), value in zip(_ENTRIES[name].numbers, values)}
 
 
-def _setup_consume(ctx, inputs, output):
+def _setup_normalize(ctx, inputs, output):
     x, ctx.name, axis, arrays, given, numbers = inputs
     ctx.axes, ctx.given, ctx.numbers = _axes(axis, x.ndim), given.split(",") if arrays else [], _numbers(ctx.name, numbers)
     # PyTorch takes an empty list for one of tensors, whose gradients are a list.
@@ -395,11 +398,11 @@ def _setup_consume(ctx, inputs, output):
     ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, *arrays)
 
 
-def _backward_consume(ctx, grad):
+def _backward_normalize(ctx, grad):
     own, y, *arrays = ctx.saved_tensors
-    rule = _GRADIENTS_OF_CONSUMERS.get(ctx.name)
+    rule = _GRADIENTS_OF_NORMALIZATIONS.get(ctx.name)
     if rule is None:
-        legal = ", ".join(_GRADIENTS_OF_CONSUMERS)
+        legal = ", ".join(_GRADIENTS_OF_NORMALIZATIONS)
         raise NotImplementedError(f"`{ctx.name}` has no gradient; those of coulis.torch are {legal}")
     wide = _wide(ctx.dtype)
     beside = dict(zip(ctx.given, arrays))
@@ -456,7 +459,7 @@ def _norm(is_centred, along):
     return rule
 
 
-_GRADIENTS_OF_CONSUMERS = {
+_GRADIENTS_OF_NORMALIZATIONS = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "layer_norm": _norm(is_centred=True, along="reduced"),
@@ -464,7 +467,7 @@ _GRADIENTS_OF_CONSUMERS = {
     "batch_norm": _norm(is_centred=True, along="kept"),
 }
 
-_consume.register_autograd(_backward_consume, setup_context=_setup_consume)
+_normalize.register_autograd(_backward_normalize, setup_context=_setup_normalize)
 
 _WORDS = {
     "x": "x : torch.Tensor",
@@ -486,14 +489,14 @@ def _function_of(entry):
         given = {array: values for array, values in arrays.items() if values is not None}
         dtype = x.dtype if x.is_floating_point() else torch.float64
         values = [float(torch.finfo(dtype).eps if value is None else value) for value in numbers.values()]
-        return _consume(x, name, axes, list(given.values()), ",".join(given), values)
+        return _normalize(x, name, axes, list(given.values()), ",".join(given), values)
 
     function = entry.function(call, [], _WORDS)
     function.__module__ = __name__
     return function
 
 
-# A function for each consumer of the catalogue.
-_ENTRIES = {entry.name: entry for entry in _consumers.entries()}
+# A function for each normalization of the catalogue.
+_ENTRIES = {entry.name: entry for entry in _normalizations.entries()}
 globals().update({name: _function_of(entry) for name, entry in _ENTRIES.items()})
 __all__ += _ENTRIES

@@ -22,10 +22,10 @@ def test_the_guide_is_true():
     assert found.attempted > 10 and found.failed == 0
 
 
-CONSUMERS = [entry[0] for entry in coulis._coulis.consumers()]
+NORMALIZATIONS = [entry[0] for entry in coulis._coulis.normalizations()]
 
 
-@pytest.mark.parametrize("name", ["reduce", "describe", "plan", "reducer", "consumer", *CONSUMERS])
+@pytest.mark.parametrize("name", ["reduce", "describe", "plan", "reducer", "normalization", *NORMALIZATIONS])
 def test_the_examples_of_a_docstring_are_true(name):
     function = getattr(coulis, name)
     examples = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, name, None, 0)

@@ -304,7 +304,7 @@ def test_a_default_of_a_function_keeps_its_value():
         own = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, k=k: v * k, finish=lambda s, k=k: s + k, name="own")
         np.testing.assert_array_equal(coulis.reduce(x, own, 0), (x * k).sum(0) + k)
         np.testing.assert_array_equal(coulis.sum(x, 0, prologue=lambda v, k=k: v * k), (x * k).sum(0))
-        scaled = coulis.consumer(map=lambda v, top, k=k: v * k + top, statistics=["max"], name="scaled")
+        scaled = coulis.normalization(map=lambda v, top, k=k: v * k + top, statistics=["max"], name="scaled")
         np.testing.assert_array_equal(scaled(x), x * k + x.max(1, keepdims=True))
     placed = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda v, i, k=2: v * i * k, name="placed")
     assert coulis.reduce(x[0], placed) == (x[0] * np.arange(4) * 2).sum()

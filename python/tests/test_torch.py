@@ -213,7 +213,7 @@ def test_rows_of_several_axes_are_normalised_with_gradients(device):
     x, w, b = values(device, 3, 4, 2), values(device, 4, 2), values(device, 4, 2)
     assert torch.autograd.gradcheck(lambda *t: coulis.torch.layer_norm(t[0], (1, 2), *t[1:]), (x, w, b))
     assert torch.autograd.gradcheck(lambda x: coulis.torch.softmax(x, (0, 2)), x)
-    torch.library.opcheck(torch.ops.coulis.consume.default, (x, "layer_norm", [1, 2], [w, b], "weight,bias", [1e-5]))
+    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "layer_norm", [1, 2], [w, b], "weight,bias", [1e-5]))
 
 
 def test_channels_are_normalised_as_by_torch(device):
@@ -231,7 +231,7 @@ def test_channels_are_normalised_as_by_torch(device):
         torch.testing.assert_close(ours, theirs)
     x, w = values(device, 3, 4, 2), values(device, 3, 2)
     assert torch.autograd.gradcheck(lambda x, w: coulis.torch.batch_norm(x, 1, w), (x, w))
-    torch.library.opcheck(torch.ops.coulis.consume.default, (x, "batch_norm", [1], [w], "weight", [1e-5]))
+    torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "batch_norm", [1], [w], "weight", [1e-5]))
 
 
 def test_a_tensor_without_axes_is_a_row_of_one_element(device):

@@ -6,7 +6,7 @@ mod completions;
 mod devices;
 mod explain;
 mod lower;
-mod map;
+mod normalize;
 mod reduce;
 mod run;
 mod tune;
@@ -20,8 +20,8 @@ use crate::failure::Failure;
 pub enum Command {
     /// Compute statistics of an array file.
     Reduce(reduce::Args),
-    /// Map the elements of an array file beside the statistics of their row: softmax and the norms.
-    Map(map::Args),
+    /// Normalize the rows of an array file: softmax and the norms.
+    Normalize(normalize::Args),
     /// Print a kernel after its passes, or the text that is made of it.
     Lower(lower::Args),
     /// Say which plan or variant a call takes, and why.
@@ -45,7 +45,7 @@ impl Command {
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Command::Reduce(args) => reduce::run(&args),
-            Command::Map(args) => map::run(&args),
+            Command::Normalize(args) => normalize::run(&args),
             Command::Lower(args) => lower::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Run(args) => run::run(&args),

@@ -1,4 +1,4 @@
-//! The flags that describe a call, shared by `reduce`, `explain` and `map`, and the request that they become; those that
+//! The flags that describe a call, shared by `reduce`, `explain` and `normalize`, and the request that they become; those that
 //! reductions alone take; and those that name a machine which need not be here.
 
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub enum Nan {
     Ignore,
 }
 
-/// What `reduce` and `explain` take and `map` does not, whose result has every element of its input.
+/// What `reduce` and `explain` take and `normalize` does not, whose result has every element of its input.
 #[derive(clap::Args)]
 pub struct ReductionArgs {
     /// Keep reduced axes with length 1

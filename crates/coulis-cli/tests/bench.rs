@@ -38,7 +38,7 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     let folder = Folder::new("bench-suite");
     let suite = r#"{"workloads": [
         {"id": "rows", "dtype": "float32", "shape": [64, 32], "axes": [1], "ops": ["sum", "var"]},
-        {"id": "map", "dtype": "float32", "shape": [8, 96], "axes": [1], "ops": ["softmax"]},
+        {"id": "softmax", "dtype": "float32", "shape": [8, 96], "axes": [1], "ops": ["softmax"]},
         {"id": "both", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmax", "sum"]},
         {"id": "strange", "dtype": "float32", "shape": [64], "axes": [0], "ops": ["softmin"]}]}"#;
     let file = folder.file("suite.json", suite.as_bytes());
@@ -55,13 +55,13 @@ fn a_suite_gives_a_list_and_says_what_it_leaves_out() {
     for of_devices in ["read_ms", "queued_ms"] {
         assert!(rows[of_devices].is_null(), "`{of_devices}` of the CPU: {rows}");
     }
-    let map = &list[1];
+    let softmax = &list[1];
     assert_eq!(
-        (map["verified"].as_bool(), map["bytes"].as_i64()),
+        (softmax["verified"].as_bool(), softmax["bytes"].as_i64()),
         (Some(true), Some(2 * 8 * 96 * 4)),
-        "{map}"
+        "{softmax}"
     );
-    assert!(map["ms"].as_f64().unwrap() > 0.0, "{map}");
+    assert!(softmax["ms"].as_f64().unwrap() > 0.0, "{softmax}");
     assert!(list[2]["skipped"].as_str().unwrap().starts_with("`softmax` stands alone"), "{list}");
     assert!(list[3]["skipped"].as_str().unwrap().contains("unknown reducer `softmin`"), "{list}");
 }

@@ -36,7 +36,7 @@ impl Ops {
         Ok(ops)
     }
 
-    /// A consumer of that name.
+    /// A normalization of that name.
     pub fn named(name: &str) -> Ops {
         Ops { names: vec![name.to_owned()], reducers: Vec::new(), is_single: true }
     }

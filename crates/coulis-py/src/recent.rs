@@ -43,12 +43,12 @@ pub struct Wanted<'a, 'py> {
     /// Whether reduced axes stay.
     pub keepdims: bool,
     /// The settings of a map.
-    pub map: Option<&'a MapSettings>,
+    pub map: Option<&'a NormalizeSettings>,
 }
 
 /// What is set of a map over the elements.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct MapSettings {
+pub struct NormalizeSettings {
     /// Names of the arrays beside the first.
     pub beside: Vec<String>,
     /// Its numbers.
@@ -58,7 +58,7 @@ pub struct MapSettings {
 /// A call, and the arrays that it was made for.
 struct Kept {
     known: Rc<Known>,
-    map: Option<MapSettings>,
+    map: Option<NormalizeSettings>,
     infos: Vec<ArrayInfo>,
     place: Place,
 }
@@ -77,7 +77,7 @@ pub fn find(wanted: &Wanted<'_, '_>, inputs: &[Given<'_>]) -> Option<Rc<Known>> 
 }
 
 /// Keeps a call, if it is one that [`find`] can tell from others.
-pub fn keep(known: &Rc<Known>, map: Option<MapSettings>, inputs: &[Given<'_>]) {
+pub fn keep(known: &Rc<Known>, map: Option<NormalizeSettings>, inputs: &[Given<'_>]) {
     if !known.ops.reducers.is_empty() {
         return;
     }

@@ -219,7 +219,7 @@ impl<'py> Call<'py> {
             }
         }
         request.device = chosen(place, on)?;
-        let n_folded = if request.consume.is_some() { 1 } else { inputs.len() };
+        let n_folded = if request.normalize.is_some() { 1 } else { inputs.len() };
         if inputs[n_folded..].iter().any(|beside| beside.valid.is_some()) {
             let message =
                 "an array beside the elements has nulls, for which there is no value; fill them first";

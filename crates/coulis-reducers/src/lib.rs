@@ -2,7 +2,7 @@
 //!
 //! [`CATALOGUE`] is a slice of [`Entry`]s; tests, documentation and every door read it. [`product`] fuses reducers
 //! into one and keeps shared state once. [`comm_reducer`] makes a reducer of a user's functions and
-//! [`spot_check`] looks for a counterexample of what it claims. [`CONSUMERS`] are maps that read
+//! [`spot_check`] looks for a counterexample of what it claims. [`NORMALIZATIONS`] are maps that read
 //! a row again beside its statistics. [`exact`] holds answers that owe nothing to the
 //! reducers' own lambdas. Sources: contracts N1 to N16, seeds 003 and 004.
 
@@ -10,25 +10,25 @@
 
 mod builder;
 mod catalogue;
-mod consumer;
-mod consumers;
 mod docs;
 mod entry;
 pub mod exact;
 mod laws;
+mod normalization;
+mod normalizations;
 mod product;
 pub mod scalar;
 mod shape;
 mod user;
 
 pub use catalogue::{CATALOGUE, find};
-pub use consumer::{
-    Along, Consumer, ConsumerEntry, ConsumerError, ConsumerRequest, Extra, ExtraEntry, MapBound, MapFn,
-    Parameter, UserConsumer,
-};
-pub use consumers::{CONSUMERS, find_consumer};
 pub use docs::docs_page;
 pub use entry::{Empty, Entry, ReducerError, ReducerRequest, UnknownReducer, compute_dtype, widened_dtype};
 pub use laws::{ClaimError, Law, Refuted, commutes_on_ties, spot_check};
+pub use normalization::{
+    Along, Extra, ExtraEntry, MapBound, MapFn, Normalization, NormalizationEntry, NormalizationError,
+    NormalizationRequest, Parameter, UserNormalization,
+};
+pub use normalizations::{NORMALIZATIONS, find_normalization};
 pub use product::{Part, Product, ProductError, product};
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};

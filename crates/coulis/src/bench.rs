@@ -7,7 +7,7 @@
 
 mod input;
 mod latency;
-mod map_reference;
+mod normalization_reference;
 mod reference;
 mod stages;
 mod turns;

@@ -79,7 +79,7 @@ macro_rules! from_error {
 from_error!(coulis_reducers::UnknownReducer, user, "reduce/op");
 from_error!(coulis_reducers::ReducerError, user, "reduce/op");
 from_error!(coulis_reducers::ProductError, user, "reduce/op");
-from_error!(coulis_reducers::ConsumerError, user, "map/consumer");
+from_error!(coulis_reducers::NormalizationError, user, "normalize/request");
 from_error!(coulis_io::ReadError, user, "read");
 from_error!(coulis_io::WriteError, user, "write");
 from_error!(coulis_io::OutOfMemory, user, "memory");

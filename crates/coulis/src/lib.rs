@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
-pub mod consumer;
 mod device;
 mod empty;
 mod error;
@@ -15,6 +14,7 @@ mod function;
 mod init;
 mod inside;
 pub mod machine;
+pub mod normalization;
 pub mod partial;
 mod pipeline;
 mod prologue;
@@ -29,7 +29,6 @@ mod trace;
 pub mod tune;
 mod verify;
 
-pub use consumer::Consume;
 pub use coulis_io::{
     AlignedBytes, Array, Owner as MemoryOwner, RawSpec, ReadError, ReadOptions, Scalar, ShapeError,
     WriteError, bytes_from_disk, keys, numpy_dtype, read, read_all, write_npy, write_npz,
@@ -39,7 +38,7 @@ pub use coulis_ir::simplify::gcd;
 pub use coulis_ir::{DType, NanPolicy};
 pub use coulis_plan::tuned::Knob as PlanKnob;
 pub use coulis_reducers::{
-    Along, CATALOGUE, CONSUMERS, ConsumerEntry, MapFn, UserConsumer, UserReducer, comm_reducer,
+    Along, CATALOGUE, MapFn, NORMALIZATIONS, NormalizationEntry, UserNormalization, UserReducer, comm_reducer,
 };
 pub use coulis_runtime::cuda::DeviceMemory;
 pub use coulis_runtime::{DevicePointer, StreamHandle, interruptible};
@@ -47,6 +46,7 @@ pub use coulis_sim::{Counters, SimReport, Violation, ViolationKind};
 pub use device::forked;
 pub use error::{Error, Owner};
 pub use function::{Arguments, Called, CompileOptions, Function, InPlace, OnDevice, Parameter, Value};
+pub use normalization::Normalize;
 pub use pipeline::{Lowered, Route, compile_schedule, lower_kernel};
 pub use prologue::{Prologue, PrologueFn};
 pub use request::{DeviceChoice, NamedArray, Outcome, PlanInfo, Request, Tuned};

@@ -14,17 +14,17 @@ use coulis_ir::eval::Value;
 use coulis_ir::expr::promoted_dtype;
 use coulis_ir::{Claims, DType, Expr, Lambda, Reducer};
 use coulis_plan::{OutputSpec, Problem, Spec};
-use coulis_reducers::{Consumer, Product};
+use coulis_reducers::{Normalization, Product};
 use coulis_runtime::Rates;
 
 pub(crate) use self::compiled::{choose, planned_for};
 pub(crate) use self::memo::forget as forget_prepared;
 
 use self::compiled::{Chosen, Compiled};
-use crate::consumer;
 use crate::device::{self, Opened};
 use crate::error::Error;
 use crate::init::{inits, with_inits};
+use crate::normalization;
 use crate::request::{NamedArray, Outcome, PlanInfo, Request};
 use crate::statistic::{Statistic, ignores_position};
 
@@ -44,7 +44,7 @@ pub struct Call {
     /// What is folded in place of the inputs' elements.
     pub(crate) prologue: Option<Lambda>,
     /// What is asked for instead of statistics; there are none then.
-    pub(crate) consumer: Option<Consumer>,
+    pub(crate) normalization: Option<Normalization>,
 }
 
 /// Checks a request against the inputs' types, shapes and strides; reads no data.
@@ -52,8 +52,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if inputs.is_empty() {
         return Err(Error::user("reduce/input", "reduce takes at least one array, got none"));
     }
-    if let Some(consume) = &request.consume {
-        return consumer::check(inputs, request, consume);
+    if let Some(normalize) = &request.normalize {
+        return normalization::check(inputs, request, normalize);
     }
     if request.ops.is_empty() {
         return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
@@ -131,7 +131,8 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     }
     let spec = Spec::new(problem, read, mask.is_some(), reducer, outputs, None);
     narrow::refuse(&statistics, &product, &spec)?;
-    let call = Call { statistics, product, spec, reducer_request, inits, names, prologue, consumer: None };
+    let call =
+        Call { statistics, product, spec, reducer_request, inits, names, prologue, normalization: None };
     crate::empty::check_positions(&call)?;
     Ok(call)
 }
@@ -412,15 +413,15 @@ impl Prepared {
         self.0.device.notices()
     }
 
-    /// The consumer of the request, computed in `float64`.
-    pub(crate) fn in_float64(&self) -> Result<Consumer, Error> {
+    /// The normalization of the request, computed in `float64`.
+    pub(crate) fn in_float64(&self) -> Result<Normalization, Error> {
         let call = self.call();
-        let Some(consume) = &self.0.request.consume else {
-            return Err(Error::bug("reduce/consumer", "statistics are no consumer"));
+        let Some(normalize) = &self.0.request.normalize else {
+            return Err(Error::bug("reduce/normalization", "statistics are no normalization"));
         };
         let fold = coulis_reducers::ReducerRequest { acc: Some(DType::F64), ..call.reducer_request.clone() };
         let beside = call.spec.map.as_ref().map_or(&[][..], |map| &map.beside);
-        consume.build(&fold, beside, false)
+        normalize.build(&fold, beside, false)
     }
 
     /// The checked request.

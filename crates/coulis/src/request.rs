@@ -6,7 +6,7 @@ use coulis_io::{Array, Scalar};
 use coulis_ir::{DType, NanPolicy};
 use coulis_plan::tuned::Knob;
 
-use crate::consumer::Consume;
+use crate::normalization::Normalize;
 use crate::prologue::Prologue;
 use crate::statistic::OwnReducer;
 
@@ -67,7 +67,7 @@ pub struct Request {
     /// Reducers of the caller's own that `ops` may name.
     pub reducers: Vec<OwnReducer>,
     /// What is asked for instead of statistics: a map over the elements, of which there are then no `ops`.
-    pub consume: Option<Consume>,
+    pub normalize: Option<Normalize>,
     /// What is folded in place of the inputs' elements.
     pub prologue: Option<Prologue>,
     /// Reduced axes, negative ones from the end; `None` is all of them.
@@ -108,7 +108,7 @@ impl Request {
         Request {
             ops: ops.iter().map(|op| (*op).to_owned()).collect(),
             reducers: Vec::new(),
-            consume: None,
+            normalize: None,
             prologue: None,
             axes: None,
             keepdims: false,
@@ -138,7 +138,7 @@ impl Request {
         let Request {
             ops,
             reducers,
-            consume,
+            normalize,
             prologue,
             axes,
             keepdims,
@@ -158,7 +158,7 @@ impl Request {
         } = self;
         *ops == other.ops
             && *reducers == other.reducers
-            && *consume == other.consume
+            && *normalize == other.normalize
             && *prologue == other.prologue
             && *axes == other.axes
             && *keepdims == other.keepdims

@@ -130,8 +130,8 @@ impl<'a> Search<'a> {
         let request = request_of(workload, options, Tuned::Ignored)?;
         let info = workload.array_info();
         let call = check(std::slice::from_ref(&info), &request)?;
-        if let Some(consumer) = &call.consumer {
-            let message = format!("plans of `{}` have no parameters to search", consumer.name);
+        if let Some(normalization) = &call.normalization {
+            let message = format!("plans of `{}` have no parameters to search", normalization.name);
             return Err(Error::unsupported("tune/map", message));
         }
         let opened = device::open(&request)?;

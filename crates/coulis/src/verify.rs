@@ -82,9 +82,9 @@ pub fn verify_outcome(inputs: &[Array], request: &Request, outcome: &Outcome) ->
     if call.prologue.is_some() {
         return Err(Error::unsupported("reduce/verify", "statistics of a prologue are not verified"));
     }
-    if let Some(consumer) = &call.consumer {
-        let message = format!("results of `{}` are not verified", consumer.name);
-        return Err(Error::unsupported("map/verify", message));
+    if let Some(normalization) = &call.normalization {
+        let message = format!("results of `{}` are not verified", normalization.name);
+        return Err(Error::unsupported("normalize/verify", message));
     }
     let problem = &call.spec.problem;
     let n_outputs = usize::try_from(problem.n_outputs).unwrap_or(usize::MAX);

@@ -4,17 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "common/consumers.rs"]
+#[path = "common/normalizations.rs"]
 mod meaning;
 
 use common::{Lie, Special, array, numbers, view};
 use coulis::{
-    Arguments, Array, CompileOptions, Consume, DType, DeviceChoice, Function, Request, SimReport, Value,
+    Arguments, Array, CompileOptions, DType, DeviceChoice, Function, Normalize, Request, SimReport, Value,
 };
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::{BlockLimits, Target};
 use coulis_plan::{Map, OutputSpec, Problem, Sketch, Spec, choose, schedule};
-use coulis_reducers::{ConsumerRequest, find_consumer};
+use coulis_reducers::{NormalizationRequest, find_normalization};
 use meaning::{Case, values};
 
 const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
@@ -24,19 +24,19 @@ fn rows(dtype: DType, shape: &[i64]) -> Array {
     array(dtype, shape, &numbers(n, Special::Zeros, 11))
 }
 
-/// The consumer over the last axis.
+/// The normalization over the last axis.
 fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
     let fold = coulis_reducers::ReducerRequest::new(&[dtype]).with_two_walks();
-    let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
-    let consumer = find_consumer(name).unwrap().build(&request).unwrap();
-    let outputs = vec![OutputSpec::plain(consumer.result.dtype)];
-    let map = Some(Map { lambda: consumer.map.clone(), beside: Vec::new() });
-    Spec::new(problem, vec![dtype], false, consumer.reducer, outputs, map)
+    let request = NormalizationRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
+    let normalization = find_normalization(name).unwrap().build(&request).unwrap();
+    let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
+    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new() });
+    Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
 }
 
-/// The consumer over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
+/// The normalization over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
 /// the simulator reports.
 fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     by("gpu_kept_rows", target, name, x)
@@ -536,7 +536,7 @@ fn infinities_and_nan_are_as_in_the_composed_form() {
             [filled(inf, 1.0), filled(-inf, -inf), filled(nan, 1.0), filled(-inf, 1.0), filled(1e3, -1e3)];
         let x = array(DType::F32, &[5, n as i64], &all.concat());
         let run = |name| {
-            let request = Request::consuming(Consume::named(name).unwrap()).over(&[1]);
+            let request = Request::normalizing(Normalize::named(name).unwrap()).over(&[1]);
             let request = Request { device: SIMULATED, ..request };
             values(&coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap().results[0].array)
         };

@@ -374,8 +374,8 @@ fn no_results_are_computed_everywhere_and_nothing_is_written() {
             }
         }
         for name in ["softmax", "layer_norm"] {
-            let consume = coulis::Consume::named(name).unwrap();
-            let request = Request { device: sim.clone(), ..Request::consuming(consume).over(axes) };
+            let normalize = coulis::Normalize::named(name).unwrap();
+            let request = Request { device: sim.clone(), ..Request::normalizing(normalize).over(axes) };
             let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
             assert_eq!(outcome.results[0].array.shape(), shape);
         }

@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: pages made from the module comments of the catalogues.
 //!
 //! A catalogue is a folder with one entry a file; where other files lie next to them, a mark tells the
-//! entries. Its page holds the module comment of each file under the entry's name (of a consumer, its own
+//! entries. Its page holds the module comment of each file under the entry's name (of a normalization, its own
 //! summary, details and example; of a primitive, how it is called and its example too), so that an entry without a
 //! comment cannot be documented and a stale page is a fault that tidy reports. Passes stand in the order in which
 //! they run, after a table of them. The page of reducers and those of variants of tile calls hold what only the
@@ -50,10 +50,10 @@ const CATALOGUES: [Catalogue; 4] = [
         order: None,
     },
     Catalogue {
-        folder: "crates/coulis-reducers/src/consumers",
+        folder: "crates/coulis-reducers/src/normalizations",
         mark: "pub static ENTRY",
-        page: "docs/consumers.md",
-        title: "Consumers",
+        page: "docs/normalizations.md",
+        title: "Normalizations",
         order: None,
     },
     Catalogue {

@@ -28,7 +28,7 @@ const MEETS_A_COMPILER: &str =
     "not (binary(fuzz_schedules) | binary(multi_reduce) | binary(mutants) | binary(/^tile_/))";
 
 /// Tests that compare results of kernels on the CPU with exact ones.
-const OF_VALUES: &str = "binary(consumers) | binary(narrow_shapes) | binary(own_reducers) | binary(positions) | binary(prologues) | binary(properties) \
+const OF_VALUES: &str = "binary(normalizations) | binary(narrow_shapes) | binary(own_reducers) | binary(positions) | binary(prologues) | binary(properties) \
     | binary(reduce) | binary(short_rows) | binary(te_cpu) | binary(te_expressions)";
 
 fn test() -> Result<(), Failure> {

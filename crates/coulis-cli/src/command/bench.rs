@@ -1,4 +1,4 @@
-//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions and maps of made-up data, or of a suite file.
+//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions and normalizations of made-up data, or of a suite file.
 //!
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`.
 //! Four lengths without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the
@@ -64,7 +64,7 @@ pub struct Args {
     /// Reduced axes
     #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
     axis: Option<Integers>,
-    /// Statistics, or one map as softmax [default: mean,meansq, with float32 results of 16-bit floats]
+    /// Statistics, or one normalization as softmax [default: mean,meansq, with float32 results of 16-bit floats]
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
     /// Dtype of the input [default: float16]

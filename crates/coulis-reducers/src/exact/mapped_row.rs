@@ -1,8 +1,8 @@
-//! The exact results of consumers: what a row's elements become, in `float64`, without the consumer's own expressions.
+//! The exact results of normalizations: what a row's elements become, in `float64`, without the normalization's own expressions.
 
 use super::ExactSum;
 
-/// A row as a consumer's exact function sees it.
+/// A row as a normalization's exact function sees it.
 #[derive(Clone, Debug)]
 pub struct MappedRow<'a> {
     /// The elements, in order of position.

@@ -3,7 +3,7 @@
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::eval::Value;
 
-use super::map_reference;
+use super::normalization_reference;
 use crate::error::Error;
 use crate::reduce::Prepared;
 use crate::verify::{LONG, Reference, in_text, judge, value};
@@ -56,8 +56,8 @@ pub(super) fn check(
     outputs: Vec<AlignedBytes>,
 ) -> Result<Verdict, Error> {
     let call = prepared.call();
-    if let Some(consumer) = &call.consumer {
-        return map_reference::check(prepared, consumer, input, outputs);
+    if let Some(normalization) = &call.normalization {
+        return normalization_reference::check(prepared, normalization, input, outputs);
     }
     let problem = &call.spec.problem;
     let n_outputs = problem.n_outputs as usize;

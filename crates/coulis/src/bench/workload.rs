@@ -16,7 +16,7 @@ pub struct Workload {
     pub shape: Vec<i64>,
     /// Reduced axes; `None` is all.
     pub axes: Option<Vec<i64>>,
-    /// Statistics of one call, or one consumer by itself.
+    /// Statistics of one call, or one normalization by itself.
     pub ops: Vec<String>,
     /// Type of all results; `None` leaves the statistics their own.
     pub out_dtype: Option<DType>,

@@ -87,7 +87,7 @@ fn choose_with(
         _ if request.plan.is_some() => Vec::new(),
         Tuned::Ignored => Vec::new(),
         // Maps before and after the statistics are of no class.
-        Tuned::Recorded if call.consumer.is_some() || call.prologue.is_some() => Vec::new(),
+        Tuned::Recorded if call.normalization.is_some() || call.prologue.is_some() => Vec::new(),
         Tuned::Recorded => {
             let known = recorded().filter(|known| known.strategy == name);
             known.map(|known| known.chosen).unwrap_or_default()
@@ -295,10 +295,10 @@ fn kernel_key(call: &Call, constant: &[bool]) -> String {
         spec.reducer.step.is_some()
     );
     if let Some(map) = &call.prologue {
-        let _ = write!(key, "|{}", crate::consumer::lambda_key(map));
+        let _ = write!(key, "|{}", crate::normalization::lambda_key(map));
     }
-    if let Some(consumer) = &call.consumer {
-        let _ = write!(key, "|{}", crate::consumer::key(consumer));
+    if let Some(normalization) = &call.normalization {
+        let _ = write!(key, "|{}", crate::normalization::key(normalization));
     }
     key
 }

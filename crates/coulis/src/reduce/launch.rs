@@ -130,7 +130,8 @@ impl Prepared {
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.
     pub fn may_be_empty(&self) -> bool {
         let call = &self.0.call;
-        call.consumer.is_none() && (call.spec.mask || call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore)
+        call.normalization.is_none()
+            && (call.spec.mask || call.spec.reducer.nan == coulis_ir::NanPolicy::Ignore)
     }
 
     /// Refuses positions and extrema of nothing, which only show after the run. `shape` is the first input's; the

@@ -7,16 +7,16 @@ use std::fmt::Write as _;
 
 use coulis_ir::args::ArrayInfo;
 use coulis_plan::tuned::{Changes, Knob};
-use coulis_reducers::find_consumer;
+use coulis_reducers::find_normalization;
 use coulis_runtime::Cache;
 use coulis_runtime::cache::Key;
 use serde_json::{Map, Value, json};
 
 use crate::bench::Workload;
-use crate::consumer::Consume;
 use crate::device::Opened;
 use crate::error::Error;
 use crate::machine::tuned_dir;
+use crate::normalization::Normalize;
 use crate::reduce::Call;
 use crate::request::Request;
 use crate::statistic::Statistic;
@@ -109,13 +109,13 @@ impl Workload {
 
     /// The workload as a call, everything else by default.
     ///
-    /// Errors: a consumer together with something else.
+    /// Errors: a normalization together with something else.
     pub(crate) fn request(&self) -> Result<Request, Error> {
         let ops: Vec<&str> = self.ops.iter().map(String::as_str).collect();
-        let is_consumer = |op: &&str| find_consumer(op).is_ok();
+        let is_normalization = |op: &&str| find_normalization(op).is_ok();
         let mut request = match &ops[..] {
-            [only] if is_consumer(only) => Request::consuming(Consume::named(only)?),
-            _ => match ops.iter().find(|op| is_consumer(op)) {
+            [only] if is_normalization(only) => Request::normalizing(Normalize::named(only)?),
+            _ => match ops.iter().find(|op| is_normalization(op)) {
                 Some(op) => {
                     let message = format!(
                         "`{op}` stands alone: it gives a result for every element, and others one for a row"

@@ -1,4 +1,4 @@
-//! `coulis map`: what it writes, and what it says of words that it does not know.
+//! `coulis normalize`: what it writes, and what it says of words that it does not know.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -23,9 +23,9 @@ fn column(text: &str) -> Vec<f64> {
 
 #[test]
 fn softmax_and_weighted_norms_of_a_file_are_what_their_definitions_say() {
-    let folder = Folder::new("map");
+    let folder = Folder::new("normalize");
     let x = rows(&folder);
-    let found = column(&answer(&["map", &x, "--op", "softmax", "--axis", "1", "--format", "csv"]));
+    let found = column(&answer(&["normalize", &x, "--op", "softmax", "--axis", "1", "--format", "csv"]));
     let exps: Vec<f64> = [-2.0f64, -1.0, 0.0].iter().map(|v| v.exp()).collect();
     let total: f64 = exps.iter().sum();
     let first: Vec<f64> = exps.iter().map(|e| e / total).collect();
@@ -36,7 +36,7 @@ fn softmax_and_weighted_norms_of_a_file_are_what_their_definitions_say() {
 
     let weight = folder.file("w.npy", &npy("<f4", "(3,)", &floats(&[1.0, 2.0, 3.0])));
     let beside = format!("weight={weight}");
-    let words = ["map", &x, "--op", "layer_norm", "--axis", "1", "--set", "eps=0", "--beside", &beside];
+    let words = ["normalize", &x, "--op", "layer_norm", "--axis", "1", "--set", "eps=0", "--beside", &beside];
     let found = column(&answer(&[&words[..], &["--format", "csv"]].concat()));
     let scale = 1.5f64.sqrt();
     assert!((found[0] + scale).abs() < 1e-6 && found[1] == 0.0 && (found[2] - 3.0 * scale).abs() < 1e-6);
@@ -45,40 +45,45 @@ fn softmax_and_weighted_norms_of_a_file_are_what_their_definitions_say() {
 
 #[test]
 fn a_mapped_file_has_the_shape_of_the_input_and_a_plan_is_a_trace() {
-    let folder = Folder::new("map-out");
+    let folder = Folder::new("normalize-out");
     let (x, out) = (rows(&folder), folder.path("y.npy"));
-    assert_eq!(answer(&["map", &x, "--op", "softmax", "--axis", "1", "--out", &out]), "");
+    assert_eq!(answer(&["normalize", &x, "--op", "softmax", "--axis", "1", "--out", &out]), "");
     let sums = answer(&["reduce", &out, "--ops", "sum", "--axis", "1", "--format", "csv"]);
     assert!(column(&sums).iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums}");
-    assert!(answer(&["map", &x, "--op", "softmax", "--axis", "1", "--plan"]).contains("s["));
+    assert!(answer(&["normalize", &x, "--op", "softmax", "--axis", "1", "--plan"]).contains("s["));
 }
 
 #[test]
 fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
-    let folder = Folder::new("map-words");
+    let folder = Folder::new("normalize-words");
     let x = rows(&folder);
     let beside = |name: &str| format!("{name}={x}");
     let (weight, gain) = (beside("weight"), beside("gain"));
-    let names: Vec<&str> = coulis::CONSUMERS.iter().map(|entry| entry.name).collect();
-    let unknown =
-        format!("error[map/consumer]: unknown consumer `softmx`; legal ones are {}", names.join(", "));
+    let names: Vec<&str> = coulis::NORMALIZATIONS.iter().map(|entry| entry.name).collect();
+    let unknown = format!(
+        "error[normalize/request]: unknown normalization `softmx`; legal ones are {}",
+        names.join(", ")
+    );
     let cases: [(&[&str], &str); 5] = [
         (&["--op", "softmx"], &unknown),
         (
             &["--op", "softmax", "--set", "eps=1"],
-            "error[map/consumer]: `softmax` takes no parameter `eps`; it takes none",
+            "error[normalize/request]: `softmax` takes no parameter `eps`; it takes none",
         ),
-        (&["--op", "layer_norm", "--set", "eps=a"], "error[map/parameter]: `eps` is to be a number, got `a`"),
+        (
+            &["--op", "layer_norm", "--set", "eps=a"],
+            "error[normalize/parameter]: `eps` is to be a number, got `a`",
+        ),
         (
             &["--op", "rms_norm", "--beside", &weight],
-            "error[map/shape]: `weight` of `rms_norm` is to have a shape that broadcasts to that of the reduced axes, [3], got [3, 3]",
+            "error[normalize/shape]: `weight` of `rms_norm` is to have a shape that broadcasts to that of the reduced axes, [3], got [3, 3]",
         ),
         (
             &["--op", "layer_norm", "--beside", &gain],
-            "error[map/consumer]: `layer_norm` takes no array `gain`; it takes weight, bias",
+            "error[normalize/request]: `layer_norm` takes no array `gain`; it takes weight, bias",
         ),
     ];
     for (words, message) in cases {
-        refused(&[&["map", &x, "--axis", "1"], words].concat(), message);
+        refused(&[&["normalize", &x, "--axis", "1"], words].concat(), message);
     }
 }

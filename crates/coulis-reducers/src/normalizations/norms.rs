@@ -2,8 +2,8 @@
 
 use coulis_ir::{DType, ErrorBound, Expr, Intrinsic, Reducer, Var};
 
-use crate::consumer::{ConsumerError, Draft, Parameter, Parts};
 use crate::exact::MappedRow;
+use crate::normalization::{Draft, NormalizationError, Parameter, Parts};
 use crate::shape::total::{fma, negative, scaled};
 
 /// The number that norms add under the root.
@@ -108,7 +108,7 @@ struct Folded {
 }
 
 impl Folded {
-    fn new(parts: &Parts, names: &[&str]) -> Result<Folded, ConsumerError> {
+    fn new(parts: &Parts, names: &[&str]) -> Result<Folded, NormalizationError> {
         // Squares of narrower elements do not underflow in `float64`.
         if !is_scaled(parts) || parts.request.fold.inputs != [DType::F64] {
             let (reducer, plain) = parts.statistics(names)?;
@@ -191,7 +191,7 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
 }
 
 /// The map of a row less its mean, over its standard deviation.
-pub(super) fn about_mean(parts: &Parts) -> Result<Draft, ConsumerError> {
+pub(super) fn about_mean(parts: &Parts) -> Result<Draft, NormalizationError> {
     let Folded { reducer, plain, scaled } = Folded::new(parts, &["mean", "var"])?;
     let (variance, _) = parts.statistics(&["var"])?;
     let pair = |results: Vec<Expr>| (Some(results[0].clone()), results[1].clone());
@@ -200,7 +200,7 @@ pub(super) fn about_mean(parts: &Parts) -> Result<Draft, ConsumerError> {
 }
 
 /// The map of a row over the root of its mean square.
-pub(super) fn about_zero(parts: &Parts) -> Result<Draft, ConsumerError> {
+pub(super) fn about_zero(parts: &Parts) -> Result<Draft, NormalizationError> {
     let Folded { reducer, plain, scaled } = Folded::new(parts, &["meansq"])?;
     let (square, _) = parts.statistics(&["meansq"])?;
     let alone = |results: Vec<Expr>| (None, results[0].clone());

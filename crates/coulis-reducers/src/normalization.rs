@@ -1,8 +1,8 @@
-//! Consumers: maps that read the elements of a row again, beside the finished statistics of the row.
+//! Normalizations: maps that read the elements of a row again, beside the finished statistics of the row.
 //!
-//! A consumer is data, as a reducer is: the fold whose results it reads, arrays that stand beside the elements, and the
+//! A normalization is data, as a reducer is: the fold whose results it reads, arrays that stand beside the elements, and the
 //! expression of one element's result. Plans read a row a second time while it is in a cache or in registers where that
-//! is possible, and after all rows where it is not; nothing depends on which consumer it is. Sources: contract N1; J. L. Ba,
+//! is possible, and after all rows where it is not; nothing depends on which normalization it is. Sources: contract N1; J. L. Ba,
 //! J. R. Kiros and G. E. Hinton, "Layer normalization", 2016; M. Milakov and N. Gimelshein, "Online normalizer calculation
 //! for softmax", 2018.
 
@@ -33,7 +33,7 @@ pub enum Along {
 /// An array that is read beside the elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extra {
-    /// Name, unique in the consumer.
+    /// Name, unique in the normalization.
     pub name: String,
     /// The axes that it has.
     pub along: Along,
@@ -53,9 +53,9 @@ pub struct MapBound {
     pub scale: Lambda,
 }
 
-/// A consumer for elements of given types.
+/// A normalization for elements of given types.
 #[derive(Clone, Debug)]
-pub struct Consumer {
+pub struct Normalization {
     /// Name, as in the catalogue or as the caller gave it.
     pub name: String,
     /// The fold of a row. What its `finish` gives is what the map reads of the row.
@@ -70,7 +70,7 @@ pub struct Consumer {
     pub bound: Option<MapBound>,
 }
 
-/// A number that a consumer takes.
+/// A number that a normalization takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Name.
@@ -81,7 +81,7 @@ pub struct Parameter {
     pub meaning: &'static str,
 }
 
-/// An array that a consumer of the catalogue takes; none has to be given.
+/// An array that a normalization of the catalogue takes; none has to be given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExtraEntry {
     /// Name.
@@ -92,9 +92,9 @@ pub struct ExtraEntry {
     pub meaning: &'static str,
 }
 
-/// What a call asks of a consumer.
+/// What a call asks of a normalization.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ConsumerRequest {
+pub struct NormalizationRequest {
     /// What it asks of the fold.
     pub fold: ReducerRequest,
     /// Parameters that are given, by name.
@@ -106,7 +106,7 @@ pub struct ConsumerRequest {
     pub wide: bool,
 }
 
-impl ConsumerRequest {
+impl NormalizationRequest {
     /// The number of that name: the one that is given, or the default of those that are declared.
     pub fn parameter(&self, declared: &[Parameter], name: &str) -> f64 {
         let given = self.parameters.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
@@ -115,8 +115,8 @@ impl ConsumerRequest {
     }
 }
 
-/// One consumer of the catalogue.
-pub struct ConsumerEntry {
+/// One normalization of the catalogue.
+pub struct NormalizationEntry {
     /// Name in every door.
     pub name: &'static str,
     /// One sentence.
@@ -131,32 +131,32 @@ pub struct ConsumerEntry {
     pub takes_ddof: bool,
     /// A call in Python and what it prints, for the documentation; the package's tests run it.
     pub example: &'static str,
-    pub(crate) make: fn(&Parts) -> Result<Draft, ConsumerError>,
+    pub(crate) make: fn(&Parts) -> Result<Draft, NormalizationError>,
     pub(crate) exact: ExactMapFn,
 }
 
-impl std::fmt::Debug for ConsumerEntry {
+impl std::fmt::Debug for NormalizationEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ConsumerEntry({})", self.name)
+        write!(f, "NormalizationEntry({})", self.name)
     }
 }
 
-/// A request that a consumer does not take.
+/// A request that a normalization does not take.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ConsumerError {
-    /// No consumer of that name.
-    #[error("unknown consumer `{name}`; legal ones are {legal}")]
+pub enum NormalizationError {
+    /// No normalization of that name.
+    #[error("unknown normalization `{name}`; legal ones are {legal}")]
     Unknown {
         /// The name that was asked for.
         name: String,
         /// The catalogue's names.
         legal: String,
     },
-    /// A number or an array that the consumer does not have.
-    #[error("`{consumer}` takes no {what} `{name}`; it takes {legal}")]
+    /// A number or an array that the normalization does not have.
+    #[error("`{normalization}` takes no {what} `{name}`; it takes {legal}")]
     NoSuch {
-        /// The consumer.
-        consumer: String,
+        /// The normalization.
+        normalization: String,
         /// `parameter` or `array`.
         what: &'static str,
         /// The name that was given.
@@ -165,38 +165,38 @@ pub enum ConsumerError {
         legal: String,
     },
     /// A parameter that is no finite number of at least 0.
-    #[error("`{parameter}` of `{consumer}` is to be a finite number of at least 0, got {value}")]
+    #[error("`{parameter}` of `{normalization}` is to be a finite number of at least 0, got {value}")]
     Parameter {
-        /// The consumer.
-        consumer: String,
+        /// The normalization.
+        normalization: String,
         /// The parameter.
         parameter: String,
         /// The value that was given.
         value: f64,
     },
     /// The expression of an element's result is no number that can be rounded to the output type.
-    #[error("the map of `{consumer}` is to give a float scalar, got {found}")]
+    #[error("the map of `{normalization}` is to give a float scalar, got {found}")]
     Result {
-        /// The consumer.
-        consumer: String,
+        /// The normalization.
+        normalization: String,
         /// The type of the expression.
         found: String,
     },
     /// An expression over variables of its surroundings.
-    #[error("the map of `{consumer}` uses `{found}`, which is none of its parameters")]
+    #[error("the map of `{normalization}` uses `{found}`, which is none of its parameters")]
     Stranger {
-        /// The consumer.
-        consumer: String,
+        /// The normalization.
+        normalization: String,
         /// The variable.
         found: String,
     },
     /// A map that reads no statistic of its row.
     #[error(
-        "the map of `{consumer}` reads none of its statistics ({statistics}), so there is nothing to fold"
+        "the map of `{normalization}` reads none of its statistics ({statistics}), so there is nothing to fold"
     )]
     Unread {
-        /// The consumer.
-        consumer: String,
+        /// The normalization.
+        normalization: String,
         /// What it could read.
         statistics: String,
     },
@@ -211,7 +211,7 @@ pub enum ConsumerError {
     Product(#[from] ProductError),
 }
 
-impl Consumer {
+impl Normalization {
     /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
     /// where a bound is stated, else 0. `extras`: for each of the arrays, a value an element.
     pub fn evaluate(&self, elements: &[Value], extras: &[Vec<Value>]) -> Result<Vec<(f64, f64)>, EvalError> {
@@ -242,13 +242,13 @@ impl Consumer {
     }
 }
 
-impl ConsumerEntry {
-    /// The exact results of a row, in `float64`, one an element; they owe nothing to the consumer's expressions.
+impl NormalizationEntry {
+    /// The exact results of a row, in `float64`, one an element; they owe nothing to the normalization's expressions.
     ///
     /// `extras`: the arrays that are given, by name, with a value for each element. The request says the rest.
     pub fn reference(
         &self,
-        request: &ConsumerRequest,
+        request: &NormalizationRequest,
         elements: &[f64],
         extras: &[(&str, Vec<f64>)],
     ) -> Vec<f64> {
@@ -259,11 +259,11 @@ impl ConsumerEntry {
         (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, extras })
     }
 
-    /// The consumer for a request.
-    pub fn build(&self, request: &ConsumerRequest) -> Result<Consumer, ConsumerError> {
+    /// The normalization for a request.
+    pub fn build(&self, request: &NormalizationRequest) -> Result<Normalization, NormalizationError> {
         let legal = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let no_such = |what, name: &str, names| ConsumerError::NoSuch {
-            consumer: self.name.to_owned(),
+        let no_such = |what, name: &str, names| NormalizationError::NoSuch {
+            normalization: self.name.to_owned(),
             what,
             name: name.to_owned(),
             legal: legal(names),
@@ -274,8 +274,8 @@ impl ConsumerEntry {
                 return Err(no_such("parameter", name, names));
             }
             if !(value.is_finite() && *value >= 0.0) {
-                let (consumer, parameter) = (self.name.to_owned(), name.clone());
-                return Err(ConsumerError::Parameter { consumer, parameter, value: *value });
+                let (normalization, parameter) = (self.name.to_owned(), name.clone());
+                return Err(NormalizationError::Parameter { normalization, parameter, value: *value });
             }
         }
         let known = |name: &str| self.extras.iter().find(|e| e.name == name);
@@ -294,16 +294,16 @@ impl ConsumerEntry {
     }
 }
 
-/// What a consumer is made from: the variables of its map, and the numbers that were given.
+/// What a normalization is made from: the variables of its map, and the numbers that were given.
 pub(crate) struct Parts<'a> {
     name: String,
-    pub(crate) request: &'a ConsumerRequest,
+    pub(crate) request: &'a NormalizationRequest,
     declared: &'static [Parameter],
     elements: Vec<Var>,
     extras: Vec<(Extra, Var)>,
 }
 
-/// A consumer in the making.
+/// A normalization in the making.
 pub(crate) struct Draft {
     /// The fold; what its `finish` gives is put through `rows`.
     pub(crate) reducer: Reducer,
@@ -320,7 +320,7 @@ pub(crate) struct Draft {
 impl<'a> Parts<'a> {
     fn new(
         name: &str,
-        request: &'a ConsumerRequest,
+        request: &'a NormalizationRequest,
         extras: Vec<Extra>,
         declared: &'static [Parameter],
     ) -> Parts<'a> {
@@ -376,7 +376,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The statistics of the catalogue, folded together, and one expression a result, in the precision of the state.
-    pub(crate) fn statistics(&self, names: &[&str]) -> Result<(Reducer, Vec<Expr>), ConsumerError> {
+    pub(crate) fn statistics(&self, names: &[&str]) -> Result<(Reducer, Vec<Expr>), NormalizationError> {
         let mut parts = Vec::new();
         for name in names {
             let entry = find(name)?;
@@ -395,7 +395,7 @@ impl<'a> Parts<'a> {
         &self,
         names: &[&str],
         by: f64,
-    ) -> Result<(Reducer, Vec<Expr>), ConsumerError> {
+    ) -> Result<(Reducer, Vec<Expr>), NormalizationError> {
         let x = Var::new("x", self.request.fold.inputs[0]);
         let map = Lambda { body: vec![&x.expr() * &Expr::float(by, x.dtype())], params: vec![x] };
         let scaled_names: Vec<String> = names.iter().map(|name| format!("{name}_scaled")).collect();
@@ -416,12 +416,12 @@ impl<'a> Parts<'a> {
         (Var::new(name, self.compute()), value.cast(self.compute()))
     }
 
-    fn finish(self, draft: Draft) -> Result<Consumer, ConsumerError> {
+    fn finish(self, draft: Draft) -> Result<Normalization, NormalizationError> {
         let Draft { reducer, rows, row_vars, value, bound } = draft;
         let value = if self.request.wide { value.cast(DType::F64) } else { value };
         if !value.dtype().is_float() || value.lanes() != 1 {
             let found = value.ty().to_string();
-            return Err(ConsumerError::Result { consumer: self.name, found });
+            return Err(NormalizationError::Result { normalization: self.name, found });
         }
         let extra_vars = self.extras.iter().map(|(_, var)| var);
         let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(extra_vars).cloned().collect();
@@ -432,18 +432,21 @@ impl<'a> Parts<'a> {
             }
         });
         if let Some(found) = stranger {
-            return Err(ConsumerError::Stranger { consumer: self.name, found });
+            return Err(NormalizationError::Stranger { normalization: self.name, found });
         }
         if !uses_any(&value, &row_vars) {
             let names: Vec<&str> = row_vars.iter().map(Var::name).collect();
-            return Err(ConsumerError::Unread { consumer: self.name, statistics: names.join(", ") });
+            return Err(NormalizationError::Unread {
+                normalization: self.name,
+                statistics: names.join(", "),
+            });
         }
         let results = row_vars.iter().zip(&rows);
         let results =
             results.map(|(var, e)| Field { name: var.name().to_owned(), dtype: e.dtype() }).collect();
         let finish = Lambda { params: reducer.finish.params.clone(), body: rows };
         let eps = if self.compute() == DType::F32 { EPS32 } else { f64::EPSILON };
-        Ok(Consumer {
+        Ok(Normalization {
             result: Field { name: self.name.clone(), dtype: statistic_result(&self.request.fold) },
             reducer: Reducer { name: self.name.clone(), finish, results, ..reducer },
             extras: self.extras.into_iter().map(|(extra, _)| extra).collect(),
@@ -483,9 +486,9 @@ fn epsilon(dtype: DType) -> f64 {
 /// beside them, all in the type in which the map computes.
 pub type MapFn = dyn Fn(&[Expr], &[Expr], &[Expr]) -> Expr + Send + Sync;
 
-/// A consumer of the caller's own: an expression over the element, finished statistics of its row, and further arrays.
+/// A normalization of the caller's own: an expression over the element, finished statistics of its row, and further arrays.
 #[derive(Clone)]
-pub struct UserConsumer {
+pub struct UserNormalization {
     /// Name of the result.
     pub name: String,
     /// Statistics of the catalogue that the map reads, in the order in which it gets their results.
@@ -496,22 +499,26 @@ pub struct UserConsumer {
     pub map: Arc<MapFn>,
 }
 
-impl std::fmt::Debug for UserConsumer {
+impl std::fmt::Debug for UserNormalization {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "UserConsumer({} of {})", self.name, self.statistics.join(", "))
+        write!(f, "UserNormalization({} of {})", self.name, self.statistics.join(", "))
     }
 }
 
-impl UserConsumer {
-    /// The consumer for elements of these types; `extras` are the types of the arrays beside them, in order.
-    pub fn build(&self, fold: &ReducerRequest, extras: &[DType]) -> Result<Consumer, ConsumerError> {
+impl UserNormalization {
+    /// The normalization for elements of these types; `extras` are the types of the arrays beside them, in order.
+    pub fn build(
+        &self,
+        fold: &ReducerRequest,
+        extras: &[DType],
+    ) -> Result<Normalization, NormalizationError> {
         let declared = self.extras.iter().zip(extras);
         let extras: Vec<Extra> = declared
             .map(|((name, along), dtype)| Extra { name: name.clone(), along: *along, dtype: *dtype })
             .collect();
         let given = extras.iter().map(|e| (e.name.clone(), e.dtype)).collect();
         let request =
-            ConsumerRequest { fold: fold.clone(), parameters: Vec::new(), extras: given, wide: false };
+            NormalizationRequest { fold: fold.clone(), parameters: Vec::new(), extras: given, wide: false };
         let parts = Parts::new(&self.name, &request, extras, &[]);
         let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
         let (reducer, results) = parts.statistics(&names)?;

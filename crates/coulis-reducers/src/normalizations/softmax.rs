@@ -3,12 +3,12 @@
 use coulis_ir::{DType, Expr, Intrinsic};
 
 use crate::catalogue::logsumexp;
-use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
 use crate::exact::MappedRow;
 use crate::exact::mapped_row::sum;
+use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts};
 
 /// `exp(x) / sum(exp(x))` without overflow.
-pub static ENTRY: ConsumerEntry = ConsumerEntry {
+pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "softmax",
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
@@ -52,7 +52,7 @@ fn exact(row: &MappedRow) -> Vec<f64> {
     row.elements.iter().map(of).collect()
 }
 
-fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
+fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let one = Expr::constant(1, total.dtype());
     let nan = Expr::float(f64::NAN, total.dtype());
@@ -92,8 +92,8 @@ mod tests {
     use coulis_ir::visit::for_each_expr;
 
     use super::*;
-    use crate::consumer::ConsumerRequest;
     use crate::entry::ReducerRequest;
+    use crate::normalization::NormalizationRequest;
 
     #[test]
     fn exponentials_of_narrow_elements_are_squares_where_powers_of_two_are_single_operations() {
@@ -105,10 +105,11 @@ mod tests {
             (narrow.clone().with_two_walks(), Intrinsic::Exp2Ftz),
             (ReducerRequest { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
         ] {
-            let request = ConsumerRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
-            let consumer = ENTRY.build(&request).expect("a consumer");
+            let request =
+                NormalizationRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
+            let normalization = ENTRY.build(&request).expect("a normalization");
             let mut found = Vec::new();
-            for_each_expr(&consumer.map.body[0], &mut |e: &Expr| match e.node() {
+            for_each_expr(&normalization.map.body[0], &mut |e: &Expr| match e.node() {
                 Node::Call(intrinsic, _) if !found.contains(intrinsic) => found.push(*intrinsic),
                 _ => {}
             });

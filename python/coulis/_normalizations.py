@@ -1,4 +1,4 @@
-"""Maps that read each element with the statistics of its row: softmax and the norms.
+"""Normalizations: maps that read each element again with the statistics of its row, as softmax and the norms do.
 
 A row is read from memory once: its statistics are finished and its elements mapped while it is in a cache.
 """
@@ -10,28 +10,23 @@ import operator
 import textwrap
 from typing import Any, NamedTuple
 
-from ._coulis import OwnConsumer, consumers, ops
-from ._coulis import consume as _consume
+from ._coulis import OwnNormalization, normalizations, ops
+from ._coulis import normalize as _normalize
 
-#: What a call of a consumer takes by name in addition to arrays.
-_OPTIONS = frozenset(name for name, p in inspect.signature(_consume).parameters.items() if p.kind is p.KEYWORD_ONLY)
-#: Those of consumers that compute no variance.
+#: What a call of a normalization takes by name in addition to arrays.
+_OPTIONS = frozenset(name for name, p in inspect.signature(_normalize).parameters.items() if p.kind is p.KEYWORD_ONLY)
+#: Those of normalizations that compute no variance.
 _WITHOUT_DDOF = _OPTIONS - {"ddof"}
 
 
-def consume(x, op, axis, beside=None, parameters=None, legal=_WITHOUT_DDOF, **options):
-    """The map of that name, or a user-defined one. Unknown options are refused in the words of the caller."""
-    unknown = options.keys() - legal
-    if unknown:
-        name = op if isinstance(op, str) else "a consumer"
-        raise TypeError(
-            f"{name}() got an unexpected keyword argument {min(unknown)!r}; its options are {', '.join(sorted(legal))}"
-        )
-    return _consume(x, op, axis, beside, parameters, **options)
+def _refused(options, legal, name):
+    """The error of options that are not legal, in the words of the caller."""
+    unknown = min(options.keys() - legal)
+    return TypeError(f"{name}() got an unexpected keyword argument {unknown!r}; its options are {', '.join(sorted(legal))}")
 
 
 class Entry(NamedTuple):
-    """What the catalogue says of a consumer."""
+    """What the catalogue says of a normalization."""
 
     name: str
     summary: str
@@ -47,44 +42,21 @@ class Entry(NamedTuple):
         """Whether one of its arrays has these axes."""
         return any(along == axes for _, along, _ in self.arrays)
 
-    def signature(self, options):
-        """The parameters of its function. Where arrays lie along the kept axes, as those of channels, no axis is the usual one."""
-        empty, named = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        defaults = {"x": empty, "axis": empty if self.lies_along("kept") else -1}
-        defaults |= {name: None for name, _, _ in self.arrays} | {name: default for name, default, _ in self.numbers}
-        parameters = [inspect.Parameter(name, named, default=default) for name, default in defaults.items()]
-        return inspect.Signature([*parameters, *options])
+    def function(self, call, rest, words):
+        """A function whose result is that of `call(x, axis, arrays, numbers, ...)`; `rest` are the names that it takes behind those,
+        as in ``*, normalized_shape=None, **options``, by which it hands them on.
 
-    def function(self, call, options, words):
-        """A function of that signature, whose result is that of `call(x, axis, arrays, numbers, **options)`."""
-        signature = self.signature(options)
-        defaults = {name: p.default for name, p in list(signature.parameters.items())[1:] if p.kind is p.POSITIONAL_OR_KEYWORD}
-        order = list(defaults)
-        arrays, numbers = [name for name, _, _ in self.arrays], [name for name, _, _ in self.numbers]
-        is_open = any(p.kind is p.VAR_KEYWORD for p in options)
-        legal = tuple(signature.parameters)
-
-        def check(*args, **options):
-            try:
-                signature.bind(*args, **options)
-            except TypeError as error:
-                raise TypeError(f"{self.name}(): {error}") from None
-
-        def function(x, *args, **options):
-            if args:
-                if len(args) > len(order) or any(name in options for name in order[: len(args)]):
-                    check(x, *args, **options)
-                options.update(zip(order, args))
-            if not is_open and any(name not in legal for name in options):
-                check(x, **options)
-            axis = options.pop("axis", defaults["axis"])
-            if axis is inspect.Parameter.empty:
-                check(x)
-            given = {name: options.pop(name, None) for name in arrays}
-            return call(x, axis, given, {name: options.pop(name, defaults[name]) for name in numbers}, **options)
-
-        function.__name__ = function.__qualname__ = self.name
-        function.__signature__ = signature
+        Where arrays lie along the kept axes, as those of channels, no axis is the usual one. The function is made from text, as
+        named tuples are: so it costs a call what one that is written out does, and Python says what is wrong with one.
+        """
+        own = ["x", "axis" if self.lies_along("kept") else "axis=-1"]
+        own += [f"{name}=None" for name, _, _ in self.arrays] + [f"{name}={default!r}" for name, default, _ in self.numbers]
+        pairs = lambda entries: "{" + ", ".join(f"{entry[0]!r}: {entry[0]}" for entry in entries) + "}"  # noqa: E731
+        handed = [name if name.startswith("**") else f"{name}={name}" for name in (one.split("=")[0] for one in rest if one != "*")]
+        words_of_call = ", ".join(["x", "axis", pairs(self.arrays), pairs(self.numbers), *handed])
+        names = {"call": call}
+        exec(f"def {self.name}({', '.join([*own, *rest])}):\n    return call({words_of_call})\n", names)  # noqa: S102
+        function = names[self.name]
         function.__doc__ = self.docstring(words)
         return function
 
@@ -105,7 +77,7 @@ class Entry(NamedTuple):
 
 def entries():
     """The catalogue."""
-    return [Entry(*entry) for entry in consumers()]
+    return [Entry(*entry) for entry in normalizations()]
 
 
 def make():
@@ -114,15 +86,17 @@ def make():
 
 
 def _function(entry):
-    legal = _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
-    by_shape = [inspect.Parameter("normalized_shape", inspect.Parameter.KEYWORD_ONLY, default=None)] * entry.lies_along("reduced")
+    name, legal = entry.name, _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
+    by_shape = ["*", "normalized_shape=None"] if entry.lies_along("reduced") else []
 
     def call(x, axis, arrays, numbers, **options):
-        if by_shape and "normalized_shape" in options:
-            axis = _of_shape(x, axis, options.pop("normalized_shape"))
-        return consume(x, entry.name, axis, arrays, numbers, legal, **options)
+        if by_shape and (shape := options.pop("normalized_shape")) is not None:
+            axis = _of_shape(x, axis, shape)
+        if not options.keys() <= legal:
+            raise _refused(options, legal, name)
+        return _normalize(x, name, axis, arrays, numbers, **options)
 
-    function = entry.function(call, [*by_shape, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)], _WORDS)
+    function = entry.function(call, [*by_shape, "**options"], _WORDS)
     function.__module__ = "coulis"
     return function
 
@@ -144,8 +118,8 @@ _WORDS = {
 }
 
 
-class Consumer:
-    """A user-defined map over the elements and the statistics of their row. `coulis.consumer` makes it.
+class Normalization:
+    """A user-defined map over the elements and the statistics of their row. `coulis.normalization` makes it.
 
     Called with an array, the axes of a row (the last one by default), the arrays beside it by their names, and the options of
     `coulis.softmax`, it gives an array of the shape of `x`; of its type, float64 for integers.
@@ -154,7 +128,7 @@ class Consumer:
     def __init__(self, map, statistics, beside, name):
         self._made = (map, statistics, beside, name)
         self.name, self._beside = name, tuple(beside)
-        self._own = OwnConsumer(name, map, list(statistics), list(beside.items()))
+        self._own = OwnNormalization(name, map, list(statistics), list(beside.items()))
 
     def __call__(self, x, axis=-1, **options):
         """The result for an array, or for a tuple of arrays where a statistic reads two."""
@@ -162,16 +136,18 @@ class Consumer:
         if missing:
             raise TypeError(f"`{self.name}` reads `{missing[0]}` beside the elements; give that array by its name")
         beside = {array: options.pop(array) for array in self._beside}
-        return consume(x, self._own, axis, beside, {}, _OPTIONS, **options)
+        if not options.keys() <= _OPTIONS:
+            raise _refused(options, _OPTIONS, self.name)
+        return _normalize(x, self._own, axis, beside, {}, **options)
 
     def __reduce__(self):
-        return Consumer, self._made
+        return Normalization, self._made
 
     def __repr__(self):
-        return f"<coulis.Consumer {self.name}>"
+        return f"<coulis.Normalization {self.name}>"
 
 
-def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Consumer:
+def normalization(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Normalization:
     """A user-defined map: it reads each element again with the statistics of its row while that is in a cache.
 
     The function is called with symbolic values, once for the types of an input, all in the type in which the map computes:
@@ -192,7 +168,7 @@ def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Con
 
     Returns
     -------
-    Consumer
+    Normalization
 
     Raises
     ------
@@ -204,7 +180,7 @@ def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Con
     Examples
     --------
     >>> import coulis, numpy as np
-    >>> standardise = coulis.consumer(
+    >>> standardise = coulis.normalization(
     ...     map=lambda x, mean, std, w: (x - mean) / std * w, statistics=["mean", "std"], beside={"w": "reduced"}, name="standardise"
     ... )
     >>> standardise(np.array([[1.0, 3.0], [5.0, 5.5]]), w=np.array([1.0, 10.0]))
@@ -212,25 +188,23 @@ def consumer(*, map: Any, statistics: Any, beside: Any = None, name: str) -> Con
            [-1., 10.]])
     """
     if not callable(map):
-        raise TypeError(f"`map` of consumer `{name}` is to be a function, got {type(map).__name__}")
+        raise TypeError(f"`map` of normalization `{name}` is to be a function, got {type(map).__name__}")
     beside = dict(beside or {})
     names = sorted(_OPTIONS | {"x", "axis"})
     taken = [array for array in beside if array in names or not array.isidentifier()]
     if taken:
-        raise ValueError(f"an array of consumer `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(names)}")
+        raise ValueError(f"an array of normalization `{name}` cannot be called `{taken[0]}`; legal are identifiers but {', '.join(names)}")
     listed = {own for own, _, _ in ops()}
     statistics = [statistics] if isinstance(statistics, str) else list(statistics)
     unknown = [one for one in statistics if one not in listed]
     if unknown or not statistics:
         found = f"got `{unknown[0]}`" if unknown else "got none"
-        raise ValueError(f"consumer `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
-    return Consumer(map, statistics, beside, name)
+        raise ValueError(f"normalization `{name}` reads statistics of the catalogue, {found}; legal are {', '.join(sorted(listed))}")
+    return Normalization(map, statistics, beside, name)
 
 
 def _of_shape(x, axis, normalized_shape):
-    """The last axes, where their lengths are given; they are compared with those of `x`."""
-    if normalized_shape is None:
-        return axis
+    """The last axes, whose lengths are given; they are compared with those of `x`."""
     is_one = hasattr(normalized_shape, "__index__") and not hasattr(normalized_shape, "__len__")
     wanted = tuple(operator.index(n) for n in ([normalized_shape] if is_one else normalized_shape))
     shape = _shape(x)

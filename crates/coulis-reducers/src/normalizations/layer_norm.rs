@@ -1,10 +1,10 @@
 //! Layer norm.
 
-use super::normalized::{about_mean, eps, exact_about_mean};
-use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
+use super::norms::{about_mean, eps, exact_about_mean};
+use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the row.
-pub static ENTRY: ConsumerEntry = ConsumerEntry {
+pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "layer_norm",
     summary: "Elements less the row's mean over its standard deviation, with a weight and a bias for each position of a row.",
     details: "Computed as `(x - mean) * (1 / sqrt(var + eps)) * weight + bias`; `ddof` is that of the variance. A row that \
@@ -15,7 +15,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
               two. No difference of `float32` or `bfloat16` elements overflows; `float64` deviations above 1e154 have no finite square.",
     parameters: &[eps(Some(1e-5))],
     extras: &[
-        ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalised elements" },
+        ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalized elements" },
         ExtraEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
     ],
     takes_ddof: true,

@@ -1,5 +1,5 @@
-//! `coulis map FILE --op NAME [--axis LIST] [...]`: maps that read each element with the statistics of its
-//! row, as softmax and the norms do.
+//! `coulis normalize FILE --op NAME [--axis LIST] [...]`: softmax, the norms, and what else maps each element by the
+//! statistics of its row.
 //!
 //! The result has the shape of the input. It goes to standard output as a table, JSON or CSV; with `--out` it goes to a
 //! .npy file, and to standard output only when `--format` asks for it.
@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use coulis::reduce::{array_info, plan, run as reduce};
-use coulis::{Along, Array, ArrayInfo, Consume, Error, Outcome, Request};
+use coulis::{Along, Array, ArrayInfo, Error, Normalize, Outcome, Request};
 
 use crate::command::reduce::{OutFile, input_of};
 use crate::failure::Failure;
@@ -19,12 +19,12 @@ use crate::values::{Setting, setting};
 
 const EXAMPLES: &str = "\
 Examples:
-  coulis map x.npy --op softmax --axis -1 --out y.npy
-  coulis map x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy
-  coulis map images.npy --op batch_norm --axis 0,2,3 --format json
-  coulis map x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
+  coulis normalize x.npy --op softmax --axis -1 --out y.npy
+  coulis normalize x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy
+  coulis normalize images.npy --op batch_norm --axis 0,2,3 --format json
+  coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
 
-/// Arguments of `map`.
+/// Arguments of `normalize`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -51,7 +51,7 @@ pub struct Args {
 
 /// The help of `--op`: each name with the numbers and arrays that it takes.
 fn ops() -> String {
-    let one = |entry: &&coulis::ConsumerEntry| {
+    let one = |entry: &&coulis::NormalizationEntry| {
         let numbers = entry.parameters.iter().map(|p| p.name.to_owned());
         let arrays = entry.extras.iter().map(|extra| match extra.along {
             Along::Reduced => format!("{} of the reduced axes", extra.name),
@@ -65,7 +65,7 @@ fn ops() -> String {
             format!("{} ({})", entry.name, takes.join(", "))
         }
     };
-    let listed: Vec<String> = coulis::CONSUMERS.iter().map(one).collect();
+    let listed: Vec<String> = coulis::NORMALIZATIONS.iter().map(one).collect();
     format!("What becomes of the elements: {}", listed.join("; "))
 }
 
@@ -73,15 +73,15 @@ fn ops() -> String {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
     let names: Vec<&str> = args.beside.iter().map(|s| s.name.as_str()).collect();
-    let mut consume = Consume::named(&args.op)?.beside(&names);
+    let mut normalize = Normalize::named(&args.op)?.beside(&names);
     for Setting { name, value } in &args.set {
         let number: f64 = value.parse().map_err(|_| {
-            Error::user("map/parameter", format!("`{name}` is to be a number, got `{value}`"))
+            Error::user("normalize/parameter", format!("`{name}` is to be a number, got `{value}`"))
         })?;
-        consume = consume.with(name, number);
+        normalize = normalize.with(name, number);
     }
     let request =
-        Request { consume: Some(consume), ..args.request.request(&crate::values::Names(Vec::new()))? };
+        Request { normalize: Some(normalize), ..args.request.request(&crate::values::Names(Vec::new()))? };
     let mut inputs = args.request.inputs()?;
     for Setting { value, .. } in &args.beside {
         inputs.push(coulis::read(value, &coulis::ReadOptions::default())?);
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
         return answer(&plan(&infos, &request)?.trace);
     }
-    let outcome = with_progress("mapping", &inputs, || reduce(&inputs, &request))?;
+    let outcome = with_progress("normalizing", &inputs, || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));
     let format = match target {
         Some(target) => {

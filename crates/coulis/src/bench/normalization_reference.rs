@@ -1,9 +1,9 @@
-//! Results of a consumer against its own definition in `float64`, evaluated expression by expression: no plan, no kernel, no
-//! vectors. A result is right if it is the rounding of a number within the consumer's bound.
+//! Results of a normalization against its own definition in `float64`, evaluated expression by expression: no plan, no kernel, no
+//! vectors. A result is right if it is the rounding of a number within the normalization's bound.
 
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::eval::Value;
-use coulis_reducers::Consumer;
+use coulis_reducers::Normalization;
 
 use super::reference::Verdict;
 use crate::error::Error;
@@ -17,17 +17,19 @@ const FEWEST_ROWS: usize = 2;
 /// Compares evenly spread rows of a launch's result.
 pub(super) fn check(
     prepared: &Prepared,
-    consumer: &Consumer,
+    normalization: &Normalization,
     input: &Array,
     outputs: Vec<AlignedBytes>,
 ) -> Result<Verdict, Error> {
     let call = prepared.call();
     let (problem, spec) = (&call.spec.problem, &call.spec.outputs[0]);
-    let Some(bound) = &consumer.bound else {
-        return Ok(Verdict::OutOfReach { why: format!("`{}` states no bound of its error", consumer.name) });
+    let Some(bound) = &normalization.bound else {
+        return Ok(Verdict::OutOfReach {
+            why: format!("`{}` states no bound of its error", normalization.name),
+        });
     };
     let [bytes] = <[AlignedBytes; 1]>::try_from(outputs)
-        .map_err(|all| Error::bug("bench/map", format!("{} results of a consumer", all.len())))?;
+        .map_err(|all| Error::bug("bench/map", format!("{} results of a normalization", all.len())))?;
     let arrays = [input.clone(), Array::from_owned(spec.dtype, &problem.out_shape, bytes)?];
     let rows = Reference::new(call, &arrays, None);
     let exact = prepared.in_float64()?;
@@ -47,7 +49,7 @@ pub(super) fn check(
                     "found {}, exact {want:e}, allowed distance {allowed:e} before rounding, element {at} of its row",
                     in_text(found)
                 );
-                return Ok(Verdict::Refuted { result: consumer.name.clone(), output: row, why });
+                return Ok(Verdict::Refuted { result: normalization.name.clone(), output: row, why });
             }
         }
     }

@@ -1,25 +1,27 @@
-//! Consumers (softmax, the norms, and callers' own) against references in `float64`: shapes, views, axes, dtypes, special
+//! Normalizations (softmax, the norms, and callers' own) against references in `float64`: shapes, views, axes, dtypes, special
 //! values and options, on every way to run.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
-#[path = "common/consumers.rs"]
+#[path = "common/normalizations.rs"]
 mod meaning;
 
 use std::sync::Arc;
 
 use common::{Lie, Special, array, numbers, view};
 use coulis::te::{Expr, Intrinsic};
-use coulis::{Along, Array, CONSUMERS, Consume, DType, DeviceChoice, NanPolicy, Request, UserConsumer};
-use coulis_reducers::ConsumerEntry;
+use coulis::{
+    Along, Array, DType, DeviceChoice, NORMALIZATIONS, NanPolicy, Normalize, Request, UserNormalization,
+};
+use coulis_reducers::NormalizationEntry;
 use meaning::{Case, values};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// The names of the catalogue.
 fn names() -> Vec<&'static str> {
-    CONSUMERS.iter().map(|entry| entry.name).collect()
+    NORMALIZATIONS.iter().map(|entry| entry.name).collect()
 }
 
 const EXECUTED: DeviceChoice = DeviceChoice::CpuExecuted;
@@ -27,7 +29,7 @@ const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 2 };
 
 #[derive(Clone, Debug)]
 struct Random {
-    entry: &'static ConsumerEntry,
+    entry: &'static NormalizationEntry,
     dtype: DType,
     axes: Vec<(i64, Lie, bool)>,
     order_seed: u64,
@@ -57,7 +59,7 @@ fn random(most: i64) -> impl Strategy<Value = Random> {
     let weight = vec![DType::F32, DType::F16, DType::F64, DType::I8];
     let out = vec![DType::F32, DType::F64, DType::F16];
     (
-        prop::sample::select(CONSUMERS),
+        prop::sample::select(NORMALIZATIONS),
         prop_oneof![Just(DType::F32), prop::sample::select(DType::ALL.to_vec())],
         prop::collection::vec((length, lie, any::<bool>()), 1..5),
         any::<u64>(),
@@ -195,7 +197,7 @@ fn infinities_and_nan_are_as_in_the_composed_form() {
     let x =
         Array::from_slice(&[5, 2], &[inf, 1.0, -inf, -inf, nan, 1.0, -inf, 1.0, 1000.0, -1000.0]).unwrap();
     let run = |name| {
-        let request = Request::consuming(Consume::named(name).unwrap()).over(&[1]);
+        let request = Request::normalizing(Normalize::named(name).unwrap()).over(&[1]);
         let request = Request { device: EXECUTED, ..request };
         values(&coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap().results[0].array)
     };
@@ -211,7 +213,8 @@ fn infinities_and_nan_are_as_in_the_composed_form() {
 fn an_array_without_axes_is_a_row_of_one_element() {
     let x = array(DType::F32, &[], &[3.0]);
     let of = |name, axis: i64| {
-        let found = coulis::consumer::map(Consume::named(name).unwrap(), std::slice::from_ref(&x), &[axis]);
+        let found =
+            coulis::normalization::run(Normalize::named(name).unwrap(), std::slice::from_ref(&x), &[axis]);
         found.map(|found| (found.shape().to_vec(), values(&found)))
     };
     for axis in [0, -1] {
@@ -230,15 +233,15 @@ fn an_array_without_elements_gives_one_without_elements() {
     for shape in [[0, 3], [3, 0], [0, 0]] {
         for axis in [0, 1] {
             let x = Array::from_slice::<f32>(&shape, &[]).unwrap();
-            let y = coulis::consumer::map(Consume::named("softmax").unwrap(), &[x], &[axis]).unwrap();
+            let y = coulis::normalization::run(Normalize::named("softmax").unwrap(), &[x], &[axis]).unwrap();
             assert_eq!((y.shape(), y.len()), (&shape[..], 0));
         }
     }
 }
 
-/// A consumer of one's own: the distance from the smallest element in parts of the range, times a gain.
-fn in_range() -> UserConsumer {
-    UserConsumer {
+/// A normalization of one's own: the distance from the smallest element in parts of the range, times a gain.
+fn in_range() -> UserNormalization {
+    UserNormalization {
         name: "in_range".to_owned(),
         statistics: vec!["min".to_owned(), "max".to_owned()],
         extras: vec![("gain".to_owned(), Along::All)],
@@ -247,11 +250,11 @@ fn in_range() -> UserConsumer {
 }
 
 #[test]
-fn a_consumer_of_ones_own_reads_statistics_and_arrays() {
+fn a_normalization_of_ones_own_reads_statistics_and_arrays() {
     let x = Array::from_slice(&[2, 3], &[1f32, 2.0, 5.0, 0.0, 10.0, 5.0]).unwrap();
     let gain = Array::from_slice(&[2, 1], &[1f64, 100.0]).unwrap();
     for device in [EXECUTED, SIMULATED] {
-        let request = Request { device, ..Request::consuming(Consume::own(in_range())).over(&[1]) };
+        let request = Request { device, ..Request::normalizing(Normalize::own(in_range())).over(&[1]) };
         let outcome = coulis::reduce::run(&[x.clone(), gain.clone()], &request).unwrap();
         assert_eq!(outcome.results[0].name, "in_range");
         assert_eq!(values(&outcome.results[0].array), [0.0, 0.25, 1.0, 0.0, 100.0, 50.0]);
@@ -259,8 +262,8 @@ fn a_consumer_of_ones_own_reads_statistics_and_arrays() {
 }
 
 #[test]
-fn a_consumer_of_two_inputs_folds_both() {
-    let projected = UserConsumer {
+fn a_normalization_of_two_inputs_folds_both() {
+    let projected = UserNormalization {
         name: "projected".to_owned(),
         statistics: vec!["dot".to_owned()],
         extras: Vec::new(),
@@ -268,7 +271,7 @@ fn a_consumer_of_two_inputs_folds_both() {
     };
     let x = Array::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap();
     let y = Array::from_slice(&[3], &[0f32, 1.0, 0.0]).unwrap();
-    let request = Request { device: EXECUTED, ..Request::consuming(Consume::own(projected)) };
+    let request = Request { device: EXECUTED, ..Request::normalizing(Normalize::own(projected)) };
     let outcome = coulis::reduce::run(&[x, y], &request).unwrap();
     assert_eq!(values(&outcome.results[0].array), [1.0, 0.0, 3.0]);
 }
@@ -280,21 +283,24 @@ fn wrong_requests_say_what_is_legal() {
         let request = Request { device: EXECUTED, ..request };
         coulis::reduce::run(inputs, &request).map(|_| ()).unwrap_err().to_string()
     };
-    let takers: Vec<&str> = CONSUMERS.iter().filter(|e| e.takes_ddof).map(|e| e.name).collect();
-    let softmax = || Request::consuming(Consume::named("softmax").unwrap()).over(&[1]);
+    let takers: Vec<&str> = NORMALIZATIONS.iter().filter(|e| e.takes_ddof).map(|e| e.name).collect();
+    let softmax = || Request::normalizing(Normalize::named("softmax").unwrap()).over(&[1]);
     let one = std::slice::from_ref(&x);
     assert_eq!(
-        Consume::named("softmin").unwrap_err().to_string(),
-        format!("error[map/consumer]: unknown consumer `softmin`; legal ones are {}", names().join(", "))
+        Normalize::named("softmin").unwrap_err().to_string(),
+        format!(
+            "error[normalize/request]: unknown normalization `softmin`; legal ones are {}",
+            names().join(", ")
+        )
     );
     assert_eq!(
         refused(one, Request { ops: vec!["sum".to_owned()], ..softmax() }),
-        "error[map/option]: a request gives statistics or `softmax`, not both; `sum` is asked for too"
+        "error[normalize/option]: a request gives statistics or `softmax`, not both; `sum` is asked for too"
     );
     assert_eq!(
         refused(one, Request { ddof: 1.0, ..softmax() }),
         format!(
-            "error[map/option]: `softmax` takes no ddof, and 1 is given; those that do are {}",
+            "error[normalize/option]: `softmax` takes no ddof, and 1 is given; those that do are {}",
             takers.join(", ")
         )
     );
@@ -304,29 +310,29 @@ fn wrong_requests_say_what_is_legal() {
     );
     assert_eq!(
         refused(&[x.clone(), x.clone()], softmax()),
-        "error[map/input]: `softmax` is to be given 1 array(s), 1 to fold and those beside them (none), got 2"
+        "error[normalize/input]: `softmax` is to be given 1 array(s), 1 to fold and those beside them (none), got 2"
     );
-    let layer = Consume::named("layer_norm").unwrap().beside(&["weight"]);
+    let layer = Normalize::named("layer_norm").unwrap().beside(&["weight"]);
     assert_eq!(
-        refused(&[x.clone(), rows(DType::F32, &[4])], Request::consuming(layer).over(&[1])),
-        "error[map/shape]: `weight` of `layer_norm` is to have a shape that broadcasts to that of the reduced axes, [6], got [4]"
+        refused(&[x.clone(), rows(DType::F32, &[4])], Request::normalizing(layer).over(&[1])),
+        "error[normalize/shape]: `weight` of `layer_norm` is to have a shape that broadcasts to that of the reduced axes, [6], got [4]"
     );
     let mut ints = softmax();
     ints.out_dtypes.insert(String::new(), DType::I32);
     assert_eq!(
         refused(one, ints),
-        "error[map/dtype]: `softmax` gives a float; int32 cannot hold it, the float types can"
+        "error[normalize/dtype]: `softmax` gives a float; int32 cannot hold it, the float types can"
     );
     let mask = array(DType::Bool, &[4, 6], &[1.0; 24]);
-    assert!(refused(one, Request { where_: Some(mask), ..softmax() }).starts_with("error[map/where]"));
-    let condition = UserConsumer {
+    assert!(refused(one, Request { where_: Some(mask), ..softmax() }).starts_with("error[normalize/where]"));
+    let condition = UserNormalization {
         map: Arc::new(|x, _, _| Expr::call1(Intrinsic::IsNan, x[0].clone())),
         extras: Vec::new(),
         ..in_range()
     };
     assert_eq!(
-        refused(one, Request::consuming(Consume::own(condition))),
-        "error[map/consumer]: the map of `in_range` is to give a float scalar, got bool"
+        refused(one, Request::normalizing(Normalize::own(condition))),
+        "error[normalize/request]: the map of `in_range` is to give a float scalar, got bool"
     );
 }
 
@@ -359,7 +365,8 @@ fn norms_without_eps_do_not_depend_on_the_magnitude_of_the_elements() {
                             array(dtype, &[1, row.len() as i64], &row.iter().map(by).collect::<Vec<f64>>());
                         let request = Request {
                             device: device.clone(),
-                            ..Request::consuming(Consume::named(name).unwrap().with("eps", 0.0)).over(&[1])
+                            ..Request::normalizing(Normalize::named(name).unwrap().with("eps", 0.0))
+                                .over(&[1])
                         };
                         let outcome = coulis::reduce::run(&[x], &request).unwrap();
                         let found = values(&outcome.results[0].array);
@@ -388,8 +395,8 @@ fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with
     ] {
         for value in values_of {
             let x = array(dtype, &[1, 3], &[value; 3]);
-            let consume = Consume::named("layer_norm").unwrap().with("eps", eps);
-            let found = values(&coulis::consumer::map(consume, &[x], &[1]).unwrap());
+            let normalize = Normalize::named("layer_norm").unwrap().with("eps", eps);
+            let found = values(&coulis::normalization::run(normalize, &[x], &[1]).unwrap());
             let is_right = |v: &f64| if eps == 0.0 { v.is_nan() } else { *v == 0.0 };
             assert!(found.iter().all(is_right), "{dtype} {value:e} with {eps:e}: {found:?}");
         }
@@ -397,8 +404,8 @@ fn rows_of_equal_elements_have_no_norm_about_the_mean_without_eps_and_are_0_with
     // The mean of so many is not one of them.
     for (n, value) in [(65, 0.1), (65, -3000.1), (7, 1e-300)] {
         let x = array(DType::F64, &[1, n], &vec![value; n as usize]);
-        let consume = Consume::named("layer_norm").unwrap().with("eps", 0.0);
-        let found = values(&coulis::consumer::map(consume, &[x], &[1]).unwrap());
+        let normalize = Normalize::named("layer_norm").unwrap().with("eps", 0.0);
+        let found = values(&coulis::normalization::run(normalize, &[x], &[1]).unwrap());
         assert!(found.iter().all(|v| v.is_nan()), "{n} of {value:e}: {found:?}");
     }
 }
@@ -454,7 +461,7 @@ fn softmax_of_wide_integers_subtracts_before_it_rounds() {
     let near = [0i64, 1, -3, 1, 0, -20];
     let want = |name: &str| {
         let x = Array::from_slice(&[1, 6], &near.map(|v| v as f64)).unwrap();
-        values(&coulis::consumer::map(Consume::named(name).unwrap(), &[x], &[1]).unwrap())
+        values(&coulis::normalization::run(Normalize::named(name).unwrap(), &[x], &[1]).unwrap())
     };
     let signed = |base: i64| Array::from_slice(&[1, 6], &near.map(|v| base + v)).unwrap();
     let inputs = [
@@ -467,7 +474,7 @@ fn softmax_of_wide_integers_subtracts_before_it_rounds() {
         for name in ["softmax", "log_softmax"] {
             let request = Request {
                 device: device.clone(),
-                ..Request::consuming(Consume::named(name).unwrap()).over(&[1])
+                ..Request::normalizing(Normalize::named(name).unwrap()).over(&[1])
             };
             for x in &inputs {
                 let outcome = coulis::reduce::run(std::slice::from_ref(x), &request).unwrap();

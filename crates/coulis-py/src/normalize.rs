@@ -1,9 +1,9 @@
-//! `coulis._coulis.consume`: maps over the elements and the statistics of their row, for the functions of
-//! `python/coulis/_consumers.py`.
+//! `coulis._coulis.normalize`: maps over the elements and the statistics of their row, for the functions of
+//! `python/coulis/_normalizations.py`.
 
 use std::rc::Rc;
 
-use coulis::{Consume, DType, DeviceChoice, NanPolicy};
+use coulis::{DType, DeviceChoice, NanPolicy, Normalize};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,38 +11,38 @@ use pyo3::types::PyDict;
 use crate::array::Given;
 use crate::error::OrRaise;
 use crate::options::{self, Ops, Options};
-use crate::own_consumer::{OwnConsumer, along_name};
-use crate::recent::{self, Known, MapSettings, Wanted};
+use crate::own_normalization::{OwnNormalization, along_name};
+use crate::recent::{self, Known, NormalizeSettings, Wanted};
 use crate::reduce::{Call, inputs as inputs_of};
 
-/// Registers `consume` and `consumers`.
+/// Registers `normalize` and `normalizations`.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<OwnConsumer>()?;
-    m.add_function(wrap_pyfunction!(consume, m)?)?;
-    m.add_function(wrap_pyfunction!(consumers, m)?)
+    m.add_class::<OwnNormalization>()?;
+    m.add_function(wrap_pyfunction!(normalize, m)?)?;
+    m.add_function(wrap_pyfunction!(normalizations, m)?)
 }
 
-/// Name, default and meaning of a number that a consumer takes.
+/// Name, default and meaning of a number that a normalization takes.
 type Number = (&'static str, Option<f64>, &'static str);
 
-/// Name, axes and meaning of an array that a consumer takes.
+/// Name, axes and meaning of an array that a normalization takes.
 type BesideArray = (&'static str, &'static str, &'static str);
 
-/// Of each consumer: name, summary, details, example, the numbers and arrays that it takes, and whether it takes `ddof`.
+/// Of each normalization: name, summary, details, example, the numbers and arrays that it takes, and whether it takes `ddof`.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "the tuple is Python's")]
-fn consumers()
+fn normalizations()
 -> Vec<(&'static str, &'static str, &'static str, &'static str, Vec<Number>, Vec<BesideArray>, bool)> {
-    let one = |e: &&'static coulis::ConsumerEntry| {
+    let one = |e: &&'static coulis::NormalizationEntry| {
         let numbers = e.parameters.iter().map(|p| (p.name, p.default, p.meaning)).collect();
         let arrays =
             e.extras.iter().map(|extra| (extra.name, along_name(extra.along), extra.meaning)).collect();
         (e.name, e.summary, e.details, e.example, numbers, arrays, e.takes_ddof)
     };
-    coulis::CONSUMERS.iter().map(one).collect()
+    coulis::NORMALIZATIONS.iter().map(one).collect()
 }
 
-/// The result of a consumer, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
+/// The result of a normalization, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
 /// those of `coulis.reduce`.
 #[pyfunction]
 #[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan=NanPolicy::Propagate, ddof=0.0, acc_dtype=None,
@@ -51,7 +51,7 @@ fn consumers()
     acc_dtype=None, dtype=None, alpha=None, beta=None, out=None, fast_math=False, reproducible=False, device=None, \
     stream=None, plan=None)")]
 #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
-fn consume<'py>(
+fn normalize<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     name: &Bound<'py, PyAny>,
@@ -71,16 +71,16 @@ fn consume<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     plan: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let own = name.cast::<OwnConsumer>().ok().map(Bound::get);
+    let own = name.cast::<OwnNormalization>().ok().map(Bound::get);
     let (listed, mut inputs) = match own {
-        Some(own) => (own.consume(), inputs_of(x, None)?),
-        None => (Consume::named(&name.extract::<String>()?).or_raise()?, inputs_of(x, None)?),
+        Some(own) => (own.normalize(), inputs_of(x, None)?),
+        None => (Normalize::named(&name.extract::<String>()?).or_raise()?, inputs_of(x, None)?),
     };
     if own.is_none() && inputs.len() > 1 {
         let message = format!("{} arrays are given, and `{}` reads 1", inputs.len(), listed.name());
         return Err(PyValueError::new_err(message));
     }
-    let mut settings = MapSettings::default();
+    let mut settings = NormalizeSettings::default();
     for (name, array) in beside.into_iter().flat_map(|b| b.iter()).filter(|(_, array)| !array.is_none()) {
         let name: String = name.extract()?;
         inputs.push(Given::of(&array, &name)?);
@@ -115,8 +115,8 @@ fn consume<'py>(
     let mut request = options.request(py, &ops, &dtypes)?;
     request.ops.clear();
     let beside: Vec<&str> = settings.beside.iter().map(String::as_str).collect();
-    let set = |consume: Consume, (name, value): &(String, f64)| consume.with(name, *value);
-    request.consume = Some(settings.parameters.iter().fold(listed.beside(&beside), set));
+    let set = |normalize: Normalize, (name, value): &(String, f64)| normalize.with(name, *value);
+    request.normalize = Some(settings.parameters.iter().fold(listed.beside(&beside), set));
     let call = Call::new(inputs, None, &mut request, device)?;
     let prepared = call.prepare(py, &request);
     let prepared = match own {

@@ -1,17 +1,17 @@
 //! Batch norm.
 
-use super::normalized::{about_mean, eps, exact_about_mean};
-use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
+use super::norms::{about_mean, eps, exact_about_mean};
+use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the kept axes.
-pub static ENTRY: ConsumerEntry = ConsumerEntry {
+pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "batch_norm",
     summary: "Elements less their channel's mean over its standard deviation, with a weight and a bias for each channel.",
     details: "Channels are what the reduced axes leave: of images in NCHW order the axes are 0, 2 and 3. Everything else is \
               as in `layer_norm`, error bound included; the statistics are those of the call's data.",
     parameters: &[eps(Some(1e-5))],
     extras: &[
-        ExtraEntry { name: "weight", along: Along::Kept, meaning: "factors of the normalised elements" },
+        ExtraEntry { name: "weight", along: Along::Kept, meaning: "factors of the normalized elements" },
         ExtraEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
     ],
     takes_ddof: true,

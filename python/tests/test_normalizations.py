@@ -119,7 +119,7 @@ def test_a_map_of_ones_own_reads_statistics_and_arrays_beside_the_elements():
         calls.append(1)
         return te.if_then_else(v > mean, (v - mean) * weight / most, row)
 
-    own = coulis.consumer(
+    own = coulis.normalization(
         map=centred, statistics=["mean", "absmax"], beside={"weight": "reduced", "row": "kept"}, name="centred"
     )
     weight, row = rng.normal(size=40).astype(np.float32), rng.normal(size=(6, 5)).astype(np.float64)
@@ -132,15 +132,15 @@ def test_a_map_of_ones_own_reads_statistics_and_arrays_beside_the_elements():
     np.testing.assert_allclose(own(x.T.copy().T, -1, weight=weight, row=row), want, rtol=2e-5, atol=2e-6)
     out = np.empty_like(x)
     assert own(x, 2, weight=weight, row=row, out=out) is out
-    place = coulis.consumer(map=lambda v, value, index: v - value + index * 0.0, statistics=["maxloc"], name="place")
+    place = coulis.normalization(map=lambda v, value, index: v - value + index * 0.0, statistics=["maxloc"], name="place")
     np.testing.assert_allclose(place(x, 1), x - x.max(1, keepdims=True))
-    two = coulis.consumer(map=lambda v, w, dot: v * w / dot, statistics=["dot"], name="share")
+    two = coulis.normalization(map=lambda v, w, dot: v * w / dot, statistics=["dot"], name="share")
     np.testing.assert_allclose(two((x, x)), x * x / (x * x).sum(-1, keepdims=True), rtol=1e-4)
 
 
 def test_mistakes_in_a_map_of_ones_own_say_what_is_legal():
     x = np.ones((2, 3))
-    make = lambda map, **words: coulis.consumer(**{"map": map, "statistics": ["mean"], "name": "mine", **words})  # noqa: E731
+    make = lambda map, **words: coulis.normalization(**{"map": map, "statistics": ["mean"], "name": "mine", **words})  # noqa: E731
     with pytest.raises(TypeError, match="is to be a function"):
         make(3)
     with pytest.raises(ValueError, match="got `median`; legal are absmax"):

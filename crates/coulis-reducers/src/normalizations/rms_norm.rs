@@ -1,10 +1,10 @@
 //! Root-mean-square norm.
 
-use super::normalized::{about_zero, eps, exact_about_zero};
-use crate::consumer::{Along, ConsumerEntry, ExtraEntry};
+use super::norms::{about_zero, eps, exact_about_zero};
+use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
 
 /// `x / sqrt(mean(x^2) + eps) * weight`.
-pub static ENTRY: ConsumerEntry = ConsumerEntry {
+pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "rms_norm",
     summary: "Elements over the root of the row's mean square, with a weight for each position of a row.",
     details: "Computed as `x * (1 / sqrt(meansq + eps)) * weight`; `eps` is the distance from 1 to the next value of the \
@@ -16,7 +16,7 @@ pub static ENTRY: ConsumerEntry = ConsumerEntry {
     extras: &[ExtraEntry {
         name: "weight",
         along: Along::Reduced,
-        meaning: "factors of the normalised elements",
+        meaning: "factors of the normalized elements",
     }],
     takes_ddof: false,
     example: ">>> coulis.rms_norm(np.array([[3.0, 3.0]]), eps=0)\n\

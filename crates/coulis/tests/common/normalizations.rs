@@ -1,11 +1,11 @@
-//! What consumers are to give: the exact results of the catalogue, which know nothing of plans, reducers or kernels, within
+//! What normalizations are to give: the exact results of the catalogue, which know nothing of plans, reducers or kernels, within
 //! the bounds that it states.
 
-use coulis::{Along, Array, Consume, DType, DeviceChoice, NanPolicy, Request};
+use coulis::{Along, Array, DType, DeviceChoice, NanPolicy, Normalize, Request};
 use coulis_ir::eval::Value;
-use coulis_reducers::{ConsumerRequest, ReducerRequest, find_consumer};
+use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
 
-/// A call of a consumer.
+/// A call of a normalization.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The consumer over these axes, everything else by default.
+    /// The normalization over these axes, everything else by default.
     pub fn new(name: &'static str, axes: &[usize]) -> Case {
         Case {
             name,
@@ -40,10 +40,11 @@ impl Case {
     /// The request of the case.
     pub fn request(&self, device: &DeviceChoice) -> Request {
         let names: Vec<&str> = self.beside.iter().map(|(name, _)| *name).collect();
-        let consume = Consume::named(self.name).unwrap().beside(&names);
-        let consume = self.set.iter().fold(consume, |consume, (name, value)| consume.with(name, *value));
+        let normalize = Normalize::named(self.name).unwrap().beside(&names);
+        let normalize =
+            self.set.iter().fold(normalize, |normalize, (name, value)| normalize.with(name, *value));
         let axes: Vec<i64> = self.axes.iter().map(|a| *a as i64).collect();
-        let mut request = Request::consuming(consume).over(&axes);
+        let mut request = Request::normalizing(normalize).over(&axes);
         request.device = device.clone();
         request.nan = self.nan;
         request.threads = Some(self.threads);
@@ -111,7 +112,7 @@ impl Case {
             let index = index(at);
             rows.entry(kept.iter().map(|&a| index[a]).collect()).or_default().push(at);
         }
-        let entry = find_consumer(self.name).unwrap();
+        let entry = find_normalization(self.name).unwrap();
         let beside: Vec<(&str, Vec<f64>, Vec<usize>)> = self
             .beside
             .iter()
@@ -126,7 +127,7 @@ impl Case {
             .collect();
         let fold = ReducerRequest { nan: self.nan, ..ReducerRequest::new(&[x.dtype()]) };
         let set = |(name, value): &(&str, f64)| ((*name).to_owned(), *value);
-        let given = ConsumerRequest {
+        let given = NormalizationRequest {
             fold,
             parameters: self.set.iter().map(set).collect(),
             extras: self.beside.iter().map(|(name, array)| ((*name).to_owned(), array.dtype())).collect(),
@@ -136,7 +137,7 @@ impl Case {
         // The scale of the error, of the same numbers in `float64`.
         let resolved = entry.parameters.iter();
         let resolved = resolved.map(|p| (p.name.to_owned(), given.parameter(entry.parameters, p.name)));
-        let in_float64 = ConsumerRequest {
+        let in_float64 = NormalizationRequest {
             fold: ReducerRequest { nan: self.nan, ..ReducerRequest::new(&[DType::F64]) },
             parameters: resolved.collect(),
             extras: self.beside.iter().map(|(name, _)| ((*name).to_owned(), DType::F64)).collect(),

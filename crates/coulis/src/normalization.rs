@@ -1,7 +1,7 @@
-//! Consumers in requests: results that read each element again with the statistics of its row, as softmax
+//! Normalizations in requests: results that read each element again with the statistics of its row, as softmax
 //! does.
 //!
-//! A request holds either statistics or a consumer. Both take one way through planning, compiling and running.
+//! A request holds either statistics or a normalization. Both take one way through planning, compiling and running.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use coulis_ir::print::{print_expr, print_reducer};
 use coulis_ir::{DType, Lambda};
 use coulis_plan::{Map, OutputSpec, Problem, Spec};
 use coulis_reducers::{
-    Along, Consumer, ConsumerEntry, ConsumerRequest, Product, UserConsumer, find_consumer,
+    Along, Normalization, NormalizationEntry, NormalizationRequest, Product, UserNormalization,
+    find_normalization,
 };
 
 use crate::error::Error;
-use crate::reduce::{Call, machine_request, run};
+use crate::reduce::{self, Call, machine_request};
 use crate::request::Request;
 use crate::statistic::ignores_position;
 
 /// What a request asks for instead of statistics: a map over the elements, with its numbers and the arrays beside them.
 #[derive(Clone, Debug)]
-pub struct Consume {
+pub struct Normalize {
     which: Which,
     parameters: BTreeMap<String, f64>,
     beside: Vec<String>,
@@ -30,13 +31,13 @@ pub struct Consume {
 
 #[derive(Clone, Debug)]
 enum Which {
-    Listed(&'static ConsumerEntry),
-    Own(Arc<UserConsumer>),
+    Listed(&'static NormalizationEntry),
+    Own(Arc<UserNormalization>),
 }
 
-impl PartialEq for Consume {
+impl PartialEq for Normalize {
     /// Equal in everything that a kernel depends on; the caller's own are equal where they are one.
-    fn eq(&self, other: &Consume) -> bool {
+    fn eq(&self, other: &Normalize) -> bool {
         let same = match (&self.which, &other.which) {
             (Which::Listed(a), Which::Listed(b)) => a.name == b.name,
             (Which::Own(a), Which::Own(b)) => Arc::ptr_eq(a, b),
@@ -46,27 +47,27 @@ impl PartialEq for Consume {
     }
 }
 
-impl Consume {
-    /// The consumer of the catalogue, its numbers at their defaults, no arrays beside the elements.
-    pub fn named(name: &str) -> Result<Consume, Error> {
-        let which = Which::Listed(find_consumer(name)?);
-        Ok(Consume { which, parameters: BTreeMap::new(), beside: Vec::new() })
+impl Normalize {
+    /// The normalization of the catalogue, its numbers at their defaults, no arrays beside the elements.
+    pub fn named(name: &str) -> Result<Normalize, Error> {
+        let which = Which::Listed(find_normalization(name)?);
+        Ok(Normalize { which, parameters: BTreeMap::new(), beside: Vec::new() })
     }
 
-    /// A consumer of the caller's own, whose arrays are all to be given.
-    pub fn own(consumer: UserConsumer) -> Consume {
-        let beside = consumer.extras.iter().map(|(name, _)| name.clone()).collect();
-        Consume { which: Which::Own(Arc::new(consumer)), parameters: BTreeMap::new(), beside }
+    /// A normalization of the caller's own, whose arrays are all to be given.
+    pub fn own(normalization: UserNormalization) -> Normalize {
+        let beside = normalization.extras.iter().map(|(name, _)| name.clone()).collect();
+        Normalize { which: Which::Own(Arc::new(normalization)), parameters: BTreeMap::new(), beside }
     }
 
     /// The same with a number.
-    pub fn with(mut self, name: &str, value: f64) -> Consume {
+    pub fn with(mut self, name: &str, value: f64) -> Normalize {
         self.parameters.insert(name.to_owned(), value);
         self
     }
 
     /// The same with arrays of these names, which the call gives behind the inputs, in this order.
-    pub fn beside(mut self, names: &[&str]) -> Consume {
+    pub fn beside(mut self, names: &[&str]) -> Normalize {
         self.beside = names.iter().map(|name| (*name).to_owned()).collect();
         self
     }
@@ -107,23 +108,23 @@ impl Consume {
         }
     }
 
-    /// `wide` as in [`ConsumerRequest`]; one's own maps give what they give.
+    /// `wide` as in [`NormalizationRequest`]; one's own maps give what they give.
     pub(crate) fn build(
         &self,
         fold: &coulis_reducers::ReducerRequest,
         beside: &[DType],
         wide: bool,
-    ) -> Result<Consumer, Error> {
+    ) -> Result<Normalization, Error> {
         match &self.which {
             Which::Listed(entry) => {
                 let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
                 let extras = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
-                Ok(entry.build(&ConsumerRequest { fold: fold.clone(), parameters, extras, wide })?)
+                Ok(entry.build(&NormalizationRequest { fold: fold.clone(), parameters, extras, wide })?)
             }
             Which::Own(own) => {
                 if let Some(name) = self.parameters.keys().next() {
                     let message = format!("`{}` is your own and takes no parameter `{name}`", own.name);
-                    return Err(Error::user("map/parameter", message));
+                    return Err(Error::user("normalize/parameter", message));
                 }
                 Ok(own.build(fold, beside)?)
             }
@@ -132,21 +133,21 @@ impl Consume {
 }
 
 impl Request {
-    /// A consumer over all axes, everything else by default.
-    pub fn consuming(consume: Consume) -> Request {
-        Request { consume: Some(consume), ..Request::new(&[]) }
+    /// A normalization over all axes, everything else by default.
+    pub fn normalizing(normalize: Normalize) -> Request {
+        Request { normalize: Some(normalize), ..Request::new(&[]) }
     }
 }
 
-/// Checks a request for a consumer against the types, shapes and strides of the inputs and the arrays beside them.
-pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) -> Result<Call, Error> {
-    let refused = |message: String| Err(Error::user("map/option", message));
-    let name = consume.name();
+/// Checks a request for a normalization against the types, shapes and strides of the inputs and the arrays beside them.
+pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normalize) -> Result<Call, Error> {
+    let refused = |message: String| Err(Error::user("normalize/option", message));
+    let name = normalize.name();
     if let Some(op) = request.ops.first() {
         return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
     }
     if request.prologue.is_some() {
-        return Err(Error::unsupported("map/prologue", format!("`{name}` of a prologue is not there")));
+        return Err(Error::unsupported("normalize/prologue", format!("`{name}` of a prologue is not there")));
     }
     if request.keepdims {
         return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));
@@ -154,8 +155,8 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     if let Some(op) = request.init.keys().next() {
         return refused(format!("`{name}` takes no initial value, and one is given for `{op}`"));
     }
-    if request.ddof != 0.0 && !consume.takes_ddof()? {
-        let takers = coulis_reducers::CONSUMERS.iter().filter(|e| e.takes_ddof).map(|e| e.name);
+    if request.ddof != 0.0 && !normalize.takes_ddof()? {
+        let takers = coulis_reducers::NORMALIZATIONS.iter().filter(|e| e.takes_ddof).map(|e| e.name);
         return refused(format!(
             "`{name}` takes no ddof, and {} is given; those that do are {}",
             request.ddof,
@@ -165,18 +166,18 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     if request.where_.is_some() {
         let message =
             format!("`{name}` of masked elements is not there; its result has a value for every element");
-        return Err(Error::unsupported("map/where", message));
+        return Err(Error::unsupported("normalize/where", message));
     }
-    let n_inputs = consume.n_inputs()?;
-    let wanted = n_inputs + consume.beside.len();
+    let n_inputs = normalize.n_inputs()?;
+    let wanted = n_inputs + normalize.beside.len();
     if inputs.len() != wanted {
-        let beside = consume.beside.join(", ");
+        let beside = normalize.beside.join(", ");
         let message = format!(
             "`{name}` is to be given {wanted} array(s), {n_inputs} to fold and those beside them ({}), got {}",
             if beside.is_empty() { "none" } else { &beside },
             inputs.len()
         );
-        return Err(Error::user("map/input", message));
+        return Err(Error::user("normalize/input", message));
     }
     let (folded, beside) = inputs.split_at(n_inputs);
     let dtypes: Vec<DType> = folded.iter().map(|a| a.dtype).collect();
@@ -191,18 +192,18 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
     let own = |map: &BTreeMap<String, f64>, plain: f64| of(map, name).unwrap_or(plain) != plain;
     let is_scaled = own(&request.alpha, 1.0) || own(&request.beta, 0.0);
     let wide = is_scaled || of(&request.out_dtypes, name) == Some(DType::F64);
-    let consumer = consume.build(&reducer_request, &beside_dtypes, wide)?;
+    let normalization = normalize.build(&reducer_request, &beside_dtypes, wide)?;
     let named = named_axes(request, inputs[0].shape.len());
     let axes = coulis_plan::problem::resolve_axes(named, inputs[0].shape.len())?;
-    let placed = beside.iter().zip(&consumer.extras);
+    let placed = beside.iter().zip(&normalization.extras);
     let placed: Vec<ArrayInfo> = placed
         .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
         .collect::<Result<_, _>>()?;
-    let reducer = consumer.reducer.clone();
+    let reducer = normalization.reducer.clone();
     let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
     let problem = Problem::of_map(folded, None, &placed, named, !any_order)?;
-    let outputs = vec![output(request, &consumer)?];
-    let map = Some(Map { lambda: consumer.map.clone(), beside: beside_dtypes });
+    let outputs = vec![output(request, &normalization)?];
+    let map = Some(Map { lambda: normalization.map.clone(), beside: beside_dtypes });
     let spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
     Ok(Call {
         statistics: Vec::new(),
@@ -212,7 +213,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, consume: &Consume) 
         inits: Vec::new(),
         names: vec![name.to_owned()],
         prologue: None,
-        consumer: Some(consumer),
+        normalization: Some(normalization),
     })
 }
 
@@ -231,17 +232,17 @@ fn of<V: Copy>(map: &BTreeMap<String, V>, name: &str) -> Option<V> {
 }
 
 /// The type and the factors of the result.
-fn output(request: &Request, consumer: &Consumer) -> Result<OutputSpec, Error> {
-    let name = &consumer.name;
+fn output(request: &Request, normalization: &Normalization) -> Result<OutputSpec, Error> {
+    let name = &normalization.name;
     let given = request.out_dtypes.keys().chain(request.alpha.keys()).chain(request.beta.keys());
     if let Some(unknown) = given.into_iter().find(|n| !n.is_empty() && *n != name) {
         let message = format!("`{unknown}` is not the result of this request, which is `{name}`");
-        return Err(Error::user("map/option", message));
+        return Err(Error::user("normalize/option", message));
     }
-    let dtype = of(&request.out_dtypes, name).unwrap_or(consumer.result.dtype);
+    let dtype = of(&request.out_dtypes, name).unwrap_or(normalization.result.dtype);
     if !dtype.is_float() {
         let message = format!("`{name}` gives a float; {dtype} cannot hold it, the float types can");
-        return Err(Error::user("map/dtype", message));
+        return Err(Error::user("normalize/dtype", message));
     }
     let alpha = of(&request.alpha, name).unwrap_or(1.0);
     let beta = of(&request.beta, name).unwrap_or(0.0);
@@ -253,7 +254,7 @@ fn place(
     array: &ArrayInfo,
     extra: &str,
     along: Along,
-    consumer: &str,
+    normalization: &str,
     shape: &[i64],
     axes: &[usize],
 ) -> Result<ArrayInfo, Error> {
@@ -283,15 +284,15 @@ fn place(
         Along::Kept => "the kept axes",
     };
     let message = format!(
-        "`{extra}` of `{consumer}` is to have a shape that broadcasts to that of {what}, {wanted:?}, got {:?}",
+        "`{extra}` of `{normalization}` is to have a shape that broadcasts to that of {what}, {wanted:?}, got {:?}",
         array.shape
     );
-    Err(Error::user("map/shape", message))
+    Err(Error::user("normalize/shape", message))
 }
 
-/// What tells the kernels of a consumer from others.
-pub(crate) fn key(consumer: &Consumer) -> String {
-    format!("{}|{}", print_reducer(&consumer.reducer), lambda_key(&consumer.map))
+/// What tells the kernels of a normalization from others.
+pub(crate) fn key(normalization: &Normalization) -> String {
+    format!("{}|{}", print_reducer(&normalization.reducer), lambda_key(&normalization.map))
 }
 
 /// What tells a lambda from others.
@@ -301,29 +302,29 @@ pub(crate) fn lambda_key(lambda: &Lambda) -> String {
     format!("{}|{}", params.join(","), body.join(","))
 }
 
-/// The consumer's result for an array, with further arrays behind it as `consume` names them: of the input's shape and type,
+/// The normalization's result for an array, with further arrays behind it as `normalize` names them: of the input's shape and type,
 /// `float64` for integers.
 ///
 /// ```
-/// use coulis::{Array, Consume, consumer};
+/// use coulis::{Array, Normalize, normalization};
 /// let x = Array::from_slice(&[1, 2], &[1f64, 3.0])?;
-/// let y = consumer::map(Consume::named("softmax")?, &[x.clone()], &[-1])?;
+/// let y = normalization::run(Normalize::named("softmax")?, &[x.clone()], &[-1])?;
 /// assert_eq!(y.scalars().map(|v| v.to_f64()).sum::<f64>(), 1.0);
 ///
 /// let weight = Array::from_slice(&[2], &[10f64, 100.0])?;
-/// let layer_norm = Consume::named("layer_norm")?.with("eps", 0.0).beside(&["weight"]);
-/// let y = consumer::map(layer_norm, &[x, weight], &[-1])?;
+/// let layer_norm = Normalize::named("layer_norm")?.with("eps", 0.0).beside(&["weight"]);
+/// let y = normalization::run(layer_norm, &[x, weight], &[-1])?;
 /// assert_eq!(y.scalars().map(|v| v.to_f64()).collect::<Vec<_>>(), [-10.0, 100.0]);
 /// # Ok::<(), coulis::Error>(())
 /// ```
 ///
 /// Errors: as those of [`crate::reduce::run`].
-pub fn map(consume: Consume, inputs: &[Array], axes: &[i64]) -> Result<Array, Error> {
-    let outcome = run(inputs, &Request::consuming(consume).over(axes))?;
+pub fn run(normalize: Normalize, inputs: &[Array], axes: &[i64]) -> Result<Array, Error> {
+    let outcome = reduce::run(inputs, &Request::normalizing(normalize).over(axes))?;
     outcome
         .results
         .into_iter()
         .next()
         .map(|result| result.array)
-        .ok_or_else(|| Error::bug("map/result", "a consumer gave no result"))
+        .ok_or_else(|| Error::bug("normalize/result", "a normalization gave no result"))
 }

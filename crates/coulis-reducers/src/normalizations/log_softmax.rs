@@ -4,11 +4,11 @@ use coulis_ir::{Expr, Intrinsic};
 
 use super::softmax::{FACTOR, exact_shift_and_sum, no_quotient};
 use crate::catalogue::logsumexp;
-use crate::consumer::{ConsumerEntry, ConsumerError, Draft, Parts};
 use crate::exact::MappedRow;
+use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts};
 
 /// `x - log(sum(exp(x)))` without overflow.
-pub static ENTRY: ConsumerEntry = ConsumerEntry {
+pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "log_softmax",
     summary: "Elements less the logarithm of the sum of the row's exponentials.",
     details: "Computed as `(x - shift) - log(sum(exp(x - shift)))`, shift and sum being the state of `logsumexp`. A row that \
@@ -32,7 +32,7 @@ fn exact(row: &MappedRow) -> Vec<f64> {
     row.elements.iter().map(of).collect()
 }
 
-fn make(parts: &Parts) -> Result<Draft, ConsumerError> {
+fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let (reducer, shift, total) = logsumexp::shift_and_sum(&parts.request.fold)?;
     let nan = Expr::float(f64::NAN, total.dtype());
     let none = no_quotient(&shift, &total);

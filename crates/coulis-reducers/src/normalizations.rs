@@ -1,23 +1,23 @@
-//! The slice of all consumers, and look-up by name.
+//! The slice of all normalizations, and look-up by name.
 
-use crate::consumer::{ConsumerEntry, ConsumerError};
+use crate::normalization::{NormalizationEntry, NormalizationError};
 
 mod batch_norm;
 mod layer_norm;
 mod log_softmax;
-mod normalized;
+mod norms;
 mod rms_norm;
 mod softmax;
 
-/// Every consumer, in the order of the documentation.
-pub static CONSUMERS: &[&ConsumerEntry] =
+/// Every normalization, in the order of the documentation.
+pub static NORMALIZATIONS: &[&NormalizationEntry] =
     &[&softmax::ENTRY, &log_softmax::ENTRY, &layer_norm::ENTRY, &rms_norm::ENTRY, &batch_norm::ENTRY];
 
-/// The consumer of that name.
-pub fn find_consumer(name: &str) -> Result<&'static ConsumerEntry, ConsumerError> {
-    CONSUMERS.iter().find(|e| e.name == name).copied().ok_or_else(|| ConsumerError::Unknown {
+/// The normalization of that name.
+pub fn find_normalization(name: &str) -> Result<&'static NormalizationEntry, NormalizationError> {
+    NORMALIZATIONS.iter().find(|e| e.name == name).copied().ok_or_else(|| NormalizationError::Unknown {
         name: name.to_owned(),
-        legal: CONSUMERS.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
+        legal: NORMALIZATIONS.iter().map(|e| e.name).collect::<Vec<_>>().join(", "),
     })
 }
 
@@ -26,10 +26,10 @@ mod tests {
     use coulis_ir::DType;
 
     use super::*;
-    use crate::{ConsumerRequest, ReducerRequest};
+    use crate::{NormalizationRequest, ReducerRequest};
 
-    fn request(dtype: DType) -> ConsumerRequest {
-        ConsumerRequest {
+    fn request(dtype: DType) -> NormalizationRequest {
+        NormalizationRequest {
             fold: ReducerRequest::new(&[dtype]),
             parameters: Vec::new(),
             extras: Vec::new(),
@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn maps_give_wide_results_where_these_are_asked_for() {
-        for entry in CONSUMERS {
+        for entry in NORMALIZATIONS {
             for dtype in DType::ALL {
                 let plain = entry.build(&request(dtype)).unwrap();
-                let wide = entry.build(&ConsumerRequest { wide: true, ..request(dtype) }).unwrap();
+                let wide = entry.build(&NormalizationRequest { wide: true, ..request(dtype) }).unwrap();
                 assert_eq!(wide.map.body[0].dtype(), DType::F64, "{} of {dtype}", entry.name);
                 assert_eq!(wide.result.dtype, plain.result.dtype, "{} of {dtype}", entry.name);
                 assert_eq!(wide.reducer.results, plain.reducer.results, "{} of {dtype}", entry.name);
@@ -51,29 +51,29 @@ mod tests {
     }
 
     #[test]
-    fn every_consumer_takes_every_type_and_gives_floats() {
-        for entry in CONSUMERS {
+    fn every_normalization_takes_every_type_and_gives_floats() {
+        for entry in NORMALIZATIONS {
             for dtype in DType::ALL {
-                let consumer = entry.build(&request(dtype)).unwrap();
+                let normalization = entry.build(&request(dtype)).unwrap();
                 let want = if dtype.is_float() { dtype } else { DType::F64 };
-                assert_eq!(consumer.result.dtype, want, "{} of {dtype}", entry.name);
-                assert!(consumer.bound.is_some(), "{} states its bound", entry.name);
+                assert_eq!(normalization.result.dtype, want, "{} of {dtype}", entry.name);
+                assert!(normalization.bound.is_some(), "{} states its bound", entry.name);
             }
         }
     }
 
     #[test]
-    fn what_a_consumer_does_not_have_is_refused_by_name() {
-        let refused = |name: &str, request: &ConsumerRequest| {
-            find_consumer(name).and_then(|e| e.build(request)).unwrap_err().to_string()
+    fn what_a_normalization_does_not_have_is_refused_by_name() {
+        let refused = |name: &str, request: &NormalizationRequest| {
+            find_normalization(name).and_then(|e| e.build(request)).unwrap_err().to_string()
         };
         let plain = request(DType::F32);
-        let names: Vec<&str> = CONSUMERS.iter().map(|entry| entry.name).collect();
+        let names: Vec<&str> = NORMALIZATIONS.iter().map(|entry| entry.name).collect();
         assert_eq!(
             refused("softmin", &plain),
-            format!("unknown consumer `softmin`; legal ones are {}", names.join(", "))
+            format!("unknown normalization `softmin`; legal ones are {}", names.join(", "))
         );
-        let with = |name: &str, value| ConsumerRequest {
+        let with = |name: &str, value| NormalizationRequest {
             parameters: vec![(name.to_owned(), value)],
             ..plain.clone()
         };
@@ -87,7 +87,7 @@ mod tests {
         );
         let extras = vec![("gain".to_owned(), DType::F32)];
         assert_eq!(
-            refused("rms_norm", &ConsumerRequest { extras, ..plain.clone() }),
+            refused("rms_norm", &NormalizationRequest { extras, ..plain.clone() }),
             "`rms_norm` takes no array `gain`; it takes weight"
         );
     }

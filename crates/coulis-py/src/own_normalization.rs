@@ -1,4 +1,4 @@
-//! Consumers of the caller's own: a function of symbolic values, called once for the types of the elements.
+//! Normalizations of the caller's own: a function of symbolic values, called once for the types of the elements.
 //!
 //! The function gets the elements, the finished statistics of their row and the arrays beside them, all in the type in which
 //! the map computes, and gives the expression of one element's result. Nothing of Python runs when an array is mapped.
@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coulis::te::{Expr, Lambda, Var};
-use coulis::{Along, Consume, DType, UserConsumer};
+use coulis::{Along, DType, Normalize, UserNormalization};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -14,23 +14,23 @@ use pyo3::types::PyTuple;
 use crate::expr::{exprs_of, wrap};
 use crate::prologue::takes;
 
-/// A consumer of the caller's own; `coulis.consumer` makes it.
+/// A normalization of the caller's own; `coulis.normalization` makes it.
 #[pyclass(frozen, module = "coulis._coulis")]
-pub struct OwnConsumer {
-    consume: Consume,
+pub struct OwnNormalization {
+    normalize: Normalize,
     /// What the function raised when it was called last.
     failure: Arc<Mutex<Option<PyErr>>>,
 }
 
 #[pymethods]
-impl OwnConsumer {
+impl OwnNormalization {
     #[new]
     fn new(
         name: String,
         map: Py<PyAny>,
         statistics: Vec<String>,
         beside: Vec<(String, String)>,
-    ) -> PyResult<OwnConsumer> {
+    ) -> PyResult<OwnNormalization> {
         let mut extras = Vec::with_capacity(beside.len());
         for (array, along) in beside {
             let found =
@@ -45,15 +45,15 @@ impl OwnConsumer {
         }
         let failure = Arc::new(Mutex::new(None));
         let map = Arc::new(map_of(map, failure.clone()));
-        let consume = Consume::own(UserConsumer { name, statistics, extras, map });
-        Ok(OwnConsumer { consume, failure })
+        let normalize = Normalize::own(UserNormalization { name, statistics, extras, map });
+        Ok(OwnNormalization { normalize, failure })
     }
 }
 
-impl OwnConsumer {
+impl OwnNormalization {
     /// What a request asks for.
-    pub fn consume(&self) -> Consume {
-        self.consume.clone()
+    pub fn normalize(&self) -> Normalize {
+        self.normalize.clone()
     }
 
     /// What the function raised, in place of what came of it.
