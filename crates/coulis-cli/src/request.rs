@@ -83,12 +83,19 @@ impl ReductionArgs {
     }
 }
 
+/// The help of FILE.
+fn file() -> String {
+    let read = coulis::extensions();
+    format!(
+        "Array file: {read}, or raw with --raw-shape. A second file holds the second input of ops that take two, as \
+         dot and wmean do"
+    )
+}
+
 /// The flags of a call but its ops.
 #[derive(clap::Args)]
 pub struct RequestArgs {
-    /// Array file: .npy, .npz, .safetensors, .csv, or raw with --raw-shape. A second file holds the second input of
-    /// ops that take two, as dot and wmean do
-    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2, help = file())]
     pub files: Vec<PathBuf>,
     /// Reduced axes, negative ones from the end; all axes without it
     #[arg(long, value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]

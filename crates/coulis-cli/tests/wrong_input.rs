@@ -28,7 +28,11 @@ fn an_unknown_extension_lists_the_known_ones() {
     check(
         "README.md",
         &[],
-        "error[read]: cannot tell the format of `FILE` from its extension; read are .npy, .npz, .safetensors and .csv, and any file when a raw shape and dtype are given",
+        &format!(
+            "error[read]: cannot tell the format of `FILE` from its extension; read are {}, and any file when a raw \
+             shape and dtype are given",
+            coulis::extensions()
+        ),
     );
 }
 

@@ -26,7 +26,7 @@ pub use error::{CsvFault, HeaderFault, ReadError, WriteError};
 pub use npy::parse_npy;
 pub use npy_header::{NpyHeader, numpy_dtype};
 pub use raw::RawSpec;
-pub use read::{ReadOptions, keys, read, read_all};
+pub use read::{ReadOptions, extensions, keys, read, read_all};
 pub use storage::{AlignedBytes, OutOfMemory, Owner};
 pub use write::{write_npy, write_npz};
 

@@ -44,8 +44,8 @@ pub(crate) trait Members {
 /// Every format, one file each.
 static FORMATS: &[&Format] = &[&npy::FORMAT, &npz::FORMAT, &safe_tensors::FORMAT, &csv::FORMAT];
 
-/// The extensions that name a format, as the words of a sentence.
-pub(crate) fn extensions() -> String {
+/// The extensions that name a format, as the words of a sentence: `.npy, .npz and .csv`.
+pub fn extensions() -> String {
     let all: Vec<&str> = FORMATS.iter().map(|format| format.extension).collect();
     match all.split_last() {
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
