@@ -141,33 +141,8 @@ impl Request {
 
 /// Checks a request for a normalization against the types, shapes and strides of the inputs and the arrays beside them.
 pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normalize) -> Result<Call, Error> {
-    let refused = |message: String| Err(Error::user("normalize/option", message));
     let name = normalize.name();
-    if let Some(op) = request.ops.first() {
-        return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
-    }
-    if request.prologue.is_some() {
-        return Err(Error::unsupported("normalize/prologue", format!("`{name}` of a prologue is not there")));
-    }
-    if request.keepdims {
-        return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));
-    }
-    if let Some(op) = request.init.keys().next() {
-        return refused(format!("`{name}` takes no initial value, and one is given for `{op}`"));
-    }
-    if request.ddof != 0.0 && !normalize.takes_ddof()? {
-        let takers = coulis_reducers::NORMALIZATIONS.iter().filter(|e| e.takes_ddof).map(|e| e.name);
-        return refused(format!(
-            "`{name}` takes no ddof, and {} is given; those that do are {}",
-            request.ddof,
-            takers.collect::<Vec<_>>().join(", ")
-        ));
-    }
-    if request.where_.is_some() {
-        let message =
-            format!("`{name}` of masked elements is not there; its result has a value for every element");
-        return Err(Error::unsupported("normalize/where", message));
-    }
+    check_options(request, normalize)?;
     let n_inputs = normalize.n_inputs()?;
     let wanted = n_inputs + normalize.beside.len();
     if inputs.len() != wanted {
@@ -215,6 +190,38 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
         prologue: None,
         normalization: Some(normalization),
     })
+}
+
+/// Refuses what statistics take and normalizations do not.
+fn check_options(request: &Request, normalize: &Normalize) -> Result<(), Error> {
+    let refused = |message: String| Err(Error::user("normalize/option", message));
+    let name = normalize.name();
+    if let Some(op) = request.ops.first() {
+        return refused(format!("a request gives statistics or `{name}`, not both; `{op}` is asked for too"));
+    }
+    if request.prologue.is_some() {
+        return Err(Error::unsupported("normalize/prologue", format!("`{name}` of a prologue is not there")));
+    }
+    if request.keepdims {
+        return refused(format!("`{name}` keeps every axis as it is; there is no `keepdims`"));
+    }
+    if let Some(op) = request.init.keys().next() {
+        return refused(format!("`{name}` takes no initial value, and one is given for `{op}`"));
+    }
+    if request.ddof != 0.0 && !normalize.takes_ddof()? {
+        let takers = coulis_reducers::NORMALIZATIONS.iter().filter(|e| e.takes_ddof).map(|e| e.name);
+        return refused(format!(
+            "`{name}` takes no ddof, and {} is given; those that do are {}",
+            request.ddof,
+            takers.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    if request.where_.is_some() {
+        let message =
+            format!("`{name}` of masked elements is not there; its result has a value for every element");
+        return Err(Error::unsupported("normalize/where", message));
+    }
+    Ok(())
 }
 
 /// The axes of a row as they are named. The one element of an array without axes is a row, and its first axis and its last

@@ -55,23 +55,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     if let Some(normalize) = &request.normalize {
         return normalization::check(inputs, request, normalize);
     }
-    if request.ops.is_empty() {
-        return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
-    }
-    let mut statistics = Vec::new();
-    for op in &request.ops {
-        statistics.push(Statistic::find(op, &request.reducers)?);
-    }
-    if request.ddof != 0.0 && !statistics.iter().any(Statistic::takes_ddof) {
-        let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_ddof).map(|e| e.name);
-        let message = format!(
-            "ddof {} is given, and none of the statistics asked for takes one: {}; those that do are {}",
-            request.ddof,
-            request.ops.join(", "),
-            takers.collect::<Vec<_>>().join(", ")
-        );
-        return Err(Error::user("reduce/ddof", message));
-    }
+    let statistics = statistics_of(request)?;
     let read: Vec<DType> = inputs.iter().map(|a| a.dtype).collect();
     let prologue =
         request.prologue.as_ref().map(|prologue| prologue.build(&read, request.acc_dtype)).transpose()?;
@@ -106,20 +90,7 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         product = product_of(&statistics, &reducer_request)?;
     }
     let inits = inits(request, &statistics, dtypes[0])?;
-    let has_answer =
-        |(statistic, init): &(&Statistic, &Option<Value>)| !statistic.refuses_empty() || init.is_some();
-    if problem.reduce_len == 0
-        && problem.n_outputs > 0
-        && let Some((statistic, _)) = statistics.iter().zip(&inits).find(|pair| !has_answer(pair))
-    {
-        let message = format!(
-            "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
-            statistic.name(),
-            problem.axes,
-            inputs[0].shape
-        );
-        return Err(Error::user("reduce/empty", message));
-    }
+    check_rows(&problem, &inputs[0].shape, &statistics, &inits)?;
     let names: Vec<String> = product.reducer.results.iter().map(|f| f.name.clone()).collect();
     // What is folded is wide; results of floats have the inputs' type all the same.
     let narrow = prologue.as_ref().and_then(|_| read.iter().copied().reduce(promoted_dtype));
@@ -135,6 +106,52 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
         Call { statistics, product, spec, reducer_request, inits, names, prologue, normalization: None };
     crate::empty::check_positions(&call)?;
     Ok(call)
+}
+
+/// The statistics of a request, one at least.
+fn statistics_of(request: &Request) -> Result<Vec<Statistic>, Error> {
+    if request.ops.is_empty() {
+        return Err(Error::user("reduce/op", "no statistic is asked for").with_help(legal_ops()));
+    }
+    let mut statistics = Vec::new();
+    for op in &request.ops {
+        statistics.push(Statistic::find(op, &request.reducers)?);
+    }
+    if request.ddof != 0.0 && !statistics.iter().any(Statistic::takes_ddof) {
+        let takers = coulis_reducers::CATALOGUE.iter().filter(|e| e.takes_ddof).map(|e| e.name);
+        let message = format!(
+            "ddof {} is given, and none of the statistics asked for takes one: {}; those that do are {}",
+            request.ddof,
+            request.ops.join(", "),
+            takers.collect::<Vec<_>>().join(", ")
+        );
+        return Err(Error::user("reduce/ddof", message));
+    }
+    Ok(statistics)
+}
+
+/// Refuses rows without elements, where a statistic has no value of none.
+fn check_rows(
+    problem: &Problem,
+    shape: &[i64],
+    statistics: &[Statistic],
+    inits: &[Option<Value>],
+) -> Result<(), Error> {
+    let has_answer =
+        |(statistic, init): &(&Statistic, &Option<Value>)| !statistic.refuses_empty() || init.is_some();
+    if problem.reduce_len == 0
+        && problem.n_outputs > 0
+        && let Some((statistic, _)) = statistics.iter().zip(inits).find(|pair| !has_answer(pair))
+    {
+        let message = format!(
+            "`{}` of an empty set has no value: the reduced axes {:?} of shape {:?} hold no elements",
+            statistic.name(),
+            problem.axes,
+            shape
+        );
+        return Err(Error::user("reduce/empty", message));
+    }
+    Ok(())
 }
 
 /// What machines ask of reducers: positions as narrow as they fit; with threads in blocks, runs that walk twice over
