@@ -3,8 +3,6 @@
 use coulis_ir::TileCall;
 
 use crate::error::TileError;
-use crate::facts::Facts;
-use crate::reduce;
 use crate::rounding::{Accuracy, Steps};
 use crate::variant::{Emitted, Numerics, Refusal, Row, Variant, Verdict};
 
@@ -19,38 +17,6 @@ pub trait Op: Sized + 'static {
     /// How far results may be from the exact ones where a variant makes these steps; `None` where nothing is computed.
     fn accuracy(facts: &Self::Facts<'_>, steps: Steps, numerics: Numerics) -> Option<Accuracy>;
 }
-
-/// Reductions.
-pub struct ReduceOp;
-
-impl Op for ReduceOp {
-    const NAME: &'static str = "tile.reduce";
-    type Facts<'a> = Facts<'a>;
-
-    fn registry() -> &'static [&'static Variant<ReduceOp>] {
-        REGISTRY
-    }
-
-    fn accuracy(facts: &Facts<'_>, steps: Steps, numerics: Numerics) -> Option<Accuracy> {
-        Some(Accuracy::of(facts, steps, numerics.flushes_where_allowed))
-    }
-}
-
-/// Every variant of reductions, highest priority first.
-pub static REGISTRY: &[&Variant] = &[
-    &reduce::redux_sync::VARIANT,
-    &reduce::sm100_packed::VARIANT,
-    &reduce::alone::VARIANT,
-    &reduce::warp_shuffle::VARIANT,
-    &reduce::warp_shuffle_two_stage::VARIANT,
-    &reduce::packed_halves::VARIANT,
-    &reduce::local::VARIANT,
-    &reduce::shared::VARIANT,
-    &reduce::shared_tree::VARIANT,
-    &reduce::mixed::VARIANT,
-    &reduce::cluster_shared::VARIANT,
-    &reduce::serial::VARIANT,
-];
 
 /// What becomes of every variant for a call, in the order of the registry. `forced` names the variant that the call
 /// asks for.

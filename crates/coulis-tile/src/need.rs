@@ -3,7 +3,8 @@
 use coulis_ir::{ExecScope, MemScope};
 
 use crate::call::Operand;
-use crate::dispatch::{Op, ReduceOp};
+use crate::dispatch::Op;
+use crate::reduce::ReduceOp;
 use crate::reduce::cooperative;
 use crate::reduce::state::State;
 use crate::reduce::walk::Walk;

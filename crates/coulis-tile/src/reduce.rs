@@ -23,9 +23,43 @@ pub mod warp_shuffle_two_stage;
 
 use coulis_ir::{Buffer, Element, Expr, MemScope, Reducer};
 
+use crate::dispatch::Op;
 use crate::facts::Facts;
 use crate::groups::Groups;
-use crate::variant::Refusal;
+use crate::rounding::{Accuracy, Steps};
+use crate::variant::{Numerics, Refusal, Variant};
+
+/// Reductions.
+pub struct ReduceOp;
+
+impl Op for ReduceOp {
+    const NAME: &'static str = "tile.reduce";
+    type Facts<'a> = Facts<'a>;
+
+    fn registry() -> &'static [&'static Variant<ReduceOp>] {
+        REDUCTIONS
+    }
+
+    fn accuracy(facts: &Facts<'_>, steps: Steps, numerics: Numerics) -> Option<Accuracy> {
+        Some(Accuracy::of(facts, steps, numerics.flushes_where_allowed))
+    }
+}
+
+/// Every variant of reductions, highest priority first.
+pub static REDUCTIONS: &[&Variant] = &[
+    &redux_sync::VARIANT,
+    &sm100_packed::VARIANT,
+    &alone::VARIANT,
+    &warp_shuffle::VARIANT,
+    &warp_shuffle_two_stage::VARIANT,
+    &packed_halves::VARIANT,
+    &local::VARIANT,
+    &shared::VARIANT,
+    &shared_tree::VARIANT,
+    &mixed::VARIANT,
+    &cluster_shared::VARIANT,
+    &serial::VARIANT,
+];
 
 /// Instructions that take the place of plain folds, where a variant has them.
 #[derive(Clone, Copy, Default)]

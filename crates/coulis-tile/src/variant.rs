@@ -2,8 +2,9 @@
 
 use coulis_ir::{Buffer, Stmt};
 
-use crate::dispatch::{Op, ReduceOp};
+use crate::dispatch::Op;
 use crate::need::{Decline, Need};
+use crate::reduce::ReduceOp;
 use crate::rounding::{Accuracy, Steps};
 
 /// What a variant promises of its numbers beyond the reducer's own terms.

@@ -3,7 +3,7 @@
 use coulis_ir::stmt::Region;
 use coulis_ir::{Buffer, DType, ExecScope, Expr, Lambda, MemScope, Reducer, Target, ThreadTag, Var};
 use coulis_tile::{
-    ActiveSet, Block, Call, Digit, Facts, Groups, NamedBarriers, Operand, Options, REGISTRY, ReduceOp,
+    ActiveSet, Block, Call, Digit, Facts, Groups, NamedBarriers, Operand, Options, REDUCTIONS, ReduceOp,
     ThreadIndex, Verdict,
 };
 
@@ -83,7 +83,7 @@ fn chosen(facts: &Facts) -> &'static str {
     let accepts = |at: &usize| !matches!(rows[*at].verdict, Verdict::Declined(_));
     let accepting: Vec<usize> = (0..rows.len()).filter(accepts).collect();
     for pair in accepting.windows(2) {
-        let (a, b) = (REGISTRY[pair[0]], REGISTRY[pair[1]]);
+        let (a, b) = (REDUCTIONS[pair[0]], REDUCTIONS[pair[1]]);
         assert!(a.priority > b.priority, "{} and {}: {facts:?}", a.name, b.name);
     }
     let first = rows.iter().find(|r| r.verdict == Verdict::Chosen).map(|r| r.name);
@@ -128,9 +128,9 @@ fn states_that_do_not_fit_in_shared_memory_are_declined_at_the_limit() {
 
 #[test]
 fn names_are_unique_and_priorities_descend() {
-    assert!(REGISTRY.windows(2).all(|pair| pair[0].priority >= pair[1].priority));
-    for (at, variant) in REGISTRY.iter().enumerate() {
-        assert!(REGISTRY[..at].iter().all(|other| other.name != variant.name), "{}", variant.name);
+    assert!(REDUCTIONS.windows(2).all(|pair| pair[0].priority >= pair[1].priority));
+    for (at, variant) in REDUCTIONS.iter().enumerate() {
+        assert!(REDUCTIONS[..at].iter().all(|other| other.name != variant.name), "{}", variant.name);
         assert!(!variant.doc.is_empty() && !variant.inputs.is_empty(), "{}", variant.name);
     }
 }

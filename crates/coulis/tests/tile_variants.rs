@@ -11,7 +11,7 @@ use coulis_lower::{LowerError, Options, lower, resolve_reducers};
 use coulis_reducers::{ReducerRequest, find};
 use coulis_script::parse_module;
 use coulis_sim::{SimArg, SimArray};
-use coulis_tile::{REGISTRY, TileError};
+use coulis_tile::{REDUCTIONS, TileError};
 use half::{bf16, f16};
 
 /// A value of any type: integers and bools as they are, floats by their bits as `float64`.
@@ -144,7 +144,7 @@ impl Case<'_> {
     fn check(&self, warp: u32) -> Vec<&'static str> {
         let target = Target::simulated(warp);
         let mut ran = Vec::new();
-        for variant in REGISTRY {
+        for variant in REDUCTIONS {
             let Some(kernel) = self.lowered(variant.name, &target) else { continue };
             self.run(&kernel, warp, variant.name);
             ran.push(variant.name);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use coulis::TargetChoice;
 use coulis::text::{Verdict, emit_cuda, explain, lower};
-use coulis_tile::{COPIES, Op, REGISTRY, Variant};
+use coulis_tile::{COPIES, Op, REDUCTIONS, Variant};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -138,7 +138,7 @@ fn contents() -> String {
             writeln!(text, "| [`{}`]({}.md) | {} | {} |", v.name, v.name, v.priority, v.doc).unwrap();
         }
     }
-    table(&mut text, REGISTRY);
+    table(&mut text, REDUCTIONS);
     table(&mut text, COPIES);
     text.push_str(WITHOUT);
     text
@@ -147,7 +147,7 @@ fn contents() -> String {
 #[test]
 fn every_variant_has_its_page() {
     let mut pages = vec![("README".to_owned(), contents())];
-    pages.extend(REGISTRY.iter().map(|v| (v.name.to_owned(), page("reduce", v))));
+    pages.extend(REDUCTIONS.iter().map(|v| (v.name.to_owned(), page("reduce", v))));
     pages.extend(COPIES.iter().map(|v| (v.name.to_owned(), page("copy", v))));
     let folder = root().join("docs/variants");
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");

@@ -13,7 +13,7 @@ use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
 use coulis_runtime::{Cuda, CudaOptions, Device, Window};
 use coulis_script::parse_module;
 use coulis_sim::{Counters, SimArg, SimArray};
-use coulis_tile::{Accuracy, COPIES, REGISTRY, TileError, Verdict};
+use coulis_tile::{Accuracy, COPIES, REDUCTIONS, TileError, Verdict};
 use half::{bf16, f16};
 
 /// What is wanted of an element: the exact value, and how far the result may be from it; `None` where anything goes.
@@ -155,7 +155,7 @@ pub fn chosen(program: &Program, target: &Target) -> Vec<&'static str> {
     let kernel = kernel_of(program, Forced::default()).unwrap_or_else(|e| panic!("{e:?}"));
     let calls = explain_tiles(&kernel, target).unwrap_or_else(|e| panic!("{e}"));
     let names = calls.iter().filter_map(|(_, rows)| rows.iter().find(|row| row.verdict == Verdict::Chosen));
-    names.map(|row| row.name).filter(|name| REGISTRY.iter().any(|v| v.name == *name)).collect()
+    names.map(|row| row.name).filter(|name| REDUCTIONS.iter().any(|v| v.name == *name)).collect()
 }
 
 /// What is stated of the numbers of each variant that accepts the program's only reduction, best first.
@@ -197,7 +197,7 @@ fn is_for_gpu_only() -> bool {
 #[track_caller]
 pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
     let mut ran = Vec::new();
-    for variant in REGISTRY {
+    for variant in REDUCTIONS {
         match lowered(program, Some(variant.name), target) {
             Ok(kernel) => {
                 if !is_for_gpu_only() {
@@ -211,7 +211,7 @@ pub fn check(program: &Program, target: &Target) -> Vec<&'static str> {
     }
     // Which of two variants of one priority does a call would be chance.
     let mut priorities: Vec<u32> =
-        REGISTRY.iter().filter(|v| ran.contains(&v.name)).map(|v| v.priority).collect();
+        REDUCTIONS.iter().filter(|v| ran.contains(&v.name)).map(|v| v.priority).collect();
     priorities.dedup();
     assert_eq!(priorities.len(), ran.len(), "{ran:?}\n{}", program.text);
     // Copies by each of their variants, beside the best reduction.
@@ -346,7 +346,7 @@ fn gpu() -> Option<&'static Arc<dyn Device>> {
 #[track_caller]
 fn on_gpu(program: &Program) {
     let Some(device) = gpu() else { return };
-    for variant in REGISTRY {
+    for variant in REDUCTIONS {
         let Ok(kernel) = lowered(program, Some(variant.name), &device.target()) else { continue };
         let executable = device.compile(&kernel).unwrap_or_else(|e| panic!("{}: {e}", variant.name));
         let mut arrays: Vec<(Vec<u8>, ArrayInfo)> = program.args.iter().map(memory).collect();
