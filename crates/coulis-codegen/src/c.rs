@@ -137,6 +137,9 @@ struct Frame {
     parallel: bool,
     /// Whether results go past the caches here, and whether some did in this function.
     streams: bool,
+    /// Whether words that are copied into shared memory here are under way until the next barrier, and whether any is in this function.
+    copies: bool,
+    has_copies: bool,
     streamed: bool,
     /// Variables that hold what was read from memory.
     data_vars: BTreeSet<VarId>,

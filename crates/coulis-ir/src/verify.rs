@@ -17,6 +17,7 @@
 //! different statements or iterations, and between parameters that overlap; memory that is read before it is written
 //! where conditions decide; who comes to a statement where memory decides; laws of tile calls (dispatch checks them).
 
+mod async_copies;
 mod atoms;
 mod bounds;
 mod clusters;
@@ -215,6 +216,11 @@ pub const PROPERTIES: &[Property] = &[
         says: "another block's shared memory is read in a cluster, and no block ends before",
         file: "clusters.rs",
     },
+    Property {
+        id: "V37",
+        says: "memory into which words are copied asynchronously is not touched before a barrier of the block",
+        file: "async_copies.rs",
+    },
 ];
 
 /// The first property that only [`verify_for`] checks.
@@ -231,6 +237,7 @@ const GROUPS: &[Group] = &[
     loops::check_loops,
     threads::check_threads,
     atoms::check_barrier_numbers,
+    async_copies::check_async_copies,
 ];
 
 /// Groups that reason about values, and so take kernels whose types are right.

@@ -120,6 +120,8 @@ pub struct Sketch {
     pub rows_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
+    /// Whether a thread asks for all words of a loop step before it folds any, as runs end in branches that no read is moved before.
+    pub asks_first: bool,
     /// Whether instead all that a thread folds is one run.
     pub one_run: bool,
     /// Elements of the kept dimension that are folded together, where one is tiled.
@@ -491,6 +493,7 @@ impl Facts<'_> {
             rows_ahead: 0,
             run: 1,
             one_run: false,
+            asks_first: false,
             tile: 1,
             tiles_together: 1,
             written_out: 0,

@@ -18,6 +18,7 @@ use crate::fold;
 use crate::indirect;
 use crate::interval::{Interval, bounds};
 use crate::launch::{self, Launches, is_block, shares};
+use crate::primitive::clamp::clamped;
 use crate::ranges::{self, Domains};
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Relation, Stage, StageId};
@@ -388,8 +389,12 @@ fn realised(
         if !within {
             let dtype = axis.dtype();
             let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
+            let starts_at_0 = min.is_int(0);
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
-            *extent = fold::cast(&analyzer.simplify(&count), dtype);
+            let declared = std::mem::replace(extent, fold::cast(&analyzer.simplify(&count), dtype));
+            if stage.clamped && starts_at_0 && extent.is_int(1) {
+                *min = clamped(&analyzer, min, &declared).unwrap_or_else(|| min.clone());
+            }
         }
     }
 }

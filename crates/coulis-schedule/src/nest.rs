@@ -496,7 +496,11 @@ impl Builder<'_> {
     /// The element of an intermediate tensor's memory.
     fn in_memory(&self, buffer: &Buffer, indices: &[Expr]) -> Option<Expr> {
         let realised = self.realised.get(&buffer.id)?;
-        let moved = indices.iter().zip(&realised.mins).map(|(i, min)| fold::sub(i, min));
+        let places = indices.iter().zip(&realised.mins).zip(&realised.buffer.shape);
+        let moved = places.map(|((i, min), extent)| match extent.is_int(1) {
+            true => fold::int(0, i.dtype()),
+            false => fold::sub(i, min),
+        });
         Some(realised.buffer.at(moved.collect::<Vec<_>>()))
     }
 

@@ -14,6 +14,7 @@ use crate::trace::{Arg, Step};
 pub mod bind;
 pub mod cache_read;
 pub mod cache_write;
+pub mod clamp;
 pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
@@ -68,6 +69,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &vectorize::ENTRY,
     &parallel::ENTRY,
     &bind::ENTRY,
+    &clamp::ENTRY,
     &compute_at::ENTRY,
     &compute_inline::ENTRY,
     &compute_root::ENTRY,

@@ -106,6 +106,13 @@ fn example(primitive: &str) -> Schedule {
             s.grid_finish("B", GridFinish::LastBlock).expect("finished");
             s
         }
+        "clamp" => {
+            let mut s = chain(&[Expr::int(11)]);
+            let i = s.stage("C").expect("a stage").axes()[0].clone();
+            let (_, inner) = s.split("C", &i, Split::Factor(4)).expect("i splits");
+            s.compute_at("B", "C", &inner).expect("attached");
+            s
+        }
         "double_buffer" => {
             let mut s = chain(&[n]);
             let i = s.stage("C").expect("a stage").axes()[0].clone();

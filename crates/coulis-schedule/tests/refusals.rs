@@ -412,6 +412,8 @@ fn runs_of_what_has_none_or_of_other_loops() {
     let r = c.op().axes()[0].clone();
     refused(&mut s, |s| s.in_runs(&c, &r), "in_runs takes a reduction, and `C` is no reduction");
     refused(&mut s, |s| s.from_first(&c), "from_first takes a reduction, and `C` is no reduction");
+    let want = "clamp of `B`: stage is to be one that is attached in a loop of another, got one that is not";
+    refused(&mut s, |s| s.clamp(&b), want);
     let want = "in_runs takes a reducer with a quick step, and `B` is one without";
     refused(&mut s, |s| s.in_runs(&b, &k), want);
     let n = var("n").expr();

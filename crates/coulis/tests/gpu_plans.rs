@@ -208,6 +208,35 @@ fn calls_at_the_edges_of_plans_have_one() {
     check(calls.into_iter());
 }
 
+/// The CUDA text of the kernel of a call of rows, behind its head.
+fn body_of_rows(dtype: DType, rows: i64, extent: i64, ops: &[&'static str]) -> String {
+    let (input, axes) = in_memory(dtype, &[(rows, 1, false), (extent, 1, true)], 0);
+    let call = Call { input, axes, ops: ops.to_vec(), nan: NanPolicy::Propagate };
+    let target = TargetChoice::Cuda { arch: None }.facts().unwrap();
+    let text = written(&call, &target).unwrap();
+    text.split_once("__global__").unwrap().1.to_owned()
+}
+
+#[test]
+fn slabs_of_narrow_rows_are_on_their_way_until_the_barrier() {
+    let body = body_of_rows(DType::BF16, 398_671, 301, &["logsumexp"]);
+    let lines: Vec<&str> = body.lines().map(str::trim).collect();
+    let copies = lines.iter().rposition(|line| line.starts_with("cx_copy_word(")).expect("a copy");
+    let barrier = lines.iter().position(|line| *line == "__syncthreads();").expect("a barrier");
+    assert!(copies < barrier && lines[barrier - 1] == "cx_wait_for_copies();", "{body}");
+    assert!(!body_of_rows(DType::F32, 59_465, 1009, &["var"]).contains("cx_copy_word("));
+}
+
+#[test]
+fn words_are_asked_for_before_any_is_folded_and_rows_past_the_end_need_no_guard() {
+    let body = body_of_rows(DType::BF16, 234_375, 512, &["sum", "mean", "var", "min", "max", "argmax"]);
+    let eighth = body.match_indices("*(uint4*)(A").nth(7).expect("eight words").0;
+    let first_fold = body.find("_run[0] = t").expect("a fold");
+    assert!(eighth < first_fold, "{body}");
+    let guards = body.lines().filter(|line| line.contains("if (") && line.contains("234375")).count();
+    assert_eq!(guards, 1, "the guard of the results: {body}");
+}
+
 /// Extents of the axes in order of memory, which of them are reduced, and registers of a thread.
 fn small_call() -> impl Strategy<Value = (Call, u32)> {
     let extents = vec![1i64, 2, 3, 5, 8, 16, 31, 33, 64, 100, 257, 700];

@@ -450,3 +450,22 @@ fn te_g17_groups_of_26_threads_in_shared_memory() {
     }
     run_everywhere(&s, &[&[]]);
 }
+
+#[test]
+fn rows_past_the_end_are_folded_again_and_not_stored() {
+    for (r, k) in [(37, 40), (1, 5), (32, 64)] {
+        let mut s = rows([c(r), c(k)], DType::F32, sum);
+        let total = s.cache_write("B", MemScope::Local).unwrap();
+        let i = leaf(&s, "B", 0);
+        let (blocks, threads) = s.split("B", &i, Split::Factor(16)).unwrap();
+        s.bind("B", &blocks, BlockX).unwrap();
+        s.bind("B", &threads, ThreadX).unwrap();
+        s.compute_at(total, "B", &threads).unwrap();
+        let guarded = gpu_text(&s);
+        s.clamp(total).unwrap();
+        run_everywhere(&s, &[&[]]);
+        let clamped = gpu_text(&s);
+        assert_eq!(clamped == guarded, r % 16 == 0, "{r} rows");
+        assert_eq!(clamped.matches("T.min(").count() > 0, r % 16 != 0 && r > 1, "{clamped}");
+    }
+}

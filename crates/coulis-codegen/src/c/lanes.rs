@@ -35,7 +35,7 @@ impl Walker<'_> {
     }
 
     fn store_lanes_here(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
-        if self.copy_flags(buffer, at, value)? {
+        if self.copy_flags(buffer, at, value)? || self.copy_words(buffer, at, value)? {
             return Ok(());
         }
         self.read_words(value)?;
@@ -66,6 +66,30 @@ impl Walker<'_> {
             self.f.lines.statement(format_args!("{address} = {made}"));
         }
         Ok(())
+    }
+
+    /// Has words of memory that is only read copied into shared memory while the thread goes on, where a remark says so; whether they
+    /// are.
+    fn copy_words(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<bool, EmitError> {
+        let is_shared = matches!(buffer.scope, MemScope::Shared | MemScope::SharedDyn);
+        let Node::Load(source, indices) = value.node() else { return Ok(false) };
+        let ([from], Some(to)) = (indices.as_slice(), contiguous(at)) else { return Ok(false) };
+        let is_read = source.dtype == buffer.dtype && self.f.only_read.contains(&source.data.id());
+        let Some(from) = contiguous(from).filter(|_| self.f.copies && is_shared && is_read) else {
+            return Ok(false);
+        };
+        let lanes = at.lanes();
+        let width = WORD_BYTES / CTy::memory(buffer.dtype).bytes();
+        let is_word = |found: Option<(Word, u32)>| found.is_some_and(|(_, n)| n == width);
+        if !is_word(self.word(buffer, &to, lanes)) || !is_word(self.word(source, &from, lanes)) {
+            return Ok(false);
+        }
+        let name = self.defs.helper(Helper::CopyWord)?;
+        for first in (0..lanes).step_by(width as usize) {
+            let (to, from) = (self.word_place(buffer, &to, first)?, self.word_place(source, &from, first)?);
+            self.f.lines.statement(Code::call(&name, &[&to, &from]).text.as_str());
+        }
+        Ok(true)
     }
 
     /// One scalar variable a lane of a vector variable.

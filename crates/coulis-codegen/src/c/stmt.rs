@@ -1,6 +1,6 @@
 //! Statements.
 
-use coulis_ir::remark::{ROLLED, STREAM, is_pragma};
+use coulis_ir::remark::{ASYNC_COPY, ROLLED, STREAM, is_pragma};
 use coulis_ir::visit::{for_each_stmt, stmt_children};
 use coulis_ir::{Attr, Buffer, DType, Expr, LoopKind, MemScope, Node, Stmt, Var, VarId};
 
@@ -68,6 +68,14 @@ impl Walker<'_> {
                 let outer = std::mem::replace(&mut self.f.streams, true);
                 let result = self.stmt(body);
                 self.f.streams = outer;
+                result
+            }
+            Stmt::Annotate { key, value, body, .. }
+                if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) =>
+            {
+                let outer = std::mem::replace(&mut self.f.copies, true);
+                let result = self.stmt(body);
+                self.f.copies = outer;
                 result
             }
             Stmt::Annotate { key, body, .. } => match &**body {

@@ -217,6 +217,8 @@ impl Dialect for C {
             | Helper::Atomic(..)
             | Helper::ClusterLoad(_)
             | Helper::Passing(..)
+            | Helper::CopyWord
+            | Helper::WaitForCopies
             | Helper::WaitForLaunch
             | Helper::LetNextBegin => {
                 Err(EmitError::Unsupported { dialect: "c", what: format!("`{}`", helper.name()) })

@@ -361,6 +361,8 @@ impl Dialect for Cuda {
             Helper::Atomic(atom, dtype) => atomic::define(atom, dtype, needs).ok_or_else(unsupported),
             Helper::ClusterLoad(dtype) => Ok(memory::cluster_load(dtype)),
             Helper::Passing(field, fields) => memory::passing(field, fields).ok_or_else(unsupported),
+            Helper::CopyWord => Ok(memory::copy_word(&helper.name())),
+            Helper::WaitForCopies => Ok(memory::wait_for_copies(&helper.name())),
             Helper::WaitForLaunch => Ok(memory::of_launches(&helper.name(), "griddepcontrol.wait")),
             Helper::LetNextBegin => {
                 Ok(memory::of_launches(&helper.name(), "griddepcontrol.launch_dependents"))

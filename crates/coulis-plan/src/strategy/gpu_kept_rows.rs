@@ -14,7 +14,7 @@ use coulis_ir::{Attr, MemScope, NanPolicy, ThreadTag};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterVar, Tensor};
 
-use super::gpu_steps::{dense_rows_of, fold_by_threads, place_rows, split_fold, widest_access};
+use super::gpu_steps::{dense_rows_of, fold_by_threads, own_words, place_rows, split_fold, widest_access};
 use super::map_steps::Keep;
 use super::steps::stage_of;
 use super::{Decline, Facts, Machine, Sketch, Strategy, ceil_div, floor_pow2, state_bytes};
@@ -491,14 +491,7 @@ fn in_registers(
     spec: &Spec,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    let copy = s.cache_read(input, MemScope::Local, &refs(readers))?;
-    let Some(mut words) = s.stage(copy)?.leaves().last().cloned() else { return Ok(()) };
-    if sketch.lanes > 1 {
-        words = s.split(copy, &words, Split::Factor(sketch.lanes))?.0;
-    }
-    s.split(copy, &words, Split::Factor(sketch.threads))?;
-    let kept = s.cache_write(copy, MemScope::Local)?;
-    s.compute_inline(copy)?;
+    let kept = own_words(s, input, readers, sketch)?;
     s.compute_at(kept, map, row)?;
     let leaves = s.stage(kept)?.leaves().to_vec();
     // The last dimension is there as turns, threads, and lanes.

@@ -188,7 +188,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
                 s.vectorize(own, &axis)?;
             }
         }
-        copy_slab(s, copy, extent, sketch.lanes, &threads)?;
+        copy_slab(s, copy, extent, sketch.lanes, &threads, true)?;
     }
     Ok(())
 }

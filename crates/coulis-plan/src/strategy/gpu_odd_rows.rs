@@ -57,6 +57,9 @@ const MOST_BYTES: i64 = 40 << 10;
 const MOST_BYTES_OF_WORK: i64 = MOST_BYTES / 16;
 /// Fewest blocks: with less than a few for each part of the machine, long rows are better split.
 const FEWEST_BLOCKS: i64 = 128;
+/// Bytes of an element from which on slabs of states that are not large are copied through registers: they go through the first-level
+/// cache then.
+const WIDE: usize = 4;
 /// Elements that each thread of a row folds side by side.
 const IN_FLIGHT: i64 = 16;
 
@@ -148,7 +151,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         let copy = s.cache_read(input, MemScope::Shared, &[mine.into()])?;
         s.compute_at(copy, output, &slab)?;
         let threads = [(ThreadTag::ThreadX, sketch.threads), (ThreadTag::ThreadY, sketch.rows)];
-        copy_slab(s, copy, extent, sketch.lanes, &threads)?;
+        let is_async = input.dtype().bytes() < WIDE || state_bytes(&spec.reducer) >= LARGE_STATE;
+        copy_slab(s, copy, extent, sketch.lanes, &threads, is_async)?;
     }
     Ok(())
 }

@@ -64,6 +64,8 @@ const CROWD_OF_LARGE: i64 = 2;
 const IN_FLIGHT: i64 = 4;
 /// Most elements of a run that is walked a second time.
 const MOST_KEPT: i64 = 32;
+/// Accesses that a thread asks for before it folds any, where states are not small and each of several runs ends in a branch.
+const ASKED_FIRST: i64 = 8;
 /// Bytes of a row for each of its threads, at least; fewer where there are not enough rows for all threads of the machine,
 /// and where accesses are of one element.
 const THREAD_BYTES: i64 = 256;
@@ -361,7 +363,8 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         true => IN_FLIGHT,
         false => 4 * IN_FLIGHT,
     };
-    let unroll = floor_pow2(turns.clamp(1, in_flight));
+    let sweep = sweep(facts, (words, outer), lanes, in_flight).filter(|_| walk == Walk::AsRowsBegin);
+    let swept = sweep.is_some();
     let rows = (block.min(BLOCK) / threads).max(1);
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
@@ -369,9 +372,10 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     let is_crowd = is_crowded(facts);
     let are_too_many = is_crowd && chunks * n_blocks * block > n_threads / CROWD_OF_LARGE;
     let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
+    let is_alone = chunks == 1 && !swept && walk == Walk::AsRowsBegin;
+    let is_much = lanes > 1 && is_kept && state >= LARGE_STATE / 2;
+    let unroll = floor_pow2(turns.clamp(1, if is_alone && is_much { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
-    let sweep = sweep(facts, (words, outer), lanes, in_flight).filter(|_| walk == Walk::AsRowsBegin);
-    let swept = sweep.is_some();
     let (threads, unroll, rows, chunks) =
         sweep.map_or((threads, unroll, rows, chunks), |sweep| (sweep.threads, sweep.unroll, 1, sweep.chunks));
     // One warp folds few parts before a second launch has begun.
@@ -384,6 +388,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     // the last of a known number.
     let constant = facts.constant_extents(rows == 1 && !is_short);
     let run = facts.short_run(lanes, unroll);
+    let asks_first = is_alone && is_much && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
@@ -400,6 +405,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         peeled,
         in_turn,
         swept,
+        asks_first,
         last_threads,
         last_blocks,
         streams,
@@ -426,6 +432,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let fold = Fold { ends, ..split_fold(s, words, n_kept, n_kept, sketch.lanes, sketch)? };
     let mine = fold_by_threads(s, &fold, ThreadTag::ThreadX, &stmt.inputs, sketch)?;
     pass_caches(s, mine, sketch)?;
+    if sketch.chunks == 1 && spec.map.is_none() {
+        place_rows(s, state, output, n_kept, sketch.rows)?;
+        // The last rows again cost less than a guard at each access.
+        return if sketch.rows > 1 { s.clamp(state) } else { Ok(()) };
+    }
     if sketch.map.inside {
         let row = place_rows(s, state, root(s, stmt, sketch)?, n_kept, sketch.rows)?;
         return map_row_by_threads(s, stmt, &row, sketch);

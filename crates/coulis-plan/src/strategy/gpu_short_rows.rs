@@ -99,7 +99,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
                 s.vectorize(own, &axis)?;
             }
         }
-        copy_slab(s, copy, extent, sketch.lanes, &[(ThreadTag::ThreadX, sketch.rows)])?;
+        copy_slab(s, copy, extent, sketch.lanes, &[(ThreadTag::ThreadX, sketch.rows)], true)?;
     }
     Ok(())
 }

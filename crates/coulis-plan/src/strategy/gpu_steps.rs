@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use coulis_ir::remark::ASYNC_COPY;
 use coulis_ir::{Attr, MemScope, ThreadTag};
-use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
+use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId, StageRef};
 use coulis_tensor::{IterKind, IterVar, Tensor};
 
 use super::steps::same_axis;
@@ -97,8 +98,9 @@ pub fn fold_by_threads(
     // A run is some steps of all lanes, or the lanes of one step.
     let steps = sketch.run / sketch.lanes;
     let mut step = turn.clone();
+    let mut loop_step = turn.clone();
     if sketch.unroll > 1 {
-        step = s.split(mine, &turn, Split::Factor(sketch.unroll))?.1;
+        (loop_step, step) = s.split(mine, &turn, Split::Factor(sketch.unroll))?;
         if 1 < steps && steps < sketch.unroll {
             let (runs, few) = s.split(mine, &step, Split::Factor(steps))?;
             s.unroll(mine, &runs)?;
@@ -138,6 +140,16 @@ pub fn fold_by_threads(
     // A count under a mask reads the mask alone.
     let read = s.stage(mine)?.reads();
     for input in inputs.iter().filter(|input| read.contains(input.buffer())) {
+        if sketch.asks_first {
+            let words = own_words(s, input, &[mine], sketch)?;
+            s.compute_at(words, mine, &loop_step)?;
+            let leaves = s.stage(words)?.leaves().to_vec();
+            if let [.., turn, _, lane] = &leaves[..] {
+                s.vectorize(words, lane)?;
+                s.unroll(words, turn)?;
+            }
+            continue;
+        }
         let word = s.cache_read(input, MemScope::Local, &[mine.into()])?;
         s.compute_at(word, mine, &step)?;
         if let Some(axis) = s.stage(word)?.leaves().last().cloned() {
@@ -145,6 +157,26 @@ pub fn fold_by_threads(
         }
     }
     Ok(mine)
+}
+
+/// A copy of what each thread reads of the innermost dimension, which is there as turns, threads, and lanes where a word has several.
+pub fn own_words(
+    s: &mut Schedule,
+    input: &Tensor,
+    readers: &[StageId],
+    sketch: &Sketch,
+) -> Result<StageId, ScheduleError> {
+    let readers: Vec<StageRef> = readers.iter().map(StageRef::from).collect();
+    let copy = s.cache_read(input, MemScope::Local, &readers)?;
+    if let Some(mut words) = s.stage(copy)?.leaves().last().cloned() {
+        if sketch.lanes > 1 {
+            words = s.split(copy, &words, Split::Factor(sketch.lanes))?.0;
+        }
+        s.split(copy, &words, Split::Factor(sketch.threads))?;
+    }
+    let kept = s.cache_write(copy, MemScope::Local)?;
+    s.compute_inline(copy)?;
+    Ok(kept)
 }
 
 /// Has the words of a stage that folds elements leave the caches before others, where the sketch says so.
@@ -273,13 +305,14 @@ pub fn widest_access(facts: &Facts) -> i64 {
 const MOST_COPIES: i64 = 16;
 
 /// All threads of a block, given innermost index first, copy rows of `extent` elements to shared memory as one piece, each
-/// the widest access at a time.
+/// the widest access at a time; `is_async` past their registers, where rows lie one after another.
 pub fn copy_slab(
     s: &mut Schedule,
     copy: StageId,
     extent: i64,
     lanes: i64,
     threads: &[(ThreadTag, i64)],
+    is_async: bool,
 ) -> Result<(), ScheduleError> {
     let axes: Vec<IterVar> = s.stage(copy)?.leaves().to_vec();
     let words = extent / lanes;
@@ -289,20 +322,21 @@ pub fn copy_slab(
         let (words, lane) = s.split(copy, &axes[1], Split::Factor(lanes))?;
         s.vectorize(copy, &lane)?;
         let word = s.fuse(copy, &[axes[0].clone(), words])?;
-        return by_all_threads(s, copy, word, threads);
+        return by_all_threads(s, copy, word, threads).map(drop);
     }
-    copy_piece(s, copy, &axes, lanes, threads)
+    let turns = copy_piece(s, copy, &axes, lanes, threads)?;
+    if is_async { s.pragma(copy, &turns, ASYNC_COPY, Attr::Int(1)) } else { Ok(()) }
 }
 
 /// All threads of a block, given innermost index first, run loops over one piece of memory, each an access of so many elements
-/// at a time.
+/// at a time; the outermost of its own loops.
 pub fn copy_piece(
     s: &mut Schedule,
     copy: StageId,
     loops: &[IterVar],
     lanes: i64,
     threads: &[(ThreadTag, i64)],
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     let mut word = s.fuse(copy, loops)?;
     if lanes > 1 {
         let (words, lane) = s.split(copy, &word, Split::Factor(lanes))?;
@@ -312,21 +346,22 @@ pub fn copy_piece(
     by_all_threads(s, copy, word, threads)
 }
 
-/// Deals the words of a copy to all threads of a block, given innermost index first.
+/// Deals the words of a copy to all threads of a block, given innermost index first; the loop over turns.
 fn by_all_threads(
     s: &mut Schedule,
     copy: StageId,
     mut word: IterVar,
     threads: &[(ThreadTag, i64)],
-) -> Result<(), ScheduleError> {
+) -> Result<IterVar, ScheduleError> {
     for (tag, n) in threads.iter().filter(|(_, n)| *n > 1) {
         let (turn, thread) = s.split(copy, &word, Split::Factor(*n))?;
         s.bind(copy, &thread, *tag)?;
         word = turn;
     }
     // More turns than are written out are a loop of as many at a time.
-    let (_, few) = s.split(copy, &word, Split::Factor(MOST_COPIES))?;
-    s.unroll(copy, &few)
+    let (turns, few) = s.split(copy, &word, Split::Factor(MOST_COPIES))?;
+    s.unroll(copy, &few)?;
+    Ok(turns)
 }
 
 /// Threads that access shared memory together.

@@ -4,7 +4,7 @@
 //! user's own, which costs nothing.
 
 use coulis_ir::remark::{
-    AUTO_UNROLL_MAX_STEP, PREFETCH, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT, VECTORIZE,
+    ASYNC_COPY, AUTO_UNROLL_MAX_STEP, PREFETCH, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT, VECTORIZE,
 };
 use coulis_ir::{Attr, LoopKind};
 use coulis_tensor::IterVar;
@@ -20,7 +20,7 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "pragma",
     signature: "s[B].pragma(axis, key, value=1)",
-    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing reads",
+    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU copy words into shared memory past the registers, on their way until the next barrier of the block, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
     after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
@@ -65,6 +65,7 @@ pub const PRAGMAS: &[PragmaEntry] = &[
         wanted: "a number of iterations of at least 0",
     },
     PragmaEntry { key: STREAM, value: PragmaValue::Switch, wanted: "0 or 1" },
+    PragmaEntry { key: ASYNC_COPY, value: PragmaValue::Switch, wanted: "0 or 1" },
     PragmaEntry { key: RESIDENT, value: PragmaValue::AtLeast(1), wanted: "a number of blocks of at least 1" },
 ];
 

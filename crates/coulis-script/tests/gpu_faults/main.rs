@@ -1,6 +1,7 @@
-//! Properties of kernels for GPUs, V20, V21 and V23 to V36: for each a text that has it and one that has not, and the
+//! Properties of kernels for GPUs, V20, V21 and V23 to V37: for each a text that has it and one that has not, and the
 //! comment that stands under the faulty line.
 
+mod async_copies;
 mod clusters;
 mod lanes;
 
@@ -462,7 +463,16 @@ const STORES: &[Case] = &[
 #[test]
 fn each_property_of_gpu_kernels_is_told_from_its_opposite() {
     let (mut passing, mut failing) = (BTreeSet::new(), BTreeSet::new());
-    let cases = [LAUNCHES, MEMORY, STORES, lanes::BARRIERS, lanes::LANES, clusters::CLUSTERS].concat();
+    let cases = [
+        LAUNCHES,
+        MEMORY,
+        STORES,
+        lanes::BARRIERS,
+        lanes::LANES,
+        clusters::CLUSTERS,
+        async_copies::ASYNC_COPIES,
+    ]
+    .concat();
     for (property, what, body, wanted) in cases {
         let found = check(&format!("{property}, {what}"), body, wanted);
         if wanted.is_empty() {

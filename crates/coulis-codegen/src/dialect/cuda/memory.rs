@@ -100,6 +100,35 @@ pub fn passing(field: CTy, fields: u32) -> Option<String> {
     ))
 }
 
+/// A copy of 16 bytes of global memory into shared memory that is under way until [`wait_for_copies`], on machines from `sm_80` on; at
+/// once on others. Source: PTX ISA, cp.async.
+pub fn copy_word(name: &str) -> String {
+    format!(
+        "{FN} void {name}(void *to, const void *from)
+{{
+#if __CUDA_ARCH__ >= 800
+    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" :: \"r\"((u32)__cvta_generic_to_shared(to)), \"l\"(__cvta_generic_to_global(from)) : \"memory\");
+#else
+    *(uint4*)to = *(const uint4*)from;
+#endif
+}}
+"
+    )
+}
+
+/// Returns when the copies of the thread are there. Source: PTX ISA, cp.async.wait_all.
+pub fn wait_for_copies(name: &str) -> String {
+    format!(
+        "{FN} void {name}()
+{{
+#if __CUDA_ARCH__ >= 800
+    asm volatile(\"cp.async.wait_all;\" ::: \"memory\");
+#endif
+}}
+"
+    )
+}
+
 /// Bits to `f32`.
 pub fn widen(dtype: DType) -> Result<String, EmitError> {
     let name = Helper::Widen(dtype).name();

@@ -1,0 +1,86 @@
+//! clamp: past the end of its domain an attached stage computes its last point again, and needs no guard.
+//!
+//! A loop that is split may have more steps than there are points of its axis, and what is attached in it would be under
+//! the guard of its consumer at every access: no load is under way with another then, and a text has a part with guards beside
+//! the one without. Nothing reads what is computed past the end, since the consumer's own guard keeps that from being stored. It
+//! concerns axes of which the stage has one point there, and whose length is a constant of at least 1.
+
+use coulis_ir::simplify::Analyzer;
+use coulis_ir::{BinaryOp, Expr};
+
+use crate::error::ScheduleError;
+use crate::fold;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
+use crate::schedule::{Schedule, StageRef};
+use crate::stage::{Attach, StageId};
+use crate::trace::Step;
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "clamp",
+    signature: "s[B].clamp()",
+    summary: "past the end of its domain an attached stage computes its last point again, without a guard",
+    before: "for i_outer, i_inner in T.grid(3, 4):\n    B = T.allocate([1], \"float32\", \"global\")\n    if T.likely(i_outer * 4 + i_inner < 11):\n        B[0] = A[i_outer * 4 + i_inner] * T.float32(2)\n    if T.likely(i_outer * 4 + i_inner < 11):\n        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
+    call: "s[B].clamp()",
+    after: "for i_outer, i_inner in T.grid(3, 4):\n    B = T.allocate([1], \"float32\", \"global\")\n    B[0] = A[T.min(i_outer * 4 + i_inner, 10)] * T.float32(2)\n    if T.likely(i_outer * 4 + i_inner < 11):\n        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
+    apply: apply::<Clamp>,
+};
+
+/// Arguments of clamp.
+#[derive(Clone, Debug)]
+pub(crate) struct Clamp {
+    pub stage: StageId,
+}
+
+impl Schedule {
+    /// Past the end of its domain the stage computes its last point again; it is attached already.
+    ///
+    /// # Errors
+    /// For a stage that is not attached in a loop of another.
+    pub fn clamp(&mut self, stage: impl Into<StageRef>) -> Result<(), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Clamp { stage })
+    }
+}
+
+impl Primitive for Clamp {
+    type Output = ();
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<Clamp, ScheduleError> {
+        call.at_most(0)?;
+        Ok(Clamp { stage: call.object()? })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        Step::on_stage(schedule.stage_name(self.stage), "clamp", Vec::new())
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let stage = schedule.by_id(self.stage);
+        if matches!(stage.attach, Attach::At(..)) {
+            return Ok(());
+        }
+        Err(ScheduleError::BadValue {
+            primitive: "clamp",
+            stage: stage.name.clone(),
+            what: "stage",
+            wanted: "one that is attached in a loop of another",
+            found: "one that is not".to_owned(),
+        })
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
+        schedule.by_id_mut(self.stage).clamped = true;
+        Ok(())
+    }
+}
+
+/// The one point of an axis from 0 to `declared` that a stage computes, or its last where `point` may lie behind it.
+pub(crate) fn clamped(analyzer: &Analyzer, point: &Expr, declared: &Expr) -> Option<Expr> {
+    let is_known = declared.as_int().is_some_and(|n| n > 0);
+    let is_behind_first = fold::proves(analyzer, BinaryOp::Ge, point, &fold::int(0, point.dtype()));
+    let may_be_past = !fold::proves(analyzer, BinaryOp::Lt, point, declared);
+    let last = || fold::sub(declared, &fold::int(1, declared.dtype()));
+    (is_known && is_behind_first && may_be_past).then(|| fold::min(analyzer, point, &last()))
+}
