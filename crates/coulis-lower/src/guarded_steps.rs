@@ -2,7 +2,7 @@
 //! out, and those on vectors that are read again.
 
 use coulis_ir::expr::{Intrinsic, Node, Var};
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs, uses_any};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, uses_any};
 use coulis_ir::{Buffer, LoopKind, MemScope, Stmt};
 
 /// Registers of a thread into which steps fold that may stay a loop. More leave none for its counters, which
@@ -71,4 +71,9 @@ pub fn reads_vectors_again(stmt: &Stmt) -> bool {
         });
     });
     again
+}
+
+/// Whether several steps stand in the body, one after another.
+pub fn writes_steps_out(body: &Stmt) -> bool {
+    any_stmt(body, &mut |s| matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }))
 }

@@ -32,7 +32,7 @@ use coulis_ir::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{
-    for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
+    any_stmt, for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
 };
 use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
 
@@ -42,7 +42,7 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::branch::branch;
-use crate::guarded_steps::{may_stay_a_loop, reads_vectors_again};
+use crate::guarded_steps::{may_stay_a_loop, reads_vectors_again, writes_steps_out};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -141,9 +141,19 @@ impl Partition {
                 facts.push((guard.cond, true));
             }
         }
-        let Some(cond) = conditions.into_iter().reduce(Expr::and) else { return self.inside(stmt, known, 0) };
+        let Some(cond) = conditions.into_iter().reduce(Expr::and) else { return self.allocated(stmt, known) };
         let fast = copy_with(&assume(stmt.clone(), &facts), &FastMap::default());
         branch(cond, self.inside(fast, known, 0), self.inside(stmt, known, 1))
+    }
+
+    /// What stands in allocations that lie in each other: vectors in the outermost are those in the innermost.
+    fn allocated(&self, stmt: Stmt, known: &Analyzer) -> Stmt {
+        match stmt {
+            Stmt::Allocate { buffer, body } if matches!(*body, Stmt::Allocate { .. }) => {
+                Stmt::allocate(buffer, self.allocated(*body, known))
+            }
+            other => self.inside(other, known, 0),
+        }
     }
 
     fn inside(&self, stmt: Stmt, known: &Analyzer, depth: u32) -> Stmt {
@@ -419,21 +429,10 @@ impl Loop {
     }
 }
 
-/// Whether several steps stand in the body, one after another.
-fn writes_steps_out(body: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(body, &mut |s| found |= matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }));
-    found
-}
-
 /// Whether threads meet in the body, so that it must not be cut.
 fn is_cooperative(body: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(body, &mut |s| {
-        found |= matches!(s, Stmt::Tile(_) | Stmt::Sync(_));
-        found |= matches!(s, Stmt::Atom(call) if call.atom != Atom::Prefetch);
-    });
-    found
+    let is_hint = |s: &Stmt| matches!(s, Stmt::Atom(call) if call.atom == Atom::Prefetch);
+    any_stmt(body, &mut |s| matches!(s, Stmt::Tile(_) | Stmt::Sync(_) | Stmt::Atom(_)) && !is_hint(s))
 }
 
 /// The likely comparisons in the body that can be solved for `var`, each once.
