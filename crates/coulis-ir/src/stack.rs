@@ -4,6 +4,8 @@
 //! each other, so a kernel of many statistics is hundreds of statements deep where its text is flat: more than the stack of
 //! a thread holds that was started for something else.
 
+use std::cell::Cell;
+
 use crate::simplify::{count_steps, n_steps};
 use crate::stmt::Stmt;
 use crate::visit::stmt_children;
@@ -15,8 +17,36 @@ const LEVEL: usize = 64 << 10;
 /// Times as deep as it is that a statement may become in work on it.
 const GROWTH: usize = 2;
 
+thread_local! {
+    static ROOM: Cell<usize> = const { Cell::new(SHALLOW) };
+}
+
+/// Deepest statement that this thread has a stack for.
+pub fn room() -> usize {
+    ROOM.get()
+}
+
 /// How many statements lie in each other, at least 1.
 pub fn depth(stmt: &Stmt) -> usize {
+    fn within(mut stmt: &Stmt, mut left: usize) -> Option<usize> {
+        let mut above = 0;
+        loop {
+            left = left.checked_sub(1)?;
+            above += 1;
+            let mut children = stmt_children(stmt);
+            let Some(first) = children.next() else { return Some(above) };
+            let Some(second) = children.next() else {
+                stmt = first;
+                continue;
+            };
+            let mut all = [first, second].into_iter().chain(children);
+            let below = all.try_fold(0, |deepest, child| Some(within(child, left)?.max(deepest)))?;
+            return Some(above + below);
+        }
+    }
+    if let Some(depth) = within(stmt, room()) {
+        return depth;
+    }
     let (mut deepest, mut left) = (0, vec![(stmt, 1)]);
     while let Some((stmt, depth)) = left.pop() {
         deepest = deepest.max(depth);
@@ -25,26 +55,37 @@ pub fn depth(stmt: &Stmt) -> usize {
     deepest
 }
 
-/// Does work on a statement of that [`depth`]: on the stack of the caller, or on one that is large enough for it. Where the
-/// system has none, the caller's has to do. Steps of analysis are counted as the caller's.
+/// Does work on a statement of that [`depth`]: on the stack of the caller, or on one that is large enough for it and for
+/// one that becomes a little deeper, so that work in steps is given to one thread as a whole. Where the system has none,
+/// the caller's has to do. Steps of analysis are counted as the caller's.
 pub fn with_stack_for<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> T {
-    if depth <= SHALLOW {
+    if depth <= room() {
         return work();
     }
+    let (room, before) = (depth + SHALLOW, n_steps());
     // Taken by whoever does it, which is the caller if no thread starts.
     let work = std::sync::Mutex::new(Some(work));
     let take = || work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     let done = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("coulis-deep".to_owned());
-        let counted = || (take().map(|work| work()), n_steps());
-        let worker = builder.stack_size(GROWTH * depth * LEVEL).spawn_scoped(scope, counted);
+        let counted = || {
+            ROOM.set(room);
+            count_steps(before);
+            (take().map(|work| work()), n_steps() - before)
+        };
+        let worker = builder.stack_size(GROWTH * room * LEVEL).spawn_scoped(scope, counted);
         match worker.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok((done, steps))) => {
                 count_steps(steps);
                 done
             }
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => take().map(|work| work()),
+            Err(_) => {
+                let own = ROOM.replace(room);
+                let done = take().map(|work| work());
+                ROOM.set(own);
+                done
+            }
         }
     });
     match done {
@@ -73,10 +114,25 @@ mod tests {
     }
 
     #[test]
+    fn deep_work_in_steps_stays_on_one_thread_until_it_is_deeper_than_that_has_a_stack_for() {
+        let thread = |depth: usize| with_stack_for(depth, || std::thread::current().id());
+        let outer = std::thread::current().id();
+        let (first, steps) = with_stack_for(SHALLOW + 1, || {
+            (std::thread::current().id(), [SHALLOW, 2 * SHALLOW + 1, 2 * SHALLOW + 2].map(thread))
+        });
+        assert_ne!(first, outer);
+        assert_eq!(steps[..2], [first, first]);
+        assert_ne!(steps[2], first);
+        assert_eq!((thread(SHALLOW), room()), (outer, SHALLOW));
+    }
+
+    #[test]
     fn steps_of_analysis_are_counted_as_the_callers() {
         let before = n_steps();
         let simplified = |depth: usize| {
+            let outside = n_steps();
             with_stack_for(depth, || {
+                assert_eq!(n_steps(), outside);
                 let sum = Expr::int(1) + crate::Var::new("n", DType::I32).expr();
                 crate::simplify::Analyzer::new().simplify(&sum)
             });

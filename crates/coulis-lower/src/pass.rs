@@ -1,6 +1,6 @@
 //! The list of passes, and the driver that runs them in order.
 
-use coulis_ir::stack::{depth, with_stack_for};
+use coulis_ir::stack::{depth, room, with_stack_for};
 use coulis_ir::{Form, Kernel, Site, Target};
 
 /// What lowering is told.
@@ -214,18 +214,39 @@ pub static PASSES: &[&Pass] = &[
     &crate::finish_in_last_block::PASS,
 ];
 
+/// What is called after each pass with the kernel that it left; where that is deep, on a thread of its own.
+pub type Observer<'o> = dyn FnMut(&Pass, &Kernel) + Send + 'o;
+
 /// Lowers a Tiled or Nest kernel to a Flat one. Passes on tile calls leave a Nest kernel as it is. The result
 /// is not verified: that is the caller's next step.
-///
-/// `observer` is called after each pass with the kernel that it left.
-pub fn lower(
+pub fn lower(kernel: Kernel, options: &Options, observer: &mut Observer) -> Result<Kernel, LowerError> {
+    lower_and(kernel, options, observer, |kernel| kernel)
+}
+
+/// As [`lower`], and what `then` makes of the result, on the stack that a deep kernel got.
+pub fn lower_and<T: Send>(
     kernel: Kernel,
     options: &Options,
-    observer: &mut dyn FnMut(&Pass, &Kernel),
-) -> Result<Kernel, LowerError> {
+    observer: &mut Observer,
+    then: impl FnOnce(Kernel) -> T + Send,
+) -> Result<T, LowerError> {
     let context = Context { target: options.target, simple_mode: options.simple_mode };
-    let mut kernel = kernel;
-    for pass in PASSES {
+    run(PASSES, kernel, &context, observer, then)
+}
+
+/// Runs passes in order; from the first one on for which the stack of this thread does not do, on one that does.
+fn run<T: Send>(
+    passes: &[&Pass],
+    mut kernel: Kernel,
+    context: &Context,
+    observer: &mut Observer,
+    then: impl FnOnce(Kernel) -> T + Send,
+) -> Result<T, LowerError> {
+    for (nth, pass) in passes.iter().enumerate() {
+        let depth = depth(&kernel.body);
+        if depth > room() {
+            return with_stack_for(depth, || run(&passes[nth..], kernel, context, observer, then));
+        }
         if pass.from == Form::Tiled && kernel.form == Form::Nest {
             observer(pass, &kernel);
             continue;
@@ -238,11 +259,11 @@ pub fn lower(
                 found: kernel.form.name(),
             });
         }
-        kernel = with_stack_for(depth(&kernel.body), || (pass.run)(kernel, &context))?;
+        kernel = (pass.run)(kernel, context)?;
         kernel.form = pass.to;
         observer(pass, &kernel);
     }
-    Ok(kernel)
+    Ok(then(kernel))
 }
 
 impl From<coulis_tile::TileError> for LowerError {

@@ -5,8 +5,8 @@ mod common;
 use common::small::{buffer, float, int, size, try_pass, var, vectorized};
 use coulis_ir::expr::{Expr, Var};
 use coulis_ir::print::print_stmt;
-use coulis_ir::{Attr, Buffer, DType, Form, LoopKind, MemScope, Stmt};
-use coulis_lower::PASSES;
+use coulis_ir::{Attr, Buffer, DType, Form, Kernel, LoopKind, MemScope, Param, Stmt};
+use coulis_lower::{Options, PASSES, lower_and};
 
 #[track_caller]
 fn check(passes: &[&str], body: Stmt, want: &str) {
@@ -23,6 +23,25 @@ fn every_pass_takes_the_form_that_the_one_before_leaves() {
     for (at, pass) in PASSES.iter().enumerate() {
         assert!(PASSES[..at].iter().all(|other| other.name != pass.name), "{} is listed twice", pass.name);
     }
+}
+
+#[test]
+fn passes_over_a_deep_kernel_and_what_follows_share_one_thread_with_a_stack_for_it() {
+    let a = buffer("A", 2);
+    let body = (0..100).fold(Stmt::store(&a, vec![int(0)], float(1.0)), |body, _| {
+        Stmt::allocate(Buffer::new("t", DType::F32, vec![int(1)], MemScope::Local), body)
+    });
+    let params = vec![Param::Buffer { handle: Var::handle("A"), buffer: a }];
+    let kernel =
+        Kernel { name: "deep".to_owned(), params, attrs: Default::default(), form: Form::Nest, body };
+    let target = common::cpu();
+    let options = Options { target: &target, simple_mode: false };
+    let here = || std::thread::current().id();
+    let mut threads = Vec::new();
+    let last = lower_and(kernel, &options, &mut |_, _| threads.push(here()), |_| here()).expect("it lowers");
+    assert_eq!(threads.len(), PASSES.len());
+    assert_ne!(last, here());
+    assert!(threads.iter().all(|thread| *thread == last), "{threads:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! written down on the way, as its [`Route`].
 
 use coulis_ir::{Checked, Kernel, Target};
-use coulis_lower::{Options, Pass};
+use coulis_lower::{Observer, Options, Pass};
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -31,10 +31,15 @@ pub fn compile_schedule(
     target: &Target,
 ) -> Result<Lowered, Error> {
     let nest = build_nest(schedule, args, name)?;
-    let mut lowered = lower_kernel(nest, &Options { target, simple_mode: false }, &mut |_, _| {})?;
+    let mut lowered = lower_for(nest, target, &mut |_, _| {})?;
     lowered.route.insert(0, "schedule/build_nest".to_owned());
-    lowered.checked = permit_for(lowered.checked, target)?;
     Ok(lowered)
+}
+
+/// Lowers a kernel of a schedule for a machine, and verifies the result with what the machine has.
+pub fn lower_for(nest: Kernel, target: &Target, observer: &mut Observer) -> Result<Lowered, Error> {
+    let options = Options { target, simple_mode: false };
+    lowered(nest, &options, observer, |flat| permit_for(permit(flat)?, target))
 }
 
 /// The permit of a kernel that a schedule was lowered to, for its machine. Work that is left to no thread,
@@ -59,18 +64,23 @@ pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
 
 /// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result.
 /// `observer` sees the kernel after each pass.
-pub fn lower_kernel(
+pub fn lower_kernel(nest: Kernel, options: &Options, observer: &mut Observer) -> Result<Lowered, Error> {
+    lowered(nest, options, observer, permit)
+}
+
+fn lowered(
     nest: Kernel,
     options: &Options,
-    observer: &mut dyn FnMut(&Pass, &Kernel),
+    observer: &mut Observer,
+    check: impl FnOnce(Kernel) -> Result<Checked, Error> + Send,
 ) -> Result<Lowered, Error> {
     let mut route = Route::new();
     let nest = with_reducers(nest)?;
-    let flat = coulis_lower::lower(nest, options, &mut |pass, kernel| {
+    let mut noted = |pass: &Pass, kernel: &Kernel| {
         route.push(format!("lower/{}", pass.name));
         observer(pass, kernel);
-    })?;
-    let checked = permit(flat)?;
+    };
+    let checked = coulis_lower::lower_and(nest, options, &mut noted, check)??;
     route.push(VERIFY.to_owned());
     Ok(Lowered { checked, route })
 }

@@ -13,7 +13,7 @@ use coulis_schedule::build_nest;
 
 use super::Workload;
 use crate::error::Error;
-use crate::pipeline::{lower_kernel, permit_for};
+use crate::pipeline::lower_for;
 use crate::reduce::{check, planned_for};
 use crate::request::{DeviceChoice, Request, Tuned};
 use crate::target::TargetChoice;
@@ -25,7 +25,7 @@ pub struct Stage {
     pub name: &'static str,
     /// How long it took.
     pub seconds: f64,
-    /// Steps of analysis: expressions simplified anew, and polynomials looked at in proofs.
+    /// Steps of analysis: see [`n_steps`].
     pub n_steps: u64,
 }
 
@@ -88,9 +88,7 @@ pub fn stages(workload: &Workload, target: &TargetChoice) -> Result<Stages, Erro
     watch.lap("plan");
     let nest = build_nest(&planned.schedule, &planned.args, "reduce")?;
     watch.lap("nest");
-    let options = coulis_lower::Options { target: &facts, simple_mode: false };
-    let checked = lower_kernel(nest, &options, &mut |pass, _| watch.lap(pass.name))?.checked;
-    let checked = permit_for(checked, &facts)?;
+    let checked = lower_for(nest, &facts, &mut |pass, _| watch.lap(pass.name))?.checked;
     watch.lap("verify");
     let unsupported = |error| Error::unsupported("emit", error);
     let text = match facts.has_threads() {
