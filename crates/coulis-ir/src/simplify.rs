@@ -48,7 +48,8 @@ thread_local! {
 }
 
 /// Steps that analyzers of this thread have made so far: an expression simplified that was not seen before, or a
-/// polynomial looked at in a proof. A measure of work that is the same on every machine.
+/// polynomial looked at in a proof; and those of the verifier, each an operation or a place of 64 threads of a launch. A
+/// measure of work that is the same on every machine.
 pub fn n_steps() -> u64 {
     N_STEPS.get()
 }

@@ -12,6 +12,12 @@ use crate::dtype::DType;
 use crate::eval::{Env, Value, eval_binary, eval_call};
 use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
 use crate::hash::FastMap;
+use crate::simplify::count_steps;
+
+/// Steps of analysis that a look at so many threads or places counts as.
+pub(super) fn steps_of(n_places: usize) -> u64 {
+    n_places.div_ceil(64) as u64
+}
 
 /// The values of an expression; none where an operation has none or memory decides.
 #[derive(Clone)]
@@ -62,8 +68,8 @@ impl Ints<'_> {
 /// `x op y` of each thread as [`eval_binary`] has it, where that takes no more than words of 64 bits and does not wrap.
 fn short_binary(op: BinaryOp, n: usize, [x, y]: [Ints; 2], (least, most): (i64, i64)) -> Option<Vec<i64>> {
     let within = |value: Option<i64>| value.filter(|value| least <= *value && *value <= most);
-    let each = |result: &dyn Fn(i64, i64) -> Option<i64>| -> Option<Vec<i64>> {
-        (0..n).map(|thread| within(result(x.at(thread), y.at(thread)))).collect()
+    let each = |result: &dyn Fn(i64, i64) -> Option<i64>| {
+        all(n, (0..n).map(|thread| within(result(x.at(thread), y.at(thread)))))
     };
     match op {
         BinaryOp::Eq => zipped(n, [x, y], |x, y| Some(i64::from(x == y))),
@@ -91,10 +97,19 @@ fn short_binary(op: BinaryOp, n: usize, [x, y]: [Ints; 2], (least, most): (i64, 
 /// The results of an operation for each thread; `None` where one has none.
 fn zipped(n: usize, [x, y]: [Ints; 2], result: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
     match (x, y) {
-        (Ints::Each(x), Ints::Same(y)) => x.iter().map(|x| result(*x, y)).collect(),
-        (Ints::Each(x), Ints::Each(y)) => x.iter().zip(y).map(|(x, y)| result(*x, *y)).collect(),
-        (Ints::Same(_), _) => (0..n).map(|thread| result(x.at(thread), y.at(thread))).collect(),
+        (Ints::Each(x), Ints::Same(y)) => all(n, x.iter().map(|x| result(*x, y))),
+        (Ints::Each(x), Ints::Each(y)) => all(n, x.iter().zip(y).map(|(x, y)| result(*x, *y))),
+        (Ints::Same(_), _) => all(n, (0..n).map(|thread| result(x.at(thread), y.at(thread)))),
     }
+}
+
+/// `n` values, in memory that is taken once; `None` where one is missing.
+fn all(n: usize, values: impl Iterator<Item = Option<i64>>) -> Option<Vec<i64>> {
+    let mut found = Vec::with_capacity(n);
+    for value in values {
+        found.push(value?);
+    }
+    Some(found)
 }
 
 /// Threads of some blocks, in order of the blocks and of their linear index, x fastest.
@@ -116,10 +131,15 @@ impl Threads {
         self.blocks.len() * self.extents.iter().product::<usize>()
     }
 
+    /// Which of the blocks the one at a position is in.
+    pub fn block_of(&self, position: usize) -> usize {
+        position / self.extents.iter().product::<usize>()
+    }
+
     /// The one at a position.
     pub fn at(&self, position: usize) -> Thread {
         let [nx, ny, nz] = self.extents;
-        let (block, flat) = (position / (nx * ny * nz), position % (nx * ny * nz));
+        let (block, flat) = (self.block_of(position), position % (nx * ny * nz));
         let thread = [flat % nx, flat / nx % ny, flat / (nx * ny)];
         Thread { block: self.blocks[block], thread: thread.map(|i| i as i128) }
     }
@@ -376,6 +396,9 @@ impl Crowd {
             return known.clone();
         }
         let column = self.column_of_node(expr);
+        if matches!(column, Column::Ints(_) | Column::Each(_)) {
+            count_steps(steps_of(self.threads.len()));
+        }
         self.known.insert(expr.clone(), column.clone());
         column
     }

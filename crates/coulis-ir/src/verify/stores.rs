@@ -2,19 +2,21 @@
 //!
 //! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks
 //! where the memory is global: no barrier can stand between these. Of global memory also several executions, by blocks
-//! further apart and in other iterations of loops: nothing orders blocks. Found are stores whose places meet for the sizes
-//! of [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
+//! further apart and in other iterations of loops: nothing orders blocks. Where bounds show that blocks lie apart, as they
+//! do in nearly all kernels, no thread is looked at for that. Found are stores whose places meet for the sizes of
+//! [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
 use super::Report;
 use super::company::Company;
-use super::crowd::{Crowd, Crowds, needed};
+use super::crowd::{Crowd, Crowds, needed, steps_of};
 use super::witness::{Arrival, Launched, Scene, Step, Thread, depends_on};
 use crate::buffer::{Buffer, MemScope};
+use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use crate::hash::FastMap;
 use crate::print::print_expr;
-use crate::simplify::Analyzer;
+use crate::simplify::{Analyzer, count_steps};
 use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
@@ -45,9 +47,9 @@ pub(super) fn check_stores<'k>(
                     let comers = crowds.of((at, scene), store.company(), needed(path, &[]));
                     store.meeting(&comers)
                 };
-                let meeting = if store.is_injective(Times::One) { None } else { in_one_execution() };
+                let meeting = if store.is_injective() { None } else { in_one_execution() };
                 let meeting = meeting.or_else(|| {
-                    let is_apart = !store.has_blocks() || store.is_injective(Times::All);
+                    let is_apart = !store.has_blocks() || store.blocks_lie_apart();
                     if is_apart { None } else { store.meeting_of_blocks((at, crowds)) }
                 });
                 if let Some(meeting) = meeting {
@@ -60,14 +62,8 @@ pub(super) fn check_stores<'k>(
     });
 }
 
-/// The executions of a statement that are looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Times {
-    /// One by each thread.
-    One,
-    /// Every one: iterations of loops too.
-    All,
-}
+/// Values of which others are looked for that are known with them.
+const MOST_VALUES: usize = 32;
 
 /// Two threads that store to one element.
 struct Meeting {
@@ -84,6 +80,87 @@ struct Store<'s, 'k> {
     indices: &'s [Expr],
 }
 
+/// Whether a sum of multiples is shown to have fewer values than that from its least one on.
+fn lies_within(terms: &[(Expr, i128)], n_values: i128, known: &Analyzer) -> bool {
+    let number = |value: i128| Expr::int_of(value, DType::I64);
+    let of = |(term, coeff): &(Expr, i128)| term.clone().cast(DType::I64) * number(*coeff);
+    let Some(sum) = terms.iter().map(of).reduce(|a, b| a + b) else { return n_values > 0 };
+    let end = |least: i128| Some(least + n_values).filter(|end| DType::I64.wrap_int(*end) == *end);
+    match known.const_bounds(&sum) {
+        (Some(least), Some(most)) if most - least < n_values => true,
+        (Some(least), _) => end(least).is_some_and(|end| known.can_prove(&sum.lt(number(end)))),
+        (None, _) => false,
+    }
+}
+
+/// Values that are known of who stores one of the elements from `index` on, `last` beyond it: terms of sums that mention
+/// blocks, and dividends of which the quotient and the remainder by one divisor are known.
+fn known_values(index: &Expr, last: i128, blocks: &[Var], known: &Analyzer) -> Vec<Expr> {
+    let mut values = parts(index, last, blocks, known);
+    values.extend((last == 0).then(|| index.clone()));
+    let mut place = 0;
+    while let Some(value) = values.get(place).filter(|_| values.len() < MOST_VALUES) {
+        let other = match value.node() {
+            Node::Binary(op, x, c) if c.as_int().is_some() => match op {
+                BinaryOp::FloorDiv => Some((x, x.clone().floormod(c.clone()))),
+                BinaryOp::FloorMod => Some((x, x.clone().floordiv(c.clone()))),
+                _ => None,
+            },
+            _ => None,
+        };
+        let dividend = other.and_then(|(x, other)| {
+            let other = known.simplify(&other);
+            (other.as_int().is_some() || values.contains(&other)).then(|| x.clone())
+        });
+        let mut new: Vec<Expr> = dividend.into_iter().chain(parts(value, 0, blocks, known)).collect();
+        new.retain(|value| !values.contains(value));
+        // What is new may be the other part of one that was looked at.
+        place = if new.is_empty() { place + 1 } else { 0 };
+        values.extend(new);
+    }
+    values
+}
+
+/// Terms of a sum that mention blocks, each of which is known where the sum is.
+fn parts(sum: &Expr, last: i128, blocks: &[Var], known: &Analyzer) -> Vec<Expr> {
+    let Some(mut sum) = known.linear(sum) else { return Vec::new() };
+    sum.terms.sort_by_key(|(_, coeff)| coeff.abs());
+    let mut found = Vec::new();
+    for (place, (term, coeff)) in sum.terms.iter().enumerate() {
+        let of_blocks = uses_any(term, blocks);
+        if !of_blocks && found.is_empty() {
+            continue;
+        }
+        if !lies_within(&sum.terms[..place], coeff.abs() - last, known) {
+            return Vec::new();
+        }
+        found.extend(of_blocks.then(|| known.simplify(term)));
+    }
+    found
+}
+
+/// Whether the elements of each block are shown to lie in a row of its own, as long as the index grows from a block to the
+/// next one, though it may be rounded.
+fn has_rows(index: &Expr, last: i128, block: &Var, known: &Analyzer) -> bool {
+    let multiplier = |sum: &Expr| known.linear(sum).map_or(0, |sum| sum.multiplier(block));
+    let Some(sum) = known.linear(index) else { return false };
+    let of_term = |(term, coeff): &(Expr, i128)| match term.node() {
+        Node::Var(var) if var == block => *coeff,
+        Node::Binary(BinaryOp::FloorDiv, x, c) => match c.as_int() {
+            Some(c) if coeff % c == 0 => coeff / c * multiplier(x),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let row: i128 = sum.terms.iter().map(of_term).sum();
+    let number = |value: i128| Expr::int_of(value, DType::I64);
+    let rest = index.clone().cast(DType::I64) - block.expr().cast(DType::I64) * number(row);
+    row > last
+        && DType::I64.wrap_int(row) == row
+        && known.can_prove(&rest.clone().ge(number(0)))
+        && known.can_prove(&rest.lt(number(row - last)))
+}
+
 /// Whether the places of the threads that come are all apart. Saves the looking for two that meet.
 fn are_apart(crowd: &mut Crowd, index: &Expr) -> bool {
     let Node::Ramp(base, stride) = index.node() else { return crowd.are_apart(index, 0) };
@@ -97,6 +174,7 @@ fn first_meeting<K: Clone + Eq + std::hash::Hash>(
     n_places: usize,
     places: impl Iterator<Item = (usize, K)>,
 ) -> Option<(usize, usize, K)> {
+    count_steps(steps_of(n_places));
     let mut seen: FastMap<K, usize> = FastMap::default();
     seen.reserve(n_places);
     for (thread, place) in places {
@@ -108,6 +186,21 @@ fn first_meeting<K: Clone + Eq + std::hash::Hash>(
         }
     }
     None
+}
+
+/// Of parts of ranges, each the first and the last of the range with that number: whether no two ranges meet.
+fn have_ranges_of_their_own(parts: impl Iterator<Item = (usize, i128, i128)>) -> bool {
+    let mut ranges: Vec<Option<(i128, i128)>> = Vec::new();
+    for (number, least, most) in parts {
+        if ranges.len() <= number {
+            ranges.resize(number + 1, None);
+        }
+        let range = ranges[number].get_or_insert((least, most));
+        *range = (range.0.min(least), range.1.max(most));
+    }
+    let mut ranges: Vec<(i128, i128)> = ranges.into_iter().flatten().collect();
+    ranges.sort_unstable();
+    ranges.windows(2).all(|pair| pair[0].1 < pair[1].0)
 }
 
 impl Store<'_, '_> {
@@ -127,7 +220,7 @@ impl Store<'_, '_> {
     }
 
     /// Whether the index alone tells all writers apart, as sums of constant multiples do. Saves the looking.
-    fn is_injective(&self, times: Times) -> bool {
+    fn is_injective(&self) -> bool {
         let writers = self.writers();
         let (Some(index), 1) = (self.indices.first(), self.indices.len()) else { return writers.is_empty() };
         if writers.is_empty() {
@@ -137,7 +230,6 @@ impl Store<'_, '_> {
         let vars: Vec<Var> = writers.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         let of_clusters: Vec<Var> = self.of_clusters().collect();
         let mut names: FastMap<Var, Expr> = self.scene.constants();
-        let mut loops = Vec::new();
         for step in &needed(self.path, self.indices) {
             match step {
                 Step::Name(var, value) => {
@@ -145,9 +237,6 @@ impl Store<'_, '_> {
                 }
                 Step::Loop(_, min, extent) if uses_any(min, &vars) || uses_any(extent, &vars) => {
                     return false;
-                }
-                Step::Loop(var, _, extent) if times == Times::All => {
-                    loops.push((var.clone(), substitute_expr(extent, &names)));
                 }
                 Step::Loop(..) | Step::Cond(..) => {}
             }
@@ -165,19 +254,76 @@ impl Store<'_, '_> {
             let Some(coeff) = var.and_then(|_| terms.iter().find_map(of_var)) else { return false };
             steps.push((coeff, *extent));
         }
-        for (var, extent) in &loops {
-            let Some((_, coeff)) = terms.iter().find(|(v, _)| v.as_ref() == Some(var)) else { continue };
-            // Of a loop of unknown length, blocks are below the step.
-            let extent = Analyzer::new().simplify(extent).as_int().unwrap_or(i128::MAX);
-            steps.push((coeff.abs(), extent));
-        }
         steps.sort_unstable();
         let mut reach = i128::from(index.lanes()) - 1;
         steps.into_iter().all(|(coeff, extent)| {
             let apart = coeff > reach;
-            reach = reach.saturating_add(coeff.saturating_mul((extent - 1).max(0)));
+            reach = reach.saturating_add(coeff.saturating_mul(extent - 1));
             apart
         })
+    }
+
+    /// Whether bounds show that no two blocks store to one element, in whichever executions: the index is a sum of which
+    /// each multiple of a block's index is more than what stands below it reaches, under the conditions around the store.
+    fn blocks_lie_apart(&self) -> bool {
+        let [index] = self.indices else { return false };
+        let launch = &self.scene.launched.launch;
+        let mut names: FastMap<Var, Expr> = self.scene.constants();
+        let mut known = Analyzer::new();
+        let mut bind = |(var, _): &(Option<Var>, Expr), n: i128| {
+            if let Some(var) = var {
+                known.bind(var, &Expr::int_of(0, var.dtype()), &Expr::int_of(n, var.dtype()));
+            }
+        };
+        launch.grid.iter().zip(self.scene.grid).for_each(|(slot, n)| bind(slot, n));
+        launch.block.iter().zip(self.scene.block).for_each(|(slot, n)| bind(slot, n));
+        let places = launch.cluster.iter().zip(&launch.grid).zip(self.scene.cluster);
+        for (((place, _), (block, _)), n) in places {
+            match (place, block) {
+                (Some(place), Some(block)) => {
+                    let at = block.expr().floormod(Expr::int_of(n, block.dtype()));
+                    names.insert(place.clone(), at.cast(place.dtype()));
+                }
+                (Some(place), None) => bind(&(Some(place.clone()), Expr::int(1)), n),
+                (None, _) => {}
+            }
+        }
+        for step in &needed(self.path, self.indices) {
+            match step {
+                Step::Name(var, value) => {
+                    names.insert(var.clone(), substitute_expr(value, &names));
+                }
+                Step::Loop(var, min, extent) => {
+                    known.bind(var, &substitute_expr(min, &names), &substitute_expr(extent, &names));
+                }
+                Step::Cond(cond, holds) => {
+                    let cond = substitute_expr(cond, &names);
+                    match holds {
+                        // Stores may change what it reads.
+                        _ if cond.reads_memory() => {}
+                        true => known.assume(&cond),
+                        false => known.assume(&cond.logical_not()),
+                    }
+                }
+            }
+        }
+        let index = substitute_expr(index, &names);
+        let (base, last) = match index.node() {
+            Node::Ramp(base, stride) => (base, stride.as_int().map(|by| by * i128::from(index.lanes() - 1))),
+            _ => (&index, Some(0)),
+        };
+        let Some(last) = last.filter(|last| *last >= 0) else { return false };
+        let blocks: Vec<Var> = launch.grid.iter().filter_map(|(var, _)| var.clone()).collect();
+        let apart = known_values(base, last, &blocks, &known);
+        let tells = |((var, _), n): (&(Option<Var>, Expr), i128)| match var {
+            Some(var) => {
+                let is_told = [var.expr(), var.expr().cast(DType::I64)].iter().any(|e| apart.contains(e));
+                let (least, most) = known.const_bounds(&var.expr());
+                is_told || (least.is_some() && least == most) || has_rows(base, last, var, &known)
+            }
+            None => n == 1,
+        };
+        launch.grid.iter().zip(self.scene.grid).all(tells)
     }
 
     /// Variables of which a condition around the store leaves one value: it is `x == 0` or `x < 1`, as far as is looked.
@@ -285,25 +431,34 @@ impl Store<'_, '_> {
                 iterations.push(path);
             }
         }
-        let mut seen: FastMap<i128, Thread> = FastMap::default();
+        let mut places = Vec::new();
         for path in &iterations {
             let comers = crowds.of((at, self.scene), Company::Grid, needed(path, &[]));
             let mut crowd = comers.with_names(&needed(path, self.indices));
             let bases = crowd.ints(base);
             let steps = stride.map(|stride| crowd.ints(stride));
-            for thread in 0..comers.threads.len() {
-                if comers.arrivals[thread] != Arrival::Comes {
-                    continue;
-                }
-                let step = steps.as_ref().map_or(Some(0), |steps| steps[thread]);
-                let Some((base, step)) = bases[thread].zip(step) else { continue };
-                let second = comers.threads.at(thread);
-                for lane in 0..i128::from(index.lanes()) {
-                    let element = base + lane * step;
-                    let first = *seen.entry(element).or_insert(second);
-                    if first.block != second.block {
-                        return Some(Meeting { first, second, index: vec![element] });
-                    }
+            let step = |thread: usize| steps.as_ref().map_or(Some(0), |steps| steps[thread]);
+            let of_thread = |thread: usize| Some((thread, bases[thread]?, step(thread)?));
+            let coming = (0..bases.len()).filter(|thread| comers.arrivals[*thread] == Arrival::Comes);
+            places.extend(coming.filter_map(of_thread));
+        }
+        let threads = &crowds.of((at, self.scene), Company::Grid, Vec::new()).threads;
+        let last = i128::from(index.lanes()) - 1;
+        if have_ranges_of_their_own(places.iter().map(|(thread, base, step)| {
+            let other = base + last * step;
+            (threads.block_of(*thread), *base.min(&other), *base.max(&other))
+        })) {
+            return None;
+        }
+        count_steps(steps_of(places.len() * index.lanes() as usize));
+        let mut seen: FastMap<i128, usize> = FastMap::default();
+        for (second, base, step) in places {
+            for lane in 0..=last {
+                let element = base + lane * step;
+                let first = *seen.entry(element).or_insert(second);
+                if threads.block_of(first) != threads.block_of(second) {
+                    let [first, second] = [first, second].map(|thread| threads.at(thread));
+                    return Some(Meeting { first, second, index: vec![element] });
                 }
             }
         }

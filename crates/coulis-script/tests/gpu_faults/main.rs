@@ -424,6 +424,47 @@ const STORES: &[Case] = &[
     ),
     (
         "V28",
+        "rows of blocks that conditions end, and rows that reach into the next",
+        r#"bx = T.launch_thread("blockIdx.x", 6)
+        tx = T.launch_thread("threadIdx.x", 4)
+        for k in range(3):
+            if k * 4 + tx < 10:
+                B[bx * 10 + k * 4 + tx] = A[k]
+        for k in range(3):
+            if (bx * 10 + 3) // 4 * 4 + k * 4 + tx - bx * 10 < 10:
+                B[(bx * 10 + 3) // 4 * 4 + k * 4 + tx] = A[k]
+        for k in range(3):
+            if k * 4 + tx < 11:
+                B[bx * 10 + k * 4 + tx] = A[k]"#,
+        &[(
+            "B[bx * 10 + k * 4 + tx] = A[k]",
+            "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (2, 0, 0) of block (0, 0, 0) store to one element, `B[10]`",
+        )],
+    ),
+    (
+        "V28",
+        "blocks told by a quotient and a remainder, and by the quotient of one block in eight",
+        r#"bx = T.launch_thread("blockIdx.x", 24)
+        tx = T.launch_thread("threadIdx.x", 2)
+        B[bx % 8 * 8 + bx // 8 * 2 + tx] = A[0]
+        B[bx % 8 * 6 + bx // 8 * 2 + tx] = A[0]
+        if bx % 8 == 0:
+            B[bx // 8 * 2 + tx] = A[0]
+        B[bx // 8 * 2 + tx] = A[0]
+        B[bx % 8 * 4 + bx // 8 * 2 + tx] = A[0]"#,
+        &[
+            (
+                "B[bx // 8 * 2 + tx] = A[0]",
+                "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (1, 0, 0) store to one element, `B[0]`",
+            ),
+            (
+                "B[bx % 8 * 4 + bx // 8 * 2 + tx] = A[0]",
+                "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (0, 0, 0) of block (16, 0, 0) store to one element, `B[4]`",
+            ),
+        ],
+    ),
+    (
+        "V28",
         "iterations of two blocks that meet",
         r#"bx = T.launch_thread("blockIdx.x", 2)
         for k in range(2):
