@@ -157,6 +157,25 @@ fn scalar_code_shares_indices_and_guards_loads() {
 }
 
 #[test]
+fn elements_a_few_apart_are_read_in_vectors_that_end_where_they_do() {
+    let buffer = |name: &str, dtype| Buffer::new(name, dtype, vec![i64c(64)], MemScope::Global);
+    let kinds = [("A", DType::I8, 2), ("B", DType::F32, -1), ("C", DType::F16, 3), ("D", DType::Bool, -2)];
+    let inputs = kinds.map(|(name, dtype, step)| (buffer(name, dtype), step));
+    let sum = buffer("S", DType::F32);
+    let first = |step: i128| i64c(if step < 0 { -7 * step } else { 0 });
+    let elements = inputs.iter().map(|(b, step)| {
+        let read = at(b, Expr::ramp(first(*step), i64c(*step), 8));
+        if b.dtype == DType::F32 { read } else { read.cast(DType::F32) }
+    });
+    let total = elements.reduce(|a, b| a + b).unwrap();
+    // More apart than half as many as there are: one by one.
+    let far = at(&inputs[1].0, Expr::ramp(i64c(0), i64c(5), 8));
+    let body = Stmt::store(&sum, [ramp(i64c(0), 8)], total + far);
+    let params = inputs.iter().map(|(b, _)| param(b)).chain([param(&sum)]).collect();
+    check(kernel("every_few", params, body), OPTIONS);
+}
+
+#[test]
 fn a_tiled_kernel_is_refused_by_its_form() {
     let mut tiled = row_sum();
     tiled.form = Form::Nest;

@@ -88,11 +88,14 @@ fn constant(value: i64) -> Expr {
     Expr::int_of(i128::from(value), DType::I64)
 }
 
-/// The stride of an array along dimension `d` where the kernel may count on it: 0, 1, or that of an array without
-/// gaps around the next dimension, whose extent is a constant. A row of 4 neighbours is followed by the next at 4.
+/// Strides of at most so much either way are constants: elements that lie so near to each other are read together.
+const NEAR: u64 = 4;
+
+/// The stride of an array along dimension `d` where the kernel may count on it: a few elements either way, or that of an array
+/// without gaps around the next dimension, whose extent is a constant. A row of 5 neighbours is followed by the next at 5.
 pub fn fixed_stride(dims: &[Dim], constant_extents: &[bool], array: usize, d: usize) -> Option<i64> {
     let stride = dims[d].strides[array];
-    if matches!(stride, 0 | 1) {
+    if stride.unsigned_abs() <= NEAR {
         return Some(stride);
     }
     let next = dims.get(d + 1).filter(|_| constant_extents.get(d + 1) == Some(&true))?;
@@ -429,7 +432,8 @@ mod tests {
         let fixed = |constant: [bool; 3], array| [0, 1, 2].map(|d| fixed_stride(&dims, &constant, array, d));
         assert_eq!(fixed([false, false, true], 0), [None, Some(4), Some(1)]);
         assert_eq!(fixed([false, false, true], 1), [None, None, Some(1)], "rows with gaps");
-        assert_eq!(fixed([false, false, false], 0), [None, None, Some(1)]);
+        assert_eq!(fixed([false, false, false], 0), [None, Some(4), Some(1)], "near");
+        assert_eq!(fixed([false, false, false], 1), [None, None, Some(1)]);
         assert_eq!(fixed([false, true, true], 0), [Some(400), Some(4), Some(1)]);
     }
 }

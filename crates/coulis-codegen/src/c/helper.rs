@@ -56,6 +56,9 @@ impl Comparison {
 pub enum Helper {
     /// The vector (or, at 0 lanes, the value) at a pointer to memory of that type. Bools give a byte mask.
     Load(DType, u32),
+    /// The same of elements that lie that many apart from the one at the pointer on, not 0 or 1 and negative where they lie before it, read
+    /// as the vectors of neighbours that have them.
+    LoadEvery(DType, u32, i32),
     /// Writes a vector at a pointer; the value has the carrier's type, for bools a byte mask.
     Store(DType, u32),
     /// Writes a vector as `Store` does, but past the caches where the pointer is a multiple of the vector's bytes.
@@ -177,6 +180,10 @@ impl Helper {
             |v: &VTy, block: u32| if block == v.lanes { String::new() } else { format!("_by{block}") };
         match self {
             Helper::Load(d, n) => format!("cx_load_{}{}", short(d), lanes(n)),
+            Helper::LoadEvery(d, n, step) => {
+                let back = if *step < 0 { "back" } else { "" };
+                format!("cx_load_{back}every{}_{}{}", step.abs(), short(d), lanes(n))
+            }
             Helper::Store(d, n) => format!("cx_store_{}{}", short(d), lanes(n)),
             Helper::Stream(d, n) => format!("cx_stream_{}{}", short(d), lanes(n)),
             Helper::Drain => "cx_drain".to_owned(),

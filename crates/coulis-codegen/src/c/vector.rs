@@ -499,6 +499,15 @@ impl Walker<'_> {
             }
             return Ok(Val { ty, parts, uniform: None });
         }
+        if let Some(step) = step.filter(|step| widths.iter().all(|n| is_near(buffer.dtype, *n, *step))) {
+            for n in widths {
+                let address = self.address(buffer, &further(&base, step * i64::from(first)))?;
+                let name = self.defs.helper(Helper::LoadEvery(buffer.dtype, n, step as i32))?;
+                parts.push(Part { lanes: n, code: Code::call(&name, &[&address]) });
+                first += n;
+            }
+            return Ok(Val { ty, parts, uniform: None });
+        }
         let stride = self.code(&stride)?;
         let stride = self.simple(index_ty, stride);
         let places = strided(&base, &stride, step, at.lanes());
@@ -568,10 +577,7 @@ pub(super) fn strided(base: &Code, stride: &Code, step: Option<i64>, lanes: u32)
     (0..lanes)
         .map(|lane| match (step, lane) {
             (_, 0) => base.clone(),
-            (Some(step), _) if step < 0 => {
-                Code::infix("-", Prec::Sum, base, &Code::primary((-step * i64::from(lane)).to_string()))
-            }
-            (Some(step), _) => offset(base, (step * i64::from(lane)) as u32),
+            (Some(step), _) => further(base, step * i64::from(lane)),
             (None, 1) => Code::infix("+", Prec::Sum, base, stride),
             (None, _) => {
                 let distance = Code::infix("*", Prec::Product, &Code::primary(lane.to_string()), stride);
@@ -579,6 +585,21 @@ pub(super) fn strided(base: &Code, stride: &Code, step: Option<i64>, lanes: u32)
             }
         })
         .collect()
+}
+
+/// `base + distance`.
+fn further(base: &Code, distance: i64) -> Code {
+    match u32::try_from(distance) {
+        Ok(first) => offset(base, first),
+        Err(_) => Code::infix("-", Prec::Sum, base, &Code::primary((-distance).to_string())),
+    }
+}
+
+/// Whether so many elements that lie `step` apart are read in vectors of neighbours: no more of these than half of the elements. 8-bit
+/// floats are converted one by one in any case.
+fn is_near(dtype: DType, lanes: u32, step: i64) -> bool {
+    let one_by_one = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
+    !one_by_one && lanes > 1 && step != 0 && 2 * step.abs() <= i64::from(lanes)
 }
 
 /// `base + first`.

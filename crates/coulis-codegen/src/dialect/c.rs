@@ -174,6 +174,7 @@ impl Dialect for C {
     fn helper(&self, helper: Helper, needs: &mut dyn Needs) -> Result<String, EmitError> {
         match helper {
             Helper::Load(dtype, lanes) => memory::load(dtype, lanes, needs),
+            Helper::LoadEvery(dtype, lanes, step) => memory::load_every(dtype, lanes, step, needs),
             Helper::Store(dtype, lanes) => memory::store(dtype, lanes, needs),
             Helper::Stream(dtype, lanes) => memory::stream(dtype, lanes, needs),
             Helper::Drain => Ok(memory::DRAIN.to_owned()),

@@ -369,6 +369,7 @@ impl Dialect for Cuda {
             }
             Helper::Load(..)
             | Helper::Store(..)
+            | Helper::LoadEvery(..)
             | Helper::Stream(..)
             | Helper::Drain
             | Helper::Splat(_)

@@ -122,6 +122,62 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
     Ok(format!("{FN} {f} {name}(const {element} *p) {{ {body} }}\n"))
 }
 
+/// A load of elements that lie `step` apart: of the vectors of neighbours that have them, the last of which ends with the last of
+/// these, so that nothing but them and what lies between them is read.
+pub fn load_every(dtype: DType, lanes: u32, step: i32, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let name = Helper::LoadEvery(dtype, lanes, step).name();
+    let memory = CTy::memory(dtype);
+    let shape = VTy::vector(memory, lanes);
+    let (raw, unaligned) = (needs.ty(shape), needs.unaligned(shape));
+    let (apart, n) = (i64::from(step.unsigned_abs()), i64::from(lanes));
+    let last = (n - 1) * apart;
+    let place = |lane: i64| if step < 0 { last - lane * apart } else { lane * apart };
+    let begin = |vector: i64| (vector * n).min(last + 1 - n);
+    let read = |vector: i64| match begin(vector) - if step < 0 { last } else { 0 } {
+        0 => format!("*(const {unaligned} *)p"),
+        at if at < 0 => format!("*(const {unaligned} *)(p - {})", -at),
+        at => format!("*(const {unaligned} *)(p + {at})"),
+    };
+    let mut body = format!("{raw} v = {};", read(0));
+    // The first two vectors give what they have at once, each other what it has to those before it; the rest is of no matter.
+    for vector in 1..=(last / n).max(1) {
+        let picked = (0..n).map(|lane| match place(lane) / n {
+            0 if vector == 1 => place(lane),
+            of if of == vector => n + place(lane) - begin(vector),
+            of if of < vector => lane,
+            _ => -1,
+        });
+        let picked: Vec<String> = picked.map(|lane| lane.to_string()).collect();
+        let other = if last < n { "v".to_owned() } else { read(vector) };
+        body = format!("{body} v = __builtin_shufflevector(v, {other}, {});", picked.join(", "));
+    }
+    let (result, value) = match dtype {
+        DType::Bool => {
+            let mask = needs.ty(VTy::vector(CTy::M8, lanes));
+            let value = format!("({mask})(v != 0)");
+            (mask, value)
+        }
+        DType::F16 | DType::BF16 => {
+            let widen = needs.helper(Helper::WidenAll(dtype, lanes))?;
+            (needs.ty(VTy::vector(CTy::F32, lanes)), format!("{widen}(v)"))
+        }
+        DType::F8E4M3 | DType::F8E5M2 => {
+            return Err(EmitError::Unsupported { dialect: "c", what: format!("`{name}`") });
+        }
+        DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F32
+        | DType::F64 => (raw, "v".to_owned()),
+    };
+    Ok(format!("{FN} {result} {name}(const {} *p) {{ {body} return {value}; }}\n", memory.name()))
+}
+
 /// The value of a binary16 without hardware: the exponent is rebiased by an exact product, and infinities and NaN
 /// get the widest exponent.
 fn scalar_f16(name: &str) -> String {
