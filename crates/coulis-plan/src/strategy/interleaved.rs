@@ -28,6 +28,8 @@ pub static STRATEGY: Strategy = Strategy {
 const FEWEST_VECTORS: i64 = 4;
 /// Vectors of a wide step whose visits are written out one by one, at most; more are visited for each wide step.
 const MOST_WRITTEN_OUT: i64 = 8;
+/// Vector operations of a visit that are written out, at most: compilers take many seconds for several thousand.
+const MOST_OPERATIONS: i64 = 1024;
 /// Wide steps of a visit of a state, and of the longest run.
 const STEPS_A_VISIT: i64 = 8;
 /// Steps that are left of a wide one when outputs fold what they have of each.
@@ -109,7 +111,10 @@ fn wide_step(facts: &Facts, extent: i64, steps: i64) -> Option<WideStep> {
     };
     let mut runs = facts.runs(STEPS_A_VISIT);
     let mut visit = if runs.steps > 1 { runs.steps } else { facts.unroll(runs.lanes) };
-    if knows_positions && rows_of(runs.lanes) * extent > MOST_WRITTEN_OUT * runs.lanes {
+    let n_vectors = rows_of(runs.lanes) * extent / runs.lanes;
+    let written_out = visit * if knows_positions { n_vectors } else { 1 };
+    let is_much = runs.operations.saturating_mul(written_out) > MOST_OPERATIONS;
+    if is_much || knows_positions && n_vectors > MOST_WRITTEN_OUT {
         (runs, visit) = (facts.runs(1), 1);
     }
     let (rows, lanes) = (rows_of(runs.lanes), runs.lanes);

@@ -170,6 +170,25 @@ fn few_outputs_are_folded_in_wide_steps_of_whole_vectors() {
 }
 
 #[test]
+fn visits_of_many_statistics_are_not_written_out() {
+    let visit = |ops: &[&'static str]| {
+        let input = ArrayInfo { dtype: DType::I64, shape: vec![100_000, 20], strides: vec![20, 1] };
+        let problem = Problem::new(std::slice::from_ref(&input), None, Some(&[0]), false, true).unwrap();
+        let request = coulis_reducers::ReducerRequest::new(&[DType::I64]);
+        let built = |op: &&'static str| (*op, coulis_reducers::find(op).unwrap().build(&request).unwrap());
+        let parts: Vec<(&str, Reducer)> = ops.iter().map(built).collect();
+        let reducer = coulis_reducers::product(&parts).unwrap().reducer;
+        let outputs = reducer.results.iter().map(|r| OutputSpec::plain(r.dtype)).collect();
+        let spec = Spec::new(problem, vec![DType::I64], false, reducer, outputs, None);
+        let choice = choose(&spec, &cpu(64, 1)).unwrap();
+        (choice.strategy.name, choice.sketch.unroll)
+    };
+    assert_eq!(visit(&["mean", "min", "argmax"]), ("interleaved", 8));
+    let many = coulis_reducers::CATALOGUE.iter().filter(|entry| entry.n_inputs == 1).map(|entry| entry.name);
+    assert_eq!(visit(&many.collect::<Vec<_>>()), ("interleaved", 1));
+}
+
+#[test]
 fn short_rows_are_one_run_where_it_holds_them() {
     let half = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_length(1 << 20);
     let run = |op: &str, length: i64| planned_for(&half, op, &[50_001, length], &[1], &cpu(64, 1)).1.run;
