@@ -56,8 +56,8 @@ impl Comparison {
 pub enum Helper {
     /// The vector (or, at 0 lanes, the value) at a pointer to memory of that type. Bools give a byte mask.
     Load(DType, u32),
-    /// The same of elements that lie that many apart from the one at the pointer on, not 0 or 1 and negative where they lie before it, read
-    /// as the vectors of neighbours that have them.
+    /// The same of elements that lie that many apart, from the one at the pointer on: not 0 or 1, and negative where they lie
+    /// before it. They are read as the vectors of neighbours that have them.
     LoadEvery(DType, u32, i32),
     /// Writes a vector at a pointer; the value has the carrier's type, for bools a byte mask.
     Store(DType, u32),

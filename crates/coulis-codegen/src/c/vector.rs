@@ -595,8 +595,8 @@ fn further(base: &Code, distance: i64) -> Code {
     }
 }
 
-/// Whether so many elements that lie `step` apart are read in vectors of neighbours: no more of these than half of the elements. 8-bit
-/// floats are converted one by one in any case.
+/// Whether so many elements that lie `step` apart are read in vectors of neighbours: no more of these than half of the
+/// elements. 8-bit floats are converted one by one in any case.
 fn is_near(dtype: DType, lanes: u32, step: i64) -> bool {
     let one_by_one = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
     !one_by_one && lanes > 1 && step != 0 && 2 * step.abs() <= i64::from(lanes)

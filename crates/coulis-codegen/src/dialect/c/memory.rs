@@ -122,8 +122,8 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
     Ok(format!("{FN} {f} {name}(const {element} *p) {{ {body} }}\n"))
 }
 
-/// A load of elements that lie `step` apart: of the vectors of neighbours that have them, the last of which ends with the last of
-/// these, so that nothing but them and what lies between them is read.
+/// A load of elements that lie `step` apart: of the vectors of neighbours that have them, the last of which ends with the
+/// last of these, so that nothing but them and what lies between them is read.
 pub fn load_every(dtype: DType, lanes: u32, step: i32, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let name = Helper::LoadEvery(dtype, lanes, step).name();
     let memory = CTy::memory(dtype);
@@ -139,7 +139,7 @@ pub fn load_every(dtype: DType, lanes: u32, step: i32, needs: &mut dyn Needs) ->
         at => format!("*(const {unaligned} *)(p + {at})"),
     };
     let mut body = format!("{raw} v = {};", read(0));
-    // The first two vectors give what they have at once, each other what it has to those before it; the rest is of no matter.
+    // The first two vectors give what they have at once, each other what it has to those before it.
     for vector in 1..=(last / n).max(1) {
         let picked = (0..n).map(|lane| match place(lane) / n {
             0 if vector == 1 => place(lane),
