@@ -215,6 +215,7 @@ fn a_second_walk_that_every_run_needs_is_not_asked_for() {
     let text = kernel("logsumexp");
     assert!(text.contains("_again") && !text.contains("asked"), "{text}");
     assert!(kernel("argmax").contains("asked"), "only runs with the winner are walked again");
+    assert!(kernel("prod").contains("asked"), "only runs with elements that are far from 1");
 }
 
 #[test]
