@@ -28,6 +28,7 @@ pub mod plain;
 pub mod scalar;
 mod slots;
 mod stmt;
+mod strided;
 pub mod style;
 mod transpose;
 pub mod types;

@@ -10,9 +10,10 @@ use crate::c::deps::{self, stores};
 use crate::c::helper::{Helper, Needs as _};
 use crate::c::scalar::{is_plain, may_trap};
 use crate::c::slots::{Slot, slots_in};
+use crate::c::strided::strided;
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Parts, Val};
-use crate::c::vector::{offset, strided};
+use crate::c::vector::offset;
 use crate::c::{Pointer, Registers, Walker, index};
 use crate::dialect::DialectKind;
 

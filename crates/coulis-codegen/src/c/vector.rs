@@ -499,25 +499,7 @@ impl Walker<'_> {
             }
             return Ok(Val { ty, parts, uniform: None });
         }
-        if let Some(step) = step.filter(|step| widths.iter().all(|n| is_near(buffer.dtype, *n, *step))) {
-            for n in widths {
-                let address = self.address(buffer, &further(&base, step * i64::from(first)))?;
-                let name = self.defs.helper(Helper::LoadEvery(buffer.dtype, n, step as i32))?;
-                parts.push(Part { lanes: n, code: Code::call(&name, &[&address]) });
-                first += n;
-            }
-            return Ok(Val { ty, parts, uniform: None });
-        }
-        let stride = self.code(&stride)?;
-        let stride = self.simple(index_ty, stride);
-        let places = strided(&base, &stride, step, at.lanes());
-        self.collect(buffer, &places, ty, &widths)
-    }
-
-    /// The elements at any indices.
-    fn gather(&mut self, buffer: &Buffer, at: &Expr, ty: CTy, widths: &[u32]) -> Result<Val, EmitError> {
-        let places = self.lane_codes(at)?;
-        self.collect(buffer, &places, ty, widths)
+        self.load_strided(buffer, (&base, &stride), at, ty, &widths)
     }
 
     /// The lanes of a vector as scalars.
@@ -532,74 +514,6 @@ impl Walker<'_> {
         }
         Ok(lanes)
     }
-
-    fn collect(
-        &mut self,
-        buffer: &Buffer,
-        places: &[Code],
-        ty: CTy,
-        widths: &[u32],
-    ) -> Result<Val, EmitError> {
-        // Bits of 16-bit floats are collected before all are converted at once.
-        let converts = is_storage_float(buffer.dtype) && buffer.dtype.bytes() == 2;
-        let element_ty = if converts { CTy::memory(buffer.dtype) } else { ty };
-        let mut parts = Parts::new();
-        let mut places = places.iter();
-        for &n in widths {
-            let mut elements = Vec::new();
-            for place in places.by_ref().take(n as usize) {
-                if converts {
-                    let base = self.base(buffer)?;
-                    elements.push([&*base, "[", &place.text, "]"].concat());
-                    continue;
-                }
-                let element = self.element(buffer, place)?;
-                elements.push(if buffer.dtype == DType::Bool {
-                    format!("-(i8){}", element.text)
-                } else {
-                    element.text
-                });
-            }
-            let name = self.defs.ty(VTy::vector(element_ty, n));
-            let text = format!("({name}){{{}}}", elements.join(", "));
-            let mut code = Code { text, prec: Prec::Unary };
-            if converts {
-                code = Code::call(&self.defs.helper(Helper::WidenAll(buffer.dtype, n))?, &[&code]);
-            }
-            parts.push(Part { lanes: n, code });
-        }
-        Ok(Val { ty, parts, uniform: None })
-    }
-}
-
-/// Indices `base + i * stride`.
-pub(super) fn strided(base: &Code, stride: &Code, step: Option<i64>, lanes: u32) -> Vec<Code> {
-    (0..lanes)
-        .map(|lane| match (step, lane) {
-            (_, 0) => base.clone(),
-            (Some(step), _) => further(base, step * i64::from(lane)),
-            (None, 1) => Code::infix("+", Prec::Sum, base, stride),
-            (None, _) => {
-                let distance = Code::infix("*", Prec::Product, &Code::primary(lane.to_string()), stride);
-                Code::infix("+", Prec::Sum, base, &distance)
-            }
-        })
-        .collect()
-}
-
-/// `base + distance`.
-fn further(base: &Code, distance: i64) -> Code {
-    match u32::try_from(distance) {
-        Ok(first) => offset(base, first),
-        Err(_) => Code::infix("-", Prec::Sum, base, &Code::primary((-distance).to_string())),
-    }
-}
-
-/// Whether so many elements that lie `step` apart are read in vectors of neighbours: no more of these than half of the
-/// elements. 8-bit floats are converted one by one in any case.
-fn is_near(dtype: DType, lanes: u32, step: i64) -> bool {
-    let one_by_one = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
-    !one_by_one && lanes > 1 && step != 0 && 2 * step.abs() <= i64::from(lanes)
 }
 
 /// `base + first`.
