@@ -110,3 +110,31 @@ fn positions_are_told_in_the_order_of_axes_whatever_the_order_of_memory() {
         }
     }
 }
+
+#[test]
+fn narrow_integers_of_few_values_have_the_first_and_the_last_of_equal_ones_in_every_plan() {
+    let shapes: [(&[i64], &[i64]); 8] = [
+        (&[9000], &[0]),
+        (&[2, 5000], &[1]),
+        (&[16, 256], &[1]),
+        (&[37, 133], &[1]),
+        (&[260, 17], &[1]),
+        (&[700, 3], &[1]),
+        (&[5, 6, 77], &[0, 2]),
+        (&[300, 1030], &[1]),
+    ];
+    let ops: [&[&str]; 3] = [&["argmax"], &["argmin_last", "minloc"], &["sum", "var", "max", "argmin"]];
+    let dtypes = [DType::I8, DType::Bool, DType::I16, DType::U8];
+    let mut turn = 0;
+    for (shape, axes) in shapes {
+        for ops in ops {
+            let n = shape.iter().product::<i64>() as usize;
+            let input = [array(dtypes[turn % dtypes.len()], shape, &few_values(n, 0))];
+            for device in [DeviceChoice::Cpu, DeviceChoice::CpuExecuted] {
+                let request = Request { device, ..Request::new(ops).over(axes) };
+                check(&input, &request).unwrap_or_else(|why| panic!("{ops:?} of {shape:?}: {why}"));
+            }
+            turn += 1;
+        }
+    }
+}
