@@ -113,16 +113,8 @@ fn positions_are_told_in_the_order_of_axes_whatever_the_order_of_memory() {
 
 #[test]
 fn narrow_integers_of_few_values_have_the_first_and_the_last_of_equal_ones_in_every_plan() {
-    let shapes: [(&[i64], &[i64]); 8] = [
-        (&[9000], &[0]),
-        (&[2, 5000], &[1]),
-        (&[16, 256], &[1]),
-        (&[37, 133], &[1]),
-        (&[260, 17], &[1]),
-        (&[700, 3], &[1]),
-        (&[5, 6, 77], &[0, 2]),
-        (&[300, 1030], &[1]),
-    ];
+    let shapes: [(&[i64], &[i64]); 4] =
+        [(&[9000], &[0]), (&[37, 133], &[1]), (&[260, 17], &[1]), (&[5, 6, 77], &[0, 2])];
     let ops: [&[&str]; 3] = [&["argmax"], &["argmin_last", "minloc"], &["sum", "var", "max", "argmin"]];
     let dtypes = [DType::I8, DType::Bool, DType::I16, DType::U8];
     let mut turn = 0;
