@@ -43,6 +43,9 @@ class Torch:
             # DLPack calls them integers of 8 bits.
             raise NotImplementedError(f"`{what}` is of the element type `{name}`, which is not read; legal are integers from 8 bits")
         x = x.detach().resolve_conj().resolve_neg()
+        # Zeros that PyTorch has not made yet, as gradients of what is not differentiated are.
+        x = x.clone() if x._is_zerotensor() else x
+        Torch.backed(x, what)
         # DLPack of older versions knows no such types.
         return (x.view(torch.uint8), name) if name in ("float8_e4m3fn", "float8_e5m2") else x
 
@@ -55,8 +58,29 @@ class Torch:
     }
 
     @staticmethod
+    def backed(x, what):
+        """Refuses a tensor that has a shape and no memory; of a view of one DLPack gives an address near 0."""
+        if x.numel() == 0:
+            return
+        torch = sys.modules["torch"]
+        if torch._C._functorch.is_functorch_wrapped_tensor(x):
+            raise TypeError(
+                f"`{what}` is wrapped by a transform of PyTorch (torch.func, torch.vmap), so that it has no elements to read; "
+                "legal are tensors outside of transformed functions"
+            )
+        if isinstance(x, torch._subclasses.FakeTensor) or torch._is_functional_tensor(x):
+            raise TypeError(
+                f"`{what}` is traced by PyTorch (a `FakeTensor`, torch.export, make_fx), so that it has no elements to read; "
+                "legal are tensors with memory, and in traced functions those of `coulis.torch`"
+            )
+        if x.untyped_storage().data_ptr() == 0:
+            raise ValueError(f"`{what}` has no memory: its shape is {tuple(x.shape)}, and its storage has been emptied")
+
+    @staticmethod
     def written(x, what):
         torch = sys.modules["torch"]
+        if x._is_zerotensor():
+            raise ValueError(f"{what} is a tensor of zeros that has no memory; legal is `x.clone()`")
         if x.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 f"{what} requires a gradient, and what is written there has none; "

@@ -299,8 +299,37 @@ def test_derivatives_forwards_are_refused_and_not_0(device):
 def test_a_tensor_without_memory_is_not_written(device):
     out = torch.zeros(4, device=device)
     out.untyped_storage().resize_(0)
-    with pytest.raises(ValueError, match="`out` of `sum` has no memory"):
+    with pytest.raises(ValueError, match="`out` has no memory: its shape is"):
         coulis.sum(torch.ones(4, 5, device=device), 1, out=out)
+    with pytest.raises(ValueError, match="`x` has no memory: its shape is"):
+        coulis.sum(out)
+
+
+def test_tensors_that_stand_for_a_shape_alone_are_refused(device):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(3, 4, device=device)
+        views = [fake, fake[1], fake.T]
+        for x in views:
+            with pytest.raises(TypeError, match="`x` is traced by PyTorch"):
+                coulis.sum(x)
+    for x in [*views, torch._to_functional_tensor(torch.ones(3, device=device))]:
+        with pytest.raises(TypeError, match="`x` is traced by PyTorch"):
+            coulis.softmax(x)
+        with pytest.raises(TypeError, match="`out` is traced by PyTorch"):
+            coulis.sum(torch.ones(3, 4, device=device), 0, out=x)
+    for transform in (torch.func.grad, torch.func.vmap):
+        with pytest.raises(TypeError, match="`x` is wrapped by a transform"):
+            transform(coulis.sum)(torch.ones(3, device=device))
+
+
+def test_zeros_that_torch_has_not_made_are_read_and_not_written(device):
+    zeros = torch._efficientzerotensor((3, 4), device=device)
+    assert coulis.sum(zeros).item() == 0 and coulis.sum(zeros[1], dtype="float64").dtype == torch.float64
+    assert coulis.torch.sum(zeros, 0).tolist() == [0] * 4
+    with pytest.raises(ValueError, match="zeros that has no memory"):
+        coulis.sum(torch.ones(3, 4, device=device), 0, out=zeros[0])
 
 
 def test_names_and_axes_are_not_taken_for_others(device):

@@ -71,6 +71,14 @@ pub enum ShapeError {
         /// Element type.
         dtype: DType,
     },
+    /// Elements at address 0, where no memory is.
+    #[error("an array of {dtype} of shape {shape:?} has no memory")]
+    NoMemory {
+        /// Element type.
+        dtype: DType,
+        /// Shape, which has elements.
+        shape: Vec<i64>,
+    },
     /// No memory for the data.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -203,7 +211,10 @@ impl Array {
             return Ok(Array { dtype, shape, strides, offset: 0, storage });
         }
         let width = dtype.bytes();
-        if first.is_null() || !first.addr().is_multiple_of(width) {
+        if first.is_null() {
+            return Err(ShapeError::NoMemory { dtype, shape });
+        }
+        if !first.addr().is_multiple_of(width) {
             return Err(ShapeError::Misaligned { dtype });
         }
         let (mut before, mut after) = (0i128, 1i128);
