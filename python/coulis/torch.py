@@ -97,6 +97,7 @@ def _(x, ops, axis, keepdims, ddof):
 def _setup_context(ctx, inputs, output):
     x, ops, axis, keepdims, ddof = inputs
     ctx.axes, ctx.keepdims, ctx.ddof = _axes(axis, x.ndim), keepdims, ddof
+    ctx.shape, ctx.dtype = x.shape, x.dtype
     # Of an operator that gives a list, PyTorch takes an empty list for one of tensors, whose gradients are a list.
     ctx.of_axis = [] if axis is not None and len(axis) == 0 else None
     ctx.names = [name for name, _ in _coulis.results_of(str(x.dtype).removeprefix("torch."), ops.split(","))]
@@ -105,13 +106,14 @@ def _setup_context(ctx, inputs, output):
     ctx.set_materialize_grads(False)
     # What is kept must not be changed in place before the backward pass, so that no more is kept than is asked for.
     ctx.kept = [name for name in ctx.names if name in _ASKS_FOR_RESULT]
-    ctx.save_for_backward(x, *[found for name, found in zip(ctx.names, output) if name in _ASKS_FOR_RESULT])
+    own = None if _ASKS_FOR_SHAPE.issuperset(ctx.names) else x
+    ctx.save_for_backward(own, *[found for name, found in zip(ctx.names, output) if name in _ASKS_FOR_RESULT])
 
 
 def _backward(ctx, grads):
     own, *found = ctx.saved_tensors
-    wide = _wide(own.dtype)
-    x, total, kept = own.to(wide), None, dict(zip(ctx.kept, found))
+    wide = _wide(ctx.dtype)
+    x, total, kept = None if own is None else own.to(wide), None, dict(zip(ctx.kept, found))
 
     def broadcast(values):
         """A gradient or a result in the type of the work, with its reduced axes."""
@@ -131,25 +133,25 @@ def _backward(ctx, grads):
         result = broadcast(kept[name]) if name in kept else None
         part = rule(ctx, x, broadcast(grad), result)
         total = part if total is None else total + part
-    return (None if total is None else total.to(own.dtype)), None, ctx.of_axis, None, None
+    return (None if total is None else total.to(ctx.dtype)), None, ctx.of_axis, None, None
 
 
-def _length(ctx, x):
-    return math.prod(x.shape[a] for a in ctx.axes)
+def _length(ctx):
+    return math.prod(ctx.shape[a] for a in ctx.axes)
 
 
 def _sum(ctx, x, grad, result):
-    return grad.expand(x.shape)
+    return grad.expand(ctx.shape)
 
 
 def _mean(ctx, x, grad, result):
-    return (grad / _length(ctx, x)).expand(x.shape)
+    return (grad / _length(ctx)).expand(ctx.shape)
 
 
 def _var(ctx, x, grad, result):
     mean = x.mean(ctx.axes, keepdim=True) if ctx.axes else x
     # Tensors are divided by 0, where numbers raise: of nothing, and of as many elements as `ddof`.
-    return 2 * grad / (_length(ctx, x) - ctx.ddof) * (x - mean)
+    return 2 * grad / (_length(ctx) - ctx.ddof) * (x - mean)
 
 
 def _std(ctx, x, grad, result):
@@ -185,28 +187,39 @@ def _scaled(number, exponent, apart):
     from 1/2 to 1. Zeros, infinities and NaN stay what they are."""
     if apart <= _APART:
         return number, exponent, apart
-    found = number.detach()
-    more = torch.frexp(found.masked_fill(~found.isfinite(), 0)).exponent.to(torch.int64)
+    with torch.no_grad():
+        if apart <= 1022:
+            # None is subnormal, and the exponents that zeros and infinities have in memory change none of them.
+            more = (number.view(torch.int64) >> 52 & 2047).clamp(max=2044) - 1022
+            return number * _power(-more), exponent + more, 1
+        more = torch.frexp(number.masked_fill(~number.isfinite(), 0)).exponent.to(torch.int64)
     return _times_power(number, -more), exponent + more, 1
 
 
 def _prod(ctx, x, grad, result):
-    """The product of the other elements. A tree of products has pairs of elements at its feet; what a node is multiplied by is
+    """The product of the other elements. A tree of products has groups of elements at its feet; what a node is multiplied by is
     what its parent is, times its neighbour. Nothing is divided, so elements of 0 need no care, nor do derivatives of this. As in
-    `prod` itself exponents are kept apart, so that no order of products overflows."""
-    length = _length(ctx, x)
+    `prod` itself exponents are kept apart, so that no order of products overflows; the products of a group need none."""
+    length = _length(ctx)
     if length <= 1:
         return grad.expand(x.shape)
     order = [a for a in range(x.ndim) if a not in ctx.axes] + ctx.axes
     kept = [x.shape[a] for a in order[: x.ndim - len(ctx.axes)]]
 
     def start(values, n):
-        number = values.to(torch.float64).reshape([*kept, n])
-        exponent = torch.zeros((), dtype=torch.int64, device=x.device).expand(number.shape)
-        return _scaled(number, exponent, 1074 if values.dtype == torch.float64 else 149)
+        return values.to(torch.float64).reshape([*kept, n])
 
-    number, exponent, apart = start(x.permute(order), length)
-    levels = []
+    # How far from 1 the elements are; the products of four of type `float32` are numbers of `float64`.
+    far = 1074 if x.dtype == torch.float64 else 149
+    number, others = start(x.permute(order), length), None
+    if x.dtype != torch.float64:
+        number = torch.nn.functional.pad(number, (0, -length % 4), value=1.0).unflatten(-1, (-1, 2, 2))
+        halves = number[..., 0] * number[..., 1]
+        others = number.flip(-1) * halves.flip(-1)[..., None]
+        number = halves[..., 0] * halves[..., 1]
+    nothing = torch.zeros((), dtype=torch.int64, device=x.device)
+    number, exponent, apart = _scaled(number, nothing.expand(number.shape), far if others is None else 4 * far)
+    n, levels = number.shape[-1], []
     while number.shape[-1] > 1:
         if number.shape[-1] % 2 == 1:
             number = torch.nn.functional.pad(number, (0, 1), value=1.0)
@@ -214,16 +227,23 @@ def _prod(ctx, x, grad, result):
         number, exponent = number.unflatten(-1, (-1, 2)), exponent.unflatten(-1, (-1, 2))
         levels.append((number.flip(-1), exponent.flip(-1), apart))
         number, exponent, apart = _scaled(number[..., 0] * number[..., 1], exponent.sum(-1), 2 * apart)
-    number, exponent, apart = start(grad, 1)
+    number = start(grad, 1)
+    number, exponent, apart = _scaled(number, nothing.expand(number.shape), far)
     for neighbours, exponents, neighbours_apart in reversed(levels):
         pairs = neighbours.shape[-2]
         number = (number[..., :pairs, None] * neighbours).flatten(-2)
         exponent = (exponent[..., :pairs, None] + exponents).flatten(-2)
         number, exponent, apart = _scaled(number, exponent, apart + neighbours_apart)
-    # What is beyond these powers is beyond the numbers too, and 0 times either of them is 0.
-    number, exponent = number[..., :length], exponent[..., :length].clamp(-2040, 2040)
+    number, exponent = number[..., :n], exponent[..., :n]
+    # What is beyond the last powers is beyond the numbers too, and 0 times any of them is 0.
+    if others is None:
+        found = _times_power(number, exponent.clamp(-2040, 2040))
+    else:
+        number, exponent, _ = _scaled(number, exponent, apart + _APART)
+        found = ((number * _power(exponent.clamp(-700, 700)))[..., None, None] * others).flatten(-3)
+    found = found[..., :length]
     back = sorted(range(x.ndim), key=order.__getitem__)
-    return _times_power(number, exponent).reshape([x.shape[a] for a in order]).permute(back).to(x.dtype)
+    return found.reshape([x.shape[a] for a in order]).permute(back).to(x.dtype)
 
 
 def _logsumexp(ctx, x, grad, result):
@@ -250,7 +270,7 @@ def _sumsq(ctx, x, grad, result):
 
 
 def _meansq(ctx, x, grad, result):
-    return (2 * grad / _length(ctx, x)) * x
+    return (2 * grad / _length(ctx)) * x
 
 
 _GRADIENTS = {
@@ -273,6 +293,9 @@ _GRADIENTS = {
 
 # Those whose rules look at the result, as they do in PyTorch; the others are handed None.
 _ASKS_FOR_RESULT = {"softmax", "log_softmax", "std", "max", "min", "maxloc.value", "minloc.value", "logsumexp", "absmax", "norm2"}
+
+# Those whose rules look at no element, which are then not kept. The others are handed all of them.
+_ASKS_FOR_SHAPE = {"sum", "mean"}
 
 _op.register_autograd(_backward, setup_context=_setup_context)
 

@@ -111,6 +111,48 @@ def test_gradients_of_products_do_not_leave_the_range_on_the_way(device):
     assert x.grad.shape == (3, 0)
 
 
+def test_products_of_rows_of_every_length_have_the_gradients_of_exact_products(device):
+    for n in [2, 3, 4, 5, 7, 8, 13, 33, 1000]:
+        for dtype in (torch.float16, torch.float32, torch.float64):
+            x = (values(device, 3, n).detach().clamp(0.5) * 2**0.25).to(dtype)
+            x[1, n // 2], x[2, 0], x[2, n - 1] = 0, 0, 0
+            x, grad = x.requires_grad_(), torch.tensor([3.0, 5, 7], dtype=dtype, device=device)
+            (found,) = torch.autograd.grad(coulis.torch.prod(x, 1), x, grad)
+            others = x.detach().double()[:, None].expand(3, n, n).masked_fill(torch.eye(n, dtype=torch.bool, device=device), 1)
+            torch.testing.assert_close(found, (others.prod(2) * grad.double()[:, None]).to(dtype), rtol=None, atol=None)
+
+
+def test_gradients_of_several_directions_are_those_of_each(device):
+    x, directions = values(device, 4, 5), torch.eye(4, dtype=torch.float64, device=device)
+    for name in THEIRS:
+        y = getattr(coulis.torch, name)(x, 1)
+        if name == "prod":
+            # PyTorch batches no views of numbers as their bits.
+            with pytest.raises(RuntimeError, match="Batching rule"):
+                torch.autograd.grad(y, x, directions, is_grads_batched=True)
+            continue
+        at_once = torch.autograd.grad(y, x, directions, is_grads_batched=True, retain_graph=True)[0]
+        each = [torch.autograd.grad(y, x, direction, retain_graph=True)[0] for direction in directions]
+        torch.testing.assert_close(at_once, torch.stack(each))
+
+
+def test_each_of_many_results_is_differentiated_alone_and_twice(device):
+    names, shapes = [*THEIRS, "argmax"], [lambda x: x, lambda x: x.T, lambda x: x[::2], lambda x: x[0].expand(3, 5)]
+
+    def derivatives(function, x):
+        (first,) = torch.autograd.grad(function(x).pow(2).sum(), x, create_graph=True)
+        return first, torch.autograd.grad(first.pow(2).sum(), x)[0]
+
+    for name, theirs in THEIRS.items():
+        for shape in shapes:
+            ours = lambda x: getattr(coulis.torch.reduce(shape(x), names, 1), name)  # noqa: B023, E731
+            x = values(device, 4, 5).detach().abs().requires_grad_()
+            for found, wanted in zip(derivatives(ours, x), derivatives(lambda x: theirs(shape(x), (1,), False), x)):  # noqa: B023
+                torch.testing.assert_close(found, wanted)
+    with torch.no_grad():
+        assert not any(found.requires_grad for found in coulis.torch.reduce(x, names, 1))
+
+
 def test_a_graph_is_compiled_in_one_piece(device):
     def normalise(x):
         found = coulis.torch.reduce(x, ["mean", "std", "argmax"], -1, keepdims=True)
@@ -461,6 +503,12 @@ def test_results_are_changed_in_place_before_the_backward_pass_where_torch_lets_
                 torch.testing.assert_close(changed, x.grad)
         # A product of PyTorch divides by elements, and keeps its result.
         assert refused[0] <= refused[1], name
+    x = values(device, 4, 5)
+    between = x * 1
+    found = coulis.torch.reduce(between, ["sum", "mean"], 1)
+    between.mul_(2)
+    (found.sum + found.mean).sum().backward()
+    assert torch.equal(x.grad, torch.full_like(x, 1.2)), "sums and means keep no elements"
     for function in [coulis.torch.layer_norm, coulis.torch.rms_norm, lambda x: coulis.torch.batch_norm(x, 0)]:
         found = []
         for in_place in (False, True):
