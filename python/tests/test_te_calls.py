@@ -283,6 +283,26 @@ def test_what_memory_says_of_a_row_is_read_for_rows_that_there_are(kind, target)
     assert c.tolist() == wanted
 
 
+@pytest.mark.parametrize("target", ["cpu", "sim"])
+def test_a_row_whose_length_memory_holds_is_summed_in_steps_longer_than_itself(target):
+    for width in (3, 5, 8):
+        A, Z = te.placeholder((width,), "int32", name="A"), te.placeholder((1,), "int32", name="Z")
+
+        def row(i):
+            k = te.reduce_axis((0, Z[i]), "k")  # noqa: B023
+            return te.sum(A[k], axis=k)  # noqa: B023
+
+        C = te.compute((1,), row, name="C")
+        s = te.create_schedule(C.op)
+        _, inner = s[C].split(s[C].op.reduce_axis[0], factor=8)
+        s[C].unroll(inner)
+        function = coulis.build(s, [A, Z, C], target)
+        a, c = np.arange(1, width + 1, dtype=np.int32), np.zeros(1, np.int32)
+        for length in range(width + 1):
+            function(a, np.array([length], np.int32), c)
+            assert c[0] == a[:length].sum()
+
+
 def test_a_combiner_may_be_any_function_of_two_states():
     import functools
     import operator

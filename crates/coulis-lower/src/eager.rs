@@ -2,14 +2,15 @@
 //!
 //! The right side of `and` and `or` and the sides of `if_then_else` are evaluated only where their condition lets them be. A
 //! vector evaluates them in every lane, which is legal for what cannot fail: accesses inside their memory, and divisions by
-//! what is not zero. This is the one place that decides it. Of the body of a branch on data the accesses are taken to be
-//! inside, since indices do not hang on such a condition.
+//! what is not zero. This is the one place that decides it, also for the body of a branch on data.
 
 use coulis_ir::expr::{BinaryOp, Expr, Node};
 use coulis_ir::hash::{FastSet, Seen};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_expr, for_each_stmt, stmt_exprs};
+use coulis_ir::visit::{for_each_expr, stmt_children, stmt_exprs};
 use coulis_ir::{Buffer, DType, Stmt};
+
+use crate::simplify::{with_condition, with_let, with_loop};
 
 /// Whether this node by itself may stop the program: an integer division by anything but a constant other than 0.
 pub fn may_trap(expr: &Expr) -> bool {
@@ -85,17 +86,47 @@ impl<'a> Eager<'a> {
         total
     }
 
-    /// Whether no division that the statement computes fails here.
-    pub fn has_all_quotients(&self, stmt: &Stmt) -> bool {
-        let mut found = true;
-        for_each_stmt(stmt, &mut |s| {
-            for expr in stmt_exprs(s) {
-                for_each_expr(expr, &mut |e| {
-                    found = found && divisor(e).is_none_or(|divisor| self.is_not_zero(divisor));
-                });
+    /// Whether nothing that the statement does fails here, where what its own conditions on memory keep out is done too.
+    /// What stands under conditions inside its values is looked at where these are made vectors.
+    pub fn has_all_of(&self, stmt: &Stmt) -> bool {
+        let under = |known: &Analyzer, body: &Stmt| {
+            Eager { known, accessed: self.accessed.clone(), divisors: self.divisors.clone() }.has_all_of(body)
+        };
+        let place = match stmt {
+            Stmt::Store { buffer, indices, .. } => self.is_inside(buffer, indices),
+            _ => true,
+        };
+        let own = stmt_exprs(stmt).into_iter().all(|e| self.has_value(e, &mut Seen::default()));
+        place
+            && own
+            && match stmt {
+                Stmt::For { var, min, extent, body, .. } => {
+                    under(&with_loop(self.known, var, min, extent), body)
+                }
+                Stmt::Let { var, value, body } => under(&with_let(self.known, var, value), body),
+                Stmt::If { cond, then, otherwise } => {
+                    let other = || with_condition(self.known, &cond.clone().logical_not());
+                    under(&with_condition(self.known, cond), then)
+                        && otherwise.as_ref().is_none_or(|body| under(&other(), body))
+                }
+                _ => stmt_children(stmt).all(|body| self.has_all_of(body)),
             }
-        });
-        found
+    }
+
+    /// Whether what the expression computes in any case has a value here.
+    fn has_value<'e>(&self, expr: &'e Expr, seen: &mut Seen<&'e Expr>) -> bool {
+        if expr.may_be_shared() && !seen.insert(expr) {
+            return true;
+        }
+        match expr.node() {
+            Node::IfThenElse(first, ..) | Node::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
+                return self.has_value(first, seen);
+            }
+            Node::Load(buffer, indices) if !self.is_inside(buffer, indices) => return false,
+            _ if !divisor(expr).is_none_or(|divisor| self.is_not_zero(divisor)) => return false,
+            _ => {}
+        }
+        expr.children().all(|child| self.has_value(child, seen))
     }
 
     fn is_not_zero(&self, divisor: &Expr) -> bool {
@@ -156,8 +187,18 @@ mod tests {
         assert!(!here.beside(&lazy).is_total(&a.at([at.clone()])), "what is lazy itself vouches for nothing");
         let quotient = at.clone().floordiv(n.clone() - Expr::int(1));
         assert!(!here.is_total(&quotient) && here.beside(&quotient).is_total(&quotient));
-        let store = Stmt::store(&small, vec![quotient.clone()], Expr::float(0.0, DType::F32));
-        assert!(!here.has_all_quotients(&store) && here.beside(&quotient).has_all_quotients(&store));
+        let zero = Expr::float(0.0, DType::F32);
+        let store = Stmt::store(&small, vec![at.clone()], quotient.clone().cast(DType::F32));
+        assert!(!here.has_all_of(&store) && here.beside(&quotient).has_all_of(&store));
+        let j = Var::new("j", DType::I32);
+        let over = |n: i32| {
+            let of_j = Stmt::store(&small, vec![j.expr()], small.at([at.clone()]));
+            Stmt::range(j.clone(), Expr::int(n), of_j)
+        };
+        assert!(here.has_all_of(&over(8)) && !here.has_all_of(&over(9)));
+        let guarded = |cond: Expr| Stmt::if_(cond, Stmt::store(&a, vec![at.clone()], zero.clone()));
+        assert!(here.has_all_of(&guarded(at.clone().lt(n.clone()))));
+        assert!(!here.has_all_of(&guarded(small.at([at.clone()]).lt(zero.clone()))));
         assert!(here.beside_access(&b, std::slice::from_ref(&at)).is_total(&a.at([at])));
     }
 }

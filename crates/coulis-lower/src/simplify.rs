@@ -71,6 +71,11 @@ pub fn with_let(known: &Analyzer, var: &Var, value: &Expr) -> Analyzer {
     inner
 }
 
+/// What is known where a condition holds. Of one on memory nothing, which stores may change.
+pub fn with_condition(known: &Analyzer, cond: &Expr) -> Analyzer {
+    if cond.reads_memory() { known.clone() } else { known.with(cond) }
+}
+
 /// The condition of a branch with its mark of likelihood taken off.
 fn unmarked(cond: &Expr) -> &Expr {
     match cond.node() {

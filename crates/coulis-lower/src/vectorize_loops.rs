@@ -10,9 +10,8 @@
 //! elements (where threads keep arrays in registers, by one guarded statement each, or by a loop of many
 //! lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
 //! another where one of them does not. In simple mode such a loop becomes serial, as the reference has it.
-//! One that reads memory by the lane becomes a select of new and old value in each store under it; loads
-//! under it are then performed for every lane, which reads elements inside the loop's domain whose value is
-//! not used. What `and`, `or` or a choice evaluate under a condition that lanes differ in has to be total in
+//! One that reads memory by the lane becomes a select of new and old value in each store under it, where every
+//! lane may do what is under it: where all accesses are inside whatever the branch says. What `and`, `or` or a choice evaluate under a condition that lanes differ in has to be total in
 //! every lane (`eager.rs`), or lanes go one after another.
 //!
 //! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
@@ -35,7 +34,7 @@ use crate::eager::Eager;
 use crate::independent::{lanes_are_independent, outlives_stores};
 use crate::lane_guards::{Part, classify, has_lane_guard};
 use crate::pass::{Context, LowerError, Pass};
-use crate::simplify::{with_let, with_loop};
+use crate::simplify::{with_condition, with_let, with_loop};
 use crate::vector_expr::{Lanes, NotAVector};
 use crate::walk::{map_children, try_map_children};
 
@@ -65,11 +64,6 @@ pub fn vectorize_loops(kernel: Kernel, context: &Context) -> Result<Kernel, Lowe
     }
     let body = walk(kernel.body, &Analyzer::new(), context)?;
     Ok(Kernel { body, ..kernel })
-}
-
-/// What is known where a condition holds. Of one on memory nothing, which stores may change.
-fn with_condition(known: &Analyzer, cond: &Expr) -> Analyzer {
-    if cond.reads_memory() { known.clone() } else { known.with(cond) }
 }
 
 fn is_vectorized(stmt: &Stmt) -> bool {
@@ -432,7 +426,7 @@ impl Vectorizer {
         };
         let bodies: Vec<&Stmt> = [Some(&**then), otherwise.as_deref()].into_iter().flatten().collect();
         let here = Eager::new(&self.known).beside(cond);
-        if !bodies.iter().all(|body| here.has_all_quotients(body)) {
+        if !bodies.iter().all(|body| here.has_all_of(body)) {
             return Err(NotAVector);
         }
         lanes.value(cond, &here)?;

@@ -310,6 +310,15 @@ impl<'p, const W: usize> Interpreter<'p, W> {
             self.order.warp_barrier(warp.n);
             return Ok(false);
         }
+        if let SyncKind::Named { id, threads } = kind
+            && (threads == 0 || !threads.is_multiple_of(W as u32))
+        {
+            let who = Who { warp: warp.n, lane: 0, stmt: warp.stmt };
+            let thread = self.detector.thread(who.warp, who.lane);
+            self.detector.lane(ViolationKind::BarrierCount, who, 0, || {
+                format!("{thread} waits at barrier {id} for {threads} threads; a barrier waits for whole warps, {W} threads or a multiple")
+            });
+        }
         warp.state = State::Waiting(kind, warp.stmt);
         Ok(true)
     }

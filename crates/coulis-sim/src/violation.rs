@@ -26,6 +26,8 @@ pub enum ViolationKind {
     Barrier,
     /// Two groups of threads wait at one barrier of the machine, which lets mixed ones go.
     BarrierOfTwo,
+    /// A named barrier waits for threads that are no whole warps.
+    BarrierCount,
     /// The mask of a shuffle or vote lacks the lane that executes it.
     MaskLacksCaller,
     /// The mask names a lane that the block does not have.
@@ -50,7 +52,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// Every kind.
-    pub const ALL: [ViolationKind; 20] = [
+    pub const ALL: [ViolationKind; 21] = [
         ViolationKind::LaneRace,
         ViolationKind::WarpRace,
         ViolationKind::BlockRace,
@@ -61,6 +63,7 @@ impl ViolationKind {
         ViolationKind::OutOfBounds,
         ViolationKind::Barrier,
         ViolationKind::BarrierOfTwo,
+        ViolationKind::BarrierCount,
         ViolationKind::MaskLacksCaller,
         ViolationKind::MaskNamesAbsent,
         ViolationKind::MaskNamesDiverged,
@@ -86,6 +89,7 @@ impl ViolationKind {
             ViolationKind::OutOfBounds => "access out of bounds",
             ViolationKind::Barrier => "barrier not reached by all",
             ViolationKind::BarrierOfTwo => "barrier of two groups",
+            ViolationKind::BarrierCount => "count of a barrier",
             ViolationKind::MaskLacksCaller => "mask lacks the caller",
             ViolationKind::MaskNamesAbsent => "mask names an absent lane",
             ViolationKind::MaskNamesDiverged => "mask names a diverged lane",

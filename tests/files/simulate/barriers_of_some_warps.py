@@ -88,3 +88,15 @@ def bad_by_other_warpgroups(A: T.Buffer((256,), "int32"), B: T.Buffer((256,), "i
     B[tx] = s[255 - tx]  # error read of unwritten memory: thread (96, 0, 0) of block (0, 0, 0) reads element 159 of `s`, which nothing has written (32 times)
     # error race between warps: thread (31, 0, 0) of block (0, 0, 0) writes and thread (224, 0, 0) of block (0, 0, 0) reads element 31 of `s`, and no barrier orders them (224 times)
     # error result depends on the order of warps: element 96 of `B` has other bits when warps run in another order
+
+@T.prim_func
+def bad_by_parts_of_warps(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 64)
+    T.cuda.named_barrier_sync(1, 33)  # error count of a barrier: thread (0, 0, 0) of block (0, 0, 0) waits at barrier 1 for 33 threads; a barrier waits for whole warps, 32 threads or a multiple (2 times)
+    B[tx] = A[tx]
+
+@T.prim_func
+def bad_by_none(A: T.Buffer((32,), "int32"), B: T.Buffer((32,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 32)
+    T.cuda.named_barrier_sync(1, 0)  # error count of a barrier: thread (0, 0, 0) of block (0, 0, 0) waits at barrier 1 for 0 threads; a barrier waits for whole warps, 32 threads or a multiple
+    B[tx] = A[tx]

@@ -1,7 +1,8 @@
 //! V12: no access that is carried out is outside its buffer, as far as constants tell.
 //!
 //! Two things are found: an index whose every value is outside, wherever it stands, unless the conditions
-//! around are known to exclude each other; and an index that reaches outside in some iteration of loops that
+//! around are known to exclude each other or weigh the index against elements of memory, as in the sum of a
+//! row whose length an array holds; and an index that reaches outside in some iteration of loops that
 //! certainly run, under no condition. The second looks at sums of constant multiples of loop variables, whose
 //! ends are reached exactly.
 
@@ -21,7 +22,7 @@ use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::simplify::{Analyzer, without_likely};
 use crate::stmt::Stmt;
-use crate::visit::for_each_expr;
+use crate::visit::{for_each_expr, substitute_expr};
 
 /// Checks loads and stores; regions of tile calls are not looked at.
 pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
@@ -31,6 +32,7 @@ pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
         blocks: Rc::default(),
         certain: true,
         conditions: Rc::default(),
+        names: Rc::default(),
     };
     let strided = kernel.param_buffers().filter(|b| !b.strides.is_empty());
     let spans = strided.map(|b| (b.data.id(), span(b))).collect();
@@ -54,6 +56,8 @@ struct Place {
     certain: bool,
     /// What holds where control comes here, outermost first.
     conditions: Rc<Vec<Expr>>,
+    /// Values of the names around, which may use those farther out.
+    names: Rc<FastMap<Var, Expr>>,
 }
 
 impl Place {
@@ -68,6 +72,36 @@ impl Place {
     fn is_never_reached(&self) -> bool {
         let mut known = (*self.analyzer).clone();
         self.conditions.iter().any(|condition| never_holds(condition, &mut known)) || self.holds_nowhere()
+    }
+
+    /// Inside a name of the value.
+    fn naming(&self, var: &Var, value: &Expr) -> Place {
+        let mut inner = self.clone();
+        Rc::make_mut(&mut inner.names).insert(var.clone(), value.clone());
+        Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
+        inner
+    }
+
+    /// The expression in terms of what is no name.
+    fn unnamed(&self, expr: &Expr) -> Expr {
+        let mut found = expr.clone();
+        loop {
+            let next = substitute_expr(&found, &self.names);
+            if next == found {
+                return found;
+            }
+            found = next;
+        }
+    }
+
+    /// Whether a condition around says of a variable of the index how it compares with elements of memory.
+    fn is_weighed_against_data(&self, index: &Expr) -> bool {
+        let mut used = Vec::new();
+        for_each_expr(&self.unnamed(index), &mut |e| used.extend(e.as_var().cloned()));
+        self.conditions.iter().any(|condition| {
+            let whole = self.unnamed(condition);
+            whole.reads_memory() && names_any_outside_loads(&whole, &used)
+        })
     }
 
     /// Whether no values of the loops around make the conditions on them hold, where there are few values to try.
@@ -181,11 +215,7 @@ impl<'k> Walk<'_, 'k> {
                 }
             }
             Stmt::Let { value, body, .. } if value.dtype().is_float() => self.stmt(body, place),
-            Stmt::Let { var, value, body } => {
-                let mut inner = place.clone();
-                Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
-                self.stmt(body, &inner);
-            }
+            Stmt::Let { var, value, body } => self.stmt(body, &place.naming(var, value)),
             Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.stmt(body, place),
             Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }
@@ -220,9 +250,7 @@ impl<'k> Walk<'_, 'k> {
             }
             Node::Let(var, value, body) => {
                 self.expr(stmt, value, place, seen);
-                let mut inner = place.clone();
-                Rc::make_mut(&mut inner.analyzer).bind_value(var, value);
-                self.expr(stmt, body, &inner, &mut Seen::default());
+                self.expr(stmt, body, &place.naming(var, value), &mut Seen::default());
             }
             Node::Load(buffer, indices) => {
                 indices.iter().for_each(|i| self.expr(stmt, i, place, seen));
@@ -253,7 +281,8 @@ impl<'k> Walk<'_, 'k> {
         };
         for (index, size) in indices.iter().zip(sizes) {
             let Some(size) = size else { continue };
-            if let Some(value) = value_outside(index, size, place).filter(|_| !place.is_never_reached()) {
+            let is_certain = |_: &i128| !place.is_never_reached() && !place.is_weighed_against_data(index);
+            if let Some(value) = value_outside(index, size, place).filter(is_certain) {
                 let (name, text) = (&buffer.name, print_expr(index));
                 let message = format!(
                     "index `{text}` of `{name}` comes to {value}, and legal ones are 0 to {}",
@@ -277,6 +306,15 @@ fn never_holds(condition: &Expr, known: &mut Analyzer) -> bool {
     let never = known.simplify(condition).is_int(0);
     known.assume(condition);
     never
+}
+
+/// Whether one of the variables stands in the expression, and not only in an index of what it reads.
+fn names_any_outside_loads(expr: &Expr, vars: &[Var]) -> bool {
+    match expr.node() {
+        Node::Load(..) => false,
+        Node::Var(var) => vars.contains(var),
+        _ => expr.children().any(|child| names_any_outside_loads(child, vars)),
+    }
 }
 
 /// Number of elements of a compact buffer of constant extents.

@@ -203,6 +203,15 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let store = Stmt::if_(cond, Stmt::store(&a, [c(-2)], f(0.0)));
         flat(&[&a], Stmt::range(i.clone(), c(2), Stmt::range(j.clone(), c(4), store)))
     };
+    // A row whose length an array holds, eight elements at a time.
+    let ragged = |weighed: &Expr| {
+        let z = Buffer::new("Z", DType::I32, vec![c(8)], MemScope::Global);
+        let (at, name) = (i.expr() * c(8) + c(8), var("at"));
+        let store = Stmt::store(&a, [name.expr()], f(0.0));
+        let store = Stmt::if_(weighed.clone().lt(z.at([i.expr()])), store);
+        let body = Stmt::let_(name, at, store);
+        flat(&[&a, &z], Stmt::range(i.clone(), z.at([c(0)]), body))
+    };
     let nested = |outer: i32| {
         let store = Stmt::store(&a, [i.expr() * c(2) + j.expr()], f(0.0));
         flat(&[&a], Stmt::range(i.clone(), c(outer), Stmt::range(j.clone(), c(2), store)))
@@ -238,6 +247,8 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
         ("V12", "under conditions that no iteration meets", parts(6), &[]),
         ("V12", "under conditions that one iteration meets", parts(5), &["V12"]),
+        ("V12", "where an element says how far to go", ragged(&(i.expr() * c(8) + c(8))), &[]),
+        ("V12", "where an element says something else", ragged(&c(0)), &["V12"]),
         ("V12", "two loops that fit", nested(4), &[]),
         ("V12", "two loops that do not", nested(5), &["V12"]),
         ("V12", "last of a broadcast view, whose alias has size 0", strided(0, 1), &[]),
