@@ -38,13 +38,24 @@ class Plan:
         # Of an array, what it is like is kept, and not the array.
         self._of, self._ops, self._axis, self._options = described(x, x_dtype), ops, axis, options
         found = self._found(False)
-        self.name, self.trace = found["name"], found["trace"]
-        self._planned = self.trace
+        self.name, self._trace = found["name"], found["trace"]
+        self._planned = self._trace
+
+    @property
+    def trace(self):
+        """The schedule, a primitive a line. Setting it to other text edits the plan."""
+        return self._trace
+
+    @trace.setter
+    def trace(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"`trace` is to be the text of a schedule, got an object of type `{type(text).__name__}`")
+        self._trace = text
 
     def _found(self, wants_source):
         options = dict(self._options)
-        if getattr(self, "trace", None) != getattr(self, "_planned", None):
-            options["plan"] = self.trace
+        if getattr(self, "_trace", None) != getattr(self, "_planned", None):
+            options["plan"] = self._trace
         return plan_of(self._of, self._ops, self._axis, options, wants_source)
 
     @property
@@ -62,7 +73,7 @@ class Plan:
 
     def __call__(self, x, **options):
         """Reduces an array of the shape that was planned for."""
-        return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self.trace})
+        return _reduce(x, self._ops, self._axis, **{**self._options, **options, "plan": self._trace})
 
     def __repr__(self):
         return f"<coulis.Plan {self.name} of {self._ops} over {self._axis}>"

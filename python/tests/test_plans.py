@@ -32,6 +32,10 @@ def test_an_edited_plan_is_run_and_a_wrong_one_is_refused():
     plan.trace = "s[nothing].unroll(i)"
     with pytest.raises(ValueError):
         plan(X)
+    for wrong in (5, None, b"s"):
+        with pytest.raises(TypeError, match="`trace` is to be the text of a schedule"):
+            plan.trace = wrong
+    assert plan.trace == "s[nothing].unroll(i)"
     with pytest.raises(TypeError, match="takes no where"):
         coulis.plan(X, "sum", where=X > 1)
     with pytest.raises(TypeError, match="shape"):

@@ -303,6 +303,33 @@ def test_a_row_whose_length_memory_holds_is_summed_in_steps_longer_than_itself(t
             assert c[0] == a[:length].sum()
 
 
+@pytest.mark.parametrize("target", ["cpu", "sim"])
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_floats_of_8_bits_are_folded_as_wider_ones_and_not_computed_with(dtype, target):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = np.array([[1.5, -2, 0.25, 3], [np.nan, 1, 2, 3], [-0.5, -8, -1, -1]]).astype(getattr(ml_dtypes, dtype))
+    A, k = te.placeholder(values.shape, dtype, name="A"), te.reduce_axis((0, 4), "k")
+    for fold in ("min", "max", "sum"):
+        for factored in (False, True):
+            B = te.compute((3,), lambda i: getattr(te, fold)(A[i, k], axis=k), name="B")  # noqa: B023
+            s = te.create_schedule(B.op)
+            if factored:
+                outer, _ = s[B].split(B.op.reduce_axis[0], factor=2)
+                s.rfactor(B, outer)
+            found = np.zeros(3, values.dtype)
+            coulis.build(s, [A, B], target)(values, found)
+            wanted = getattr(values.astype("float64"), fold)(1).astype(values.dtype)
+            np.testing.assert_array_equal(found.astype("float32"), wanted.astype("float32"))
+    own = te.comm_reducer(lambda x, y: te.if_then_else(x > y, x, y), lambda t: te.const(-3.0, t), name="own")
+    B = te.compute((3,), lambda i: own(A[i, k], axis=k), name="B")
+    found = np.zeros(3, values.dtype)
+    coulis.build(te.create_schedule(B.op), [A, B], target)(values, found)
+    assert found.tolist()[::2] == [3, -0.5]
+    for wrong in (lambda i: A[i, 0] + A[i, 1], lambda i: te.max(A[i, 0], A[i, 1]), lambda i: te.sum(A[i, k] * A[i, k], axis=k)):
+        with pytest.raises(ValueError, match="takes float16 and wider .*converts.*got float8"):
+            te.compute((3,), wrong)
+
+
 def test_a_combiner_may_be_any_function_of_two_states():
     import functools
     import operator

@@ -134,7 +134,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all of them without it
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Run the trace in this file instead of the planner's choice
     #[arg(long, value_name = "FILE")]

@@ -62,10 +62,12 @@ fn a_device_is_one_of_the_list() {
 
 #[test]
 fn no_threads_at_all_are_refused() {
-    misused(
-        &["reduce", IRIS, "--ops", "sum", "--threads", "0"],
-        "invalid value '0' for '--threads <N>': a count is an integer of at least 1, got `0`",
-    );
+    for found in ["0", "-1"] {
+        let said = format!(
+            "invalid value '{found}' for '--threads <N>': a count is an integer of at least 1, got `{found}`"
+        );
+        misused(&["reduce", IRIS, "--ops", "sum", "--threads", found], &said);
+    }
 }
 
 #[test]

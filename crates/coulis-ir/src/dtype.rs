@@ -113,6 +113,11 @@ impl DType {
         }
     }
 
+    /// Whether values are only stored in this type, and computed with in `float32`.
+    pub const fn is_storage_only(self) -> bool {
+        matches!(self, DType::F8E4M3 | DType::F8E5M2)
+    }
+
     /// Whether this is a floating-point type, storage-only ones included.
     pub const fn is_float(self) -> bool {
         match self {
@@ -234,8 +239,9 @@ pub struct UnknownDType {
 impl FromStr for DType {
     type Err = UnknownDType;
 
-    /// Reads both spellings: `f32` and `float32`.
+    /// Reads both spellings: `f32` and `float32`; and `float8_e4m3fn`, as libraries of arrays call the one without infinities.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let name = if name == "float8_e4m3fn" { DType::F8E4M3.name() } else { name };
         DType::ALL
             .into_iter()
             .find(|d| d.name() == name || d.short_name() == name)

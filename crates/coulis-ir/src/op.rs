@@ -1,5 +1,7 @@
 //! Operations of expressions: binary operators and pure functions, each with its meaning.
 
+use crate::dtype::DType;
+
 /// A binary operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinaryOp {
@@ -120,6 +122,29 @@ impl BinaryOp {
     /// Whether the second operand divides the first: a quotient or a remainder, which integers have of no 0.
     pub const fn is_division(self) -> bool {
         matches!(self, BinaryOp::Div | BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
+    }
+
+    /// Whether the operation is defined on that type. The 8-bit floats are for storage, and compute with nothing.
+    pub fn takes(self, dtype: DType) -> bool {
+        let storage_only = dtype.is_storage_only();
+        match self {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
+                dtype != DType::Bool && !storage_only
+            }
+            BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::Shl | BinaryOp::Shr => {
+                dtype.is_int()
+            }
+            BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge => !storage_only,
+            BinaryOp::And | BinaryOp::Or => dtype == DType::Bool,
+            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => !dtype.is_float(),
+        }
     }
 
     /// Whether the result is a bool that compares two operands.

@@ -436,7 +436,6 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         "b1" | "?" => "bool",
         "int" => "int64",
         "bool_" => "bool",
-        "float8_e4m3fn" => "float8_e4m3",
         other => other,
     };
     name.parse()

@@ -281,6 +281,25 @@ fn check_body(name: &str, vars: &[Var], shape: &[Expr], body: &Body) -> Result<V
             }
         });
     }
+    // What folds such values computes with wider ones.
+    let elements: Vec<&Expr> = match body {
+        Body::Plain(exprs) => exprs.iter().collect(),
+        Body::Reduce(r) => r.sources.iter().chain(&r.condition).chain(&r.init).collect(),
+    };
+    for expr in elements {
+        for_each_expr(expr, &mut |e| {
+            if let Node::Binary(op, a, _) = e.node()
+                && a.dtype().is_storage_only()
+            {
+                let wanted = "float16 and wider (`x.astype(\"float32\")` converts)";
+                fault.get_or_insert(TensorError::OperandType {
+                    operation: op.symbol(),
+                    wanted,
+                    found: a.dtype(),
+                });
+            }
+        });
+    }
     match fault {
         Some(fault) => Err(fault),
         None => Ok(inputs),

@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Launches that are timed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]

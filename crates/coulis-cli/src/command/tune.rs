@@ -64,13 +64,13 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = device, default_value = "auto")]
     device: DeviceChoice,
     /// CPU threads; all by default
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Seconds to time each candidate, about
     #[arg(long, value_name = "S", default_value_t = 0.2, allow_hyphen_values = true)]
     seconds: f64,
     /// Stop after so many new candidates of each workload; the same command goes on
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     most: Option<usize>,
     /// Search again what was searched to the end
     #[arg(long)]

@@ -7,7 +7,7 @@ use super::forms::each_stmt;
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
-use crate::expr::{BinaryOp, Expr, Intrinsic, Node, VarKind};
+use crate::expr::{Expr, Intrinsic, Node, VarKind};
 use crate::form::Form;
 use crate::kernel::Kernel;
 use crate::print::print_expr;
@@ -211,7 +211,7 @@ fn node_flaw(expr: &Expr) -> Option<Flaw> {
             if a.ty() != b.ty() {
                 return v3(format!("operands of types {} and {}", a.ty(), b.ty()));
             }
-            if !takes(*op, a.dtype()) {
+            if !op.takes(a.dtype()) {
                 return v3(format!("{op:?} does not take {}", a.dtype()));
             }
             gives(if op.is_comparison() { a.ty().with_dtype(DType::Bool) } else { a.ty() }, "the operation")
@@ -252,29 +252,6 @@ fn node_flaw(expr: &Expr) -> Option<Flaw> {
             Some(("V7", format!("`{}` is {} and its value is {}", var.name(), var.dtype(), value.ty())))
         }
         Node::Let(_, _, body) => gives(body.ty(), "the body"),
-    }
-}
-
-/// Whether the operation is defined on that type. The 8-bit floats are for storage, and compute with nothing.
-fn takes(op: BinaryOp, dtype: DType) -> bool {
-    let storage_only = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
-    match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
-            dtype != DType::Bool && !storage_only
-        }
-        BinaryOp::TruncMod | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::Shl | BinaryOp::Shr => {
-            dtype.is_int()
-        }
-        BinaryOp::Min
-        | BinaryOp::Max
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge => !storage_only,
-        BinaryOp::And | BinaryOp::Or => dtype == DType::Bool,
-        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => !dtype.is_float(),
     }
 }
 
