@@ -377,7 +377,7 @@ pub fn eval_call(intrinsic: Intrinsic, args: &[Value], dtype: DType) -> Result<V
         Intrinsic::Log2 => float(f64::log2),
         Intrinsic::Sqrt => float(f64::sqrt),
         Intrinsic::Rsqrt => float(f64::sqrt).map(|root| Value::Float(dtype.round_float(1.0 / root.as_f64()))),
-        Intrinsic::Tanh => float(f64::tanh),
+        Intrinsic::Tanh => float(math::tanh_f64),
         Intrinsic::Sigmoid => float(math::sigmoid_f64),
         Intrinsic::Erf => float(math::erf_f64),
         Intrinsic::Sin => float(f64::sin),

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use coulis_ir::Intrinsic;
-use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64};
+use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64, tanh_f64};
 
 use super::{Fns, Lane, Op, Reg, fns, lane1, lane2};
 use crate::level::Level;
@@ -25,6 +25,8 @@ lane1!(Sigmoid, same, |a| sigmoid_f32(a); f32);
 lane1!(Sigmoid, same, |a| sigmoid_f64(a); f64);
 lane1!(Erf, same, |a| erf_f64(f64::from(a)) as f32; f32);
 lane1!(Erf, same, |a| erf_f64(a); f64);
+lane1!(Tanh, same, |a| tanh_f64(f64::from(a)) as f32; f32);
+lane1!(Tanh, same, |a| tanh_f64(a); f64);
 // Of the platform's functions those of `f64` are taken for `f32` too, as compiled C does: rounded, they err by half an ulp.
 lane1!(Exp2, same, |a| f64::from(a).exp2() as f32; f32);
 lane1!(Exp2, same, |a| a.exp2(); f64);
@@ -34,8 +36,6 @@ lane1!(Log2, same, |a| f64::from(a).log2() as f32; f32);
 lane1!(Log2, same, |a| a.log2(); f64);
 lane1!(Sqrt, same, |a| a.sqrt(); f32, f64);
 lane1!(Rsqrt, same, |a| 1.0 / a.sqrt(); f32, f64);
-lane1!(Tanh, same, |a| f64::from(a).tanh() as f32; f32);
-lane1!(Tanh, same, |a| a.tanh(); f64);
 lane1!(Sin, same, |a| f64::from(a).sin() as f32; f32);
 lane1!(Sin, same, |a| a.sin(); f64);
 lane1!(Cos, same, |a| f64::from(a).cos() as f32; f32);

@@ -1,6 +1,6 @@
 //! The pure functions, as documented on [`Intrinsic`].
 
-use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64};
+use coulis_ir::math::{erf_f64, exp_f32, exp_f64, log_f32, log_f64, sigmoid_f32, sigmoid_f64, tanh_f64};
 use coulis_ir::{DType, Intrinsic};
 
 use super::float::{BF16, F8E4M3, F8E5M2, F16, Float};
@@ -134,7 +134,7 @@ fn on_float<T: Float, const W: usize>(intrinsic: Intrinsic) -> Option<Call<W>> {
         Intrinsic::Log2 => Call::One(|a| map1(a, |x: T| by_double(x, f64::log2))),
         Intrinsic::Sqrt => Call::One(|a| map1(a, |x: T| apply(x, f32::sqrt, f64::sqrt))),
         Intrinsic::Rsqrt => Call::One(|a| map1(a, |x: T| apply(x, |v| 1.0 / v.sqrt(), |v| 1.0 / v.sqrt()))),
-        Intrinsic::Tanh => Call::One(|a| map1(a, |x: T| by_double(x, f64::tanh))),
+        Intrinsic::Tanh => Call::One(|a| map1(a, |x: T| by_double(x, tanh_f64))),
         Intrinsic::Sigmoid => Call::One(|a| map1(a, |x: T| apply(x, sigmoid_f32, sigmoid_f64))),
         Intrinsic::Erf => Call::One(|a| map1(a, |x: T| by_double(x, erf_f64))),
         Intrinsic::Sin => Call::One(|a| map1(a, |x: T| by_double(x, f64::sin))),

@@ -1,7 +1,8 @@
-//! Functions of floats. exp and log follow `coulis_ir::math` step by step, fused where it is fused, so that the
+//! Functions of floats. exp, log and tanh follow `coulis_ir::math` step by step, fused where it is fused, so that the
 //! executor and compiled code give the same bits; the others are the C library's, called in `f64` for `f32`.
 
 use coulis_ir::Intrinsic;
+use coulis_ir::math::{TANH_BELOW, TANH_TOP};
 
 use super::memory::FN;
 use crate::EmitError;
@@ -294,7 +295,11 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
         }
         Intrinsic::Exp2Ftz => by_f64("exp2"),
         Intrinsic::Log2 => by_f64("log2"),
-        Intrinsic::Tanh => by_f64("tanh"),
+        Intrinsic::Tanh if ty.ty == CTy::F32 => {
+            let wide = needs.helper(Helper::Math(intrinsic, VTy::scalar(CTy::F64)))?;
+            format!("return ({value}){wide}((f64)a);")
+        }
+        Intrinsic::Tanh => return tanh(needs),
         Intrinsic::Erf => by_f64("erf"),
         Intrinsic::Sin => by_f64("sin"),
         Intrinsic::Cos => by_f64("cos"),
@@ -314,6 +319,31 @@ fn unary(intrinsic: Intrinsic, ty: VTy, needs: &mut dyn Needs) -> Result<String,
         | Intrinsic::Likely => return Err(unsupported(intrinsic, ty)),
     };
     Ok(one_line(intrinsic, ty, &body))
+}
+
+/// The hyperbolic tangent of `f64`, as `coulis_ir::math::tanh_f64` has it.
+fn tanh(needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let ty = VTy::scalar(CTy::F64);
+    let exp = needs.helper(Helper::Math(Intrinsic::Exp, ty))?;
+    let polynomial = |coefficients: &[f64]| {
+        let steps = coefficients.iter().rev().map(|c| format!("{c:?}"));
+        steps.reduce(|sum, c| format!("({c} + z * {sum})")).unwrap_or_default()
+    };
+    let (top, below) = (polynomial(&TANH_TOP), polynomial(&TANH_BELOW));
+    Ok(format!(
+        "{FN} f64 {name}(f64 a)
+{{
+    const f64 size = __builtin_fabs(a);
+    if (size < 0.625) {{
+        const f64 z = a * a;
+        return __builtin_copysign(a + a * (z * ({top} / {below})), a);
+    }}
+    const f64 t = {exp}(-2.0 * size);
+    return __builtin_copysign(1.0 - 2.0 * t / (1.0 + t), a);
+}}
+",
+        name = Helper::Math(Intrinsic::Tanh, ty).name(),
+    ))
 }
 
 /// A product with zero is a zero of the factor's sign.
