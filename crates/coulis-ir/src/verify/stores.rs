@@ -5,6 +5,10 @@
 //! further apart and in other iterations of loops: nothing orders blocks. Where bounds show that blocks lie apart, as they
 //! do in nearly all kernels, no thread is looked at for that. Found are stores whose places meet for the sizes of
 //! [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
+//!
+//! A place that is a sum of constant multiples of indices and loop variables is decided without looking too where two of the
+//! variables alone make up for each other in two blocks (these meet, however far apart). Of the rest up to 8192 threads of a grid
+//! are followed ([`Company::Grid`]), so that a meeting of other blocks, or one that takes three variables, may be missed.
 //! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
 
 use super::Report;
@@ -16,7 +20,7 @@ use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
 use crate::hash::FastMap;
 use crate::print::print_expr;
-use crate::simplify::{Analyzer, count_steps};
+use crate::simplify::{Analyzer, count_steps, gcd};
 use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
@@ -50,7 +54,8 @@ pub(super) fn check_stores<'k>(
                 let meeting = if store.is_injective() { None } else { in_one_execution() };
                 let meeting = meeting.or_else(|| {
                     let is_apart = !store.has_blocks() || store.blocks_lie_apart();
-                    if is_apart { None } else { store.meeting_of_blocks((at, crowds)) }
+                    let looked = || store.meeting_of_blocks((at, &mut *crowds));
+                    if is_apart { None } else { store.meeting_of_two_variables().or_else(looked) }
                 });
                 if let Some(meeting) = meeting {
                     let (code, text) = store.message(&meeting);
@@ -70,6 +75,17 @@ struct Meeting {
     first: Thread,
     second: Thread,
     index: Vec<i128>,
+}
+
+/// A variable that tells executions of a store apart.
+#[derive(Clone, Copy)]
+enum Moved {
+    /// An axis of the grid.
+    Block(usize),
+    /// An axis of the block.
+    Thread(usize),
+    /// The loop at this place of the path.
+    Loop(usize),
 }
 
 struct Store<'s, 'k> {
@@ -410,6 +426,90 @@ impl Store<'_, '_> {
     /// Whether several blocks may store to the memory.
     fn has_blocks(&self) -> bool {
         self.buffer.scope == MemScope::Global && self.scene.grid.iter().any(|n| *n > 1)
+    }
+
+    /// Threads of two blocks whose places meet since one variable makes up for another: `x * a` is `y * b` for the least
+    /// multiples that are equal. That both come there, and where, is computed for these two threads.
+    fn meeting_of_two_variables(&self) -> Option<Meeting> {
+        let [index] = self.indices else { return None };
+        let index = if let Node::Ramp(base, _) = index.node() { base } else { index };
+        let mut names: FastMap<Var, Expr> = self.scene.constants();
+        let launch = &self.scene.launched.launch;
+        let mut variables: Vec<(Moved, &Var, i128)> = Vec::new();
+        for axis in 0..3 {
+            let of_grid =
+                launch.grid[axis].0.as_ref().map(|var| (Moved::Block(axis), var, self.scene.grid[axis]));
+            let of_block =
+                launch.block[axis].0.as_ref().map(|var| (Moved::Thread(axis), var, self.scene.block[axis]));
+            variables.extend(of_grid.into_iter().chain(of_block));
+        }
+        for (place, step) in self.path.iter().enumerate() {
+            match step {
+                Step::Name(var, value) => {
+                    names.insert(var.clone(), substitute_expr(value, &names));
+                }
+                Step::Loop(var, _, extent) => {
+                    let extent = Analyzer::new().simplify(&substitute_expr(extent, &names)).as_int();
+                    variables.extend(extent.map(|extent| (Moved::Loop(place), var, extent)));
+                }
+                Step::Cond(..) => {}
+            }
+        }
+        let terms = Analyzer::new().affine(&substitute_expr(index, &names))?;
+        let factor =
+            |var: &Var| terms.iter().find(|(v, _)| v.as_ref() == Some(var)).map(|(_, factor)| *factor);
+        let moved: Vec<_> =
+            variables.iter().filter_map(|(of, var, extent)| Some((*of, factor(var)?, *extent))).collect();
+        let is_block = |of: Moved| matches!(of, Moved::Block(_));
+        for (at, &(one, a, of_one)) in moved.iter().enumerate() {
+            for &(other, b, of_other) in &moved[at + 1..] {
+                let shared = gcd(a, b);
+                if shared == 0 || !(is_block(one) || is_block(other)) {
+                    continue;
+                }
+                let (by_one, by_other) = ((b / shared).abs(), (a / shared).abs());
+                if by_one >= of_one || by_other >= of_other {
+                    continue;
+                }
+                let both = [(one, by_one), (other, by_other)];
+                let (first, second) = match (a < 0) == (b < 0) {
+                    true => (&both[..1], &both[1..]),
+                    false => (&both[..0], &both[..]),
+                };
+                let (first, second) = (self.placed(index, first), self.placed(index, second));
+                if let (Some((first, place)), Some((second, found))) = (first, second)
+                    && place == found
+                    && first.block != second.block
+                {
+                    return Some(Meeting { first, second, index: vec![place] });
+                }
+            }
+        }
+        None
+    }
+
+    /// The thread that these variables lead to, others being at their first value, and its place; nothing where it does not come
+    /// or its place is not known.
+    fn placed(&self, index: &Expr, moved: &[(Moved, i128)]) -> Option<(Thread, i128)> {
+        let mut thread = Thread { block: [0; 3], thread: [0; 3] };
+        let mut path = self.path.to_vec();
+        // Later places first: each loop becomes two steps.
+        for (of, by) in moved.iter().rev() {
+            match of {
+                Moved::Block(axis) => thread.block[*axis] = *by,
+                Moved::Thread(axis) => thread.thread[*axis] = *by,
+                Moved::Loop(place) => {
+                    let Step::Loop(var, min, extent) = &self.path[*place] else { return None };
+                    let passed = Expr::int_of(*by, extent.dtype()).lt(extent.clone());
+                    let at = min.clone() + Expr::int_of(*by, min.dtype());
+                    let steps = [Step::Cond(passed, true), Step::Name(var.clone(), at)];
+                    path.splice(*place..=*place, steps);
+                }
+            }
+        }
+        let mut env = self.scene.host_env();
+        let comes = self.scene.arrival(&path, &thread, &mut env) == Arrival::Comes;
+        comes.then(|| self.scene.value(index, &mut env)).flatten().map(|place| (thread, place))
     }
 
     /// Threads of two blocks that store to one element, whenever they do: nothing orders blocks. Looked at are the first

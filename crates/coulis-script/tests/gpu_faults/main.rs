@@ -490,6 +490,42 @@ const STORES: &[Case] = &[
     ),
     (
         "V28",
+        "blocks and loops that make up for each other, far apart",
+        r#"bx = T.launch_thread("blockIdx.x", 8000)
+        by = T.launch_thread("blockIdx.y", 2000)
+        tx = T.launch_thread("threadIdx.x", 32)
+        if tx == 0:
+            B[bx * 999 + by * 7] = A[bx]
+        for k in range(3000):
+            if tx == 0:
+                if by == 0:
+                    B[bx * 2503 + k] = A[k]
+        for k in range(2503):
+            if tx == 0:
+                if by == 0:
+                    B[bx * 2503 + k] = A[k]
+        if tx == 0:
+            if by < 999:
+                B[bx * 999 + by * 7] = A[bx]
+        if tx == 0:
+            B[(bx - by) * 5003 + 10000997] = A[bx]"#,
+        &[
+            (
+                "B[bx * 999 + by * 7] = A[bx]",
+                "V28: thread (0, 0, 0) of block (7, 0, 0) and thread (0, 0, 0) of block (0, 999, 0) store to one element, `B[6993]`",
+            ),
+            (
+                "B[bx * 2503 + k] = A[k]",
+                "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) store to one element, `B[2503]`",
+            ),
+            (
+                "B[(bx - by) * 5003 + 10000997] = A[bx]",
+                "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (1, 1, 0) store to one element, `B[10000997]`",
+            ),
+        ],
+    ),
+    (
+        "V28",
         "the first lanes of two warps",
         r#"tx = T.launch_thread("threadIdx.x", 64)
         if tx % 32 == 0:
