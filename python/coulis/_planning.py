@@ -168,7 +168,8 @@ def reducer(
     ----------
     combine : function of two states
         The state of both together. It is to be associative; that is tried on random values, and a counterexample
-        raises ValueError.
+        raises ValueError: here where `dtypes` are given, else at the first call for the types of its arrays, since a function
+        such as ``a ^ b`` has no meaning for others.
     identity : number, or tuple of numbers
         The state that changes nothing when it is combined. A tuple has a field each; states are then tuples.
     lift : function of an element, or of an element and its position

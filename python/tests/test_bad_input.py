@@ -267,3 +267,13 @@ def test_traced_arrays_of_jax_are_a_type_error():
     for traced in (jax.jit, jax.grad, jax.vmap):
         with pytest.raises(TypeError, match="`x` is traced by JAX"):
             traced(lambda a: coulis.sum(a))(jax.numpy.ones(3))
+
+
+def test_laws_of_a_reducer_are_tried_where_the_types_of_its_elements_are_known():
+    wrong = {"combine": lambda a, b: a - b, "identity": 0, "name": "wrong"}
+    for dtypes in ("int32", ["float64"]):
+        with pytest.raises(ValueError, match="`wrong` is refuted"):
+            coulis.reducer(dtypes=dtypes, **wrong)
+    untyped = coulis.reducer(**wrong)
+    with pytest.raises(ValueError, match="`wrong` is refuted"):
+        coulis.reduce(np.arange(4.0), untyped)

@@ -11,8 +11,9 @@
 //! lanes that choose none of these); with another side for the lanes that do not pass, all lanes go one after
 //! another where one of them does not. In simple mode such a loop becomes serial, as the reference has it.
 //! One that reads memory by the lane becomes a select of new and old value in each store under it, where every
-//! lane may do what is under it: where all accesses are inside whatever the branch says. What `and`, `or` or a choice evaluate under a condition that lanes differ in has to be total in
-//! every lane (`eager.rs`), or lanes go one after another.
+//! lane may do what is under it: where all accesses are inside whatever the branch says. What `and`, `or` or a
+//! choice evaluate under a condition that lanes differ in has to be total in every lane (`eager.rs`), or lanes
+//! go one after another.
 //!
 //! Lets. A variable holds a scalar, so a let of a lane-dependent value is put in the place of its uses. Where a store
 //! between would change what it reads (a tuple state, all of whose components are computed before any is stored),

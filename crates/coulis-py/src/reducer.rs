@@ -49,6 +49,7 @@ struct Functions {
 impl Reducer {
     #[new]
     fn new(
+        py: Python<'_>,
         name: String,
         combine: Py<PyAny>,
         identity: Py<PyAny>,
@@ -59,7 +60,13 @@ impl Reducer {
     ) -> PyResult<Reducer> {
         let dtypes = dtypes.map(|list| list.iter().map(dtype).collect::<PyResult<Vec<_>>>()).transpose()?;
         let functions = Some(Functions { combine, identity, lift, finish, dtypes, commutative });
-        Ok(Reducer { name, functions, origin: None, made: Mutex::default() })
+        let reducer = Reducer { name, functions, origin: None, made: Mutex::default() };
+        // Where the types are known its laws are tried at once; else those of an input are awaited, since functions such as
+        // `a ^ b` have no meaning for all of them.
+        if reducer.functions.as_ref().is_some_and(|functions| functions.dtypes.is_some()) {
+            reducer.own(py, &[])?;
+        }
+        Ok(reducer)
     }
 
     /// Its name.
