@@ -48,6 +48,7 @@ struct Functions {
 #[pymethods]
 impl Reducer {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "the signature is Python's")]
     fn new(
         py: Python<'_>,
         name: String,
