@@ -32,8 +32,8 @@ class Entry(NamedTuple):
     summary: str
     details: str
     example: str
-    #: Name, default (None is that of the input's type) and meaning of each number.
-    numbers: list[tuple[str, float | None, str]]
+    #: Name, default (None is that of the input's type) and meaning of each parameter, which is a number.
+    parameters: list[tuple[str, float | None, str]]
     #: Name, axes ("reduced", "kept" or "all") and meaning of each array.
     arrays: list[tuple[str, str, str]]
     takes_ddof: bool
@@ -43,17 +43,17 @@ class Entry(NamedTuple):
         return any(along == axes for _, along, _ in self.arrays)
 
     def function(self, call, rest, words):
-        """A function whose result is that of `call(x, axis, arrays, numbers, ...)`; `rest` are the names that it takes behind those,
+        """A function whose result is that of `call(x, axis, arrays, parameters, ...)`; `rest` are the names that it takes behind those,
         as in ``*, normalized_shape=None, **options``, by which it hands them on.
 
         Where arrays lie along the kept axes, as those of channels, no axis is the usual one. The function is made from text, as
         named tuples are: so it costs a call what one that is written out does, and Python says what is wrong with one.
         """
         own = ["x", "axis" if self.lies_along("kept") else "axis=-1"]
-        own += [f"{name}=None" for name, _, _ in self.arrays] + [f"{name}={default!r}" for name, default, _ in self.numbers]
+        own += [f"{name}=None" for name, _, _ in self.arrays] + [f"{name}={default!r}" for name, default, _ in self.parameters]
         pairs = lambda entries: "{" + ", ".join(f"{entry[0]!r}: {entry[0]}" for entry in entries) + "}"  # noqa: E731
         handed = [name if name.startswith("**") else f"{name}={name}" for name in (one.split("=")[0] for one in rest if one != "*")]
-        words_of_call = ", ".join(["x", "axis", pairs(self.arrays), pairs(self.numbers), *handed])
+        words_of_call = ", ".join(["x", "axis", pairs(self.arrays), pairs(self.parameters), *handed])
         names = {"call": call}
         exec(f"def {self.name}({', '.join([*own, *rest])}):\n    return call({words_of_call})\n", names)  # noqa: S102
         function = names[self.name]
@@ -67,7 +67,7 @@ class Entry(NamedTuple):
         lines += ["axis : int, tuple of int, or None", "    The reduced axes, those of a row; None is all of them."]
         for name, along, meaning in self.arrays:
             lines += [f"{name} : array, or None", f"    {sentence(meaning)}, along {'all' if along == 'all' else f'the {along}'} axes."]
-        for name, default, meaning in self.numbers:
+        for name, default, meaning in self.parameters:
             otherwise = "; by default the distance from 1 to the next number of the type of `x`" if default is None else ""
             lines += [f"{name} : float{', or None' if default is None else ''}", f"    {sentence(meaning)}{otherwise}."]
         lines += words["options"](self)
@@ -89,12 +89,12 @@ def _function(entry):
     name, legal = entry.name, _OPTIONS if entry.takes_ddof else _WITHOUT_DDOF
     by_shape = ["*", "normalized_shape=None"] if entry.lies_along("reduced") else []
 
-    def call(x, axis, arrays, numbers, **options):
+    def call(x, axis, arrays, parameters, **options):
         if by_shape and (shape := options.pop("normalized_shape")) is not None:
             axis = _of_shape(x, axis, shape)
         if not options.keys() <= legal:
             raise _refused(options, legal, name)
-        return _normalize(x, name, axis, arrays, numbers, **options)
+        return _normalize(x, name, axis, arrays, parameters, **options)
 
     function = entry.function(call, [*by_shape, "**options"], _WORDS)
     function.__module__ = "coulis"

@@ -392,30 +392,30 @@ __all__ += _STATISTICS
 
 @torch.library.custom_op("coulis::normalize", mutates_args=())
 def _normalize(
-    x: Tensor, name: str, axis: Sequence[int], arrays: Sequence[Tensor], given: str, numbers: Sequence[float]
+    x: Tensor, name: str, axis: Sequence[int], arrays: Sequence[Tensor], given: str, parameters: Sequence[float]
 ) -> Tensor:
     # The names of the arrays that are given are joined by commas: schemas of operators know no dictionaries.
     beside = dict(zip(given.split(","), arrays))
-    return _coulis.normalize(x, name, tuple(axis), beside, _numbers(name, numbers))
+    return _coulis.normalize(x, name, tuple(axis), beside, _parameters(name, parameters))
 
 
 @_normalize.register_fake
-def _(x, name, axis, arrays, given, numbers):
+def _(x, name, axis, arrays, given, parameters):
     if any(not -x.ndim <= a < x.ndim for a in axis):
         raise _coulis.AxisError(f"axes {tuple(axis)} are out of range: the array has {x.ndim} dimensions")
     return x.new_empty(x.shape, dtype=x.dtype if x.is_floating_point() else torch.float64)
 
 
-def _numbers(name, values):
-    """The numbers of a normalization by name, from those in the order of the catalogue."""
-    return {number: value for (number, _, _), value in zip(_ENTRIES[name].numbers, values)}
+def _parameters(name, values):
+    """The parameters of a normalization by name, from their values in the order of the catalogue."""
+    return {parameter: value for (parameter, _, _), value in zip(_ENTRIES[name].parameters, values)}
 
 
 def _setup_normalize(ctx, inputs, output):
-    x, ctx.name, axis, arrays, given, numbers = inputs
-    ctx.axes, ctx.given, ctx.numbers = _axes(axis, x.ndim), given.split(",") if arrays else [], _numbers(ctx.name, numbers)
+    x, ctx.name, axis, arrays, given, parameters = inputs
+    ctx.axes, ctx.given, ctx.parameters = _axes(axis, x.ndim), given.split(",") if arrays else [], _parameters(ctx.name, parameters)
     # PyTorch takes an empty list for one of tensors, whose gradients are a list.
-    ctx.of_empty = [[] if len(values) == 0 else None for values in (axis, numbers)]
+    ctx.of_empty = [[] if len(values) == 0 else None for values in (axis, parameters)]
     # Who does not look at the result again lets it be changed in place.
     ctx.dtype = output.dtype
     ctx.save_for_backward(x, output if ctx.name in _ASKS_FOR_RESULT else None, *arrays)
@@ -430,8 +430,8 @@ def _backward_normalize(ctx, grad):
     wide = _wide(ctx.dtype)
     beside = dict(zip(ctx.given, arrays))
     of_x, of_arrays = rule(ctx, own.to(wide), grad.to(wide), None if y is None else y.to(wide), beside)
-    of_axis, of_numbers = ctx.of_empty
-    return of_x.to(own.dtype), None, of_axis, [of_arrays[name] for name in ctx.given], None, of_numbers
+    of_axis, of_parameters = ctx.of_empty
+    return of_x.to(own.dtype), None, of_axis, [of_arrays[name] for name in ctx.given], None, of_parameters
 
 
 def _over_rows(ctx):
@@ -458,7 +458,7 @@ def _norm(is_centred, along):
     def rule(ctx, x, grad, y, beside):
         mean, _ = _over_rows(ctx)
         centred = x - mean(x) if is_centred else x
-        scale = (mean(centred * centred) + ctx.numbers["eps"]).rsqrt()
+        scale = (mean(centred * centred) + ctx.parameters["eps"]).rsqrt()
         unit = centred * scale
         own = [a for a in range(x.ndim) if (a in ctx.axes) == (along == "reduced")]
         others = [a for a in range(x.ndim) if a not in own]
@@ -503,7 +503,7 @@ _WORDS = {
 def _function_of(entry):
     name = entry.name
 
-    def call(x, axis, arrays, numbers):
+    def call(x, axis, arrays, parameters):
         _checked(x)
         axes = list(range(x.ndim)) if axis is None else _integers(axis)
         if x.ndim == 0 and axes in ([0], [-1]):
@@ -511,7 +511,7 @@ def _function_of(entry):
             axes = []
         given = {array: values for array, values in arrays.items() if values is not None}
         dtype = x.dtype if x.is_floating_point() else torch.float64
-        values = [float(torch.finfo(dtype).eps if value is None else value) for value in numbers.values()]
+        values = [float(torch.finfo(dtype).eps if value is None else value) for value in parameters.values()]
         return _normalize(x, name, axes, list(given.values()), ",".join(given), values)
 
     function = entry.function(call, [], _WORDS)

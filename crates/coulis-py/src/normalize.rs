@@ -36,7 +36,7 @@ fn normalizations()
     let one = |e: &&'static coulis::NormalizationEntry| {
         let numbers = e.parameters.iter().map(|p| (p.name, p.default, p.meaning)).collect();
         let arrays =
-            e.extras.iter().map(|extra| (extra.name, along_name(extra.along), extra.meaning)).collect();
+            e.beside.iter().map(|array| (array.name, along_name(array.along), array.meaning)).collect();
         (e.name, e.summary, e.details, e.example, numbers, arrays, e.takes_ddof)
     };
     coulis::NORMALIZATIONS.iter().map(one).collect()

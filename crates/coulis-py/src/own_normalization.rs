@@ -31,7 +31,7 @@ impl OwnNormalization {
         statistics: Vec<String>,
         beside: Vec<(String, String)>,
     ) -> PyResult<OwnNormalization> {
-        let mut extras = Vec::with_capacity(beside.len());
+        let mut placed = Vec::with_capacity(beside.len());
         for (array, along) in beside {
             let found =
                 [Along::Reduced, Along::Kept, Along::All].into_iter().find(|a| along_name(*a) == along);
@@ -41,11 +41,11 @@ impl OwnNormalization {
                 );
                 return Err(PyValueError::new_err(message));
             };
-            extras.push((array, found));
+            placed.push((array, found));
         }
         let failure = Arc::new(Mutex::new(None));
         let map = Arc::new(map_of(map, failure.clone()));
-        let normalize = Normalize::own(UserNormalization { name, statistics, extras, map });
+        let normalize = Normalize::own(UserNormalization { name, statistics, beside: placed, map });
         Ok(OwnNormalization { normalize, failure })
     }
 }

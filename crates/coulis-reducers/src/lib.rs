@@ -26,7 +26,7 @@ pub use docs::docs_page;
 pub use entry::{Empty, Entry, ReducerError, ReducerRequest, UnknownReducer, compute_dtype, widened_dtype};
 pub use laws::{ClaimError, Law, Refuted, commutes_on_ties, spot_check};
 pub use normalization::{
-    Along, Extra, ExtraEntry, MapBound, MapFn, Normalization, NormalizationEntry, NormalizationError,
+    Along, Beside, BesideEntry, MapBound, MapFn, Normalization, NormalizationEntry, NormalizationError,
     NormalizationRequest, Parameter, UserNormalization,
 };
 pub use normalizations::{NORMALIZATIONS, find_normalization};

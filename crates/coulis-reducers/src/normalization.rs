@@ -32,7 +32,7 @@ pub enum Along {
 
 /// An array that is read beside the elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extra {
+pub struct Beside {
     /// Name, unique in the normalization.
     pub name: String,
     /// The axes that it has.
@@ -61,8 +61,8 @@ pub struct Normalization {
     /// The fold of a row. What its `finish` gives is what the map reads of the row.
     pub reducer: Reducer,
     /// Arrays that are read beside the elements.
-    pub extras: Vec<Extra>,
-    /// The result of one element. Parameters: the elements of the inputs, what the fold gives, the extras.
+    pub beside: Vec<Beside>,
+    /// The result of one element. Parameters: the elements of the inputs, what the fold gives, the arrays beside them.
     pub map: Lambda,
     /// Name and default output type of the result, which `map` gives in the type it computes in.
     pub result: Field,
@@ -83,7 +83,7 @@ pub struct Parameter {
 
 /// An array that a normalization of the catalogue takes; none has to be given.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExtraEntry {
+pub struct BesideEntry {
     /// Name.
     pub name: &'static str,
     /// The axes that it has.
@@ -100,7 +100,7 @@ pub struct NormalizationRequest {
     /// Parameters that are given, by name.
     pub parameters: Vec<(String, f64)>,
     /// Arrays that are given, by name, and their types.
-    pub extras: Vec<(String, DType)>,
+    pub beside: Vec<(String, DType)>,
     /// Whether results are scaled before they are rounded, or rounded to `float64`. The map gives them in
     /// `float64` then, where what is beyond the range of `float32` is no infinity.
     pub wide: bool,
@@ -126,7 +126,7 @@ pub struct NormalizationEntry {
     /// Numbers that it takes.
     pub parameters: &'static [Parameter],
     /// Arrays that it takes.
-    pub extras: &'static [ExtraEntry],
+    pub beside: &'static [BesideEntry],
     /// Whether `ddof` matters.
     pub takes_ddof: bool,
     /// A call in Python and what it prints, for the documentation; the package's tests run it.
@@ -213,8 +213,8 @@ pub enum NormalizationError {
 
 impl Normalization {
     /// The results of a row by this definition, evaluated expression by expression, and the scale of each one's error
-    /// where a bound is stated, else 0. `extras`: for each of the arrays, a value an element.
-    pub fn evaluate(&self, elements: &[Value], extras: &[Vec<Value>]) -> Result<Vec<(f64, f64)>, EvalError> {
+    /// where a bound is stated, else 0. `beside`: for each of the arrays, a value an element.
+    pub fn evaluate(&self, elements: &[Value], beside: &[Vec<Value>]) -> Result<Vec<(f64, f64)>, EvalError> {
         let reducer = &self.reducer;
         let start = reducer.identity.iter().map(|e| eval_expr(e, &mut Default::default()));
         let mut state: Vec<Value> = start.collect::<Result<_, _>>()?;
@@ -228,7 +228,7 @@ impl Normalization {
         let of_row = eval_lambda(&reducer.finish, &state)?;
         let mut results = Vec::with_capacity(elements.len());
         for (at, element) in elements.iter().enumerate() {
-            let beside = extras.iter().map(|values| values[at]);
+            let beside = beside.iter().map(|values| values[at]);
             let args: Vec<Value> =
                 [*element].into_iter().chain(of_row.iter().copied()).chain(beside).collect();
             let result = eval_lambda(&self.map, &args)?[0].as_f64();
@@ -245,18 +245,18 @@ impl Normalization {
 impl NormalizationEntry {
     /// The exact results of a row, in `float64`, one an element; they owe nothing to the normalization's expressions.
     ///
-    /// `extras`: the arrays that are given, by name, with a value for each element. The request says the rest.
+    /// `beside`: the arrays that are given, by name, with a value for each element. The request says the rest.
     pub fn reference(
         &self,
         request: &NormalizationRequest,
         elements: &[f64],
-        extras: &[(&str, Vec<f64>)],
+        beside: &[(&str, Vec<f64>)],
     ) -> Vec<f64> {
         let takes_part = |v: &f64| request.fold.nan == NanPolicy::Propagate || !v.is_nan();
         let folded = elements.iter().copied().filter(takes_part).collect();
         let value = |p: &Parameter| (p.name, request.parameter(self.parameters, p.name));
         let parameters = self.parameters.iter().map(value).collect();
-        (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, extras })
+        (self.exact)(&MappedRow { elements, folded, ddof: request.fold.ddof, parameters, beside })
     }
 
     /// The normalization for a request.
@@ -278,17 +278,17 @@ impl NormalizationEntry {
                 return Err(NormalizationError::Parameter { normalization, parameter, value: *value });
             }
         }
-        let known = |name: &str| self.extras.iter().find(|e| e.name == name);
-        if let Some((name, _)) = request.extras.iter().find(|(name, _)| known(name).is_none()) {
-            return Err(no_such("array", name, self.extras.iter().map(|e| e.name).collect()));
+        let known = |name: &str| self.beside.iter().find(|e| e.name == name);
+        if let Some((name, _)) = request.beside.iter().find(|(name, _)| known(name).is_none()) {
+            return Err(no_such("array", name, self.beside.iter().map(|e| e.name).collect()));
         }
         let along = |name: &str| known(name).map_or(Along::All, |e| e.along);
-        let extras: Vec<Extra> = request
-            .extras
+        let beside: Vec<Beside> = request
+            .beside
             .iter()
-            .map(|(name, dtype)| Extra { name: name.clone(), along: along(name), dtype: *dtype })
+            .map(|(name, dtype)| Beside { name: name.clone(), along: along(name), dtype: *dtype })
             .collect();
-        let parts = Parts::new(self.name, request, extras, self.parameters);
+        let parts = Parts::new(self.name, request, beside, self.parameters);
         let draft = (self.make)(&parts)?;
         parts.finish(draft)
     }
@@ -300,7 +300,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) request: &'a NormalizationRequest,
     declared: &'static [Parameter],
     elements: Vec<Var>,
-    extras: Vec<(Extra, Var)>,
+    beside: Vec<(Beside, Var)>,
 }
 
 /// A normalization in the making.
@@ -321,14 +321,14 @@ impl<'a> Parts<'a> {
     fn new(
         name: &str,
         request: &'a NormalizationRequest,
-        extras: Vec<Extra>,
+        beside: Vec<Beside>,
         declared: &'static [Parameter],
     ) -> Parts<'a> {
         let inputs = &request.fold.inputs;
         let element = |(i, dtype): (usize, &DType)| Var::new(&format!("x{i}"), *dtype);
         let elements = inputs.iter().enumerate().map(element).collect();
-        let extras = extras.into_iter().map(|e| (e.clone(), Var::new(&e.name, e.dtype))).collect();
-        Parts { name: name.to_owned(), request, declared, elements, extras }
+        let beside = beside.into_iter().map(|e| (e.clone(), Var::new(&e.name, e.dtype))).collect();
+        Parts { name: name.to_owned(), request, declared, elements, beside }
     }
 
     /// The type in which the map computes: `float32` for floats of at most 32 bits unless `float64` is asked for as
@@ -365,8 +365,8 @@ impl<'a> Parts<'a> {
     }
 
     /// An array beside the elements, in the type of the result, where it is given.
-    pub(crate) fn extra(&self, name: &str) -> Option<Expr> {
-        let found = self.extras.iter().find(|(e, _)| e.name == name);
+    pub(crate) fn beside(&self, name: &str) -> Option<Expr> {
+        let found = self.beside.iter().find(|(e, _)| e.name == name);
         found.map(|(_, var)| var.expr().cast(self.result()))
     }
 
@@ -423,8 +423,8 @@ impl<'a> Parts<'a> {
             let found = value.ty().to_string();
             return Err(NormalizationError::Result { normalization: self.name, found });
         }
-        let extra_vars = self.extras.iter().map(|(_, var)| var);
-        let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(extra_vars).cloned().collect();
+        let vars_beside = self.beside.iter().map(|(_, var)| var);
+        let params: Vec<Var> = self.elements.iter().chain(&row_vars).chain(vars_beside).cloned().collect();
         let mut stranger = None;
         for_each_expr(&value, &mut |e| {
             if let Some(var) = e.as_var().filter(|var| !params.contains(var)) {
@@ -449,7 +449,7 @@ impl<'a> Parts<'a> {
         Ok(Normalization {
             result: Field { name: self.name.clone(), dtype: statistic_result(&self.request.fold) },
             reducer: Reducer { name: self.name.clone(), finish, results, ..reducer },
-            extras: self.extras.into_iter().map(|(extra, _)| extra).collect(),
+            beside: self.beside.into_iter().map(|(array, _)| array).collect(),
             bound: bound.map(|(factor, scale)| MapBound {
                 factor,
                 eps,
@@ -494,7 +494,7 @@ pub struct UserNormalization {
     /// Statistics of the catalogue that the map reads, in the order in which it gets their results.
     pub statistics: Vec<String>,
     /// Arrays beside the elements and the axes that they have; all are to be given.
-    pub extras: Vec<(String, Along)>,
+    pub beside: Vec<(String, Along)>,
     /// The result of one element.
     pub map: Arc<MapFn>,
 }
@@ -506,20 +506,20 @@ impl std::fmt::Debug for UserNormalization {
 }
 
 impl UserNormalization {
-    /// The normalization for elements of these types; `extras` are the types of the arrays beside them, in order.
+    /// The normalization for elements of these types; `beside` are the types of the arrays beside them, in order.
     pub fn build(
         &self,
         fold: &ReducerRequest,
-        extras: &[DType],
+        beside: &[DType],
     ) -> Result<Normalization, NormalizationError> {
-        let declared = self.extras.iter().zip(extras);
-        let extras: Vec<Extra> = declared
-            .map(|((name, along), dtype)| Extra { name: name.clone(), along: *along, dtype: *dtype })
+        let declared = self.beside.iter().zip(beside);
+        let beside: Vec<Beside> = declared
+            .map(|((name, along), dtype)| Beside { name: name.clone(), along: *along, dtype: *dtype })
             .collect();
-        let given = extras.iter().map(|e| (e.name.clone(), e.dtype)).collect();
+        let given = beside.iter().map(|e| (e.name.clone(), e.dtype)).collect();
         let request =
-            NormalizationRequest { fold: fold.clone(), parameters: Vec::new(), extras: given, wide: false };
-        let parts = Parts::new(&self.name, &request, extras, &[]);
+            NormalizationRequest { fold: fold.clone(), parameters: Vec::new(), beside: given, wide: false };
+        let parts = Parts::new(&self.name, &request, beside, &[]);
         let names: Vec<&str> = self.statistics.iter().map(String::as_str).collect();
         let (reducer, results) = parts.statistics(&names)?;
         let rows: Vec<(Var, Expr)> =
@@ -527,7 +527,7 @@ impl UserNormalization {
         let (row_vars, rows): (Vec<Var>, Vec<Expr>) = rows.into_iter().unzip();
         let elements: Vec<Expr> = (0..fold.inputs.len()).map(|i| parts.element(i)).collect();
         let statistics: Vec<Expr> = row_vars.iter().map(Var::expr).collect();
-        let beside: Vec<Expr> = self.extras.iter().filter_map(|(name, _)| parts.extra(name)).collect();
+        let beside: Vec<Expr> = self.beside.iter().filter_map(|(name, _)| parts.beside(name)).collect();
         let value = (self.map)(&elements, &statistics, &beside);
         parts.finish(Draft { reducer, rows, row_vars, value, bound: None })
     }

@@ -32,7 +32,7 @@ mod tests {
         NormalizationRequest {
             fold: ReducerRequest::new(&[dtype]),
             parameters: Vec::new(),
-            extras: Vec::new(),
+            beside: Vec::new(),
             wide: false,
         }
     }
@@ -85,9 +85,9 @@ mod tests {
             refused("layer_norm", &with("eps", -1.0)),
             "`eps` of `layer_norm` is to be a finite number of at least 0, got -1"
         );
-        let extras = vec![("gain".to_owned(), DType::F32)];
+        let beside = vec![("gain".to_owned(), DType::F32)];
         assert_eq!(
-            refused("rms_norm", &NormalizationRequest { extras, ..plain.clone() }),
+            refused("rms_norm", &NormalizationRequest { beside, ..plain.clone() }),
             "`rms_norm` takes no array `gain`; it takes weight"
         );
     }

@@ -56,7 +56,7 @@ impl Normalize {
 
     /// A normalization of the caller's own, whose arrays are all to be given.
     pub fn own(normalization: UserNormalization) -> Normalize {
-        let beside = normalization.extras.iter().map(|(name, _)| name.clone()).collect();
+        let beside = normalization.beside.iter().map(|(name, _)| name.clone()).collect();
         Normalize { which: Which::Own(Arc::new(normalization)), parameters: BTreeMap::new(), beside }
     }
 
@@ -118,8 +118,8 @@ impl Normalize {
         match &self.which {
             Which::Listed(entry) => {
                 let parameters = self.parameters.iter().map(|(n, v)| (n.clone(), *v)).collect();
-                let extras = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
-                Ok(entry.build(&NormalizationRequest { fold: fold.clone(), parameters, extras, wide })?)
+                let beside = self.beside.iter().cloned().zip(beside.iter().copied()).collect();
+                Ok(entry.build(&NormalizationRequest { fold: fold.clone(), parameters, beside, wide })?)
             }
             Which::Own(own) => {
                 if let Some(name) = self.parameters.keys().next() {
@@ -170,7 +170,7 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
     let normalization = normalize.build(&reducer_request, &beside_dtypes, wide)?;
     let named = named_axes(request, inputs[0].shape.len());
     let axes = coulis_plan::problem::resolve_axes(named, inputs[0].shape.len())?;
-    let placed = beside.iter().zip(&normalization.extras);
+    let placed = beside.iter().zip(&normalization.beside);
     let placed: Vec<ArrayInfo> = placed
         .map(|(array, extra)| place(array, &extra.name, extra.along, name, &inputs[0].shape, &axes))
         .collect::<Result<_, _>>()?;
@@ -259,7 +259,7 @@ fn output(request: &Request, normalization: &Normalization) -> Result<OutputSpec
 /// The array as one of all axes, with extent 1 along those that it does not have.
 fn place(
     array: &ArrayInfo,
-    extra: &str,
+    array_name: &str,
     along: Along,
     normalization: &str,
     shape: &[i64],
@@ -291,7 +291,7 @@ fn place(
         Along::Kept => "the kept axes",
     };
     let message = format!(
-        "`{extra}` of `{normalization}` is to have a shape that broadcasts to that of {what}, {wanted:?}, got {:?}",
+        "`{array_name}` of `{normalization}` is to have a shape that broadcasts to that of {what}, {wanted:?}, got {:?}",
         array.shape
     );
     Err(Error::user("normalize/shape", message))

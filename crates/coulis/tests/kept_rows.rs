@@ -29,7 +29,7 @@ fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
     let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[-1]), false).unwrap();
     let fold = coulis_reducers::ReducerRequest::new(&[dtype]).with_two_walks();
-    let request = NormalizationRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
+    let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
     let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new() });

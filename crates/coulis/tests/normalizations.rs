@@ -108,7 +108,7 @@ impl Random {
         let mut case = Case { nan: self.nan, out: self.out, ..Case::new(self.entry.name, &axes) };
         case.set =
             self.number.iter().flat_map(|v| self.entry.parameters.iter().map(|p| (p.name, *v))).collect();
-        for (nth, extra) in self.entry.extras.iter().enumerate() {
+        for (nth, extra) in self.entry.beside.iter().enumerate() {
             let dtype = if nth == 0 { self.first } else { self.others.then_some(DType::F32) };
             let Some(dtype) = dtype else { continue };
             let is_own = |a: &usize| match extra.along {
@@ -244,7 +244,7 @@ fn in_range() -> UserNormalization {
     UserNormalization {
         name: "in_range".to_owned(),
         statistics: vec!["min".to_owned(), "max".to_owned()],
-        extras: vec![("gain".to_owned(), Along::All)],
+        beside: vec![("gain".to_owned(), Along::All)],
         map: Arc::new(|x, s, extra| (&x[0] - &s[0]) / (&s[1] - &s[0]) * extra[0].clone()),
     }
 }
@@ -266,7 +266,7 @@ fn a_normalization_of_two_inputs_folds_both() {
     let projected = UserNormalization {
         name: "projected".to_owned(),
         statistics: vec!["dot".to_owned()],
-        extras: Vec::new(),
+        beside: Vec::new(),
         map: Arc::new(|x, s, _| &x[0] - &(&s[0] * &x[1])),
     };
     let x = Array::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap();
@@ -327,7 +327,7 @@ fn wrong_requests_say_what_is_legal() {
     assert!(refused(one, Request { where_: Some(mask), ..softmax() }).starts_with("error[normalize/where]"));
     let condition = UserNormalization {
         map: Arc::new(|x, _, _| Expr::call1(Intrinsic::IsNan, x[0].clone())),
-        extras: Vec::new(),
+        beside: Vec::new(),
         ..in_range()
     };
     assert_eq!(

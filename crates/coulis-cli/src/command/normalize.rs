@@ -53,10 +53,10 @@ pub struct Args {
 fn ops() -> String {
     let one = |entry: &&coulis::NormalizationEntry| {
         let numbers = entry.parameters.iter().map(|p| p.name.to_owned());
-        let arrays = entry.extras.iter().map(|extra| match extra.along {
-            Along::Reduced => format!("{} of the reduced axes", extra.name),
-            Along::Kept => format!("{} of the kept axes", extra.name),
-            Along::All => format!("{} of all axes", extra.name),
+        let arrays = entry.beside.iter().map(|array| match array.along {
+            Along::Reduced => format!("{} of the reduced axes", array.name),
+            Along::Kept => format!("{} of the kept axes", array.name),
+            Along::All => format!("{} of all axes", array.name),
         });
         let takes: Vec<String> = numbers.chain(arrays).collect();
         if takes.is_empty() {

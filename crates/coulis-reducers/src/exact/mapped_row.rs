@@ -12,7 +12,7 @@ pub struct MappedRow<'a> {
     /// What var and std take off the count.
     pub ddof: f64,
     pub(crate) parameters: Vec<(&'static str, f64)>,
-    pub(crate) extras: &'a [(&'a str, Vec<f64>)],
+    pub(crate) beside: &'a [(&'a str, Vec<f64>)],
 }
 
 /// The exact results of a row, one an element.
@@ -25,8 +25,8 @@ impl MappedRow<'_> {
     }
 
     /// The value of an array for the element at a position; `otherwise` where the array is not given.
-    pub(crate) fn extra(&self, name: &str, at: usize, otherwise: f64) -> f64 {
-        self.extras.iter().find(|(n, _)| *n == name).map_or(otherwise, |(_, values)| values[at])
+    pub(crate) fn beside(&self, name: &str, at: usize, otherwise: f64) -> f64 {
+        self.beside.iter().find(|(n, _)| *n == name).map_or(otherwise, |(_, values)| values[at])
     }
 
     /// The mean of something of the folded elements.

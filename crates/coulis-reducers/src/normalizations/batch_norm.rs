@@ -1,7 +1,7 @@
 //! Batch norm.
 
 use super::norms::{about_mean, eps, exact_about_mean};
-use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
+use crate::normalization::{Along, BesideEntry, NormalizationEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the kept axes.
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
@@ -10,9 +10,9 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     details: "Channels are what the reduced axes leave: of images in NCHW order the axes are 0, 2 and 3. Everything else is \
               as in `layer_norm`, error bound included; the statistics are those of the call's data.",
     parameters: &[eps(Some(1e-5))],
-    extras: &[
-        ExtraEntry { name: "weight", along: Along::Kept, meaning: "factors of the normalized elements" },
-        ExtraEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
+    beside: &[
+        BesideEntry { name: "weight", along: Along::Kept, meaning: "factors of the normalized elements" },
+        BesideEntry { name: "bias", along: Along::Kept, meaning: "what is added to them" },
     ],
     takes_ddof: true,
     example: ">>> coulis.batch_norm(np.array([[1.0, 10.0], [3.0, 30.0]]), axis=0, eps=0)\n\

@@ -1,7 +1,7 @@
 //! Layer norm.
 
 use super::norms::{about_mean, eps, exact_about_mean};
-use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
+use crate::normalization::{Along, BesideEntry, NormalizationEntry};
 
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the row.
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
@@ -14,9 +14,9 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
               few units; however small elements are: where `eps` is next to nothing, small rows are scaled up by a power of \
               two. No difference of `float32` or `bfloat16` elements overflows; `float64` deviations above 1e154 have no finite square.",
     parameters: &[eps(Some(1e-5))],
-    extras: &[
-        ExtraEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalized elements" },
-        ExtraEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
+    beside: &[
+        BesideEntry { name: "weight", along: Along::Reduced, meaning: "factors of the normalized elements" },
+        BesideEntry { name: "bias", along: Along::Reduced, meaning: "what is added to them" },
     ],
     takes_ddof: true,
     example: ">>> coulis.layer_norm(np.array([[1.0, 3.0]]), weight=np.array([10.0, 100.0]), eps=0)\n\

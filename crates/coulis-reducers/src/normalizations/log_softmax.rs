@@ -18,7 +18,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
               `40 * eps * (1 + |x - shift| / 16 + log(sum))`, with `eps` of `float32` for elements of at most 32 bits, \
               else of `float64`.",
     parameters: &[],
-    extras: &[],
+    beside: &[],
     takes_ddof: false,
     example: ">>> coulis.log_softmax(np.array([1000.0, -1000.0]))\n\
               array([    0., -2000.])",

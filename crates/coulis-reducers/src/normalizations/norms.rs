@@ -174,11 +174,11 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
     let mut value = (&deviation * &factor.expr()).cast(parts.result());
     let mut scale = scale.cast(parts.result());
     rows.push((factor, factor_of_row));
-    if let Some(weight) = parts.extra("weight") {
+    if let Some(weight) = parts.beside("weight") {
         value = &value * &weight;
         scale = scale * size(&weight);
     }
-    if let Some(bias) = parts.extra("bias") {
+    if let Some(bias) = parts.beside("bias") {
         value = &value + &bias;
         scale = scale + size(&bias);
     }
@@ -224,7 +224,7 @@ pub(super) fn exact_about_zero(row: &MappedRow) -> Vec<f64> {
 fn exact_normalized(row: &MappedRow, offset: f64, square: f64) -> Vec<f64> {
     let root = (square + row.parameter("eps")).sqrt();
     let of = |(at, v): (usize, &f64)| {
-        (v - offset) / root * row.extra("weight", at, 1.0) + row.extra("bias", at, 0.0)
+        (v - offset) / root * row.beside("weight", at, 1.0) + row.beside("bias", at, 0.0)
     };
     row.elements.iter().enumerate().map(of).collect()
 }

@@ -1,7 +1,7 @@
 //! Root-mean-square norm.
 
 use super::norms::{about_zero, eps, exact_about_zero};
-use crate::normalization::{Along, ExtraEntry, NormalizationEntry};
+use crate::normalization::{Along, BesideEntry, NormalizationEntry};
 
 /// `x / sqrt(mean(x^2) + eps) * weight`.
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
@@ -13,7 +13,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
               `float32` for elements of at most 32 bits, else of `float64`, however small elements are: where `eps` is next to \
               nothing, small rows are scaled up by a power of two. `float64` elements above 1e154 have no finite square.",
     parameters: &[eps(None)],
-    extras: &[ExtraEntry {
+    beside: &[BesideEntry {
         name: "weight",
         along: Along::Reduced,
         meaning: "factors of the normalized elements",

@@ -17,7 +17,7 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
               `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
               bits, else of `float64`.",
     parameters: &[],
-    extras: &[],
+    beside: &[],
     takes_ddof: false,
     example: ">>> coulis.softmax(np.array([[0.0, 0.0, -np.inf]]))\n\
               array([[0.5, 0.5, 0. ]])",
@@ -106,7 +106,7 @@ mod tests {
             (ReducerRequest { acc: Some(DType::F64), ..narrow.with_two_walks() }, Intrinsic::Exp),
         ] {
             let request =
-                NormalizationRequest { fold, parameters: Vec::new(), extras: Vec::new(), wide: false };
+                NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
             let normalization = ENTRY.build(&request).expect("a normalization");
             let mut found = Vec::new();
             for_each_expr(&normalization.map.body[0], &mut |e: &Expr| match e.node() {

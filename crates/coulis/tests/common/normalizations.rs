@@ -117,7 +117,7 @@ impl Case {
             .beside
             .iter()
             .map(|(name, array)| {
-                let own: Vec<usize> = match entry.extras.iter().find(|e| e.name == *name).unwrap().along {
+                let own: Vec<usize> = match entry.beside.iter().find(|e| e.name == *name).unwrap().along {
                     Along::Reduced => axes(false).collect(),
                     Along::Kept => kept.clone(),
                     Along::All => (0..shape.len()).collect(),
@@ -130,7 +130,7 @@ impl Case {
         let given = NormalizationRequest {
             fold,
             parameters: self.set.iter().map(set).collect(),
-            extras: self.beside.iter().map(|(name, array)| ((*name).to_owned(), array.dtype())).collect(),
+            beside: self.beside.iter().map(|(name, array)| ((*name).to_owned(), array.dtype())).collect(),
             wide: false,
         };
         let bound = entry.build(&given).unwrap().bound.unwrap();
@@ -140,7 +140,7 @@ impl Case {
         let in_float64 = NormalizationRequest {
             fold: ReducerRequest { nan: self.nan, ..ReducerRequest::new(&[DType::F64]) },
             parameters: resolved.collect(),
-            extras: self.beside.iter().map(|(name, _)| ((*name).to_owned(), DType::F64)).collect(),
+            beside: self.beside.iter().map(|(name, _)| ((*name).to_owned(), DType::F64)).collect(),
             wide: false,
         };
         let in_float64 = entry.build(&in_float64).unwrap();
@@ -150,7 +150,7 @@ impl Case {
         let mut results = vec![(f64::NAN, 0.0); all.len()];
         for places in rows.values() {
             let row: Vec<f64> = places.iter().map(|&at| all[at]).collect();
-            let extras: Vec<(&str, Vec<f64>)> = beside
+            let beside: Vec<(&str, Vec<f64>)> = beside
                 .iter()
                 .map(|(name, values, own)| {
                     let of = |&at: &usize| {
@@ -160,10 +160,10 @@ impl Case {
                     (*name, places.iter().map(of).collect())
                 })
                 .collect();
-            let exact = entry.reference(&given, &row, &extras);
+            let exact = entry.reference(&given, &row, &beside);
             let float = |values: &[f64]| values.iter().map(|v| Value::Float(*v)).collect::<Vec<Value>>();
-            let of_extras: Vec<Vec<Value>> = extras.iter().map(|(_, values)| float(values)).collect();
-            let scales = in_float64.evaluate(&float(&row), &of_extras).unwrap();
+            let of_beside: Vec<Vec<Value>> = beside.iter().map(|(_, values)| float(values)).collect();
+            let scales = in_float64.evaluate(&float(&row), &of_beside).unwrap();
             for ((&at, exact), (_, scale)) in places.iter().zip(exact).zip(scales) {
                 results[at] = (exact, factor * if scale.is_finite() { scale } else { 0.0 } + tiny);
             }
