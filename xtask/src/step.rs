@@ -73,8 +73,8 @@ pub enum Failure {
     },
 }
 
-/// The project's root folder: the one that this was built in, or the current one on a machine that does not have it. A folder of
-/// that name is not enough: tests that were built there may have made it.
+/// The project's root folder: the one that this was built in, or the current one on a machine that does not have it.
+/// A folder of that name is not enough: tests that were built there may have made it.
 pub fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = own.parent().unwrap_or(own);

@@ -1,5 +1,5 @@
-//! The flags that describe a call, shared by `reduce`, `explain` and `normalize`, and the request that they become; those that
-//! reductions alone take; and those that name a machine which need not be here.
+//! The flags that describe a call, shared by `reduce`, `explain` and `normalize`, and the request that they become;
+//! those that reductions alone take; and those that name a machine which need not be here.
 
 use std::path::PathBuf;
 

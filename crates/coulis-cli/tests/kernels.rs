@@ -165,7 +165,8 @@ fn a_kernel_that_does_not_come_to_an_end_is_stopped_in_the_simulator() {
     let text = "@T.prim_func\ndef long(B: T.Buffer((1,), \"int32\")):\n    for i in range(2000000000):\n        B[0] = i\n";
     let file = folder.file("long.py", text.as_bytes());
     let words = ["run", &file, "--device", "sim", "--max-steps", "5000"];
-    let wanted = "error[sim]: kernel `long` was stopped after the 5000 statements that it may execute, at `B[0] = i` (line 4)";
+    let wanted = "error[sim]: kernel `long` was stopped after the 5000 statements that it may execute, at `B[0] = i` \
+                  (line 4)";
     refused(&words, wanted);
     let words = ["run", &file, "--device", "cpu", "--max-steps", "5000"];
     refused(

@@ -50,7 +50,8 @@ fn a_shape_whose_size_overflows_is_not_read() {
     check(
         &path,
         &[],
-        "error[read]: `FILE` has an impossible shape: the shape [4294967296, 4294967296] of float32 has more than 2^63 - 1 bytes",
+        "error[read]: `FILE` has an impossible shape: the shape [4294967296, 4294967296] of float32 has more than \
+         2^63 - 1 bytes",
     );
 }
 
@@ -61,7 +62,8 @@ fn complex_elements_are_unsupported() {
     check(
         &path,
         &[],
-        "error[read]: `FILE` holds elements of type `<c8`, which is unsupported; supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
+        "error[read]: `FILE` holds elements of type `<c8`, which is unsupported; supported are bool, int8 to int64, \
+         uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
     );
 }
 
@@ -197,7 +199,8 @@ fn a_device_that_is_not_there_is_refused() {
     let output = coulis(&["reduce", IRIS, "--ops", "sum", "--device", "cuda:99"]);
     let said = String::from_utf8(output.stderr).unwrap();
     let wants = [
-        "error[device]: the CUDA driver (`libcuda.so.1`) was not found; it comes with the driver of an NVIDIA GPU; looked in ",
+        "error[device]: the CUDA driver (`libcuda.so.1`) was not found; it comes with the driver of an NVIDIA GPU; \
+         looked in ",
         "error[device]: there is no CUDA device 99; ",
         "error[device]: `cuInit` answered ",
     ];
@@ -237,7 +240,8 @@ fn several_results_do_not_fit_an_npy_file() {
     refused(
         &["reduce", IRIS, "--ops", "maxloc", "--out", &out],
         &format!(
-            "error[write/results]: `{out}` takes one result, and there are 2: maxloc.value, maxloc.index; a .npz file takes them all"
+            "error[write/results]: `{out}` takes one result, and there are 2: maxloc.value, maxloc.index; a .npz \
+             file takes them all"
         ),
     );
     assert_eq!(folder.names(), [""; 0]);

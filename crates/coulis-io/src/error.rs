@@ -76,7 +76,8 @@ pub enum ReadError {
     },
     /// A dtype outside the IR: complex, 128-bit, strings, objects, structures.
     #[error(
-        "`{}` holds elements of type `{dtype}`, which is unsupported; supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
+        "`{}` holds elements of type `{dtype}`, which is unsupported; supported are bool, int8 to int64, uint8 to \
+         uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2",
         path.display()
     )]
     UnsupportedDType {
@@ -87,7 +88,9 @@ pub enum ReadError {
     },
     /// A dtype of which the file says the width alone.
     #[error(
-        "`{}` holds elements of type `{dtype}`, as which NumPy writes several types of 8 bits, so nobody knows which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype",
+        "`{}` holds elements of type `{dtype}`, as which NumPy writes several types of 8 bits, so nobody knows \
+         which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and \
+         --raw-dtype",
         path.display()
     )]
     NamelessDType {

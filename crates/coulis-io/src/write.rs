@@ -141,7 +141,8 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("too many symbolic links"))
 }
 
-/// Runs `fill` on a temporary file next to `path` and renames it into place, with the permissions of the file that was there.
+/// Runs `fill` on a temporary file next to `path` and renames it into place, with the permissions of the file that
+/// was there.
 fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,

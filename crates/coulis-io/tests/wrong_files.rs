@@ -45,7 +45,8 @@ fn check_dictionary(dictionary: &str, n_data: usize, want: &str) {
     check("a.npy", &npy(dictionary, n_data), want);
 }
 
-const DTYPES: &str = "supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2";
+const DTYPES: &str = "supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, \
+                      float8_e4m3, float8_e5m2";
 
 #[test]
 fn a_missing_file_is_named() {
@@ -97,7 +98,8 @@ fn a_dtype_of_which_the_file_says_the_width_alone_is_not_guessed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/float8_e4m3.npy");
     assert_eq!(
         message(&path, &ReadOptions::default()),
-        "`FILE` holds elements of type `<V1`, as which NumPy writes several types of 8 bits, so nobody knows which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype"
+        "`FILE` holds elements of type `<V1`, as which NumPy writes several types of 8 bits, so nobody knows which; \
+         keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype"
     );
 }
 
@@ -160,7 +162,8 @@ fn lengths_that_cannot_be_are_refused() {
     check_dictionary(
         &with_shape("(9223372036854775808,)"),
         4,
-        "`FILE` is not a .npy file: its shape has the length 9223372036854775808, which is not an integer from 0 to 2^63 - 1",
+        "`FILE` is not a .npy file: its shape has the length 9223372036854775808, which is not an integer from 0 to \
+         2^63 - 1",
     );
     check_dictionary(
         &with_shape("(4294967296, 4294967296)"),
@@ -302,7 +305,8 @@ fn safetensors_headers_that_lie_are_refused() {
     check(
         "a.safetensors",
         &bytes,
-        "`FILE` has an impossible shape: the shape [0, 1099511627776, 1099511627776] of float32 has more than 2^63 - 1 bytes",
+        "`FILE` has an impossible shape: the shape [0, 1099511627776, 1099511627776] of float32 has more than 2^63 - \
+         1 bytes",
     );
     // Names in the words of the library that reads headers stay as they are written.
     let header = br#"{"a":{"dtype":"Q4","shape":[1],"data_offsets":[0,4]}}"#;

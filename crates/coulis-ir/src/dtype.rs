@@ -229,7 +229,8 @@ impl fmt::Display for DType {
 /// A dtype name that is not one of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown dtype `{name}`; legal dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3, float8_e5m2"
+    "unknown dtype `{name}`; legal dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, \
+     float64, float8_e4m3, float8_e5m2"
 )]
 pub struct UnknownDType {
     /// The name that was given.

@@ -1,8 +1,8 @@
 //! Arrays as callers give them: where their elements are, of what type, under which strides.
 //!
 //! DLPack is asked first; NumPy's array interface and CUDA's take what DLPack cannot say (`bfloat16` of `ml_dtypes`) or
-//! what an old version of a library does not export (arrays that may not be written). Nothing is copied. Lists and numbers go through
-//! `numpy.asarray`, which copies them.
+//! what an old version of a library does not export (arrays that may not be written). Nothing is copied. Lists and
+//! numbers go through `numpy.asarray`, which copies them.
 
 use coulis::{Array, ArrayInfo, DType, compact_strides, numpy_dtype};
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
@@ -323,8 +323,8 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// Whether an element of this array may share a byte with one of the other: not where their ranges are apart, nor where both step
-    /// over each other's elements as columns of one table do.
+    /// Whether an element of this array may share a byte with one of the other: not where their ranges are apart, nor
+    /// where both step over each other's elements as columns of one table do.
     pub fn may_meet(&self, other: &Given) -> bool {
         let (mine, theirs) = (self.range(), other.range());
         if mine.0 >= theirs.1 || theirs.0 >= mine.1 {
@@ -410,7 +410,8 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         _ => None,
     } {
         let message = format!(
-            "`{text}` is {stem}64 where bytes are counted, as by NumPy, and 8 bits wide where bits are; legal are `{stem}64` and `{narrow}`"
+            "`{text}` is {stem}64 where bytes are counted, as by NumPy, and 8 bits wide where bits are; legal are \
+             `{stem}64` and `{narrow}`"
         );
         return Err(PyTypeError::new_err(message));
     }

@@ -11,7 +11,8 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::expr::{PrimExpr, expr_of};
 
-/// The object as an expression of a type: exactly, where it is a constant, and converted otherwise. `what` names it in errors.
+/// The object as an expression of a type: exactly, where it is a constant, and converted otherwise. `what` names it
+/// in errors.
 pub fn fitted(object: &Bound<'_, PyAny>, dtype: DType, what: &str) -> PyResult<Expr> {
     if object.cast::<PrimExpr>().is_err() && !object.is_instance_of::<PyBool>() {
         if object.is_instance_of::<PyFloat>() {

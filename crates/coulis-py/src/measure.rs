@@ -60,7 +60,8 @@ impl Measure {
             return Ok(self);
         }
         Err(PyValueError::new_err(format!(
-            "an expression is at most {} operations deep and {} in all, and this one has {depth} and {nodes}; compute a part of it in a tensor of its own",
+            "an expression is at most {} operations deep and {} in all, and this one has {depth} and {nodes}; \
+             compute a part of it in a tensor of its own",
             Measure::MOST.depth,
             Measure::MOST.nodes
         )))

@@ -28,7 +28,8 @@ type Number = (&'static str, Option<f64>, &'static str);
 /// Name, axes and meaning of an array that a normalization takes.
 type BesideArray = (&'static str, &'static str, &'static str);
 
-/// Of each normalization: name, summary, details, example, the numbers and arrays that it takes, and whether it takes `ddof`.
+/// Of each normalization: name, summary, details, example, the numbers and arrays that it takes, and whether it takes
+/// `ddof`.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "the tuple is Python's")]
 fn normalizations()
@@ -42,8 +43,8 @@ fn normalizations()
     coulis::NORMALIZATIONS.iter().map(one).collect()
 }
 
-/// The result of a normalization, by name or one of the caller's own, for `x`, with `beside` its arrays and `parameters` its numbers by name. The other arguments are
-/// those of `coulis.reduce`.
+/// The result of a normalization, by name or one of the caller's own, for `x`, with `beside` its arrays and
+/// `parameters` its numbers by name. The other arguments are those of `coulis.reduce`.
 #[pyfunction]
 #[pyo3(signature = (x, name, axis=None, beside=None, parameters=None, *, nan=NanPolicy::Propagate, ddof=0.0, acc_dtype=None,
     dtype=None, alpha=None, beta=None, out=None, fast_math=false, reproducible=false, device=None, stream=None,

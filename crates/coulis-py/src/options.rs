@@ -207,7 +207,8 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     let refused = || -> PyResult<PyErr> {
         let shape = value.getattr("shape").map(|shape| format!(" of shape {shape}")).unwrap_or_default();
         Ok(PyTypeError::new_err(format!(
-            "`init` is to be one number for every output, or a dict of numbers by statistic, got an object of type `{}`{shape}; to go on from an array, give it as `out` with `beta=1`, or combine it with the result",
+            "`init` is to be one number for every output, or a dict of numbers by statistic, got an object of type \
+             `{}`{shape}; to go on from an array, give it as `out` with `beta=1`, or combine it with the result",
             value.get_type().name()?
         )))
     };

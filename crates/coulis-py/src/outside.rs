@@ -1,5 +1,5 @@
-//! Work outside of the interpreter's lock: so that other threads of Python go on, no fork happens meanwhile, and Ctrl-C ends what
-//! may take long.
+//! Work outside of the interpreter's lock: so that other threads of Python go on, no fork happens meanwhile, and
+//! Ctrl-C ends what may take long.
 
 use coulis::{Error, interruptible};
 use pyo3::prelude::*;
@@ -46,8 +46,8 @@ pub fn at_length<T: Send, E: Into<Error> + Send>(
     })
 }
 
-/// Whether Ctrl-C raises an exception in this thread: it is the main thread's, and the handler is Python's own. Another handler
-/// may let the program go on, so nothing is stopped for it.
+/// Whether Ctrl-C raises an exception in this thread: it is the main thread's, and the handler is Python's own.
+/// Another handler may let the program go on, so nothing is stopped for it.
 fn hears_of_interrupts(py: Python<'_>) -> PyResult<bool> {
     struct Parts {
         getsignal: Py<PyAny>,

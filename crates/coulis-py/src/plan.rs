@@ -144,7 +144,8 @@ fn bench_of<'py>(
     let (mut infos, device) = infos_of(x, on)?;
     let ops = Ops::of(ops)?;
     if infos.len() != 1 || ops.n_inputs() != 1 || !ops.reducers.is_empty() {
-        let message = "`bench` makes up one array, for statistics of the catalogue that read one; time other calls by yourself";
+        let message = "`bench` makes up one array, for statistics of the catalogue that read one; time other calls \
+                       by yourself";
         return Err(PyValueError::new_err(message));
     }
     let info = infos.swap_remove(0);

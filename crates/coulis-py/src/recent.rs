@@ -1,8 +1,8 @@
 //! Calls that this thread made last, known again by what Python gives, before anything is read into a request.
 //!
 //! Reading names and options, making a request and looking it up takes some microseconds; most programs make a few calls
-//! over and over. Only calls without options other than axes and the settings of a map are kept, and none with reducers of the
-//! caller's own.
+//! over and over. Only calls without options other than axes and the settings of a map are kept, and none with
+//! reducers of the caller's own.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;

@@ -38,8 +38,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// ----------
 /// x : array
 ///     An array of NumPy, PyTorch, CuPy, JAX, Arrow, or any library with DLPack or an array interface; a tuple of two
-///     arrays for `dot` and `wmean`, whose result has the wider of their types and whose shapes are broadcast to one. It is read
-///     where it is, under any strides. Lists and numbers become NumPy arrays. Arrays of Dask are for `coulis.dask`.
+///     arrays for `dot` and `wmean`, whose result has the wider of their types and whose shapes are broadcast to one. It is
+///     read where it is, under any strides. Lists and numbers become NumPy arrays. Arrays of Dask are for `coulis.dask`.
 /// ops : str, Reducer, or list of these
 ///     Statistics by name (`coulis.ops()` lists them). A list gives a named tuple with a field each.
 /// axis : int, tuple of int, or None
@@ -65,8 +65,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// fast_math, reproducible : bool
 ///     Not supported yet.
 /// device : str
-///     "auto", "cpu", "cuda", "cuda:N" or "sim", or what `coulis.cpu` and `coulis.cuda` give, for arrays of the host; others are
-///     reduced where they are.
+///     "auto", "cpu", "cuda", "cuda:N" or "sim", or what `coulis.cpu` and `coulis.cuda` give, for arrays of the host; others
+///     are reduced where they are.
 /// stream : int or stream
 ///     CUDA stream; the library's current one by default. Nothing waits for it.
 /// plan : Plan or str
@@ -211,7 +211,8 @@ impl<'py> Call<'py> {
         {
             if given.place != place {
                 let message = format!(
-                    "{what} is in memory of {}, and the first input in that of {}; all arrays of a call are to be in one place",
+                    "{what} is in memory of {}, and the first input in that of {}; all arrays of a call are to be in \
+                     one place",
                     words(given.place),
                     words(place)
                 );
@@ -442,8 +443,8 @@ pub fn inputs<'py>(x: &Bound<'py, PyAny>, ops: Option<&Bound<'py, PyAny>>) -> Py
     Ok(vec![Given::of(x, "x")?])
 }
 
-/// Gives all inputs the shape that theirs broadcast to, under strides of 0; shapes that do not fit stay, and are refused later. So
-/// do those of arrays with nulls.
+/// Gives all inputs the shape that theirs broadcast to, under strides of 0; shapes that do not fit stay, and are
+/// refused later. So do those of arrays with nulls.
 fn broadcast(inputs: &mut [Given<'_>]) {
     let rank = inputs.iter().map(|input| input.info.shape.len()).max().unwrap_or(0);
     let mut shape = vec![1; rank];

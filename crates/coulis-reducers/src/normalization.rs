@@ -2,9 +2,9 @@
 //!
 //! A normalization is data, as a reducer is: the fold whose results it reads, arrays that stand beside the elements, and the
 //! expression of one element's result. Plans read a row a second time while it is in a cache or in registers where that
-//! is possible, and after all rows where it is not; nothing depends on which normalization it is. Sources: contract N1; J. L. Ba,
-//! J. R. Kiros and G. E. Hinton, "Layer normalization", 2016; M. Milakov and N. Gimelshein, "Online normalizer calculation
-//! for softmax", 2018.
+//! is possible, and after all rows where it is not; nothing depends on which normalization it is. Sources: contract
+//! N1; J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", 2016; M. Milakov and N. Gimelshein, "Online
+//! normalizer calculation for softmax", 2018.
 
 use std::sync::Arc;
 

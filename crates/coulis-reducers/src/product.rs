@@ -62,7 +62,8 @@ pub enum ProductError {
     },
     /// Parts that read fewer inputs than others, with NaN ignored.
     #[error(
-        "with NaN ignored, `{first}` and `{name}` cannot share one read: an element is left out where any input of its statistic is NaN, and `{wider}` reads one more than `{narrower}`; ask for them in calls of their own"
+        "with NaN ignored, `{first}` and `{name}` cannot share one read: an element is left out where any input of \
+         its statistic is NaN, and `{wider}` reads one more than `{narrower}`; ask for them in calls of their own"
     )]
     LeftOut {
         /// First part.

@@ -262,8 +262,8 @@ const PRIVATE: &str = "coulis-private-";
 /// No compilation takes longer. Another machine may use the same folder, whose processes are not seen from here.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Removes the folders of this user that begin with `prefix` and the number of a process that is no more, and were not touched
-/// for that long.
+/// Removes the folders of this user that begin with `prefix` and the number of a process that is no more, and were
+/// not touched for that long.
 fn remove_abandoned(dir: &Path, prefix: &str, untouched: Duration) -> io::Result<()> {
     let listing = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -13,7 +13,8 @@ use crate::error::RuntimeError;
 pub enum WindowError {
     /// Elements outside of the bytes.
     #[error(
-        "an array of {dtype} with shape {shape:?} and strides {strides:?} reaches elements {lo} to {hi}, and the memory holds {held}"
+        "an array of {dtype} with shape {shape:?} and strides {strides:?} reaches elements {lo} to {hi}, and the \
+         memory holds {held}"
     )]
     OutOfBounds {
         /// Element type.

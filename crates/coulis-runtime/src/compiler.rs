@@ -249,8 +249,8 @@ impl Compiler {
 /// How long an interrupt may go unheard.
 const ATTENTION: Duration = Duration::from_millis(20);
 
-/// Talks to `child`, which leads a group of processes, on another thread; an interrupt of this one ends the group, and with it
-/// the talk.
+/// Talks to `child`, which leads a group of processes, on another thread; an interrupt of this one ends the group,
+/// and with it the talk.
 fn attend<T: Send>(child: &Child, talk: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();

@@ -1,8 +1,8 @@
 //! The rate at which this machine can move memory: the floor that a call is measured against.
 //!
 //! Two plain read loops (one after another, and four pages side by side, which may be faster above L2) are timed over
-//! the same bytes, and the faster one counts. They do nothing with the data but fold it by exclusive or. A call whose results
-//! are a good part of what it moves is measured against a loop that copies as many bytes and reads the rest.
+//! the same bytes, and the faster one counts. They do nothing with the data but fold it by exclusive or. A call whose
+//! results are a good part of what it moves is measured against a loop that copies as many bytes and reads the rest.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -84,7 +84,8 @@ impl<'a> Floor<'a> {
         size_of_val(self.words) + size_of_val(self.out)
     }
 
-    /// Mean seconds of `n` times in a row, at least one. What takes no longer than a clock does is timed several times at once.
+    /// Mean seconds of `n` times in a row, at least one. What takes no longer than a clock does is timed several
+    /// times at once.
     pub fn seconds(&mut self, n: usize) -> f64 {
         let n = n.max(1);
         let start = Instant::now();

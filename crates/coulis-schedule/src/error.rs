@@ -206,7 +206,8 @@ pub enum ScheduleError {
     },
     /// A reducer without the laws that a new order of folding needs.
     #[error(
-        "{primitive} of `{stage}` changes the order of the fold, and its reducer `{reducer}` does not claim to be associative and commutative"
+        "{primitive} of `{stage}` changes the order of the fold, and its reducer `{reducer}` does not claim to be \
+         associative and commutative"
     )]
     UnclaimedLaws {
         /// The primitive.

@@ -1,9 +1,10 @@
 //! Positions in runs, counted from where a thread's run begins.
 //!
-//! Where rows are walked as one, the lanes of a thread stand in different rows, so that each of them would count the position
-//! of every element for itself, in registers of its own. What differs is the same in all of a run: runs keep the rest, which
-//! all lanes share, and the difference is added where they are closed. It is legal for a field that is only handed on,
-//! compared with another of its kind, and asked whether it is negative, which says that there is no position.
+//! Where rows are walked as one, the lanes of a thread stand in different rows, so that each of them would count the
+//! position of every element for itself, in registers of its own. What differs is the same in all of a run: runs keep
+//! the rest, which all lanes share, and the difference is added where they are closed. It is legal for a field that
+//! is only handed on, compared with another of its kind, and asked whether it is negative, which says that there is
+//! no position.
 
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{substitute_expr, uses_any};
@@ -105,8 +106,9 @@ fn is_position(quick: &QuickFold, field: usize) -> bool {
 }
 
 impl Builder<'_> {
-    /// The fields of a thread's runs that are counted from their begin: positions of which lanes have different ones, by what is
-    /// the same for all elements of a run. `along`: the loops of a run over the reduced axes; `lanes`: those over data axes.
+    /// The fields of a thread's runs that are counted from their begin: positions of which lanes have different ones,
+    /// by what is the same for all elements of a run. `along`: the loops of a run over the reduced axes; `lanes`:
+    /// those over data axes.
     pub(crate) fn counted_from_begin(
         &self,
         stage: &Stage,

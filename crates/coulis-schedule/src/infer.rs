@@ -222,8 +222,8 @@ fn place_one(
     Ok(Placed { domains, extents, loops, offsets, absolutes, path, partial, scope, root, known: analyzer })
 }
 
-/// Offsets mention root axes only through extents of fused and split axes; a loop index that is itself a root axis stays, where
-/// the loop is not left out.
+/// Offsets mention root axes only through extents of fused and split axes; a loop index that is itself a root axis
+/// stays, where the loop is not left out.
 fn substitute_shape(expr: &Expr, absolutes: &Values, loops: &[Loop]) -> Expr {
     let indices: Vec<&Var> = loops.iter().filter(|l| !l.is_unit()).map(|l| &l.var).collect();
     let map: Values =

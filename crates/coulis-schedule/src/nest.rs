@@ -481,8 +481,8 @@ impl Builder<'_> {
         Ok(looped)
     }
 
-    /// Turns reads of intermediate tensors into reads of their memory, in terms of the indices of launches as loops have them: a
-    /// launch may count them anew.
+    /// Turns reads of intermediate tensors into reads of their memory, in terms of the indices of launches as loops
+    /// have them: a launch may count them anew.
     pub(crate) fn redirect_reads(&self, mut body: Stmt) -> Stmt {
         rewrite_exprs(&mut body, &mut |e| inline::other_reads(e, &|b, i| self.in_memory(b, i)));
         body

@@ -5,7 +5,8 @@
 pub enum ThreadError {
     /// No such index.
     #[error(
-        "there is no thread index `{found}`; legal are blockIdx.x, blockIdx.y, blockIdx.z, clusterCtaIdx.x, clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread"
+        "there is no thread index `{found}`; legal are blockIdx.x, blockIdx.y, blockIdx.z, clusterCtaIdx.x, \
+         clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread"
     )]
     UnknownTag {
         /// The name given.
@@ -13,7 +14,8 @@ pub enum ThreadError {
     },
     /// Two axes of a stage on one index, which would visit a diagonal.
     #[error(
-        "bind: `{other}` of `{stage}` is bound to {tag} already, and `{axis}` on the same index would visit only a diagonal; fuse the two, or take another index"
+        "bind: `{other}` of `{stage}` is bound to {tag} already, and `{axis}` on the same index would visit only a \
+         diagonal; fuse the two, or take another index"
     )]
     Taken {
         /// The stage.
@@ -27,7 +29,8 @@ pub enum ThreadError {
     },
     /// An axis fused from data and reduce axes.
     #[error(
-        "bind: `{axis}` of `{stage}` is fused from data and reduce axes, so its threads neither own elements nor share one; bind before fusing"
+        "bind: `{axis}` of `{stage}` is fused from data and reduce axes, so its threads neither own elements nor \
+         share one; bind before fusing"
     )]
     Mixed {
         /// The stage.
@@ -37,7 +40,8 @@ pub enum ThreadError {
     },
     /// A number of threads that is not known, or none.
     #[error(
-        "`{axis}` of `{stage}` is bound to {tag}, which takes a constant extent of at least 1, and its extent is {extent}; split it and bind the inner part"
+        "`{axis}` of `{stage}` is bound to {tag}, which takes a constant extent of at least 1, and its extent is \
+         {extent}; split it and bind the inner part"
     )]
     Extent {
         /// The stage.
@@ -51,7 +55,8 @@ pub enum ThreadError {
     },
     /// A number of blocks that depends on other loops.
     #[error(
-        "`{axis}` of `{stage}` is bound to {tag}, whose extent is known before the launch, and its extent is {extent}; bind an axis whose extent depends on sizes alone"
+        "`{axis}` of `{stage}` is bound to {tag}, whose extent is known before the launch, and its extent is \
+         {extent}; bind an axis whose extent depends on sizes alone"
     )]
     BlockExtent {
         /// The stage.
@@ -65,7 +70,8 @@ pub enum ThreadError {
     },
     /// Two stages of one launch that want different numbers of threads.
     #[error(
-        "`{axis}` of `{stage}` has extent {extent} and `{other_axis}` of `{other}` has {other_extent}, and both are bound to {tag} of one launch; split one to the extent of the other"
+        "`{axis}` of `{stage}` has extent {extent} and `{other_axis}` of `{other}` has {other_extent}, and both are \
+         bound to {tag} of one launch; split one to the extent of the other"
     )]
     Mismatch {
         /// The index.
@@ -97,7 +103,8 @@ pub enum ThreadError {
     },
     /// An attached stage that spreads memory over threads which do not share it.
     #[error(
-        "`{axis}` of `{stage}` is bound to {tag}, and `{stage}` lives in {scope} memory, of which each index of {tag} has its own, so most of it would stay unwritten; set_scope(\"shared\"), or leave the axis unbound"
+        "`{axis}` of `{stage}` is bound to {tag}, and `{stage}` lives in {scope} memory, of which each index of \
+         {tag} has its own, so most of it would stay unwritten; set_scope(\"shared\"), or leave the axis unbound"
     )]
     Private {
         /// The stage.
@@ -111,7 +118,8 @@ pub enum ThreadError {
     },
     /// A stage inside a launch that is to be spread over blocks.
     #[error(
-        "`{axis}` of `{stage}` is bound to {tag}, and `{stage}` is computed inside a launch, where every block computes its own part; bind it to a thread index, or compute `{stage}` at the root"
+        "`{axis}` of `{stage}` is bound to {tag}, and `{stage}` is computed inside a launch, where every block \
+         computes its own part; bind it to a thread index, or compute `{stage}` at the root"
     )]
     BlockInside {
         /// The stage.
@@ -123,7 +131,8 @@ pub enum ThreadError {
     },
     /// A reduce axis on an index that already chooses the element.
     #[error(
-        "`{axis}` of `{stage}` is reduced over {tag}, which also chooses the element that each thread needs, so threads would not fold one element together; take another index"
+        "`{axis}` of `{stage}` is reduced over {tag}, which also chooses the element that each thread needs, so \
+         threads would not fold one element together; take another index"
     )]
     SameIndex {
         /// The stage.
@@ -135,7 +144,8 @@ pub enum ThreadError {
     },
     /// A virtual thread where threads reduce together.
     #[error(
-        "`{axis}` of `{owner}` is bound to vthread, and `{stage}` is reduced across threads inside; virtual threads do not reduce together, so leave it unbound or unroll it"
+        "`{axis}` of `{owner}` is bound to vthread, and `{stage}` is reduced across threads inside; virtual threads \
+         do not reduce together, so leave it unbound or unroll it"
     )]
     VThread {
         /// The stage that is reduced.
@@ -147,7 +157,8 @@ pub enum ThreadError {
     },
     /// A data loop where each thread holds one state.
     #[error(
-        "`{axis}` of `{stage}` is a data axis inside the reduce axes, and `{reduced}` is bound to {tag}, so a thread would need a state for each of its iterations; reorder it outside of the reduce axes, or bind it"
+        "`{axis}` of `{stage}` is a data axis inside the reduce axes, and `{reduced}` is bound to {tag}, so a thread \
+         would need a state for each of its iterations; reorder it outside of the reduce axes, or bind it"
     )]
     DataInside {
         /// The stage.
@@ -161,7 +172,8 @@ pub enum ThreadError {
     },
     /// A loop around a cooperative step that threads leave at different times.
     #[error(
-        "`{stage}` is reduced across threads inside the loop `{axis}` of `{owner}`, whose extent {extent} differs between threads, so not all of them would arrive; take a loop of equal extent"
+        "`{stage}` is reduced across threads inside the loop `{axis}` of `{owner}`, whose extent {extent} differs \
+         between threads, so not all of them would arrive; take a loop of equal extent"
     )]
     Uneven {
         /// The stage that is reduced.
@@ -175,7 +187,8 @@ pub enum ThreadError {
     },
     /// A root stage on no thread beside some that are.
     #[error(
-        "`{stage}` runs on no block or thread index, and `{other}` does; bind an axis of each stage at the root (fuse() makes one where there is none)"
+        "`{stage}` runs on no block or thread index, and `{other}` does; bind an axis of each stage at the root \
+         (fuse() makes one where there is none)"
     )]
     Unbound {
         /// The stage.
@@ -185,7 +198,8 @@ pub enum ThreadError {
     },
     /// Memory that ends with the launch, of a stage with a launch of its own.
     #[error(
-        "`{stage}` lives in {scope} memory, which ends with its launch, before its readers run; compute it inside a launch with compute_at, or set_scope(\"global\")"
+        "`{stage}` lives in {scope} memory, which ends with its launch, before its readers run; compute it inside a \
+         launch with compute_at, or set_scope(\"global\")"
     )]
     Ends {
         /// The stage.
@@ -195,7 +209,8 @@ pub enum ThreadError {
     },
     /// Global memory inside a launch.
     #[error(
-        "`{stage}` is computed inside a launch and lives in global memory, which every block would write; set_scope(\"shared\") or \"local\", or compute it at the root"
+        "`{stage}` is computed inside a launch and lives in global memory, which every block would write; \
+         set_scope(\"shared\") or \"local\", or compute it at the root"
     )]
     GlobalInside {
         /// The stage.
@@ -203,7 +218,8 @@ pub enum ThreadError {
     },
     /// Memory of a block or thread of unknown size.
     #[error(
-        "`{stage}` lives in {scope} memory, which takes constant extents, and needs {extent} elements along `{axis}`; attach it deeper, or split so that the part is constant"
+        "`{stage}` lives in {scope} memory, which takes constant extents, and needs {extent} elements along \
+         `{axis}`; attach it deeper, or split so that the part is constant"
     )]
     Size {
         /// The stage.
@@ -235,7 +251,8 @@ pub enum ThreadError {
     },
     /// A reduce axis on blocks without a word on how it ends.
     #[error(
-        "`{axis}` of `{stage}` is reduced over {tag}; say with grid_finish(\"second_kernel\") or grid_finish(\"last_block\") how the blocks' parts come together"
+        "`{axis}` of `{stage}` is reduced over {tag}; say with grid_finish(\"second_kernel\") or \
+         grid_finish(\"last_block\") how the blocks' parts come together"
     )]
     NoFinish {
         /// The stage.
@@ -247,7 +264,8 @@ pub enum ThreadError {
     },
     /// A launch in clusters whose blocks' parts are to come together across all of them.
     #[error(
-        "`{stage}` is finished by grid_finish, and its launch has clusters along {tag}, whose blocks end together; bind {tag} to nothing there, or fold over it alone"
+        "`{stage}` is finished by grid_finish, and its launch has clusters along {tag}, whose blocks end together; \
+         bind {tag} to nothing there, or fold over it alone"
     )]
     FinishOfClusters {
         /// The stage.
@@ -257,7 +275,8 @@ pub enum ThreadError {
     },
     /// A finish without a reduce axis on blocks.
     #[error(
-        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index, and there is no launch before it whose last block could do its own; bind one to blockIdx"
+        "grid_finish of `{stage}`: none of its reduce axes is bound to a block index, and there is no launch before \
+         it whose last block could do its own; bind one to blockIdx"
     )]
     NothingToFinish {
         /// The stage.

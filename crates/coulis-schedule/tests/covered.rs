@@ -139,7 +139,8 @@ fn arguments_are_computed_in_full_and_by_one_thread() {
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(
         message,
-        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; compute it at the root"
+        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; \
+         compute it at the root"
     );
     let want = "compute_inline: `B` is an argument and is to be stored";
     assert_eq!(refusal(s.compute_inline(&b)), want);

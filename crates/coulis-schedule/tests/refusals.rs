@@ -72,9 +72,11 @@ fn te_fault_c8_threads_and_lanes_on_reduce_axes() {
 fn te_c3_fuse_of_anything_but_neighbours() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     let (ko, ki) = s.split(&b, &k, Split::Factor(4)).expect("k splits");
-    let want = "fuse takes neighbours in loop order, and `k_inner` does not follow `i` in `B`; the order is `i`, `k_outer`, `k_inner`";
+    let want = "fuse takes neighbours in loop order, and `k_inner` does not follow `i` in `B`; the order is `i`, \
+                `k_outer`, `k_inner`";
     refused(&mut s, |s| s.fuse(&b, &[i.clone(), ki.clone()]), want);
-    let want = "fuse takes neighbours in loop order, and `k_outer` does not follow `k_inner` in `B`; the order is `i`, `k_outer`, `k_inner`";
+    let want = "fuse takes neighbours in loop order, and `k_outer` does not follow `k_inner` in `B`; the order is \
+                `i`, `k_outer`, `k_inner`";
     refused(&mut s, |s| s.fuse(&b, &[ki.clone(), ko.clone()]), want);
     let want = "fuse names `k_inner` of `B` twice; each axis stands once";
     refused(&mut s, |s| s.fuse(&b, &[ki.clone(), ki.clone()]), want);
@@ -111,7 +113,8 @@ fn te_fault_c9_a_loop_outside_of_what_its_extent_needs() {
     let message = refusal(s.rfactor(&b, &k));
     assert_eq!(
         message,
-        "rfactor of `B` by `k`: its extent depends on another axis, so the partial results have no shape; split it and factor the inner axis"
+        "rfactor of `B` by `k`: its extent depends on another axis, so the partial results have no shape; split it \
+         and factor the inner axis"
     );
     s.split(&b, &i, Split::Factor(4)).expect("i splits");
     let (_, inner) = s.split(&b, &k, Split::Factor(4)).expect("k splits");
@@ -230,7 +233,8 @@ fn te_fault_c12_factoring_a_reducer_without_the_laws() {
     let message = refusal(s.rfactor(&b, &k));
     assert_eq!(
         message,
-        "rfactor of `B` changes the order of the fold, and its reducer `minus` does not claim to be associative and commutative"
+        "rfactor of `B` changes the order of the fold, and its reducer `minus` does not claim to be associative and \
+         commutative"
     );
     check(&s, &[&[("n", 5)]]);
 }
@@ -317,11 +321,13 @@ fn steps_that_are_written_wrong() {
     for (call, want) in [
         (
             step(Some("B"), "split", vec![k()], vec![]),
-            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and neither factor nor nparts is given; one is needed",
+            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and neither factor nor nparts is \
+             given; one is needed",
         ),
         (
             step(Some("B"), "split", vec![k()], vec![("factor", Arg::Int(2)), ("nparts", Arg::Int(2))]),
-            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and both factor and nparts are given; one is needed",
+            "split is called as `s[B].split(axis, factor=None, nparts=None)`, and both factor and nparts are given; \
+             one is needed",
         ),
         (
             step(Some("B"), "split", vec![k()], vec![("parts", Arg::Int(2))]),
@@ -511,12 +517,14 @@ fn from_boundary_takes_rows_of_constant_length_and_readers_of_whole_rows() {
     refused(
         &mut turned,
         |s| s.compute_inline(copy),
-        "compute_inline takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a boundary on",
+        "compute_inline takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a \
+         boundary on",
     );
     refused(
         &mut turned,
         |s| s.cache_write(copy, MemScope::Local),
-        "cache_write takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a boundary on",
+        "cache_write takes a stage that takes rows from their begin, and `A.shared` is one that takes them from a \
+         boundary on",
     );
     s.split("B", &k, Split::Factor(2)).expect("k splits");
     turn(

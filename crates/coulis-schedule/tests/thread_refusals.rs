@@ -50,7 +50,8 @@ fn rows(s: &mut Schedule, t: &Tensor, axis: &IterVar) -> (IterVar, IterVar) {
 fn te_fault_c6_two_axes_on_one_index() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     s.bind(&b, &i, ThreadX).expect("bound");
-    let want = "bind: `i` of `B` is bound to threadIdx.x already, and `k` on the same index would visit only a diagonal; fuse the two, or take another index";
+    let want = "bind: `i` of `B` is bound to threadIdx.x already, and `k` on the same index would visit only a \
+                diagonal; fuse the two, or take another index";
     assert_eq!(refusal(s.bind(&b, &k, ThreadX)), want);
 }
 
@@ -73,7 +74,8 @@ fn an_index_that_is_none() {
     let Fixture { mut s, .. } = fixture();
     let args = vec![Arg::Name("i".to_owned()), Arg::Str("threadIdx.w".to_owned())];
     let step = Step::new(Vec::new(), Some("B".to_owned()), "bind", args, Vec::new());
-    let want = "there is no thread index `threadIdx.w`; legal are blockIdx.x, blockIdx.y, blockIdx.z, clusterCtaIdx.x, clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread";
+    let want = "there is no thread index `threadIdx.w`; legal are blockIdx.x, blockIdx.y, blockIdx.z, \
+                clusterCtaIdx.x, clusterCtaIdx.y, clusterCtaIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread";
     assert_eq!(refusal(s.apply(step)), want);
     let args = vec![Arg::Str("atomics".to_owned())];
     let step = Step::new(Vec::new(), Some("B".to_owned()), "grid_finish", args, Vec::new());
@@ -85,7 +87,8 @@ fn an_index_that_is_none() {
 fn an_axis_fused_from_data_and_reduce_axes() {
     let Fixture { mut s, b, i, k, .. } = fixture();
     let both = s.fuse(&b, &[i, k]).expect("fused");
-    let want = "bind: `i_k_fused` of `B` is fused from data and reduce axes, so its threads neither own elements nor share one; bind before fusing";
+    let want = "bind: `i_k_fused` of `B` is fused from data and reduce axes, so its threads neither own elements nor \
+                share one; bind before fusing";
     assert_eq!(refusal(s.bind(&b, &both, ThreadX)), want);
 }
 
@@ -97,7 +100,8 @@ fn numbers_of_threads_that_are_not_known_or_too_many() {
     unknown.bind(&b, &i, BlockX).expect("bound");
     let mut large = unknown.clone();
     unknown.bind(&b, &k, ThreadX).expect("bound");
-    let want = "`k` of `B` is bound to threadIdx.x, which takes a constant extent of at least 1, and its extent is m; split it and bind the inner part";
+    let want = "`k` of `B` is bound to threadIdx.x, which takes a constant extent of at least 1, and its extent is \
+                m; split it and bind the inner part";
     assert_eq!(built(&unknown), want);
     let (rest, kx) = large.split(&b, &k, Split::Factor(64)).expect("splits");
     let (_, ky) = large.split(&b, &rest, Split::Factor(32)).expect("splits");
@@ -122,7 +126,8 @@ fn stages_of_one_launch_that_want_different_numbers_of_threads() {
     s.bind(&b, &inner, ThreadX).expect("bound");
     s.compute_at(&b, &c, &outer).expect("attached");
     s.set_scope(&b, MemScope::Shared).expect("shared");
-    let want = "`k_inner` of `B` has extent 8 and `r_inner` of `C` has 4, and both are bound to threadIdx.x of one launch; split one to the extent of the other";
+    let want = "`k_inner` of `B` has extent 8 and `r_inner` of `C` has 4, and both are bound to threadIdx.x of one \
+                launch; split one to the extent of the other";
     assert_eq!(built(&s), want);
 }
 
@@ -136,11 +141,14 @@ fn memory_that_its_threads_do_not_share() {
     s.bind(&b, &i, ThreadX).expect("bound");
     check(&s, &[&[("n", 9), ("m", 3)]]);
     s.set_scope(&b, MemScope::Local).expect("local");
-    let want = "`i` of `B` is bound to threadIdx.x, and `B` lives in local memory, of which each index of threadIdx.x has its own, so most of it would stay unwritten; set_scope(\"shared\"), or leave the axis unbound";
+    let want = "`i` of `B` is bound to threadIdx.x, and `B` lives in local memory, of which each index of \
+                threadIdx.x has its own, so most of it would stay unwritten; set_scope(\"shared\"), or leave the \
+                axis unbound";
     assert_eq!(built(&s), want);
     let mut s = unbound.clone();
     s.set_scope(&b, MemScope::Global).expect("global");
-    let want = "`B` is computed inside a launch and lives in global memory, which every block would write; set_scope(\"shared\") or \"local\", or compute it at the root";
+    let want = "`B` is computed inside a launch and lives in global memory, which every block would write; \
+                set_scope(\"shared\") or \"local\", or compute it at the root";
     assert_eq!(built(&s), want);
     s.set_scope(&b, MemScope::Warp).expect("warp");
     assert_eq!(built(&s), "warp memory of `B` inside a launch is not supported yet");
@@ -153,7 +161,8 @@ fn an_attached_stage_over_blocks() {
     s.bind(&c, &outer, BlockX).expect("bound");
     s.compute_at(&b, &c, &outer).expect("attached");
     s.bind(&b, &i, BlockY).expect("bound");
-    let want = "`i` of `B` is bound to blockIdx.y, and `B` is computed inside a launch, where every block computes its own part; bind it to a thread index, or compute `B` at the root";
+    let want = "`i` of `B` is bound to blockIdx.y, and `B` is computed inside a launch, where every block computes \
+                its own part; bind it to a thread index, or compute `B` at the root";
     assert_eq!(built(&s), want);
 }
 
@@ -164,7 +173,8 @@ fn an_index_that_chooses_the_element_and_folds() {
     let (_, ki) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &ki, ThreadX).expect("bound");
     s.compute_at(&b, &c, &inner).expect("attached");
-    let want = "`k_inner` of `B` is reduced over threadIdx.x, which also chooses the element that each thread needs, so threads would not fold one element together; take another index";
+    let want = "`k_inner` of `B` is reduced over threadIdx.x, which also chooses the element that each thread needs, \
+                so threads would not fold one element together; take another index";
     assert_eq!(built(&s), want);
 }
 
@@ -177,7 +187,8 @@ fn virtual_threads_do_not_reduce_together() {
     s.bind(&b, &v, VThread).expect("bound");
     let (_, ki) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &ki, ThreadX).expect("bound");
-    let want = "`i_inner` of `B` is bound to vthread, and `B` is reduced across threads inside; virtual threads do not reduce together, so leave it unbound or unroll it";
+    let want = "`i_inner` of `B` is bound to vthread, and `B` is reduced across threads inside; virtual threads do \
+                not reduce together, so leave it unbound or unroll it";
     assert_eq!(built(&s), want);
 }
 
@@ -191,7 +202,9 @@ fn a_data_loop_inside_what_threads_fold() {
     s.bind(&b, &ki, ThreadX).expect("bound");
     check(&s, &[&[("n", 3), ("m", 9)]]);
     s.reorder(&b, &[ki, row]).expect("reordered");
-    let want = "`i_inner` of `B` is a data axis inside the reduce axes, and `k_inner` is bound to threadIdx.x, so a thread would need a state for each of its iterations; reorder it outside of the reduce axes, or bind it";
+    let want = "`i_inner` of `B` is a data axis inside the reduce axes, and `k_inner` is bound to threadIdx.x, so a \
+                thread would need a state for each of its iterations; reorder it outside of the reduce axes, or bind \
+                it";
     assert_eq!(built(&s), want);
 }
 
@@ -214,7 +227,8 @@ fn a_cooperative_step_that_not_all_threads_reach() {
     let (_, ki) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &ki, ThreadX).expect("bound");
     s.compute_at(&b, &c, &h).expect("attached");
-    let want = "`B` is reduced across threads inside the loop `h` of `C`, whose extent blockIdx_x * 4 + threadIdx_y + 1 differs between threads, so not all of them would arrive; take a loop of equal extent";
+    let want = "`B` is reduced across threads inside the loop `h` of `C`, whose extent blockIdx_x * 4 + threadIdx_y \
+                + 1 differs between threads, so not all of them would arrive; take a loop of equal extent";
     assert_eq!(built(&s), want);
 }
 
@@ -222,7 +236,8 @@ fn a_cooperative_step_that_not_all_threads_reach() {
 fn a_root_stage_on_no_index_beside_one_that_is() {
     let Fixture { mut s, c, r, .. } = fixture();
     rows(&mut s, &c, &r);
-    let want = "`B` runs on no block or thread index, and `C` does; bind an axis of each stage at the root (fuse() makes one where there is none)";
+    let want = "`B` runs on no block or thread index, and `C` does; bind an axis of each stage at the root (fuse() \
+                makes one where there is none)";
     assert_eq!(built(&s), want);
 }
 
@@ -232,14 +247,16 @@ fn memory_that_ends_before_it_is_read_or_has_no_known_size() {
     s.bind(&c, &r, BlockX).expect("bound");
     s.bind(&b, &i, BlockX).expect("bound");
     s.set_scope(&b, MemScope::Shared).expect("shared");
-    let want = "`B` lives in shared memory, which ends with its launch, before its readers run; compute it inside a launch with compute_at, or set_scope(\"global\")";
+    let want = "`B` lives in shared memory, which ends with its launch, before its readers run; compute it inside a \
+                launch with compute_at, or set_scope(\"global\")";
     assert_eq!(built(&s), want);
 
     let Fixture { mut s, b, c, r, .. } = fixture();
     let (outer, _) = s.split(&c, &r, Split::Nparts(4)).expect("splits");
     s.bind(&c, &outer, BlockX).expect("bound");
     s.compute_at(&b, &c, &outer).expect("attached");
-    let want = "`B` lives in shared memory, which takes constant extents, and needs (n + 3) // 4 elements along `i`; attach it deeper, or split so that the part is constant";
+    let want = "`B` lives in shared memory, which takes constant extents, and needs (n + 3) // 4 elements along `i`; \
+                attach it deeper, or split so that the part is constant";
     assert_eq!(built(&s), want);
 }
 
@@ -261,11 +278,13 @@ fn a_grid_without_a_finish_and_a_finish_without_a_grid() {
     s.bind(&b, &i, BlockY).expect("bound");
     let mut none = s.clone();
     none.grid_finish(&b, GridFinish::LastBlock).expect("taken note of");
-    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index, and there is no launch before it whose last block could do its own; bind one to blockIdx";
+    let want = "grid_finish of `B`: none of its reduce axes is bound to a block index, and there is no launch before \
+                it whose last block could do its own; bind one to blockIdx";
     assert_eq!(built(&none), want);
     let (outer, _) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &outer, BlockX).expect("bound");
-    let want = "`k_outer` of `B` is reduced over blockIdx.x; say with grid_finish(\"second_kernel\") or grid_finish(\"last_block\") how the blocks' parts come together";
+    let want = "`k_outer` of `B` is reduced over blockIdx.x; say with grid_finish(\"second_kernel\") or \
+                grid_finish(\"last_block\") how the blocks' parts come together";
     assert_eq!(built(&s), want);
     let want = "grid_finish takes a reduction, and `C` is no reduction";
     assert_eq!(refusal(s.grid_finish(&c, GridFinish::SecondKernel)), want);
@@ -286,7 +305,8 @@ fn te_fault_c12_a_reducer_without_the_laws_stays_on_one_thread() {
     s.bind(&b, &b.op().axes()[0].clone(), BlockX).expect("bound");
     check(&s, &[&[("n", 3)]]);
     s.bind(&b, &k, ThreadX).expect("bound");
-    let want = "bind of `B` changes the order of the fold, and its reducer `minus` does not claim to be associative and commutative";
+    let want = "bind of `B` changes the order of the fold, and its reducer `minus` does not claim to be associative \
+                and commutative";
     assert_eq!(built(&s), want);
 }
 
@@ -294,7 +314,8 @@ fn te_fault_c12_a_reducer_without_the_laws_stays_on_one_thread() {
 fn double_buffering_of_what_has_no_loop() {
     let Fixture { mut s, b, c, .. } = fixture();
     s.double_buffer(&b).expect("taken note of");
-    let want = "double_buffer: `B` is computed at the root, where no loop fills it again; attach it in a loop with compute_at";
+    let want = "double_buffer: `B` is computed at the root, where no loop fills it again; attach it in a loop with \
+                compute_at";
     assert_eq!(built(&s), want);
     let want = "double_buffer: `C` is an argument and the caller gives its memory";
     assert_eq!(refusal(s.double_buffer(&c)), want);
@@ -312,7 +333,8 @@ fn blocks_that_depend_on_other_loops() {
     let mut s = Schedule::new(from_ref(&b), &[a, b.clone()]).expect("a schedule");
     s.bind(&b, &b.op().reduce_axes()[0].clone(), BlockX).expect("bound");
     s.grid_finish(&b, GridFinish::SecondKernel).expect("taken note of");
-    let want = "`k` of `B` is bound to blockIdx.x, whose extent is known before the launch, and its extent is i + 1; bind an axis whose extent depends on sizes alone";
+    let want = "`k` of `B` is bound to blockIdx.x, whose extent is known before the launch, and its extent is i + 1; \
+                bind an axis whose extent depends on sizes alone";
     assert_eq!(built(&s), want);
 }
 
@@ -324,7 +346,8 @@ fn a_predicate_on_what_is_folded_away() {
     let (outer, ki) = s.split(&b, &k, Split::Factor(4)).expect("splits");
     s.bind(&b, &ki, ThreadX).expect("bound");
     s.set_store_predicate(&b, outer.expr().equal(Expr::int(0))).expect("taken note of");
-    let want = "set_store_predicate of `B` takes a condition of its axes, thread indices and sizes, and this one uses `k_outer`, which is folded away where the result is stored";
+    let want = "set_store_predicate of `B` takes a condition of its axes, thread indices and sizes, and this one \
+                uses `k_outer`, which is folded away where the result is stored";
     assert_eq!(built(&s), want);
 }
 
@@ -337,7 +360,8 @@ fn blocks_of_a_cluster_finish_nothing_of_the_grid() {
     s.bind(&b, &inner, ClusterX).expect("bound");
     s.grid_finish(&b, GridFinish::SecondKernel).expect("a finish");
     rows(&mut s, &c, &r);
-    let want = "`B` is finished by grid_finish, and its launch has clusters along clusterCtaIdx.x, whose blocks end together; bind clusterCtaIdx.x to nothing there, or fold over it alone";
+    let want = "`B` is finished by grid_finish, and its launch has clusters along clusterCtaIdx.x, whose blocks end \
+                together; bind clusterCtaIdx.x to nothing there, or fold over it alone";
     assert_eq!(built(&s), want);
 }
 
@@ -352,6 +376,7 @@ fn what_is_computed_inside_a_launch_is_not_dealt_to_its_blocks() {
     s.compute_at(&b, &c, &outer).expect("attached");
     let (_, part) = s.split(&b, &i, Split::Factor(8)).expect("splits");
     s.bind(&b, &part, ClusterY).expect("bound");
-    let want = "`i_inner` of `B` is bound to clusterCtaIdx.y, and `B` is computed inside a launch, where every block computes its own part; bind it to a thread index, or compute `B` at the root";
+    let want = "`i_inner` of `B` is bound to clusterCtaIdx.y, and `B` is computed inside a launch, where every block \
+                computes its own part; bind it to a thread index, or compute `B` at the root";
     assert_eq!(built(&s), want);
 }

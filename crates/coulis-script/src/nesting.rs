@@ -1,10 +1,11 @@
 //! How deep the tree of a text is at most, told from its tokens alone.
 //!
 //! On the way from an expression to a part of it there is a token for every step. Of a list in brackets only one element is
-//! on that way, so of the elements that commas part the one with the most tokens counts, with what is in brackets in it. That
-//! is known of elements of names, literals, signs and lambdas, which is what kernels are made of. Where anything else stands,
-//! commas may lie within an expression (`yield a, b`), or a tree be made of a faulty text; all tokens in those brackets count
-//! then. A line as long as all the combinations of many statistics is thus no deeper than the longest of them.
+//! on that way, so of the elements that commas part the one with the most tokens counts, with what is in brackets in
+//! it. That is known of elements of names, literals, signs and lambdas, which is what kernels are made of. Where
+//! anything else stands, commas may lie within an expression (`yield a, b`), or a tree be made of a faulty text; all
+//! tokens in those brackets count then. A line as long as all the combinations of many statistics is thus no deeper
+//! than the longest of them.
 
 use std::ops::Range;
 

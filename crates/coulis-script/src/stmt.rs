@@ -328,7 +328,8 @@ impl Reader<'_> {
 
     /// A call that stands as a statement.
     fn command(&mut self, term: &Term) -> Parsed<Piece> {
-        const LEGAL: &str = "`T.func_attr`, `T.attr`, `T.device_entry`, scope ids such as `T.cta_id`, barriers such as `T.cuda.cta_sync`, atoms such as `T.cuda.atomic_add`, `Tx` calls";
+        const LEGAL: &str = "`T.func_attr`, `T.attr`, `T.device_entry`, scope ids such as `T.cta_id`, barriers such \
+                             as `T.cuda.cta_sync`, atoms such as `T.cuda.atomic_add`, `Tx` calls";
         let Some((path, args, keywords)) = term.call() else {
             return Err(term.unexpected("a statement"));
         };

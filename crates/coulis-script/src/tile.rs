@@ -18,7 +18,8 @@ impl Reader<'_> {
         args: &[Term],
         keywords: &[Keyword],
     ) -> Parsed<Stmt> {
-        const LEGAL: &str = "`Tx.copy`, `.sum`, `.max`, `.min` or `.reduce`, after `Tx` also `.thread`, `.warp`, `.warpgroup` or `.wg`, `.cta`, `.cluster`";
+        const LEGAL: &str = "`Tx.copy`, `.sum`, `.max`, `.min` or `.reduce`, after `Tx` also `.thread`, `.warp`, \
+                             `.warpgroup` or `.wg`, `.cta`, `.cluster`";
         let unknown = || term.fault(ParseErrorKind::UnknownFunction { name: path.to_owned(), legal: LEGAL });
         let parts: Vec<&str> = path.split('.').collect();
         let (scope, method) = match parts[..] {

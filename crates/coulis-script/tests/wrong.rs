@@ -90,7 +90,8 @@ fn mistakes_are_named_with_their_place() {
     check("A[0, 0] = T.uint8(256)", "line 4, column 23: an integer: found 256; legal: uint8: 0 to 255");
     check(
         "A[0, 0:n] = 1",
-        "line 4, column 10: found a slice; legal here: a slice whose length is a constant multiple of a constant step, as in `k:k + 256:16`",
+        "line 4, column 10: found a slice; legal here: a slice whose length is a constant multiple of a constant \
+         step, as in `k:k + 256:16`",
     );
     check(
         "A[0, 0:4] = A[0, 0:8]",
@@ -98,11 +99,13 @@ fn mistakes_are_named_with_their_place() {
     );
     check(
         "while n > 0:\n    pass",
-        "line 4, column 5: found this statement; legal here: an assignment, a call, `for`, `if`, `with`, `pass`, a function or a class",
+        "line 4, column 5: found this statement; legal here: an assignment, a call, `for`, `if`, `with`, `pass`, a \
+         function or a class",
     );
     check(
         "for i in A:\n    pass",
-        "line 4, column 14: found `A`; legal here: `range`, `T.grid`, `T.serial`, `T.parallel`, `T.unroll` or `T.vectorized` of one or two ends",
+        "line 4, column 14: found `A`; legal here: `range`, `T.grid`, `T.serial`, `T.parallel`, `T.unroll` or \
+         `T.vectorized` of one or two ends",
     );
     check("for i, j in T.grid(4):\n    pass", "line 4, column 17: loop variables: wanted 1, found 2");
     check(
@@ -111,7 +114,8 @@ fn mistakes_are_named_with_their_place() {
     );
     check(
         "Tx.cta.sum(A, A, speed=9)",
-        "line 4, column 22: `Tx.cta.sum` has no argument `speed`; legal: axes, accum, dispatch, ftz, thread_reduce, lanes, warps",
+        "line 4, column 22: `Tx.cta.sum` has no argument `speed`; legal: axes, accum, dispatch, ftz, thread_reduce, \
+         lanes, warps",
     );
     check("Tx.sum(A)", "line 4, column 5: `Tx.sum` needs a source");
     check("A[0, 0] = (1", "line 5, column 1: not Python syntax: unexpected EOF while parsing");
@@ -122,7 +126,8 @@ fn a_module_holds_functions_only() {
     for (text, want) in [
         (
             "x = 3\n",
-            "line 1, column 1: found a statement outside of functions; legal here: `@I.ir_module` classes and `@T.prim_func` functions",
+            "line 1, column 1: found a statement outside of functions; legal here: `@I.ir_module` classes and \
+             `@T.prim_func` functions",
         ),
         (
             "def f():\n    pass\n",

@@ -109,7 +109,8 @@ pub enum SimError {
     },
     /// Memory of a scope that the simulator does not have.
     #[error(
-        "the simulator has no memory of scope {scope}, which `{buffer}` asks for; legal are global, shared, shared.dyn and local"
+        "the simulator has no memory of scope {scope}, which `{buffer}` asks for; legal are global, shared, \
+         shared.dyn and local"
     )]
     Scope {
         /// Buffer name.
@@ -119,7 +120,8 @@ pub enum SimError {
     },
     /// Two views of one memory with different element types.
     #[error(
-        "buffer `{buffer}` looks at memory of {wanted} as {found}; the simulator keeps each memory as one type, so a view is to have {wanted}"
+        "buffer `{buffer}` looks at memory of {wanted} as {found}; the simulator keeps each memory as one type, so a \
+         view is to have {wanted}"
     )]
     AliasType {
         /// Name of the view.

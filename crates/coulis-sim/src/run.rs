@@ -38,7 +38,8 @@ pub fn run(kernel: &Checked, args: &mut [SimArg<'_>], options: &Options) -> Resu
 /// Whether the simulator runs a kernel, as far as it can be told without arguments.
 ///
 /// # Errors
-/// Where the kernel is not in Flat form, has launches that are no program of launches, or asks for memory that no run would give it.
+/// Where the kernel is not in Flat form, has launches that are no program of launches, or asks for memory that no run
+/// would give it.
 pub fn check(kernel: &Checked) -> Result<(), SimError> {
     let kernel = kernel.kernel();
     if kernel.form != Form::Flat {

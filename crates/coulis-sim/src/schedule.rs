@@ -171,9 +171,9 @@ impl<'p, const W: usize> Interpreter<'p, W> {
         }
     }
 
-    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart: it opens when
-    /// enough threads of either came. Source: PTX ISA, `barrier{.cta}`.
-    /// Warps of one group wait for each other at a time; one that was let go before did not wait for this one.
+    /// Records a barrier of the machine that stands for two barriers of the program, where nothing keeps them apart:
+    /// it opens when enough threads of either came. Source: PTX ISA, `barrier{.cta}`. Warps of one group wait for
+    /// each other at a time; one that was let go before did not wait for this one.
     fn arrive(
         &mut self,
         arrivals: &mut Arrivals,

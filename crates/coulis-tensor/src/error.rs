@@ -30,7 +30,8 @@ pub enum TensorError {
     },
     /// A tuple of different reductions.
     #[error(
-        "component {component} of `{tensor}` differs in its {what}; the components of a tuple reduction share sources, axes, combiner and condition: fold them with one tuple reducer"
+        "component {component} of `{tensor}` differs in its {what}; the components of a tuple reduction share \
+         sources, axes, combiner and condition: fold them with one tuple reducer"
     )]
     DifferentReductions {
         /// The tensor.
@@ -70,7 +71,8 @@ pub enum TensorError {
     },
     /// An axis that the body reads and nobody iterates.
     #[error(
-        "the body of `{tensor}` reads the axis `{axis}`, which is neither one of its dimensions nor in the list of reduce axes"
+        "the body of `{tensor}` reads the axis `{axis}`, which is neither one of its dimensions nor in the list of \
+         reduce axes"
     )]
     UnlistedAxis {
         /// The tensor.
@@ -88,7 +90,8 @@ pub enum TensorError {
     },
     /// An initial value that is not the same for all points of a fold.
     #[error(
-        "initial value {position} of `{reducer}` reads at the reduce axis `{axis}`, and a fold starts once; legal are data axes"
+        "initial value {position} of `{reducer}` reads at the reduce axis `{axis}`, and a fold starts once; legal \
+         are data axes"
     )]
     InitAxis {
         /// The reducer.

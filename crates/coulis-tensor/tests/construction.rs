@@ -126,7 +126,8 @@ fn te_e8_reductions_stand_alone() {
     let second = sum(a.at((0, &other)), from_ref(&other)).expect("a reduction");
     refused(
         compute_tuple(from_ref(&n), "B", |_| vec![term(), Term::Reduce(Box::new(second), 1)]),
-        "component 1 of `B` differs in its sources; the components of a tuple reduction share sources, axes, combiner and condition: fold them with one tuple reducer",
+        "component 1 of `B` differs in its sources; the components of a tuple reduction share sources, axes, \
+         combiner and condition: fold them with one tuple reducer",
     );
 }
 

@@ -133,7 +133,8 @@ pub enum TileError {
     },
     /// A window on registers of a tile that every thread holds whole.
     #[error(
-        "`.local` is what a thread holds of a tile that is spread over threads, and `{buffer}` is not spread: its elements are accessed as they are"
+        "`.local` is what a thread holds of a tile that is spread over threads, and `{buffer}` is not spread: its \
+         elements are accessed as they are"
     )]
     NotSpread {
         /// What the window looks at.

@@ -25,8 +25,8 @@
 //! - **Barriers.** [`Call::sync`] is the barrier of all threads that reach the call with the calling thread: none for a
 //!   thread, a warp barrier, a named barrier a warpgroup (a free one, see [`NamedBarriers`]), the barrier of the block, or
 //!   that of the cluster.
-//!   Where the calling code has accesses of its own before the call, it synchronizes before; what the variant promises after is
-//!   part of its doc.
+//!   Where the calling code has accesses of its own before the call, it synchronizes before; what the variant promises
+//!   after is part of its doc.
 //! - **Options** that the call gives are typed in [`Options`]. A variant that cannot honour one has a need for it.
 //!
 //! # What a variant answers

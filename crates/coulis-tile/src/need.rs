@@ -219,7 +219,8 @@ pub const ALL_THREADS: Need = Need {
 /// Tiles that are spread over threads answer for their sizes by their layouts.
 pub const SIZES: Need = Need {
     name: "sizes",
-    doc: "Extents are constants, those of sources the same, and each destination has as many elements as there are results. Tiles that are spread over threads answer for their sizes by their layouts.",
+    doc: "Extents are constants, those of sources the same, and each destination has as many elements as there are \
+          results. Tiles that are spread over threads answer for their sizes by their layouts.",
     check: |facts| {
         if facts.srcs.iter().chain(&facts.dsts).any(|operand| operand.is_spread) {
             return Ok(());
@@ -235,7 +236,8 @@ pub const SIZES: Need = Need {
 /// in global memory by one block.
 pub const ONE_WRITER: Need = Need {
     name: "instances",
-    doc: "Results in memory that threads share are written by one instance of the scope, or each has results of its own; those in global memory by one block.",
+    doc: "Results in memory that threads share are written by one instance of the scope, or each has results of its \
+          own; those in global memory by one block.",
     check: |facts| {
         let Ok(together) = facts.participants() else { return Ok(()) };
         let fixed = |operand: &&Operand| {

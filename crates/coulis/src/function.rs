@@ -429,7 +429,8 @@ impl Place {
             && let Some(quotient) = first_unproven_divisor(&launched)
         {
             notices.push(format!(
-                "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU refuses; `--device sim` reports it"
+                "the divisor of {quotient} is not shown to be other than zero, and a GPU gives 0 there where a CPU \
+                 refuses; `--device sim` reports it"
             ));
         }
         Ok(Place::Device(device, notices))

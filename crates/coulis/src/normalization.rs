@@ -309,8 +309,8 @@ pub(crate) fn lambda_key(lambda: &Lambda) -> String {
     format!("{}|{}", params.join(","), body.join(","))
 }
 
-/// The normalization's result for an array, with further arrays behind it as `normalize` names them: of the input's shape and type,
-/// `float64` for integers.
+/// The normalization's result for an array, with further arrays behind it as `normalize` names them: of the input's
+/// shape and type, `float64` for integers.
 ///
 /// ```
 /// use coulis::{Array, Normalize, normalization};

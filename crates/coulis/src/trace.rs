@@ -52,7 +52,8 @@ fn arg(value: Value, line: usize) -> Result<Arg, Error> {
 
 fn no_argument(found: &str, line: usize) -> Error {
     let message = format!(
-        "line {line}: {found} is no argument of a primitive; legal are names, integers, strings, stages, lists and conditions"
+        "line {line}: {found} is no argument of a primitive; legal are names, integers, strings, stages, lists and \
+         conditions"
     );
     Error::user("trace", message)
 }

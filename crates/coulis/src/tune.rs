@@ -372,7 +372,8 @@ mod tests {
             (
                 "columns",
                 (Knob::Chunks, 4),
-                "error[plan/tuned]: `columns` is no plan of this call: wanted a kept innermost dimension, found a reduced one, or none",
+                "error[plan/tuned]: `columns` is no plan of this call: wanted a kept innermost dimension, found a \
+                 reduced one, or none",
             ),
             ("rows", (Knob::Threads, 4), "error[plan/tuned]: `rows` with threads=4 is no plan of this call"),
         ] {

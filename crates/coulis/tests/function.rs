@@ -313,11 +313,13 @@ fn kernels_that_nothing_here_runs_are_refused_as_unsupported() {
         (ids, "error[lower]: kernels with scope ids run in blocks of threads, which the cpu has not"),
         (
             scalar,
-            "error[function/scalar]: scalar parameter `x` of type float32 cannot be given yet; legal are integers, or a buffer of one element",
+            "error[function/scalar]: scalar parameter `x` of type float32 cannot be given yet; legal are integers, \
+             or a buffer of one element",
         ),
         (
             threads,
-            "error[function/threads]: kernel `shift` is written for blocks of threads, and the CPU runs loops; legal devices are sim and cuda",
+            "error[function/threads]: kernel `shift` is written for blocks of threads, and the CPU runs loops; legal \
+             devices are sim and cuda",
         ),
     ];
     for (text, wanted) in cases {
@@ -333,7 +335,8 @@ fn outputs_whose_elements_share_memory_are_refused() {
         "B = T.match_buffer(B_ptr, (n,), \"float32\", strides=(0,))",
     );
     let error = only(&text).call(&[Value::from(&counting(&[4]))]).unwrap_err().to_string();
-    let wanted = "error[call/strides]: output `B` of shape [4] has the strides [0]; elements of an output are to lie apart, at positive strides";
+    let wanted = "error[call/strides]: output `B` of shape [4] has the strides [0]; elements of an output are to lie \
+                  apart, at positive strides";
     assert_eq!(error, wanted);
 }
 

@@ -1,6 +1,6 @@
-//! Calls of any shape, order in memory, dtype and set of statistics have a plan for a GPU that is printed and read back, lowered,
-//! verified and written as CUDA: no legal call is refused for want of a plan that fits it. Plans for as few registers as there
-//! may be give right results in the simulator.
+//! Calls of any shape, order in memory, dtype and set of statistics have a plan for a GPU that is printed and read
+//! back, lowered, verified and written as CUDA: no legal call is refused for want of a plan that fits it. Plans for
+//! as few registers as there may be give right results in the simulator.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -124,8 +124,8 @@ fn permitted(nest: Kernel, target: &Target) -> Result<Checked, Box<dyn std::erro
     Ok(verify_more_for(verify(flat)?, target)?)
 }
 
-/// Writes the calls, as accesses are as wide as they may be, and element by element, as memory is read whose first element may
-/// lie anywhere.
+/// Writes the calls, as accesses are as wide as they may be, and element by element, as memory is read whose first
+/// element may lie anywhere.
 #[track_caller]
 fn check(calls: impl Iterator<Item = Call>) {
     let wide = TargetChoice::Cuda { arch: None }.facts().unwrap();
@@ -263,8 +263,8 @@ fn small_call() -> impl Strategy<Value = (Call, u32)> {
     )
 }
 
-/// Plans a call for threads of so many registers, has the plan verified for them, and runs it in the simulator: the distance of
-/// its results from the exact ones is within what is stated.
+/// Plans a call for threads of so many registers, has the plan verified for them, and runs it in the simulator: the
+/// distance of its results from the exact ones is within what is stated.
 fn run_with(call: &Call, registers: u32) -> Result<(), Box<dyn std::error::Error>> {
     let plain = Target::simulated(32);
     let target = Target { block: BlockLimits { registers, ..plain.block }, ..plain };
@@ -323,8 +323,8 @@ fn every_set_of_statistics_is_right_however_few_registers_a_thread_has() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// Rows of 7 are walked as one, so that each of the lanes of a thread has a row of its own. What tells them apart is added to a
-/// position where a run is closed; before, all lanes count the same steps.
+/// Rows of 7 are walked as one, so that each of the lanes of a thread has a row of its own. What tells them apart is
+/// added to a position where a run is closed; before, all lanes count the same steps.
 #[test]
 fn positions_in_rows_walked_as_one_are_counted_from_the_begin_of_runs() {
     let target = TargetChoice::Cuda { arch: None }.facts().unwrap();

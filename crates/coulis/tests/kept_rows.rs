@@ -36,8 +36,8 @@ fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
 }
 
-/// The normalization over the last axis on a machine of these facts, run by the simulator: the plan's trace, the result, and what
-/// the simulator reports.
+/// The normalization over the last axis on a machine of these facts, run by the simulator: the plan's trace, the
+/// result, and what the simulator reports.
 fn on(target: &Target, name: &str, x: &Array) -> (String, Array, SimReport) {
     by("gpu_kept_rows", target, name, x)
 }

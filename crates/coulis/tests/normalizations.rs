@@ -1,5 +1,5 @@
-//! Normalizations (softmax, the norms, and callers' own) against references in `float64`: shapes, views, axes, dtypes, special
-//! values and options, on every way to run.
+//! Normalizations (softmax, the norms, and callers' own) against references in `float64`: shapes, views, axes,
+//! dtypes, special values and options, on every way to run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -315,7 +315,8 @@ fn wrong_requests_say_what_is_legal() {
     let layer = Normalize::named("layer_norm").unwrap().beside(&["weight"]);
     assert_eq!(
         refused(&[x.clone(), rows(DType::F32, &[4])], Request::normalizing(layer).over(&[1])),
-        "error[normalize/shape]: `weight` of `layer_norm` is to have a shape that broadcasts to that of the reduced axes, [6], got [4]"
+        "error[normalize/shape]: `weight` of `layer_norm` is to have a shape that broadcasts to that of the reduced \
+         axes, [6], got [4]"
     );
     let mut ints = softmax();
     ints.out_dtypes.insert(String::new(), DType::I32);

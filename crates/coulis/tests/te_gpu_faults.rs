@@ -193,7 +193,8 @@ fn te_fault_c12_an_order_that_cannot_be_kept_is_refused() {
     let (o, i) = s.split("B", &k, Split::Factor(16)).unwrap();
     let want = |primitive: &str| {
         format!(
-            "{primitive} of `B` changes the order of the fold, and its reducer `odd` does not claim to be associative and commutative"
+            "{primitive} of `B` changes the order of the fold, and its reducer `odd` does not claim to be \
+             associative and commutative"
         )
     };
     assert_eq!(s.rfactor("B", &i).unwrap_err().to_string(), want("rfactor"));

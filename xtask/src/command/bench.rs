@@ -54,7 +54,8 @@ fn gpu_options(words: &[String]) -> Result<gpu::Options, Failure> {
     for pair in words.chunks(2) {
         let wrong = || Failure::Argument {
             argument: pair.join(" "),
-            legal: "--bin-dir DIR, --peers LIST of torch,cupy,jax,cub,compile or none, --only LIST, --limit S, --budget S, --out DIR, --suite FILE, --seconds S, --fresh yes and --pages FILE.json",
+            legal: "--bin-dir DIR, --peers LIST of torch,cupy,jax,cub,compile or none, --only LIST, --limit S, \
+                    --budget S, --out DIR, --suite FILE, --seconds S, --fresh yes and --pages FILE.json",
         };
         let [name, value] = pair else { return Err(wrong()) };
         let seconds =

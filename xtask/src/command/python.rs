@@ -13,7 +13,8 @@ use crate::step::{Failure, Step, root};
 /// The command.
 pub const COMMAND: Command = Command {
     name: "python",
-    about: "build the wheel of the Python package into an environment of its own and run its tests there; --release optimises it and keeps it in dist/, --every tests it on every Python that is there",
+    about: "build the wheel of the Python package into an environment of its own and run its tests there; --release \
+            optimises it and keeps it in dist/, --every tests it on every Python that is there",
     run: |words| {
         let (mut profile, mut pythons) = (Profile::Dev, Pythons::Newest);
         for word in words {

@@ -12,7 +12,8 @@ use crate::tidy;
 /// The command.
 pub const COMMAND: Command = Command {
     name: "test",
-    about: "set up, then fmt, clippy, tidy, all tests, doc tests, the Python package, and the run-time suites without a compiler and with less of the CPU",
+    about: "set up, then fmt, clippy, tidy, all tests, doc tests, the Python package, and the run-time suites \
+            without a compiler and with less of the CPU",
     run: |words| {
         no_words(words)?;
         test()

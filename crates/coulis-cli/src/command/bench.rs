@@ -1,4 +1,5 @@
-//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions and normalizations of made-up data, or of a suite file.
+//! `coulis bench -D LIST [-v 0|1] [INIT] [TIME] [...]`: times reductions and normalizations of made-up data, or of a
+//! suite file.
 //!
 //! INIT is 0 none, 1 ones, 2 integers from -5 to 4, 3 uniform in [-5, 5]; TIME is 0 or 1; without them `2 1`.
 //! Four lengths without `--axis` reduce axes 1,2,3; other ranks name their axes. `--suite FILE.json` runs the

@@ -17,7 +17,8 @@ pub(super) fn check_clusters<'k>(launched: &Launched<'k>, target: &Target, repor
     reads.stmt(launched.launch.body);
     let Reads { open, report, .. } = reads;
     for stmt in open {
-        let text = "another block's shared memory is read, and that block may end before; let a `T.cuda.cluster_sync()` that all blocks reach follow";
+        let text = "another block's shared memory is read, and that block may end before; let a \
+                    `T.cuda.cluster_sync()` that all blocks reach follow";
         report.at(stmt, "V36", text.to_owned());
     }
 }

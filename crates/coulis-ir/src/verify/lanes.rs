@@ -40,7 +40,8 @@ pub(super) fn check_lanes<'k>(
             let name = call.atom.name();
             if is_tainted(mask, &active) {
                 let text = format!(
-                    "the mask of `{name}` is made of the lanes that happen to be active; name the lanes that take part, by the number of the lane"
+                    "the mask of `{name}` is made of the lanes that happen to be active; name the lanes that take \
+                     part, by the number of the lane"
                 );
                 report.at(stmt, "V31", text);
                 return;
@@ -191,7 +192,8 @@ impl Place<'_, '_> {
                 let absent = (named as u128 & !here).trailing_zeros() as usize;
                 if absent < 128.min(self.warp * 2) {
                     return Some(format!(
-                        "the mask `{}` of `{name}` is {named:#x} in lane {lane} of warp {w}, and lane {absent}, which it names, does not come here",
+                        "the mask `{}` of `{name}` is {named:#x} in lane {lane} of warp {w}, and lane {absent}, \
+                         which it names, does not come here",
                         text()
                     ));
                 }

@@ -126,7 +126,8 @@ impl<'k> Memory<'_, 'k> {
                     self.report.at(stmt, "V25", text);
                 } else if self.at_launch > 0 && all > most_at_launch {
                     let text = format!(
-                        "a block may ask for {most_at_launch} bytes of shared memory at launch on {arch}, and with `{name}` it has {all}"
+                        "a block may ask for {most_at_launch} bytes of shared memory at launch on {arch}, and with \
+                         `{name}` it has {all}"
                     );
                     self.report.at(stmt, "V25", text);
                 }

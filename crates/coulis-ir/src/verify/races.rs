@@ -213,7 +213,8 @@ impl<'k> Scan<'_, 'k> {
         let (loop_, name) = (self.var.name(), &buffer.name);
         if folds {
             let text = format!(
-                "iterations of the parallel loop `{loop_}` fold into one element of `{name}`; give each its own partial result"
+                "iterations of the parallel loop `{loop_}` fold into one element of `{name}`; give each its own \
+                 partial result"
             );
             self.report.at(stmt, "V14", text);
         } else {

@@ -5,8 +5,8 @@
 //!
 //! V26 compares this with the target, and planners ask it of their kernels before these are lowered. There a tile call
 //! takes as much again as two states: that of the calling thread, and what it receives. Most variants take less. And what a
-//! vectorized loop allocates is there for each of its lanes, as is a value that is named before what it reads is stored to, and
-//! used after.
+//! vectorized loop allocates is there for each of its lanes, as is a value that is named before what it reads is
+//! stored to, and used after.
 
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Var, VarId};
@@ -188,8 +188,8 @@ impl<'k> Walk<'k> {
         for_each_load(expr, &mut Seen::default(), &mut |buffer, _| self.access(buffer));
     }
 
-    /// Whether a named value is kept in memory: something that it reads is stored to before it is used. Others are computed where
-    /// they are used.
+    /// Whether a named value is kept in memory: something that it reads is stored to before it is used. Others are
+    /// computed where they are used.
     fn is_kept(&mut self, var: &Var, value: &Expr, body: &Stmt) -> bool {
         let mut read = FastSet::default();
         for_each_load(value, &mut Seen::default(), &mut |buffer, _| {

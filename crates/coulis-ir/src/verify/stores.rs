@@ -590,7 +590,8 @@ impl Store<'_, '_> {
         if !depends_on(self.path, self.indices, vars) {
             let tags = tags.join(" and ");
             let text = format!(
-                "all values of {tags} store to one element, `{name}[{index}]`; store where {tags} is 0 only, or give each its own element"
+                "all values of {tags} store to one element, `{name}[{index}]`; store where {tags} is 0 only, or give \
+                 each its own element"
             );
             return ("V27", text);
         }

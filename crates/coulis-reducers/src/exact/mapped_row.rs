@@ -1,4 +1,5 @@
-//! The exact results of normalizations: what a row's elements become, in `float64`, without the normalization's own expressions.
+//! The exact results of normalizations: what a row's elements become, in `float64`, without the normalization's own
+//! expressions.
 
 use super::ExactSum;
 

@@ -6,7 +6,8 @@ use crate::normalization::{Along, BesideEntry, NormalizationEntry};
 /// `(x - mean) / sqrt(var + eps) * weight + bias`, weight and bias lying along the row.
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "layer_norm",
-    summary: "Elements less the row's mean over its standard deviation, with a weight and a bias for each position of a row.",
+    summary: "Elements less the row's mean over its standard deviation, with a weight and a bias for each position \
+              of a row.",
     details: "Computed as `(x - mean) * (1 / sqrt(var + eps)) * weight + bias`; `ddof` is that of the variance. A row that \
               holds NaN or an infinity gives NaN, and so does one of equal elements where `eps` is 0. The error is at most `factor * eps * (((|x| + |mean|) / sqrt(var + eps) + \
               1) * |weight| + |bias|)`, with `eps` of `float32` and a factor of 56 for `float32`, 296 for narrower floats, \

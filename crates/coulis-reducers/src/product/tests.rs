@@ -144,7 +144,8 @@ fn what_cannot_be_folded_together_is_refused() {
     let (one, two) = (single.clone(), ReducerRequest::new(&[DType::F32; 2]));
     let [one, two] = [one, two].map(|request| request.with_nan(NanPolicy::Ignore));
     let (dot, alone) = (build("dot", &two), build("sum", &one));
-    let text = "cannot share one read: an element is left out where any input of its statistic is NaN, and `dot` reads one more than `sum`";
+    let text = "cannot share one read: an element is left out where any input of its statistic is NaN, and `dot` \
+                reads one more than `sum`";
     let found = refused(&[("dot", dot.clone()), ("sum", alone.clone())]);
     assert!(found.starts_with("with NaN ignored, `dot` and `sum` ") && found.contains(text), "{found}");
     assert!(refused(&[("sum", alone), ("dot", dot)]).contains(text));

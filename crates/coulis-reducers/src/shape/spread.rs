@@ -150,12 +150,14 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
 /// half of the bound stated above, and the rest of this is within the other half, an eighth for each 16 steps
 /// that err by `2^-18` of the sum.
 ///
-/// - `q` is kept if it is at least `2^-126`: 16 roundings by `2^-150` are `2^-20` of it. Or if the pivot is at least `2^-50`:
-///   then another element differs by `2^-58` or more, its square is `2^-116` or more, and `q` is 0 of a constant run alone.
+/// - `q` is kept if it is at least `2^-126`: 16 roundings by `2^-150` are `2^-20` of it. Or if the pivot is at least
+///   `2^-50`: then another element differs by `2^-58` or more, its square is `2^-116` or more, and `q` is 0 of a
+///   constant run alone.
 /// - Small: all squares together are below `2^-126` and a little, so below 1.1 once multiplied by `2^126`. Deviations times
 ///   `2^63` are multiples of `2^-74`, squares of `2^-148`, which `float32` holds down to there: nothing is lost.
-/// - Large: the exact sum is above `2^128` less a few units, so above 3.9 once divided by `2^126`; it stays below `2^128`, since 15
-///   squares below `(2^125 * (1 - 2^-8))^2` are below `2^254 * 0.94`. Adding 3 at most doubles the roundings. A sum below -2
+/// - Large: the exact sum is above `2^128` less a few units, so above 3.9 once divided by `2^126`; it stays below
+///   `2^128`, since 15 squares below `(2^125 * (1 - 2^-8))^2` are below `2^254 * 0.94`. Adding 3 at most doubles the
+///   roundings. A sum below -2
 ///   thus is of divided deviations from its first step to its last, and no other ever gets there.
 /// - Infinite elements stay infinite in both, about a pivot that is finite, and NaN stays NaN.
 fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {

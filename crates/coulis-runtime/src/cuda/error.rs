@@ -143,7 +143,8 @@ pub enum CudaError {
         count: usize,
     },
     /// A device that is older than any that kernels are made for.
-    #[error("CUDA device {ordinal}, {name}, has compute capability {}.{}; coulis needs 8.0 or newer", capability.0, capability.1)]
+    #[error("CUDA device {ordinal}, {name}, has compute capability {}.{}; coulis needs 8.0 or \
+             newer", capability.0, capability.1)]
     TooOld {
         /// The device.
         ordinal: usize,
@@ -157,7 +158,8 @@ pub enum CudaError {
     Launch(#[from] LaunchError),
     /// Memory for temporaries is needed while a graph is captured.
     #[error(
-        "kernel `{kernel}` needs {bytes} bytes of workspace, which cannot be allocated while the stream is captured; reserve a workspace before the capture and launch with it"
+        "kernel `{kernel}` needs {bytes} bytes of workspace, which cannot be allocated while the stream is captured; \
+         reserve a workspace before the capture and launch with it"
     )]
     CaptureNeedsWorkspace {
         /// Kernel name.

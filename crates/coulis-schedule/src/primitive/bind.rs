@@ -21,7 +21,8 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "bind",
     signature: "s[B].bind(axis, tag)",
-    summary: "the loop runs over blockIdx.{x,y,z}, threadIdx.{x,y,z}, the blocks of a cluster (clusterCtaIdx.{x,y,z}) or vthread; threads of a bound reduce axis fold together",
+    summary: "the loop runs over blockIdx.{x,y,z}, threadIdx.{x,y,z}, the blocks of a cluster \
+              (clusterCtaIdx.{x,y,z}) or vthread; threads of a bound reduce axis fold together",
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "s[B].bind(i, \"blockIdx.x\")",
     after: "blockIdx_x = T.launch_thread(\"blockIdx.x\", n)\nB[blockIdx_x] = A[blockIdx_x]",

@@ -15,7 +15,8 @@ use crate::trace::Step;
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "from_first",
     signature: "s[B].from_first()",
-    summary: "a fold that surely holds an element starts from the state of the first one instead of the identity; it has no effect on others",
+    summary: "a fold that surely holds an element starts from the state of the first one instead of the identity; it \
+              has no effect on others",
     before: "B[()] = T.float32(0)\nfor k in range(4):\n    B[()] = B[()] + A[k]",
     call: "s[B].from_first()",
     after: "for k in range(4):\n    if k == 0:\n        B[()] = A[k]\n    else:\n        B[()] = B[()] + A[k]",

@@ -17,7 +17,8 @@ use crate::trace::Step;
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "in_runs",
     signature: "s[B].in_runs(axis)",
-    summary: "each execution of the reduce loop, with the reduce loops in it, folds a short run by the reducer's quick step, closed into the total; under a condition on elements it has no effect",
+    summary: "each execution of the reduce loop, with the reduce loops in it, folds a short run by the reducer's \
+              quick step, closed into the total; under a condition on elements it has no effect",
     before: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer, k_inner in T.grid((m + 15) // 16, 16):\n        if T.likely(k_outer * 16 + k_inner < m):\n            B[i] = B[i] + T.Cast(\"float64\", T.Cast(\"float32\", A[i, k_outer * 16 + k_inner]))",
     call: "s[B].in_runs(k_inner)",
     after: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer in range((m + 15) // 16):\n        B_run = T.allocate([1], \"float32\", \"local\")\n        B_run[0] = T.float32(0)\n        if T.likely(k_outer * 16 + 0 < m):\n            B_run[0] = T.Cast(\"float32\", A[i, k_outer * 16 + 0])\n        for k_inner in range(15):\n            if T.likely(k_outer * 16 + (k_inner + 1) < m):\n                B_run[0] = B_run[0] + T.Cast(\"float32\", A[i, k_outer * 16 + (k_inner + 1)])\n        B[i] = B[i] + T.Cast(\"float64\", B_run[0])",
@@ -82,7 +83,8 @@ impl Primitive for InRuns {
             primitive: "in_runs",
             stage: stage.name.clone(),
             what: "axis",
-            wanted: "a reduce loop that with those in it has a constant number of steps, up to the longest run of the reducer",
+            wanted: "a reduce loop that with those in it has a constant number of steps, up to the longest run of \
+                     the reducer",
             found,
         };
         let extents = ranges::extents(stage, &ranges::declared(stage), &schedule.analyzer());

@@ -20,7 +20,13 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "pragma",
     signature: "s[B].pragma(axis, key, value=1)",
-    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU copy words into shared memory past the registers, on their way until the next barrier of the block, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing reads",
+    summary: "marks the loop with `pragma_<key>`; the keys unroll and vectorize act as those primitives, \
+              auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out \
+              whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a \
+              CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
+              copy words into shared memory past the registers, on their way until the next barrier of the block, \
+              and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing \
+              reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
     after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",

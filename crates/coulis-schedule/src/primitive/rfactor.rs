@@ -111,7 +111,8 @@ impl Primitive for Rfactor {
         let extents = ranges::extents(stage, &ranges::declared(stage), &schedule.analyzer());
         let vars: Vec<Var> = stage.all_axes.iter().map(|a| a.var().clone()).collect();
         if extents.get(self.axis.var()).is_none_or(|extent| uses_any(extent, &vars)) {
-            let reason = "its extent depends on another axis, so the partial results have no shape; split it and factor the inner axis";
+            let reason = "its extent depends on another axis, so the partial results have no shape; split it and \
+                          factor the inner axis";
             return Err(ScheduleError::CannotFactor { stage: name, axis, reason });
         }
         schedule.check_holds_none("rfactor", self.stage)?;

@@ -75,7 +75,8 @@ pub(crate) const CLUSTERS: &[Case] = &[
         B[bx * 32 + tx] = r[0]"#,
         &[(
             "r[0] = T.cuda.cluster_load(s[tx], 1 - cx)",
-            "V36: another block's shared memory is read, and that block may end before; let a `T.cuda.cluster_sync()` that all blocks reach follow",
+            "V36: another block's shared memory is read, and that block may end before; let a \
+             `T.cuda.cluster_sync()` that all blocks reach follow",
         )],
     ),
     (
@@ -159,7 +160,8 @@ pub(crate) const CLUSTERS: &[Case] = &[
         B[bx * 8 + tx] = A[tx]"#,
         &[(
             "T.cuda.cluster_sync()",
-            "V21: cluster barrier that thread (0, 0, 0) of block (1, 0, 0) reaches and thread (0, 0, 0) of block (0, 0, 0) does not",
+            "V21: cluster barrier that thread (0, 0, 0) of block (1, 0, 0) reaches and thread (0, 0, 0) of block (0, \
+             0, 0) does not",
         )],
     ),
     (

@@ -123,7 +123,8 @@ pub(crate) const LANES: &[Case] = &[
         B[ty * 16 + tx] = t[0]"#,
         &[(
             "t[0] = T.tvm_warp_shuffle_down(mask[0], A[ty * 16 + tx], 8, 32, 32)",
-            "V30: the mask `mask[0]` of `tvm_warp_shuffle_down` is 0x7fff8000 in lane 31 of warp 0, which does not name the caller",
+            "V30: the mask `mask[0]` of `tvm_warp_shuffle_down` is 0x7fff8000 in lane 31 of warp 0, which does not \
+             name the caller",
         )],
     ),
     (
@@ -136,7 +137,8 @@ pub(crate) const LANES: &[Case] = &[
         B[ty * 16 + tx] = t[0]"#,
         &[(
             "t[0] = T.tvm_warp_shuffle_down(T.uint32(65535) << T.Cast(\"uint32\", ty * 16), A[ty * 16 + tx], 8, 32, 32)",
-            "V30: the mask `T.uint32(65535) << T.Cast(\"uint32\", ty * 16)` of `tvm_warp_shuffle_down` is 0x0 in lane 0 of warp 1, which does not name the caller",
+            "V30: the mask `T.uint32(65535) << T.Cast(\"uint32\", ty * 16)` of `tvm_warp_shuffle_down` is 0x0 in \
+             lane 0 of warp 1, which does not name the caller",
         )],
     ),
     (
@@ -149,7 +151,8 @@ pub(crate) const LANES: &[Case] = &[
             B[tx] = t[0]"#,
         &[(
             "t[0] = T.tvm_warp_shuffle_down(T.uint32(4294967295), A[tx], 8, 32, 32)",
-            "V30: the mask `T.uint32(4294967295)` of `tvm_warp_shuffle_down` is 0xffffffff in lane 0 of warp 0, and lane 16, which it names, does not come here",
+            "V30: the mask `T.uint32(4294967295)` of `tvm_warp_shuffle_down` is 0xffffffff in lane 0 of warp 0, and \
+             lane 16, which it names, does not come here",
         )],
     ),
     (
@@ -160,7 +163,8 @@ pub(crate) const LANES: &[Case] = &[
         v[0] = T.cuda.any_sync(T.uint32(4294967295), A[tx] < T.float32(0))"#,
         &[(
             "v[0] = T.cuda.any_sync(T.uint32(4294967295), A[tx] < T.float32(0))",
-            "V30: the mask `T.uint32(4294967295)` of `cuda.any_sync` is 0xffffffff in lane 0 of warp 0, and lane 20, which it names, does not come here",
+            "V30: the mask `T.uint32(4294967295)` of `cuda.any_sync` is 0xffffffff in lane 0 of warp 0, and lane 20, \
+             which it names, does not come here",
         )],
     ),
     (
@@ -185,7 +189,8 @@ pub(crate) const LANES: &[Case] = &[
             B[tx] = t[0]"#,
         &[(
             "t[0] = T.tvm_warp_shuffle_down(T.uint32(4294967295), A[tx], 8, 32, 32)",
-            "V30: the mask `T.uint32(4294967295)` of `tvm_warp_shuffle_down` names lanes 0 and 1, and `A[tx] < T.float32(0)` may differ between them",
+            "V30: the mask `T.uint32(4294967295)` of `tvm_warp_shuffle_down` names lanes 0 and 1, and `A[tx] < \
+             T.float32(0)` may differ between them",
         )],
     ),
     (
@@ -209,7 +214,8 @@ pub(crate) const LANES: &[Case] = &[
         B[tx] = t[0]"#,
         &[(
             "t[0] = T.tvm_warp_shuffle_down(mask[0], A[tx], 8, 32, 32)",
-            "V31: the mask of `tvm_warp_shuffle_down` is made of the lanes that happen to be active; name the lanes that take part, by the number of the lane",
+            "V31: the mask of `tvm_warp_shuffle_down` is made of the lanes that happen to be active; name the lanes \
+             that take part, by the number of the lane",
         )],
     ),
     (

@@ -276,7 +276,8 @@ const STORES: &[Case] = &[
         B[bx] = A[bx]"#,
         &[(
             "B[bx] = A[bx]",
-            "V27: all values of `threadIdx.x` store to one element, `B[bx]`; store where `threadIdx.x` is 0 only, or give each its own element",
+            "V27: all values of `threadIdx.x` store to one element, `B[bx]`; store where `threadIdx.x` is 0 only, or \
+             give each its own element",
         )],
     ),
     (
@@ -287,7 +288,8 @@ const STORES: &[Case] = &[
         B[tx] = A[tx]"#,
         &[(
             "B[tx] = A[tx]",
-            "V27: all values of `blockIdx.x` store to one element, `B[tx]`; store where `blockIdx.x` is 0 only, or give each its own element",
+            "V27: all values of `blockIdx.x` store to one element, `B[tx]`; store where `blockIdx.x` is 0 only, or \
+             give each its own element",
         )],
     ),
     (
@@ -299,7 +301,8 @@ const STORES: &[Case] = &[
         s[0] = A[bx]"#,
         &[(
             "s[0] = A[bx]",
-            "V27: all values of `threadIdx.x` store to one element, `s[0]`; store where `threadIdx.x` is 0 only, or give each its own element",
+            "V27: all values of `threadIdx.x` store to one element, `s[0]`; store where `threadIdx.x` is 0 only, or \
+             give each its own element",
         )],
     ),
     (
@@ -362,7 +365,8 @@ const STORES: &[Case] = &[
             B[0] = A[ty]"#,
         &[(
             "B[0] = A[ty]",
-            "V27: all values of `threadIdx.y` store to one element, `B[0]`; store where `threadIdx.y` is 0 only, or give each its own element",
+            "V27: all values of `threadIdx.y` store to one element, `B[0]`; store where `threadIdx.y` is 0 only, or \
+             give each its own element",
         )],
     ),
     (
@@ -402,11 +406,13 @@ const STORES: &[Case] = &[
         &[
             (
                 "B[bx % 2] = A[bx]",
-                "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (2, 0, 0) store to one element, `B[0]`",
+                "V28: thread (0, 0, 0) of block (0, 0, 0) and thread (0, 0, 0) of block (2, 0, 0) store to one \
+                 element, `B[0]`",
             ),
             (
                 "B[T.min(bx, 2)] = A[bx]",
-                "V28: thread (0, 0, 0) of block (2, 0, 0) and thread (0, 0, 0) of block (3, 0, 0) store to one element, `B[2]`",
+                "V28: thread (0, 0, 0) of block (2, 0, 0) and thread (0, 0, 0) of block (3, 0, 0) store to one \
+                 element, `B[2]`",
             ),
         ],
     ),
@@ -480,11 +486,13 @@ const STORES: &[Case] = &[
         &[
             (
                 "B[bx + k] = A[k]",
-                "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) store to one element, `B[1]`",
+                "V28: thread (0, 0, 0) of block (1, 0, 0) and thread (0, 0, 0) of block (0, 0, 0) store to one \
+                 element, `B[1]`",
             ),
             (
                 "B[j] = T.float32(0)",
-                "V27: all values of `blockIdx.x` store to one element, `B[j]`; store where `blockIdx.x` is 0 only, or give each its own element",
+                "V27: all values of `blockIdx.x` store to one element, `B[j]`; store where `blockIdx.x` is 0 only, \
+                 or give each its own element",
             ),
         ],
     ),

@@ -29,7 +29,10 @@ impl<const W: usize> Interpreter<'_, W> {
             let me = who(active);
             let thread = self.detector.thread(me.warp, me.lane);
             self.detector.lane(ViolationKind::ActiveMask, me, 0, || {
-                format!("{thread} takes the lanes that were active for the lanes that take part, and others were elsewhere then")
+                format!(
+                    "{thread} takes the lanes that were active for the lanes that take part, and others were \
+                         elsewhere then"
+                )
             });
         }
         let mut partners = [active; W];
@@ -114,7 +117,8 @@ impl<const W: usize> Interpreter<'_, W> {
                 let who = Who { warp: warp.n, lane, stmt: warp.stmt };
                 let (thread, size) = (self.detector.thread(warp.n, lane), sizes[l] as i64);
                 self.detector.lane(ViolationKind::ShuffleWidth, who, 0, || {
-                    format!("{thread} shuffles with width {width} in warps of {size}; warps have {W} lanes, and a width is a power of two up to that")
+                    format!("{thread} shuffles with width {width} in warps of {size}; warps have {W} lanes, and a \
+                             width is a power of two up to that")
                 });
                 width = W as i64;
             }

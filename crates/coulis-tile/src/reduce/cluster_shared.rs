@@ -56,7 +56,8 @@ pub const VARIANT: Variant = Variant {
         ("length, outputs, axes, threads", "of a block's part, as for `shared`"),
         (
             "destination",
-            "shared memory: every block gets the results; registers: every thread does; global memory: the first block writes",
+            "shared memory: every block gets the results; registers: every thread does; global memory: the first \
+             block writes",
         ),
         ("`accum=True`", "the old value is combined once, when the total is stored"),
     ],
@@ -100,7 +101,9 @@ const CLUSTERS: Need = Need {
 /// Each block has a part of the sources; destinations are in one kind of memory.
 const OPERANDS: Need = Need {
     name: "operands",
-    doc: "Each block has a part of the sources of its own, in shared memory or at a place of its own in global memory, which the one block of a cluster of one has anyway; destinations stand all in shared memory, all in registers of one thread, or all in global memory, where the blocks of a cluster name one place.",
+    doc: "Each block has a part of the sources of its own, in shared memory or at a place of its own in global \
+          memory, which the one block of a cluster of one has anyway; destinations stand all in shared memory, all \
+          in registers of one thread, or all in global memory, where the blocks of a cluster name one place.",
     check: |facts| {
         if facts.scope != ExecScope::Cluster {
             return Ok(());

@@ -48,7 +48,8 @@ pub(crate) const fn needs(operands: &'static Need) -> [&'static Need; 12] {
 pub(crate) const NUMERICS: Numerics = Numerics {
     flushes_where_allowed: false,
     order: "each lane every so many elements or vectors ascending, then lanes at doubling distances, then warps",
-    longest_chain: "`ceil(n / (lanes * sets)) - 1 + log2(lanes)` for `n` elements; of several sets, `ceil(sets / lanes) - 1 + ceil(log2(min(sets, lanes)))` more",
+    longest_chain: "`ceil(n / (lanes * sets)) - 1 + log2(lanes)` for `n` elements; of several sets, `ceil(sets / \
+                    lanes) - 1 + ceil(log2(min(sets, lanes)))` more",
 };
 
 /// Bytes of the widest vector.

@@ -54,7 +54,8 @@ pub const VARIANT: Variant = Variant {
         ),
         (
             "layout",
-            "strides and extents of thread axes give the shuffles: exclusive or for powers of two, halving distances otherwise",
+            "strides and extents of thread axes give the shuffles: exclusive or for powers of two, halving distances \
+             otherwise",
         ),
         (
             "destination's replica",
@@ -77,7 +78,8 @@ pub const VARIANT: Variant = Variant {
 /// know groups of threads.
 const SCOPE: Need = Need {
     name: "scope",
-    doc: "One thread, a warp, a warpgroup or a block. Tiles with one element in each thread of a block are for the variants that know groups of threads.",
+    doc: "One thread, a warp, a warpgroup or a block. Tiles with one element in each thread of a block are for the \
+          variants that know groups of threads.",
     check: |facts| match facts.scope {
         ExecScope::Warp | ExecScope::Warpgroup | ExecScope::Cta if facts.groups.is_ok() => {
             wanted("several elements a thread, or lanes of a warp", "one element in each thread of the block")

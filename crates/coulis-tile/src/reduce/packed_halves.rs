@@ -32,7 +32,8 @@ pub const VARIANT: Variant = Variant {
     needs: &[&THREADS, &ARCHITECTURE, &REDUCER, &RUNS],
     numerics: Numerics {
         flushes_where_allowed: false,
-        order: "each thread its elements in up to eight places, then those, then as the variant that would take the call otherwise; exact",
+        order: "each thread its elements in up to eight places, then those, then as the variant that would take the \
+                call otherwise; exact",
         longest_chain: "as for the variant that would take the call otherwise; nothing is rounded",
     },
     steps,
@@ -41,7 +42,8 @@ pub const VARIANT: Variant = Variant {
         ("type", "`float16` by `max.NaN.f16x2`, `bfloat16` by `max.NaN.bf16x2`"),
         (
             "length",
-            "neighbouring elements in runs of 8, 4 or 2 are folded at once; a thread with fewer than 4 elements leaves them to other variants",
+            "neighbouring elements in runs of 8, 4 or 2 are folded at once; a thread with fewer than 4 elements \
+             leaves them to other variants",
         ),
         ("operands, axes, `accum=True`", "as for `local`, `shared` and `mixed`"),
     ],
@@ -83,7 +85,8 @@ const REDUCER: Need = Need {
 /// Every thread folds elements that stand side by side.
 const RUNS: Need = Need {
     name: "runs",
-    doc: "Every thread folds at least 4 elements, in runs of at least 2 neighbours, in a call that `local`, `shared` or `mixed` takes.",
+    doc: "Every thread folds at least 4 elements, in runs of at least 2 neighbours, in a call that `local`, `shared` \
+          or `mixed` takes.",
     check: |facts| match Form::of(facts) {
         Ok(_) => Ok(()),
         Err(found) => wanted("runs of 2 neighbours in every thread, at least 4 elements in all", found),

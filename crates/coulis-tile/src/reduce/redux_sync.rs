@@ -65,7 +65,8 @@ const ARCHITECTURE: Need = Need {
 /// The instruction does what the reducer does.
 const REDUCER: Need = Need {
     name: "reducer",
-    doc: "The state is one value that the instruction folds: a sum of integers that is stored in at most 32 bits, or an extremum.",
+    doc: "The state is one value that the instruction folds: a sum of integers that is stored in at most 32 bits, or \
+          an extremum.",
     check: |facts| match Redux::of(facts) {
         Some(_) => Ok(()),
         None => {

@@ -53,7 +53,8 @@ pub const VARIANT: Variant = Variant {
         ),
         (
             "length",
-            "whole chunks of eight are folded in a loop, what is left over is added to the first partial; below 8 the call is for `local`",
+            "whole chunks of eight are folded in a loop, what is left over is added to the first partial; below 8 \
+             the call is for `local`",
         ),
         ("`ftz=True`", "the packed additions are `add.rn.ftz.f32x2`; without it nothing is flushed"),
         ("`accum=True`", "the old value joins the first partial"),

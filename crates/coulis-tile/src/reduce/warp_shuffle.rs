@@ -34,7 +34,8 @@ pub const VARIANT: Variant = Variant {
     inputs: &[
         (
             "group size",
-            "one shuffle a halving, `ceil(log2(size))` in all; where the size is no power of two, lanes past the end do not combine",
+            "one shuffle a halving, `ceil(log2(size))` in all; where the size is no power of two, lanes past the end \
+             do not combine",
         ),
         ("width of a state", "one shuffle a field and step; types of 1 and 2 bytes travel in 4"),
         ("place in the warp", "the mask names the lanes of the own group only"),

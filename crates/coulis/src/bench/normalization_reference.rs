@@ -1,5 +1,5 @@
-//! Results of a normalization against its own definition in `float64`, evaluated expression by expression: no plan, no kernel, no
-//! vectors. A result is right if it is the rounding of a number within the normalization's bound.
+//! Results of a normalization against its own definition in `float64`, evaluated expression by expression: no plan,
+//! no kernel, no vectors. A result is right if it is the rounding of a number within the normalization's bound.
 
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::eval::Value;

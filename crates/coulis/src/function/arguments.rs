@@ -181,7 +181,8 @@ pub(super) fn check_reach(kernel: &Kernel, parameters: &[Parameter], infos: &[Ar
             let reach = reach(info);
             if reach >= MAX_ELEMENTS_INT32 {
                 let message = format!(
-                    "`{name}` spans {} elements, and with int32 sizes at most {MAX_ELEMENTS_INT32} are supported; make its sizes int64",
+                    "`{name}` spans {} elements, and with int32 sizes at most {MAX_ELEMENTS_INT32} are supported; \
+                     make its sizes int64",
                     reach + 1
                 );
                 return Err(Error::unsupported("call/int32", message));
@@ -198,7 +199,8 @@ pub(super) fn check_reach(kernel: &Kernel, parameters: &[Parameter], infos: &[Ar
         for (stride, extent) in dims {
             if i128::from(stride) <= reach {
                 let message = format!(
-                    "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart, at positive strides",
+                    "output `{name}` of shape {:?} has the strides {:?}; elements of an output are to lie apart, at \
+                     positive strides",
                     info.shape, info.strides
                 );
                 return Err(Error::user("call/strides", message));

@@ -37,7 +37,8 @@ pub(super) fn refuse(statistics: &[Statistic], product: &Product, spec: &Spec) -
         }
         if may_be_empty && !holds_integers(dtype, -1, last) {
             let message = format!(
-                "`{name}` of masked elements cannot be stored as {dtype}, which does not tell positions below {n} from none; int64 does"
+                "`{name}` of masked elements cannot be stored as {dtype}, which does not tell positions below {n} \
+                 from none; int64 does"
             );
             return Err(Error::unsupported("reduce/dtype", message));
         }

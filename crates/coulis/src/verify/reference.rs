@@ -29,7 +29,8 @@ pub(crate) enum OutOfReach {
     },
     /// A long row, and a statistic or elements that moments do not reach.
     #[error(
-        "`{name}` of a row of {len} elements cannot be verified: rows of more than {MAX_ROW} can for finite elements, one input, no initial value and default accumulators, and not for `prod`"
+        "`{name}` of a row of {len} elements cannot be verified: rows of more than {MAX_ROW} can for finite \
+         elements, one input, no initial value and default accumulators, and not for `prod`"
     )]
     Long {
         /// The statistic.

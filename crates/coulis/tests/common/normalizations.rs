@@ -1,5 +1,5 @@
-//! What normalizations are to give: the exact results of the catalogue, which know nothing of plans, reducers or kernels, within
-//! the bounds that it states.
+//! What normalizations are to give: the exact results of the catalogue, which know nothing of plans, reducers or
+//! kernels, within the bounds that it states.
 
 use coulis::{Along, Array, DType, DeviceChoice, NanPolicy, Normalize, Request};
 use coulis_ir::eval::Value;

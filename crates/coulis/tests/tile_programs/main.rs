@@ -291,7 +291,13 @@ fn tile_copies_that_do_not_fit_are_refused_by_need() {
     }
     let half = "    T.cta_id([1])\n    tid = T.thread_id([64])\n    s = T.alloc_shared([32], \"float32\")\n    if tid < 16:\n        Tx.cta.copy(s, A)\n    B[0] = A[0]";
     let found = refusal(&program("32,", "1,", half));
-    assert!(found.contains("active threads: wanted all threads of the scope, found a cta of 64 threads of which come only those with `tid < 16`"), "{found}");
+    assert!(
+        found.contains(
+            "active threads: wanted all threads of the scope, found a cta of 64 threads of which come \
+                            only those with `tid < 16`"
+        ),
+        "{found}"
+    );
 }
 
 #[test]

@@ -140,7 +140,8 @@ fn program(
             let own = rows * (n / 32);
             for (i, d) in inputs.iter().enumerate() {
                 line(format!(
-                    "a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows}, {}, 32) : ({}, 1, 1 @ laneid)]))",
+                    "a{i} = T.alloc_buffer(({rows}, {n}), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows}, {}, \
+                     32) : ({}, 1, 1 @ laneid)]))",
                     n / 32,
                     n / 32
                 ));
@@ -150,7 +151,8 @@ fn program(
             }
             for (i, d) in outputs.iter().enumerate() {
                 line(format!(
-                    "b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows},) : (1,)] + R[32 : 1 @ laneid]))"
+                    "b{i} = T.alloc_buffer(({rows},), \"{d}\", scope=\"local\", layout=TileLayout(S[({rows},) : \
+                     (1,)] + R[32 : 1 @ laneid]))"
                 ));
                 line(format!("b{i}_own = b{i}.local({rows})"));
             }

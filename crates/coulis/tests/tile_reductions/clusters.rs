@@ -167,7 +167,8 @@ fn tile_extents_of_clusters_that_contradict_each_other_are_refused() {
         ),
         (
             "T.cta_id([8])\nT.cluster_id([3])\npart = T.cta_id_in_cluster([4])",
-            "inconsistent extents: a grid has 8 blocks along x by `T.cta_id`, and 12 by `T.cluster_id` and `T.cta_id_in_cluster`",
+            "inconsistent extents: a grid has 8 blocks along x by `T.cta_id`, and 12 by `T.cluster_id` and \
+             `T.cta_id_in_cluster`",
         ),
         ("part = T.cluster_id([3])", "the size of the clusters of `T.cluster_id` follows from nothing"),
         ("part = T.cta_id_in_cluster([4])", "the number of blocks follows from nothing"),

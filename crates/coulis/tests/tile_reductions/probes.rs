@@ -416,7 +416,8 @@ fn tile_shared_swizzled_src() {
     let mut program = shared(&[32, 32], &[32], &[-1], 32).in_shared();
     let plain =
         "A_smem = T.alloc_buffer((32, 32), \"float32\", scope=\"shared\", layout=TileLayout(S[(32, 32)]))";
-    let swizzled = "A_smem = T.alloc_buffer((32, 32), \"float32\", scope=\"shared\", layout=ComposeLayout(2, 3, 3, TileLayout(S[(32, 32)])))";
+    let swizzled = "A_smem = T.alloc_buffer((32, 32), \"float32\", scope=\"shared\", layout=ComposeLayout(2, 3, 3, \
+                    TileLayout(S[(32, 32)])))";
     assert!(program.text.contains(plain));
     program.text = program.text.replace(plain, swizzled);
     check_wins(&program, &sim(), "shared");

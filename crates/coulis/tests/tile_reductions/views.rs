@@ -186,7 +186,8 @@ pub fn accumulator(fold: Fold, [n_warpgroups, n_warps]: [i64; 2], in_two_calls: 
     line(&format!("wid = T.warp_id_in_wg([{n_in_wg}])"));
     line("lane = T.lane_id([32])");
     line(&format!(
-        "acc = T.alloc_buffer((16, 128), \"{d}\", scope=\"local\", layout=TileLayout(S[(2, 8, 16, 4, 2) : (2, 4 @ laneid, 4, 1 @ laneid, 1)]))"
+        "acc = T.alloc_buffer((16, 128), \"{d}\", scope=\"local\", layout=TileLayout(S[(2, 8, 16, 4, 2) : (2, 4 @ \
+         laneid, 4, 1 @ laneid, 1)]))"
     ));
     line("acc_own = acc.local(64)");
     line(&format!(
