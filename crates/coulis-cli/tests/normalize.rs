@@ -76,7 +76,8 @@ fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
         ),
         (
             &["--op", "rms_norm", "--beside", &weight],
-            "error[normalize/shape]: `weight` of `rms_norm` is to have a shape that broadcasts to that of the reduced axes, [3], got [3, 3]",
+            "error[normalize/shape]: `weight` of `rms_norm` is to have a shape that broadcasts to that of the \
+             reduced axes, [3], got [3, 3]",
         ),
         (
             &["--op", "layer_norm", "--beside", &gain],
@@ -85,5 +86,17 @@ fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
     ];
     for (words, message) in cases {
         refused(&[&["normalize", &x, "--axis", "1"], words].concat(), message);
+    }
+}
+
+#[test]
+fn the_help_names_every_normalization_and_what_it_takes() {
+    let help = answer(&["normalize", "--help"]);
+    let words: Vec<&str> = help.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    for entry in coulis::NORMALIZATIONS {
+        let takes = entry.parameters.iter().map(|p| p.name).chain(entry.beside.iter().map(|b| b.name));
+        for name in std::iter::once(entry.name).chain(takes) {
+            assert!(words.contains(&name), "`{name}` of `{}`:\n{help}", entry.name);
+        }
     }
 }

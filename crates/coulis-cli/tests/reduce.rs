@@ -154,3 +154,14 @@ fn version_and_help_are_answers() {
     );
     assert!(answer(&["completions", "bash"]).contains("complete"));
 }
+
+#[test]
+fn the_help_names_every_statistic_and_every_format() {
+    let help = answer(&["reduce", "--help"]);
+    let words: Vec<&str> = help.split(|c: char| c.is_whitespace() || c == ',').collect();
+    for entry in coulis::CATALOGUE {
+        assert!(words.contains(&entry.name), "`{}`:\n{help}", entry.name);
+    }
+    let joined = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(&coulis::extensions()), "{help}");
+}
