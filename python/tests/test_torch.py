@@ -276,6 +276,25 @@ def test_channels_are_normalised_as_by_torch(device):
     torch.library.opcheck(torch.ops.coulis.normalize.default, (x, "batch_norm", [1], [w], "weight", [1e-5]))
 
 
+def test_a_normalization_without_a_gradient_is_computed_and_says_so_in_the_backward_pass(device, monkeypatch):
+    monkeypatch.delitem(coulis.torch._GRADIENTS_OF_NORMALIZATIONS, "softmax")
+    y = coulis.torch.softmax(values(device, 3, 4))
+    torch.testing.assert_close(y.sum(-1), torch.ones(3, dtype=y.dtype, device=device))
+    with pytest.raises(NotImplementedError, match="`softmax` has no gradient; those of coulis.torch are log_softmax, "):
+        y.sum().backward()
+
+
+def test_the_functions_are_those_of_the_catalogue(device):
+    for name, *_ in coulis._coulis.normalizations():
+        assert name in coulis.__all__ and name in coulis.torch.__all__
+        assert getattr(coulis.torch, name).__doc__ and getattr(coulis, name).__doc__
+
+
+def test_eps_of_integers_is_that_of_their_result(device):
+    x = torch.zeros(2, 3, dtype=torch.int32, device=device)
+    assert torch.equal(coulis.torch.rms_norm(x), torch.zeros(2, 3, dtype=torch.float64, device=device))
+
+
 def test_a_tensor_without_axes_is_a_row_of_one_element(device):
     for axis in (-1, 0, None):
         x = torch.tensor(3.0, device=device, requires_grad=True)
