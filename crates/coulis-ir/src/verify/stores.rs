@@ -1,15 +1,12 @@
 //! V27 and V28: threads do not store to one element.
 //!
-//! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks
-//! where the memory is global: no barrier can stand between these. Of global memory also several executions, by blocks
-//! further apart and in other iterations of loops: nothing orders blocks. Where bounds show that blocks lie apart, as they
-//! do in nearly all kernels, no thread is looked at for that. Found are stores whose places meet for the sizes of
-//! [`super::witness`]; places and conditions that come from memory are not known, and atomic updates may meet.
-//!
-//! A place that is a sum of constant multiples of indices and loop variables is decided without looking too where two of the
-//! variables alone make up for each other in two blocks (these meet, however far apart). Of the rest up to 8192 threads of a grid
-//! are followed ([`Company::Grid`]), so that a meeting of other blocks, or one that takes three variables, may be missed.
-//! Source: fault G9 (docs/sources.md), whose final stores are made by all threads of a group.
+//! Looked at is one execution of a store by each thread of a block, and by the same thread of neighbouring blocks where the
+//! memory is global: no barrier can stand between these. Of global memory also several executions, by blocks further apart and in
+//! other iterations of loops: nothing orders blocks. Where bounds show that blocks lie apart, as they do in nearly all kernels, no
+//! thread is looked at for that, nor where two variables of a sum of multiples alone make up for each other in two blocks (these
+//! meet, however far apart). Of the rest up to 8192 threads of a grid are followed ([`Company::Grid`]), for the sizes of
+//! [`super::witness`], so that a meeting of other blocks, or one that takes three variables, may be missed. Places and conditions
+//! that come from memory are not known; atomic updates may meet. Source: fault G9 (docs/sources.md), of stores by a whole group.
 
 use super::Report;
 use super::company::Company;

@@ -168,10 +168,9 @@ pub fn own_words(
 ) -> Result<StageId, ScheduleError> {
     let readers: Vec<StageRef> = readers.iter().map(StageRef::from).collect();
     let copy = s.cache_read(input, MemScope::Local, &readers)?;
-    if let Some(mut words) = s.stage(copy)?.leaves().last().cloned() {
-        if sketch.lanes > 1 {
-            words = s.split(copy, &words, Split::Factor(sketch.lanes))?.0;
-        }
+    if let Some(last) = s.stage(copy)?.leaves().last().cloned() {
+        let is_word = sketch.lanes > 1;
+        let words = if is_word { s.split(copy, &last, Split::Factor(sketch.lanes))?.0 } else { last };
         s.split(copy, &words, Split::Factor(sketch.threads))?;
     }
     let kept = s.cache_write(copy, MemScope::Local)?;
