@@ -138,9 +138,8 @@ struct Frame {
     parallel: bool,
     /// Whether results go past the caches here, and whether some did in this function.
     streams: bool,
-    /// Whether words that are copied into shared memory here are under way until the next barrier, and whether any is in this function.
-    copies: bool,
-    has_copies: bool,
+    /// Where words copied into shared memory are under way until the statement ends: whether any is.
+    copies: Option<bool>,
     streamed: bool,
     /// Variables that hold what was read from memory.
     data_vars: BTreeSet<VarId>,

@@ -31,7 +31,7 @@ pub const UNROLL_EXPLICIT: &str = "unroll_explicit";
 pub const PREFETCH: &str = "prefetch";
 /// The pragma of loops whose results nothing reads soon; 0 is none.
 pub const STREAM: &str = "stream";
-/// The pragma of copies of words into shared memory that pass no registers, and that the next barrier of the block waits for; 0 is none.
+/// The pragma of loops whose copies of words into shared memory pass no registers, and are there when the loop ends; 0 is none.
 pub const ASYNC_COPY: &str = "async_copy";
 /// The pragma of launches of which a multiprocessor is to hold that many blocks.
 pub const RESIDENT: &str = "resident";

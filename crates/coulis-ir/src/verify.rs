@@ -218,7 +218,7 @@ pub const PROPERTIES: &[Property] = &[
     },
     Property {
         id: "V37",
-        says: "memory into which words are copied asynchronously is not touched before a barrier of the block",
+        says: "where words are copied into shared memory asynchronously, nothing reads it, and no barrier stands",
         file: "async_copies.rs",
     },
 ];

@@ -6,7 +6,6 @@ use coulis_ir::{Atom, Buffer, SyncKind};
 use crate::EmitError;
 use crate::c::Walker;
 use crate::c::code::Code;
-use crate::c::helper::{Helper, Needs as _};
 use crate::dialect::GpuDialect;
 
 impl Walker<'_> {
@@ -79,10 +78,6 @@ impl Walker<'_> {
 
     pub(super) fn barrier(&mut self, kind: SyncKind) -> Result<(), EmitError> {
         let text = self.gpu("barriers")?.barrier(kind)?;
-        if self.f.has_copies && matches!(kind, SyncKind::Cta | SyncKind::Cluster) {
-            let wait = self.defs.helper(Helper::WaitForCopies)?;
-            self.f.lines.statement(&format!("{wait}()"));
-        }
         self.f.lines.statement(&text);
         self.forget_all_memory();
         Ok(())

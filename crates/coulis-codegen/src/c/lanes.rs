@@ -38,6 +38,7 @@ impl Walker<'_> {
         if self.copy_flags(buffer, at, value)? || self.copy_words(buffer, at, value)? {
             return Ok(());
         }
+        self.settle_copies(buffer)?;
         self.read_words(value)?;
         self.name_pairs(value)?;
         let lanes = at.lanes();
@@ -75,7 +76,7 @@ impl Walker<'_> {
         let Node::Load(source, indices) = value.node() else { return Ok(false) };
         let ([from], Some(to)) = (indices.as_slice(), contiguous(at)) else { return Ok(false) };
         let is_read = source.dtype == buffer.dtype && self.f.only_read.contains(&source.data.id());
-        let Some(from) = contiguous(from).filter(|_| self.f.copies && is_shared && is_read) else {
+        let Some(from) = contiguous(from).filter(|_| self.f.copies.is_some() && is_shared && is_read) else {
             return Ok(false);
         };
         let lanes = at.lanes();
@@ -84,12 +85,22 @@ impl Walker<'_> {
         if !is_word(self.word(buffer, &to, lanes)) || !is_word(self.word(source, &from, lanes)) {
             return Ok(false);
         }
+        self.f.copies = Some(true);
         let name = self.defs.helper(Helper::CopyWord)?;
         for first in (0..lanes).step_by(width as usize) {
             let (to, from) = (self.word_place(buffer, &to, first)?, self.word_place(source, &from, first)?);
             self.f.lines.statement(Code::call(&name, &[&to, &from]).text.as_str());
         }
         Ok(true)
+    }
+
+    /// Waits for copies that may be under way to the memory of a store that is none of them.
+    pub(super) fn settle_copies(&mut self, buffer: &Buffer) -> Result<(), EmitError> {
+        if self.f.copies.is_some() && matches!(buffer.scope, MemScope::Shared | MemScope::SharedDyn) {
+            let wait = self.defs.helper(Helper::WaitForCopies)?;
+            self.f.lines.statement(&format!("{wait}()"));
+        }
+        Ok(())
     }
 
     /// One scalar variable a lane of a vector variable.

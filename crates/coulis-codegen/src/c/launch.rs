@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use coulis_ir::device::{HostProgram, Launch, host_program};
 use coulis_ir::hash::Seen;
-use coulis_ir::remark::{ASYNC_COPY, LEFT_ZERO, RESIDENT, ZEROED, is_pragma};
+use coulis_ir::remark::{LEFT_ZERO, RESIDENT, ZEROED, is_pragma};
 use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{
     Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,
@@ -196,7 +196,6 @@ impl Walker<'_> {
             }
         }
         let sources = self.sources(launch, program, host, &positions)?;
-        self.f.has_copies = copies_words(launch.body);
         let mut traffic = Traffic::of(launch.body);
         self.f.by_vectors = std::mem::take(&mut traffic.by_vectors);
         self.f.as_bytes = std::mem::take(&mut traffic.as_bytes);
@@ -500,13 +499,4 @@ impl Traffic {
         }
         found
     }
-}
-
-/// Whether words are copied into shared memory asynchronously anywhere.
-fn copies_words(body: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(body, &mut |stmt| {
-        found |= matches!(stmt, Stmt::Annotate { key, value, .. } if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0));
-    });
-    found
 }

@@ -74,9 +74,12 @@ impl Walker<'_> {
             Stmt::Annotate { key, value, body, .. }
                 if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) =>
             {
-                let outer = std::mem::replace(&mut self.f.copies, true);
+                let outer = std::mem::replace(&mut self.f.copies, Some(false));
                 let result = self.stmt(body);
-                self.f.copies = outer;
+                if std::mem::replace(&mut self.f.copies, outer) == Some(true) {
+                    let wait = self.defs.helper(Helper::WaitForCopies)?;
+                    self.f.lines.statement(&format!("{wait}()"));
+                }
                 result
             }
             Stmt::Annotate { key, body, .. } => match &**body {
@@ -258,6 +261,7 @@ impl Walker<'_> {
             self.f.lines.statement_of(&[&name, " = ", &code.text]);
             return Ok(());
         }
+        self.settle_copies(buffer)?;
         let at = self.place(at)?;
         self.store_element(buffer, &at, &code)
     }

@@ -1,121 +1,56 @@
-//! V37: memory into which words are copied asynchronously is not touched before a barrier of the block.
+//! V37: where words are copied into shared memory asynchronously, nothing reads that memory, and no barrier stands.
 //!
-//! The barrier waits for the copies of its threads. Until then the thread itself does nothing there, whether it reads it or
-//! stores to it, but for the statements of that copy, each of which has elements of its own (V27). That no other thread does is what
-//! V26 and V27 say, as of any store. Source: PTX ISA, cp.async.
+//! The copies are there when the statement under the pragma ends, for the thread that made them; a barrier behind it lets
+//! others see them, as any store. Source: PTX ISA, cp.async and cp.async.wait_all.
 
 use super::Report;
-use crate::Form;
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Node, VarId};
+use crate::hash::FastSet;
 use crate::kernel::{Attr, Kernel};
 use crate::remark::{ASYNC_COPY, is_pragma};
-use crate::stmt::{Stmt, SyncKind};
-use crate::visit::{for_each_expr, stmt_children, stmt_exprs};
+use crate::stmt::Stmt;
+use crate::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 
-/// Checks every copy under the pragma, in kernels that have their barriers.
+/// Checks every statement under the pragma.
 pub(super) fn check_async_copies<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    if kernel.form != Form::Flat {
-        return;
-    }
-    let mut copies = Copies { open: Vec::new(), copying: false, report };
-    copies.stmt(&kernel.body);
-}
-
-struct Copies<'r, 'k> {
-    /// Memory that copies may be under way to.
-    open: Vec<VarId>,
-    copying: bool,
-    report: &'r mut Report<'k>,
-}
-
-impl<'k> Copies<'_, 'k> {
-    fn stmt(&mut self, stmt: &'k Stmt) {
-        match stmt {
-            Stmt::Annotate { key, value, body, .. }
-                if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) =>
-            {
-                let outer = std::mem::replace(&mut self.copying, true);
-                self.stmt(body);
-                self.copying = outer;
-            }
-            Stmt::Sync(SyncKind::Cta | SyncKind::Cluster) => self.open.clear(),
-            Stmt::If { then, otherwise, .. } => {
-                self.touch(stmt);
-                let before = self.open.clone();
-                self.stmt(then);
-                let after = std::mem::replace(&mut self.open, before);
-                if let Some(otherwise) = otherwise {
-                    self.stmt(otherwise);
-                }
-                self.also(after);
-            }
-            Stmt::For { body, .. } => {
-                self.touch(stmt);
-                // What an iteration leaves under way the next one meets; and a loop may have no iteration.
-                let before = self.open.clone();
-                self.stmt(body);
-                self.stmt(body);
-                self.also(before);
-            }
-            other => {
-                self.touch(other);
-                stmt_children(other).for_each(|s| self.stmt(s));
-            }
+    for_each_stmt(&kernel.body, &mut |stmt| match stmt {
+        Stmt::Annotate { key, value, body, .. } if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) => {
+            check(body, report);
         }
-    }
+        _ => {}
+    });
+}
 
-    /// What the statement itself reads and stores to.
-    fn touch(&mut self, stmt: &'k Stmt) {
+fn check<'k>(body: &'k Stmt, report: &mut Report<'k>) {
+    let mut copied: FastSet<VarId> = FastSet::default();
+    for_each_stmt(body, &mut |stmt| {
+        if let Stmt::Store { buffer, .. } = stmt
+            && matches!(buffer.scope, MemScope::Shared | MemScope::SharedDyn)
+        {
+            copied.insert(buffer.data.id());
+        }
+    });
+    for_each_stmt(body, &mut |stmt| {
+        if let Stmt::Sync(_) = stmt {
+            let text = "a barrier stands where words are copied asynchronously, which are there when that statement ends";
+            report.at(stmt, "V37", text.to_owned());
+        }
+        let mut refuse = |buffer: &Buffer| {
+            if copied.contains(&buffer.data.id()) {
+                let text = format!("`{}` is read where words are copied into it asynchronously", buffer.name);
+                report.at(stmt, "V37", text);
+            }
+        };
         for expr in stmt_exprs(stmt) {
-            let mut read = None;
             for_each_expr(expr, &mut |e| {
-                if let Node::Load(buffer, _) = e.node()
-                    && self.open.contains(&buffer.data.id())
-                {
-                    read = Some(buffer.clone());
+                if let Node::Load(buffer, _) = e.node() {
+                    refuse(buffer);
                 }
             });
-            if let Some(buffer) = read {
-                self.refuse(stmt, &buffer, "read");
-            }
         }
-        match stmt {
-            Stmt::Store { buffer, .. } if self.copying => {
-                if matches!(buffer.scope, MemScope::Shared | MemScope::SharedDyn)
-                    && !self.open.contains(&buffer.data.id())
-                {
-                    self.open.push(buffer.data.id());
-                }
-            }
-            Stmt::Store { buffer, .. } if self.open.contains(&buffer.data.id()) => {
-                self.refuse(stmt, buffer, "stored to");
-            }
-            Stmt::Atom(call) => {
-                let is_open = |buffer: &&Buffer| self.open.contains(&buffer.data.id());
-                let used = call.elements().map(|e| &e.buffer).find(is_open);
-                if let Some(buffer) = used {
-                    self.refuse(stmt, buffer, "used");
-                }
-            }
-            _ => {}
+        if let Stmt::Atom(call) = stmt {
+            call.elements().for_each(|element| refuse(&element.buffer));
         }
-    }
-
-    fn refuse(&mut self, stmt: &'k Stmt, buffer: &Buffer, what: &str) {
-        let text = format!(
-            "`{}` is {what} while words are copied into it asynchronously; let a barrier of the block come first",
-            buffer.name
-        );
-        self.report.at(stmt, "V37", text);
-    }
-
-    /// What is under way on another path too.
-    fn also(&mut self, open: Vec<VarId>) {
-        for data in open {
-            if !self.open.contains(&data) {
-                self.open.push(data);
-            }
-        }
-    }
+    });
 }

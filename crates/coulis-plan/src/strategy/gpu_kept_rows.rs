@@ -532,6 +532,10 @@ fn in_shared(
     if sketch.lanes == 1 {
         return Ok(());
     }
+    // Where rows are filled up, what is at their ends would wait for all before it.
+    if !sketch.peeled {
+        s.pragma(kept, &steps, coulis_ir::remark::ASYNC_COPY, Attr::Int(1))?;
+    }
     let loops = s.stage(mine)?.leaves().to_vec();
     let Some(step) = loops.len().checked_sub(2).map(|at| loops[at].clone()) else { return Ok(()) };
     let word = s.cache_read(kept, MemScope::Local, &[mine.into()])?;

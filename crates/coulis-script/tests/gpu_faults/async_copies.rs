@@ -1,78 +1,57 @@
-//! Copies that are under way until a barrier of the block: cases of V37.
+//! Copies that are under way until a statement ends: cases of V37.
 
 use super::Case;
 
 pub(crate) const ASYNC_COPIES: &[Case] = &[
     (
         "V37",
-        "a copy that a barrier waits for before what it brought is read",
+        "words that are read behind the copy, by the thread that made it and by others behind a barrier",
         r#"tx = T.launch_thread("threadIdx.x", 16)
         s = T.allocate([64], "float32", "shared")
         with T.attr(None, "pragma_async_copy", 1):
             s[T.Ramp(tx * 4, 1, 4)] = A[T.Ramp(tx * 4, 1, 4)]
+        B[tx] = s[tx * 4]
         T.cuda.cta_sync()
-        B[tx] = s[tx]"#,
+        B[16 + tx] = s[tx]"#,
         &[],
     ),
     (
         "V37",
-        "a thread that reads its own words at once",
+        "a read before the copy ends",
         r#"tx = T.launch_thread("threadIdx.x", 16)
         s = T.allocate([64], "float32", "shared")
         with T.attr(None, "pragma_async_copy", 1):
             s[T.Ramp(tx * 4, 1, 4)] = A[T.Ramp(tx * 4, 1, 4)]
-        B[tx] = s[tx * 4]"#,
-        &[(
-            "B[tx] = s[tx * 4]",
-            "V37: `s` is read while words are copied into it asynchronously; let a barrier of the block come first",
-        )],
+            B[tx] = s[tx * 4]"#,
+        &[("B[tx] = s[tx * 4]", "V37: `s` is read where words are copied into it asynchronously")],
     ),
     (
         "V37",
-        "a thread that stores to memory on its way",
+        "a barrier among the copies",
         r#"tx = T.launch_thread("threadIdx.x", 16)
         s = T.allocate([64], "float32", "shared")
         with T.attr(None, "pragma_async_copy", 1):
             s[T.Ramp(tx * 4, 1, 4)] = A[T.Ramp(tx * 4, 1, 4)]
-        s[tx * 4] = T.float32(0)
-        T.cuda.cta_sync()
+            T.cuda.cta_sync()
         B[tx] = s[tx]"#,
         &[(
-            "s[tx * 4] = T.float32(0)",
-            "V37: `s` is stored to while words are copied into it asynchronously; let a barrier of the block come first",
+            "T.cuda.cta_sync()",
+            "V37: a barrier stands where words are copied asynchronously, which are there when that statement ends",
         )],
     ),
     (
         "V37",
-        "the next iteration of a loop, whose barrier stands behind the read",
+        "an atomic update of what is copied",
         r#"tx = T.launch_thread("threadIdx.x", 16)
         s = T.allocate([64], "float32", "shared")
-        s[T.Ramp(tx * 4, 1, 4)] = T.Broadcast(T.float32(0), 4)
-        for i in range(2):
-            T.cuda.cta_sync()
-            B[i * 16 + tx] = s[tx * 4]
-            T.cuda.cta_sync()
-            with T.attr(None, "pragma_async_copy", 1):
-                s[T.Ramp(tx * 4, 1, 4)] = A[T.Ramp(tx * 4, 1, 4)]
-        B[32 + tx] = s[tx * 4]"#,
-        &[(
-            "B[32 + tx] = s[tx * 4]",
-            "V37: `s` is read while words are copied into it asynchronously; let a barrier of the block come first",
-        )],
-    ),
-    (
-        "V37",
-        "a barrier on one path alone",
-        r#"tx = T.launch_thread("threadIdx.x", 16)
-        s = T.allocate([64], "float32", "shared")
+        old = T.allocate([1], "float32", "local")
         with T.attr(None, "pragma_async_copy", 1):
             s[T.Ramp(tx * 4, 1, 4)] = A[T.Ramp(tx * 4, 1, 4)]
-        if n > 4:
-            T.cuda.cta_sync()
-        B[tx] = s[tx * 4]"#,
+            old[0] = T.cuda.atomic_add(s[tx * 4], T.float32(1))
+        B[tx] = old[0]"#,
         &[(
-            "B[tx] = s[tx * 4]",
-            "V37: `s` is read while words are copied into it asynchronously; let a barrier of the block come first",
+            "old[0] = T.cuda.atomic_add(s[tx * 4], T.float32(1))",
+            "V37: `s` is read where words are copied into it asynchronously",
         )],
     ),
 ];
