@@ -43,9 +43,9 @@ fn source(checked: &Checked) -> String {
     device().compile(checked).unwrap().source().unwrap().to_owned()
 }
 
-/// Whether vectors are made element by element.
+/// Whether vectors are made one by one, of elements or of what lies around them.
 fn has_lists(text: &str) -> bool {
-    text.contains("{A[") || text.contains("{cx_load") || text.contains("{-(i8)")
+    ["{A[", "{cx_load", "{-(i8)", "cx_load_every"].iter().any(|list| text.contains(list))
 }
 
 #[test]

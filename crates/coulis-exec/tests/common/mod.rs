@@ -214,7 +214,7 @@ fn call(f: Intrinsic, dtype: DType, args: &[Lane]) -> Lane {
         Intrinsic::Log2 => by_double(f64::log2),
         Intrinsic::Sqrt => pick(f64::sqrt, f32::sqrt),
         Intrinsic::Rsqrt => pick(|x| 1.0 / x.sqrt(), |x| 1.0 / x.sqrt()),
-        Intrinsic::Tanh => by_double(f64::tanh),
+        Intrinsic::Tanh => by_double(coulis_ir::math::tanh_f64),
         Intrinsic::Sigmoid => pick(sigmoid_f64, sigmoid_f32),
         Intrinsic::Erf => by_double(erf_f64),
         Intrinsic::Sin => by_double(f64::sin),
