@@ -74,7 +74,7 @@ impl Walker<'_> {
             Stmt::Annotate { key, value, body, .. }
                 if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) =>
             {
-                let outer = std::mem::replace(&mut self.f.copies, Some(false));
+                let outer = self.f.copies.replace(false);
                 let result = self.stmt(body);
                 if std::mem::replace(&mut self.f.copies, outer) == Some(true) {
                     let wait = self.defs.helper(Helper::WaitForCopies)?;

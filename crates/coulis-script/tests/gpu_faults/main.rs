@@ -265,7 +265,7 @@ fn each_property_of_gpu_kernels_is_told_from_its_opposite() {
     let cases = [
         LAUNCHES,
         MEMORY,
-        STORES,
+        stores::STORES,
         lanes::BARRIERS,
         lanes::LANES,
         clusters::CLUSTERS,
