@@ -253,7 +253,7 @@ def _logsumexp(ctx, x, grad, result):
 
 
 def _absmax(ctx, x, grad, result):
-    return _extremum(ctx, x.abs(), grad, result) * x.sign()
+    return _extremum(ctx, x.abs(), grad, result) * x.sign().where(x == x, x)
 
 
 def _norm1(ctx, x, grad, result):

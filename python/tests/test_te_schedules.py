@@ -247,6 +247,7 @@ def test_every_primitive_of_the_catalogue_is_a_method_and_tells_what_it_does():
         assert signature in method.about and summary in method.about and name in dir(owner)
     seen = {way.__name__.split("_by_")[0] for way in WAYS} | {
         "bind",
+        "clamp",
         "filled",
         "from_boundary",
         "grid_finish",

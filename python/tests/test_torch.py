@@ -419,6 +419,9 @@ def test_gradients_of_infinities_and_of_nothing_are_those_of_torch(device):
         coulis.torch.logsumexp(x).backward()
         torch.logsumexp(y, 0).backward()
         torch.testing.assert_close(x.grad, y.grad, equal_nan=True)
+    x = torch.tensor([[math.nan, 1.0], [-3.0, 2.0]], device=device, requires_grad=True)
+    coulis.torch.absmax(x, 1).sum().backward()
+    torch.testing.assert_close(x.grad, x.new_tensor([[math.nan, 0.0], [-1.0, 0.0]]), equal_nan=True)
     for name in ["mean", "var", "std", "meansq"]:
         x = torch.empty(2, 0, device=device, requires_grad=True)
         getattr(coulis.torch, name)(x, 1).sum().backward()

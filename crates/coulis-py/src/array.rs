@@ -134,6 +134,10 @@ impl<'py> Given<'py> {
         if u32::try_from(found.address).is_ok() {
             return Ok(None);
         }
+        // It calls integers of fewer bits those of 8.
+        if library == Some(Library::Named("torch")) && found.info.dtype.bytes() == 1 {
+            return Ok(None);
+        }
         let library = library.unwrap_or(Library::Named("other"));
         let given = Given::described(object, library, found, None)?;
         Ok(Some(Given { exchange: Some(exchange), ..given }))

@@ -15,6 +15,7 @@ use coulis_reducers::{ClaimError, commutes_on_ties, spot_check};
 
 use crate::axis::{IterKind, IterVar};
 use crate::error::TensorError;
+use crate::operators::limits;
 
 /// How short runs are folded: [`coulis_ir::QuickStep`] with the elements in place.
 #[derive(Clone, Debug, PartialEq)]
@@ -375,6 +376,11 @@ fn only_bool(name: &str, source: &Expr) -> Result<(), TensorError> {
 fn extreme(dtype: DType, float: f64, of_range: impl FnOnce((i128, i128)) -> i128) -> Expr {
     match dtype.int_range() {
         Some(range) => Expr::int_of(of_range(range), dtype),
+        // Of a type without infinities no element is beyond its ends.
+        None if dtype.round_float(float).is_nan() => {
+            let (least, greatest) = limits(dtype);
+            if float < 0.0 { least } else { greatest }
+        }
         None => Expr::float(float, dtype),
     }
 }

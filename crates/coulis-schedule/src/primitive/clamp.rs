@@ -1,9 +1,10 @@
-//! clamp: past the end of its domain an attached stage computes its last point again, and needs no guard.
+//! clamp: an index that stays inside takes the place of a guard.
 //!
 //! A loop that is split may have more steps than there are points of its axis, and what is attached in it would be under
 //! the guard of its consumer at every access: no load is under way with another then, and a text has a part with guards beside
 //! the one without. Nothing reads what is computed past the end, since the consumer's own guard keeps that from being stored. It
-//! concerns axes of which the stage has one point there, and whose length is a constant of at least 1.
+//! concerns axes of which the stage has one point there, at an index of the loop that is surely not below 0, and whose length is a
+//! constant of at least 1; others keep their guards.
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::{BinaryOp, Expr};

@@ -24,9 +24,9 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
               auto_unroll_max_step expands constant serial loops of up to `value` steps, which are written out \
               whatever unroll_explicit says, prefetch asks for the memory of `value` iterations later, stream has a \
               CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
-              copy words into shared memory past the registers, all of the loop at once, and resident has a GPU's \
-              compiler leave registers for `value` blocks a multiprocessor; any other key is a remark that nothing \
-              reads",
+              copy words into shared memory past the registers, all of the loop at once, so that nothing in it may \
+              read them, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any \
+              other key is a remark that nothing reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
     after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
