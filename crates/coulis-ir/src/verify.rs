@@ -267,7 +267,7 @@ impl<'k> Report<'k> {
     }
 }
 
-/// Checks V1 to V22; the permit is what emitters and executors ask for.
+/// Checks V1 to V22, and V34 and V37, which ask for no machine; the permit is what emitters and executors ask for.
 pub fn verify(kernel: Kernel) -> Result<Checked, Faults> {
     let mut report = Report::default();
     with_stack_for(depth(&kernel.body), || check_kernel(&kernel, &mut report));
@@ -298,7 +298,7 @@ pub fn verify_more_for(checked: Checked, target: &Target) -> Result<Checked, Fau
     judge(checked.kernel(), found).map(|()| checked)
 }
 
-/// V1 to V22, and V34 as it is on every machine; whether types are right and names defined.
+/// V1 to V22, V37, and V34 as it is on every machine; whether types are right and names defined.
 fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
     for group in GROUPS {
         group(kernel, report);
