@@ -183,7 +183,7 @@ def test_results_are_not_written_where_they_cannot_stand_apart():
 def test_a_type_of_another_meaning_is_not_taken_by_its_name():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.array([np.inf, 1], ml_dtypes.float8_e4m3)
-    with pytest.raises((TypeError, NotImplementedError)):
+    with pytest.raises(TypeError, match="`x` has elements of type `float8_e4m3`, which here has infinities"):
         coulis.max(x)
     with pytest.raises(TypeError, match="float8_e4m3fn"):
         coulis.max(np.ones(2, np.float32), dtype=ml_dtypes.float8_e4m3)

@@ -232,7 +232,8 @@ impl<'py> Given<'py> {
                 && typestr.contains(['V', 'f'])
                 && object.hasattr("dtype")? =>
             {
-                dtype(&object.getattr("dtype")?).map_err(|_| no_elements(what, &typestr))?
+                let named = object.getattr("dtype")?;
+                dtype(&named).or_else(|_| Err(no_elements(what, named.str()?.to_str()?)))?
             }
             None if typestr.contains('c') => {
                 let message = format!("complex elements are not supported; {}", legal_dtypes());
@@ -367,13 +368,15 @@ impl<'py> Given<'py> {
 }
 
 fn no_elements(what: &str, found: &str) -> PyErr {
-    let order = match found.strip_prefix('>') {
-        Some(_) => {
+    let why = match found {
+        _ if found.starts_with('>') => {
             ", whose bytes are in the order of other machines (`x.astype(x.dtype.newbyteorder('='))` turns them)"
         }
-        None => "",
+        // The name of an element type of coulis, which has no infinities.
+        "float8_e4m3" => ", which here has infinities (`x.astype(ml_dtypes.float8_e4m3fn)` has none)",
+        _ => "",
     };
-    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`{order}; {}", legal_dtypes()))
+    PyTypeError::new_err(format!("`{what}` has elements of type `{found}`{why}; {}", legal_dtypes()))
 }
 
 fn interface_dtype(typestr: &str) -> Option<DType> {

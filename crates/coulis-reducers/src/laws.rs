@@ -4,7 +4,8 @@
 //! with several fields are distinct where the lift leaves them so, since which of equal values wins is declared, not tested
 //! here: see [`commutes_on_ties`]. Integers must
 //! agree exactly, floats within a thousand units of the least precise type involved, relative to the largest
-//! magnitude involved: reordering a fold moves its rounding, not more.
+//! magnitude involved: reordering a fold moves its rounding, not more. Floats are of moderate magnitude, of up to a
+//! million, and, for the laws of the identity, of any finite magnitude; what overflows is no counterexample.
 
 use std::fmt;
 
@@ -121,6 +122,9 @@ fn spot_check_trials(reducer: &Reducer, seed: u64, trials: usize) -> Result<(), 
         if let Some((refuted, _)) = found.find(|(_, cause)| *cause == Cause::Reducer) {
             return Err(ClaimError::Refuted(Box::new(refuted)));
         }
+        if let Some((refuted, _)) = check.neutral(&mut random).map_err(refused)?.into_iter().next() {
+            return Err(ClaimError::Refuted(Box::new(refuted)));
+        }
     }
     Ok(())
 }
@@ -156,6 +160,9 @@ enum Cause {
     Tie,
 }
 
+/// A law, the states that it is tried on, and the states of its two sides.
+type Sides<'s> = (Law, Vec<&'s State>, State, State);
+
 struct Check<'r> {
     run: Scalar<'r>,
     eps: f64,
@@ -179,7 +186,13 @@ impl Check<'_> {
     fn trial(&self, random: &mut Random, trial: usize) -> Result<Vec<(Refuted, Cause)>, EvalError> {
         let (run, claims) = (&self.run, self.run.reducer().claims);
         let identity = run.identity()?;
-        let mut elements = Elements::new(run.reducer(), trial);
+        let draw = match trial % 4 {
+            0 => Draw::Moderate,
+            2 => Draw::Large,
+            _ if run.reducer().arity() == 1 => Draw::Special,
+            _ => Draw::Moderate,
+        };
+        let mut elements = Elements::new(run.reducer(), draw);
         let mut state = |random: &mut Random| -> Result<State, EvalError> {
             let mut state = elements.lift(run, random)?;
             for _ in 0..random.below(3) {
@@ -211,9 +224,31 @@ impl Check<'_> {
         if run.reducer().quick.is_some() {
             sides.push((Law::Quick, vec![&a, &c], run.run(&a, &[(&last.0, last.1)])?, combined));
         }
+        self.refutations(sides, draw)
+    }
+
+    /// The laws of the identity for an element of any magnitude.
+    fn neutral(&self, random: &mut Random) -> Result<Vec<(Refuted, Cause)>, EvalError> {
+        let run = &self.run;
+        let (identity, mut elements) = (run.identity()?, Elements::new(run.reducer(), Draw::Any));
+        let a = elements.lift(run, random)?;
+        let sides = vec![
+            (Law::IdentityLeft, vec![&a], run.combine(&identity, &a)?, a.clone()),
+            (Law::IdentityRight, vec![&a], run.combine(&a, &identity)?, a.clone()),
+        ];
+        self.refutations(sides, Draw::Any)
+    }
+
+    /// The laws whose two sides have results that differ. Of large values results that are not finite tell nothing.
+    fn refutations(&self, sides: Vec<Sides>, draw: Draw) -> Result<Vec<(Refuted, Cause)>, EvalError> {
+        let run = &self.run;
         let mut found = Vec::new();
         for (law, values, left, right) in sides {
             let (l, r) = (run.finish(&left)?, run.finish(&right)?);
+            let overflows = |v: &Value| matches!(v, Value::Float(v) if !v.is_finite());
+            if draw.may_overflow() && left.iter().chain(&right).chain(&l).chain(&r).any(overflows) {
+                continue;
+            }
             let involved = values.iter().copied().chain([&left, &right, &l, &r]);
             if !self.agree(&l, &r, involved.flatten()) {
                 let cause = match (law, &values[..]) {
@@ -273,16 +308,58 @@ fn least_precise(reducer: &Reducer) -> f64 {
     types.map(eps).fold(f64::EPSILON, f64::max)
 }
 
+/// Exponent of the largest finite value of a type of floats.
+fn max_exponent(dtype: DType) -> i32 {
+    match dtype {
+        DType::F64 => 1023,
+        DType::F32 | DType::BF16 => 127,
+        DType::F16 | DType::F8E5M2 => 15,
+        DType::F8E4M3 => 8,
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => 0,
+    }
+}
+
+/// Which values elements are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Draw {
+    /// Any integer, and floats around one.
+    Moderate,
+    /// Any integer, and floats of up to a million.
+    Large,
+    /// Any integer, and floats of every finite magnitude.
+    Any,
+    /// Values at which operations change their behaviour.
+    Special,
+}
+
+impl Draw {
+    /// Whether floats are so large that what is computed of them may be infinite.
+    fn may_overflow(self) -> bool {
+        match self {
+            Draw::Large | Draw::Any => true,
+            Draw::Moderate | Draw::Special => false,
+        }
+    }
+}
+
 /// Draws elements, distinct where states have several fields, in ascending position.
 struct Elements<'r> {
     reducer: &'r Reducer,
     drawn: Vec<Vec<Value>>,
-    special: bool,
+    draw: Draw,
 }
 
 impl<'r> Elements<'r> {
-    fn new(reducer: &'r Reducer, trial: usize) -> Elements<'r> {
-        Elements { reducer, drawn: Vec::new(), special: reducer.arity() == 1 && trial % 2 == 1 }
+    fn new(reducer: &'r Reducer, draw: Draw) -> Elements<'r> {
+        Elements { reducer, drawn: Vec::new(), draw }
     }
 
     fn lift(&mut self, run: &Scalar, random: &mut Random) -> Result<State, EvalError> {
@@ -306,7 +383,7 @@ impl<'r> Elements<'r> {
 
     fn draw(&self, random: &mut Random) -> Vec<Value> {
         let dtypes = self.reducer.input_dtypes();
-        dtypes.into_iter().map(|d| if self.special { random.special(d) } else { random.value(d) }).collect()
+        dtypes.into_iter().map(|dtype| random.value(dtype, self.draw)).collect()
     }
 }
 
@@ -327,13 +404,22 @@ impl Random {
         self.next() % n
     }
 
-    /// Any integer of the type, or a float of moderate magnitude.
-    fn value(&mut self, dtype: DType) -> Value {
+    /// A value of the type.
+    fn value(&mut self, dtype: DType, draw: Draw) -> Value {
+        if draw == Draw::Special {
+            return self.special(dtype);
+        }
         if !dtype.is_float() {
             return Value::Int(dtype.wrap_int(i128::from(self.next() as i64)));
         }
-        let spread = if dtype.bytes() >= 4 { 7 } else { 3 };
-        let exponent = self.below(spread) as i32 - (spread / 2) as i32;
+        let exponents = match (draw, dtype.bytes() >= 4) {
+            (Draw::Moderate | Draw::Special, true) => -3..=3,
+            (Draw::Moderate | Draw::Special, false) => -1..=1,
+            (Draw::Large, true) => 0..=20,
+            (Draw::Large, false) => 0..=4,
+            (Draw::Any, _) => 0..=max_exponent(dtype),
+        };
+        let exponent = exponents.start() + self.below(exponents.clone().count() as u64) as i32;
         let mantissa = 1.0 + (self.next() >> 12) as f64 * 2f64.powi(-52);
         let sign = if self.next() & 1 == 0 { 1.0 } else { -1.0 };
         Value::Float(sign * mantissa * 2f64.powi(exponent)).cast(dtype)
@@ -359,7 +445,7 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use coulis_ir::Expr;
+    use coulis_ir::{Expr, Intrinsic};
 
     use super::*;
     use crate::{CATALOGUE, ReducerRequest, UserReducer, comm_reducer};
@@ -400,7 +486,29 @@ mod tests {
             vec![Expr::select(unset, a.clone(), b.clone())]
         };
         refuted(&|a, b| last_set(&a[0], &b[0]), 0.0, Law::Commutative);
-        refuted(&|a, b| vec![a[0].clone().max(b[0].clone())], 0.0, Law::IdentityLeft);
+        for identity in [0.0, -20.0, -1e9] {
+            refuted(&|a, b| vec![a[0].clone().max(b[0].clone())], identity, Law::IdentityLeft);
+        }
+        refuted(&|a, b| vec![saturated(&a[0] + &b[0])], 0.0, Law::Associative);
+    }
+
+    /// No more than 5000.
+    fn saturated(sum: Expr) -> Expr {
+        sum.min(Expr::float(5000.0, DType::F64))
+    }
+
+    #[test]
+    fn what_overflows_refutes_nothing() {
+        // The greatest finite value is what TVM's `min_value` and `max_value` give, and infinities are further out.
+        let least = Expr::float(f64::from(f32::MIN), DType::F32);
+        let max = |a: &[Expr], b: &[Expr]| vec![a[0].clone().max(b[0].clone())];
+        let reducer = comm_reducer(&UserReducer::new("mine", &[DType::F32], vec![least], &max)).unwrap();
+        assert_eq!(spot_check(&reducer, 1), Ok(()));
+        let norm = |a: &[Expr], b: &[Expr]| vec![Expr::call1(Intrinsic::Sqrt, &(&a[0] * &a[0]) + &(&b[0] * &b[0]))];
+        let zero = Expr::float(0.0, DType::F32);
+        let mut reducer = comm_reducer(&UserReducer::new("mine", &[DType::F32], vec![zero], &norm)).unwrap();
+        reducer.lift.body[0] = Expr::call1(Intrinsic::Abs, reducer.lift.params[0].expr());
+        assert_eq!(spot_check(&reducer, 1), Ok(()));
     }
 
     #[test]
