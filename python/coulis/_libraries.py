@@ -167,6 +167,10 @@ class Jax:
                 f"`{what}` is traced by JAX (jit, grad, vmap), so that it has no elements to read; "
                 "legal are concrete arrays, outside of traced functions"
             )
+        if sys.modules["jax"].numpy.issubdtype(x.dtype, sys.modules["jax"].dtypes.extended):
+            raise TypeError(f"`{what}` has elements of type `{x.dtype}`, which are no numbers; legal for keys is `jax.random.key_data(x)`")
+        if x.is_deleted():
+            raise ValueError(f"`{what}` has no memory: JAX has deleted it, or a function that took it as donated has")
         return x
 
     @staticmethod

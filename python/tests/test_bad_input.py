@@ -82,6 +82,27 @@ def test_out_that_is_not_to_be_written_is_refused():
         coulis.sum(X, 0, out=out)
 
 
+@pytest.mark.parametrize("beta", [0, 1])
+def test_a_scalar_of_numpy_is_no_place_for_a_result(beta):
+    for call in (
+        lambda: coulis.sum(np.ones(3, np.float32), out=np.float32(0), beta=beta),
+        lambda: coulis.reduce(np.ones(3), ["max", "sum"], out={"sum": np.float64(0)}, beta={"sum": beta}),
+        lambda: coulis.softmax(np.array(3.0), axis=None, out=np.float64(0)),
+    ):
+        with pytest.raises(TypeError, match="is to be an array, got an object of type `float(32|64)`"):
+            call()
+
+
+def test_a_call_that_fails_leaves_every_out_as_it_was():
+    total, place = np.full(4, 7.0), np.zeros(4, np.int64)
+    mask = np.array([True, True, True, False])
+    with pytest.raises(ValueError, match="empty set"):
+        coulis.reduce(np.arange(12.0).reshape(3, 4), ["sum", "argmax"], axis=0, out=[total, place], where=mask)
+    assert (total == 7).all() and (place == 0).all()
+    coulis.reduce(np.arange(12.0).reshape(3, 4), ["sum", "argmax"], axis=0, out=[total, place], where=mask | True)
+    assert total.tolist() == [12, 15, 18, 21] and place.tolist() == [2, 2, 2, 2]
+
+
 def test_two_results_in_one_place_are_refused():
     out = np.empty(3, np.float32)
     with pytest.raises(ValueError, match="overlaps"):
@@ -267,6 +288,17 @@ def test_traced_arrays_of_jax_are_a_type_error():
     for traced in (jax.jit, jax.grad, jax.vmap):
         with pytest.raises(TypeError, match="`x` is traced by JAX"):
             traced(lambda a: coulis.sum(a))(jax.numpy.ones(3))
+
+
+def test_arrays_of_jax_without_memory_or_numbers_are_refused():
+    jax = pytest.importorskip("jax")
+    deleted = jax.numpy.ones(3)
+    deleted.delete()
+    for call in (lambda: coulis.sum(deleted), lambda: coulis.sum(jax.numpy.ones(3), where=deleted)):
+        with pytest.raises(ValueError, match="JAX has deleted it"):
+            call()
+    with pytest.raises(TypeError, match=r"`x` has elements of type `key<fry>`.*jax.random.key_data"):
+        coulis.sum(jax.random.key(0))
 
 
 def test_laws_of_a_reducer_are_tried_where_the_types_of_its_elements_are_known():

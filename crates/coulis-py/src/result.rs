@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::array::Given;
 use crate::dlpack::{Export, Memory, Place};
 use crate::error::OrRaise;
-use crate::library::{Library, numpy};
+use crate::library::{Library, TypeFacts, numpy};
 use crate::options::Ops;
 use crate::recent::Known;
 
@@ -147,6 +147,8 @@ pub fn targets<'a, 'py>(
 ) -> PyResult<Vec<Target<'a, 'py>>> {
     let priors = prepared.wants_priors();
     let shape = prepared.out_shape();
+    // What is found only after the run leaves every `out` as it was.
+    let is_final = outs.0.is_empty() || !prepared.may_be_empty() || prepared.doubts().or_raise()?.is_empty();
     let mut targets = Vec::with_capacity(prepared.results().len());
     let mut given_outs: Vec<Given<'py>> = Vec::new();
     for (nth, (name, info)) in prepared.results().enumerate() {
@@ -170,8 +172,8 @@ pub fn targets<'a, 'py>(
         given_outs.push(given);
         let Some(given) = given_outs.last() else { continue };
         let has_prior = priors.contains(&name);
-        let is_direct =
-            !has_prior && is_row_major(&given.info) && !inputs.iter().any(|input| input.may_meet(given));
+        let is_apart = !inputs.iter().any(|input| input.may_meet(given));
+        let is_direct = !has_prior && is_final && is_apart && is_row_major(&given.info);
         if is_direct {
             let (address, library) = (given.address, given.library);
             let kind = Kind::Array(out.clone());
@@ -204,7 +206,10 @@ fn checked<'py>(
     shape: &[i64],
     place: Place,
 ) -> PyResult<Given<'py>> {
-    if !crate::array::is_array(out)? {
+    let facts = TypeFacts::of(out)?;
+    // NumPy's scalars have an array's protocols too, for a copy of theirs.
+    let is_scalar = facts.library == Some(Library::NumPy) && !facts.is_ndarray;
+    if is_scalar || !crate::array::is_array(out)? {
         let message = format!(
             "`out` of `{name}` is to be an array, got an object of type `{}`",
             out.get_type().name()?

@@ -503,7 +503,8 @@ mod tests {
         let max = |a: &[Expr], b: &[Expr]| vec![a[0].clone().max(b[0].clone())];
         let reducer = comm_reducer(&UserReducer::new("mine", &[DType::F32], vec![least], &max)).unwrap();
         assert_eq!(spot_check(&reducer, 1), Ok(()));
-        let norm = |a: &[Expr], b: &[Expr]| vec![Expr::call1(Intrinsic::Sqrt, &(&a[0] * &a[0]) + &(&b[0] * &b[0]))];
+        let norm =
+            |a: &[Expr], b: &[Expr]| vec![Expr::call1(Intrinsic::Sqrt, &(&a[0] * &a[0]) + &(&b[0] * &b[0]))];
         let zero = Expr::float(0.0, DType::F32);
         let mut reducer = comm_reducer(&UserReducer::new("mine", &[DType::F32], vec![zero], &norm)).unwrap();
         reducer.lift.body[0] = Expr::call1(Intrinsic::Abs, reducer.lift.params[0].expr());
