@@ -388,7 +388,8 @@ fn realised(
             && fold::proves(&analyzer, BinaryOp::Ge, &hi, &last);
         if !within {
             let dtype = axis.dtype();
-            let hi = if around.scope == MemScope::Global { hi } else { with_constant_extent(&analyzer, &lo, hi) };
+            let hi =
+                if around.scope == MemScope::Global { hi } else { with_constant_extent(&analyzer, &lo, hi) };
             let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
             let starts_at_0 = min.is_int(0);
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
