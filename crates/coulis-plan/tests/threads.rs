@@ -209,8 +209,9 @@ fn rows_of_large_states_are_folded_by_few_threads_and_split_into_as_many_blocks_
         (DType::BF16, [16_384, 32_768], 128),
         (DType::F32, [65_536, 4096], 64),
         (DType::F32, [16_384, 16_384], 128),
-        // All rows at once.
-        (DType::BF16, [2048, 131_072], 64),
+        // All rows at once, also where the words that are asked for first take registers.
+        (DType::BF16, [2048, 131_072], 32),
+        (DType::BF16, [1000, 131_072], 64),
         (DType::F32, [4096, 32_768], 32),
     ] {
         let found = planned_of(&six, dtype, &shape, 1);
@@ -334,8 +335,8 @@ fn narrow_columns_whose_steps_are_work_are_one_run() {
     }
 }
 
-/// Runs of several fields in accesses of four bytes are of sixteen elements, of which as many bytes are in flight as of others;
-/// threads of the largest blocks have no registers for long runs of narrow elements that are always walked again.
+/// Runs of several fields in accesses of four bytes are of sixteen elements, of which as many bytes are in flight as of others, and
+/// those of bytes in light states, by half as many threads; threads of the largest blocks have no registers for long runs of narrow elements that are always walked again.
 #[test]
 fn runs_are_as_long_as_their_accesses_and_registers_want() {
     const FIVE: &[&str] = &["sum", "mean", "var", "min", "max"];
@@ -352,15 +353,47 @@ fn runs_are_as_long_as_their_accesses_and_registers_want() {
         (FIVE, DType::I8, [3_750_000, 64], 16),
         (FIVE, DType::I8, [60, 3_750_000], 8),
         (FIVE, DType::F32, [937_500, 64], 8),
+        (&["sum", "max"], DType::I8, [251_407, 1001], 16),
+        (&["all", "count_nonzero"], DType::Bool, [240_000, 1000], 16),
+        (&["sum"], DType::I8, [35_951_177, 7], 8),
+        (&["mean", "var"], DType::I8, [3_750_000, 64], 8),
         (&["logsumexp"], DType::F16, [1_875_000, 64], 8),
         (&["logsumexp"], DType::F16, [17_142_857, 7], 4),
         (&["logsumexp"], DType::F32, [8_571_428, 7], 8),
     ] {
         assert_eq!(of(ops, dtype, &shape).run, run, "{ops:?} of {shape:?} {dtype}");
     }
+    let bytes = of(&["all", "count_nonzero"], DType::Bool, &[240_000, 1000]);
+    assert_eq!((bytes.resident, bytes.chunks), (2, 132));
     // Blocks of 224 threads, three to a multiprocessor in place of two.
     let joined = of(FIVE, DType::F16, &[17_142_857, 7]);
     assert_eq!((joined.joined, joined.lanes, joined.threads, joined.chunks), (2, 2, 32, 396));
+    // Blocks that are all of a launch have registers as few of them are waited for at the end.
+    for (shape, resident) in [
+        ([3000, 20_000], 5),
+        ([3750, 16_000], 4),
+        ([1000, 60_000], 5),
+        ([2500, 24_000], 0),
+        ([300, 20_000], 0),
+        ([12_000, 5000], 0),
+    ] {
+        assert_eq!(of(FIVE, DType::F32, &shape).resident, resident, "{shape:?}");
+    }
+    // Guards at the end of a row would leave few words under way.
+    for (columns, resident) in [(20_000, 4), (20_480, 0)] {
+        assert_eq!(of(&["sum"], DType::F32, &[3000, columns]).resident, resident, "{columns}");
+    }
+}
+
+/// Threads that have much to do fold the last rows of a slab again rather than look at each element whether it is there.
+#[test]
+fn rows_past_the_last_of_a_slab_are_folded_again_where_states_have_several_fields() {
+    for (op, dtype, is_clamped) in
+        [("logsumexp", DType::BF16, true), ("var", DType::F32, true), ("sum", DType::F32, false)]
+    {
+        let (name, _, trace) = of(op, dtype, &[398_671, 301], &[1]);
+        assert_eq!((name, trace.contains("clamp")), ("gpu_odd_rows", is_clamped), "{op}: {trace}");
+    }
 }
 
 #[test]

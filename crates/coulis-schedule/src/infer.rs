@@ -388,6 +388,8 @@ fn realised(
             && fold::proves(&analyzer, BinaryOp::Ge, &hi, &last);
         if !within {
             let dtype = axis.dtype();
+            let hi =
+                if around.scope == MemScope::Global { hi } else { with_constant_extent(&analyzer, &lo, hi) };
             let count = fold::add(&fold::sub(&hi, &lo), &fold::int(1, dtype));
             let starts_at_0 = min.is_int(0);
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
@@ -396,6 +398,18 @@ fn realised(
                 *min = clamped(&analyzer, min, &declared).unwrap_or_else(|| min.clone());
             }
         }
+    }
+}
+
+/// `hi`, or where it is the smaller of two that arm of it which is a constant number of points behind `lo`: memory of a block or a
+/// thread takes constant extents, and what is behind the end there is under the guard of the stage's own loops.
+fn with_constant_extent(analyzer: &Analyzer, lo: &Expr, hi: Expr) -> Expr {
+    let is_constant = |hi: &&Expr| analyzer.simplify(&fold::sub(hi, lo)).as_int().is_some();
+    match hi.node() {
+        Node::Binary(BinaryOp::Min, a, b) if !is_constant(&&hi) => {
+            [a, b].into_iter().find(is_constant).unwrap_or(&hi).clone()
+        }
+        _ => hi,
     }
 }
 

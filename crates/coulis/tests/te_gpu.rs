@@ -469,3 +469,29 @@ fn rows_past_the_end_are_folded_again_and_not_stored() {
         assert_eq!(clamped.matches("T.min(").count() > 0, r % 16 != 0 && r > 1, "{clamped}");
     }
 }
+
+#[test]
+fn rows_past_the_end_of_a_slab_in_shared_memory_are_folded_again() {
+    for r in [37, 32, 16] {
+        let a = input(&[c(r), c(5)], DType::F32, "A");
+        let k = reduce_axis(5, "k");
+        let b = compute(&[c(r)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+        let mut s = schedule(&[b], from_ref(&a));
+        let total = s.cache_write("B", MemScope::Local).unwrap();
+        let i = leaf(&s, "B", 0);
+        let (blocks, threads) = s.split("B", &i, Split::Factor(16)).unwrap();
+        s.bind("B", &blocks, BlockX).unwrap();
+        s.bind("B", &threads, ThreadX).unwrap();
+        s.compute_at(total, "B", &threads).unwrap();
+        s.clamp(total).unwrap();
+        let slab = s.cache_read(&a, MemScope::Shared, &[total.into()]).unwrap();
+        s.compute_at(slab, "B", &blocks).unwrap();
+        let row = s.stage(slab).unwrap().leaves()[0].clone();
+        s.bind(slab, &row, ThreadX).unwrap();
+        run_everywhere(&s, &[&[]]);
+        // The slab has as many rows as without.
+        let text = gpu_text(&s);
+        assert_eq!(text.contains("T.min("), r % 16 != 0, "{text}");
+        assert!(text.contains("T.allocate([16, 5]") || text.contains("T.allocate([80]"), "{text}");
+    }
+}

@@ -51,7 +51,7 @@ const MOST_ELEMENTS: i64 = 32;
 /// Longest run of a quick step, all of which is in flight.
 const LONGEST_RUN: i64 = 8;
 /// The same of narrow elements with large states or several fields, whose threads have few neighbours each, in short accesses, and
-/// much to do with each of them and at the end of a run.
+/// much to do with each of them and at the end of a run; and of elements of one byte with light states of several fields, which the end of a run costs the most.
 const LONGEST_OF_WORK: i64 = 16;
 /// Fields of a run that are several.
 const MANY_FIELDS: usize = 4;
@@ -63,6 +63,8 @@ const THREAD_STATE: i64 = 96;
 const THREAD_RUN: i64 = 64;
 /// Threads of a multiprocessor that ask for as much memory as it can take; more make more partial states.
 const BUSY_THREADS: i64 = 1024;
+/// The same of elements of one byte in runs of more than [`LONGEST_RUN`], all of which is in flight.
+const BUSY_OF_LONG: i64 = 512;
 /// The same where rows are walked as one, and the second launch would have many partial states to read or there is much to read
 /// first. Elements of one byte are more work for threads than for memory, unless blocks are whole rows.
 const BUSY_OF_JOINED: i64 = 640;
@@ -147,10 +149,15 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let threads = floor_pow2((rows / at_least).clamp(1, (block / side_by_side).max(1)));
     let turns = ceil_div(rows, threads);
     let is_work = narrow > 1 && state >= LARGE_STATE;
+    let bytes = facts.spec.inputs[0].bytes();
+    let has_runs = facts.short_run(1, floor_pow2(turns.clamp(1, LONGEST_RUN))) > 1;
+    let has_several = quick.is_some_and(|quick| quick.identity.len() > 1);
+    let is_byte = bytes == 1 && state <= LIGHT_STATE && has_runs && has_several;
     let has_fields = narrow > 1 && quick.is_some_and(|quick| quick.identity.len() >= MANY_FIELDS);
     let longest = match has_fields && turns >= MANY_RUNS * LONGEST_OF_WORK {
         _ if is_work => LONGEST_OF_WORK,
         true => (IN_FLIGHT / access).clamp(LONGEST_RUN, LONGEST_OF_WORK),
+        false if is_byte => LONGEST_OF_WORK,
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
@@ -169,11 +176,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let outer = if joined == 1 && words <= side_by_side { (BLOCK / together).clamp(1, most) } else { 1 };
     let n_blocks = ceil_div(n_outer, outer) * ceil_div(row, tile);
     // Parts so that all blocks run at once: they are alike, and the second launch has the less to read.
-    let resident = resident(together * outer, lanes * state);
+    let busy = if is_byte && run > LONGEST_RUN { BUSY_OF_LONG } else { BUSY_THREADS };
+    let resident = resident(together * outer, lanes * state, busy);
     let units = i64::from(facts.target.n_threads) / UNIT_THREADS;
     let mut at_once = units * resident;
     let parts = (at_once / n_blocks.max(1)).saturating_mul(row).saturating_mul(state);
-    let bytes = facts.spec.inputs[0].bytes();
     let has_many_parts = parts > MANY_PARTS && (bytes > 1 || n_blocks == 1);
     if joined > 1 && (has_many_parts || is_large && bytes > 1) {
         let busy = match bytes {
@@ -199,6 +206,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let are_alike = threads <= innermost;
     let in_last = chunks > 1 && outer == 1 && are_apart && is_short && are_alike;
     let is_close = is_close(together * outer, lanes * state);
+    let has_guards = run == 1 && row % tile != 0;
+    let held = if joined > 1 || chunks > 1 && (bytes == 1 || (is_close || has_guards) && !facts.is_narrow()) {
+        resident
+    } else if chunks == 1 && run > 1 && is_large && !facts.is_narrow() {
+        held(n_blocks, units, resident, blocks_by(together * outer, registers(lanes * state)))
+    } else {
+        0
+    };
     Ok(Sketch {
         last_threads: if in_last { together } else { 0 },
         // Blocks that are whole rows, or nearly, then read one piece of memory together, from end to end.
@@ -213,12 +228,9 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         chunks,
         joined,
         // What is left over at the end of joined rows would take registers from the loop, what takes bytes out of words would be done
-        // before all of them have come, and wide elements of states that leave no room would take the few registers of a block.
-        resident: if joined > 1 || chunks > 1 && (bytes == 1 || is_close && !facts.is_narrow()) {
-            resident
-        } else {
-            0
-        },
+        // before all of them have come, and wide elements of states that leave no room would take the few registers of a block. With
+        // few registers and much to do, or with guards, a thread has fewer words under way.
+        resident: held,
         constant,
         ..facts.plain()
     })
@@ -235,11 +247,7 @@ fn filled(n_blocks: i64, at_once: i64, most: i64) -> i64 {
 /// Parts that blocks which are not many times those that run at once are cut into, so that few of these wait for the last: the
 /// fewest that cost them a sixth of their time at most.
 fn balanced(n_blocks: i64, at_once: i64) -> i64 {
-    let is_busy = |parts: &i64| {
-        let blocks = n_blocks.saturating_mul(*parts);
-        6 * blocks >= 5 * at_once * ceil_div(blocks, at_once)
-    };
-    [1, 2, 4, 8].into_iter().find(is_busy).unwrap_or(1)
+    [1, 2, 4, 8].into_iter().find(|parts| is_busy(n_blocks.saturating_mul(*parts), at_once)).unwrap_or(1)
 }
 
 /// Lanes of an access, and how many rows are walked as one, where rows lie one after another and one alone is no whole number
@@ -294,11 +302,25 @@ fn strip(words: i64, warp: i64) -> i64 {
     if words % warp == 0 { warp } else { ceil_div(words, ceil_div(words, 2 * warp)) }
 }
 
-/// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, and no more than their
-/// threads have registers for, each with so many bytes of states.
-fn resident(threads: i64, states: i64) -> i64 {
-    let busy = (BUSY_THREADS / threads.max(1)).max(1);
+/// Blocks of so many threads that a multiprocessor is to hold: enough to keep the memory busy, for which so many threads are, and no
+/// more than their threads have registers for, each with so many bytes of states.
+fn resident(threads: i64, states: i64, busy: i64) -> i64 {
+    let busy = (busy / threads.max(1)).max(1);
     blocks_by(threads, registers(states)).clamp(1, busy)
+}
+
+/// Blocks that each of so many multiprocessors is to hold of those of one launch, at most `most` and, where they do not all run at
+/// once, at least `least`: as many as leave few of them to wait for at the end. 0 where that cannot be had.
+fn held(n_blocks: i64, units: i64, least: i64, most: i64) -> i64 {
+    if n_blocks <= units * most {
+        return ceil_div(n_blocks, units);
+    }
+    (least..=most).rev().find(|held| is_busy(n_blocks, units * held)).unwrap_or(0)
+}
+
+/// Whether blocks of which so many run at once wait for the last of them no more than a sixth of their time.
+fn is_busy(n_blocks: i64, at_once: i64) -> bool {
+    6 * n_blocks >= 5 * at_once * ceil_div(n_blocks, at_once)
 }
 
 /// Registers of a thread with so many bytes of states, about.
@@ -315,7 +337,7 @@ fn blocks_by(threads: i64, registers: i64) -> i64 {
 /// since parts are made for so many.
 fn is_close(threads: i64, states: i64) -> bool {
     const FEW: i64 = 8;
-    blocks_by(threads, registers(states) + FEW) < resident(threads, states)
+    blocks_by(threads, registers(states) + FEW) < resident(threads, states, BUSY_THREADS)
 }
 
 /// How the partial states are folded.
@@ -534,6 +556,23 @@ mod tests {
             [(528, 528, 1), (512, 396, 2), (529, 528, 8), (5000, 528, 1), (330, 396, 1), (270, 396, 4)]
         {
             assert_eq!(balanced(blocks, at_once), parts, "{blocks} of {at_once}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_one_launch_are_held_so_that_few_are_waited_for() {
+        for (blocks, least, most, found) in [
+            // All of them run at once.
+            (625, 4, 5, 5),
+            (500, 4, 5, 4),
+            (100, 4, 5, 1),
+            // In three waves that are nearly full, and in two of fewer blocks.
+            (1875, 4, 5, 5),
+            (1024, 4, 5, 4),
+            // The second wave would be short by either.
+            (750, 4, 5, 0),
+        ] {
+            assert_eq!(held(blocks, 132, least, most), found, "{blocks}");
         }
     }
 

@@ -146,6 +146,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     s.bind(output, &row, ThreadTag::ThreadY)?;
     s.set_scope(state, MemScope::Local)?;
     s.compute_at(state, output, &row)?;
+    // The last rows again cost threads with much to do less than a guard at each access.
+    if spec.reducer.fields.len() > 1 {
+        s.clamp(state)?;
+    }
     let read = s.stage(mine)?.reads();
     for input in stmt.inputs.iter().filter(|input| read.contains(input.buffer())) {
         let copy = s.cache_read(input, MemScope::Shared, &[mine.into()])?;

@@ -60,6 +60,8 @@ const THREAD_BYTES_OF_LARGE: i64 = 1024;
 const WIDEST: i64 = 4;
 /// Times as many threads a multiprocessor holds as it has registers for where states are large.
 const CROWD_OF_LARGE: i64 = 2;
+/// The same where a thread asks for all words of a step before it folds any.
+const CROWD_OF_WORDS: i64 = 3;
 /// Accesses that each thread has in flight.
 const IN_FLIGHT: i64 = 4;
 /// Most elements of a run that is walked a second time.
@@ -347,8 +349,11 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         _ => floor_pow2(row_bytes / THREAD_BYTES_OF_FEW).clamp(warp, block),
     };
     // Blocks that all run at once leave none to wait for, where a row has a warp then.
-    let of_each = n_threads / CROWD_OF_LARGE / problem.n_outputs.max(1);
-    let threads = if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads };
+    let at_once = |threads: i64, crowd: i64| {
+        let of_each = n_threads / crowd / problem.n_outputs.max(1);
+        if is_large && of_each >= warp { threads.min(floor_pow2(of_each)) } else { threads }
+    };
+    let threads = at_once(threads, CROWD_OF_LARGE);
     let outer: i64 = problem.dims.iter().filter(|d| d.is_reduced()).rev().skip(1).map(|d| d.extent).product();
     let threads = if is_split || is_long || facts.spec.map.is_some() {
         threads
@@ -356,7 +361,9 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
         let per_byte = if facts.is_narrow() { GATHERING.0 } else { GATHERING.1 };
         facts.gathering_threads(threads, FEWEST_TOGETHER, outer.saturating_mul(row_bytes), per_byte)
     };
-    let turns = outer.saturating_mul(ceil_div(words, threads));
+    let turns_of = |threads: i64| outer.saturating_mul(ceil_div(words, threads));
+    let rows_of = |threads: i64| (block.min(BLOCK) / threads).max(1);
+    let turns = turns_of(threads);
     let is_kept = is_walked_again(facts);
     let in_flight = match lanes > 1 {
         true if is_kept => IN_FLIGHT.min((MOST_KEPT / lanes).max(1)),
@@ -365,16 +372,19 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     };
     let sweep = sweep(facts, (words, outer), lanes, in_flight).filter(|_| walk == Walk::AsRowsBegin);
     let swept = sweep.is_some();
-    let rows = (block.min(BLOCK) / threads).max(1);
+    let rows = rows_of(threads);
     let n_blocks = ceil_div(problem.n_outputs, rows);
     let waves = (WAVE_BYTES / state.max(1)).clamp(1, 8);
     let chunks = facts.block_chunks(n_blocks, turns, FEWEST, waves);
     let is_crowd = is_crowded(facts);
     let are_too_many = is_crowd && chunks * n_blocks * block > n_threads / CROWD_OF_LARGE;
     let chunks = if are_too_many && chunks % 2 == 0 { chunks / 2 } else { chunks };
-    let is_alone = chunks == 1 && !swept && walk == Walk::AsRowsBegin;
     let is_much = lanes > 1 && is_kept && state >= LARGE_STATE / 2;
-    let unroll = floor_pow2(turns.clamp(1, if is_alone && is_much { ASKED_FIRST } else { in_flight }));
+    let asks = is_much && chunks == 1 && !swept && walk == Walk::AsRowsBegin;
+    // The words that are asked for take registers too.
+    let threads = if asks { at_once(threads, CROWD_OF_WORDS) } else { threads };
+    let (turns, rows) = (turns_of(threads), rows_of(threads));
+    let unroll = floor_pow2(turns.clamp(1, if asks { ASKED_FIRST } else { in_flight }));
     let chunks = if chunks > 1 { whole_steps(turns, chunks, unroll, is_crowd) } else { chunks };
     let (threads, unroll, rows, chunks) =
         sweep.map_or((threads, unroll, rows, chunks), |sweep| (sweep.threads, sweep.unroll, 1, sweep.chunks));
@@ -388,7 +398,7 @@ fn sketch(facts: &Facts, extent: i64, walk: Walk) -> Sketch {
     // the last of a known number.
     let constant = facts.constant_extents(rows == 1 && !is_short);
     let run = facts.short_run(lanes, unroll);
-    let asks_first = is_alone && is_much && unroll * lanes > run;
+    let asks_first = asks && unroll * lanes > run;
     // Rows in pieces that lie apart: blocks that take the pieces in turn read memory together, from end to end.
     let is_apart = n_reduced(facts) > 1 && row_bytes <= PIECE_BYTES;
     let in_turn = chunks > 1 && last_threads == 0 && is_apart && !swept;
