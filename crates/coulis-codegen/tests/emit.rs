@@ -223,3 +223,25 @@ fn positions_in_narrower_integers_are_counted_in_these() {
     let text = emit(&checked, dialect_named("c").unwrap(), OPTIONS).unwrap().text;
     assert!(text.contains("i32x16") && !text.contains("i64x8") && !text.contains("convert"), "{text}");
 }
+
+/// gcc takes bytes that become wider, or are made of words, apart one by one where it is not told otherwise.
+#[test]
+fn masks_change_their_width_in_whole_registers() {
+    let of = |name: &str, dtype| Buffer::new(name, dtype, vec![i64c(64)], MemScope::Global);
+    let text = |from: DType, to: DType| {
+        let (a, b, i) = (of("A", from), of("B", to), Var::size("i", DType::I64));
+        let place = ramp(i.expr() * i64c(8), 8);
+        let below = at(&a, place.clone()).lt(Expr::int_of(0, from).broadcast_to(8));
+        let chosen = Expr::select(below, Expr::int_of(5, to), Expr::int_of(7, to));
+        let body = Stmt::range(i, i64c(8), Stmt::store(&b, [place], chosen));
+        let checked = verify(kernel("masks", vec![param(&a), param(&b)], body));
+        let checked = checked.unwrap_or_else(|faults| panic!("{faults:?}"));
+        let options = Options { vector_bytes: 32, ends_early: false };
+        emit(&checked, dialect_named("c").unwrap(), options).unwrap().text
+    };
+    let wider = text(DType::I8, DType::I32);
+    assert!(wider.contains("return (m32x8)__builtin_ia32_pmovsxbd256("), "{wider}");
+    let narrower = text(DType::I32, DType::I8);
+    let steps = "__builtin_convertvector(__builtin_convertvector(a, i16x8), m8x8)";
+    assert!(narrower.contains(steps), "{narrower}");
+}

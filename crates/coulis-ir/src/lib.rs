@@ -21,6 +21,7 @@ pub mod interrupt;
 pub mod kernel;
 pub mod math;
 pub mod op;
+pub mod position;
 pub mod print;
 pub mod reducer;
 pub mod remark;

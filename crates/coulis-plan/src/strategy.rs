@@ -259,9 +259,10 @@ impl Facts<'_> {
         let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
             return none;
         };
-        let bytes = || quick.identity.iter().map(|e| e.dtype().bytes());
+        let steps = floor_pow2(longest.min(quick.max_steps.into()).min(quick.most_counted()));
+        let dtypes = quick.vector_dtypes(steps);
+        let bytes = || dtypes.iter().map(|dtype| dtype.bytes());
         let widest = bytes().max().unwrap_or(1);
-        let steps = floor_pow2(longest.min(quick.max_steps.into()));
         let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
         let narrower = 2 * widest <= widest_field(reducer);
         let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));

@@ -30,6 +30,8 @@ pub struct ReducerRequest {
     /// Whether sums of `float32` elements may run in `float32`, as pays where vectors are registers and no other statistic
     /// shares the sum.
     pub narrow: bool,
+    /// Whether runs are long, so that sums of few bits may run in a type that holds them for some hundred steps only.
+    pub long: bool,
 }
 
 impl ReducerRequest {
@@ -45,6 +47,7 @@ impl ReducerRequest {
             twice: false,
             in_passing: false,
             narrow: false,
+            long: false,
         }
     }
 
@@ -87,6 +90,11 @@ impl ReducerRequest {
     /// The same with sums of `float32` elements that may run in `float32`.
     pub fn with_narrow_runs(self) -> ReducerRequest {
         ReducerRequest { narrow: true, ..self }
+    }
+
+    /// The same with runs that are long.
+    pub fn with_long_runs(self) -> ReducerRequest {
+        ReducerRequest { long: true, ..self }
     }
 
     /// Whether any input is a float.

@@ -331,6 +331,11 @@ fn narrow_runs_are_within_their_bounds() {
 }
 
 #[test]
+fn long_runs_of_integers_are_exact_or_within_their_bounds() {
+    check(&[DType::Bool, DType::I8, DType::U8, DType::I16], |r| r.with_length(1 << 20).with_long_runs());
+}
+
+#[test]
 fn float64_results_are_within_their_bounds() {
     check(&[DType::F64], |r| r.with_ddof(1.0));
 }

@@ -6,7 +6,7 @@
 
 use coulis_ir::hash::FastMap;
 
-use coulis_ir::visit::{substitute_expr, substitute_stmt, uses_any};
+use coulis_ir::visit::{for_each_expr, substitute_expr, substitute_stmt, uses_any};
 use coulis_ir::{
     BinaryOp, Buffer, DType, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Rewalk, Stmt, Var,
 };
@@ -111,12 +111,28 @@ fn any_lane(condition: &Expr, loops: &[&Loop]) -> Option<(Buffer, Vec<Stmt>, Exp
     let (lane, others) = loops.split_last()?;
     let n_lanes = lane.extent.as_int().filter(|n| *n > LAST_LANES && n & (n - 1) == 0)?;
     let condition = any_of(condition, others)?;
-    let asked = Buffer::new("asked", DType::I32, vec![lane.extent.clone()], MemScope::Local);
+    let dtype = flag_dtype(&condition);
+    let asked = Buffer::new("asked", dtype, vec![lane.extent.clone()], MemScope::Local);
     let asks = by_lanes(&asked, &lane.var, n_lanes, &|l| {
-        flag(substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())])), DType::I32)
+        flag(substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())])), dtype)
     });
     let (folds, any) = any_set(&asked, &lane.var, n_lanes)?;
     Some((asked, [asks].into_iter().chain(folds).collect(), any))
+}
+
+/// The type of flags that are as wide as what a condition reads, at most 32 bits.
+fn flag_dtype(condition: &Expr) -> DType {
+    let mut bytes = 1;
+    for_each_expr(condition, &mut |e: &Expr| {
+        if matches!(e.node(), Node::Load(..)) {
+            bytes = bytes.max(e.dtype().bytes());
+        }
+    });
+    match bytes {
+        1 => DType::I8,
+        2 => DType::I16,
+        _ => DType::I32,
+    }
 }
 
 /// 1 where the condition holds, else 0.
@@ -291,6 +307,7 @@ impl Builder<'_> {
         let run_names: Vec<String> = (kept.into_iter())
             .map(|i| names.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", names[0])))
             .collect();
+        let (quick, from_begin) = self.counted_from_begin(stage, quick, &reduced, &lanes);
         let buffers: Vec<Buffer> = (quick.identity.iter().zip(&run_names))
             .map(|(start, name)| {
                 Buffer::new(&format!("{name}_run"), start.dtype(), shape.clone(), MemScope::Local)
@@ -298,7 +315,6 @@ impl Builder<'_> {
             .collect();
         let places = place(&at.offsets);
         let state = buffers.iter().map(|b| b.at(places.clone()));
-        let from_begin = self.counted_from_begin(stage, &quick, &reduced, &lanes);
         let mut sources = sub(&quick.sources);
         from_begin.iter().for_each(|counted| sources[counted.field] = counted.source.clone());
         let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());

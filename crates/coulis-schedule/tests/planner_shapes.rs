@@ -259,3 +259,34 @@ fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
         assert_eq!(is_read, !is_told, "{text}");
     }
 }
+
+/// Runs without threads count positions by steps in a type as wide as the elements, as far as that holds the steps.
+#[test]
+fn runs_count_positions_in_the_type_of_the_elements() {
+    for (dtype, steps, counter) in
+        [(DType::I8, 16, "int8"), (DType::I8, 256, "int64"), (DType::I16, 256, "int16")]
+    {
+        for op in ["argmax", "argmin_last", "maxloc"] {
+            let (n, m) = (size("n"), size("m"));
+            let a = placeholder(&[n.clone(), m.clone()], dtype, "A").expect("a tensor");
+            let k = reduce_axis(m, "k");
+            let reducer =
+                find(op).expect("in the catalogue").build(&ReducerRequest::new(&[dtype])).expect("built");
+            let state =
+                compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
+            let state = state.expect("tensors");
+            let args: Vec<Tensor> = [a].into_iter().chain(state.iter().cloned()).collect();
+            let mut s = Schedule::new(&state, &args).expect("a schedule");
+            let (_, block) = s.split(&state[0], &k, Split::Factor(4 * steps)).expect("k splits");
+            let (step, lane) = s.split(&state[0], &block, Split::Factor(4)).expect("blocks split");
+            let parts = s.rfactor(&state[0], &lane).expect("parts");
+            let step =
+                s.stage(parts).expect("a stage").leaves().iter().find(|l| l.name() == step.name()).cloned();
+            s.in_runs(parts, &step.expect("the steps")).expect("a run");
+            check(&s, &[&[("n", 3), ("m", 4 * steps + 5)], &[("n", 1), ("m", 3)]]);
+            let text = common::body(&s);
+            let run = text.lines().find(|line| line.contains("_v1_run = T.allocate"));
+            assert!(run.is_some_and(|line| line.contains(&format!("\"{counter}\""))), "{op} {dtype}\n{text}");
+        }
+    }
+}

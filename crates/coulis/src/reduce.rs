@@ -170,12 +170,32 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
                     plain.with_two_walks().with_positions_in_passing()
                 }
                 _ if has_threads => plain.with_two_walks(),
+                1 if is_long(input, &axes) => plain.with_narrow_runs().with_long_runs(),
                 1 => plain.with_narrow_runs(),
                 _ => plain,
             }
         }
         Err(_) => plain,
     }
+}
+
+/// Fewer elements of a result next to each other are no long run.
+const LONG: i64 = 512;
+
+/// Whether many elements of each result stand next to each other in memory.
+fn is_long(input: &ArrayInfo, axes: &[usize]) -> bool {
+    let mut along: Vec<usize> = (0..input.shape.len()).filter(|&axis| input.shape[axis] > 1).collect();
+    along.sort_by_key(|&axis| input.strides[axis].unsigned_abs());
+    let (mut length, mut next) = (1i64, None);
+    for axis in along {
+        let follows = next.is_none_or(|stride| input.strides[axis] == stride);
+        if !follows || !axes.contains(&axis) {
+            break;
+        }
+        length = length.saturating_mul(input.shape[axis]);
+        next = Some(input.strides[axis].saturating_mul(input.shape[axis]));
+    }
+    length >= LONG
 }
 
 /// Whether the elements next to each other in memory are those of several results.

@@ -76,6 +76,41 @@ fn positions_of_narrow_columns_are_noted_in_passing() {
     }
 }
 
+/// Runs count steps in bytes where elements are bytes: of equal ones, of rows that end in the middle of a run, and of
+/// elements that are all the worst.
+#[test]
+fn positions_of_narrow_integers_in_long_rows_are_those_of_the_first_and_the_last() {
+    let shapes: [(&[i64], &[i64]); 5] = [
+        (&[3, 9001], &[1]),
+        (&[40_000], &[0]),
+        (&[16, 1000], &[1]),
+        (&[8, 130], &[1]),
+        (&[3, 1000, 70], &[1]),
+    ];
+    let mut turn = 0;
+    for (shape, axes) in shapes {
+        for dtype in [DType::Bool, DType::I8, DType::U8, DType::I16] {
+            for device in [DeviceChoice::Cpu, DeviceChoice::CpuExecuted] {
+                let n = shape.iter().product::<i64>() as usize;
+                let far: fn(usize) -> f64 = |i| f64::from(u8::from(i % 8999 == 8998));
+                let values: Vec<f64> = match (turn / 2 % 4, dtype) {
+                    (0, _) => (0..n).map(far).collect(),
+                    (1, DType::I8) => vec![-128.0; n],
+                    (1, _) => vec![0.0; n],
+                    _ => (0..n)
+                        .map(|i| ((i * i + i / 7) % if dtype == DType::Bool { 2 } else { 99 }) as f64)
+                        .collect(),
+                };
+                let op = ["argmax", "argmin_last", "minloc"][turn / 2 % 3];
+                let request = Request { device, ..Request::new(&[op]).over(axes) };
+                check(&[array(dtype, shape, &values)], &request)
+                    .unwrap_or_else(|why| panic!("{op} of {dtype} {shape:?}: {why}"));
+                turn += 1;
+            }
+        }
+    }
+}
+
 #[test]
 fn positions_are_told_in_the_order_of_axes_whatever_the_order_of_memory() {
     let cases: [(&[i64], &[usize], &[i64]); 7] = [

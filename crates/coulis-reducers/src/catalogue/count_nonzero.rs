@@ -8,6 +8,7 @@ use crate::exact::Case;
 use crate::exact::answer::{Answer, int};
 use crate::exact::moments;
 use crate::shape::flag::non_zero;
+use crate::shape::total::BYTE_RUN;
 
 /// Number of elements that are not zero; NaN is non-zero.
 pub static ENTRY: Entry = Entry {
@@ -24,8 +25,19 @@ pub static ENTRY: Entry = Entry {
     from_moments: Some(|m, _| moments::int(m.n_nonzero as i128)),
 };
 
-/// Longest run that counts in `int32`.
+/// Longest run that counts in `int16`, and in `int32`.
+const HALF_RUN: u32 = 1 << 14;
 const LONGEST_RUN: u32 = 1 << 30;
+
+/// The type that runs count in, and the longest one: long runs do in one as wide as the elements that are compared.
+fn counter(request: &ReducerRequest) -> (DType, u32) {
+    let is_counted = request.long && !request.has_float();
+    match request.inputs[0].bytes() {
+        1 if is_counted => (DType::I8, BYTE_RUN),
+        2 if is_counted => (DType::I16, HALF_RUN),
+        _ => (DType::I32, LONGEST_RUN),
+    }
+}
 
 fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let mut b = Builder::new("count_nonzero", request);
@@ -33,9 +45,10 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let lift = Expr::select(non_zero(&b), one(1), one(0));
     let count = b.field("nonzero", one(0), lift);
     b.combine(&count, &count.left + &count.right);
-    let (zero, one) = (Expr::int(0), Expr::int(1));
+    let (dtype, longest) = counter(request);
+    let (zero, one) = (Expr::constant(0, dtype), Expr::constant(1, dtype));
     let run = b.run_field(&count, zero.clone(), Expr::select(non_zero(&b), one, zero));
-    b.run_step(&count, &run.left + &run.right, LONGEST_RUN);
+    b.run_step(&count, &run.left + &run.right, longest);
     b.close(&count, &count.left + &run.left.cast(DType::I64));
     Ok(b.finish(ErrorBound::Exact, vec![("value", DType::I64, count.left)]))
 }

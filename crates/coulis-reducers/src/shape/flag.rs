@@ -3,7 +3,7 @@
 //! Of that width and with these values a vector of flags is a comparison's mask itself, so setting one costs the
 //! comparison and one bitwise operation.
 
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Node};
 
 use crate::builder::{Builder, Slot};
 
@@ -45,6 +45,12 @@ pub(crate) fn add_nan_seen(builder: &mut Builder) -> Slot {
 /// Whether an element of the first input is non-zero; NaN is.
 pub(crate) fn non_zero(builder: &Builder) -> Expr {
     let x = builder.element(0);
+    // A bool, of which a number was made, is the answer.
+    if let Node::Cast(truth) = x.node()
+        && truth.dtype() == DType::Bool
+    {
+        return truth.clone();
+    }
     let zero = Expr::constant(0, x.dtype());
     x.not_equal(zero)
 }

@@ -22,6 +22,8 @@ use crate::entry::{ReducerError, ReducerRequest};
 const RUN: u32 = 16;
 /// Longest run of integers of at most 32 bits, whose sum `float64` holds.
 const EXACT_RUN: u32 = 1 << 20;
+/// Longest run that counts in bytes.
+pub(crate) const BYTE_RUN: u32 = 127;
 /// What the terms of [`RUN`] steps are divided by in runs in `float32`: 1, or a power of two by which their sum stays finite
 /// and none loses a digit.
 pub(crate) fn headroom(request: &ReducerRequest) -> f64 {
@@ -169,7 +171,13 @@ fn narrow(request: &ReducerRequest, accumulator: Accumulator, degree: Degree) ->
         }
         Accumulator::Wrapping(wide) => {
             let bits = 8 * bytes as u32 * if degree == Degree::Two { 2 } else { 1 };
-            (wide.bytes() == 8 && bits <= 16).then(|| (DType::I32, 1 << (31 - bits)))
+            let is_bool = inputs.iter().all(|d| *d == DType::Bool);
+            match bits {
+                _ if wide.bytes() < 8 || bits > 16 => None,
+                _ if request.long && is_bool => Some((DType::I8, BYTE_RUN)),
+                8 if request.long => Some((DType::I16, 1 << (15 - bits))),
+                _ => Some((DType::I32, 1 << (31 - bits))),
+            }
         }
     }
 }

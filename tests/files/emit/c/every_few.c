@@ -68,7 +68,9 @@ static inline __attribute__((always_inline)) m8x8 cx_load_backevery2_boolx8(cons
 static inline __attribute__((always_inline)) m32x8 cx_convert_m8x8_m32(m8x8 a)
 {
 #ifdef CX_GCC_AVX512
-    return __builtin_ia32_cvtd2mask256(__builtin_convertvector(a, i32x8));
+    return __builtin_ia32_cvtd2mask256((i32x8)__builtin_ia32_pmovsxbd256((cx_chars16)(i64x2){(i64)a, 0}));
+#elif defined CX_GCC_AVX2
+    return (m32x8)__builtin_ia32_pmovsxbd256((cx_chars16)(i64x2){(i64)a, 0});
 #else
     return __builtin_convertvector(a, m32x8);
 #endif

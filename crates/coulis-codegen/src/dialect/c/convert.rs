@@ -113,14 +113,21 @@ pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
     let name = Helper::Convert(from, to).name();
     let generic = format!("return __builtin_convertvector(a, {target});");
     let body = match gcc_widening(from, to, &target, needs) {
-        Some((guard, fast)) => format!("\n#ifdef {guard}\n    {fast}\n#else\n    {generic}\n#endif\n"),
+        Some((guard, fast)) => {
+            format!("\n#ifdef {guard}\n    return {fast};\n#else\n    {generic}\n#endif\n")
+        }
         None => format!(" {generic} "),
     };
     format!("{FN} {target} {name}({source} a) {{{body}}}\n")
 }
 
-/// gcc's builtin for a conversion that fills a whole register from a part of one.
-fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Option<(&'static str, String)> {
+/// gcc's builtin for a conversion of `a` that fills a whole register from a part of one, and where it has that.
+pub fn gcc_widening(
+    from: VTy,
+    to: CTy,
+    target: &str,
+    needs: &mut dyn Needs,
+) -> Option<(&'static str, String)> {
     let (guard, wide) = match to.bytes() * from.lanes {
         64 => ("CX_GCC_AVX512", true),
         32 => ("CX_GCC_AVX2", false),
@@ -137,7 +144,7 @@ fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Opti
         let long = needs.ty(VTy { ty: CTy::I64, ..from });
         let extension = if from.ty.is_signed() { "sx" } else { "zx" };
         let value = format!("({short})__builtin_convertvector(a, {half}), ({long}){{0}}, -1");
-        return Some((guard, format!("return ({target})__builtin_ia32_pmov{extension}wq512_mask({value});")));
+        return Some((guard, format!("({target})__builtin_ia32_pmov{extension}wq512_mask({value})")));
     }
     let (stem, argument, result) = match (from.ty, to) {
         (CTy::F32, CTy::F64) => ("cvtps2pd".to_owned(), CTy::F32, CTy::F64),
@@ -176,7 +183,23 @@ fn gcc_widening(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Opti
         (true, _) => format!(", ({result}){{0}}, -1"),
         (false, _) => String::new(),
     };
-    Some((guard, format!("return ({target})__builtin_ia32_{stem}{suffix}({value}{rest});")))
+    Some((guard, format!("({target})__builtin_ia32_{stem}{suffix}({value}{rest})")))
+}
+
+/// A conversion of `a` to integers of a quarter or less of the width, by halves: gcc 12 knows how to pack two registers, and takes
+/// vectors apart lane by lane otherwise.
+pub fn gcc_narrowing(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Option<String> {
+    if from.ty.is_float() || to.is_float() || from.ty.bytes() < 4 * to.bytes() {
+        return None;
+    }
+    let mut value = "a".to_owned();
+    let mut bytes = from.ty.bytes();
+    while bytes > 2 * to.bytes() {
+        bytes /= 2;
+        let half = needs.ty(VTy { ty: CTy::signed(bytes), ..from });
+        value = format!("__builtin_convertvector({value}, {half})");
+    }
+    Some(format!("__builtin_convertvector({value}, {target})"))
 }
 
 /// Float to integer; a vector's target is as wide as its lanes.

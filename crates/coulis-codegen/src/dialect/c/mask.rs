@@ -5,6 +5,7 @@
 //! three logical instructions where a masked move would do. Bits above the last lane may hold anything. Pieces are cut
 //! and joined by builtins, since shifts in C leave the mask registers.
 
+use super::convert;
 use super::memory::FN;
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::{CTy, VTy};
@@ -117,10 +118,15 @@ pub fn concat(half: VTy, needs: &mut dyn Needs) -> String {
     format!("{FN} {large} {name}({small} a, {small} b){}", body(fast, &generic))
 }
 
-/// To a mask of wider or narrower lanes.
+/// To a mask of wider or narrower lanes. gcc 12 takes vectors of bytes that become wider apart byte by byte, so that those
+/// that fill a register go by its own builtins.
 pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
     let into = VTy { ty: to, ..from };
     let (source, target) = (needs.ty(from), needs.ty(into));
+    let name = Helper::Convert(from, to).name();
+    let head = format!("{FN} {target} {name}({source} a)");
+    let (wider, of) = (into.bits(), from.bits());
+    let widening = |needs: &mut dyn Needs, target: &str| convert::gcc_widening(of, wider.ty, target, needs);
     let fast = match (in_register(from), in_register(into)) {
         (true, true) => Some("return a;".to_owned()),
         (true, false) => {
@@ -133,16 +139,29 @@ pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
             Some(if of_bytes {
                 "return __builtin_ia32_cvtb2mask128((cx_chars16)a);".to_owned()
             } else {
-                let vector = needs.ty(into.bits());
-                let lanes = format!("__builtin_convertvector(a, {vector})");
+                let vector = needs.ty(wider);
+                let lanes = widening(needs, &vector).map(|(_, lanes)| lanes);
+                let lanes = lanes.unwrap_or_else(|| format!("__builtin_convertvector(a, {vector})"));
                 format!("return {};", from_lanes(into, &lanes))
             })
         }
         (false, false) => None,
     };
-    let generic = format!("return __builtin_convertvector(a, {target});");
-    let name = Helper::Convert(from, to).name();
-    format!("{FN} {target} {name}({source} a){}", body(fast, &generic))
+    let steps = convert::gcc_narrowing(from.bits(), wider.ty, &target, needs);
+    let generic =
+        format!("return {};", steps.unwrap_or_else(|| format!("__builtin_convertvector(a, {target})")));
+    let Some((guard, lanes)) = widening(needs, &target).filter(|_| fast.is_none() || guards_both(into))
+    else {
+        return format!("{head}{}", body(fast, &generic));
+    };
+    let fast = fast.map(|fast| format!("#ifdef CX_GCC_AVX512\n    {fast}\n")).unwrap_or_default();
+    let or = if fast.is_empty() { "#ifdef " } else { "#elif defined " };
+    format!("{head}\n{{\n{fast}{or}{guard}\n    return {lanes};\n#else\n    {generic}\n#endif\n}}\n")
+}
+
+/// Whether machines without mask registers have a builtin for masks of that shape too.
+fn guards_both(ty: VTy) -> bool {
+    width(ty) < 512
 }
 
 /// A comparison of vectors.
