@@ -8,10 +8,10 @@
 //! [`super::witness`], so that a meeting of other blocks, or one that takes three variables, may be missed. Places and conditions
 //! that come from memory are not known; atomic updates may meet. Source: fault G9 (docs/sources.md), of stores by a whole group.
 
-use super::Report;
 use super::company::Company;
 use super::crowd::{Crowd, Crowds, needed, steps_of};
-use super::witness::{Arrival, Launched, Scene, Step, Thread, depends_on};
+use super::witness::{Arrival, Scene, Step, Thread, depends_on};
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::buffer::{Buffer, MemScope};
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
@@ -21,13 +21,24 @@ use crate::simplify::{Analyzer, count_steps, gcd};
 use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
+/// The group's line.
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new(
+            "V27",
+            "no thread index leaves a store as it is: all its values would store to one element",
+        ),
+        Property::new(
+            "V28",
+            "no two threads store to one element in one execution of a statement, and no two blocks in any",
+        ),
+    ],
+    checks: &[Check::Launch(check_stores)],
+};
+
 /// Checks the stores of one launch.
-pub(super) fn check_stores<'k>(
-    launched: &Launched<'k>,
-    scenes: &[Scene],
-    crowds: &mut Crowds,
-    report: &mut Report<'k>,
-) {
+fn check_stores<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, scenes, ref mut crowds, .. } = *at;
     let mut faulty: Vec<&Stmt> = Vec::new();
     launched.each_with_path(&mut |stmt, path| {
         let places: Vec<(&Buffer, &[Expr])> = match stmt {
