@@ -9,6 +9,7 @@ use coulis::reduce::{Prediction, array_info, plan, predict};
 use coulis::text::{Accuracy, CallTable, Verdict, explain, read};
 use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
 use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
@@ -29,10 +30,17 @@ enum Format {
     Json,
 }
 
-/// Arguments of `explain`.
+/// The command.
+pub const COMMAND: Entry = Entry {
+    name: "explain",
+    declare: <Args as clap::Args>::augment_args,
+    read: |words| Command::read(words, run),
+};
+
+/// Say which plan or variant a call takes, and why.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     #[command(flatten)]
     request: RequestArgs,
     #[command(flatten)]
@@ -47,8 +55,7 @@ pub struct Args {
     format: Format,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let is_kernel = args.request.files.iter().any(|path| path.extension().is_some_and(|e| e == "py"));
     let Some(ops) = &args.ops else {
         if let ([file], true) = (&args.request.files[..], is_kernel) {
