@@ -203,7 +203,8 @@ fn divide<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'
         && !y.dtype().is_float()
     {
         return Err(PyTypeError::new_err(
-            "`/` of integers has no one meaning; write `//` or te.floordiv for the floor, te.truncdiv for the quotient toward zero, or cast",
+            "`/` of integers has no one meaning; write `//` or te.floordiv for the floor, te.truncdiv for the \
+             quotient toward zero, or cast",
         ));
     }
     operate(BinaryOp::Div, a, b)
@@ -408,7 +409,8 @@ impl PrimExpr {
             Node::Binary(BinaryOp::Eq, a, b) => Ok(a == b),
             Node::Binary(BinaryOp::Ne, a, b) => Ok(a != b),
             _ => Err(PyValueError::new_err(
-                "an expression is neither true nor false before the program runs; write te.all, te.any, `~` or te.if_then_else in place of and, or, not and if",
+                "an expression is neither true nor false before the program runs; write te.all, te.any, `~` or \
+                 te.if_then_else in place of and, or, not and if",
             )),
         }
     }

@@ -12,6 +12,7 @@ use coulis_ir::{DType, Expr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{Tensor, compute, placeholder, reduce_axis, sum, var};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// The position of the largest element of rows, with a constant number of columns, doubled.
 fn argmax() -> Schedule {
@@ -113,7 +114,12 @@ fn steps() -> impl Strategy<Value = Vec<Numbers>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(7), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 40,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_chain_of_stages(steps in steps()) {

@@ -12,6 +12,7 @@ use coulis_ir::{DType, Expr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, Stage, StageId};
 use coulis_tensor::{IterVar, compute, placeholder, reduce_axis, sum, var};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// Sums over two reduce axes of constant extent, with a start value.
 fn planes() -> Schedule {
@@ -98,7 +99,12 @@ fn steps() -> impl Strategy<Value = Vec<Numbers>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(11), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 30,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(11),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_chain_of_stages_on_threads(steps in steps()) {

@@ -102,7 +102,13 @@ fn as_value(table: &CallTable) -> serde_json::Value {
         .map(|row| {
             let (verdict, needs) = (row.verdict.name(), needs(&row.verdict));
             let accuracy = row.accuracy.as_ref().map(accuracy);
-            serde_json::json!({ "name": row.name, "priority": row.priority, "verdict": verdict, "needs": needs, "accuracy": accuracy })
+            serde_json::json!({
+                "name": row.name,
+                "priority": row.priority,
+                "verdict": verdict,
+                "needs": needs,
+                "accuracy": accuracy,
+            })
         })
         .collect();
     serde_json::json!({ "kernel": table.kernel, "call": table.call, "arch": table.arch, "variants": variants })
@@ -137,6 +143,14 @@ fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
 
 fn as_json(plan: &PlanInfo, predicted: &Prediction) -> String {
     let time = predicted.time;
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": time.map(|t| t.seconds), "bytes_per_second": time.map(|t| t.bytes_per_second), "is_least": time.map(|t| t.is_least), "trace": plan.trace });
+    let value = serde_json::json!({
+        "plan": plan.name,
+        "reasons": plan.reasons,
+        "bytes": predicted.bytes,
+        "seconds": time.map(|t| t.seconds),
+        "bytes_per_second": time.map(|t| t.bytes_per_second),
+        "is_least": time.map(|t| t.is_least),
+        "trace": plan.trace,
+    });
     format!("{value}\n")
 }

@@ -89,9 +89,12 @@ impl Primitive for Fuse {
             }
         }
         let lost = &self.axes[..self.axes.len().saturating_sub(1)];
-        let at = |s: &&std::sync::Arc<crate::stage::Stage>| matches!(&s.attach, Attach::At(parent, axis) if *parent == self.stage && lost.contains(axis));
-        let attached: Vec<String> =
-            schedule.stages.iter().filter(at).map(|s| schedule.stage_name(s.id)).collect();
+        let is_lost = |attach: &Attach| match attach {
+            Attach::At(parent, axis) => *parent == self.stage && lost.contains(axis),
+            Attach::Root | Attach::Inline => false,
+        };
+        let attached = schedule.stages.iter().filter(|s| is_lost(&s.attach));
+        let attached: Vec<String> = attached.map(|s| schedule.stage_name(s.id)).collect();
         if !attached.is_empty() {
             let stage = stage.name.clone();
             return Err(ScheduleError::HoldsStages { primitive: "fuse", stage, attached });
