@@ -25,6 +25,15 @@ pub struct Entry {
     read: fn(&ArgMatches) -> Result<Command, clap::Error>,
 }
 
+impl Entry {
+    const fn new<A: clap::Args>(
+        name: &'static str,
+        read: fn(&ArgMatches) -> Result<Command, clap::Error>,
+    ) -> Entry {
+        Entry { name, declare: A::augment_args, read }
+    }
+}
+
 /// Every command, in the order of the help.
 const COMMANDS: &[&Entry] = &[
     &reduce::COMMAND,

@@ -47,11 +47,7 @@ enum Format {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "bench",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("bench", |words| Command::read(words, run));
 
 /// Time reductions.
 #[derive(clap::Args)]

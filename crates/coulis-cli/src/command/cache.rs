@@ -19,11 +19,7 @@ enum Action {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "cache",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("cache", |words| Command::read(words, run));
 
 /// Show or clear the compile cache.
 #[derive(clap::Args)]

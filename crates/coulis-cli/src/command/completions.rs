@@ -7,11 +7,7 @@ use crate::failure::Failure;
 use crate::output::answer;
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "completions",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("completions", |words| Command::read(words, run));
 
 /// Print a completion script for a shell.
 #[derive(clap::Args)]

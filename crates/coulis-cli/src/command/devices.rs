@@ -7,11 +7,7 @@ use crate::failure::Failure;
 use crate::output::answer;
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "devices",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("devices", |words| Command::read(words, run));
 
 /// List devices, compilers and where they were looked for.
 #[derive(clap::Args)]

@@ -31,11 +31,7 @@ enum Format {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "explain",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("explain", |words| Command::read(words, run));
 
 /// Say which plan or variant a call takes, and why.
 #[derive(clap::Args)]

@@ -51,11 +51,7 @@ enum Target {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "lower",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("lower", |words| Command::read(words, run));
 
 /// Print a kernel after its passes, or the text that is made of it.
 #[derive(clap::Args)]

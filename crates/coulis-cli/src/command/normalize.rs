@@ -26,11 +26,7 @@ Examples:
   coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "normalize",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("normalize", |words| Command::read(words, run));
 
 /// Normalize the rows of an array file: softmax and the norms.
 #[derive(clap::Args)]

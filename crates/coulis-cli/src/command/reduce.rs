@@ -32,11 +32,7 @@ Examples:
   coulis reduce a.npy --ops sum --kernel --arch sm_90a | coulis lower - --arch sm_90a --target cuda --emit sass";
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "reduce",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("reduce", |words| Command::read(words, run));
 
 /// Compute statistics of an array file.
 #[derive(clap::Args)]

@@ -41,11 +41,7 @@ enum Device {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "run",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("run", |words| Command::read(words, run));
 
 /// Run a kernel file on arrays.
 #[derive(clap::Args)]

@@ -39,11 +39,7 @@ enum Format {
 }
 
 /// The command.
-pub const COMMAND: Entry = Entry {
-    name: "tune",
-    declare: <Args as clap::Args>::augment_args,
-    read: |words| Command::read(words, run),
-};
+pub const COMMAND: Entry = Entry::new::<Args>("tune", |words| Command::read(words, run));
 
 /// Search better plans for this machine.
 #[derive(clap::Args)]
