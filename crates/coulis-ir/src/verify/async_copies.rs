@@ -12,7 +12,6 @@ use crate::remark::{ASYNC_COPY, is_pragma};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new(
         "V37",

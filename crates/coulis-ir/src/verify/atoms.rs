@@ -15,7 +15,6 @@ use crate::target::Target;
 /// Named barriers of a block; number 0 is that of all its threads.
 const NAMED: std::ops::RangeInclusive<u32> = 1..=15;
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new(

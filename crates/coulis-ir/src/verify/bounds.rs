@@ -24,7 +24,6 @@ use crate::simplify::{Analyzer, without_likely};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, substitute_expr};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new(
         "V12",

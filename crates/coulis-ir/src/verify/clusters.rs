@@ -11,7 +11,6 @@ use crate::buffer::MemScope;
 use crate::stmt::{Stmt, SyncKind};
 use crate::target::Target;
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new(
         "V36",

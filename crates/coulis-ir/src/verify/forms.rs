@@ -7,7 +7,6 @@ use crate::kernel::Kernel;
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, stmt_exprs};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new("V1", "statements are of the kernel's form"),

@@ -21,7 +21,6 @@ use crate::print::print_expr;
 use crate::stmt::{Stmt, SyncKind};
 use crate::visit::{for_each_expr, for_each_stmt};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new("V30", "masks name the caller, and lanes that come to the statement"),

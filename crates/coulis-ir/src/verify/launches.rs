@@ -4,7 +4,7 @@ use super::{Group, Property, Report};
 use crate::device::{DeviceError, HostParts, host_parts};
 use crate::kernel::Kernel;
 
-/// The group's line. What it looks for is found on the way to the launches, which other groups look at.
+/// What it looks for is found on the way to the launches, which other groups look at.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::of_schedule("V23", "statements stand in launches, and launches stand outermost")],
     checks: &[],

@@ -11,7 +11,6 @@ use crate::print::print_expr;
 use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
 use crate::target::Target;
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::of_schedule("V24", "extents of a grid and of a block are what the machine has"),

@@ -7,7 +7,6 @@ use crate::kernel::Kernel;
 use crate::print::print_expr;
 use crate::stmt::{LoopKind, Stmt};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new("V11", "Flat: the extent of an unrolled loop is a constant")],
     checks: &[Check::Tree(check_loops)],

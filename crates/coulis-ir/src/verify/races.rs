@@ -15,7 +15,6 @@ use crate::simplify::Analyzer;
 use crate::stmt::{LoopKind, Stmt};
 use crate::visit::{for_each_expr, substitute_expr};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new(

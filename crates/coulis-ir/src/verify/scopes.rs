@@ -9,7 +9,6 @@ use crate::kernel::{Kernel, Param};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, stmt_exprs};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new("V8", "variables are defined where they are used"),

@@ -21,7 +21,6 @@ use crate::simplify::{Analyzer, count_steps, gcd};
 use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new(
@@ -576,18 +575,8 @@ impl Store<'_, '_> {
     /// The fault in the user's terms: V27 where nothing about the store tells the two apart, else V28.
     fn message(&self, meeting: &Meeting) -> (&'static str, String) {
         let (a, b) = (&meeting.first, &meeting.second);
-        let position = |tag: ThreadTag, t: &Thread| match tag {
-            ThreadTag::BlockX => t.block[0],
-            ThreadTag::BlockY => t.block[1],
-            ThreadTag::BlockZ => t.block[2],
-            ThreadTag::ThreadX => t.thread[0],
-            ThreadTag::ThreadY => t.thread[1],
-            ThreadTag::ThreadZ => t.thread[2],
-            ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => 0,
-        };
         let writers = self.writers();
-        let apart: Vec<_> =
-            writers.iter().filter(|(tag, ..)| position(*tag, a) != position(*tag, b)).collect();
+        let apart: Vec<_> = writers.iter().filter(|(tag, ..)| a.position(*tag) != b.position(*tag)).collect();
         let tags: Vec<String> = apart.iter().map(|(tag, ..)| format!("`{}`", tag.name())).collect();
         let mut vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         if a.block != b.block {

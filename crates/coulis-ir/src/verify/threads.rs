@@ -12,7 +12,6 @@ use crate::kernel::Kernel;
 use crate::stmt::{MAX_BLOCK_THREADS, ScopeId, Stmt, SyncKind, ThreadTag};
 use crate::visit::{for_each_expr, stmt_children};
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::of_schedule("V20", "threads of a block, where constant, are at most 1024"),

@@ -17,7 +17,6 @@ use crate::visit::stmt_exprs;
 /// A fault of one expression.
 type Flaw = (&'static str, String);
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[
         Property::new(

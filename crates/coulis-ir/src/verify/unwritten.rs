@@ -18,7 +18,6 @@ use crate::remark::ZEROED;
 use crate::stmt::{Region, Role, Stmt};
 use crate::visit::for_each_stmt;
 
-/// The group's line.
 pub(super) const GROUP: Group = Group {
     properties: &[Property::new("V29", "allocated memory is written before it is read (on every machine)")],
     checks: &[Check::Memory(check_unwritten)],
