@@ -1,4 +1,4 @@
-//! The commands: one file each and one case here.
+//! The commands: one file each and one line here.
 
 mod bench;
 mod cache;
@@ -11,49 +11,87 @@ mod reduce;
 mod run;
 mod tune;
 
-use clap::Subcommand;
+use clap::{ArgMatches, FromArgMatches, Subcommand, error::ErrorKind};
 
 use crate::failure::Failure;
 
-/// A command with its arguments.
-#[derive(Subcommand)]
-pub enum Command {
-    /// Compute statistics of an array file.
-    Reduce(reduce::Args),
-    /// Normalize the rows of an array file: softmax and the norms.
-    Normalize(normalize::Args),
-    /// Print a kernel after its passes, or the text that is made of it.
-    Lower(lower::Args),
-    /// Say which plan or variant a call takes, and why.
-    Explain(explain::Args),
-    /// Run a kernel file on arrays.
-    Run(run::Args),
-    /// Time reductions.
-    Bench(bench::Args),
-    /// List devices, compilers and where they were looked for.
-    Devices(devices::Args),
-    /// Show or clear the compile cache.
-    Cache(cache::Args),
-    /// Print a completion script for a shell.
-    Completions(completions::Args),
-    /// Search better plans for this machine.
-    Tune(tune::Args),
+/// What a command is: the documentation of its arguments says what it does.
+pub struct Entry {
+    /// What one types.
+    name: &'static str,
+    /// Adds its arguments to those of the command line.
+    declare: fn(clap::Command) -> clap::Command,
+    /// Reads the arguments.
+    read: fn(&ArgMatches) -> Result<Command, clap::Error>,
 }
 
+impl Entry {
+    const fn new<A: clap::Args>(
+        name: &'static str,
+        read: fn(&ArgMatches) -> Result<Command, clap::Error>,
+    ) -> Entry {
+        Entry { name, declare: A::augment_args, read }
+    }
+}
+
+/// Every command, in the order of the help.
+const COMMANDS: &[&Entry] = &[
+    &reduce::COMMAND,
+    &normalize::COMMAND,
+    &lower::COMMAND,
+    &explain::COMMAND,
+    &run::COMMAND,
+    &bench::COMMAND,
+    &devices::COMMAND,
+    &cache::COMMAND,
+    &completions::COMMAND,
+    &tune::COMMAND,
+];
+
+/// A command with its arguments.
+pub struct Command(Box<dyn FnOnce() -> Result<(), Failure>>);
+
 impl Command {
+    /// `run`, with the arguments that are among the words.
+    fn read<A: FromArgMatches + 'static>(
+        words: &ArgMatches,
+        run: fn(&A) -> Result<(), Failure>,
+    ) -> Result<Command, clap::Error> {
+        let args = A::from_arg_matches(words)?;
+        Ok(Command(Box::new(move || run(&args))))
+    }
+
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        match self {
-            Command::Reduce(args) => reduce::run(&args),
-            Command::Normalize(args) => normalize::run(&args),
-            Command::Lower(args) => lower::run(&args),
-            Command::Explain(args) => explain::run(&args),
-            Command::Run(args) => run::run(&args),
-            Command::Bench(args) => bench::run(&args),
-            Command::Devices(args) => devices::run(&args),
-            Command::Cache(args) => cache::run(&args),
-            Command::Completions(args) => completions::run(&args),
-            Command::Tune(args) => tune::run(&args),
-        }
+        (self.0)()
+    }
+}
+
+impl Subcommand for Command {
+    fn augment_subcommands(line: clap::Command) -> clap::Command {
+        let declared = COMMANDS.iter().map(|entry| (entry.declare)(clap::Command::new(entry.name)));
+        line.subcommands(declared)
+    }
+
+    fn augment_subcommands_for_update(line: clap::Command) -> clap::Command {
+        Command::augment_subcommands(line)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        COMMANDS.iter().any(|entry| entry.name == name)
+    }
+}
+
+impl FromArgMatches for Command {
+    fn from_arg_matches(words: &ArgMatches) -> Result<Command, clap::Error> {
+        let (name, words) =
+            words.subcommand().ok_or_else(|| clap::Error::new(ErrorKind::MissingSubcommand))?;
+        let entry = COMMANDS.iter().find(|entry| entry.name == name);
+        (entry.ok_or_else(|| clap::Error::new(ErrorKind::InvalidSubcommand))?.read)(words)
+    }
+
+    fn update_from_arg_matches(&mut self, words: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Command::from_arg_matches(words)?;
+        Ok(())
     }
 }

@@ -95,11 +95,6 @@ impl<'a> Env<'a> {
         self.vars.get(var).copied()
     }
 
-    /// The same variables, without memory.
-    pub fn without_memory(&self) -> Env<'static> {
-        Env { vars: self.vars.clone(), memory: None }
-    }
-
     /// Leaves a variable without a value.
     pub fn unset(&mut self, var: &Var) {
         self.vars.remove(var);

@@ -536,26 +536,6 @@ impl Stmt {
         }
     }
 
-    /// What becomes of a boxed statement, in the box that it had.
-    ///
-    /// # Errors
-    /// That of `f`.
-    pub fn try_in_box<E>(
-        mut stmt: Box<Stmt>,
-        f: impl FnOnce(Stmt) -> Result<Stmt, E>,
-    ) -> Result<Box<Stmt>, E> {
-        let inner = std::mem::replace(&mut *stmt, Stmt::NOP);
-        *stmt = f(inner)?;
-        Ok(stmt)
-    }
-
-    /// As [`Stmt::try_in_box`] for an `f` that cannot fail.
-    pub fn in_box(mut stmt: Box<Stmt>, f: impl FnOnce(Stmt) -> Stmt) -> Box<Stmt> {
-        let inner = std::mem::replace(&mut *stmt, Stmt::NOP);
-        *stmt = f(inner);
-        stmt
-    }
-
     /// Whether it does nothing.
     pub fn is_nop(&self) -> bool {
         matches!(self, Stmt::Seq(stmts) if stmts.iter().all(Stmt::is_nop))

@@ -1,8 +1,8 @@
 //! The verifier: lists every fault of a kernel, and hands out the permit.
 //!
 //! All properties are checked, whatever fails first (V12 to V14 only where V3 to V7 hold), and the faults are
-//! shown in the printed kernel as comments, so that a report can be given back as input. [`PROPERTIES`] lists them, with
-//! the file that checks each.
+//! shown in the printed kernel as comments, so that a report can be given back as input. [`properties`] lists them; files
+//! that check one or several are the groups of [`GROUPS`].
 //!
 //! [`verify`] checks what is wrong on every machine, [`verify_for`] also what a kernel needs on its machine: from
 //! [`FIRST_FOR_A_TARGET`] on, of Flat kernels on a machine with threads (V29 on every machine).
@@ -25,6 +25,7 @@ mod company;
 mod crowd;
 mod forms;
 mod lanes;
+mod launches;
 mod limits;
 mod loops;
 mod races;
@@ -40,7 +41,6 @@ mod witness;
 
 use std::collections::HashMap;
 
-use crate::device::{DeviceError, host_parts};
 use crate::form::{Checked, Form};
 use crate::kernel::Kernel;
 use crate::print::{Notes, print_kernel_with_notes};
@@ -48,6 +48,9 @@ use crate::stack::{depth, with_stack_for};
 use crate::stmt::Stmt;
 use crate::target::Target;
 use crate::visit::for_each_stmt;
+
+use self::crowd::Crowds;
+use self::witness::{Launched, Scene};
 
 pub use self::registers::{local_bytes, register_bytes};
 
@@ -61,10 +64,9 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether a schedule brings it about that is right otherwise: it leaves work to no thread, or asks for more than the
-    /// machine has, clusters among it.
+    /// As [`Property::is_of_schedule`].
     pub fn is_of_schedule(&self) -> bool {
-        matches!(self.code, "V20" | "V23" | "V24" | "V25" | "V26" | "V35")
+        properties().any(|property| property.id == self.code && property.is_of_schedule)
     }
 }
 
@@ -91,157 +93,85 @@ pub struct Property {
     pub id: &'static str,
     /// The property, as a sentence.
     pub says: &'static str,
-    /// The file that checks it, from this module's folder.
-    pub file: &'static str,
+    /// Whether a schedule brings it about that a kernel lacks it which is right otherwise: it leaves work to no thread, or
+    /// asks for more than the machine has, clusters among it.
+    pub is_of_schedule: bool,
 }
 
-/// All properties, in order.
-pub const PROPERTIES: &[Property] = &[
-    Property { id: "V1", says: "statements are of the kernel's form", file: "forms.rs" },
-    Property { id: "V2", says: "vectors occur only in forms that have them", file: "forms.rs" },
-    Property {
-        id: "V3",
-        says: "operands and results have the types that the operation takes and gives; constants fit their type",
-        file: "types.rs",
-    },
-    Property {
-        id: "V4",
-        says: "accesses have the number of indices that form and buffer ask for, of integer types",
-        file: "types.rs",
-    },
-    Property {
-        id: "V5",
-        says: "stored values have the buffer's element type and the lanes of the index",
-        file: "types.rs",
-    },
-    Property {
-        id: "V6",
-        says: "conditions are scalar bools; loop, launch and allocation extents are scalar integers",
-        file: "types.rs",
-    },
-    Property { id: "V7", says: "a name has the type of the value it is bound to", file: "types.rs" },
-    Property { id: "V8", says: "variables are defined where they are used", file: "scopes.rs" },
-    Property { id: "V9", says: "a variable is not defined again inside its own scope", file: "scopes.rs" },
-    Property {
-        id: "V10",
-        says: "accessed buffers are parameters, allocated around the access, or aliases of one of these",
-        file: "scopes.rs",
-    },
-    Property { id: "V11", says: "Flat: the extent of an unrolled loop is a constant", file: "loops.rs" },
-    Property {
-        id: "V12",
-        says: "no access is certain to be outside its buffer, where the extents are constants",
-        file: "bounds.rs",
-    },
-    Property {
-        id: "V13",
-        says: "iterations of a parallel loop do not store to one place, nor to one that another reads",
-        file: "races.rs",
-    },
-    Property {
-        id: "V14",
-        says: "iterations of a parallel loop do not fold into one place",
-        file: "races.rs",
-    },
-    Property { id: "V20", says: "threads of a block, where constant, are at most 1024", file: "threads.rs" },
-    Property {
-        id: "V21",
-        says: "barriers are reached by all the threads that they wait for",
-        file: "threads.rs",
-    },
-    Property { id: "V22", says: "a hardware index is launched once on a path", file: "threads.rs" },
-    Property {
-        id: "V23",
-        says: "statements stand in launches, and launches stand outermost",
-        file: "../device.rs",
-    },
-    Property {
-        id: "V24",
-        says: "extents of a grid and of a block are what the machine has",
-        file: "limits.rs",
-    },
-    Property {
-        id: "V25",
-        says: "shared memory has a size that a block may have, a constant one unless it is asked for at launch",
-        file: "limits.rs",
-    },
-    Property {
-        id: "V26",
-        says: "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
-        file: "limits.rs and registers.rs",
-    },
-    Property {
-        id: "V27",
-        says: "no thread index leaves a store as it is: all its values would store to one element",
-        file: "stores.rs",
-    },
-    Property {
-        id: "V28",
-        says: "no two threads store to one element in one execution of a statement, and no two blocks in any",
-        file: "stores.rs",
-    },
-    Property {
-        id: "V29",
-        says: "allocated memory is written before it is read (on every machine)",
-        file: "unwritten.rs",
-    },
-    Property {
-        id: "V30",
-        says: "masks name the caller, and lanes that come to the statement",
-        file: "lanes.rs",
-    },
-    Property {
-        id: "V31",
-        says: "masks are not made of the lanes that happen to be active",
-        file: "lanes.rs",
-    },
-    Property {
-        id: "V32",
-        says: "widths of shuffles are constant powers of two, for warps of the machine's length",
-        file: "atoms.rs",
-    },
-    Property {
-        id: "V33",
-        says: "atomic updates work on shared or global memory of types that machines update",
-        file: "atoms.rs",
-    },
-    Property { id: "V34", says: "named barriers are 1 to 15, and wait for whole warps", file: "atoms.rs" },
-    Property {
-        id: "V35",
-        says: "clusters have a size that the machine has, and a grid is whole clusters",
-        file: "limits.rs",
-    },
-    Property {
-        id: "V36",
-        says: "another block's shared memory is read in a cluster, and no block ends before",
-        file: "clusters.rs",
-    },
-    Property {
-        id: "V37",
-        says: "where words are copied into shared memory asynchronously, nothing reads it, and no barrier stands",
-        file: "async_copies.rs",
-    },
-];
+impl Property {
+    const fn new(id: &'static str, says: &'static str) -> Property {
+        Property { id, says, is_of_schedule: false }
+    }
 
-/// The first property that only [`verify_for`] checks.
-pub const FIRST_FOR_A_TARGET: &str = "V23";
+    const fn of_schedule(id: &'static str, says: &'static str) -> Property {
+        Property { id, says, is_of_schedule: true }
+    }
+}
 
-/// A group of properties: looks at a kernel, reports what it finds.
-type Group = for<'k> fn(&'k Kernel, &mut Report<'k>);
+/// Properties that one file checks.
+struct Group {
+    properties: &'static [Property],
+    checks: &'static [Check],
+}
 
-/// Groups that look at any tree.
+/// A look for faults: of what, and when. Kinds of checks run one after another, those of one kind in the order of
+/// [`GROUPS`].
+enum Check {
+    /// Of any tree.
+    Tree(OfKernel),
+    /// Of a kernel whose types are right, since it reasons about values.
+    Values(OfKernel),
+    /// Of a Flat kernel that is compiled for a machine, whatever that is.
+    Memory(OfKernel),
+    /// Of each launch on a machine with threads.
+    Launch(for<'k> fn(&mut InLaunch<'_, 'k>, &mut Report<'k>)),
+    /// Of the kernel around the launches, after these.
+    Launches(OfKernel),
+}
+
+type OfKernel = for<'k> fn(&'k Kernel, &mut Report<'k>);
+
+/// A launch that is looked at.
+struct InLaunch<'a, 'k> {
+    launched: &'a Launched<'k>,
+    /// It for some sizes.
+    scenes: &'a [Scene<'a, 'k>],
+    target: &'a Target,
+    /// Threads that were followed.
+    crowds: Crowds,
+}
+
+/// Every group. Those before the first of [`FIRST_FOR_A_TARGET`] ask for no machine, but for what they repeat of one.
 const GROUPS: &[Group] = &[
-    forms::check_forms,
-    types::check_types,
-    scopes::check_scopes,
-    loops::check_loops,
-    threads::check_threads,
-    atoms::check_barrier_numbers,
-    async_copies::check_async_copies,
+    forms::GROUP,
+    types::GROUP,
+    scopes::GROUP,
+    loops::GROUP,
+    bounds::GROUP,
+    races::GROUP,
+    threads::GROUP,
+    launches::GROUP,
+    limits::GROUP,
+    atoms::GROUP,
+    stores::GROUP,
+    clusters::GROUP,
+    lanes::GROUP,
+    async_copies::GROUP,
+    unwritten::GROUP,
 ];
 
-/// Groups that reason about values, and so take kernels whose types are right.
-const GROUPS_ON_VALUES: &[Group] = &[bounds::check_bounds, races::check_races];
+/// All properties.
+pub fn properties() -> impl Iterator<Item = &'static Property> {
+    GROUPS.iter().flat_map(|group| group.properties)
+}
+
+/// Every check of the groups.
+fn checks() -> impl Iterator<Item = &'static Check> {
+    GROUPS.iter().flat_map(|group| group.checks)
+}
+
+/// The first property that asks for a machine; with it and those after it a kernel is looked at by [`verify_for`].
+pub const FIRST_FOR_A_TARGET: &str = "V23";
 
 /// Faults as they are found. A fault belongs to a statement, or to the signature.
 #[derive(Default)]
@@ -252,6 +182,11 @@ struct Report<'k> {
 impl<'k> Report<'k> {
     fn at(&mut self, stmt: &'k Stmt, code: &'static str, message: String) {
         self.add(Some(stmt), code, message);
+    }
+
+    /// Whether a property of the group was found missing.
+    fn has_any_of(&self, group: &Group) -> bool {
+        self.found.iter().any(|(_, fault)| group.properties.iter().any(|property| property.id == fault.code))
     }
 
     fn add(&mut self, stmt: Option<&'k Stmt>, code: &'static str, message: String) {
@@ -298,48 +233,50 @@ pub fn verify_more_for(checked: Checked, target: &Target) -> Result<Checked, Fau
     judge(checked.kernel(), found).map(|()| checked)
 }
 
-/// V1 to V22, V37, and V34 as it is on every machine; whether types are right and names defined.
+/// What asks for no machine; whether types are right and names defined.
 fn check_kernel<'k>(kernel: &'k Kernel, report: &mut Report<'k>) -> bool {
-    for group in GROUPS {
-        group(kernel, report);
-    }
-    let is_of_types = |code: &str| matches!(code, "V3" | "V4" | "V5" | "V6" | "V7");
-    let typed = !report.found.iter().any(|(_, fault)| is_of_types(fault.code));
-    if typed {
-        for group in GROUPS_ON_VALUES {
-            group(kernel, report);
+    for check in checks() {
+        if let Check::Tree(check) = check {
+            check(kernel, report);
         }
     }
-    typed && !report.found.iter().any(|(_, fault)| matches!(fault.code, "V8" | "V9" | "V10"))
+    let typed = !report.has_any_of(&types::GROUP);
+    if typed {
+        for check in checks() {
+            if let Check::Values(check) = check {
+                check(kernel, report);
+            }
+        }
+    }
+    typed && !report.has_any_of(&scopes::GROUP)
 }
 
-/// V23 to V36, and V20 and V21 as the machine has them.
+/// What a machine adds.
 fn check_for<'k>(kernel: &'k Kernel, target: &Target, report: &mut Report<'k>) {
-    unwritten::check_unwritten(kernel, report);
+    for check in checks() {
+        if let Check::Memory(check) = check {
+            check(kernel, report);
+        }
+    }
     if !target.has_threads() {
         return;
     }
-    let parts = match host_parts(kernel) {
-        Ok(parts) => parts,
-        // A second launch of one tag is V22.
-        Err((_, DeviceError::Twice { .. })) => return,
-        Err((stmt, error)) => {
-            report.at(stmt, "V23", error.to_string());
-            return;
-        }
-    };
+    let Some(parts) = launches::parts(kernel, report) else { return };
     let samples = witness::samples(kernel);
-    for launched in witness::launched(&parts) {
-        limits::check_limits(&launched, target, report);
-        atoms::check_atoms(launched.launch.body, target, report);
-        let scenes: Vec<witness::Scene> =
-            samples.iter().filter_map(|sample| witness::Scene::new(&launched, sample)).collect();
-        let mut crowds = crowd::Crowds::default();
-        stores::check_stores(&launched, &scenes, &mut crowds, report);
-        clusters::check_clusters(&launched, target, report);
-        lanes::check_lanes(&launched, &scenes, &mut crowds, target, report);
+    for launched in &witness::launched(&parts) {
+        let scenes: Vec<Scene> = samples.iter().filter_map(|sample| Scene::new(launched, sample)).collect();
+        let mut at = InLaunch { launched, scenes: &scenes, target, crowds: Crowds::default() };
+        for check in checks() {
+            if let Check::Launch(check) = check {
+                check(&mut at, report);
+            }
+        }
     }
-    threads::check_barriers_of_private_values(&kernel.body, report);
+    for check in checks() {
+        if let Check::Launches(check) = check {
+            check(kernel, report);
+        }
+    }
 }
 
 /// Orders the faults by the text and shows them in the printed kernel.

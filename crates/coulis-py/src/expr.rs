@@ -188,6 +188,14 @@ fn operate<'py>(op: BinaryOp, a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> P
     }
 }
 
+/// What `make` makes of an expression.
+fn made_of<'py>(
+    a: &Bound<'py, PyAny>,
+    make: impl FnOnce(Expr) -> Result<Expr, TensorError>,
+) -> PyResult<Bound<'py, PrimExpr>> {
+    wrap_measured(a.py(), make(expr_of(a)?).or_raise()?, Measure::over(&[a])?)
+}
+
 /// `a / b`: of floats only, since integers have several quotients.
 fn divide<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let (Some(x), Some(y)) = (maybe_expr(a)?, maybe_expr(b)?)
@@ -195,7 +203,8 @@ fn divide<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> PyResult<Bound<'
         && !y.dtype().is_float()
     {
         return Err(PyTypeError::new_err(
-            "`/` of integers has no one meaning; write `//` or te.floordiv for the floor, te.truncdiv for the quotient toward zero, or cast",
+            "`/` of integers has no one meaning; write `//` or te.floordiv for the floor, te.truncdiv for the \
+             quotient toward zero, or cast",
         ));
     }
     operate(BinaryOp::Div, a, b)
@@ -294,27 +303,15 @@ impl ExprOp {
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap_measured(
-            slf.py(),
-            operators::negative(expr_of(slf.as_any())?).or_raise()?,
-            Measure::over(&[slf.as_any()])?,
-        )
+        made_of(slf.as_any(), operators::negative)
     }
 
     fn __invert__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap_measured(
-            slf.py(),
-            operators::not(expr_of(slf.as_any())?).or_raise()?,
-            Measure::over(&[slf.as_any()])?,
-        )
+        made_of(slf.as_any(), operators::not)
     }
 
     fn __abs__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap_measured(
-            slf.py(),
-            operators::call(Intrinsic::Abs, vec![expr_of(slf.as_any())?]).or_raise()?,
-            Measure::over(&[slf.as_any()])?,
-        )
+        made_of(slf.as_any(), |x| operators::call(Intrinsic::Abs, vec![x]))
     }
 
     /// Small whole powers are products, as NumPy's; others are `te.power`.
@@ -366,11 +363,8 @@ impl ExprOp {
 
     /// The same value in another element type.
     fn astype<'py>(slf: &Bound<'py, Self>, dtype: &Object<'py>) -> PyResult<Bound<'py, PrimExpr>> {
-        wrap_measured(
-            slf.py(),
-            operators::convert(expr_of(slf.as_any())?, dtype_of(dtype)?),
-            Measure::over(&[slf.as_any()])?,
-        )
+        let dtype = dtype_of(dtype)?;
+        made_of(slf.as_any(), |x| Ok(operators::convert(x, dtype)))
     }
 
     /// Element type, as a string.
@@ -415,7 +409,8 @@ impl PrimExpr {
             Node::Binary(BinaryOp::Eq, a, b) => Ok(a == b),
             Node::Binary(BinaryOp::Ne, a, b) => Ok(a != b),
             _ => Err(PyValueError::new_err(
-                "an expression is neither true nor false before the program runs; write te.all, te.any, `~` or te.if_then_else in place of and, or, not and if",
+                "an expression is neither true nor false before the program runs; write te.all, te.any, `~` or \
+                 te.if_then_else in place of and, or, not and if",
             )),
         }
     }

@@ -297,6 +297,21 @@ impl Options<'_, '_> {
         self.acc_dtype.filter(|d| !d.is_none()).map(dtype).transpose()
     }
 
+    /// As [`Options::request`], of what the function `prologue` makes of the inputs, where there is one.
+    pub fn request_with(
+        &self,
+        prologue: Option<&Bound<'_, PyAny>>,
+        py: Python<'_>,
+        ops: &Ops,
+        inputs: &[DType],
+    ) -> PyResult<Request> {
+        let Some(function) = prologue.filter(|given| !given.is_none()) else {
+            return self.request(py, ops, inputs);
+        };
+        let (prologue, folded) = crate::prologue::prologue(function, inputs, self.acc_dtype()?)?;
+        Ok(Request { prologue: Some(prologue), ..self.request(py, ops, &folded)? })
+    }
+
     /// The request of these statistics of inputs of these types, without mask and device.
     pub fn request(&self, py: Python<'_>, ops: &Ops, inputs: &[DType]) -> PyResult<Request> {
         for (name, is_asked) in [("fast_math", self.fast_math), ("reproducible", self.reproducible)] {

@@ -2,7 +2,7 @@
 
 use coulis::bench::{Amount, Init, Verdict, Workload, measure};
 use coulis::reduce::{plan, predict, prepare};
-use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, Request, compact_strides};
+use coulis::{ArrayInfo, DType, DeviceChoice, NanPolicy, compact_strides};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -104,13 +104,7 @@ fn plan_of<'py>(
         infos = vec![one.clone(); ops.n_inputs()];
     }
     let dtypes: Vec<DType> = infos.iter().map(|info| info.dtype).collect();
-    let mut request = match prologue {
-        None => read.request(py, &ops, &dtypes)?,
-        Some(function) => {
-            let (prologue, folded) = crate::prologue::prologue(&function, &dtypes, read.acc_dtype()?)?;
-            Request { prologue: Some(prologue), ..read.request(py, &ops, &folded)? }
-        }
-    };
+    let mut request = read.request_with(prologue.as_ref(), py, &ops, &dtypes)?;
     request.device = on;
     let (plan, prediction, source) = outside::at_length(py, || {
         let found = plan(&infos, &request)?;

@@ -157,13 +157,7 @@ fn reduce<'py>(
     }
     let ops = Ops::of(ops)?;
     let dtypes: Vec<DType> = inputs.iter().map(|input| input.info.dtype).collect();
-    let mut request = match prologue.filter(|given| !given.is_none()) {
-        None => options.request(py, &ops, &dtypes)?,
-        Some(function) => {
-            let (prologue, folded) = crate::prologue::prologue(function, &dtypes, options.acc_dtype()?)?;
-            Request { prologue: Some(prologue), ..options.request(py, &ops, &folded)? }
-        }
-    };
+    let mut request = options.request_with(prologue, py, &ops, &dtypes)?;
     let call = Call::new(inputs, r#where, &mut request, device)?;
     let prepared = call.prepare(py, &request)?;
     let known = Rc::new(Known::new(ops, request, prepared));

@@ -11,6 +11,7 @@ mod body_text;
 mod covered;
 mod cross_thread;
 pub mod error;
+mod example;
 mod explain;
 mod fold;
 mod from_begin;

@@ -49,11 +49,13 @@ pub struct PrimitiveEntry {
     pub signature: &'static str,
     /// What it does, in one sentence.
     pub summary: &'static str,
-    /// An example: the loops before.
+    /// The schedule of its example.
+    pub example: fn() -> Schedule,
+    /// The loops of the example before the call.
     pub before: &'static str,
-    /// The call of the example.
+    /// The call.
     pub call: &'static str,
-    /// The loops after.
+    /// The loops after it.
     pub after: &'static str,
     /// Does a step.
     pub apply: fn(&mut Schedule, &Step) -> Result<Vec<Value>, ScheduleError>,

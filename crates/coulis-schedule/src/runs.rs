@@ -14,8 +14,10 @@ use coulis_tensor::{QuickFold, Reduction};
 
 use crate::error::ScheduleError;
 use crate::fold;
+use crate::from_begin::FromBegin;
 use crate::infer::Loop;
 use crate::nest::Builder;
+use crate::schedule::Values;
 use crate::stage::Stage;
 use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
 
@@ -272,147 +274,229 @@ impl Builder<'_> {
         quick: &QuickFold,
         run_at: usize,
     ) -> Result<Stmt, ScheduleError> {
-        let at = self.at(stage);
-        let sub = |exprs: &[Expr]| -> Vec<Expr> {
-            exprs.iter().map(|e| substitute_expr(e, &at.absolutes)).collect()
-        };
-        let along = &at.loops[run_at];
-        let reduced: Vec<&Loop> = (at.loops[run_at..].iter())
-            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).reduce)
-            .collect();
-        let is_whole = r.condition.is_none() && self.is_all_or_nothing(stage, &reduced)?;
+        Run::new(self, stage, r, quick, run_at)?.built()
+    }
+}
+
+/// A run that is being built: the loop at `run_at` and those in it.
+struct Run<'b> {
+    builder: &'b Builder<'b>,
+    stage: &'b Stage,
+    condition: Option<&'b Expr>,
+    quick: QuickFold,
+    run_at: usize,
+    /// Loops of the fold in it.
+    reduced: Vec<&'b Loop>,
+    /// Loops of data in it: each of their iterations has a state of its own, as threads have anyway.
+    lanes: Vec<&'b Loop>,
+    names: Vec<String>,
+    buffers: Vec<Buffer>,
+    /// What is folded, one a field.
+    sources: Vec<Expr>,
+    from_begin: Vec<FromBegin>,
+    /// Fields of the total that are known before the run.
+    before: Vec<Option<Expr>>,
+}
+
+impl<'b> Run<'b> {
+    fn new(
+        builder: &'b Builder<'b>,
+        stage: &'b Stage,
+        r: &'b Reduction,
+        quick: &QuickFold,
+        run_at: usize,
+    ) -> Result<Run<'b>, ScheduleError> {
+        let at = builder.at(stage);
+        let inner = || at.loops[run_at..].iter().filter(|l| !l.is_unit() && l.launched().is_none());
+        let reduced: Vec<&Loop> = inner().filter(|l| stage.origin(&l.leaf).reduce).collect();
+        let lanes: Vec<&Loop> = inner().filter(|l| stage.origin(&l.leaf).data).collect();
+        let is_whole = r.condition.is_none() && builder.is_all_or_nothing(stage, &reduced)?;
         let n_steps = reduced.iter().map(|l| l.extent.as_int()).product::<Option<i128>>();
         let (quick, kept) = match n_steps.filter(|_| is_whole) {
             Some(n_steps) => counted(quick, n_steps),
             None => (quick.clone(), (0..quick.identity.len()).collect()),
         };
         let before = if is_whole {
-            self.counts_before(stage, r, &quick.close, run_at)?
+            builder.counts_before(stage, r, &quick.close, run_at)?
         } else {
             vec![None; r.identity.len()]
         };
-        // One state of a run for each iteration of the data loops in it; threads have their own.
-        let lanes: Vec<&Loop> = (at.loops[run_at..].iter())
-            .filter(|l| !l.is_unit() && l.launched().is_none() && stage.origin(&l.leaf).data)
-            .collect();
         let mut shape: Vec<Expr> = lanes.iter().map(|l| l.extent.clone()).collect();
         if shape.is_empty() {
             shape.push(Expr::int(1));
         }
-        let place = |offsets: &crate::schedule::Values| -> Vec<Expr> {
-            let places: Vec<Expr> = lanes.iter().map(|l| offsets[l.leaf.var()].clone()).collect();
-            if places.is_empty() { vec![Expr::int(0)] } else { places }
+        let outputs = output_names(stage);
+        let names: Vec<String> = (kept.into_iter())
+            .map(|i| outputs.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", outputs[0])))
+            .collect();
+        let (quick, from_begin) = builder.counted_from_begin(stage, quick, &reduced, &lanes);
+        let memory = |(start, name): (&Expr, &String)| {
+            Buffer::new(&format!("{name}_run"), start.dtype(), shape.clone(), MemScope::Local)
         };
-        let names = output_names(stage);
-        let run_names: Vec<String> = (kept.into_iter())
-            .map(|i| names.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", names[0])))
-            .collect();
-        let (quick, from_begin) = self.counted_from_begin(stage, quick, &reduced, &lanes);
-        let buffers: Vec<Buffer> = (quick.identity.iter().zip(&run_names))
-            .map(|(start, name)| {
-                Buffer::new(&format!("{name}_run"), start.dtype(), shape.clone(), MemScope::Local)
-            })
-            .collect();
-        let places = place(&at.offsets);
-        let state = buffers.iter().map(|b| b.at(places.clone()));
-        let mut sources = sub(&quick.sources);
+        let buffers: Vec<Buffer> = quick.identity.iter().zip(&names).map(memory).collect();
+        let mut sources: Vec<Expr> =
+            quick.sources.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
         from_begin.iter().for_each(|counted| sources[counted.field] = counted.source.clone());
-        let stepped = quick.step.apply(&state.chain(sources.iter().cloned()).collect::<Vec<_>>());
-        let stored = |values: &[Expr]| -> Stmt {
-            let store = store_all(&run_names, &buffers, &places, values);
-            match &r.condition {
-                Some(condition) => Stmt::if_(substitute_expr(condition, &at.absolutes), store),
-                None => store,
-            }
-        };
-        let inside = |stores: Stmt| -> Result<Stmt, ScheduleError> {
-            self.loops(stage, run_at + 1, stage.leaves.len(), self.guarded(stage, stores)?)
-        };
-        // Starts the run where all of these loops begin, else steps.
-        let start_or_step = |loops: &[&Loop]| -> Stmt {
-            let is_zero =
-                |l: &&Loop| fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype()));
-            match loops.iter().map(is_zero).reduce(Expr::and) {
-                Some(is_first) => Stmt::If {
-                    cond: is_first,
-                    then: Box::new(stored(&sources)),
-                    otherwise: Some(Box::new(stored(&sub(&stepped)))),
-                },
-                None => stored(&sources),
-            }
-        };
-        let others: Vec<&Loop> = reduced.iter().filter(|l| l.var != along.var).copied().collect();
-        let is_plain = reduced.len() > others.len()
+        let condition = r.condition.as_ref();
+        Ok(Run {
+            builder,
+            stage,
+            condition,
+            quick,
+            run_at,
+            reduced,
+            lanes,
+            names,
+            buffers,
+            sources,
+            from_begin,
+            before,
+        })
+    }
+
+    fn built(self) -> Result<Stmt, ScheduleError> {
+        let mut folds = self.folds()?;
+        for rewalk in &self.quick.rewalks {
+            folds = self.walked_again(rewalk, folds)?;
+        }
+        let start = self.builder.data_nest(self.stage, self.run_at, "_run", &mut |point, _| {
+            Ok(self.store(point.offsets, &self.quick.identity))
+        })?;
+        let body = Stmt::seq([start, folds, self.closed()?]);
+        Ok(self.buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
+    }
+
+    /// Its place in the memory of the run, at those offsets of the axes.
+    fn place(&self, offsets: &Values) -> Vec<Expr> {
+        let places: Vec<Expr> = self.lanes.iter().map(|l| offsets[l.leaf.var()].clone()).collect();
+        if places.is_empty() { vec![Expr::int(0)] } else { places }
+    }
+
+    fn state(&self, offsets: &Values) -> Vec<Expr> {
+        let place = self.place(offsets);
+        self.buffers.iter().map(|b| b.at(place.clone())).collect()
+    }
+
+    fn total(&self, offsets: &Values) -> Vec<Expr> {
+        let indices = self.builder.indices(self.stage, offsets);
+        self.builder.buffers(self.stage).into_iter().map(|b| b.at(indices.clone())).collect()
+    }
+
+    fn store(&self, offsets: &Values, values: &[Expr]) -> Stmt {
+        store_all(&self.names, &self.buffers, &self.place(offsets), values)
+    }
+
+    /// Expressions of the stage's axes where its loops are.
+    fn here(&self, exprs: &[Expr]) -> Vec<Expr> {
+        let absolutes = &self.builder.at(self.stage).absolutes;
+        exprs.iter().map(|e| substitute_expr(e, absolutes)).collect()
+    }
+
+    /// Stores a state where the loops are, if the element takes part.
+    fn stored(&self, values: &[Expr]) -> Stmt {
+        let at = self.builder.at(self.stage);
+        let store = self.store(&at.offsets, values);
+        match self.condition {
+            Some(condition) => Stmt::if_(substitute_expr(condition, &at.absolutes), store),
+            None => store,
+        }
+    }
+
+    /// Stores the state after one more element, by a step of a fold.
+    fn stepped(&self, step: &Lambda) -> Stmt {
+        let state = self.state(&self.builder.at(self.stage).offsets);
+        self.stored(&self.here(&step.apply(&[&state[..], &self.sources].concat())))
+    }
+
+    /// Starts the run where all of these loops begin, else steps.
+    fn start_or_step(&self, loops: &[&Loop]) -> Stmt {
+        let is_zero = |l: &&Loop| fold::compare(BinaryOp::Eq, &l.var.expr(), &fold::int(0, l.var.dtype()));
+        match loops.iter().map(is_zero).reduce(Expr::and) {
+            Some(is_first) => Stmt::If {
+                cond: is_first,
+                then: Box::new(self.stored(&self.sources)),
+                otherwise: Some(Box::new(self.stepped(&self.quick.step))),
+            },
+            None => self.stored(&self.sources),
+        }
+    }
+
+    /// The loops that fold the elements.
+    fn folds(&self) -> Result<Stmt, ScheduleError> {
+        let (builder, stage, run_at) = (self.builder, self.stage, self.run_at);
+        let along = &builder.at(stage).loops[run_at];
+        let loops_from =
+            |from, stores| builder.loops(stage, from, stage.leaves.len(), builder.guarded(stage, stores)?);
+        let others: Vec<&Loop> = self.reduced.iter().filter(|l| l.var != along.var).copied().collect();
+        let is_plain = self.reduced.len() > others.len()
             && stage.kind_of(&along.leaf) == LoopKind::Serial
             && !stage.origin(&along.leaf).data;
-        let folds = if others.is_empty() || is_plain {
-            let one = fold::int(1, along.var.dtype());
-            let zero = FastMap::from_iter([(along.var.clone(), fold::int(0, along.var.dtype()))]);
-            let first = substitute_stmt(inside(start_or_step(&others))?, &zero);
-            let steps = if along.is_unit() {
-                Stmt::NOP
-            } else {
-                let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
-                // A loop of one iteration is not written, and its variable with it.
-                let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
-                let next = FastMap::from_iter([(along.var.clone(), second)]);
-                self.one_loop(stage, &rest, substitute_stmt(inside(stored(&sub(&stepped)))?, &next))?
-            };
-            Stmt::seq([first, steps])
-        } else {
-            self.loops(stage, run_at, stage.leaves.len(), self.guarded(stage, start_or_step(&reduced))?)?
-        };
-        let mut folds = folds;
-        for rewalk in &quick.rewalks {
-            let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
-            let runs = buffers.iter().map(|b| b.at(places.clone()));
-            let both: Vec<Expr> = totals.chain(runs.clone()).collect();
-            let needed = sub(&rewalk.needed.apply(&both)).remove(0);
-            let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
-                let totals = self.buffers(stage).into_iter();
-                let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
-                let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
-                let started = rewalk.start.apply(&totals.chain(runs).collect::<Vec<_>>());
-                let guards = self.guards_of(stage, point, Purpose::Data);
-                Ok(nested(likely(guards), store_all(&run_names, &buffers, &place(point.offsets), &started)))
-            })?;
-            let by_lanes = lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
-                && self.launches.of(at.root).is_empty();
-            let came = rewalk.step.apply(&runs.chain(sources.iter().cloned()).collect::<Vec<_>>());
-            let walk = self.guarded(stage, stored(&sub(&came)))?;
-            let backwards = if rewalk.backwards { &reduced[..] } else { &[] };
-            let walk = Stmt::seq([start, self.walked(stage, run_at, stage.leaves.len(), walk, backwards)?]);
-            // Each of several totals may need it or not; a walk in vain does no harm.
-            folds = if needed.as_int() == Some(1) {
-                Stmt::seq([folds, walk])
-            } else if let Some((asked, stmts, needed)) = by_lanes.then(|| any_lane(&needed, &lanes)).flatten()
-            {
-                let walk = Stmt::if_(needed, walk);
-                Stmt::seq([folds, Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))])
-            } else if let Some(needed) = any_of(&needed, &lanes) {
-                Stmt::seq([folds, Stmt::if_(needed, walk)])
-            } else {
-                Stmt::seq([folds, walk])
-            };
+        if !others.is_empty() && !is_plain {
+            return loops_from(run_at, self.start_or_step(&self.reduced));
         }
-        let start = self.data_nest(stage, run_at, "_run", &mut |point, _| {
-            Ok(store_all(&run_names, &buffers, &place(point.offsets), &quick.identity))
+        let one = fold::int(1, along.var.dtype());
+        let zero = FastMap::from_iter([(along.var.clone(), fold::int(0, along.var.dtype()))]);
+        let first = substitute_stmt(loops_from(run_at + 1, self.start_or_step(&others))?, &zero);
+        if along.is_unit() {
+            return Ok(Stmt::seq([first, Stmt::NOP]));
+        }
+        let rest = Loop { extent: fold::sub(&along.extent, &one), ..along.clone() };
+        // A loop of one iteration is not written, and its variable with it.
+        let second = if rest.is_unit() { one } else { fold::add(&along.var.expr(), &one) };
+        let next = FastMap::from_iter([(along.var.clone(), second)]);
+        let step = substitute_stmt(loops_from(run_at + 1, self.stepped(&self.quick.step))?, &next);
+        Ok(Stmt::seq([first, builder.one_loop(stage, &rest, step)?]))
+    }
+
+    /// `folds`, then one more walk over the elements where it is needed.
+    fn walked_again(&self, rewalk: &Rewalk, folds: Stmt) -> Result<Stmt, ScheduleError> {
+        let (builder, stage, at) = (self.builder, self.stage, self.builder.at(self.stage));
+        let both = |offsets: &Values| [self.total(offsets), self.state(offsets)].concat();
+        let needed = self.here(&rewalk.needed.apply(&both(&at.offsets))).remove(0);
+        let start = builder.data_nest(stage, self.run_at, "_again", &mut |point, _| {
+            let guards = builder.guards_of(stage, point, Purpose::Data);
+            let started = rewalk.start.apply(&both(point.offsets));
+            Ok(nested(likely(guards), self.store(point.offsets, &started)))
         })?;
-        let close = self.data_nest(stage, run_at, "_close", &mut |point: &Point, _| {
-            let indices = self.indices(stage, point.offsets);
-            let totals = self.buffers(stage).into_iter().zip(&before);
-            let total = totals.map(|(b, known)| known.clone().unwrap_or_else(|| b.at(indices.clone())));
-            let mut runs: Vec<Expr> = buffers.iter().map(|b| b.at(place(point.offsets))).collect();
-            for counted in &from_begin {
-                runs[counted.field] = counted.restored(&runs[counted.field]);
+        let walk = builder.guarded(stage, self.stepped(&rewalk.step))?;
+        let backwards = if rewalk.backwards { &self.reduced[..] } else { &[] };
+        let walk = builder.walked(stage, self.run_at, stage.leaves.len(), walk, backwards)?;
+        let walk = Stmt::seq([start, walk]);
+        if needed.as_int() == Some(1) {
+            return Ok(Stmt::seq([folds, walk]));
+        }
+        // Each of several totals may need it or not; a walk in vain does no harm.
+        let by_lanes = self.lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
+            && builder.launches.of(at.root).is_empty();
+        let walk = match by_lanes.then(|| any_lane(&needed, &self.lanes)).flatten() {
+            Some((asked, stmts, needed)) => {
+                let walk = Stmt::if_(needed, walk);
+                Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))
             }
-            let closed = quick.close.apply(&total.chain(runs).collect::<Vec<_>>());
+            None => match any_of(&needed, &self.lanes) {
+                Some(needed) => Stmt::if_(needed, walk),
+                None => walk,
+            },
+        };
+        Ok(Stmt::seq([folds, walk]))
+    }
+
+    /// The run closed into the total.
+    fn closed(&self) -> Result<Stmt, ScheduleError> {
+        let (builder, stage, names) = (self.builder, self.stage, output_names(self.stage));
+        builder.data_nest(stage, self.run_at, "_close", &mut |point: &Point, _| {
+            let totals = self.total(point.offsets).into_iter().zip(&self.before);
+            let total = totals.map(|(total, known)| known.clone().unwrap_or(total));
+            let mut state = self.state(point.offsets);
+            for counted in &self.from_begin {
+                state[counted.field] = counted.restored(&state[counted.field]);
+            }
+            let closed = self.quick.close.apply(&total.chain(state).collect::<Vec<_>>());
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
-            let guards = self.guards_of(stage, point, Purpose::Data);
-            let store = store_all(&names, &self.buffers(stage), &indices, &closed);
-            Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
-        })?;
-        let body = Stmt::seq([start, folds, close]);
-        Ok(buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
+            let guards = builder.guards_of(stage, point, Purpose::Data);
+            let indices = builder.indices(stage, point.offsets);
+            let store = store_all(&names, &builder.buffers(stage), &indices, &closed);
+            Ok(nested(builder.one_of_many(stage).into_iter().chain(likely(guards)), store))
+        })
     }
 }

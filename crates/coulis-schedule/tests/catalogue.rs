@@ -2,11 +2,9 @@
 
 mod common;
 
-use std::slice::from_ref;
-
-use coulis_ir::{BinaryOp, DType, Expr, ThreadTag};
-use coulis_schedule::{Arg, GridFinish, PRIMITIVES, Schedule, Split, Step};
-use coulis_tensor::{Tensor, compute, placeholder, reduce_axis, sum, var};
+use coulis_ir::{BinaryOp, DType, Expr};
+use coulis_schedule::{Arg, PRIMITIVES, Schedule, Split, Step};
+use coulis_tensor::{compute, placeholder};
 
 /// Reads `a, b = s[B].f(x, 4, k=1, "t", [B, C])`.
 fn step(line: &str) -> Step {
@@ -50,132 +48,6 @@ fn step(line: &str) -> Step {
     Step::new(results, object, primitive, positional, options)
 }
 
-fn schedule(output: Tensor, inputs: &[Tensor]) -> Schedule {
-    let args: Vec<Tensor> = inputs.iter().cloned().chain([output.clone()]).collect();
-    Schedule::new(&[output], &args).expect("a schedule")
-}
-
-/// `B[i, j] = A[i, j]`, of as many dimensions as there are extents.
-fn copy(shape: &[Expr]) -> Schedule {
-    let a = placeholder(shape, DType::F32, "A").expect("a tensor");
-    let b = compute(shape, "B", |i| a.at(i)).expect("a tensor");
-    schedule(b, &[a])
-}
-
-/// `B[i] = A[i] + 1`.
-fn plus_one() -> Schedule {
-    let n = var("n").expr();
-    let a = placeholder(std::slice::from_ref(&n), DType::F32, "A").expect("a tensor");
-    let b = compute(&[n], "B", |i| a.at([&i[0]]) + Expr::float(1.0, DType::F32)).expect("a tensor");
-    schedule(b, &[a])
-}
-
-/// `B[i] = A[i] * 2`, then `C[i] = B[i] + 1`.
-fn chain(shape: &[Expr]) -> Schedule {
-    let a = placeholder(shape, DType::F32, "A").expect("a tensor");
-    let b = compute(shape, "B", |i| a.at(i) * Expr::float(2.0, DType::F32)).expect("a tensor");
-    let c = compute(shape, "C", |i| b.at(i) + Expr::float(1.0, DType::F32)).expect("a tensor");
-    schedule(c, &[a])
-}
-
-fn example(primitive: &str) -> Schedule {
-    let (n, m) = (var("n").expr(), var("m").expr());
-    match primitive {
-        "split" | "parallel" | "bind" | "set_store_predicate" => copy(&[n]),
-        "tile" | "reorder" => copy(&[n, m]),
-        "fuse" => copy(&[n, Expr::int(8)]),
-        "unroll" | "pragma" => copy(&[Expr::int(4)]),
-        "vectorize" => copy(&[Expr::int(8)]),
-        "compute_at" | "compute_inline" => chain(&[n]),
-        "compute_root" => {
-            let mut s = chain(&[n]);
-            s.compute_inline("B").expect("inlined");
-            s
-        }
-        "cache_read" | "cache_write" => plus_one(),
-        "set_scope" => chain(&[Expr::int(16)]),
-        "join" => chain(&[n, Expr::int(8)]),
-        "storage_align" => chain(&[Expr::int(16), Expr::int(32)]),
-        "grid_finish" => {
-            let a = placeholder(from_ref(&m), DType::F32, "A").expect("a tensor");
-            let k = reduce_axis(m, "k");
-            let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
-            let mut s = schedule(b, &[a]);
-            let (outer, _) = s.split("B", &k, Split::Factor(32)).expect("k splits");
-            s.bind("B", &outer, ThreadTag::BlockX).expect("bound");
-            s.grid_finish("B", GridFinish::LastBlock).expect("finished");
-            s
-        }
-        "clamp" => {
-            let mut s = chain(&[Expr::int(11)]);
-            let i = s.stage("C").expect("a stage").axes()[0].clone();
-            let (_, inner) = s.split("C", &i, Split::Factor(4)).expect("i splits");
-            s.compute_at("B", "C", &inner).expect("attached");
-            s
-        }
-        "double_buffer" => {
-            let mut s = chain(&[n]);
-            let i = s.stage("C").expect("a stage").axes()[0].clone();
-            s.compute_at("B", "C", &i).expect("attached");
-            s
-        }
-        "from_first" => {
-            let a = placeholder(&[Expr::int(4)], DType::F32, "A").expect("a tensor");
-            let k = reduce_axis(Expr::int(4), "k");
-            let b = compute(&[], "B", |_| sum(a.at([&k]), from_ref(&k))).expect("a tensor");
-            schedule(b, &[a])
-        }
-        "peel" => {
-            let a = placeholder(&[Expr::int(5), Expr::int(13)], DType::F32, "A").expect("a tensor");
-            let k = reduce_axis(Expr::int(13), "k");
-            let b =
-                compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
-            schedule(b, &[a])
-        }
-        "from_boundary" | "filled" => {
-            let a = placeholder(&[Expr::int(5), Expr::int(13)], DType::F32, "A").expect("a tensor");
-            let k = reduce_axis(Expr::int(13), "k");
-            let b =
-                compute(&[Expr::int(5)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).expect("a tensor");
-            let shape = [Expr::int(5), Expr::int(13)];
-            let c = compute(&shape, "C", |i| a.at((&i[0], &i[1])) - b.at([&i[0]])).expect("a tensor");
-            schedule(c, &[a])
-        }
-        "zip" => {
-            let mut s = example("peel");
-            let k = s.stage("B").expect("a stage").reduce_axes()[0].clone();
-            let (words, ends) = s.peel("B", &k, 4).expect("peeled");
-            for stage in [words, ends] {
-                let k = s.stage(stage).expect("a stage").reduce_axes()[0].clone();
-                let (_, thread) = s.split(stage, &k, Split::Factor(2)).expect("k splits");
-                s.rfactor_at(stage, &thread, 1).expect("factored");
-            }
-            s
-        }
-        "rfactor" => {
-            let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
-            let k = reduce_axis(m, "k");
-            let b = compute(&[n], "B", |i| sum(a.at((&i[0], &k)), std::slice::from_ref(&k)));
-            let mut s = schedule(b.expect("a tensor"), &[a]);
-            s.split("B", &k, Split::Factor(16)).expect("k splits");
-            s
-        }
-        "in_runs" => {
-            let a = placeholder(&[n.clone(), m.clone()], DType::F16, "A").expect("a tensor");
-            let k = reduce_axis(m, "k");
-            let sum = coulis_reducers::find("sum").expect("a reducer");
-            let sum = sum.build(&coulis_reducers::ReducerRequest::new(&[DType::F16])).expect("built");
-            let b = compute(&[n], "B", |i| {
-                coulis_tensor::reduce_at(&sum, &[a.at((&i[0], &k))], k.expr(), std::slice::from_ref(&k))
-            });
-            let mut s = schedule(b.expect("a tensor"), &[a]);
-            s.split("B", &k, Split::Factor(16)).expect("k splits");
-            s
-        }
-        other => panic!("the catalogue has `{other}`, and it has no example here"),
-    }
-}
-
 #[test]
 fn every_example_does_what_it_shows() {
     let mut faults = String::new();
@@ -185,7 +57,7 @@ fn every_example_does_what_it_shows() {
         }
     };
     for entry in PRIMITIVES {
-        let mut s = example(entry.name);
+        let mut s = (entry.example)();
         let n_before = s.trace().steps().len();
         compare(&format!("before {}", entry.name), &common::body(&s), entry.before);
         s.apply(step(entry.call)).unwrap_or_else(|e| panic!("{}: {e}", entry.call));
@@ -198,7 +70,7 @@ fn every_example_does_what_it_shows() {
 #[test]
 fn every_example_keeps_the_meaning() {
     for entry in PRIMITIVES {
-        let mut s = example(entry.name);
+        let mut s = (entry.example)();
         s.apply(step(entry.call)).unwrap_or_else(|e| panic!("{}: {e}", entry.call));
         common::check(&s, &[&[("n", 1), ("m", 1)], &[("n", 5), ("m", 3)], &[("n", 33), ("m", 9)]]);
     }
@@ -206,7 +78,8 @@ fn every_example_keeps_the_meaning() {
 
 #[test]
 fn names_given_by_a_hand_written_trace_are_understood() {
-    let mut s = copy(&[var("n").expr()]);
+    let split = PRIMITIVES.iter().find(|entry| entry.name == "split").expect("a primitive");
+    let mut s = (split.example)();
     for line in
         ["io, ii = s[B].split(i, factor=4)", "s[B].reorder(ii, io)", "iii, iio = s[B].split(ii, nparts=2)"]
     {

@@ -8,13 +8,11 @@ mod common;
 use std::slice::from_ref;
 
 use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY, ThreadZ, VThread};
+use common::random::argmax_of;
 use common::{body, check, refusal};
-use coulis_ir::{BinaryOp, DType, Expr, MemScope, ThreadTag};
+use coulis_ir::{DType, Expr, MemScope, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, Split, build_nest, thread_index};
-use coulis_tensor::{
-    IterVar, Tensor, comm_reducer, compute, compute_axes, compute_tuple, max, placeholder, reduce_axis, sum,
-    var,
-};
+use coulis_tensor::{IterVar, Tensor, compute, compute_axes, max, placeholder, reduce_axis, sum, var};
 
 struct Rows {
     s: Schedule,
@@ -139,24 +137,10 @@ fn several_bound_axes_of_several_reduce_axes() {
 
 /// Value and position of the largest element of rows, value first (fault C1).
 fn argmax() -> (Schedule, Tensor, IterVar, IterVar) {
-    let (n, m) = (var("n").expr(), var("m").expr());
-    let a = placeholder(&[n.clone(), m.clone()], DType::F32, "A").expect("a tensor");
-    let k = reduce_axis(m, "k");
-    let reducer = comm_reducer(
-        |l, r| {
-            let first = Expr::binary(BinaryOp::Lt, l[1].clone(), r[1].clone());
-            let tie = l[0].clone().equal(r[0].clone()).and(first);
-            let keep = l[0].clone().gt(r[0].clone()).or(tie);
-            (0..2).map(|f| Expr::select(keep.clone(), l[f].clone(), r[f].clone())).collect()
-        },
-        |types| vec![Expr::float(f64::NEG_INFINITY, types[0]), Expr::int(i32::MAX)],
-        "argmax",
-    );
-    let both =
-        compute_tuple(from_ref(&n), "M", |i| reducer.reduce(vec![a.at((&i[0], &k)), k.expr()], from_ref(&k)))
-            .expect("tensors");
+    let a = placeholder(&[var("n").expr(), var("m").expr()], DType::F32, "A").expect("a tensor");
+    let both = argmax_of(&a);
     let s = Schedule::new(&both, &[a, both[0].clone(), both[1].clone()]).expect("a schedule");
-    let i = both[0].op().axes()[0].clone();
+    let (i, k) = (both[0].op().axes()[0].clone(), both[0].op().reduce_axes()[0].clone());
     (s, both[0].clone(), i, k)
 }
 

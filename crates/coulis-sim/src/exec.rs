@@ -316,7 +316,8 @@ impl<'p, const W: usize> Interpreter<'p, W> {
             let who = Who { warp: warp.n, lane: 0, stmt: warp.stmt };
             let thread = self.detector.thread(who.warp, who.lane);
             self.detector.lane(ViolationKind::BarrierCount, who, 0, || {
-                format!("{thread} waits at barrier {id} for {threads} threads; a barrier waits for whole warps, {W} threads or a multiple")
+                format!("{thread} waits at barrier {id} for {threads} threads; a barrier waits for whole warps, {W} \
+                     threads or a multiple")
             });
         }
         warp.state = State::Waiting(kind, warp.stmt);

@@ -19,9 +19,9 @@ fn in_wide_constants(expr: &Expr) -> Expr {
 
 impl Reduction {
     /// The same fold with those fields of its state in `float32` that add or multiply floats of fewer bits: contract N4's
-    /// accumulator; and every field of a type that values are only stored in. The results are converted to their own types once, by whoever stores them; fields that are selected, and
-    /// what else a user's combiner does, see them converted. `None` where the state is as it should be: extrema, integers,
-    /// wider floats.
+    /// accumulator; and every field of a type that values are only stored in. The results are converted to their own types
+    /// once, by whoever stores them; fields that are selected, and what else a user's combiner does, see them converted.
+    /// `None` where the state is as it should be: extrema, integers, wider floats.
     pub fn accumulating(&self) -> Option<Reduction> {
         let n = self.arity();
         let params = &self.combine.params;

@@ -7,25 +7,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-
-use std::sync::Arc;
+#[path = "common/gpu.rs"]
+mod gpu;
 
 use coulis::reduce::{Prepared, array_info, prepare, verify_outcome};
 use coulis::{Array, DType, DeviceChoice, DevicePointer, NamedArray, Outcome, Request, StreamHandle};
+use coulis_runtime::Cuda;
 use coulis_runtime::cuda::DeviceMemory;
-use coulis_runtime::{Cuda, CudaOptions};
 
 use common::{Special, array, numbers};
-
-fn gpu() -> Option<Arc<Cuda>> {
-    match Cuda::open(0, &CudaOptions::default()) {
-        Ok((cuda, _)) => Some(cuda),
-        Err(why) => {
-            println!("SKIP: {why}");
-            None
-        }
-    }
-}
+use gpu::gpu;
 
 fn full_sizes() -> bool {
     std::env::var_os("COULIS_FULL_SIZES").is_some()
@@ -116,7 +107,7 @@ fn bases_one_element_off_an_aligned_address_are_read_right_after_and_before_alig
         let input = array(dtype, &shape, &numbers(n, Special::Zeros, 3));
         for axes in [&[1i64][..], &[0], &[0, 1]] {
             let request = call(&["sum", "max", "argmin"], axes);
-            at_every_alignment(&cuda, &input, &request, &format!("{dtype} {shape:?} over {axes:?}"));
+            at_every_alignment(cuda, &input, &request, &format!("{dtype} {shape:?} over {axes:?}"));
         }
     }
 }
@@ -143,7 +134,7 @@ fn odd_stepped_and_negative_strides_are_read_right_at_every_alignment() {
             let view = line.view(&[rows, columns], &strides, start).unwrap();
             for axes in [&[1i64][..], &[0], &[0, 1]] {
                 let request = call(&["sum", "min", "argmax"], axes);
-                at_every_alignment(&cuda, &view, &request, &format!("{name} of {dtype} over {axes:?}"));
+                at_every_alignment(cuda, &view, &request, &format!("{name} of {dtype} over {axes:?}"));
             }
         }
     }
@@ -157,8 +148,8 @@ fn inputs_of_different_alignments_are_read_right_together() {
     let request = call(&["dot"], &[1]);
     let prepared = prepare(&inputs.each_ref().map(array_info), &request).unwrap();
     for leads in [[0, 0], [4, 0], [0, 4], [8, 12], [0, 0]] {
-        let there = [0, 1].map(|at| There::new(&cuda, &inputs[at], leads[at]));
-        check(&cuda, &prepared, &inputs, &there, &request, &format!("{leads:?} bytes off"));
+        let there = [0, 1].map(|at| There::new(cuda, &inputs[at], leads[at]));
+        check(cuda, &prepared, &inputs, &there, &request, &format!("{leads:?} bytes off"));
     }
 }
 
@@ -185,9 +176,9 @@ fn rows_of_200_megabytes_are_read_right_at_odd_bases_and_strides() {
         let request = call(&["sum", "mean", "max", "argmax"], &axes);
         let prepared = prepare(&[array_info(&view)], &request).unwrap();
         for lead in [0, 4] {
-            let there = [There::new(&cuda, &view, lead)];
+            let there = [There::new(cuda, &view, lead)];
             let views = std::slice::from_ref(&view);
-            check(&cuda, &prepared, views, &there, &request, &format!("{name}, {lead} bytes off"));
+            check(cuda, &prepared, views, &there, &request, &format!("{name}, {lead} bytes off"));
         }
     }
 }

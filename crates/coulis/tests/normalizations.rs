@@ -9,7 +9,7 @@ mod meaning;
 
 use std::sync::Arc;
 
-use common::{Lie, Special, array, numbers, view};
+use common::{Lie, Special, array, length_and_lie, numbers, view};
 use coulis::te::{Expr, Intrinsic};
 use coulis::{
     Along, Array, DType, DeviceChoice, NORMALIZATIONS, NanPolicy, Normalize, Request, UserNormalization,
@@ -48,13 +48,7 @@ struct Random {
 }
 
 fn random(most: i64) -> impl Strategy<Value = Random> {
-    let length = prop_oneof![1 => Just(0i64), 2 => Just(1), 8 => 2i64..8, 4 => 8i64..40, 2 => 60i64..140];
-    let lie = prop_oneof![
-        6 => Just(Lie::Dense),
-        1 => Just(Lie::Backward),
-        1 => Just(Lie::Repeated),
-        1 => (1i64..4).prop_map(Lie::Gap)
-    ];
+    let (length, lie) = length_and_lie();
     let special = vec![Special::Zeros, Special::Nan, Special::All, Special::MostlyNan];
     let weight = vec![DType::F32, DType::F16, DType::F64, DType::I8];
     let out = vec![DType::F32, DType::F64, DType::F16];

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Lie, Special, array, check, numbers, view};
+use common::{Lie, Special, array, check, length_and_lie, numbers, view};
 use coulis::{Array, DType, DeviceChoice, NanPolicy, Request};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -37,13 +37,7 @@ struct Axis {
 }
 
 fn axis() -> impl Strategy<Value = Axis> {
-    let length = prop_oneof![1 => Just(0i64), 2 => Just(1), 8 => 2i64..8, 4 => 8i64..40, 2 => 60i64..140];
-    let lie = prop_oneof![
-        6 => Just(Lie::Dense),
-        1 => Just(Lie::Backward),
-        1 => Just(Lie::Repeated),
-        1 => (1i64..4).prop_map(Lie::Gap)
-    ];
+    let (length, lie) = length_and_lie();
     (length, lie, any::<bool>(), any::<bool>()).prop_map(|(length, lie, reduced, negative)| Axis {
         length,
         lie,

@@ -15,17 +15,9 @@ use coulis_ir::eval::Value;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
 use everywhere::{
-    Tolerance, c, count, f, flat_text, input, leaf, n, nest, nest_text, realized, run_as_scheduled,
+    Tolerance, c, chain, count, f, flat_text, input, leaf, n, nest, nest_text, realized, run_as_scheduled,
     run_everywhere, run_everywhere_with, schedule, small,
 };
-
-/// `B = A + 1`, `C = B * 2`.
-fn chain(shape: &[Expr]) -> Schedule {
-    let a = input(shape, DType::F32, "A");
-    let b = compute(shape, "B", |i| a.at(i) + f(1.0)).unwrap();
-    let d = compute(shape, "C", |i| b.at(i) * f(2.0)).unwrap();
-    schedule(&[d], &[a])
-}
 
 #[test]
 fn te_b1_a_producer_is_computed_as_far_as_the_inner_loops_reach() {

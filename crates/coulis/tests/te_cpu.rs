@@ -14,8 +14,8 @@ use coulis::te::{
 };
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, c, f, input, leaf, n, number, realized, reference, run_everywhere, run_everywhere_with,
-    schedule, small,
+    Tolerance, argmax_of, c, f, input, leaf, n, number, realized, reference, run_everywhere,
+    run_everywhere_with, schedule, small,
 };
 
 #[test]
@@ -102,19 +102,7 @@ fn te_n3_a_sum_factored_over_parts_that_run_in_parallel() {
 fn te_n4_the_first_place_of_the_largest_of_each_row() {
     let (m, l) = (n("m"), n("l"));
     let a = input(&[m.clone(), l.clone()], DType::F32, "A");
-    let argmax = comm_reducer(
-        |x, y| {
-            let first = x[0].clone().lt(y[0].clone()).and(x[1].clone().equal(y[1].clone()));
-            let keep = x[1].clone().gt(y[1].clone()).or(first);
-            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
-        },
-        |types| vec![Expr::int(i32::MAX), Expr::float(f64::NEG_INFINITY, types[1])],
-        "argmax",
-    );
-    let k = reduce_axis(l, "k");
-    let both =
-        compute_tuple(from_ref(&m), "T", |i| argmax.reduce(vec![k.expr(), a.at((&i[0], &k))], from_ref(&k)))
-            .unwrap();
+    let both = argmax_of(&a, 1, "T");
     let mut s = schedule(&both, &[a]);
     let sizes: &[&[(&str, i64)]] = &[&[("m", 12), ("l", 16)], &[("m", 3), ("l", 1)]];
     run_everywhere(&s, sizes);

@@ -10,14 +10,14 @@ use std::slice::from_ref;
 
 use coulis::DType;
 use coulis::te::{
-    Expr, Intrinsic, Schedule, Split, Tensor, build, comm_reducer, compute, compute_axes, compute_tuple, max,
-    min, reduce_axis, sum, var_of,
+    Expr, Intrinsic, Schedule, Split, Tensor, build, comm_reducer, compute, compute_axes, max, min,
+    reduce_axis, sum, var_of,
 };
 use coulis::{Owner, Request, Value as Argument};
 use coulis_ir::Claims;
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, c, f, flat_text, input, leaf, n, nest_text, number, reference, run_everywhere,
+    Tolerance, argmax_of, c, f, flat_text, input, leaf, n, nest_text, number, reference, run_everywhere,
     run_everywhere_with, schedule, small,
 };
 
@@ -27,28 +27,7 @@ const SIZES: &[&[(&str, i64)]] = &[&[("n", 6), ("m", 13)], &[("n", 1), ("m", 1)]
 fn argmax(value: usize) -> Schedule {
     let (rows, columns) = (n("n"), n("m"));
     let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
-    let reducer = comm_reducer(
-        move |x, y| {
-            let place = 1 - value;
-            let first = x[place].clone().lt(y[place].clone()).and(x[value].clone().equal(y[value].clone()));
-            let keep = x[value].clone().gt(y[value].clone()).or(first);
-            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
-        },
-        move |types| {
-            let mut identity = vec![Expr::int(i32::MAX), Expr::int(i32::MAX)];
-            identity[value] = Expr::float(f64::NEG_INFINITY, types[value]);
-            identity
-        },
-        "argmax",
-    );
-    let k = reduce_axis(columns, "k");
-    let both = compute_tuple(from_ref(&rows), "T", |i| {
-        let mut sources = vec![k.expr(), k.expr()];
-        sources[value] = a.at((&i[0], &k));
-        reducer.reduce(sources, from_ref(&k))
-    })
-    .unwrap();
-    schedule(&both, &[a])
+    schedule(&argmax_of(&a, value, "T"), &[a])
 }
 
 #[test]

@@ -17,8 +17,8 @@ use coulis_ir::eval::Value;
 use coulis_ir::{MemScope, ThreadTag};
 use coulis_schedule::thread_index;
 use everywhere::{
-    Tolerance, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with, schedule,
-    small,
+    Tolerance, argmax_of, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with,
+    schedule, small,
 };
 
 type Fold = fn(Expr, &[IterVar]) -> Result<Reduction, TensorError>;
@@ -391,23 +391,11 @@ fn te_c17_the_tutorials_schedule_without_its_predicate() {
 #[test]
 fn te_g15_tuples_as_inputs_results_and_attached_producers() {
     // A tuple of elementwise results, whose first is folded to the place of its largest.
-    let (m, k) = (n("m"), reduce_axis(33, "k"));
+    let m = n("m");
     let shape = [m.clone(), c(33)];
     let (a, b) = (input(&shape, DType::I32, "A"), input(&shape, DType::I32, "B"));
     let both = compute_tuple(&shape, "T", |i| vec![a.at(i) + b.at(i), a.at(i) * b.at(i)]).unwrap();
-    let argmax = comm_reducer(
-        |x, y| {
-            let first = x[0].clone().lt(y[0].clone()).and(x[1].clone().equal(y[1].clone()));
-            let keep = x[1].clone().gt(y[1].clone()).or(first);
-            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
-        },
-        |_| vec![Expr::int(i32::MAX), Expr::int(i32::MIN)],
-        "argmax",
-    );
-    let r = compute_tuple(from_ref(&m), "R", |i| {
-        argmax.reduce(vec![k.expr(), both[0].at((&i[0], &k))], from_ref(&k))
-    })
-    .unwrap();
+    let r = argmax_of(&both[0], 1, "R");
     let d = compute(from_ref(&m), "D", |i| r[0].at(i) + r[1].at(i)).unwrap();
     for attached in [false, true] {
         let mut s = schedule(from_ref(&d), &[a.clone(), b.clone()]);

@@ -17,7 +17,8 @@ use coulis_ir::verify::verify_for;
 use coulis_ir::{Form, MemScope, Stmt, SyncKind, Target, ThreadTag};
 use coulis_schedule::{GridFinish, thread_index};
 use everywhere::{
-    Tolerance, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with, schedule,
+    Tolerance, argmax_of, c, count, f, gpu_text, input, leaf, n, number, run_everywhere, run_everywhere_with,
+    schedule,
 };
 
 /// `B[i] = sum of A[i, k]`, where `k` is not 3 if that is asked for.
@@ -52,28 +53,7 @@ fn te_fault_c1_tuples_by_threads_combine_all_components_before_they_store_one() 
         for lanes in [16, 20, 64] {
             let (rows, columns) = (n("n"), n("m"));
             let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
-            let place = 1 - value;
-            let argmax = comm_reducer(
-                move |x, y| {
-                    let first =
-                        x[place].clone().lt(y[place].clone()).and(x[value].clone().equal(y[value].clone()));
-                    let keep = x[value].clone().gt(y[value].clone()).or(first);
-                    (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
-                },
-                move |types| {
-                    let mut identity = vec![Expr::int(i32::MAX); 2];
-                    identity[value] = Expr::float(f64::NEG_INFINITY, types[value]);
-                    identity
-                },
-                "argmax",
-            );
-            let k = reduce_axis(columns, "k");
-            let both = compute_tuple(from_ref(&rows), "B", |i| {
-                let mut sources = vec![k.expr(), k.expr()];
-                sources[value] = a.at((&i[0], &k));
-                argmax.reduce(sources, from_ref(&k))
-            })
-            .unwrap();
+            let both = argmax_of(&a, value, "B");
             let mut s = schedule(&both, &[a]);
             on_threads(&mut s, 4, lanes);
             run_everywhere(&s, SIZES);

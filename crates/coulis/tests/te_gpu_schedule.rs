@@ -12,17 +12,9 @@ use coulis::DType;
 use coulis::te::{Expr, Schedule, Split, compute, reduce_axis, sum};
 use coulis_ir::{MemScope, ThreadTag};
 use everywhere::{
-    Tolerance, c, count, f, gpu_text, input, leaf, n, number, realized, run_as_scheduled, run_everywhere,
-    schedule,
+    Tolerance, c, chain, count, f, gpu_text, input, leaf, n, number, realized, run_as_scheduled,
+    run_everywhere, schedule,
 };
-
-/// `B = A + 1`, `C = B * 2`.
-fn chain(shape: &[Expr]) -> Schedule {
-    let a = input(shape, DType::F32, "A");
-    let b = compute(shape, "B", |i| a.at(i) + f(1.0)).unwrap();
-    let d = compute(shape, "C", |i| b.at(i) * f(2.0)).unwrap();
-    schedule(&[d], &[a])
-}
 
 #[test]
 fn te_b1_shared_memory_holds_what_all_threads_of_the_block_read() {

@@ -9,13 +9,12 @@ use std::slice::from_ref;
 
 use coulis::DType;
 use coulis::te::{
-    Expr, MemScope, Schedule, Split, Tensor, comm_reducer, compute, compute_axes, compute_tuple, reduce_axis,
-    sum,
+    Expr, MemScope, Schedule, Split, Tensor, compute, compute_axes, compute_tuple, reduce_axis, sum,
 };
 use coulis_ir::{Attr, LoopKind};
 use coulis_tensor::Body;
 use everywhere::{
-    c, count, f, flat_text, input, leaf, leaves, n, nest_text, realized, run_everywhere, schedule,
+    argmax_of, c, count, f, flat_text, input, leaf, leaves, n, nest_text, realized, run_everywhere, schedule,
 };
 
 /// `B[i, j] = A[i, j] + 1` with axes `x` and `y`.
@@ -192,22 +191,6 @@ fn te_c10_copies_lower_with_and_without_splits_and_constant_ones_without_guards(
     run_everywhere(&s, &[&[]]);
 }
 
-/// The place and value of the largest of each row, place first.
-fn argmax_of(a: &Tensor, rows: &Expr, columns: i32) -> Vec<Tensor> {
-    let argmax = comm_reducer(
-        |x, y| {
-            let first = x[0].clone().lt(y[0].clone()).and(x[1].clone().equal(y[1].clone()));
-            let keep = x[1].clone().gt(y[1].clone()).or(first);
-            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
-        },
-        |types| vec![Expr::int(i32::MAX), Expr::float(f64::NEG_INFINITY, types[1])],
-        "argmax",
-    );
-    let k = reduce_axis(columns, "k");
-    compute_tuple(from_ref(rows), "T", |i| argmax.reduce(vec![k.expr(), a.at((&i[0], &k))], from_ref(&k)))
-        .unwrap()
-}
-
 #[test]
 fn te_c11_producers_are_inlined_into_a_tuple_reduction() {
     let m = n("m");
@@ -215,7 +198,7 @@ fn te_c11_producers_are_inlined_into_a_tuple_reduction() {
     let a = input(&shape, DType::F32, "A");
     let b = compute(&shape, "B", |i| a.at(i) + f(1.0)).unwrap();
     let d = compute(&shape, "D", |i| b.at(i) * f(2.0)).unwrap();
-    let both = argmax_of(&d, &m, 7);
+    let both = argmax_of(&d, 1, "T");
     let mut s = schedule(&both, &[a]);
     s.compute_inline("B").unwrap();
     s.compute_inline("D").unwrap();
@@ -272,7 +255,7 @@ fn te_c13_a_cached_layout_follows_the_loops() {
     run_everywhere(&s, sizes);
     // A tuple is cached whole.
     let b = input(&[m.clone(), c(6)], DType::F32, "B");
-    let both = argmax_of(&b, &m, 6);
+    let both = argmax_of(&b, 1, "T");
     let mut s = schedule(&both, &[b]);
     s.cache_write("T", MemScope::Global).unwrap();
     let text = nest_text(&s);

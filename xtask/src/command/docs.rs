@@ -104,7 +104,7 @@ pub fn pages() -> Result<Vec<(&'static str, String)>, Failure> {
                 continue;
             }
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let field = |name: &str| literal_after(&source, &format!("\n    {name}: "));
+            let field = |name: &str| literal_after(&source, &format!("\n    {name}:"));
             let name = field("name").unwrap_or(stem);
             let body = match (field("signature"), field("summary"), field("details")) {
                 (Some(signature), Some(summary), _) => {
@@ -185,7 +185,7 @@ fn listings(before: &str, call: &str, after: &str) -> String {
 
 /// The value of the string literal that follows `mark`, escapes as in Rust: a backslash at a line's end joins lines.
 fn literal_after(source: &str, mark: &str) -> Option<String> {
-    let mut rest = source.split_once(mark)?.1.strip_prefix('"')?.chars();
+    let mut rest = source.split_once(mark)?.1.trim_start().strip_prefix('"')?.chars();
     let mut value = String::new();
     loop {
         match rest.next()? {
@@ -210,6 +210,8 @@ mod tests {
         assert_eq!(literal_after(source, "\n    name: ").as_deref(), Some("std"));
         assert_eq!(literal_after(source, "\n    details: ").as_deref(), Some("One \"two\" three."));
         assert_eq!(literal_after(source, "\n    summary: "), None);
+        let listing = "x = X {\n    after:\n        \"\\\nfor i:\n    B[i] = 0\",\n}";
+        assert_eq!(literal_after(listing, "\n    after:").as_deref(), Some("for i:\n    B[i] = 0"));
     }
 
     #[test]

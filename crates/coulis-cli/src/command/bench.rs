@@ -24,6 +24,7 @@ use coulis::bench::{
 use coulis::{DType, DeviceChoice, Error, Tuned};
 use serde_json::{Value, json};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::values::{Integers, Names, count, device, dtype, integers, names};
@@ -45,11 +46,14 @@ enum Format {
     Json,
 }
 
-/// Arguments of `bench`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("bench", |words| Command::read(words, run));
+
+/// Time reductions.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("timed").required(true).args(["shape", "suite", "latency"]))]
-pub struct Args {
+struct Args {
     /// Lengths of the axes
     #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true)]
     shape: Option<Integers>,
@@ -116,8 +120,7 @@ impl Args {
     }
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     if args.latency {
         return first_call(args);
     }

@@ -3,6 +3,7 @@
 use coulis::Error;
 use coulis::machine::{CacheEntry, cache_dirs, cache_entries, clear_cache};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
 
@@ -17,17 +18,19 @@ enum Action {
     Path,
 }
 
-/// Arguments of `cache`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("cache", |words| Command::read(words, run));
+
+/// Show or clear the compile cache.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  coulis cache\n  coulis cache clear\n  coulis cache path")]
-pub struct Args {
+struct Args {
     /// What to do
     #[arg(value_enum, default_value_t = Action::Ls)]
     action: Action,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     match args.action {
         Action::Path => match cache_dirs().as_slice() {
             [] => Err(Error::user("cache", "there is no cache folder").into()),

@@ -2,16 +2,19 @@
 
 use coulis::machine::{MachineInfo, machine};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
 
-/// Arguments of `devices`: none.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("devices", |words| Command::read(words, run));
+
+/// List devices, compilers and where they were looked for.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  coulis devices")]
-pub struct Args {}
+struct Args {}
 
-/// Runs the command.
-pub fn run(_args: &Args) -> Result<(), Failure> {
+fn run(_args: &Args) -> Result<(), Failure> {
     answer(&as_text(&machine()?))
 }
 

@@ -9,6 +9,7 @@ use coulis::reduce::{Prediction, array_info, plan, predict};
 use coulis::text::{Accuracy, CallTable, Verdict, explain, read};
 use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
 use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
@@ -29,10 +30,13 @@ enum Format {
     Json,
 }
 
-/// Arguments of `explain`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("explain", |words| Command::read(words, run));
+
+/// Say which plan or variant a call takes, and why.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     #[command(flatten)]
     request: RequestArgs,
     #[command(flatten)]
@@ -47,8 +51,7 @@ pub struct Args {
     format: Format,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let is_kernel = args.request.files.iter().any(|path| path.extension().is_some_and(|e| e == "py"));
     let Some(ops) = &args.ops else {
         if let ([file], true) = (&args.request.files[..], is_kernel) {
@@ -95,7 +98,13 @@ fn as_value(table: &CallTable) -> serde_json::Value {
         .map(|row| {
             let (verdict, needs) = (row.verdict.name(), needs(&row.verdict));
             let accuracy = row.accuracy.as_ref().map(accuracy);
-            serde_json::json!({ "name": row.name, "priority": row.priority, "verdict": verdict, "needs": needs, "accuracy": accuracy })
+            serde_json::json!({
+                "name": row.name,
+                "priority": row.priority,
+                "verdict": verdict,
+                "needs": needs,
+                "accuracy": accuracy,
+            })
         })
         .collect();
     serde_json::json!({ "kernel": table.kernel, "call": table.call, "arch": table.arch, "variants": variants })
@@ -130,6 +139,14 @@ fn as_text(plan: &PlanInfo, predicted: &Prediction) -> String {
 
 fn as_json(plan: &PlanInfo, predicted: &Prediction) -> String {
     let time = predicted.time;
-    let value = serde_json::json!({ "plan": plan.name, "reasons": plan.reasons, "bytes": predicted.bytes, "seconds": time.map(|t| t.seconds), "bytes_per_second": time.map(|t| t.bytes_per_second), "is_least": time.map(|t| t.is_least), "trace": plan.trace });
+    let value = serde_json::json!({
+        "plan": plan.name,
+        "reasons": plan.reasons,
+        "bytes": predicted.bytes,
+        "seconds": time.map(|t| t.seconds),
+        "bytes_per_second": time.map(|t| t.bytes_per_second),
+        "is_least": time.map(|t| t.is_least),
+        "trace": plan.trace,
+    });
     format!("{value}\n")
 }

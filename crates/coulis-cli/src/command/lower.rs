@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use coulis::text::{CudaBinary, emit_c, emit_cuda, emit_cuda_binary, lower, passes, read};
 use coulis::{Error, TargetChoice};
 
+use crate::command::{Command, Entry};
 use crate::failure::{Failure, not_built};
 use crate::output::{answer, answer_bytes};
 
@@ -49,10 +50,13 @@ enum Target {
     Hip,
 }
 
-/// Arguments of `lower`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("lower", |words| Command::read(words, run));
+
+/// Print a kernel after its passes, or the text that is made of it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     /// Kernel text; - for standard input
     #[arg(value_name = "FILE.py", required_unless_present = "passes")]
     file: Option<PathBuf>,
@@ -73,8 +77,7 @@ pub struct Args {
     passes: bool,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let target = match args.target {
         None | Some(Target::Cpu) if args.arch.is_some() => {
             return Err(Error::user("cli/arch", "--arch belongs to --target cuda").into());

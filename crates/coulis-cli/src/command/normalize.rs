@@ -10,6 +10,7 @@ use coulis::reduce::{array_info, plan, run as reduce};
 use coulis::{Along, Array, ArrayInfo, Error, Normalize, Outcome, Request};
 
 use crate::command::reduce::{OutFile, input_of};
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, present};
@@ -24,10 +25,13 @@ Examples:
   coulis normalize images.npy --op batch_norm --axis 0,2,3 --format json
   coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
 
-/// Arguments of `normalize`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("normalize", |words| Command::read(words, run));
+
+/// Normalize the rows of an array file: softmax and the norms.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     #[command(flatten)]
     request: RequestArgs,
     #[arg(long, value_name = "NAME", help = ops())]
@@ -69,8 +73,7 @@ fn ops() -> String {
     format!("What becomes of the elements: {}", listed.join("; "))
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
     let names: Vec<&str> = args.beside.iter().map(|s| s.name.as_str()).collect();
     let mut normalize = Normalize::named(&args.op)?.beside(&names);

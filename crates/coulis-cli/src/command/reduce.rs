@@ -12,6 +12,7 @@ use coulis::reduce::{array_info, kernel, plan, run as reduce, verify_outcome};
 use coulis::text::print_kernel;
 use coulis::{Array, ArrayInfo, Error, Outcome, VerifyReport, write_npy, write_npz};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, Input, present};
@@ -30,10 +31,13 @@ Examples:
   coulis reduce a.npy --ops sum --replay plan.py
   coulis reduce a.npy --ops sum --kernel --arch sm_90a | coulis lower - --arch sm_90a --target cuda --emit sass";
 
-/// Arguments of `reduce`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("reduce", |words| Command::read(words, run));
+
+/// Compute statistics of an array file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     #[command(flatten)]
     request: RequestArgs,
     #[command(flatten)]
@@ -59,8 +63,7 @@ pub struct Args {
     target: TargetArgs,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
     let request = args.target.on(args.reduction.on(args.request.request(&args.ops)?)?, "reduce")?;
     let inputs = args.request.inputs()?;

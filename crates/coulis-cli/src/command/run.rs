@@ -13,6 +13,7 @@ use coulis::{
     WriteError, read, write_npz,
 };
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::numbers::short;
 use crate::output::{answer, note};
@@ -39,10 +40,13 @@ enum Device {
     Cuda,
 }
 
-/// Arguments of `run`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("run", |words| Command::read(words, run));
+
+/// Run a kernel file on arrays.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {
+struct Args {
     /// Kernel text
     #[arg(value_name = "FILE.py")]
     file: PathBuf,
@@ -73,8 +77,7 @@ pub struct Args {
     report: bool,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     let simulated = args.device == Device::Sim;
     let is_for_simulator =
         args.warp_orders.is_some() || args.warp_width.is_some() || args.max_steps.is_some() || args.report;

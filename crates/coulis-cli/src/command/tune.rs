@@ -17,6 +17,7 @@ use coulis::{DType, DeviceChoice, Error};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::values::{Integers, Names, count, device, dtype, integers, names};
@@ -37,11 +38,14 @@ enum Format {
     Json,
 }
 
-/// Arguments of `tune`.
+/// The command.
+pub const COMMAND: Entry = Entry::new::<Args>("tune", |words| Command::read(words, run));
+
+/// Search better plans for this machine.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("tuned").required(true).args(["shape", "suite"]))]
-pub struct Args {
+struct Args {
     /// Lengths of the axes of an input
     #[arg(short = 'D', long = "shape", value_name = "LIST", value_parser = integers, allow_hyphen_values = true, requires = "ops")]
     shape: Option<Integers>,
@@ -80,8 +84,7 @@ pub struct Args {
     format: Format,
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+fn run(args: &Args) -> Result<(), Failure> {
     if !(0.0..=3600.0).contains(&args.seconds) {
         let message = format!("--seconds is to be from 0 to 3600, got {}", args.seconds);
         return Err(Error::user("tune/seconds", message).into());

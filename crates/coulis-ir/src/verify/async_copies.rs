@@ -3,7 +3,7 @@
 //! The copies are there when the statement under the pragma ends, for the thread that made them; a barrier behind it lets
 //! others see them, as any store. Source: PTX ISA, cp.async and cp.async.wait_all.
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Node, VarId};
 use crate::hash::FastSet;
@@ -12,8 +12,16 @@ use crate::remark::{ASYNC_COPY, is_pragma};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[Property::new(
+        "V37",
+        "where words are copied into shared memory asynchronously, nothing reads it, and no barrier stands",
+    )],
+    checks: &[Check::Tree(check_async_copies)],
+};
+
 /// Checks every statement under the pragma.
-pub(super) fn check_async_copies<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_async_copies<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     for_each_stmt(&kernel.body, &mut |stmt| match stmt {
         Stmt::Annotate { key, value, body, .. } if is_pragma(key, ASYNC_COPY) && *value != Attr::Int(0) => {
             check(body, report);

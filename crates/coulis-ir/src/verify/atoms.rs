@@ -2,8 +2,8 @@
 //!
 //! Source: CUDA C++ Programming Guide, warp shuffle functions and atomic functions; PTX ISA, `barrier`.
 
-use super::Report;
 use super::forms::each_stmt;
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::buffer::MemScope;
 use crate::dtype::DType;
@@ -15,8 +15,20 @@ use crate::target::Target;
 /// Named barriers of a block; number 0 is that of all its threads.
 const NAMED: std::ops::RangeInclusive<u32> = 1..=15;
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new(
+            "V32",
+            "widths of shuffles are constant powers of two, for warps of the machine's length",
+        ),
+        Property::new("V33", "atomic updates work on shared or global memory of types that machines update"),
+        Property::new("V34", "named barriers are 1 to 15, and wait for whole warps"),
+    ],
+    checks: &[Check::Tree(check_barrier_numbers), Check::Launch(check_atoms)],
+};
+
 /// Checks the numbers of named barriers, which are the same on every machine.
-pub(super) fn check_barrier_numbers<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_barrier_numbers<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     each_stmt(&kernel.body, &mut |stmt| {
         if let Stmt::Sync(SyncKind::Warpgroup(id) | SyncKind::Named { id, .. }) = stmt
             && !NAMED.contains(id)
@@ -28,8 +40,9 @@ pub(super) fn check_barrier_numbers<'k>(kernel: &'k Kernel, report: &mut Report<
 }
 
 /// Checks shuffles, atomic updates and who waits at named barriers.
-pub(super) fn check_atoms<'k>(body: &'k Stmt, target: &Target, report: &mut Report<'k>) {
-    each_stmt(body, &mut |stmt| match stmt {
+fn check_atoms<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, target, .. } = *at;
+    each_stmt(launched.launch.body, &mut |stmt| match stmt {
         Stmt::Atom(call) => {
             if let Some(text) = width_fault(call, target) {
                 report.at(stmt, "V32", text);

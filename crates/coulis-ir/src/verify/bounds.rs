@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::atom::Atom;
 use crate::buffer::Buffer;
 use crate::eval::{Env, Value, eval_expr};
@@ -24,8 +24,16 @@ use crate::simplify::{Analyzer, without_likely};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, substitute_expr};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[Property::new(
+        "V12",
+        "no access is certain to be outside its buffer, where the extents are constants",
+    )],
+    checks: &[Check::Values(check_bounds)],
+};
+
 /// Checks loads and stores; regions of tile calls are not looked at.
-pub(super) fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_bounds<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let place = Place {
         analyzer: Rc::default(),
         ranges: Rc::default(),

@@ -4,15 +4,24 @@
 //! the end of the kernel. That it follows is looked for in the text; that all blocks come to it is V21. Source: CUDA C++
 //! Programming Guide, distributed shared memory.
 
-use super::Report;
 use super::witness::Launched;
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::atom::Atom;
 use crate::buffer::MemScope;
 use crate::stmt::{Stmt, SyncKind};
 use crate::target::Target;
 
+pub(super) const GROUP: Group = Group {
+    properties: &[Property::new(
+        "V36",
+        "another block's shared memory is read in a cluster, and no block ends before",
+    )],
+    checks: &[Check::Launch(check_clusters)],
+};
+
 /// Checks the reads of one launch.
-pub(super) fn check_clusters<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
+fn check_clusters<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, target, .. } = *at;
     let mut reads = Reads { launched, target, open: Vec::new(), report };
     reads.stmt(launched.launch.body);
     let Reads { open, report, .. } = reads;

@@ -1,14 +1,22 @@
 //! V1 and V2: the table of forms holds.
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::expr::Expr;
 use crate::form::is_allowed;
 use crate::kernel::Kernel;
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, stmt_exprs};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new("V1", "statements are of the kernel's form"),
+        Property::new("V2", "vectors occur only in forms that have them"),
+    ],
+    checks: &[Check::Tree(check_forms)],
+};
+
 /// Checks each statement against [`crate::form::STMT_FORMS`].
-pub(super) fn check_forms<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_forms<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let form = kernel.form;
     let vectors = is_allowed("vector expression", form);
     each_stmt(&kernel.body, &mut |stmt| {

@@ -10,26 +10,28 @@ use std::rc::Rc;
 
 use crate::hash::FastSet;
 
-use super::Report;
 use super::company::Company;
 use super::crowd::{Crowd, Crowds, needed};
-use super::witness::{Arrival, Launched, Scene, Step, Thread};
+use super::witness::{Arrival, Scene, Step, Thread};
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::eval::{Env, EvalError, eval_expr};
 use crate::expr::{Expr, Node, VarId};
 use crate::print::print_expr;
 use crate::stmt::{Stmt, SyncKind};
-use crate::target::Target;
 use crate::visit::{for_each_expr, for_each_stmt};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new("V30", "masks name the caller, and lanes that come to the statement"),
+        Property::new("V31", "masks are not made of the lanes that happen to be active"),
+    ],
+    checks: &[Check::Launch(check_lanes)],
+};
+
 /// Checks shuffles, votes and barriers of warps in one launch.
-pub(super) fn check_lanes<'k>(
-    launched: &Launched<'k>,
-    scenes: &[Scene],
-    crowds: &mut Crowds,
-    target: &Target,
-    report: &mut Report<'k>,
-) {
+fn check_lanes<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, scenes, target, ref mut crowds } = *at;
     let active = comes_from_active_lanes(launched.launch.body);
     let warp = target.warp.max(1) as usize;
     // Places and masks that were found right: the calls of one tree of shuffles have one place and one mask.

@@ -3,16 +3,36 @@
 //! Source: CUDA C++ Programming Guide, technical specifications per compute capability; the numbers come from
 //! [`crate::target::BlockLimits`], but for [`crate::stmt::ThreadTag::max_extent`], which is alike everywhere.
 
-use super::Report;
 use super::registers::{constant_bytes, first_beyond, register_bytes};
 use super::witness::Launched;
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::buffer::MemScope;
 use crate::print::print_expr;
 use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
 use crate::target::Target;
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::of_schedule("V24", "extents of a grid and of a block are what the machine has"),
+        Property::of_schedule(
+            "V25",
+            "shared memory has a size that a block may have, a constant one unless it is asked for at launch",
+        ),
+        Property::of_schedule(
+            "V26",
+            "local memory has a constant size, and the registers of a thread hold what of it is live at one time",
+        ),
+        Property::of_schedule(
+            "V35",
+            "clusters have a size that the machine has, and a grid is whole clusters",
+        ),
+    ],
+    checks: &[Check::Launch(check_limits)],
+};
+
 /// Checks the extents of one launch, and the memory of its blocks and threads.
-pub(super) fn check_limits<'k>(launched: &Launched<'k>, target: &Target, report: &mut Report<'k>) {
+fn check_limits<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, target, .. } = *at;
     let threads = launched.launch.n_threads();
     let most = i128::from(target.block.threads);
     if let (Some(found), Some(inner)) = (threads.filter(|n| *n > most), launched.chain.last()) {

@@ -6,8 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Report;
 use super::forms::each_stmt;
+use super::{Check, Group, Property, Report};
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::Kernel;
@@ -15,8 +15,19 @@ use crate::simplify::Analyzer;
 use crate::stmt::{LoopKind, Stmt};
 use crate::visit::{for_each_expr, substitute_expr};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new(
+            "V13",
+            "iterations of a parallel loop do not store to one place, nor to one that another reads",
+        ),
+        Property::new("V14", "iterations of a parallel loop do not fold into one place"),
+    ],
+    checks: &[Check::Values(check_races)],
+};
+
 /// Checks the stores inside each parallel loop.
-pub(super) fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     each_stmt(&kernel.body, &mut |stmt| {
         let Stmt::For { var, min, extent, kind: LoopKind::Parallel, body } = stmt else { return };
         if extent.as_int().is_some_and(|n| n <= 1) {

@@ -2,16 +2,28 @@
 
 use crate::hash::Seen;
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::buffer::Buffer;
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
 use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, stmt_exprs};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new("V8", "variables are defined where they are used"),
+        Property::new("V9", "a variable is not defined again inside its own scope"),
+        Property::new(
+            "V10",
+            "accessed buffers are parameters, allocated around the access, or aliases of one of these",
+        ),
+    ],
+    checks: &[Check::Tree(check_scopes)],
+};
+
 /// Checks that names are defined around their uses. Variables of the parameters' shapes, strides and offsets are
 /// defined by the arguments.
-pub(super) fn check_scopes<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_scopes<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let mut scopes = Scopes { vars: Vec::new(), indices: Vec::new(), report };
     for param in &kernel.params {
         match param {

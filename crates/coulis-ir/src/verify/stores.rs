@@ -8,10 +8,10 @@
 //! [`super::witness`], so that a meeting of other blocks, or one that takes three variables, may be missed. Places and conditions
 //! that come from memory are not known; atomic updates may meet. Source: fault G9 (docs/sources.md), of stores by a whole group.
 
-use super::Report;
 use super::company::Company;
 use super::crowd::{Crowd, Crowds, needed, steps_of};
-use super::witness::{Arrival, Launched, Scene, Step, Thread, depends_on};
+use super::witness::{Arrival, Scene, Step, Thread, depends_on};
+use super::{Check, Group, InLaunch, Property, Report};
 use crate::buffer::{Buffer, MemScope};
 use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Intrinsic, Node, Var};
@@ -21,13 +21,23 @@ use crate::simplify::{Analyzer, count_steps, gcd};
 use crate::stmt::{Stmt, ThreadTag};
 use crate::visit::{substitute_expr, uses_any};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new(
+            "V27",
+            "no thread index leaves a store as it is: all its values would store to one element",
+        ),
+        Property::new(
+            "V28",
+            "no two threads store to one element in one execution of a statement, and no two blocks in any",
+        ),
+    ],
+    checks: &[Check::Launch(check_stores)],
+};
+
 /// Checks the stores of one launch.
-pub(super) fn check_stores<'k>(
-    launched: &Launched<'k>,
-    scenes: &[Scene],
-    crowds: &mut Crowds,
-    report: &mut Report<'k>,
-) {
+fn check_stores<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
+    let InLaunch { launched, scenes, ref mut crowds, .. } = *at;
     let mut faulty: Vec<&Stmt> = Vec::new();
     launched.each_with_path(&mut |stmt, path| {
         let places: Vec<(&Buffer, &[Expr])> = match stmt {
@@ -565,18 +575,8 @@ impl Store<'_, '_> {
     /// The fault in the user's terms: V27 where nothing about the store tells the two apart, else V28.
     fn message(&self, meeting: &Meeting) -> (&'static str, String) {
         let (a, b) = (&meeting.first, &meeting.second);
-        let position = |tag: ThreadTag, t: &Thread| match tag {
-            ThreadTag::BlockX => t.block[0],
-            ThreadTag::BlockY => t.block[1],
-            ThreadTag::BlockZ => t.block[2],
-            ThreadTag::ThreadX => t.thread[0],
-            ThreadTag::ThreadY => t.thread[1],
-            ThreadTag::ThreadZ => t.thread[2],
-            ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => 0,
-        };
         let writers = self.writers();
-        let apart: Vec<_> =
-            writers.iter().filter(|(tag, ..)| position(*tag, a) != position(*tag, b)).collect();
+        let apart: Vec<_> = writers.iter().filter(|(tag, ..)| a.position(*tag) != b.position(*tag)).collect();
         let tags: Vec<String> = apart.iter().map(|(tag, ..)| format!("`{}`", tag.name())).collect();
         let mut vars: Vec<Var> = apart.iter().filter_map(|(_, var, _)| var.cloned()).collect();
         if a.block != b.block {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::hash::{FastMap, FastSet};
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::atom::{Atom, AtomCall};
 use crate::buffer::{Buffer, MemScope};
 use crate::expr::{Expr, Node, VarId};
@@ -12,14 +12,24 @@ use crate::kernel::Kernel;
 use crate::stmt::{MAX_BLOCK_THREADS, ScopeId, Stmt, SyncKind, ThreadTag};
 use crate::visit::{for_each_expr, stmt_children};
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::of_schedule("V20", "threads of a block, where constant, are at most 1024"),
+        Property::new("V21", "barriers are reached by all the threads that they wait for"),
+        Property::new("V22", "a hardware index is launched once on a path"),
+    ],
+    checks: &[Check::Tree(check_threads), Check::Launches(check_barriers_of_private_values)],
+};
+
 /// Checks launches and barriers.
-pub(super) fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_threads<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let follows = if has_conditional_barrier(&kernel.body) { Follows::Values } else { Follows::Nothing };
     Walk::new(Known::default(), follows, report).stmt(&kernel.body);
 }
 
 /// Checks barriers again, with what threads keep in memory of their own: a condition on that may differ too.
-pub(super) fn check_barriers_of_private_values<'k>(body: &'k Stmt, report: &mut Report<'k>) {
+fn check_barriers_of_private_values<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+    let body = &kernel.body;
     if !has_conditional_barrier(body) {
         return;
     }

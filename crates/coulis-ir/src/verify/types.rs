@@ -2,8 +2,8 @@
 
 use crate::hash::{FastSet, roomy_set};
 
-use super::Report;
 use super::forms::each_stmt;
+use super::{Check, Group, Property, Report};
 use crate::atom::{Atom, AtomCall, Signature};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Ty};
@@ -17,8 +17,28 @@ use crate::visit::stmt_exprs;
 /// A fault of one expression.
 type Flaw = (&'static str, String);
 
+pub(super) const GROUP: Group = Group {
+    properties: &[
+        Property::new(
+            "V3",
+            "operands and results have the types that the operation takes and gives; constants fit their type",
+        ),
+        Property::new(
+            "V4",
+            "accesses have the number of indices that form and buffer ask for, of integer types",
+        ),
+        Property::new("V5", "stored values have the buffer's element type and the lanes of the index"),
+        Property::new(
+            "V6",
+            "conditions are scalar bools; loop, launch and allocation extents are scalar integers",
+        ),
+        Property::new("V7", "a name has the type of the value it is bound to"),
+    ],
+    checks: &[Check::Tree(check_types)],
+};
+
 /// Checks every expression once, and what statements do with them.
-pub(super) fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_types<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let mut checker = Checker { form: kernel.form, seen: roomy_set() };
     each_stmt(&kernel.body, &mut |stmt| {
         for expr in stmt_exprs(stmt) {

@@ -7,7 +7,7 @@
 
 use crate::hash::{FastMap, FastSet, Seen};
 
-use super::Report;
+use super::{Check, Group, Property, Report};
 use crate::atom::Atom;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
@@ -18,8 +18,13 @@ use crate::remark::ZEROED;
 use crate::stmt::{Region, Role, Stmt};
 use crate::visit::for_each_stmt;
 
+pub(super) const GROUP: Group = Group {
+    properties: &[Property::new("V29", "allocated memory is written before it is read (on every machine)")],
+    checks: &[Check::Memory(check_unwritten)],
+};
+
 /// Checks reads of allocated memory.
-pub(super) fn check_unwritten<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
+fn check_unwritten<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
     let mut walk = Walk { memory: FastMap::default(), loops: Vec::new(), conditional: false, report };
     walk.stmt(&kernel.body, false);
 }

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::eval::{Env, Value, eval_expr};
 use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
-use crate::stmt::{MAX_BLOCK_THREADS, Stmt};
+use crate::stmt::{MAX_BLOCK_THREADS, Stmt, ThreadTag};
 use crate::visit::{map_children, uses_any};
 
 /// One launch of a kernel, with what the host knows.
@@ -195,6 +195,19 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    /// Its index of a block or in it; 0 of other tags.
+    pub fn position(&self, tag: ThreadTag) -> i128 {
+        match tag {
+            ThreadTag::BlockX => self.block[0],
+            ThreadTag::BlockY => self.block[1],
+            ThreadTag::BlockZ => self.block[2],
+            ThreadTag::ThreadX => self.thread[0],
+            ThreadTag::ThreadY => self.thread[1],
+            ThreadTag::ThreadZ => self.thread[2],
+            ThreadTag::ClusterX | ThreadTag::ClusterY | ThreadTag::ClusterZ | ThreadTag::VThread => 0,
+        }
+    }
+
     /// As errors name it: `thread (3, 0, 0) of block (0, 0, 0)`.
     pub fn name(&self) -> String {
         let list = |v: [i128; 3]| format!("({}, {}, {})", v[0], v[1], v[2]);

@@ -203,14 +203,6 @@ pub enum CudaError {
     },
 }
 
-impl CudaError {
-    /// Whether it is a code of the driver after which the process can no longer use the device.
-    pub fn is_fatal(&self) -> bool {
-        // Source: CUDA Driver API, CUresult: the codes that leave the process in an inconsistent state.
-        matches!(self, CudaError::Driver { code: 214 | 220 | 226 | 700 | 702 | 710 | 714..=719, .. })
-    }
-}
-
 fn places(looked: &[Looked]) -> String {
     looked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

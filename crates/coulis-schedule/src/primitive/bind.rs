@@ -11,6 +11,7 @@ use coulis_ir::ThreadTag;
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
@@ -26,6 +27,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "s[B].bind(i, \"blockIdx.x\")",
     after: "blockIdx_x = T.launch_thread(\"blockIdx.x\", n)\nB[blockIdx_x] = A[blockIdx_x]",
+    example: || copy(&[size("n")]),
     apply: apply::<Bind>,
 };
 

@@ -6,6 +6,7 @@ use coulis_ir::{Buffer, DType, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Tensor};
 
 use crate::error::ScheduleError;
+use crate::example::{plus_one, size};
 use crate::inline::replace_in_stage;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef, identifier};
@@ -19,7 +20,13 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "a new stage copies the tensor, and the readers read the copy",
     before: "for i in range(n):\n    B[i] = A[i] + T.float32(1)",
     call: "A_local = s.cache_read(A, \"local\", [B])",
-    after: "A_local = T.allocate([n], \"float32\", \"local\")\nfor ax0 in range(n):\n    A_local[ax0] = A[ax0]\nfor i in range(n):\n    B[i] = A_local[i] + T.float32(1)",
+    after: "\
+A_local = T.allocate([n], \"float32\", \"local\")
+for ax0 in range(n):
+    A_local[ax0] = A[ax0]
+for i in range(n):
+    B[i] = A_local[i] + T.float32(1)",
+    example: || plus_one(&[size("n")]),
     apply: apply::<CacheRead>,
 };
 

@@ -7,6 +7,7 @@ use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Var};
 use coulis_tensor::{Body, IterKind, IterVar};
 
 use crate::error::ScheduleError;
+use crate::example::{plus_one, size};
 use crate::fold;
 use crate::inline::map_body;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
@@ -22,7 +23,13 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "a new stage takes over the computation, with the loops of the data axes as its dimensions",
     before: "for i in range(n):\n    B[i] = A[i] + T.float32(1)",
     call: "B_local = s.cache_write(B, \"local\")",
-    after: "B_local = T.allocate([n], \"float32\", \"local\")\nfor i_c in range(n):\n    B_local[i_c] = A[i_c] + T.float32(1)\nfor i in range(n):\n    B[i] = B_local[i]",
+    after: "\
+B_local = T.allocate([n], \"float32\", \"local\")
+for i_c in range(n):
+    B_local[i_c] = A[i_c] + T.float32(1)
+for i in range(n):
+    B[i] = B_local[i]",
+    example: || plus_one(&[size("n")]),
     apply: apply::<CacheWrite>,
 };
 

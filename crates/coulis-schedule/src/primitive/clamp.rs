@@ -10,7 +10,9 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::{BinaryOp, Expr};
 
 use crate::error::ScheduleError;
+use crate::example::{after, chain};
 use crate::fold;
+use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, StageId};
@@ -21,9 +23,27 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "clamp",
     signature: "s[B].clamp()",
     summary: "past the end of its domain an attached stage computes its last point again, without a guard",
-    before: "for i_outer, i_inner in T.grid(3, 4):\n    B = T.allocate([1], \"float32\", \"global\")\n    if T.likely(i_outer * 4 + i_inner < 11):\n        B[0] = A[i_outer * 4 + i_inner] * T.float32(2)\n    if T.likely(i_outer * 4 + i_inner < 11):\n        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
+    before: "\
+for i_outer, i_inner in T.grid(3, 4):
+    B = T.allocate([1], \"float32\", \"global\")
+    if T.likely(i_outer * 4 + i_inner < 11):
+        B[0] = A[i_outer * 4 + i_inner] * T.float32(2)
+    if T.likely(i_outer * 4 + i_inner < 11):
+        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
     call: "s[B].clamp()",
-    after: "for i_outer, i_inner in T.grid(3, 4):\n    B = T.allocate([1], \"float32\", \"global\")\n    B[0] = A[T.min(i_outer * 4 + i_inner, 10)] * T.float32(2)\n    if T.likely(i_outer * 4 + i_inner < 11):\n        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
+    after: "\
+for i_outer, i_inner in T.grid(3, 4):
+    B = T.allocate([1], \"float32\", \"global\")
+    B[0] = A[T.min(i_outer * 4 + i_inner, 10)] * T.float32(2)
+    if T.likely(i_outer * 4 + i_inner < 11):
+        C[i_outer * 4 + i_inner] = B[0] + T.float32(1)",
+    example: || {
+        after(chain(&[Expr::int(11)]), |s| {
+            let i = s.stage("C")?.axes()[0].clone();
+            let (_, inner) = s.split("C", &i, Split::Factor(4))?;
+            s.compute_at("B", "C", &inner)
+        })
+    },
     apply: apply::<Clamp>,
 };
 

@@ -3,6 +3,7 @@
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{chain, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Stage, StageId};
@@ -13,9 +14,19 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "compute_at",
     signature: "s[A].compute_at(parent, axis)",
     summary: "the part of the stage that one iteration of the loop needs is computed at the head of its body",
-    before: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    before: "\
+B = T.allocate([n], \"float32\", \"global\")
+for i in range(n):
+    B[i] = A[i] * T.float32(2)
+for i in range(n):
+    C[i] = B[i] + T.float32(1)",
     call: "s[B].compute_at(s[C], i)",
-    after: "for i in range(n):\n    B = T.allocate([1], \"float32\", \"global\")\n    B[0] = A[i] * T.float32(2)\n    C[i] = B[0] + T.float32(1)",
+    after: "\
+for i in range(n):
+    B = T.allocate([1], \"float32\", \"global\")
+    B[0] = A[i] * T.float32(2)
+    C[i] = B[0] + T.float32(1)",
+    example: || chain(&[size("n")]),
     apply: apply::<ComputeAt>,
 };
 

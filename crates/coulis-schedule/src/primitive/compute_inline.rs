@@ -3,6 +3,7 @@
 use coulis_tensor::Body;
 
 use crate::error::ScheduleError;
+use crate::example::{chain, size};
 use crate::primitive::compute_at::refuse_output;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
@@ -14,9 +15,15 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "compute_inline",
     signature: "s[A].compute_inline()",
     summary: "each read of the tensor is replaced by its expression, and its loops vanish",
-    before: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    before: "\
+B = T.allocate([n], \"float32\", \"global\")
+for i in range(n):
+    B[i] = A[i] * T.float32(2)
+for i in range(n):
+    C[i] = B[i] + T.float32(1)",
     call: "s[B].compute_inline()",
     after: "for i in range(n):\n    C[i] = A[i] * T.float32(2) + T.float32(1)",
+    example: || chain(&[size("n")]),
     apply: apply::<ComputeInline>,
 };
 

@@ -1,6 +1,7 @@
 //! compute_root: a stage is computed in a loop nest of its own, as it is by default.
 
 use crate::error::ScheduleError;
+use crate::example::{after, chain, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, StageId};
@@ -13,7 +14,13 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "undoes compute_at and compute_inline",
     before: "for i in range(n):\n    C[i] = A[i] * T.float32(2) + T.float32(1)",
     call: "s[B].compute_root()",
-    after: "B = T.allocate([n], \"float32\", \"global\")\nfor i in range(n):\n    B[i] = A[i] * T.float32(2)\nfor i in range(n):\n    C[i] = B[i] + T.float32(1)",
+    after: "\
+B = T.allocate([n], \"float32\", \"global\")
+for i in range(n):
+    B[i] = A[i] * T.float32(2)
+for i in range(n):
+    C[i] = B[i] + T.float32(1)",
+    example: || after(chain(&[size("n")]), |s| s.compute_inline("B")),
     apply: apply::<ComputeRoot>,
 };
 

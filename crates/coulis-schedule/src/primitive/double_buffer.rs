@@ -6,6 +6,7 @@ use coulis_ir::remark::DOUBLE_BUFFER;
 use coulis_ir::{Attr, Stmt};
 
 use crate::error::ScheduleError;
+use crate::example::{after, chain, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
@@ -16,9 +17,24 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "double_buffer",
     signature: "s[A].double_buffer()",
     summary: "the memory of an attached stage is kept twice, so that one copy is filled while the other is read",
-    before: "for i in range(n):\n    B = T.allocate([1], \"float32\", \"global\")\n    B[0] = A[i] * T.float32(2)\n    C[i] = B[0] + T.float32(1)",
+    before: "\
+for i in range(n):
+    B = T.allocate([1], \"float32\", \"global\")
+    B[0] = A[i] * T.float32(2)
+    C[i] = B[0] + T.float32(1)",
     call: "s[B].double_buffer()",
-    after: "for i in range(n):\n    with T.attr(None, \"double_buffer\", 1):\n        B = T.allocate([1], \"float32\", \"global\")\n        B[0] = A[i] * T.float32(2)\n        C[i] = B[0] + T.float32(1)",
+    after: "\
+for i in range(n):
+    with T.attr(None, \"double_buffer\", 1):
+        B = T.allocate([1], \"float32\", \"global\")
+        B[0] = A[i] * T.float32(2)
+        C[i] = B[0] + T.float32(1)",
+    example: || {
+        after(chain(&[size("n")]), |s| {
+            let i = s.stage("C")?.axes()[0].clone();
+            s.compute_at("B", "C", &i)
+        })
+    },
     apply: apply::<DoubleBuffer>,
 };
 

@@ -13,6 +13,7 @@ use coulis_ir::{Buffer, Expr, MemScope, Node, Var};
 use coulis_tensor::{Body, Reduction};
 
 use crate::error::ScheduleError;
+use crate::example::less_their_sum;
 use crate::primitive::cache_read::TensorRef;
 use crate::primitive::from_boundary::{FromBoundary, row_length};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
@@ -26,9 +27,43 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s.filled(tensor, scope, readers, lanes, length)",
     summary: "as from_boundary, of a copy whose rows have so many elements: those that no row has are one that the \
               folds may take any number of times, and the readers run over all of them",
-    before: "B = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B[i] = T.float32(0)\n    for k in range(13):\n        B[i] = B[i] + A[i, k]\nfor i, j in T.grid(5, 13):\n    C[i, j] = A[i, j] - B[i]",
+    before: "\
+B = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(13):
+        B[i] = B[i] + A[i, k]
+for i, j in T.grid(5, 13):
+    C[i, j] = A[i, j] - B[i]",
     call: "A_shared = s.filled(A, \"shared\", [B, C], 4, 16)",
-    after: "A_shared = T.allocate([5, 16], \"float32\", \"shared\")\nfor ax0, ax1 in T.grid(5, 16):\n    if T.likely(ax1 // 4 < 2):\n        A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]\n    if not T.likely(ax1 // 4 < 2):\n        if ax1 < 13:\n            if ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) < 13:\n                A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]\n            else:\n                A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) - 13]\n        else:\n            A_shared[ax0, ax1] = T.float32(0)\nB = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B[i] = T.float32(0)\n    for k in range(16):\n        B[i] = B[i] + A_shared[i, k]\nfor i, j in T.grid(5, 16):\n    if T.likely(j // 4 < 2):\n        C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]\n    if not T.likely(j // 4 < 2):\n        if j < 13:\n            if j + ((i * 13 + 3) // 4 * 4 - i * 13) < 13:\n                C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]\n            else:\n                C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13) - 13] = A_shared[i, j] - B[i]",
+    after: "\
+A_shared = T.allocate([5, 16], \"float32\", \"shared\")
+for ax0, ax1 in T.grid(5, 16):
+    if T.likely(ax1 // 4 < 2):
+        A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]
+    if not T.likely(ax1 // 4 < 2):
+        if ax1 < 13:
+            if ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) < 13:
+                A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]
+            else:
+                A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) - 13]
+        else:
+            A_shared[ax0, ax1] = T.float32(0)
+B = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(16):
+        B[i] = B[i] + A_shared[i, k]
+for i, j in T.grid(5, 16):
+    if T.likely(j // 4 < 2):
+        C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]
+    if not T.likely(j // 4 < 2):
+        if j < 13:
+            if j + ((i * 13 + 3) // 4 * 4 - i * 13) < 13:
+                C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]
+            else:
+                C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13) - 13] = A_shared[i, j] - B[i]",
+    example: less_their_sum,
     apply: apply::<FilledRows>,
 };
 

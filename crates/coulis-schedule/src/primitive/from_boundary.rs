@@ -14,6 +14,7 @@ use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Node, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
+use crate::example::less_their_sum;
 use crate::fold;
 use crate::inline::{map_body, replace_reads};
 use crate::primitive::cache_read::{CacheRead, TensorRef, dimension_axis};
@@ -28,9 +29,39 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s.from_boundary(tensor, scope, readers, lanes)",
     summary: "as cache_read, of rows that are copied from their first boundary of accesses of so many lanes, with \
               what is before it at the end; the readers take the elements in that order",
-    before: "B = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B[i] = T.float32(0)\n    for k in range(13):\n        B[i] = B[i] + A[i, k]\nfor i, j in T.grid(5, 13):\n    C[i, j] = A[i, j] - B[i]",
+    before: "\
+B = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(13):
+        B[i] = B[i] + A[i, k]
+for i, j in T.grid(5, 13):
+    C[i, j] = A[i, j] - B[i]",
     call: "A_shared = s.from_boundary(A, \"shared\", [B, C], 4)",
-    after: "A_shared = T.allocate([5, 13], \"float32\", \"shared\")\nfor ax0, ax1 in T.grid(5, 13):\n    if T.likely(ax1 + 3 < 13):\n        A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]\n    else:\n        if ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) < 13:\n            A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]\n        else:\n            A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) - 13]\nB = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B[i] = T.float32(0)\n    for k in range(13):\n        B[i] = B[i] + A_shared[i, k]\nfor i, j in T.grid(5, 13):\n    if T.likely(j + 3 < 13):\n        C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]\n    else:\n        if j + ((i * 13 + 3) // 4 * 4 - i * 13) < 13:\n            C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]\n        else:\n            C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13) - 13] = A_shared[i, j] - B[i]",
+    after: "\
+A_shared = T.allocate([5, 13], \"float32\", \"shared\")
+for ax0, ax1 in T.grid(5, 13):
+    if T.likely(ax1 + 3 < 13):
+        A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]
+    else:
+        if ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) < 13:
+            A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13)]
+        else:
+            A_shared[ax0, ax1] = A[ax0, ax1 + ((ax0 * 13 + 3) // 4 * 4 - ax0 * 13) - 13]
+B = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(13):
+        B[i] = B[i] + A_shared[i, k]
+for i, j in T.grid(5, 13):
+    if T.likely(j + 3 < 13):
+        C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]
+    else:
+        if j + ((i * 13 + 3) // 4 * 4 - i * 13) < 13:
+            C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13)] = A_shared[i, j] - B[i]
+        else:
+            C[i, j + ((i * 13 + 3) // 4 * 4 - i * 13) - 13] = A_shared[i, j] - B[i]",
+    example: less_their_sum,
     apply: apply::<FromBoundary>,
 };
 

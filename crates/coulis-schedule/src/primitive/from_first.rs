@@ -3,9 +3,11 @@
 //! A short fold that is unrolled is a combination shorter for it, and no state waits for a constant. The identity changes
 //! nothing, so the result is the same; it is kept where a fold may hold no element.
 
+use coulis_ir::Expr;
 use coulis_tensor::Body;
 
 use crate::error::ScheduleError;
+use crate::example::sums;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
@@ -19,7 +21,13 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
               has no effect on others",
     before: "B[()] = T.float32(0)\nfor k in range(4):\n    B[()] = B[()] + A[k]",
     call: "s[B].from_first()",
-    after: "for k in range(4):\n    if k == 0:\n        B[()] = A[k]\n    else:\n        B[()] = B[()] + A[k]",
+    after: "\
+for k in range(4):
+    if k == 0:
+        B[()] = A[k]
+    else:
+        B[()] = B[()] + A[k]",
+    example: || sums(&[], Expr::int(4)),
     apply: apply::<FromFirst>,
 };
 

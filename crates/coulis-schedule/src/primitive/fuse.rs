@@ -1,10 +1,11 @@
 //! fuse: neighbouring loops become one.
 
 use coulis_ir::visit::uses_any;
-use coulis_ir::{DType, Var};
+use coulis_ir::{DType, Expr, Var};
 use coulis_tensor::{IterKind, IterVar};
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::primitive::split::move_attached;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
@@ -19,7 +20,10 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "neighbouring loops become one; without axes, adds an outermost loop of one iteration",
     before: "for i, j in T.grid(n, 8):\n    B[i, j] = A[i, j]",
     call: "i_j_fused = s[B].fuse(i, j)",
-    after: "for i_j_fused in range(n * 8):\n    B[i_j_fused // 8, i_j_fused % 8] = A[i_j_fused // 8, i_j_fused % 8]",
+    after: "\
+for i_j_fused in range(n * 8):
+    B[i_j_fused // 8, i_j_fused % 8] = A[i_j_fused // 8, i_j_fused % 8]",
+    example: || copy(&[size("n"), Expr::int(8)]),
     apply: apply::<Fuse>,
 };
 
@@ -85,9 +89,12 @@ impl Primitive for Fuse {
             }
         }
         let lost = &self.axes[..self.axes.len().saturating_sub(1)];
-        let at = |s: &&std::sync::Arc<crate::stage::Stage>| matches!(&s.attach, Attach::At(parent, axis) if *parent == self.stage && lost.contains(axis));
-        let attached: Vec<String> =
-            schedule.stages.iter().filter(at).map(|s| schedule.stage_name(s.id)).collect();
+        let is_lost = |attach: &Attach| match attach {
+            Attach::At(parent, axis) => *parent == self.stage && lost.contains(axis),
+            Attach::Root | Attach::Inline => false,
+        };
+        let attached = schedule.stages.iter().filter(|s| is_lost(&s.attach));
+        let attached: Vec<String> = attached.map(|s| schedule.stage_name(s.id)).collect();
         if !attached.is_empty() {
             let stage = stage.name.clone();
             return Err(ScheduleError::HoldsStages { primitive: "fuse", stage, attached });

@@ -6,9 +6,12 @@
 //! finished in the last block: the whole launch of it, by as many threads as it asks for. Where both stages
 //! have an index of blocks in common, it is the last block of each index that finishes what that index has.
 
+use coulis_ir::ThreadTag;
 use coulis_tensor::Body;
 
 use crate::error::ScheduleError;
+use crate::example::{after, size, sums};
+use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{GridFinish, StageId};
@@ -20,9 +23,58 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "grid_finish",
     signature: "s[B].grid_finish(how)",
     summary: "parts of a reduce axis on blockIdx are folded by a \"second_kernel\", or by the \"last_block\" to end",
-    before: "B_part = T.allocate([T.max((m + 31) // 32, 1)], \"float32\", \"global\")\nwith T.attr(None, \"zeroed\", \"left\"):\n    B_counter = T.allocate([1], \"uint32\", \"global\")\n    blockIdx_x = T.launch_thread(\"blockIdx.x\", T.max((m + 31) // 32, 1))\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        for k_inner in range(32):\n            if T.likely(blockIdx_x * 32 + k_inner < m):\n                mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]\n        B_part[blockIdx_x] = mine[0]\n    B_is_last = T.allocate([1], \"bool\", \"shared\")\n    B_ticket = T.allocate([1], \"uint32\", \"local\")\n    T.cuda.cta_sync()\n    T.cuda.thread_fence()\n    B_ticket[0] = T.cuda.atomic_add(B_counter[0], T.uint32(1))\n    T.cuda.thread_fence()\n    B_is_last[0] = B_ticket[0] == T.Cast(\"uint32\", T.max((m + 31) // 32, 1) - 1)\n    T.cuda.cta_sync()\n    with T.allocate([1], \"float32\", \"local\") as mine:\n        mine[0] = T.float32(0)\n        if B_is_last[0]:\n            for part in range(T.max((m + 31) // 32, 1)):\n                mine[0] = mine[0] + B_part[part]\n        if B_is_last[0]:\n            B[()] = mine[0]\n    if B_is_last[0]:\n        B_counter[0] = T.uint32(0)",
+    before: "\
+B_part = T.allocate([T.max((m + 31) // 32, 1)], \"float32\", \"global\")
+with T.attr(None, \"zeroed\", \"left\"):
+    B_counter = T.allocate([1], \"uint32\", \"global\")
+    blockIdx_x = T.launch_thread(\"blockIdx.x\", T.max((m + 31) // 32, 1))
+    with T.allocate([1], \"float32\", \"local\") as mine:
+        mine[0] = T.float32(0)
+        for k_inner in range(32):
+            if T.likely(blockIdx_x * 32 + k_inner < m):
+                mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]
+        B_part[blockIdx_x] = mine[0]
+    B_is_last = T.allocate([1], \"bool\", \"shared\")
+    B_ticket = T.allocate([1], \"uint32\", \"local\")
+    T.cuda.cta_sync()
+    T.cuda.thread_fence()
+    B_ticket[0] = T.cuda.atomic_add(B_counter[0], T.uint32(1))
+    T.cuda.thread_fence()
+    B_is_last[0] = B_ticket[0] == T.Cast(\"uint32\", T.max((m + 31) // 32, 1) - 1)
+    T.cuda.cta_sync()
+    with T.allocate([1], \"float32\", \"local\") as mine:
+        mine[0] = T.float32(0)
+        if B_is_last[0]:
+            for part in range(T.max((m + 31) // 32, 1)):
+                mine[0] = mine[0] + B_part[part]
+        if B_is_last[0]:
+            B[()] = mine[0]
+    if B_is_last[0]:
+        B_counter[0] = T.uint32(0)",
     call: "s[B].grid_finish(\"second_kernel\")",
-    after: "B_part = T.allocate([(m + 31) // 32], \"float32\", \"global\")\nwith T.launch_thread(\"blockIdx.x\", (m + 31) // 32) as blockIdx_x:\n    mine = T.allocate([1], \"float32\", \"local\")\n    mine[0] = T.float32(0)\n    for k_inner in range(32):\n        if T.likely(blockIdx_x * 32 + k_inner < m):\n            mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]\n    B_part[blockIdx_x] = mine[0]\nthreadIdx_x = T.launch_thread(\"threadIdx.x\", 1)\nmine = T.allocate([1], \"float32\", \"local\")\nmine[0] = T.float32(0)\nfor part in range((m + 31) // 32):\n    mine[0] = mine[0] + B_part[part]\nB[()] = mine[0]",
+    after: "\
+B_part = T.allocate([(m + 31) // 32], \"float32\", \"global\")
+with T.launch_thread(\"blockIdx.x\", (m + 31) // 32) as blockIdx_x:
+    mine = T.allocate([1], \"float32\", \"local\")
+    mine[0] = T.float32(0)
+    for k_inner in range(32):
+        if T.likely(blockIdx_x * 32 + k_inner < m):
+            mine[0] = mine[0] + A[blockIdx_x * 32 + k_inner]
+    B_part[blockIdx_x] = mine[0]
+threadIdx_x = T.launch_thread(\"threadIdx.x\", 1)
+mine = T.allocate([1], \"float32\", \"local\")
+mine[0] = T.float32(0)
+for part in range((m + 31) // 32):
+    mine[0] = mine[0] + B_part[part]
+B[()] = mine[0]",
+    example: || {
+        after(sums(&[], size("m")), |s| {
+            let k = s.stage("B")?.reduce_axes()[0].clone();
+            let (outer, _) = s.split("B", &k, Split::Factor(32))?;
+            s.bind("B", &outer, ThreadTag::BlockX)?;
+            s.grid_finish("B", GridFinish::LastBlock)
+        })
+    },
     apply: apply::<FinishGrid>,
 };
 

@@ -3,10 +3,14 @@
 //! This is the first of the two levels of contract N12: up to `max_steps` elements are folded in a narrower type, in
 //! registers of their own, and the state of the stage changes once a run. Source: contract N12.
 
-use coulis_ir::{Expr, LoopKind};
-use coulis_tensor::{Body, IterKind, IterVar};
+use std::slice::from_ref;
+
+use coulis_ir::{DType, Expr, Lambda, LoopKind, QuickStep, Reducer, Var};
+use coulis_tensor::{Body, IterKind, IterVar, compute, placeholder, reduce_at, reduce_axis};
 
 use crate::error::ScheduleError;
+use crate::example::{LEGAL, after, scheduled, size};
+use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
 use crate::schedule::{Schedule, StageRef};
@@ -19,11 +23,62 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s[B].in_runs(axis)",
     summary: "each execution of the reduce loop, with the reduce loops in it, folds a short run by the reducer's \
               quick step, closed into the total; under a condition on elements it has no effect",
-    before: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer, k_inner in T.grid((m + 15) // 16, 16):\n        if T.likely(k_outer * 16 + k_inner < m):\n            B[i] = B[i] + T.Cast(\"float64\", T.Cast(\"float32\", A[i, k_outer * 16 + k_inner]))",
+    before: "\
+for i in range(n):
+    B[i] = T.float64(0)
+    for k_outer, k_inner in T.grid((m + 15) // 16, 16):
+        if T.likely(k_outer * 16 + k_inner < m):
+            B[i] = B[i] + T.Cast(\"float64\", T.Cast(\"float32\", A[i, k_outer * 16 + k_inner]))",
     call: "s[B].in_runs(k_inner)",
-    after: "for i in range(n):\n    B[i] = T.float64(0)\n    for k_outer in range((m + 15) // 16):\n        B_run = T.allocate([1], \"float32\", \"local\")\n        B_run[0] = T.float32(0)\n        if T.likely(k_outer * 16 + 0 < m):\n            B_run[0] = T.Cast(\"float32\", A[i, k_outer * 16 + 0])\n        for k_inner in range(15):\n            if T.likely(k_outer * 16 + (k_inner + 1) < m):\n                B_run[0] = B_run[0] + T.Cast(\"float32\", A[i, k_outer * 16 + (k_inner + 1)])\n        B[i] = B[i] + T.Cast(\"float64\", B_run[0])",
+    after: "\
+for i in range(n):
+    B[i] = T.float64(0)
+    for k_outer in range((m + 15) // 16):
+        B_run = T.allocate([1], \"float32\", \"local\")
+        B_run[0] = T.float32(0)
+        if T.likely(k_outer * 16 + 0 < m):
+            B_run[0] = T.Cast(\"float32\", A[i, k_outer * 16 + 0])
+        for k_inner in range(15):
+            if T.likely(k_outer * 16 + (k_inner + 1) < m):
+                B_run[0] = B_run[0] + T.Cast(\"float32\", A[i, k_outer * 16 + (k_inner + 1)])
+        B[i] = B[i] + T.Cast(\"float64\", B_run[0])",
+    example: || {
+        after(halves_in_runs(), |s| {
+            let k = s.stage("B")?.reduce_axes()[0].clone();
+            s.split("B", &k, Split::Factor(16)).map(|_| ())
+        })
+    },
     apply: apply::<InRuns>,
 };
+
+/// `B`, the sums of the rows of `A`, of halves that runs of up to 16 add in `float32` and the total in `float64`.
+fn halves_in_runs() -> Schedule {
+    fn lambda<const N: usize>(params: [DType; N], body: impl FnOnce([Expr; N]) -> Expr) -> Lambda {
+        let params = params.map(|dtype| Var::new("x", dtype));
+        Lambda { body: vec![body(params.each_ref().map(Var::expr))], params: params.into() }
+    }
+    let (run, total) = (DType::F32, DType::F64);
+    let in_run = |x: Expr| x.cast(run);
+    let add = lambda([total, total], |[a, b]| a + b);
+    let in_total = lambda([DType::F16], |[x]| in_run(x).cast(total));
+    let quick = QuickStep {
+        identity: vec![Expr::float(0.0, run)],
+        lift: lambda([DType::F16, DType::I64], |[x, _]| in_run(x)),
+        step: lambda([run, run], |[a, b]| a + b),
+        close: lambda([total, run], |[a, b]| a + b.cast(total)),
+        max_steps: 16,
+        rewalks: Vec::new(),
+        spoilt: None,
+        nan_witness: None,
+    };
+    let sum = Reducer::plain(add, vec![Expr::float(0.0, total)]).of_mapped(&in_total);
+    let sum = Reducer { quick: Some(quick), ..sum };
+    let (n, m) = (size("n"), size("m"));
+    let a = placeholder(&[n.clone(), m.clone()], DType::F16, "A").expect(LEGAL);
+    let k = reduce_axis(m, "k");
+    let b = compute(&[n], "B", |i| reduce_at(&sum, &[a.at((&i[0], &k))], k.expr(), from_ref(&k)));
+    scheduled(a, b.expect(LEGAL))
+}
 
 /// Arguments of in_runs.
 #[derive(Clone, Debug)]

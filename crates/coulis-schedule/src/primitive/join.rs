@@ -12,6 +12,7 @@ use coulis_ir::{Buffer, Expr, Var};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{chain, size};
 use crate::fold;
 use crate::inline::{map_body, replace_in_stage};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
@@ -24,9 +25,20 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "join",
     signature: "s[B].join(outer, inner)",
     summary: "two neighbouring dimensions of an intermediate become one, at `outer * extent(inner) + inner`",
-    before: "B = T.allocate([n, 8], \"float32\", \"global\")\nfor i, j in T.grid(n, 8):\n    B[i, j] = A[i, j] * T.float32(2)\nfor i, j in T.grid(n, 8):\n    C[i, j] = B[i, j] + T.float32(1)",
+    before: "\
+B = T.allocate([n, 8], \"float32\", \"global\")
+for i, j in T.grid(n, 8):
+    B[i, j] = A[i, j] * T.float32(2)
+for i, j in T.grid(n, 8):
+    C[i, j] = B[i, j] + T.float32(1)",
     call: "i_j = s[B].join(i, j)",
-    after: "B = T.allocate([n * 8], \"float32\", \"global\")\nfor i_j in range(n * 8):\n    B[i_j] = A[i_j // 8, i_j % 8] * T.float32(2)\nfor i, j in T.grid(n, 8):\n    C[i, j] = B[i * 8 + j] + T.float32(1)",
+    after: "\
+B = T.allocate([n * 8], \"float32\", \"global\")
+for i_j in range(n * 8):
+    B[i_j] = A[i_j // 8, i_j % 8] * T.float32(2)
+for i, j in T.grid(n, 8):
+    C[i, j] = B[i * 8 + j] + T.float32(1)",
+    example: || chain(&[size("n"), Expr::int(8)]),
     apply: apply::<Join>,
 };
 

@@ -4,6 +4,7 @@ use coulis_ir::LoopKind;
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
@@ -18,6 +19,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "s[B].parallel(i)",
     after: "for i in T.parallel(n):\n    B[i] = A[i]",
+    example: || copy(&[size("n")]),
     apply: apply::<Parallel>,
 };
 

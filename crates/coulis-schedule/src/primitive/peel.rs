@@ -13,6 +13,7 @@ use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Node};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
+use crate::example::sums;
 use crate::fold;
 use crate::inline::map_body;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
@@ -26,9 +27,26 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s.peel(stage, axis, lanes)",
     summary: "the elements along the axis that are whole accesses of so many lanes, as many in every row, become a \
               stage, those at both ends another, and the old stage combines the two",
-    before: "for i in range(5):\n    B[i] = T.float32(0)\n    for k in range(13):\n        B[i] = B[i] + A[i, k]",
+    before: "\
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(13):
+        B[i] = B[i] + A[i, k]",
     call: "B_words, B_ends = s.peel(B, k, 4)",
-    after: "B_words = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B_words[i] = T.float32(0)\n    for k in range(8):\n        B_words[i] = B_words[i] + A[i, k + ((i * 13 + 3) // 4 * 4 - i * 13)]\nB_ends = T.allocate([5], \"float32\", \"global\")\nfor i in range(5):\n    B_ends[i] = T.float32(0)\n    for k in range(5):\n        B_ends[i] = B_ends[i] + A[i, T.Select(k < (i * 13 + 3) // 4 * 4 - i * 13, k, k + 8)]\nfor i in range(5):\n    B[i] = B_words[i] + B_ends[i]",
+    after: "\
+B_words = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B_words[i] = T.float32(0)
+    for k in range(8):
+        B_words[i] = B_words[i] + A[i, k + ((i * 13 + 3) // 4 * 4 - i * 13)]
+B_ends = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B_ends[i] = T.float32(0)
+    for k in range(5):
+        B_ends[i] = B_ends[i] + A[i, T.Select(k < (i * 13 + 3) // 4 * 4 - i * 13, k, k + 8)]
+for i in range(5):
+    B[i] = B_words[i] + B_ends[i]",
+    example: || sums(&[Expr::int(5)], Expr::int(13)),
     apply: apply::<Peel>,
 };
 

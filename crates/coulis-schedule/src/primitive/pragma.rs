@@ -6,10 +6,11 @@
 use coulis_ir::remark::{
     ASYNC_COPY, AUTO_UNROLL_MAX_STEP, PREFETCH, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT, VECTORIZE,
 };
-use coulis_ir::{Attr, LoopKind};
+use coulis_ir::{Attr, Expr, LoopKind};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::copy;
 use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
@@ -29,7 +30,11 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
               other key is a remark that nothing reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
-    after: "with T.attr(None, \"pragma_auto_unroll_max_step\", 16):\n    for i in range(4):\n        B[i] = A[i]",
+    after: "\
+with T.attr(None, \"pragma_auto_unroll_max_step\", 16):
+    for i in range(4):
+        B[i] = A[i]",
+    example: || copy(&[Expr::int(4)]),
     apply: apply::<Pragma>,
 };
 

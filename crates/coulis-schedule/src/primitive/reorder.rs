@@ -4,6 +4,7 @@ use coulis_ir::visit::uses_any;
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
 use crate::schedule::{Schedule, StageRef};
@@ -18,6 +19,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     before: "for i, j in T.grid(n, m):\n    B[i, j] = A[i, j]",
     call: "s[B].reorder(j, i)",
     after: "for j, i in T.grid(m, n):\n    B[i, j] = A[i, j]",
+    example: || copy(&[size("n"), size("m")]),
     apply: apply::<Reorder>,
 };
 

@@ -14,8 +14,10 @@ use coulis_ir::{BinaryOp, Buffer, Expr, Lambda, MemScope, Rewalk, Var};
 use coulis_tensor::{Body, IterKind, IterVar, QuickFold, Reduction};
 
 use crate::error::ScheduleError;
+use crate::example::{after, size, sums};
 use crate::fold;
 use crate::primitive::cache_read::dimension_axis;
+use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::ranges;
 use crate::schedule::{Schedule, StageRef, Values};
@@ -27,9 +29,30 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "rfactor",
     signature: "s.rfactor(stage, axis, factor_axis=0)",
     summary: "the loop becomes a dimension of a new stage of partial results, which the old stage folds",
-    before: "for i in range(n):\n    B[i] = T.float32(0)\n    for k_outer, k_inner in T.grid((m + 15) // 16, 16):\n        if T.likely(k_outer * 16 + k_inner < m):\n            B[i] = B[i] + A[i, k_outer * 16 + k_inner]",
+    before: "\
+for i in range(n):
+    B[i] = T.float32(0)
+    for k_outer, k_inner in T.grid((m + 15) // 16, 16):
+        if T.likely(k_outer * 16 + k_inner < m):
+            B[i] = B[i] + A[i, k_outer * 16 + k_inner]",
     call: "B_rf = s.rfactor(B, k_inner)",
-    after: "B_rf = T.allocate([16, n], \"float32\", \"global\")\nfor k_inner, i in T.grid(16, n):\n    B_rf[k_inner, i] = T.float32(0)\n    for k_outer in range((m + 15) // 16):\n        if T.likely(k_outer * 16 + k_inner < m):\n            B_rf[k_inner, i] = B_rf[k_inner, i] + A[i, k_outer * 16 + k_inner]\nfor ax0 in range(n):\n    B[ax0] = T.float32(0)\n    for k_inner_v in range(16):\n        B[ax0] = B[ax0] + B_rf[k_inner_v, ax0]",
+    after: "\
+B_rf = T.allocate([16, n], \"float32\", \"global\")
+for k_inner, i in T.grid(16, n):
+    B_rf[k_inner, i] = T.float32(0)
+    for k_outer in range((m + 15) // 16):
+        if T.likely(k_outer * 16 + k_inner < m):
+            B_rf[k_inner, i] = B_rf[k_inner, i] + A[i, k_outer * 16 + k_inner]
+for ax0 in range(n):
+    B[ax0] = T.float32(0)
+    for k_inner_v in range(16):
+        B[ax0] = B[ax0] + B_rf[k_inner_v, ax0]",
+    example: || {
+        after(sums(&[size("n")], size("m")), |s| {
+            let k = s.stage("B")?.reduce_axes()[0].clone();
+            s.split("B", &k, Split::Factor(16)).map(|_| ())
+        })
+    },
     apply: apply::<Rfactor>,
 };
 

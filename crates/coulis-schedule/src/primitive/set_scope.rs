@@ -1,8 +1,9 @@
 //! set_scope: where the results of a stage live.
 
-use coulis_ir::MemScope;
+use coulis_ir::{Expr, MemScope};
 
 use crate::error::ScheduleError;
+use crate::example::chain;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::StageId;
@@ -13,9 +14,20 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "set_scope",
     signature: "s[A].set_scope(scope)",
     summary: "the results live in global, shared, shared.dyn, warp or local memory",
-    before: "B = T.allocate([16], \"float32\", \"global\")\nfor i in range(16):\n    B[i] = A[i] * T.float32(2)\nfor i in range(16):\n    C[i] = B[i] + T.float32(1)",
+    before: "\
+B = T.allocate([16], \"float32\", \"global\")
+for i in range(16):
+    B[i] = A[i] * T.float32(2)
+for i in range(16):
+    C[i] = B[i] + T.float32(1)",
     call: "s[B].set_scope(\"local\")",
-    after: "B = T.allocate([16], \"float32\", \"local\")\nfor i in range(16):\n    B[i] = A[i] * T.float32(2)\nfor i in range(16):\n    C[i] = B[i] + T.float32(1)",
+    after: "\
+B = T.allocate([16], \"float32\", \"local\")
+for i in range(16):
+    B[i] = A[i] * T.float32(2)
+for i in range(16):
+    C[i] = B[i] + T.float32(1)",
+    example: || chain(&[Expr::int(16)]),
     apply: apply::<SetScope>,
 };
 

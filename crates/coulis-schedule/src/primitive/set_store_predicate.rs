@@ -7,6 +7,7 @@ use coulis_ir::visit::for_each_expr;
 use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag, Var};
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::launch::thread_index;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef, identifier};
@@ -22,6 +23,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "s[B].set_store_predicate(i < n)",
     after: "for i in range(n):\n    if i < n:\n        B[i] = A[i]",
+    example: || copy(&[size("n")]),
     apply: apply::<SetStorePredicate>,
 };
 

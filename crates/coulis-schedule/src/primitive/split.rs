@@ -7,6 +7,7 @@ use coulis_ir::{Expr, Node};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, Size, apply, axis_arg, size_arg};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Attach, Relation, SplitBy, StageId};
@@ -32,7 +33,11 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "one loop becomes an outer and an inner one; points past the end are guarded",
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "i_outer, i_inner = s[B].split(i, factor=32)",
-    after: "for i_outer, i_inner in T.grid((n + 31) // 32, 32):\n    if T.likely(i_outer * 32 + i_inner < n):\n        B[i_outer * 32 + i_inner] = A[i_outer * 32 + i_inner]",
+    after: "\
+for i_outer, i_inner in T.grid((n + 31) // 32, 32):
+    if T.likely(i_outer * 32 + i_inner < n):
+        B[i_outer * 32 + i_inner] = A[i_outer * 32 + i_inner]",
+    example: || copy(&[size("n")]),
     apply: apply::<SplitAxis>,
 };
 

@@ -5,6 +5,7 @@ use coulis_ir::{DType, Expr};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::chain;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
 use crate::stage::{StageId, StorageAlign};
@@ -15,9 +16,20 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "storage_align",
     signature: "s[A].storage_align(axis, factor, offset)",
     summary: "the stride of that dimension of an intermediate becomes `offset` modulo `factor`",
-    before: "B = T.allocate([16, 32], \"float32\", \"global\")\nfor i, j in T.grid(16, 32):\n    B[i, j] = A[i, j] * T.float32(2)\nfor i, j in T.grid(16, 32):\n    C[i, j] = B[i, j] + T.float32(1)",
+    before: "\
+B = T.allocate([16, 32], \"float32\", \"global\")
+for i, j in T.grid(16, 32):
+    B[i, j] = A[i, j] * T.float32(2)
+for i, j in T.grid(16, 32):
+    C[i, j] = B[i, j] + T.float32(1)",
     call: "s[B].storage_align(i, 32, 1)",
-    after: "B = T.allocate([16, 33], \"float32\", \"global\")\nfor i, j in T.grid(16, 32):\n    B[i, j] = A[i, j] * T.float32(2)\nfor i, j in T.grid(16, 32):\n    C[i, j] = B[i, j] + T.float32(1)",
+    after: "\
+B = T.allocate([16, 33], \"float32\", \"global\")
+for i, j in T.grid(16, 32):
+    B[i, j] = A[i, j] * T.float32(2)
+for i, j in T.grid(16, 32):
+    C[i, j] = B[i, j] + T.float32(1)",
+    example: || chain(&[Expr::int(16), Expr::int(32)]),
     apply: apply::<AlignStorage>,
 };
 

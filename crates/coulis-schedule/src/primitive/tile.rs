@@ -3,6 +3,7 @@
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::{copy, size};
 use crate::primitive::reorder::Reorder;
 use crate::primitive::split::{Split, SplitAxis};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
@@ -17,7 +18,13 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     summary: "splits two loops and orders them outer, outer, inner, inner",
     before: "for i, j in T.grid(n, m):\n    B[i, j] = A[i, j]",
     call: "i_outer, j_outer, i_inner, j_inner = s[B].tile(i, j, 4, 8)",
-    after: "for i_outer, j_outer, i_inner, j_inner in T.grid((n + 3) // 4, (m + 7) // 8, 4, 8):\n    if T.likely(i_outer * 4 + i_inner < n):\n        if T.likely(j_outer * 8 + j_inner < m):\n            B[i_outer * 4 + i_inner, j_outer * 8 + j_inner] = A[i_outer * 4 + i_inner, j_outer * 8 + j_inner]",
+    after:
+        "\
+for i_outer, j_outer, i_inner, j_inner in T.grid((n + 3) // 4, (m + 7) // 8, 4, 8):
+    if T.likely(i_outer * 4 + i_inner < n):
+        if T.likely(j_outer * 8 + j_inner < m):
+            B[i_outer * 4 + i_inner, j_outer * 8 + j_inner] = A[i_outer * 4 + i_inner, j_outer * 8 + j_inner]",
+    example: || copy(&[size("n"), size("m")]),
     apply: apply::<Tile>,
 };
 

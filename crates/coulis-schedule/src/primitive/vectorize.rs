@@ -1,9 +1,10 @@
 //! vectorize: a loop becomes one vector operation.
 
-use coulis_ir::LoopKind;
+use coulis_ir::{Expr, LoopKind};
 use coulis_tensor::IterVar;
 
 use crate::error::ScheduleError;
+use crate::example::copy;
 use crate::loop_kind;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef};
@@ -18,6 +19,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     before: "for i in range(8):\n    B[i] = A[i]",
     call: "s[B].vectorize(i)",
     after: "for i in T.vectorized(8):\n    B[i] = A[i]",
+    example: || copy(&[Expr::int(8)]),
     apply: apply::<Vectorize>,
 };
 

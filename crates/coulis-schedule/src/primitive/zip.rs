@@ -11,7 +11,9 @@ use coulis_ir::visit::substitute_expr;
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
+use crate::example::{after, sums};
 use crate::fold;
+use crate::primitive::split::Split;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::{Stage, StageId};
@@ -23,9 +25,59 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     signature: "s.zip(stage, first, second)",
     summary: "two folds of as many steps, whose results the stage combines as their reducer does, become one fold of \
               that stage over what each step of the two gives together",
-    before: "B_words_rf = T.allocate([5, 2], \"float32\", \"global\")\nfor i, k_inner in T.grid(5, 2):\n    B_words_rf[i, k_inner] = T.float32(0)\n    for k_outer in range(4):\n        B_words_rf[i, k_inner] = B_words_rf[i, k_inner] + A[i, k_outer * 2 + k_inner + ((i * 13 + 3) // 4 * 4 - i * 13)]\nB_words = T.allocate([5], \"float32\", \"global\")\nfor ax0 in range(5):\n    B_words[ax0] = T.float32(0)\n    for k_inner_v in range(2):\n        B_words[ax0] = B_words[ax0] + B_words_rf[ax0, k_inner_v]\nB_ends_rf = T.allocate([5, 2], \"float32\", \"global\")\nfor i, k_inner in T.grid(5, 2):\n    B_ends_rf[i, k_inner] = T.float32(0)\n    for k_outer in range(3):\n        if T.likely(k_outer * 2 + k_inner < 5):\n            B_ends_rf[i, k_inner] = B_ends_rf[i, k_inner] + A[i, T.Select(k_outer * 2 + k_inner < (i * 13 + 3) // 4 * 4 - i * 13, k_outer * 2 + k_inner, k_outer * 2 + k_inner + 8)]\nB_ends = T.allocate([5], \"float32\", \"global\")\nfor ax0 in range(5):\n    B_ends[ax0] = T.float32(0)\n    for k_inner_v in range(2):\n        B_ends[ax0] = B_ends[ax0] + B_ends_rf[ax0, k_inner_v]\nfor i in range(5):\n    B[i] = B_words[i] + B_ends[i]",
+    before: "\
+B_words_rf = T.allocate([5, 2], \"float32\", \"global\")
+for i, k_inner in T.grid(5, 2):
+    B_words_rf[i, k_inner] = T.float32(0)
+    for k_outer in range(4):
+        B_words_rf[i, k_inner] = B_words_rf[i, k_inner] + A[i, k_outer * 2 + k_inner + ((i * 13 + 3) // 4 * 4 - i * 13)]
+B_words = T.allocate([5], \"float32\", \"global\")
+for ax0 in range(5):
+    B_words[ax0] = T.float32(0)
+    for k_inner_v in range(2):
+        B_words[ax0] = B_words[ax0] + B_words_rf[ax0, k_inner_v]
+B_ends_rf = T.allocate([5, 2], \"float32\", \"global\")
+for i, k_inner in T.grid(5, 2):
+    B_ends_rf[i, k_inner] = T.float32(0)
+    for k_outer in range(3):
+        if T.likely(k_outer * 2 + k_inner < 5):
+            B_ends_rf[i, k_inner] = B_ends_rf[i, k_inner] + A[i, T.Select(k_outer * 2 + k_inner < (i * 13 + 3) // 4 * 4 - i * 13, k_outer * 2 + k_inner, k_outer * 2 + k_inner + 8)]
+B_ends = T.allocate([5], \"float32\", \"global\")
+for ax0 in range(5):
+    B_ends[ax0] = T.float32(0)
+    for k_inner_v in range(2):
+        B_ends[ax0] = B_ends[ax0] + B_ends_rf[ax0, k_inner_v]
+for i in range(5):
+    B[i] = B_words[i] + B_ends[i]",
     call: "s.zip(B, B_words, B_ends)",
-    after: "B_words_rf = T.allocate([5, 2], \"float32\", \"global\")\nfor i, k_inner in T.grid(5, 2):\n    B_words_rf[i, k_inner] = T.float32(0)\n    for k_outer in range(4):\n        B_words_rf[i, k_inner] = B_words_rf[i, k_inner] + A[i, k_outer * 2 + k_inner + ((i * 13 + 3) // 4 * 4 - i * 13)]\nB_ends_rf = T.allocate([5, 2], \"float32\", \"global\")\nfor i, k_inner in T.grid(5, 2):\n    B_ends_rf[i, k_inner] = T.float32(0)\n    for k_outer in range(3):\n        if T.likely(k_outer * 2 + k_inner < 5):\n            B_ends_rf[i, k_inner] = B_ends_rf[i, k_inner] + A[i, T.Select(k_outer * 2 + k_inner < (i * 13 + 3) // 4 * 4 - i * 13, k_outer * 2 + k_inner, k_outer * 2 + k_inner + 8)]\nfor i in range(5):\n    B[i] = T.float32(0)\n    for k_inner_v in range(2):\n        B[i] = B[i] + (B_words_rf[i, k_inner_v] + B_ends_rf[i, k_inner_v])",
+    after: "\
+B_words_rf = T.allocate([5, 2], \"float32\", \"global\")
+for i, k_inner in T.grid(5, 2):
+    B_words_rf[i, k_inner] = T.float32(0)
+    for k_outer in range(4):
+        B_words_rf[i, k_inner] = B_words_rf[i, k_inner] + A[i, k_outer * 2 + k_inner + ((i * 13 + 3) // 4 * 4 - i * 13)]
+B_ends_rf = T.allocate([5, 2], \"float32\", \"global\")
+for i, k_inner in T.grid(5, 2):
+    B_ends_rf[i, k_inner] = T.float32(0)
+    for k_outer in range(3):
+        if T.likely(k_outer * 2 + k_inner < 5):
+            B_ends_rf[i, k_inner] = B_ends_rf[i, k_inner] + A[i, T.Select(k_outer * 2 + k_inner < (i * 13 + 3) // 4 * 4 - i * 13, k_outer * 2 + k_inner, k_outer * 2 + k_inner + 8)]
+for i in range(5):
+    B[i] = T.float32(0)
+    for k_inner_v in range(2):
+        B[i] = B[i] + (B_words_rf[i, k_inner_v] + B_ends_rf[i, k_inner_v])",
+    example: || {
+        after(sums(&[Expr::int(5)], Expr::int(13)), |s| {
+            let k = s.stage("B")?.reduce_axes()[0].clone();
+            let (words, ends) = s.peel("B", &k, 4)?;
+            for stage in [words, ends] {
+                let k = s.stage(stage)?.reduce_axes()[0].clone();
+                let (_, thread) = s.split(stage, &k, Split::Factor(2))?;
+                s.rfactor_at(stage, &thread, 1)?;
+            }
+            Ok(())
+        })
+    },
     apply: apply::<Zip>,
 };
 

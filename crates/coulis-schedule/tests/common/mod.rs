@@ -5,6 +5,7 @@
 
 pub mod fixture;
 pub mod machine;
+pub mod random;
 pub mod simulated;
 
 use std::collections::HashMap;

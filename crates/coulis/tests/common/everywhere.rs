@@ -6,19 +6,27 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part, and fails by panicking")]
 
 use std::collections::HashMap;
+use std::slice::from_ref;
 use std::sync::{Arc, OnceLock};
 
-use coulis::te::{Expr, IterVar, Schedule, Split, Tensor, build_nest, placeholder, var};
+use coulis::te::{
+    Expr, IterVar, Schedule, Split, Tensor, Var, build_nest, comm_reducer, compute, compute_tuple,
+    placeholder, reduce_axis, var,
+};
 use coulis_io::AlignedBytes;
 use coulis_ir::args::{ArgInfo, ArrayInfo, Bindings, bind_args, compact_strides};
 use coulis_ir::eval::Value;
 use coulis_ir::print::{print_kernel, print_stmt};
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{DType, Kernel, Stmt, Target, ThreadTag};
-use coulis_runtime::{Cpu, CpuKind, CpuOptions, Cuda, CudaOptions, Device, Window};
+use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
 use coulis_sim::{SimArg, SimArray, SimError};
 use coulis_tensor::{Array, OpKind, evaluate};
 use half::{bf16, f16};
+
+#[path = "gpu.rs"]
+mod gpu;
+use gpu::gpu;
 
 /// Sizes by name.
 pub type Sizes<'a> = &'a [(&'a str, i64)];
@@ -49,19 +57,6 @@ fn cpu_devices() -> &'static [Arc<dyn Device>] {
     })
 }
 
-/// The first GPU, where there is one.
-fn gpu() -> Option<&'static Arc<dyn Device>> {
-    static GPU: OnceLock<Option<Arc<dyn Device>>> = OnceLock::new();
-    let open = || match Cuda::open(0, &CudaOptions::default()) {
-        Ok((device, _)) => Some(device as Arc<dyn Device>),
-        Err(error) => {
-            println!("SKIP on a GPU: {error}");
-            None
-        }
-    };
-    GPU.get_or_init(open).as_ref()
-}
-
 /// A size.
 pub fn n(name: &str) -> Expr {
     var(name).expr()
@@ -86,6 +81,43 @@ pub fn input(shape: &[Expr], dtype: DType, name: &str) -> Tensor {
 pub fn schedule(outputs: &[Tensor], inputs: &[Tensor]) -> Schedule {
     let args: Vec<Tensor> = inputs.iter().chain(outputs).cloned().collect();
     Schedule::new(outputs, &args).unwrap()
+}
+
+/// `B = A + 1`, `C = B * 2`.
+pub fn chain(shape: &[Expr]) -> Schedule {
+    let a = input(shape, DType::F32, "A");
+    let b = compute(shape, "B", |i| a.at(i) + f(1.0)).unwrap();
+    let d = compute(shape, "C", |i| b.at(i) * f(2.0)).unwrap();
+    schedule(&[d], &[a])
+}
+
+/// Place and value of the largest of each row of `a`, the first place of equal ones; `value` says at which component the
+/// value is.
+pub fn argmax_of(a: &Tensor, value: usize, name: &str) -> Vec<Tensor> {
+    let place = 1 - value;
+    let argmax = comm_reducer(
+        move |x, y| {
+            let first = x[place].clone().lt(y[place].clone()).and(x[value].clone().equal(y[value].clone()));
+            let keep = x[value].clone().gt(y[value].clone()).or(first);
+            (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
+        },
+        move |types| {
+            let mut identity = vec![Expr::int(i32::MAX); 2];
+            identity[value] = match types[value].int_range() {
+                Some((least, _)) => Expr::int_of(least, types[value]),
+                None => Expr::float(f64::NEG_INFINITY, types[value]),
+            };
+            identity
+        },
+        "argmax",
+    );
+    let (rows, k) = (&a.shape()[0], reduce_axis(a.shape()[1].clone(), "k"));
+    let of_row = |i: &[Var]| {
+        let mut sources = vec![k.expr(), k.expr()];
+        sources[value] = a.at((&i[0], &k));
+        argmax.reduce(sources, from_ref(&k))
+    };
+    compute_tuple(from_ref(rows), name, of_row).unwrap()
 }
 
 /// The loops of a stage, by name.
@@ -189,11 +221,11 @@ pub fn run_as_scheduled(s: &Schedule, sizes: &[Sizes], fill: Fill, tolerance: To
                 case.simulate(&Target::simulated(warp), warp, tolerance);
             }
             if let Some(gpu) = gpu() {
-                case.run_on(gpu, tolerance);
+                case.run_on(&**gpu, tolerance);
             }
         } else {
             for device in cpu_devices() {
-                case.run_on(device, tolerance);
+                case.run_on(&**device, tolerance);
                 // As one thread.
                 case.simulate(&device.target(), 32, tolerance);
             }
@@ -248,7 +280,7 @@ pub fn run_on_threads(s: &Schedule, sizes: Sizes, warp: u32) -> bool {
             let case = Case::new(s, sizes, &small);
             case.simulate(&target, warp, Tolerance::Exact);
             if let Some(gpu) = gpu() {
-                case.run_on(gpu, Tolerance::Exact);
+                case.run_on(&**gpu, Tolerance::Exact);
             }
             true
         }
@@ -304,7 +336,7 @@ impl<'s> Case<'s> {
     }
 
     #[track_caller]
-    fn run_on(&self, device: &Arc<dyn Device>, tolerance: Tolerance) {
+    fn run_on(&self, device: &dyn Device, tolerance: Tolerance) {
         let args = self.schedule.program().args();
         let lowered = coulis::compile_schedule(self.schedule, args, "main", &device.target())
             .unwrap_or_else(|e| panic!("{}: {e}", self.what));

@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use coulis::{Array, DType, DeviceChoice, NanPolicy, Request, Scalar};
+use proptest::prelude::{Just, Strategy, prop_oneof};
 
 /// An array of `dtype` from small numbers; floats keep NaN and infinities.
 pub fn array(dtype: DType, shape: &[i64], values: &[f64]) -> Array {
@@ -89,6 +90,18 @@ pub enum Lie {
     Repeated,
     /// With this many unused places after each.
     Gap(i64),
+}
+
+/// Random lengths of an axis, and how it lies.
+pub fn length_and_lie() -> (impl Strategy<Value = i64>, impl Strategy<Value = Lie>) {
+    let length = prop_oneof![1 => Just(0i64), 2 => Just(1), 8 => 2i64..8, 4 => 8i64..40, 2 => 60i64..140];
+    let lie = prop_oneof![
+        6 => Just(Lie::Dense),
+        1 => Just(Lie::Backward),
+        1 => Just(Lie::Repeated),
+        1 => (1i64..4).prop_map(Lie::Gap)
+    ];
+    (length, lie)
 }
 
 /// A view of `dtype`: axis `order[last]` is innermost in memory.

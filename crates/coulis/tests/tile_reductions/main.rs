@@ -10,6 +10,8 @@ mod cases;
 mod catalogue;
 mod clusters;
 mod forced;
+#[path = "../common/gpu.rs"]
+mod gpu;
 mod halves;
 mod intrinsics;
 mod packed;

@@ -1,8 +1,6 @@
 //! Runs a program with a tile call by every variant that accepts the call: in the simulator under several orders of
 //! warps, and on a GPU where there is one.
 
-use std::sync::{Arc, OnceLock};
-
 use coulis::TargetChoice;
 use coulis::text::emit_cuda;
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
@@ -10,11 +8,13 @@ use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::rewrite_stmt;
 use coulis_ir::{Checked, DType, Kernel, Stmt, Target};
 use coulis_lower::{LowerError, Options, explain_tiles, lower, resolve_reducers};
-use coulis_runtime::{Cuda, CudaOptions, Device, Window};
+use coulis_runtime::{Device, Window};
 use coulis_script::parse_module;
 use coulis_sim::{Counters, SimArg, SimArray};
 use coulis_tile::{Accuracy, COPIES, REDUCTIONS, TileError, Verdict};
 use half::{bf16, f16};
+
+use crate::gpu::gpu;
 
 /// What is wanted of an element: the exact value, and how far the result may be from it; `None` where anything goes.
 pub type Want = Option<(f64, f64)>;
@@ -328,19 +328,6 @@ fn simulate(program: &Program, kernel: &Checked, warp: u32, variant: &str) -> (C
     assert!(report.violations.is_empty(), "{variant}: {:?}\n{}", report.violations, report.listing);
     compare(program, &arrays, variant);
     (report.counters, arrays)
-}
-
-/// The first GPU, where there is one.
-fn gpu() -> Option<&'static Arc<dyn Device>> {
-    static GPU: OnceLock<Option<Arc<dyn Device>>> = OnceLock::new();
-    let open = || match Cuda::open(0, &CudaOptions::default()) {
-        Ok((device, _)) => Some(device as Arc<dyn Device>),
-        Err(error) => {
-            println!("SKIP on a GPU: {error}");
-            None
-        }
-    };
-    GPU.get_or_init(open).as_ref()
 }
 
 #[track_caller]
