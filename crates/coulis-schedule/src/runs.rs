@@ -173,8 +173,7 @@ impl Builder<'_> {
         let asks = self.data_nest(stage, common, "_spoilt", &mut |point, loops| {
             let own = loops.last().filter(|_| lane.is_some());
             let own = vec![own.map_or_else(|| fold::int(0, place.dtype()), |l| l.var.expr())];
-            let indices = self.indices(stage, point.offsets);
-            let state: Vec<Expr> = self.buffers(stage).iter().map(|b| b.at(indices.clone())).collect();
+            let state = self.results(stage, point.offsets);
             let here = flag(spoilt.apply(&state).remove(0), dtype);
             let both = Expr::binary(BinaryOp::BitOr, asked.at(own.clone()), here);
             let guards = self.guards_of(stage, point, Purpose::Data);
@@ -348,13 +347,12 @@ impl Builder<'_> {
         };
         let mut folds = folds;
         for rewalk in &quick.rewalks {
-            let totals = self.buffers(stage).into_iter().map(|b| b.at(self.indices(stage, &at.offsets)));
+            let totals = self.results(stage, &at.offsets).into_iter();
             let runs = buffers.iter().map(|b| b.at(places.clone()));
             let both: Vec<Expr> = totals.chain(runs.clone()).collect();
             let needed = sub(&rewalk.needed.apply(&both)).remove(0);
             let start = self.data_nest(stage, run_at, "_again", &mut |point, _| {
-                let totals = self.buffers(stage).into_iter();
-                let totals = totals.map(|b| b.at(self.indices(stage, point.offsets)));
+                let totals = self.results(stage, point.offsets).into_iter();
                 let runs = buffers.iter().map(|b| b.at(place(point.offsets)));
                 let started = rewalk.start.apply(&totals.chain(runs).collect::<Vec<_>>());
                 let guards = self.guards_of(stage, point, Purpose::Data);
@@ -383,9 +381,8 @@ impl Builder<'_> {
             Ok(store_all(&run_names, &buffers, &place(point.offsets), &quick.identity))
         })?;
         let close = self.data_nest(stage, run_at, "_close", &mut |point: &Point, _| {
-            let indices = self.indices(stage, point.offsets);
-            let totals = self.buffers(stage).into_iter().zip(&before);
-            let total = totals.map(|(b, known)| known.clone().unwrap_or_else(|| b.at(indices.clone())));
+            let totals = self.results(stage, point.offsets).into_iter().zip(&before);
+            let total = totals.map(|(stored, known)| known.clone().unwrap_or(stored));
             let mut runs: Vec<Expr> = buffers.iter().map(|b| b.at(place(point.offsets))).collect();
             for counted in &from_begin {
                 runs[counted.field] = counted.restored(&runs[counted.field]);
@@ -393,7 +390,7 @@ impl Builder<'_> {
             let closed = quick.close.apply(&total.chain(runs).collect::<Vec<_>>());
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = self.guards_of(stage, point, Purpose::Data);
-            let store = store_all(&names, &self.buffers(stage), &indices, &closed);
+            let store = self.store_results(stage, point.offsets, &closed);
             Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })?;
         let body = Stmt::seq([start, folds, close]);

@@ -44,7 +44,7 @@ fn a_computed_tensor_that_is_kept_is_covered_by_what_each_iteration_reads() {
     for refused in refused {
         let message = refusal(refused);
         assert!(
-            message.contains("`B` is an argument and computed at `i` of `C`, where not all"),
+            message.contains("compute_at: `B` is an argument and computed at `i` of `C`, where not all"),
             "{message}"
         );
     }
@@ -133,14 +133,15 @@ fn arguments_are_computed_in_full_and_by_one_thread() {
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(
         message,
-        "`B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at the root"
+        "compute_at: `B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at \
+         the root"
     );
     s.parallel(&c, &r).expect("parallel");
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(
         message,
-        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; \
-         compute it at the root"
+        "compute_at: `B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element \
+         twice; compute it at the root"
     );
     let want = "compute_inline: `B` is an argument and is to be stored";
     assert_eq!(refusal(s.compute_inline(&b)), want);
