@@ -5,7 +5,7 @@ mod common;
 use std::slice::from_ref;
 
 use common::refusal;
-use coulis_ir::{DType, Expr};
+use coulis_ir::{DType, Expr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, build_nest};
 use coulis_tensor::{Tensor, compute, compute_axes, placeholder, reduce_axis, sum, var};
 
@@ -165,5 +165,18 @@ fn a_computed_tensor_that_is_kept_is_stored_as_the_caller_holds_it() {
     let mut s = made();
     s.join(&b, &b.op().axes()[0], &b.op().axes()[1]).expect("joined");
     let want = "join: `B` is an argument and the caller lays it out";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.set_scope(&b, MemScope::Shared).expect("a scope");
+    let want = "set_scope: `B` is an argument and lives in global memory";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.storage_align(&b, &b.op().axes()[0], 32, 1).expect("aligned");
+    let want = "storage_align: `B` is an argument and the caller lays it out";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.compute_at(&b, &c, &c.op().axes()[0]).expect("attached");
+    s.double_buffer(&b).expect("doubled");
+    let want = "double_buffer: `B` is an argument and the caller gives its memory";
     assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
 }
