@@ -248,15 +248,15 @@ fn a_loop_whose_copies_are_waited_for_has_its_barrier_in_front() {
     let a = input(&[c(8), c(64)], DType::F32, "A");
     let k = reduce_axis(64, "k");
     let b = compute(&[c(8)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
-    let mut s = schedule(&[b], &[a]);
+    let mut s = schedule(&[b], from_ref(&a));
     let i = leaf(&s, "B", 0);
     let (outer, inner) = s.split("B", &i, Split::Factor(2)).unwrap();
     s.bind("B", &outer, BlockX).unwrap();
-    s.cache_read("A", MemScope::Shared, &["B".into()]).unwrap();
-    s.compute_at("A_shared", "B", &inner).unwrap();
-    let along = leaf(&s, "A_shared", 1);
-    let (outer, inner) = s.split("A_shared", &along, Split::Factor(32)).unwrap();
-    s.bind("A_shared", &inner, ThreadX).unwrap();
-    s.pragma("A_shared", &outer, "async_copy", Attr::Int(1)).unwrap();
+    let copy = s.cache_read(&a, MemScope::Shared, &["B".into()]).unwrap();
+    s.compute_at(copy, "B", &inner).unwrap();
+    let along = s.stage(copy).unwrap().leaves()[1].clone();
+    let (outer, inner) = s.split(copy, &along, Split::Factor(32)).unwrap();
+    s.bind(copy, &inner, ThreadX).unwrap();
+    s.pragma(copy, &outer, "async_copy", Attr::Int(1)).unwrap();
     run_everywhere(&s, &[&[]]);
 }
