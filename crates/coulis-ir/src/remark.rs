@@ -15,6 +15,8 @@ pub const IN_LAST_BLOCK: &str = "in_last_block";
 pub const IN_PLACE: &str = "in_place";
 /// The key of statements whose accesses to shared memory are ordered among themselves.
 pub const SYNCHRONIZED: &str = "synchronized";
+/// The key of statements whose results in global memory other threads of the block read in the same launch.
+pub const HANDED_OVER: &str = "handed_over";
 
 /// What the keys of pragmas begin with.
 const PRAGMA: &str = "pragma_";

@@ -11,17 +11,17 @@
 //! Source: the placement of barriers in seed 003's lowering, which does not look at divergence.
 
 use coulis_ir::hash::{FastMap, FastSet};
-use coulis_ir::remark::SYNCHRONIZED;
+use coulis_ir::remark::{HANDED_OVER, SYNCHRONIZED};
 
 use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::{for_each_stmt, rewrite_stmt, stmt_exprs};
+use coulis_ir::visit::{rewrite_stmt, stmt_exprs};
 use coulis_ir::{Form, Kernel, Stmt, SyncKind};
 
 use crate::pass::{Context, LowerError, Pass};
 use crate::shared_access::{
-    Access, Known, Loops, Threads, accesses_of, any_meet, first_that_meets, is_shared, loop_of, own_accesses,
+    Access, Known, Loops, SharedMemory, Threads, any_meet, first_that_meets, loop_of,
 };
 use crate::simplify::{with_let, with_loop};
 use crate::walk::try_map_children;
@@ -48,11 +48,12 @@ pub fn place_barriers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError>
 fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
     match stmt {
         Stmt::LaunchThread { .. } => {
-            let mut place = Place::default();
+            let mut place = Place { shared: SharedMemory::of(&stmt), ..Place::default() };
             let (mut pending, known) = (Pending::default(), Known::new(Analyzer::new()));
-            let placed = if has_shared(&stmt) { place.stmt(stmt, &mut pending, &known)? } else { stmt };
+            let placed =
+                if place.shared.is_in(&stmt) { place.stmt(stmt, &mut pending, &known)? } else { stmt };
             Ok(rewrite_stmt(placed, &mut |_| None, &mut |s| match s {
-                Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED => *body,
+                Stmt::Annotate { key, body, .. } if key == SYNCHRONIZED || key == HANDED_OVER => *body,
                 other => other,
             }))
         }
@@ -60,14 +61,9 @@ fn host(stmt: Stmt) -> Result<Stmt, LowerError> {
     }
 }
 
-fn has_shared(stmt: &Stmt) -> bool {
-    let mut found = false;
-    for_each_stmt(stmt, &mut |s| found |= matches!(s, Stmt::Allocate { buffer, .. } if is_shared(buffer)));
-    found
-}
-
 #[derive(Default)]
 struct Place {
+    shared: SharedMemory,
     threads: Threads,
     /// Loops around the statement that all threads run alike.
     around: Loops,
@@ -134,11 +130,19 @@ impl Place {
                 Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
             }
             Stmt::Annotate { node, key, value, body } => {
-                let body = Box::new(self.stmt(*body, pending, known)?);
-                Ok(Stmt::Annotate { node, key, value, body })
+                // The remark is about what stands right inside, which a barrier is not.
+                let mut body = match self.stmt(*body, pending, known)? {
+                    Stmt::Seq(stmts) => stmts,
+                    other => vec![other],
+                };
+                let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(kind) if kind.is_of_block());
+                let n_before = body.iter().take_while(|s| is_barrier(s)).count();
+                let inside = Box::new(Stmt::seq(body.split_off(n_before)));
+                let remarked = Stmt::Annotate { node, key, value, body: inside };
+                Ok(Stmt::seq(body.into_iter().chain([remarked])))
             }
             Stmt::Let { var, value, body } => {
-                let header = header_accesses(&value);
+                let header = self.header_accesses(&value);
                 let barrier = self.barrier_before(&header, pending, known);
                 pending.extend(header);
                 if self.differs(&value) {
@@ -149,11 +153,11 @@ impl Place {
                 Ok(Stmt::seq(barrier.into_iter().chain([Stmt::let_(var, value, body)])))
             }
             Stmt::If { cond, then, otherwise } => {
-                let header = header_accesses(&cond);
+                let header = self.header_accesses(&cond);
                 // One barrier before the branch serves every way through it.
                 let mut first = header.clone();
                 for branch in [Some(&then), otherwise.as_ref()].into_iter().flatten() {
-                    leading(branch, &self.around, &mut first);
+                    self.leading(branch, &self.around, &mut first);
                 }
                 let barrier = self.barrier_before(&first, pending, known);
                 pending.extend(header);
@@ -170,8 +174,8 @@ impl Place {
                 let inner = Known::new(with_loop(&known.names, &var, &min, &extent));
                 // One barrier before the loop is better than one in it.
                 self.around.push(loop_of(&var, &min, &extent));
-                let mut first = header_accesses(&extent);
-                leading(&body, &self.around, &mut first);
+                let mut first = self.header_accesses(&extent);
+                self.leading(&body, &self.around, &mut first);
                 let barrier = self.barrier_before(&first, pending, known);
                 let before = pending.clone();
                 let body = self.looped(&var, *body, pending, &inner)?;
@@ -196,7 +200,7 @@ impl Place {
             | Stmt::AllocBuffer(_)
             | Stmt::View { .. } => {
                 let mut own = Vec::new();
-                own_accesses(&stmt, &Loops::new(), &self.around, &mut own);
+                self.shared.own_accesses(&stmt, &Loops::new(), &self.around, &mut own);
                 let barrier = self.barrier_before(&own, pending, known);
                 pending.extend(own);
                 Ok(Stmt::seq(barrier.into_iter().chain([stmt])))
@@ -250,7 +254,7 @@ impl Place {
         pending: &mut Pending,
         known: &Known,
     ) -> Result<Stmt, LowerError> {
-        let inside = accesses_of(&stmt, &self.around);
+        let inside = self.shared.accesses_of(&stmt, &self.around);
         if !self.is_for_one_thread(cond)
             && let Some(met) = first_that_meets(&inside, &self.threads, known)
         {
@@ -271,14 +275,41 @@ impl Place {
         let is_barrier = |s: &Stmt| matches!(s, Stmt::Sync(kind) if kind.is_of_block());
         let first = parts.iter().position(is_barrier).unwrap_or(parts.len());
         let last = parts.iter().rposition(is_barrier).map_or(0, |at| at + 1);
-        let of =
-            |stmts: &[Stmt]| stmts.iter().flat_map(|s| accesses_of(s, &self.around)).collect::<Vec<Access>>();
+        let of = |stmts: &[Stmt]| {
+            stmts.iter().flat_map(|s| self.shared.accesses_of(s, &self.around)).collect::<Vec<Access>>()
+        };
         let barrier = self.barrier_before(&of(&parts[..first]), pending, known);
         if last > 0 {
             pending.clear();
         }
         pending.extend(of(&parts[last..]));
         barrier
+    }
+
+    /// The accesses of the head of a statement.
+    fn header_accesses(&self, value: &Expr) -> Vec<Access> {
+        let mut found = Vec::new();
+        let carrier =
+            Stmt::Let { var: Var::new("_", value.dtype()), value: value.clone(), body: Box::new(Stmt::NOP) };
+        self.shared.own_accesses(&carrier, &Loops::new(), &Loops::new(), &mut found);
+        found
+    }
+
+    /// The accesses of a loop's body before the first barrier that every pass meets. Returns whether there is one.
+    fn leading(&self, stmt: &Stmt, around: &Loops, found: &mut Vec<Access>) -> bool {
+        match stmt {
+            Stmt::Sync(kind) if kind.is_of_block() => true,
+            Stmt::Seq(stmts) => stmts.iter().any(|s| self.leading(s, around, found)),
+            Stmt::Let { value, body, .. } => {
+                found.extend(self.header_accesses(value));
+                self.leading(body, around, found)
+            }
+            Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => self.leading(body, around, found),
+            other => {
+                found.extend(self.shared.accesses_of(other, around));
+                always_syncs(other)
+            }
+        }
     }
 
     /// A barrier, where one of the accesses may meet a pending one.
@@ -321,14 +352,6 @@ impl Place {
     }
 }
 
-fn header_accesses(value: &Expr) -> Vec<Access> {
-    let mut found = Vec::new();
-    let carrier =
-        Stmt::Let { var: Var::new("_", value.dtype()), value: value.clone(), body: Box::new(Stmt::NOP) };
-    own_accesses(&carrier, &Loops::new(), &Loops::new(), &mut found);
-    found
-}
-
 /// Whether every pass through the statement meets a barrier of the block.
 fn always_syncs(stmt: &Stmt) -> bool {
     match stmt {
@@ -342,22 +365,5 @@ fn always_syncs(stmt: &Stmt) -> bool {
             always_syncs(then) && otherwise.as_ref().is_some_and(|s| always_syncs(s))
         }
         _ => false,
-    }
-}
-
-/// The accesses of a loop's body before the first barrier that every pass meets. Returns whether there is one.
-fn leading(stmt: &Stmt, around: &Loops, found: &mut Vec<Access>) -> bool {
-    match stmt {
-        Stmt::Sync(kind) if kind.is_of_block() => true,
-        Stmt::Seq(stmts) => stmts.iter().any(|s| leading(s, around, found)),
-        Stmt::Let { value, body, .. } => {
-            found.extend(header_accesses(value));
-            leading(body, around, found)
-        }
-        Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => leading(body, around, found),
-        other => {
-            found.extend(accesses_of(other, around));
-            always_syncs(other)
-        }
     }
 }

@@ -10,8 +10,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
+use coulis_ir::remark::HANDED_OVER;
 use coulis_ir::simplify::{Analyzer, gcd};
-use coulis_ir::visit::{for_each_expr, for_each_read, stmt_exprs, substitute_expr};
+use coulis_ir::visit::{for_each_expr, for_each_read, for_each_stmt, stmt_exprs, substitute_expr};
 use coulis_ir::{AtomCall, Buffer, MemScope, Stmt};
 
 use crate::affine::{difference, split, sum, uses};
@@ -46,48 +47,94 @@ pub struct Access {
 /// Loop variables with their extents, where those are constants and the loop begins at 0.
 pub type Loops = Vec<(Var, Option<i128>)>;
 
-/// Whether the memory is shared by the threads of a block.
-pub fn is_shared(buffer: &Buffer) -> bool {
-    match buffer.scope {
-        MemScope::Shared | MemScope::SharedDyn => true,
-        MemScope::Global | MemScope::Warp | MemScope::Local => false,
-    }
+/// The memory of a launch by which threads of a block give each other values.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMemory {
+    /// Global memory that other threads of the block read in the launch that writes it.
+    handed_over: FastSet<Var>,
 }
 
-/// The accesses of a statement to shared memory, statements below it included.
-pub fn accesses_of(stmt: &Stmt, around: &Loops) -> Vec<Access> {
-    let mut found = Vec::new();
-    collect(stmt, &mut Vec::new(), around, &mut found);
-    found
+impl SharedMemory {
+    /// That of the launch.
+    pub fn of(launch: &Stmt) -> SharedMemory {
+        let mut shared = SharedMemory::default();
+        for_each_stmt(launch, &mut |stmt| {
+            let Stmt::Annotate { key, body, .. } = stmt else { return };
+            for_each_stmt(body, &mut |stmt| match stmt {
+                Stmt::Store { buffer, .. } if key == HANDED_OVER && buffer.scope == MemScope::Global => {
+                    shared.handed_over.insert(buffer.data.clone());
+                }
+                _ => {}
+            });
+        });
+        shared
+    }
+
+    /// Whether the launch has such memory.
+    pub fn is_in(&self, launch: &Stmt) -> bool {
+        let mut found = !self.handed_over.is_empty();
+        for_each_stmt(launch, &mut |stmt| {
+            found |= matches!(stmt, Stmt::Allocate { buffer, .. } if self.has(buffer));
+        });
+        found
+    }
+
+    /// Whether a buffer is such memory.
+    fn has(&self, buffer: &Buffer) -> bool {
+        match buffer.scope {
+            MemScope::Shared | MemScope::SharedDyn => true,
+            MemScope::Global => self.handed_over.contains(&buffer.data),
+            MemScope::Warp | MemScope::Local => false,
+        }
+    }
+
+    /// The accesses of a statement to shared memory, statements below it included.
+    pub fn accesses_of(&self, stmt: &Stmt, around: &Loops) -> Vec<Access> {
+        let mut found = Vec::new();
+        self.collect(stmt, &mut Vec::new(), around, &mut found);
+        found
+    }
+
+    fn collect(&self, stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Access>) {
+        self.own_accesses(stmt, loops, around, found);
+        let depth = loops.len();
+        if let Stmt::For { var, min, extent, .. } = stmt {
+            loops.push(loop_of(var, min, extent));
+        }
+        for child in coulis_ir::visit::stmt_children(stmt) {
+            self.collect(child, loops, around, found);
+        }
+        loops.truncate(depth);
+    }
+
+    /// The accesses of the expressions that stand directly in a statement, and of its own effect.
+    pub fn own_accesses(&self, stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<Access>) {
+        let mut add = |buffer: &Buffer, indices: &[Expr], kind: Kind| {
+            if self.has(buffer) {
+                let (buffer, indices) = (buffer.clone(), indices.to_vec());
+                let (loops, around) = (used_by(&indices, loops), used_by(&indices, around));
+                found.push(Access { buffer, indices, kind, loops, around });
+            }
+        };
+        for expr in stmt_exprs(stmt) {
+            for_each_read(expr, &mut |buffer, indices| add(buffer, indices, Kind::Read));
+        }
+        match stmt {
+            Stmt::Store { buffer, indices, .. } => add(buffer, indices, Kind::Write),
+            Stmt::Atom(call) => {
+                let AtomCall { dst, memory, .. } = &**call;
+                dst.iter().for_each(|e| add(&e.buffer, &e.indices, Kind::Write));
+                let kind = if call.writes_memory() { Kind::Atomic } else { Kind::Read };
+                memory.iter().for_each(|e| add(&e.buffer, &e.indices, kind));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The range of a loop as [`Loops`] has it.
 pub fn loop_of(var: &Var, min: &Expr, extent: &Expr) -> (Var, Option<i128>) {
     (var.clone(), extent.as_int().filter(|_| min.is_int(0)))
-}
-
-/// The accesses of the expressions that stand directly in a statement, and of its own effect.
-pub fn own_accesses(stmt: &Stmt, loops: &Loops, around: &Loops, found: &mut Vec<Access>) {
-    let mut add = |buffer: &Buffer, indices: &[Expr], kind: Kind| {
-        if is_shared(buffer) {
-            let (buffer, indices) = (buffer.clone(), indices.to_vec());
-            let (loops, around) = (used_by(&indices, loops), used_by(&indices, around));
-            found.push(Access { buffer, indices, kind, loops, around });
-        }
-    };
-    for expr in stmt_exprs(stmt) {
-        for_each_read(expr, &mut |buffer, indices| add(buffer, indices, Kind::Read));
-    }
-    match stmt {
-        Stmt::Store { buffer, indices, .. } => add(buffer, indices, Kind::Write),
-        Stmt::Atom(call) => {
-            let AtomCall { dst, memory, .. } = &**call;
-            dst.iter().for_each(|e| add(&e.buffer, &e.indices, Kind::Write));
-            let kind = if call.writes_memory() { Kind::Atomic } else { Kind::Read };
-            memory.iter().for_each(|e| add(&e.buffer, &e.indices, kind));
-        }
-        _ => {}
-    }
 }
 
 /// The loops whose variable an index uses.
@@ -96,18 +143,6 @@ fn used_by(indices: &[Expr], loops: &Loops) -> Loops {
         return Loops::new();
     }
     loops.iter().filter(|(var, _)| indices.iter().any(|e| uses(e, var))).cloned().collect()
-}
-
-fn collect(stmt: &Stmt, loops: &mut Loops, around: &Loops, found: &mut Vec<Access>) {
-    own_accesses(stmt, loops, around, found);
-    let depth = loops.len();
-    if let Stmt::For { var, min, extent, .. } = stmt {
-        loops.push(loop_of(var, min, extent));
-    }
-    for child in coulis_ir::visit::stmt_children(stmt) {
-        collect(child, loops, around, found);
-    }
-    loops.truncate(depth);
 }
 
 impl Access {

@@ -19,7 +19,7 @@ use crate::order::has_hidden_fields;
 use crate::ranges;
 use crate::schedule::Values;
 use crate::stage::Stage;
-use crate::stores::{Purpose, likely, nested, output_names, store_all};
+use crate::stores::{Purpose, likely, nested, store_all};
 
 /// Makes the states of a schedule's reductions as wide as contract N4 has them.
 pub(crate) fn widen(stages: &mut [Arc<Stage>]) {
@@ -152,8 +152,7 @@ impl Builder<'_> {
             let guards = self.guards_of(stage, point, Purpose::Data);
             let conditions = self.one_of_many(stage).into_iter().chain(likely(guards));
             let conditions = conditions.chain(self.predicate(stage, point, &folded_away)?);
-            let indices = self.indices(stage, point.offsets);
-            let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
+            let store = self.store_results(stage, point.offsets, &values);
             Ok(nested(conditions, store))
         })?;
         let body = Stmt::seq([init, update, store]);

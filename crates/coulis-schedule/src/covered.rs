@@ -9,7 +9,7 @@
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Expr, Node, Var};
+use coulis_ir::{BinaryOp, Expr, MemScope, Node, Var};
 use coulis_tensor::{OpKind, Program};
 
 use crate::error::ScheduleError;
@@ -20,13 +20,19 @@ use crate::ranges::{self, Domains};
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Stage, StageId};
 
-/// Refuses a computed argument that no stage stores as the caller holds it.
+/// Refuses a computed argument that no stage stores as the caller holds it. Who makes a schedule need not know yet
+/// which tensors are arguments, so that this is asked again of what primitives have done.
 pub(crate) fn check_stored(schedule: &Schedule, program: &Program) -> Result<(), ScheduleError> {
     let computed = program.args().iter().filter(|arg| !matches!(arg.op().kind(), OpKind::Placeholder));
     for arg in computed {
         let of_arg = schedule.stages.iter().find(|stage| stage.outputs.contains(arg.buffer()));
         let (primitive, reason) = match of_arg {
             Some(stage) if stage.attach == Attach::Inline => ("compute_inline", "is to be stored"),
+            Some(stage) if stage.scope.is_some_and(|scope| scope != MemScope::Global) => {
+                ("set_scope", "lives in global memory")
+            }
+            Some(stage) if !stage.aligns.is_empty() => ("storage_align", "the caller lays it out"),
+            Some(stage) if stage.double_buffer => ("double_buffer", "the caller gives its memory"),
             Some(_) => continue,
             // What is stored has other dimensions.
             None => ("join", "the caller lays it out"),

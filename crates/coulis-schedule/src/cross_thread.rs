@@ -32,7 +32,7 @@ use crate::launch::{Index, is_block};
 use crate::nest::Builder;
 use crate::ranges;
 use crate::stage::Stage;
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_all, under_all, with_read_first};
+use crate::stores::{Point, Purpose, likely, nested, store_all, under_all, with_read_first};
 use crate::thread_error::ThreadError;
 
 /// The layout axis that counts the threads of a block.
@@ -78,9 +78,7 @@ impl Builder<'_> {
         let predicate = self.predicate(stage, point, &gone)?;
         let guards = self.guards_of(stage, point, Purpose::Data).into_iter().map(|g| g.condition);
         let conditions = self.one_of_many(stage).into_iter().chain(guards).chain(predicate).chain(further);
-        let indices = self.indices(stage, point.offsets);
-        let values = stored(stage, values);
-        let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
+        let store = self.store_results(stage, point.offsets, &stored(stage, values));
         Ok(under_all(conditions, store))
     }
 

@@ -317,7 +317,8 @@ pub enum ScheduleError {
     },
     /// An argument that would not be computed in full.
     #[error(
-        "`{stage}` is an argument and computed at `{axis}` of `{parent}`, where {reason}; compute it at the root"
+        "compute_at: `{stage}` is an argument and computed at `{axis}` of `{parent}`, where {reason}; compute it at \
+         the root"
     )]
     ArgumentAttached {
         /// The stage.

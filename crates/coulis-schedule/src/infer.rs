@@ -105,12 +105,12 @@ pub(crate) fn place(schedule: &Schedule) -> Result<(FastMap<StageId, Placed>, La
             path = check_attach(schedule, &placed, stage, parent, axis)?;
             let inferred = || launch::inferred_scope(path.iter().filter_map(|l| l.thread));
             scope = stage.scope.unwrap_or_else(inferred);
-            if stage.is_arg {
+            if stage.is_arg() {
                 scope = MemScope::Global;
             }
             let around = Around { launches: &launches, root, scope };
             realised(schedule, &placed, stage, &path, &around, &mut domains);
-            if stage.is_arg {
+            if stage.is_arg() {
                 check_argument(schedule, &placed, stage, parent, axis, (&path, &domains))?;
             }
         }
@@ -119,6 +119,7 @@ pub(crate) fn place(schedule: &Schedule) -> Result<(FastMap<StageId, Placed>, La
     }
     launches.check(schedule)?;
     check_memory(schedule, &placed, &launches)?;
+    check_arguments_inside(schedule, &placed, &launches)?;
     Ok((placed, launches))
 }
 
@@ -128,7 +129,7 @@ fn check_memory(
     placed: &FastMap<StageId, Placed>,
     launches: &Launches,
 ) -> Result<(), ScheduleError> {
-    for stage in schedule.stages.iter().filter(|s| !s.is_arg && s.attach != Attach::Inline) {
+    for stage in schedule.stages.iter().filter(|s| !s.is_arg() && s.attach != Attach::Inline) {
         let Some(at) = placed.get(&stage.id).filter(|at| !launches.of(at.root).is_empty()) else { continue };
         let name = schedule.stage_name(stage.id);
         let attached = stage.attach != Attach::Root;
@@ -293,14 +294,7 @@ fn check_argument(
     axis: &IterVar,
     (path, domains): (&[Loop], &Domains),
 ) -> Result<(), ScheduleError> {
-    let refused = |reason| {
-        Err(ScheduleError::ArgumentAttached {
-            stage: schedule.stage_name(stage.id),
-            parent: schedule.stage_name(parent.id),
-            axis: parent.axis_name(axis),
-            reason,
-        })
-    };
+    let refused = |reason| Err(argument_attached(schedule, stage, (parent, axis), reason));
     if path.iter().any(|l| l.launched().is_some()) {
         return refused("every block and thread would compute it");
     }
@@ -315,6 +309,42 @@ fn check_argument(
         return refused("not all of it is computed");
     }
     Ok(())
+}
+
+/// An argument that is attached inside a launch must be written by one block, whose threads barriers can order; so must
+/// be what else its stage computes, of which each block would need global memory of its own.
+fn check_arguments_inside(
+    schedule: &Schedule,
+    placed: &FastMap<StageId, Placed>,
+    launches: &Launches,
+) -> Result<(), ScheduleError> {
+    for stage in schedule.stages.iter().filter(|s| s.is_arg()) {
+        let Attach::At(parent, axis) = &stage.attach else { continue };
+        let refused =
+            |reason| Err(argument_attached(schedule, stage, (schedule.by_id(*parent), axis), reason));
+        let Some(group) = placed.get(&stage.id).map(|at| launches.of(at.root)) else { continue };
+        if group.iter().any(|index| index.tag.is_of_grid() && !index.is_unit()) {
+            return refused("every block would compute it");
+        }
+        if !group.is_empty() && stage.is_arg_in_part() {
+            return refused("a launch has no memory for those of its results that are no arguments");
+        }
+    }
+    Ok(())
+}
+
+fn argument_attached(
+    schedule: &Schedule,
+    stage: &Stage,
+    (parent, axis): (&Stage, &IterVar),
+    reason: &'static str,
+) -> ScheduleError {
+    ScheduleError::ArgumentAttached {
+        stage: schedule.stage_name(stage.id),
+        parent: schedule.stage_name(parent.id),
+        axis: parent.axis_name(axis),
+        reason,
+    }
 }
 
 /// What a stage's realised range depends on beside its consumers.

@@ -32,7 +32,7 @@ use crate::reads;
 use crate::runs;
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, GridFinish, Stage, StageId, Turn};
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_all, with_read_first};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_each, with_read_first};
 use crate::thread_error::ThreadError;
 
 /// The kernel that a schedule describes: in Nest form, or in Tiled form where threads reduce together. `args` are its
@@ -42,7 +42,7 @@ pub fn build_nest(schedule: &Schedule, args: &[Tensor], name: &str) -> Result<Ke
     covered::check_stored(schedule, &program)?;
     let mut schedule = inline::without_inlined(schedule)?;
     for stage in schedule.stages.iter_mut().map(Arc::make_mut) {
-        stage.is_arg = program.args().iter().any(|a| stage.outputs.contains(a.buffer()));
+        stage.note_args(&program);
     }
     reads::check(&schedule)?;
     order::keep_order(&mut schedule)?;
@@ -123,7 +123,9 @@ impl Builder<'_> {
     fn with_stage(&self, stage: &Stage, rest: Stmt) -> Result<Stmt, ScheduleError> {
         let produced = match stage.attach {
             Attach::Root => self.root(stage)?,
-            Attach::At(..) | Attach::Inline => self.in_known_region(stage, self.produce(stage)?),
+            Attach::At(..) | Attach::Inline => {
+                self.handed_over(stage, self.in_known_region(stage, self.produce(stage)?))
+            }
         };
         let mut body = Stmt::seq([produced, rest]);
         for output in stage.outputs.iter().rev() {
@@ -198,17 +200,16 @@ impl Builder<'_> {
         place: Option<&Expr>,
     ) -> Stmt {
         let values: Vec<Expr> = exprs.iter().map(|e| substitute_expr(e, values)).collect();
-        let mut indices = self.indices(stage, &self.at(stage).offsets);
-        if let (Some(place), Some(last)) = (place, indices.last_mut()) {
-            *last = place.clone();
+        let mut elements = self.elements(stage, &self.at(stage).offsets);
+        for last in elements.iter_mut().filter_map(|element| element.indices.last_mut()) {
+            *last = place.cloned().unwrap_or_else(|| last.clone());
         }
-        store_all(&output_names(stage), &self.buffers(stage), &indices, &stored(stage, &values))
+        store_each(&output_names(stage), &elements, &stored(stage, &values))
     }
 
     /// Stores all components at the point of the loops.
     fn store(&self, stage: &Stage, values: &[Expr]) -> Stmt {
-        let indices = self.indices(stage, &self.at(stage).offsets);
-        store_all(&output_names(stage), &self.buffers(stage), &indices, &stored(stage, values))
+        self.store_results(stage, &self.at(stage).offsets, &stored(stage, values))
     }
 
     /// A store at the point of the loops, under everything that must hold for it.
@@ -237,12 +238,11 @@ impl Builder<'_> {
         if is_wide(stage, r) {
             return self.accumulated(stage, r, common);
         }
-        let indices = self.indices(stage, &at.offsets);
-        let state = |(b, identity): (&Buffer, &Expr)| {
-            let element = b.at(indices.clone());
-            if b.dtype == identity.dtype() { element } else { element.cast(identity.dtype()) }
+        let state = |(element, identity): (Expr, &Expr)| {
+            if element.dtype() == identity.dtype() { element } else { element.cast(identity.dtype()) }
         };
-        let state: Vec<Expr> = self.buffers(stage).iter().zip(&r.identity).map(state).collect();
+        let results = self.results(stage, &at.offsets);
+        let state: Vec<Expr> = results.into_iter().zip(&r.identity).map(state).collect();
         // The combiner may use data axes; its parameters are not among them.
         let in_order = !r.step_needs_ascending || ranges::is_ascending(stage, &stage.leaves);
         let folded = |sources: &[Expr]| {
@@ -312,11 +312,9 @@ impl Builder<'_> {
     /// The loops that store the start values.
     fn init(&self, stage: &Stage, r: &Reduction, common: usize) -> Result<Stmt, ScheduleError> {
         self.data_nest(stage, common, "_init", &mut |point, _| {
-            let indices = self.indices(stage, point.offsets);
             let values: Vec<Expr> = r.start().iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = self.guards_of(stage, point, Purpose::Data);
-            let values = stored(stage, &values);
-            let store = store_all(&output_names(stage), &self.buffers(stage), &indices, &values);
+            let store = self.store_results(stage, point.offsets, &stored(stage, &values));
             Ok(nested(self.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })
     }

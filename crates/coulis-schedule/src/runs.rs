@@ -191,8 +191,7 @@ impl Builder<'_> {
         let asks = self.data_nest(stage, common, "_spoilt", &mut |point, loops| {
             let own = loops.last().filter(|_| lane.is_some());
             let own = vec![own.map_or_else(|| fold::int(0, place.dtype()), |l| l.var.expr())];
-            let indices = self.indices(stage, point.offsets);
-            let state: Vec<Expr> = self.buffers(stage).iter().map(|b| b.at(indices.clone())).collect();
+            let state = self.results(stage, point.offsets);
             let here = flag(spoilt.apply(&state).remove(0), dtype);
             let both = Expr::binary(BinaryOp::BitOr, asked.at(own.clone()), here);
             let guards = self.guards_of(stage, point, Purpose::Data);
@@ -378,8 +377,7 @@ impl<'b> Run<'b> {
     }
 
     fn total(&self, offsets: &Values) -> Vec<Expr> {
-        let indices = self.builder.indices(self.stage, offsets);
-        self.builder.buffers(self.stage).into_iter().map(|b| b.at(indices.clone())).collect()
+        self.builder.results(self.stage, offsets)
     }
 
     fn store(&self, offsets: &Values, values: &[Expr]) -> Stmt {
@@ -483,7 +481,7 @@ impl<'b> Run<'b> {
 
     /// The run closed into the total.
     fn closed(&self) -> Result<Stmt, ScheduleError> {
-        let (builder, stage, names) = (self.builder, self.stage, output_names(self.stage));
+        let (builder, stage) = (self.builder, self.stage);
         builder.data_nest(stage, self.run_at, "_close", &mut |point: &Point, _| {
             let totals = self.total(point.offsets).into_iter().zip(&self.before);
             let total = totals.map(|(total, known)| known.clone().unwrap_or(total));
@@ -494,8 +492,7 @@ impl<'b> Run<'b> {
             let closed = self.quick.close.apply(&total.chain(state).collect::<Vec<_>>());
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = builder.guards_of(stage, point, Purpose::Data);
-            let indices = builder.indices(stage, point.offsets);
-            let store = store_all(&names, &builder.buffers(stage), &indices, &closed);
+            let store = builder.store_results(stage, point.offsets, &closed);
             Ok(nested(builder.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })
     }

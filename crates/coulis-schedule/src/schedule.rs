@@ -105,7 +105,7 @@ impl Schedule {
             let mut stage =
                 Stage::new(id, op.name().to_owned(), op.outputs().to_vec(), axes.clone(), body.clone());
             stage.is_output = program.outputs().iter().any(|t| t.op() == op);
-            stage.is_arg = program.args().iter().any(|t| t.op() == op);
+            stage.note_args(program);
             schedule.stages.push(Arc::new(stage));
         }
         schedule

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use coulis_ir::visit::for_each_load;
 use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
-use coulis_tensor::{Body, IterKind, IterVar};
+use coulis_tensor::{Body, IterKind, IterVar, Program};
 
 use crate::error::ScheduleError;
 
@@ -178,7 +178,8 @@ pub struct Stage {
     pub(crate) clamped: bool,
     pub(crate) turn: Option<Turn>,
     pub(crate) is_output: bool,
-    pub(crate) is_arg: bool,
+    /// How many of the results are arguments.
+    pub(crate) n_args: usize,
 }
 
 /// What an axis derives from.
@@ -217,7 +218,7 @@ impl Stage {
             clamped: false,
             turn: None,
             is_output: false,
-            is_arg: false,
+            n_args: 0,
         };
         stage.redefine(axes, body);
         stage
@@ -233,6 +234,22 @@ impl Stage {
         self.attrs.clear();
         self.store_predicate = None;
         self.finish = None;
+    }
+
+    /// Takes note of which results the caller keeps.
+    pub(crate) fn note_args(&mut self, program: &Program) {
+        let is_arg = |output: &&Buffer| program.args().iter().any(|arg| arg.buffer() == *output);
+        self.n_args = self.outputs.iter().filter(is_arg).count();
+    }
+
+    /// Whether the caller keeps a result.
+    pub(crate) fn is_arg(&self) -> bool {
+        self.n_args > 0
+    }
+
+    /// Whether the caller keeps some of the results and not all.
+    pub(crate) fn is_arg_in_part(&self) -> bool {
+        self.is_arg() && self.n_args < self.outputs.len()
     }
 
     /// Identity.

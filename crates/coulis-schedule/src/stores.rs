@@ -3,11 +3,12 @@
 //! From the outside in: one thread where several hold the same value, the points of the stage (data axes, then reduce
 //! axes), the store predicate. Source: seed 003; faults C2, C5, G8 and G9 (docs/sources.md) are what goes wrong without.
 
+use coulis_ir::remark::HANDED_OVER;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, Intrinsic, MemScope, Node, Stmt, ThreadTag, Var};
+use coulis_ir::{Attr, BinaryOp, Buffer, Element, Expr, Intrinsic, MemScope, Node, Stmt, ThreadTag, Var};
 
-use coulis_tensor::Body;
+use coulis_tensor::{Body, IterVar};
 
 use crate::error::ScheduleError;
 use crate::fold;
@@ -56,36 +57,37 @@ impl Placed {
 }
 
 impl Builder<'_> {
-    /// The buffer of a component of a stage.
-    pub(crate) fn buffer(&self, stage: &Stage, component: usize) -> Buffer {
-        let output = &stage.outputs[component];
-        self.realised.get(&output.id).map_or_else(|| output.clone(), |r| r.buffer.clone())
-    }
-
-    /// The buffers of all components.
-    pub(crate) fn buffers(&self, stage: &Stage) -> Vec<Buffer> {
-        (0..stage.outputs.len()).map(|c| self.buffer(stage, c)).collect()
-    }
-
-    /// Where the stage stores: indices in its memory.
-    pub(crate) fn indices(&self, stage: &Stage, offsets: &Values) -> Vec<Expr> {
+    /// Where the stage stores each component: in memory of the realised size from its start on, and in an argument,
+    /// which is the whole tensor, where the tensor has the element. A stage may have components of both kinds.
+    pub(crate) fn elements(&self, stage: &Stage, offsets: &Values) -> Vec<Element> {
         let at = self.at(stage);
-        let realised = stage.outputs.iter().any(|o| self.realised.contains_key(&o.id));
-        stage
-            .axes
-            .iter()
-            .map(|axis| {
-                let offset = &offsets[axis.var()];
-                if realised { offset.clone() } else { fold::add(&at.domains[axis.var()].0, offset) }
-            })
-            .collect()
+        let element = |output: &Buffer| {
+            let own = self.realised.get(&output.id).map(|r| r.buffer.clone());
+            let index = |axis: &IterVar| match own {
+                Some(_) => offsets[axis.var()].clone(),
+                None => fold::add(&at.domains[axis.var()].0, &offsets[axis.var()]),
+            };
+            let indices = stage.axes.iter().map(index).collect();
+            Element { indices, buffer: own.unwrap_or_else(|| output.clone()) }
+        };
+        stage.outputs.iter().map(element).collect()
+    }
+
+    /// What the stage has stored of all components.
+    pub(crate) fn results(&self, stage: &Stage, offsets: &Values) -> Vec<Expr> {
+        self.elements(stage, offsets).into_iter().map(|e| e.buffer.at(e.indices)).collect()
+    }
+
+    /// Stores all components of the stage.
+    pub(crate) fn store_results(&self, stage: &Stage, offsets: &Values, values: &[Expr]) -> Stmt {
+        store_each(&output_names(stage), &self.elements(stage, offsets), values)
     }
 
     /// Conditions under which a point of the loops is a point of the stage.
     pub(crate) fn guards_of(&self, stage: &Stage, point: &Point, purpose: Purpose) -> Vec<Guard> {
         let at = self.at(stage);
         let marked = ranges::marked(stage, point.extents, &at.known);
-        let own_memory = stage.outputs.iter().all(|o| self.realised.contains_key(&o.id));
+        let own_memory = self.has_own_memory(stage);
         let mut guards = Vec::new();
         let mut demand = |op, a: &Expr, b: &Expr, is_reduce| {
             if !fold::proves(point.known, op, a, b) {
@@ -167,7 +169,22 @@ impl Builder<'_> {
                 folds && !stage.from_first && !r.init.iter().any(Expr::reads_memory)
             }
         };
-        starts_anywhere || !self.at(stage).partial
+        starts_anywhere && self.has_own_memory(stage) || !self.at(stage).partial
+    }
+
+    /// What an attached stage stores, with a remark where threads of a launch read it from memory that all of them see.
+    pub(crate) fn handed_over(&self, stage: &Stage, produced: Stmt) -> Stmt {
+        let at = self.at(stage);
+        if at.scope != MemScope::Global || self.launches.of(at.root).is_empty() {
+            return produced;
+        }
+        let (key, value) = (HANDED_OVER.to_owned(), Attr::Int(1));
+        Stmt::Annotate { node: None, key, value, body: Box::new(produced) }
+    }
+
+    /// Whether the memory of all components is of the realised size; that of an argument is the caller's.
+    fn has_own_memory(&self, stage: &Stage) -> bool {
+        stage.outputs.iter().all(|o| self.realised.contains_key(&o.id))
     }
 
     /// Conditions on the loops around an attached stage without which its one reader, which holds it, reads nothing of it.
@@ -254,19 +271,26 @@ impl Builder<'_> {
     }
 }
 
-/// Stores all components; those that read one stored before them are computed first (contract N17).
+/// Stores all components at one place of their buffers.
 pub(crate) fn store_all(names: &[String], buffers: &[Buffer], indices: &[Expr], values: &[Expr]) -> Stmt {
+    let element = |buffer: &Buffer| Element { buffer: buffer.clone(), indices: indices.to_vec() };
+    store_each(names, &buffers.iter().map(element).collect::<Vec<_>>(), values)
+}
+
+/// Stores all components; those that read one stored before them are computed first (contract N17).
+pub(crate) fn store_each(names: &[String], elements: &[Element], values: &[Expr]) -> Stmt {
     let mut stores = Vec::new();
     let mut early = Vec::new();
     for (component, value) in values.iter().enumerate() {
-        let value = if reads_any(value, &buffers[..component]) {
+        let value = if reads_any(value, &elements[..component]) {
             let var = Var::new(&format!("{}_new", names[component]), value.dtype());
             early.push((var.clone(), value.clone()));
             var.expr()
         } else {
             value.clone()
         };
-        stores.push(Stmt::store(&buffers[component], indices.to_vec(), value));
+        let Element { buffer, indices } = &elements[component];
+        stores.push(Stmt::store(buffer, indices.clone(), value));
     }
     let stores = Stmt::seq(stores);
     early.into_iter().rev().fold(stores, |body, (var, value)| Stmt::let_(var, value, body))
@@ -325,11 +349,11 @@ pub(crate) fn likely(guards: Vec<Guard>) -> impl Iterator<Item = Expr> {
     guards.into_iter().map(|g| g.condition.likely())
 }
 
-fn reads_any(expr: &Expr, buffers: &[Buffer]) -> bool {
+fn reads_any(expr: &Expr, elements: &[Element]) -> bool {
     let mut found = false;
     for_each_expr(expr, &mut |e| {
         if let Node::Load(buffer, _) = e.node() {
-            found |= buffers.contains(buffer);
+            found |= elements.iter().any(|element| element.buffer == *buffer);
         }
     });
     found

@@ -10,7 +10,6 @@ use crate::infer::Loop;
 use crate::nest::Builder;
 use crate::schedule::Values;
 use crate::stage::{Attach, Filled, Stage, Turn};
-use crate::stores::{output_names, store_all};
 
 impl Builder<'_> {
     /// The loops of a stage that takes rows from a boundary on and has more points than they have elements.
@@ -29,15 +28,10 @@ impl Builder<'_> {
         let access = fold::floordiv(number, &filled.lanes);
         let is_whole = fold::compare(BinaryOp::Lt, &access, &filled.whole).likely();
         let (behind, either) = self.of_row(stage, turn, exprs);
-        let of_none = filled.with.as_ref().map(|value| {
-            let indices = self.indices(stage, &at.offsets);
-            Box::new(store_all(
-                &output_names(stage),
-                &self.buffers(stage),
-                &indices,
-                std::slice::from_ref(value),
-            ))
-        });
+        let of_none = filled
+            .with
+            .as_ref()
+            .map(|value| Box::new(self.store_results(stage, &at.offsets, std::slice::from_ref(value))));
         let is_of_row = fold::compare(BinaryOp::Lt, number, &turn.length);
         let rest = Stmt::If { cond: is_of_row, then: Box::new(either), otherwise: of_none };
         let rest = Stmt::if_(is_whole.clone().logical_not(), rest);

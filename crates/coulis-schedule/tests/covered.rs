@@ -5,7 +5,7 @@ mod common;
 use std::slice::from_ref;
 
 use common::refusal;
-use coulis_ir::{DType, Expr};
+use coulis_ir::{DType, Expr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, build_nest};
 use coulis_tensor::{Tensor, compute, compute_axes, placeholder, reduce_axis, sum, var};
 
@@ -44,7 +44,7 @@ fn a_computed_tensor_that_is_kept_is_covered_by_what_each_iteration_reads() {
     for refused in refused {
         let message = refusal(refused);
         assert!(
-            message.contains("`B` is an argument and computed at `i` of `C`, where not all"),
+            message.contains("compute_at: `B` is an argument and computed at `i` of `C`, where not all"),
             "{message}"
         );
     }
@@ -133,14 +133,15 @@ fn arguments_are_computed_in_full_and_by_one_thread() {
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(
         message,
-        "`B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at the root"
+        "compute_at: `B` is an argument and computed at `r` of `C`, where not all of it is computed; compute it at \
+         the root"
     );
     s.parallel(&c, &r).expect("parallel");
     let message = refusal(build_nest(&s, &args, "main"));
     assert_eq!(
         message,
-        "`B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element twice; \
-         compute it at the root"
+        "compute_at: `B` is an argument and computed at `r` of `C`, where parallel iterations may compute one element \
+         twice; compute it at the root"
     );
     let want = "compute_inline: `B` is an argument and is to be stored";
     assert_eq!(refusal(s.compute_inline(&b)), want);
@@ -164,5 +165,18 @@ fn a_computed_tensor_that_is_kept_is_stored_as_the_caller_holds_it() {
     let mut s = made();
     s.join(&b, &b.op().axes()[0], &b.op().axes()[1]).expect("joined");
     let want = "join: `B` is an argument and the caller lays it out";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.set_scope(&b, MemScope::Shared).expect("a scope");
+    let want = "set_scope: `B` is an argument and lives in global memory";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.storage_align(&b, &b.op().axes()[0], 32, 1).expect("aligned");
+    let want = "storage_align: `B` is an argument and the caller lays it out";
+    assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
+    let mut s = made();
+    s.compute_at(&b, &c, &c.op().axes()[0]).expect("attached");
+    s.double_buffer(&b).expect("doubled");
+    let want = "double_buffer: `B` is an argument and the caller gives its memory";
     assert_eq!(refusal(build_nest(&s, &kept, "main")), want);
 }

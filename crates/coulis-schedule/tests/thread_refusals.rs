@@ -9,7 +9,7 @@ use common::{check, refusal};
 use coulis_ir::{Claims, DType, Expr, MemScope, ThreadTag};
 use coulis_schedule::{Arg, GridFinish, Schedule, Split, Step, build_nest};
 use coulis_tensor::{
-    IterVar, Tensor, comm_reducer, compute, compute_axes, placeholder, reduce_axis, sum, var,
+    IterVar, Tensor, comm_reducer, compute, compute_axes, compute_tuple, placeholder, reduce_axis, sum, var,
 };
 
 struct Fixture {
@@ -379,4 +379,29 @@ fn what_is_computed_inside_a_launch_is_not_dealt_to_its_blocks() {
     let want = "`i_inner` of `B` is bound to clusterCtaIdx.y, and `B` is computed inside a launch, where every block \
                 computes its own part; bind it to a thread index, or compute `B` at the root";
     assert_eq!(built(&s), want);
+}
+
+#[test]
+fn an_argument_inside_a_launch_is_computed_by_one_block_and_so_is_its_whole_stage() {
+    let eight = Expr::int(8);
+    let a = placeholder(from_ref(&eight), DType::I32, "A").expect("a tensor");
+    let b = compute_tuple(from_ref(&eight), "B", |i| vec![a.at([&i[0]]), a.at([&i[0]]) + Expr::int(1)])
+        .expect("tensors");
+    let c = compute(&[eight.clone(), eight], "C", |i| b[0].at([&i[0]]) + b[1].at([&i[0]])).expect("a tensor");
+    let made = |tag: ThreadTag, kept: &[Tensor]| {
+        let args: Vec<Tensor> = [&a, &c].into_iter().chain(kept).cloned().collect();
+        let mut s = Schedule::new(from_ref(&c), &args).expect("a schedule");
+        let axes = c.op().axes().to_vec();
+        s.bind(&c, &axes[1], tag).expect("bound");
+        s.compute_at(&b[0], &c, &axes[0]).expect("attached");
+        s
+    };
+    let want = "compute_at: `B` is an argument and computed at `i` of `C`, where every block would compute it; compute \
+                it at the root";
+    assert_eq!(built(&made(BlockX, &b)), want);
+    let want = "compute_at: `B` is an argument and computed at `i` of `C`, where a launch has no memory for those of its \
+                results that are no arguments; compute it at the root";
+    assert_eq!(built(&made(ThreadX, &b[..1])), want);
+    let whole = made(ThreadX, &b);
+    build_nest(&whole, whole.program().args(), "main").expect("a nest");
 }

@@ -343,3 +343,39 @@ fn te_fault_n6_a_schedule_gives_the_same_bits_each_time() {
     run_everywhere_with(&s, &[&[("n", 5), ("m", 1001)]], &values, Tolerance::Relative(1e-5));
     assert!(!nest_text(&s).is_empty());
 }
+
+#[test]
+fn components_of_an_attached_tuple_are_each_where_they_are_read_and_kept() {
+    let sizes: &[&[(&str, i64)]] = &[&[("n", 9), ("m", 6)], &[("n", 1), ("m", 1)]];
+    for (folds, read, factor) in [(false, 0, 1), (false, 1, 4), (true, 0, 4), (true, 1, 1), (true, 1, 4)] {
+        for kept in [&[][..], &[0], &[1], &[0, 1]] {
+            let (rows, columns) = (n("n"), n("m"));
+            let a = input(&[rows.clone(), columns.clone()], DType::F32, "A");
+            let k = reduce_axis(columns, "k");
+            let both = if folds {
+                let sums = comm_reducer(
+                    |x, y| vec![x[0].clone() + y[0].clone(), x[1].clone() + y[1].clone()],
+                    |types| types.iter().map(|ty| Expr::constant(0, *ty)).collect(),
+                    "sums",
+                );
+                compute_tuple(from_ref(&rows), "T", |i| {
+                    let x = a.at((&i[0], &k));
+                    sums.reduce(vec![x.clone(), x * f(2.0)], from_ref(&k))
+                })
+            } else {
+                let first = |i: &coulis_ir::Var| a.at([&i.expr(), &c(0)]);
+                compute_tuple(from_ref(&rows), "T", |i| vec![first(&i[0]) + f(1.0), first(&i[0]) * f(2.0)])
+            }
+            .unwrap();
+            let d = compute(from_ref(&rows), "C", |i| both[read].at([&i[0]]) * f(10.0)).unwrap();
+            let mut args = vec![a, d.clone()];
+            args.extend(kept.iter().map(|at: &usize| both[*at].clone()));
+            let mut s = Schedule::new(from_ref(&d), &args).unwrap();
+            run_everywhere(&s, sizes);
+            let i = leaf(&s, "C", 0);
+            let (outer, _) = s.split("C", &i, Split::Factor(factor)).unwrap();
+            s.compute_at("T", "C", &outer).unwrap();
+            run_everywhere(&s, sizes);
+        }
+    }
+}

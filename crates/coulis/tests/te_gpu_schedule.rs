@@ -9,8 +9,8 @@ use std::slice::from_ref;
 
 use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY};
 use coulis::DType;
-use coulis::te::{Expr, Schedule, Split, compute, reduce_axis, sum};
-use coulis_ir::{MemScope, ThreadTag};
+use coulis::te::{Expr, Schedule, Split, Tensor, compute, reduce_axis, sum};
+use coulis_ir::{Attr, MemScope, ThreadTag};
 use everywhere::{
     Tolerance, c, chain, count, f, gpu_text, input, leaf, n, number, realized, run_as_scheduled,
     run_everywhere, schedule,
@@ -186,4 +186,69 @@ fn sums_of_float16_by_threads_inside_the_reduce_loop_are_rounded_once() {
     let (_, lane) = s.split("B", &i, Split::Factor(4)).unwrap();
     s.bind("B", &lane, ThreadX).unwrap();
     run_as_scheduled(&s, &[&[]], &fill, Tolerance::Exact);
+}
+
+#[test]
+fn an_argument_that_a_block_computes_is_handed_to_its_threads_behind_a_barrier() {
+    let a = input(&[c(8)], DType::F32, "A");
+    let kept = |outputs: &[Tensor], b: &Tensor| {
+        let args: Vec<Tensor> = [&a, b].into_iter().chain(outputs).cloned().collect();
+        Schedule::new(outputs, &args).unwrap()
+    };
+    let n_barriers = |s: &Schedule| count(&gpu_text(s), "T.cuda.cta_sync()");
+    // One thread makes what all of them read.
+    let b = compute(&[c(8)], "B", |i| a.at([&i[0]]) + f(1.0)).unwrap();
+    let d = compute(&[c(8), c(64)], "C", |i| b.at([&i[0]]) * f(2.0)).unwrap();
+    let mut s = kept(&[d], &b);
+    let (i, j) = (leaf(&s, "C", 0), leaf(&s, "C", 1));
+    s.bind("C", &j, ThreadX).unwrap();
+    s.compute_at("B", "C", &i).unwrap();
+    assert_eq!(n_barriers(&s), 1, "{}", gpu_text(&s));
+    run_everywhere(&s, &[&[]]);
+    // All of it in each turn, which no thread may begin before the others have read it.
+    for is_spread in [false, true] {
+        let k = reduce_axis(8, "k");
+        let d = compute(&[c(4)], "C", |i| {
+            let turned = b.at([&(c(7) - k.expr())]);
+            sum(turned * i[0].expr().cast(DType::F32), from_ref(&k))
+        });
+        let mut s = kept(&[d.unwrap()], &b);
+        let (i, k, made) = (leaf(&s, "C", 0), leaf(&s, "C", 1), leaf(&s, "B", 0));
+        s.bind("C", &k, ThreadX).unwrap();
+        s.compute_at("B", "C", &i).unwrap();
+        if is_spread {
+            s.bind("B", &made, ThreadX).unwrap();
+        }
+        assert!(n_barriers(&s) >= 2, "{}", gpu_text(&s));
+        run_everywhere(&s, &[&[]]);
+    }
+    // What threads fold together.
+    let a = input(&[c(8), c(64)], DType::F32, "A");
+    let k = reduce_axis(64, "k");
+    let b = compute(&[c(8)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let d = compute(&[c(8), c(64)], "C", |i| b.at([&i[0]]) - i[1].expr().cast(DType::F32)).unwrap();
+    let mut s = Schedule::new(from_ref(&d), &[a, b, d.clone()]).unwrap();
+    let (i, j, k) = (leaf(&s, "C", 0), leaf(&s, "C", 1), leaf(&s, "B", 1));
+    s.bind("C", &j, ThreadX).unwrap();
+    s.compute_at("B", "C", &i).unwrap();
+    s.bind("B", &k, ThreadX).unwrap();
+    run_everywhere(&s, &[&[]]);
+}
+
+#[test]
+fn a_loop_whose_copies_are_waited_for_has_its_barrier_in_front() {
+    let a = input(&[c(8), c(64)], DType::F32, "A");
+    let k = reduce_axis(64, "k");
+    let b = compute(&[c(8)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let mut s = schedule(&[b], from_ref(&a));
+    let i = leaf(&s, "B", 0);
+    let (outer, inner) = s.split("B", &i, Split::Factor(2)).unwrap();
+    s.bind("B", &outer, BlockX).unwrap();
+    let copy = s.cache_read(&a, MemScope::Shared, &["B".into()]).unwrap();
+    s.compute_at(copy, "B", &inner).unwrap();
+    let along = s.stage(copy).unwrap().leaves()[1].clone();
+    let (outer, inner) = s.split(copy, &along, Split::Factor(32)).unwrap();
+    s.bind(copy, &inner, ThreadX).unwrap();
+    s.pragma(copy, &outer, "async_copy", Attr::Int(1)).unwrap();
+    run_everywhere(&s, &[&[]]);
 }

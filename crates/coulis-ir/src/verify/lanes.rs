@@ -2,7 +2,7 @@
 //!
 //! Every thread of the first block is followed to the statement, for the sizes of [`super::witness`]. A mask has to
 //! name the caller and only lanes that come there; a warp barrier waits for all lanes of its warp, a named barrier
-//! for as many threads as it says. Where memory decides who comes, a mask that is no function of the same memory
+//! for as many threads as it says, that of a warpgroup for four warps. Where memory decides who comes, a mask that is no function of the same memory
 //! (a ballot's, say) cannot fit, and is refused when it names lanes that other places in memory decide about.
 //! Source: faults G1 and G2 (docs/sources.md); CUDA C++ Programming Guide, warp shuffle functions.
 
@@ -72,6 +72,12 @@ fn check_lanes<'k>(at: &mut InLaunch<'_, 'k>, report: &mut Report<'k>) {
             let fault = places.find_map(|place| place.part_of_a_warp(crowds));
             if let Some(text) = fault {
                 report.at(stmt, "V21", format!("warp barrier that {text}"));
+            }
+        }
+        Stmt::Sync(SyncKind::Warpgroup(id)) => {
+            let mut places = scenes.iter().enumerate().map(|(at, scene)| Place { at, scene, path, warp });
+            if let Some(text) = places.find_map(|place| place.part_of_a_warpgroup(crowds)) {
+                report.at(stmt, "V21", format!("warpgroup barrier {id} that {text}"));
             }
         }
         Stmt::Sync(SyncKind::Named { id, threads }) => {
@@ -278,6 +284,19 @@ impl Place<'_, '_> {
             let lane = |wanted| lanes.iter().position(|arrival| *arrival == wanted);
             if let (Some(here), Some(absent)) = (lane(Arrival::Comes), lane(Arrival::Absent)) {
                 return Some(format!("lane {here} of warp {w} reaches and lane {absent} does not"));
+            }
+        }
+        None
+    }
+
+    /// How many threads of a warpgroup come, where some do and others do not, or are not in the block.
+    fn part_of_a_warpgroup(&self, crowds: &mut Crowds) -> Option<String> {
+        let threads = 4 * self.warp;
+        for (w, group) in self.crowd(crowds, &[]).arrivals.chunks(threads).enumerate() {
+            let absent = group.iter().filter(|arrival| **arrival == Arrival::Absent).count();
+            let found = group.len() - absent;
+            if found < threads && group.contains(&Arrival::Comes) {
+                return Some(format!("waits for {threads} threads is reached by {found} of warpgroup {w}"));
             }
         }
         None

@@ -60,7 +60,7 @@ impl Primitive for ComputeInline {
         schedule.check_holds_none("compute_inline", self.stage)?;
         stage.check_unturned("compute_inline")?;
         let name = schedule.stage_name(stage.id);
-        if stage.is_arg {
+        if stage.is_arg() {
             let (primitive, reason) = ("compute_inline", "is to be stored");
             return Err(ScheduleError::Argument { primitive, stage: name, reason });
         }

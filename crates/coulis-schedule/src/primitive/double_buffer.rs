@@ -66,7 +66,7 @@ impl Primitive for DoubleBuffer {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        if schedule.by_id(self.stage).is_arg {
+        if schedule.by_id(self.stage).is_arg() {
             return Err(ScheduleError::Argument {
                 primitive: "double_buffer",
                 stage: schedule.stage_name(self.stage),

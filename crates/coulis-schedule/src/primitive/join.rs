@@ -82,7 +82,7 @@ impl Primitive for Join {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         let name = schedule.stage_name(stage.id);
-        if stage.is_arg {
+        if stage.is_arg() {
             let (primitive, reason) = ("join", "the caller lays it out");
             return Err(ScheduleError::Argument { primitive, stage: name, reason });
         }

@@ -65,7 +65,7 @@ impl Primitive for SetScope {
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
-        if stage.is_arg && self.scope != MemScope::Global {
+        if stage.is_arg() && self.scope != MemScope::Global {
             return Err(ScheduleError::Argument {
                 primitive: "set_scope",
                 stage: schedule.stage_name(stage.id),

@@ -78,7 +78,7 @@ impl Primitive for AlignStorage {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         let name = schedule.stage_name(stage.id);
-        if stage.is_arg {
+        if stage.is_arg() {
             let (primitive, reason) = ("storage_align", "the caller lays it out");
             return Err(ScheduleError::Argument { primitive, stage: name, reason });
         }

@@ -66,6 +66,37 @@ pub(crate) const BARRIERS: &[Case] = &[
         )],
     ),
     (
+        "V21",
+        "a barrier of a warpgroup, and of one after the other",
+        r#"tx = T.launch_thread("threadIdx.x", 256)
+        if tx < 128:
+            T.cuda.warpgroup_sync(1)
+        T.cuda.warpgroup_sync(2)"#,
+        &[],
+    ),
+    (
+        "V21",
+        "a barrier of a warpgroup that the block has three warps of",
+        r#"tx = T.launch_thread("threadIdx.x", 96)
+        T.cuda.warpgroup_sync(1)"#,
+        &[(
+            "T.cuda.warpgroup_sync(1)",
+            "V21: warpgroup barrier 1 that waits for 128 threads is reached by 96 of warpgroup 0",
+        )],
+    ),
+    (
+        "V21",
+        "a barrier of a warpgroup that half of it reaches",
+        r#"tx = T.launch_thread("threadIdx.x", 256)
+        if tx >= 64:
+            if tx < 192:
+                T.cuda.warpgroup_sync(1)"#,
+        &[(
+            "T.cuda.warpgroup_sync(1)",
+            "V21: warpgroup barrier 1 that waits for 128 threads is reached by 64 of warpgroup 0",
+        )],
+    ),
+    (
         "V34",
         "a named barrier of two warps",
         r#"tx = T.launch_thread("threadIdx.x", 128)
