@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
 
@@ -98,7 +98,12 @@ impl Proof {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, known)),
             Stmt::For { var, min, extent, body, .. } => {
                 let mut inner = known.clone();
-                inner.bind(var, min, extent);
+                let extent = self.memories.spelled_out(extent);
+                inner.bind(var, min, &extent);
+                for most in upper_bounds(&extent) {
+                    let (at, most) = Expr::promoted(var.expr() - min.clone(), most);
+                    inner.assume(&at.lt(most));
+                }
                 self.stmt(body, &inner)
             }
             Stmt::If { cond, then, otherwise } => {
@@ -189,6 +194,26 @@ impl Proof {
         }
         let indices: Vec<String> = indices.iter().map(print_expr).collect();
         Err(format!("`{}[{}]`", buffer.name, indices.join(", ")))
+    }
+}
+
+/// What the extent of a loop that runs at all is no greater than, where that is several things: the operands of a minimum. A loop
+/// that is cut has `max(min(a, b), 0)` iterations.
+fn upper_bounds(extent: &Expr) -> Vec<Expr> {
+    let without_zero = match extent.node() {
+        Node::Binary(BinaryOp::Max, a, zero) if zero.is_int(0) => a,
+        _ => extent,
+    };
+    match without_zero.node() {
+        Node::Binary(BinaryOp::Min, a, b) => [a, b]
+            .into_iter()
+            .flat_map(|e| {
+                let inner = upper_bounds(e);
+                if inner.is_empty() { vec![e.clone()] } else { inner }
+            })
+            .collect(),
+        _ if without_zero != extent => vec![without_zero.clone()],
+        _ => Vec::new(),
     }
 }
 

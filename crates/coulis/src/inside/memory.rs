@@ -65,11 +65,15 @@ impl Memories {
         Memories { of, names: index_names(kernel) }
     }
 
+    /// The expression without names for sums and products.
+    pub fn spelled_out(&self, expr: &Expr) -> Expr {
+        substitute_expr(expr, &self.names)
+    }
+
     /// Whether an access by its place in the memory is shown to stay inside.
     pub fn reach(&self, buffer: &Buffer, indices: &[Expr], known: &Analyzer) -> bool {
         let is_plain = buffer.strides.is_empty() && buffer.elem_offset.is_int(0);
         let ([index], Some(memory)) = (indices, self.of.get(&buffer.data.id())) else { return false };
-        let spelled_out = |e: &Expr| substitute_expr(e, &self.names);
         // A product of extents below 0 is no number of elements.
         let is_shape = |e: &Expr| known.can_prove(&Expr::int_of(0, e.dtype()).le(e.clone()));
         let fits = is_plain
@@ -78,11 +82,12 @@ impl Memories {
         fits && ends(index).is_some_and(|ends| {
             ends.iter().all(|end| match &memory.reach {
                 Reach::Compact(size) => {
-                    is_below(known, end, size) || is_below(known, &spelled_out(end), &spelled_out(size))
+                    is_below(known, end, size)
+                        || is_below(known, &self.spelled_out(end), &self.spelled_out(size))
                 }
                 Reach::Strided(strided) => {
                     let is_there = |n: &Expr| known.can_prove(&Expr::int_of(0, n.dtype()).lt(n.clone()));
-                    strided.holds(&spelled_out(end), known) && memory.shape.iter().all(is_there)
+                    strided.holds(&self.spelled_out(end), known) && memory.shape.iter().all(is_there)
                 }
             })
         })
@@ -270,6 +275,13 @@ for i in range(64):
             "for i, j in T.grid(n, m):
     row: T.int32 = i * C.strides[0]
     C_1[row + j * C.strides[1]] = T.float32(0)",
+            None,
+        );
+        check(
+            "for j in range(m):
+    cut: T.int32 = T.max(T.min(n, (n + 1) // 2), 0)
+    for i in range(cut):
+        C_1[i * C.strides[0] + j * C.strides[1]] = T.float32(0)",
             None,
         );
         check(
