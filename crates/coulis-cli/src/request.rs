@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use coulis::{
     Array, DEFAULT_CUDA_ARCH, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request,
-    TargetChoice, Tuned, read, read_all,
+    TargetChoice, Tuned, read, read_all, read_text,
 };
 
 use crate::failure::{Failure, not_built};
@@ -163,7 +163,7 @@ impl RequestArgs {
     pub fn request(&self, ops: &Names) -> Result<Request, Failure> {
         let prior = self.prior.as_ref().map(read_all).transpose()?.unwrap_or_default();
         let plan = self.replay.as_ref().map(|path| {
-            std::fs::read_to_string(path).map_err(|error| {
+            read_text(path).map_err(|error| {
                 let why = error.to_string().to_lowercase();
                 Error::user("read/trace", format!("cannot read the trace `{}`: {why}", path.display()))
             })

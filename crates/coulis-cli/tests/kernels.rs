@@ -117,6 +117,11 @@ fn arguments_of_a_run_are_checked() {
         &["run", "missing.py", "--device", "cpu"],
         "error[read/text]: cannot read the text `missing.py`: no such file or directory (os error 2)",
     );
+    #[cfg(unix)]
+    refused(
+        &["lower", "/dev/zero"],
+        "error[read/text]: cannot read the text `/dev/zero`: it is longer than 67108864 bytes",
+    );
 }
 
 #[test]

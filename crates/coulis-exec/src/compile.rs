@@ -58,6 +58,8 @@ struct Scope {
     is_branch: bool,
     code: Vec<Instr>,
     values: HashMap<Expr, Value>,
+    /// Which values were read from a memory: a store looks at those alone.
+    readers: HashMap<VarId, Vec<Expr>>,
     /// Pointers to `n` elements of a buffer, by data pointer, index and length.
     addresses: HashMap<(VarId, Expr, u32), Ptr>,
 }
@@ -209,10 +211,21 @@ impl Compiler {
         (scope + 1..self.scopes.len()).take_while(|s| self.scopes[*s].is_branch).last().unwrap_or(scope)
     }
 
+    /// Notes what an expression is, in the scope where that is known.
+    fn learn(&mut self, expr: &Expr, value: &Value) {
+        let scope = &mut self.scopes[value.scope];
+        for data in &value.reads {
+            scope.readers.entry(*data).or_default().push(expr.clone());
+        }
+        scope.values.insert(expr.clone(), value.clone());
+    }
+
     /// Forgets everything that was read from that memory.
     fn forget(&mut self, data: VarId) {
         for scope in &mut self.scopes {
-            scope.values.retain(|_, value| !value.reads.contains(&data));
+            for expr in scope.readers.remove(&data).unwrap_or_default() {
+                scope.values.remove(&expr);
+            }
         }
     }
 
@@ -235,6 +248,7 @@ impl Compiler {
         if self.vars.insert(var.id(), value).is_some() {
             for scope in &mut self.scopes {
                 scope.values.clear();
+                scope.readers.clear();
                 scope.addresses.clear();
             }
         }

@@ -522,3 +522,53 @@ fn short_loops_do_what_their_iterations_do_in_order() {
         Stmt::range(i.clone(), int(5), Stmt::store(o, vec![i.expr()], a.at(vec![int(4) - i.expr()])))
     });
 }
+
+#[test]
+fn a_vector_store_into_memory_that_it_reads_loads_all_lanes_first() {
+    let unit = |from: usize, lanes: usize| iota(int(from as i64), lanes);
+    let types = [DType::F32, DType::F64, DType::F16, DType::I8, DType::I32, DType::I64];
+    let shifts = [(0, 1), (1, 0), (0, 16), (3, 7)];
+    let lengths = [2, 4, 8, 15, 16, 17, 31, 32, 33, 48, 64, 80];
+    let cases = types.into_iter().flat_map(|d| shifts.map(|shift| (d, shift)));
+    for ((dtype, (from, into)), n) in cases.flat_map(|case| lengths.map(|n| (case, n))) {
+        let lane = |i: usize| match dtype.is_float() {
+            true => Lane::F(i as f64),
+            false => Lane::I(i as i128),
+        };
+        let before: Vec<Lane> = (0..96).map(lane).collect();
+        let (b, o) = (array("B", dtype, 96), array("O", dtype, 96));
+        let read = || b.at(vec![unit(from, n)]);
+        let apart = Expr::ramp(int((into + n) as i64 - 1), int(-1), n as u32);
+        // The lanes as they are, in reverse, and an operand of an operation.
+        for (index, value, is_doubled) in [
+            (unit(into, n), read(), false),
+            (apart, read(), false),
+            (unit(into, n), read() + b.at(vec![unit(from, n)]), true),
+        ] {
+            let is_reversed = index != unit(into, n);
+            let all = unit(0, 96);
+            let copy = Stmt::store(&o, vec![all.clone()], b.at(vec![all]));
+            let body = Stmt::seq([Stmt::store(&b, vec![index], value), copy]);
+            let kernel = kernel(&[b.clone(), o.clone()], body);
+            let mut want = before.clone();
+            for i in 0..n {
+                let at = into + if is_reversed { n - 1 - i } else { i };
+                let sum = |x: Lane| match x {
+                    Lane::I(v) => Lane::I(dtype.wrap_int(v + v)),
+                    Lane::F(v) => Lane::F(v + v),
+                };
+                want[at] = if is_doubled { sum(before[from + i]) } else { before[from + i] };
+            }
+            for level in levels() {
+                let mut arrays = [Memory::new(dtype, &before), Memory::new(dtype, &before)];
+                run_at(&kernel, &mut arrays, level, 1).unwrap_or_else(|e| panic!("{e}"));
+                let differs = |(got, want): (Lane, &Lane)| !got.same(*want);
+                let wrong = arrays[1].lanes().into_iter().zip(&want).position(differs);
+                assert_eq!(
+                    wrong, None,
+                    "{dtype:?} {level:?}: {n} lanes from {from} to {into}, {is_reversed}"
+                );
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ mod raw;
 mod read;
 mod safe_tensors;
 mod storage;
+mod text;
 mod write;
 
 pub use array::{Array, Element, MAX_RANK, Scalar, Scalars, ShapeError};
@@ -28,6 +29,7 @@ pub use npy_header::{NpyHeader, numpy_dtype};
 pub use raw::RawSpec;
 pub use read::{ReadOptions, extensions, keys, read, read_all};
 pub use storage::{AlignedBytes, OutOfMemory, Owner};
+pub use text::{read_text, text_from};
 pub use write::{write_npy, write_npz};
 
 #[cfg(target_endian = "big")]

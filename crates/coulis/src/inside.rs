@@ -5,15 +5,19 @@
 //! shown is not wrong, but compiled code would not notice if it were, so its calls go to the executor, which looks at
 //! each index (see `function.rs`).
 
+mod memory;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
+
+use crate::inside::memory::{Memories, ends};
 
 /// A kernel with its scope ids as launches, whose extents bound the accesses below them. Where they are
 /// wrong, the kernel itself: lowering it tells why.
@@ -26,10 +30,13 @@ pub fn launched<'a>(kernel: &'a Kernel, target: &Target) -> Cow<'a, Kernel> {
 
 /// The first access of a kernel that cannot be shown to stay inside; `None` where all of them do.
 ///
-/// Looked at are parameters and allocations. A second window on their memory, whose size is its own, counts as not
-/// shown, and so does the one index of a Flat kernel on a buffer of more dimensions, strides or an offset.
+/// Looked at are parameters and allocations, by their dimensions or, where one index is the place in the memory, by what
+/// their shapes and strides reach. What a second window on the memory says of its size does not count. Windows on memory
+/// of another type, with strides or with an offset count as not shown.
 pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
+    let known = with_shapes(kernel);
+    let memories = Memories::of(kernel, &known);
     for_each_stmt(&kernel.body, &mut |stmt| {
         match stmt {
             Stmt::Allocate { buffer, .. }
@@ -42,13 +49,14 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     if let Some(second) = kernel.param_buffers().find(|b| !data.insert(b.data.clone())) {
         return Some(format!("`{}`, which shares its memory with another parameter,", second.name));
     }
-    Proof { form: kernel.form, sized, about: About::Accesses }.stmt(&kernel.body, &with_shapes(kernel)).err()
+    Proof { form: kernel.form, sized, memories, about: About::Accesses }.stmt(&kernel.body, &known).err()
 }
 
 /// The first division of elements whose divisor cannot be shown to be other than zero; `None` where there is none.
 /// Quotients of indices are not looked at: loops whose extents they come from would run no iteration.
 pub fn first_unproven_divisor(kernel: &Kernel) -> Option<String> {
-    Proof { form: kernel.form, sized: HashSet::new(), about: About::Divisors }
+    let (sized, memories) = (HashSet::new(), Memories::default());
+    Proof { form: kernel.form, sized, memories, about: About::Divisors }
         .stmt(&kernel.body, &with_shapes(kernel))
         .err()
 }
@@ -77,6 +85,7 @@ struct Proof {
     form: Form,
     /// Buffers whose shape is that of their memory.
     sized: HashSet<BufferId>,
+    memories: Memories,
     about: About,
 }
 
@@ -89,7 +98,12 @@ impl Proof {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, known)),
             Stmt::For { var, min, extent, body, .. } => {
                 let mut inner = known.clone();
-                inner.bind(var, min, extent);
+                let extent = self.memories.spelled_out(extent);
+                inner.bind(var, min, &extent);
+                for most in upper_bounds(&extent) {
+                    let (at, most) = Expr::promoted(var.expr() - min.clone(), most);
+                    inner.assume(&at.lt(most));
+                }
                 self.stmt(body, &inner)
             }
             Stmt::If { cond, then, otherwise } => {
@@ -157,31 +171,57 @@ impl Proof {
         if self.about == About::Divisors {
             return Ok(());
         }
-        let has_own_size = match self.form {
+        let by_dimensions = match self.form {
             Form::Nest => true,
-            Form::Flat => buffer.strides.is_empty() && buffer.elem_offset.is_int(0),
+            Form::Flat => false,
             // Memory is as large as a layout in it reaches, and a window on registers has as many as its
             // shape says: dispatch compares both. Of elements that are spread over threads each thread has
             // only its own.
             Form::Tiled => buffer.layout.as_ref().is_none_or(|layout| !layout.is_distributed()),
         };
         let inside = |(index, extent): (&Expr, &Expr)| {
-            index.lanes() == 1 && {
-                let (index, extent) = Expr::promoted(index.clone(), extent.clone());
-                let zero = Expr::int_of(0, index.dtype());
-                known.can_prove(&zero.le(index.clone())) && known.can_prove(&index.lt(extent))
-            }
+            ends(index).is_some_and(|ends| ends.iter().all(|end| is_below(known, end, extent)))
         };
-        let shown = has_own_size
-            && self.sized.contains(&buffer.id)
-            && indices.len() == buffer.rank()
-            && indices.iter().zip(&buffer.shape).all(inside);
+        let in_dimensions = || {
+            self.sized.contains(&buffer.id)
+                && indices.len() == buffer.rank()
+                && indices.iter().zip(&buffer.shape).all(inside)
+        };
+        let in_memory = || self.form != Form::Tiled && self.memories.reach(buffer, indices, known);
+        let shown = by_dimensions && in_dimensions() || in_memory();
         if shown {
             return Ok(());
         }
         let indices: Vec<String> = indices.iter().map(print_expr).collect();
         Err(format!("`{}[{}]`", buffer.name, indices.join(", ")))
     }
+}
+
+/// What the extent of a loop that runs at all is no greater than, where that is several things: the operands of a minimum. A loop
+/// that is cut has `max(min(a, b), 0)` iterations.
+fn upper_bounds(extent: &Expr) -> Vec<Expr> {
+    let without_zero = match extent.node() {
+        Node::Binary(BinaryOp::Max, a, zero) if zero.is_int(0) => a,
+        _ => extent,
+    };
+    match without_zero.node() {
+        Node::Binary(BinaryOp::Min, a, b) => [a, b]
+            .into_iter()
+            .flat_map(|e| {
+                let inner = upper_bounds(e);
+                if inner.is_empty() { vec![e.clone()] } else { inner }
+            })
+            .collect(),
+        _ if without_zero != extent => vec![without_zero.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the index is at least 0 and below the extent.
+fn is_below(known: &Analyzer, index: &Expr, extent: &Expr) -> bool {
+    let (index, extent) = Expr::promoted(index.clone(), extent.clone());
+    let zero = Expr::int_of(0, index.dtype());
+    known.can_prove(&zero.le(index.clone())) && known.can_prove(&index.lt(extent))
 }
 
 /// What is known where a condition holds. A condition on memory says nothing, since stores may follow.

@@ -47,8 +47,8 @@ pub fn compile_one(text: &str, options: &CompileOptions) -> Result<Function, Err
 /// The text of a file; of standard input for `-`.
 pub fn read(path: impl AsRef<std::path::Path>) -> Result<String, Error> {
     let text = match path.as_ref().to_str() {
-        Some("-") => std::io::read_to_string(std::io::stdin()),
-        _ => std::fs::read_to_string(&path),
+        Some("-") => coulis_io::text_from(std::io::stdin()),
+        _ => coulis_io::read_text(path.as_ref()),
     };
     text.map_err(|error| {
         let why = error.to_string().to_lowercase();

@@ -21,7 +21,7 @@ use clap::ArgGroup;
 use coulis::bench::{
     Amount, Init, Options, Report, Turn, Verdict, Workload, in_turns, latency, measure, parse_suite,
 };
-use coulis::{DType, DeviceChoice, Error, Tuned};
+use coulis::{DType, DeviceChoice, Error, Tuned, read_text};
 use serde_json::{Value, json};
 
 use crate::command::{Command, Entry};
@@ -191,7 +191,7 @@ fn digits(value: f64) -> String {
 
 /// The workloads of a file, as they fit the largest input.
 fn workloads(args: &Args, path: &Path) -> Result<Vec<Workload>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path).map_err(|error| {
         let why = error.to_string().to_lowercase();
         Error::user("read/suite", format!("cannot read the suite `{}`: {why}", path.display()))
     })?;

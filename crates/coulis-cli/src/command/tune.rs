@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::ArgGroup;
 use coulis::bench::{Workload, parse_suite};
 use coulis::tune::{TuneOptions, TuneOutcome, TuneProgress, tune};
-use coulis::{DType, DeviceChoice, Error};
+use coulis::{DType, DeviceChoice, Error, read_text};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ fn run(args: &Args) -> Result<(), Failure> {
 
 fn workloads(args: &Args) -> Result<Vec<Workload>, Failure> {
     if let Some(path) = &args.suite {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = read_text(path).map_err(|error| {
             let why = error.to_string().to_lowercase();
             Error::user("read/suite", format!("cannot read the suite `{}`: {why}", path.display()))
         })?;

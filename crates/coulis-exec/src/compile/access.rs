@@ -1,6 +1,6 @@
 //! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
 
-use coulis_ir::{Buffer, DType, Element, Expr};
+use coulis_ir::{Buffer, DType, Element, Expr, VarId};
 
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
@@ -174,12 +174,12 @@ impl Compiler {
             if local && self.operation_into(value, d, data)? {
                 return Ok(());
             }
-            let a = self.narrowed(value)?;
+            let a = self.narrowed(value, data)?;
             let f = copy(size);
             self.emit_here(Instr::Vector { op: Op::Copy(size as u8), f, d, a, b: 0, c: 0, n: lanes });
             return Ok(());
         }
-        let a = self.narrowed(value)?;
+        let a = self.narrowed(value, data)?;
         let (at, stride) = match shape_of(index) {
             Access::Strided(at, stride) => (at, stride),
             Access::Repeated(at) => (at, Expr::int_of(0, DType::I64)),
@@ -204,9 +204,13 @@ impl Compiler {
         Ok(())
     }
 
-    /// A vector in the form that memory holds.
-    fn narrowed(&mut self, value: &Expr) -> Result<Ptr, ExecError> {
-        let compiled = self.expr(value)?;
+    /// A vector in the form that memory holds, to be stored in the memory `data`. Lanes that lie there are copied first:
+    /// stores go piece by piece, and a lane that was not read yet may be where an earlier one is stored.
+    fn narrowed(&mut self, value: &Expr, data: VarId) -> Result<Ptr, ExecError> {
+        let mut compiled = self.expr(value)?;
+        if compiled.in_memory && compiled.reads.contains(&data) {
+            compiled = self.copied(compiled, value);
+        }
         let a = self.vector(&compiled, Reg::of(value.dtype()), value.lanes());
         let Some(fns) = narrow(value.dtype(), self.level) else { return Ok(a) };
         let d = self.new_register(value.lanes() as usize * value.dtype().bytes());

@@ -15,7 +15,7 @@ impl Compiler {
             return Ok(value);
         }
         let value = self.fresh_expr(expr)?;
-        self.scopes[value.scope].values.insert(expr.clone(), value.clone());
+        self.learn(expr, &value);
         Ok(value)
     }
 
