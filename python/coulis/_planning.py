@@ -175,7 +175,9 @@ def reducer(
     lift : function of an element, or of an element and its position
         The state of one element; by default the element itself. Of several arrays it takes an element of each. Parameters with
         a default keep it, so that the position goes only to one without. Elements come widened to the type that sums of them have
-        (float16 as float32, int8 as int64). The fields have the types that it gives.
+        (float16 as float32, int8 as int64). The fields have the types that it gives, and so have results: those of float16
+        are float32 with a lift that does not convert them, float16 without one. Sums of narrow floats are held in float32
+        in any case.
     finish : function of a state
         The result, or a tuple of results; by default the state.
     dtypes : list of dtypes, or None

@@ -20,6 +20,7 @@ mod product;
 pub mod scalar;
 mod shape;
 mod user;
+mod wide_state;
 
 pub use catalogue::{CATALOGUE, find};
 pub use docs::docs_page;
@@ -32,3 +33,4 @@ pub use normalization::{
 pub use normalizations::{NORMALIZATIONS, find_normalization};
 pub use product::{Part, Product, ProductError, product};
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};
+pub use wide_state::WideState;

@@ -351,12 +351,14 @@ impl<'a> Parts<'a> {
     }
 
     /// A variable of the map that stands for a value of the row to be taken off the elements, and the value;
-    /// and what is left of the element of the first input. Integers of 64 bits are subtracted as they are.
+    /// and what is left of the element of the first input, in the type of the result: two numbers of `float32` may
+    /// differ by more than one of them holds. Integers of 64 bits are subtracted as they are.
     pub(crate) fn less(&self, name: &str, value: Expr) -> (Var, Expr, Expr) {
         let own = self.elements[0].expr();
         if !is_wide(own.dtype()) || value.dtype() != own.dtype() {
             let (var, of_row) = self.row(name, value);
-            let rest = &self.element(0) - &var.expr();
+            let [element, less] = [self.element(0), var.expr()].map(|e| e.cast(self.result()));
+            let rest = &element - &less;
             return (var, of_row, rest);
         }
         let var = Var::new(name, own.dtype());

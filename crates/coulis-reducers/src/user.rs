@@ -1,6 +1,7 @@
 //! Reducers of a user's functions.
 
 use crate::entry::widened_dtype;
+use crate::wide_state::WideState;
 use coulis_ir::visit::uses_any;
 use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, Reducer, Ties, Var};
 
@@ -18,7 +19,8 @@ pub struct UserReducer<'a> {
     pub name: String,
     /// Types of the elements, one an input.
     pub inputs: Vec<DType>,
-    /// Constants that change nothing when combined, one a field; their types are the fields' types.
+    /// Constants that change nothing when combined, one a field; their types are those that `combine` and `finish` see
+    /// fields in. Narrow floats are accumulated in wider fields, whatever else is folded beside them ([`WideState`]).
     pub identity: Vec<Expr>,
     /// Combines two states.
     pub combine: Combine<'a>,
@@ -144,19 +146,31 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
     }
     let result_name = |at: usize| if finish.len() == 1 { "value".to_owned() } else { format!("v{at}") };
     let result = |(at, e): (usize, &Expr)| Field { name: result_name(at), dtype: e.dtype() };
+    let results = finish.iter().enumerate().map(result).collect();
+    let combine = Lambda { params: left.iter().chain(&right).cloned().collect(), body: combine };
+    let finish = Lambda { params: left.clone(), body: finish };
+    let declared = (combine, spec.identity.clone(), lift, finish);
+    let (combine, identity, lift, finish) = match WideState::of(&declared.0, &declared.1) {
+        None => declared,
+        Some(wide) => {
+            let (lift, finish) = (wide.values(&declared.2), wide.finish(&declared.3));
+            (wide.combine, wide.identity, lift, finish)
+        }
+    };
+    let field = |(v, e): (&Var, &Expr)| Field { name: v.name().to_owned(), dtype: e.dtype() };
     Ok(Reducer {
         name: name(),
-        fields: left.iter().map(|v| Field { name: v.name().to_owned(), dtype: v.dtype() }).collect(),
-        identity: spec.identity.clone(),
+        fields: left.iter().zip(&identity).map(field).collect(),
+        identity,
         lift: Lambda { params: elements.iter().chain([&position]).cloned().collect(), body: lift },
-        combine: Lambda { params: left.iter().chain(&right).cloned().collect(), body: combine },
+        combine,
         step: None,
         step_needs_ascending: false,
         quick: None,
         values: None,
         neutral: Vec::new(),
-        results: finish.iter().enumerate().map(result).collect(),
-        finish: Lambda { params: left, body: finish },
+        results,
+        finish,
         claims: spec.claims,
         nan: NanPolicy::Propagate,
         ties: Ties::None,

@@ -3,77 +3,27 @@
 //! Results stay those of the program. Whoever makes loops of a fold asks for these: contracts N4 and N9.
 
 use coulis_ir::hash::FastMap;
-use coulis_ir::visit::{map_children, substitute_expr, uses_any};
+use coulis_ir::visit::{substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Claims, DType, Expr, Lambda, Node, Var};
+use coulis_reducers::WideState;
 
 use crate::axis::IterVar;
 use crate::reduction::{Reduction, position_in};
 
-/// The expression with its constants of types that are only stored as `float32`.
-fn in_wide_constants(expr: &Expr) -> Expr {
-    match expr.node() {
-        Node::Float(bits) if expr.dtype().is_storage_only() => Expr::float(f64::from_bits(*bits), DType::F32),
-        _ => map_children(expr, &mut in_wide_constants),
-    }
-}
-
 impl Reduction {
-    /// The same fold with those fields of its state in `float32` that add or multiply floats of fewer bits: contract N4's
-    /// accumulator; and every field of a type that values are only stored in. The results are converted to their own types
-    /// once, by whoever stores them; fields that are selected, and what else a user's combiner does, see them converted.
-    /// `None` where the state is as it should be: extrema, integers, wider floats.
+    /// The same fold with its accumulators as wide as contract N4 has them: see [`WideState`]. The results are converted to
+    /// their own types once, by whoever stores them. What is only cheaper than to combine, steps and short runs, is for the
+    /// state that is declared and goes. `None` where the state is as it should be: extrema, integers, wider floats.
     pub fn accumulating(&self) -> Option<Reduction> {
-        let n = self.arity();
-        let params = &self.combine.params;
-        let is_narrow = |e: &Expr| e.dtype().is_float() && e.dtype().bytes() < 4;
-        let accumulates = |field: usize| {
-            let (left, right) = (params.get(field), params.get(n + field));
-            match self.combine.body[field].node() {
-                Node::Binary(BinaryOp::Add | BinaryOp::Mul, a, b) => {
-                    a.as_var() == left && b.as_var() == right
-                }
-                _ => false,
-            }
-        };
-        let identity = self.identity.iter().enumerate();
-        let wide: Vec<bool> = identity
-            .map(|(field, e)| e.dtype().is_storage_only() || is_narrow(e) && accumulates(field))
-            .collect();
-        if self.step.is_some() || !wide.contains(&true) {
-            return None;
-        }
-        let widened = |exprs: &[Expr]| -> Vec<Expr> {
-            let one = |(e, wide): (&Expr, &bool)| match e.node() {
-                _ if !wide => e.clone(),
-                Node::Float(bits) => Expr::float(f64::from_bits(*bits), DType::F32),
-                _ => e.clone().cast(DType::F32),
-            };
-            exprs.iter().zip(&wide).map(one).collect()
-        };
-        let states: Vec<Var> = (params.iter().zip(wide.iter().cycle()))
-            .map(|(p, wide)| if *wide { Var::new(p.name(), DType::F32) } else { p.clone() })
-            .collect();
-        let narrowed: FastMap<Var, Expr> = (params.iter().zip(&states))
-            .filter(|(old, new)| old != new)
-            .map(|(old, new)| match old.dtype().is_storage_only() {
-                true => (old.clone(), new.expr()),
-                false => (old.clone(), new.expr().cast(old.dtype())),
-            })
-            .collect();
-        let body = (0..n).map(|field| match self.combine.body[field].node() {
-            Node::Binary(op, ..) if wide[field] => {
-                Expr::binary(*op, states[field].expr(), states[n + field].expr())
-            }
-            _ => {
-                let found = substitute_expr(&in_wide_constants(&self.combine.body[field]), &narrowed);
-                if wide[field] && found.dtype() != DType::F32 { found.cast(DType::F32) } else { found }
-            }
-        });
+        let wide = WideState::of(&self.combine, &self.identity)?;
         Some(Reduction {
-            combine: Lambda { body: body.collect(), params: states.clone() },
-            identity: widened(&self.identity),
-            sources: widened(&self.sources),
-            init: widened(&self.init),
+            sources: wide.values(&self.sources),
+            init: wide.values(&self.init),
+            combine: wide.combine,
+            identity: wide.identity,
+            step: None,
+            step_needs_ascending: false,
+            quick: None,
             ..self.clone()
         })
     }

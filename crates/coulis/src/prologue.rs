@@ -9,6 +9,7 @@ use coulis_ir::visit::for_each_expr;
 use coulis_ir::{DType, Expr, Lambda, Var};
 
 use crate::error::Error;
+use crate::statistic::computed_in_storage;
 
 /// The expressions of the elements of all inputs.
 pub type PrologueFn = dyn Fn(&[Expr]) -> Vec<Expr> + Send + Sync;
@@ -104,6 +105,9 @@ impl Prologue {
         };
         if !(1..=2).contains(&body.len()) {
             return refused(format!("a prologue gives one or two values, got {}", body.len()));
+        }
+        if let Some(found) = computed_in_storage(&body) {
+            return refused(format!("the prologue computes `{found}`"));
         }
         for value in &body {
             if value.lanes() != 1 {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coulis_ir::print::print_reducer;
 use coulis_ir::visit::{for_each_expr, uses_any};
-use coulis_ir::{DType, Lambda, Reducer};
+use coulis_ir::{DType, Expr, Lambda, Node, Reducer};
 use coulis_reducers::{Empty, Entry, spot_check};
 
 use crate::error::Error;
@@ -55,6 +55,9 @@ impl OwnReducer {
                     format!("`{what}` of reducer `{name}` uses `{found}`, which is not its parameter");
                 return refused(message);
             }
+            if let Some(found) = computed_in_storage(&lambda.body) {
+                return refused(format!("`{what}` of reducer `{name}` computes `{found}`"));
+            }
         }
         if let Err(error) = spot_check(&reducer, SEED) {
             return refused(error.to_string());
@@ -100,6 +103,25 @@ fn stranger(lambda: &Lambda) -> Option<String> {
         });
     }
     found
+}
+
+/// What is computed with values of a type that they are only stored in, and what to do instead, in words.
+pub(crate) fn computed_in_storage(values: &[Expr]) -> Option<String> {
+    let mut found = None;
+    for expr in values {
+        for_each_expr(expr, &mut |e| match e.node() {
+            Node::Binary(op, a, _) if a.dtype().is_storage_only() => {
+                found = Some((op.symbol(), a.dtype()));
+            }
+            _ => {}
+        });
+    }
+    let words = |(op, dtype)| {
+        format!(
+            "{op}` of {dtype}, which values are only stored in; convert them first: `x.astype(\"float32\")"
+        )
+    };
+    found.map(words)
 }
 
 /// What a call folds under one name.

@@ -451,6 +451,29 @@ fn differences_beyond_the_range_of_float32_are_no_infinities() {
     }
 }
 
+/// Quotients of exponentials that `float32` does not hold, or holds only a few bits of.
+#[test]
+fn softmax_that_is_scaled_or_of_float64_keeps_small_quotients() {
+    let row = [100.0, -100.0, 0.0, 12.5];
+    let total: f64 = row.iter().map(|v| (v - 100f64).exp()).sum();
+    for device in [EXECUTED, DeviceChoice::Cpu, SIMULATED] {
+        for dtype in [DType::F32, DType::BF16, DType::F16] {
+            let x = array(dtype, &[2, 4], &[row, row].concat());
+            for alpha in [1.0, 1e30] {
+                let case = Case { alpha, out: Some(DType::F64), ..Case::new("softmax", &[1]) };
+                let outcome = coulis::reduce::run(std::slice::from_ref(&x), &case.request(&device)).unwrap();
+                let found = values(&outcome.results[0].array);
+                for (at, found) in found.iter().enumerate() {
+                    let apart = (row[at % 4] - 100f64).abs();
+                    let want = (-apart).exp() / total * alpha;
+                    let bound = f64::from(f32::EPSILON) * (40.0 + 2.0 * apart) * want;
+                    assert!((found - want).abs() <= bound, "{dtype} {found:e} {want:e} {device:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn softmax_of_wide_integers_subtracts_before_it_rounds() {
     let near = [0i64, 1, -3, 1, 0, -20];

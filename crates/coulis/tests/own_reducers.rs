@@ -4,10 +4,11 @@
 
 mod common;
 
-use common::{Special, numbers};
+use common::{Special, array, numbers};
 use coulis::te::{BinaryOp, Expr};
 use coulis::{
-    Array, DType, DeviceChoice, NanPolicy, OwnReducer, Owner, Request, Scalar, UserReducer, comm_reducer,
+    Array, CATALOGUE, DType, DeviceChoice, NanPolicy, OwnReducer, Owner, Prologue, Request, Scalar,
+    UserReducer, comm_reducer,
 };
 
 /// A combine of two states.
@@ -273,4 +274,88 @@ fn states_that_registers_do_not_hold_have_a_plan_that_says_so() {
     assert_eq!(remark(3).1, None);
     assert_eq!(remark(100), ("gpu_outputs".to_owned(), Some(false)));
     assert_eq!(remark(150), ("gpu_outputs".to_owned(), Some(true)));
+}
+
+/// Sums of elements as they are.
+fn added(dtype: DType) -> OwnReducer {
+    let combine = |a: &[Expr], b: &[Expr]| vec![a[0].clone() + b[0].clone()];
+    let user = UserReducer::new("added", &[dtype], vec![Expr::float(0.0, dtype)], &combine);
+    OwnReducer::new(comm_reducer(&user).unwrap()).unwrap()
+}
+
+const NARROW: [DType; 4] = [DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
+
+/// Element by element in their own type, sums of so many equal ones stand still at less than the half.
+#[test]
+fn narrow_floats_are_accumulated_wide_whatever_is_folded_beside_them() {
+    let (n, element) = (3000, 2f64.powi(-6));
+    let beside: Vec<&str> = CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect();
+    let few = ["argmax", "var", "max"];
+    let cases = [(DeviceChoice::CpuExecuted, &beside[..]), (DeviceChoice::Sim { warp: 32, orders: 1 }, &few)];
+    for dtype in NARROW {
+        let want = Scalar::Float(dtype.round_float(n as f64 * element));
+        for (device, beside) in &cases {
+            for (shape, axis) in [(&[n][..], 0), (&[n, 3], 0), (&[2, n], 1)] {
+                let x = array(dtype, shape, &vec![element; shape.iter().product::<i64>() as usize]);
+                let lists = beside.iter().map(|op| vec!["added", op]).chain([vec!["added"]]);
+                for ops in lists.filter(|ops| shape.len() == 1 || ops.len() == 1 || few.contains(&ops[1])) {
+                    let request = request(&ops, vec![added(dtype)], &[axis], device.clone());
+                    let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+                    let found = &outcome.results[0].array;
+                    assert_eq!(found.dtype(), dtype, "{ops:?}");
+                    let is_right = found.scalars().all(|v| v == want);
+                    assert!(is_right, "{dtype} {shape:?} {ops:?} {device:?}: {found:?}, not {want:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lifts_and_prologues_that_give_narrow_floats_have_wide_states_too() {
+    let x = array(DType::F32, &[4, 300], &[1.0 + 2f64.powi(-20); 1200]);
+    for device in devices() {
+        for dtype in NARROW {
+            // Elements are rounded to 1 before they are folded; the product is asked whether it is positive.
+            let times = |a: &[Expr], b: &[Expr]| vec![a[0].clone() * b[0].clone()];
+            let lift = |v: &[Expr], _: &Expr| vec![v[0].clone().cast(dtype)];
+            let finish = |s: &[Expr]| vec![s[0].clone(), s[0].clone().gt(Expr::float(0.0, dtype))];
+            let user = UserReducer {
+                lift: Some(&lift),
+                finish: Some(&finish),
+                ..UserReducer::new("times", &[DType::F32], vec![Expr::float(1.0, dtype)], &times)
+            };
+            let times = OwnReducer::new(comm_reducer(&user).unwrap()).unwrap();
+            for beside in ["prod", "count", "logsumexp"] {
+                let request = request(&["times", beside], vec![times.clone()], &[1], device.clone());
+                let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+                assert_eq!(outcome.results[0].array.dtype(), dtype);
+                assert!(outcome.results[0].array.scalars().all(|v| v == Scalar::Float(1.0)), "{device:?}");
+                assert_eq!(ints(&outcome.results[1].array), [1; 4], "{dtype} beside {beside}, {device:?}");
+            }
+            let call = request(&["added", "max"], vec![added(dtype)], &[1], device.clone());
+            let prologue = Prologue::new(1, move |v: &[Expr]| vec![v[0].clone().cast(dtype)]);
+            let call = Request { prologue: Some(prologue), ..call };
+            let outcome = coulis::reduce::run(std::slice::from_ref(&x), &call).unwrap();
+            let want = Scalar::Float(dtype.round_float(300.0));
+            assert!(outcome.results[0].array.scalars().all(|v| v == want), "{dtype}, {device:?}");
+        }
+    }
+}
+
+#[test]
+fn arithmetic_in_a_type_of_storage_is_a_users_mistake() {
+    let stored = |v: &Expr| v.clone().cast(DType::F8E4M3);
+    let combine = |a: &[Expr], b: &[Expr]| vec![a[0].clone() + b[0].clone()];
+    let twice = |s: &[Expr]| vec![stored(&s[0]) + stored(&s[0])];
+    let user = UserReducer::new("twice", &[DType::F32], vec![Expr::float(0.0, DType::F32)], &combine);
+    let error = OwnReducer::new(comm_reducer(&UserReducer { finish: Some(&twice), ..user }).unwrap());
+    let error = error.unwrap_err();
+    assert_eq!((error.owner, error.code), (Owner::User, "reduce/reducer"));
+    assert!(error.message.contains("`finish` of reducer `twice` computes `+` of float8_e4m3"), "{error}");
+    let prologue = Some(Prologue::new(1, move |v: &[Expr]| vec![stored(&v[0]) * stored(&v[0])]));
+    let x = Array::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+    let error = coulis::reduce::run(&[x], &Request { prologue, ..Request::new(&["sum"]) }).unwrap_err();
+    assert_eq!((error.owner, error.code), (Owner::User, "reduce/prologue"));
+    assert!(error.message.contains("the prologue computes `*` of float8_e4m3"), "{error}");
 }

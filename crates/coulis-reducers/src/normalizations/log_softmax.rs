@@ -39,14 +39,10 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let log = Expr::select(none, nan, Expr::call1(Intrinsic::Log, total));
     let (shift, of_row, d) = parts.less("shift", shift);
     let (log, log_of_row) = parts.row("log", log);
-    // Two numbers of `float32` may differ by more than one of them holds.
-    let apart = match parts.result() == parts.compute() {
-        true => d.clone(),
-        false => &parts.element(0).cast(parts.result()) - &shift.expr().cast(parts.result()),
-    };
-    let value = &apart - &log.expr().cast(parts.result());
-    let float = |v: f64| Expr::float(v, parts.compute());
-    let scale = Expr::call1(Intrinsic::Abs, d) * float(1.0 / 16.0) + (log.expr() + float(1.0));
+    let log_of_element = log.expr().cast(parts.result());
+    let value = &d - &log_of_element;
+    let float = |v: f64| Expr::float(v, parts.result());
+    let scale = Expr::call1(Intrinsic::Abs, d) * float(1.0 / 16.0) + (log_of_element + float(1.0));
     Ok(Draft {
         reducer,
         rows: vec![of_row, log_of_row],

@@ -13,9 +13,10 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
               that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
-              Integers of 64 bits are subtracted before anything is rounded. The error is at most \
+              Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
+              so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
               `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
-              bits, else of `float64`.",
+              bits, else of `float64`; and what results below the least normal number are rounded by.",
     parameters: &[],
     beside: &[],
     takes_ddof: false,
@@ -59,9 +60,9 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     let scale = Expr::select(no_quotient(&shift, &total), nan, &one / &total);
     let (shift, of_row, d) = parts.less("shift", shift);
     let (scale, scale_of_row) = parts.row("scale", scale);
-    let value = scaled_exp(parts, &d, &scale.expr());
-    let more = Expr::call1(Intrinsic::Abs, d) * Expr::float(0.05, parts.compute());
-    let bound = &value * &(&Expr::constant(1, parts.compute()) + &more);
+    let value = scaled_exp(parts, &d, &scale.expr().cast(parts.result()));
+    let more = Expr::call1(Intrinsic::Abs, d) * Expr::float(0.05, parts.result());
+    let bound = &value * &(&Expr::constant(1, parts.result()) + &more);
     Ok(Draft {
         reducer,
         rows: vec![of_row, scale_of_row],
@@ -71,14 +72,15 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
     })
 }
 
-/// `exp(d) * scale`. Of narrow elements on machines with threads it is a square: of `exp(d / 2)`, which is
+/// `exp(d) * scale`, in the type of the result: a quotient that `float32` holds to a few bits, if at all, has all bits of
+/// `float64`. Of narrow elements on machines with threads it is a square: of `exp(d / 2)`, which is
 /// normal for all `d` whose exponential is more than zero, so that such a machine's power of two, of a
 /// product with `1 / ln 4`, does as it comes. The factors are multiplied so that only the last product may be
 /// subnormal. For each unit of `d` the product's rounding adds 0.6 units, and the power's 2 units count
 /// twice.
 fn scaled_exp(parts: &Parts, d: &Expr, scale: &Expr) -> Expr {
     let request = &parts.request.fold;
-    if !(request.twice && parts.compute() == DType::F32 && logsumexp::are_narrow(request)) {
+    if !(request.twice && parts.result() == DType::F32 && logsumexp::are_narrow(request)) {
         return &Expr::call1(Intrinsic::Exp, d.clone()) * scale;
     }
     let half = Expr::float(std::f64::consts::LOG2_E / 2.0, DType::F32);
