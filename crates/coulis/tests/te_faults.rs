@@ -10,8 +10,8 @@ use std::slice::from_ref;
 
 use coulis::DType;
 use coulis::te::{
-    Expr, Intrinsic, Schedule, Split, Tensor, build, comm_reducer, compute, compute_axes, max, min,
-    reduce_axis, sum, var_of,
+    Expr, Intrinsic, Schedule, Split, Tensor, build, comm_reducer, compute, compute_axes, compute_tuple, max,
+    min, reduce_axis, sum, var_of,
 };
 use coulis::{Owner, Request, Value as Argument};
 use coulis_ir::Claims;
