@@ -9,13 +9,14 @@
 use coulis_ir::hash::FastMap;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Expr, MemScope, Node, Var};
-use coulis_tensor::{OpKind, Program};
+use coulis_ir::{BinaryOp, Expr, LoopKind, MemScope, Node, Var};
+use coulis_tensor::{IterVar, OpKind, Program};
 
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::infer::{self, Loop, Placed, reads_of};
 use crate::interval::Interval;
+use crate::launch::Launches;
 use crate::ranges::{self, Domains};
 use crate::schedule::{Schedule, Values};
 use crate::stage::{Attach, Stage, StageId};
@@ -42,9 +43,71 @@ pub(crate) fn check_stored(schedule: &Schedule, program: &Program) -> Result<(),
     Ok(())
 }
 
+/// An argument that is attached must be written in full, by one thread at a time.
+pub(crate) fn check_argument(
+    schedule: &Schedule,
+    placed: &FastMap<StageId, Placed>,
+    stage: &Stage,
+    parent: &Stage,
+    axis: &IterVar,
+    (path, domains): (&[Loop], &Domains),
+) -> Result<(), ScheduleError> {
+    let refused = |reason| Err(argument_attached(schedule, stage, (parent, axis), reason));
+    if path.iter().any(|l| l.launched().is_some()) {
+        return refused("every block and thread would compute it");
+    }
+    let parallel = |l: &Loop| {
+        let owner = schedule.stages.iter().find(|s| s.leaves.contains(&l.leaf));
+        !l.is_unit() && owner.is_some_and(|s| s.kind_of(&l.leaf) == LoopKind::Parallel)
+    };
+    if path.iter().any(parallel) {
+        return refused("parallel iterations may compute one element twice");
+    }
+    if !is_covered(schedule, placed, stage, path, domains) {
+        return refused("not all of it is computed");
+    }
+    Ok(())
+}
+
+/// An argument that is attached inside a launch must be written by one block, whose threads barriers can order; so must
+/// be what else its stage computes, of which each block would need global memory of its own.
+pub(crate) fn check_arguments_inside(
+    schedule: &Schedule,
+    placed: &FastMap<StageId, Placed>,
+    launches: &Launches,
+) -> Result<(), ScheduleError> {
+    for stage in schedule.stages.iter().filter(|s| s.is_arg()) {
+        let Attach::At(parent, axis) = &stage.attach else { continue };
+        let refused =
+            |reason| Err(argument_attached(schedule, stage, (schedule.by_id(*parent), axis), reason));
+        let Some(group) = placed.get(&stage.id).map(|at| launches.of(at.root)) else { continue };
+        if group.iter().any(|index| index.tag.is_of_grid() && !index.is_unit()) {
+            return refused("every block would compute it");
+        }
+        if !group.is_empty() && stage.is_arg_in_part() {
+            return refused("a launch has no memory for those of its results that are no arguments");
+        }
+    }
+    Ok(())
+}
+
+fn argument_attached(
+    schedule: &Schedule,
+    stage: &Stage,
+    (parent, axis): (&Stage, &IterVar),
+    reason: &'static str,
+) -> ScheduleError {
+    ScheduleError::ArgumentAttached {
+        stage: schedule.stage_name(stage.id),
+        parent: schedule.stage_name(parent.id),
+        axis: parent.axis_name(axis),
+        reason,
+    }
+}
+
 /// Whether the boxes of `realised` hold every element of the stage, over all iterations of the loops of `path`. `placed`
 /// has its consumers.
-pub(crate) fn is_covered(
+fn is_covered(
     schedule: &Schedule,
     placed: &FastMap<StageId, Placed>,
     stage: &Stage,

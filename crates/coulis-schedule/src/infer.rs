@@ -12,7 +12,7 @@ use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
 use coulis_ir::{BinaryOp, Buffer, Expr, LoopKind, MemScope, Node, ThreadTag, Var};
 use coulis_tensor::IterVar;
 
-use crate::covered::is_covered;
+use crate::covered::{check_argument, check_arguments_inside};
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::indirect;
@@ -283,68 +283,6 @@ fn check_attach(
         path.push(l.clone());
     }
     Ok(path)
-}
-
-/// An argument that is attached must be written in full, by one thread at a time.
-fn check_argument(
-    schedule: &Schedule,
-    placed: &FastMap<StageId, Placed>,
-    stage: &Stage,
-    parent: &Stage,
-    axis: &IterVar,
-    (path, domains): (&[Loop], &Domains),
-) -> Result<(), ScheduleError> {
-    let refused = |reason| Err(argument_attached(schedule, stage, (parent, axis), reason));
-    if path.iter().any(|l| l.launched().is_some()) {
-        return refused("every block and thread would compute it");
-    }
-    let parallel = |l: &Loop| {
-        let owner = schedule.stages.iter().find(|s| s.leaves.contains(&l.leaf));
-        !l.is_unit() && owner.is_some_and(|s| s.kind_of(&l.leaf) == LoopKind::Parallel)
-    };
-    if path.iter().any(parallel) {
-        return refused("parallel iterations may compute one element twice");
-    }
-    if !is_covered(schedule, placed, stage, path, domains) {
-        return refused("not all of it is computed");
-    }
-    Ok(())
-}
-
-/// An argument that is attached inside a launch must be written by one block, whose threads barriers can order; so must
-/// be what else its stage computes, of which each block would need global memory of its own.
-fn check_arguments_inside(
-    schedule: &Schedule,
-    placed: &FastMap<StageId, Placed>,
-    launches: &Launches,
-) -> Result<(), ScheduleError> {
-    for stage in schedule.stages.iter().filter(|s| s.is_arg()) {
-        let Attach::At(parent, axis) = &stage.attach else { continue };
-        let refused =
-            |reason| Err(argument_attached(schedule, stage, (schedule.by_id(*parent), axis), reason));
-        let Some(group) = placed.get(&stage.id).map(|at| launches.of(at.root)) else { continue };
-        if group.iter().any(|index| index.tag.is_of_grid() && !index.is_unit()) {
-            return refused("every block would compute it");
-        }
-        if !group.is_empty() && stage.is_arg_in_part() {
-            return refused("a launch has no memory for those of its results that are no arguments");
-        }
-    }
-    Ok(())
-}
-
-fn argument_attached(
-    schedule: &Schedule,
-    stage: &Stage,
-    (parent, axis): (&Stage, &IterVar),
-    reason: &'static str,
-) -> ScheduleError {
-    ScheduleError::ArgumentAttached {
-        stage: schedule.stage_name(stage.id),
-        parent: schedule.stage_name(parent.id),
-        axis: parent.axis_name(axis),
-        reason,
-    }
 }
 
 /// What a stage's realised range depends on beside its consumers.
