@@ -42,7 +42,7 @@ fn te_n1_sums_in_a_tuple_are_folded_wide_as_one_alone_is() {
     let k = reduce_axis(5000, "k");
     let summed = comm_reducer(
         |x, y| vec![x[0].clone() + y[0].clone(), x[1].clone().max(y[1].clone())],
-        |types| vec![Expr::float(0.0, types[0]), Expr::float(-100.0, types[1])],
+        |types| vec![Expr::float(0.0, types[0]), Expr::float(f64::NEG_INFINITY, types[1])],
         "summax",
     );
     let both = compute_tuple(from_ref(&c(2)), "B", |i| {

@@ -166,7 +166,13 @@ fn te_e10_a_tuple_update_is_computed_before_it_is_stored() {
                 let keep = x[value].clone().ge(y[value].clone());
                 (0..2).map(|i| Expr::select(keep.clone(), x[i].clone(), y[i].clone())).collect()
             },
-            |types| types.iter().map(|t| Expr::constant(-100, *t)).collect(),
+            |types| {
+                let least = |t: &DType| match t.is_float() {
+                    true => Expr::float(f64::NEG_INFINITY, *t),
+                    false => Expr::constant(-1, *t),
+                };
+                types.iter().map(least).collect()
+            },
             "argmax",
         );
         let k = reduce_axis(6, "k");
