@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/placed.rs"]
+mod placed;
 
 use common::{Special, array, numbers};
 use coulis::reduce::kernel_for;
@@ -19,6 +21,7 @@ use coulis_ir::{BlockLimits, Checked, Kernel, Target};
 use coulis_lower::{Options, lower};
 use coulis_plan::Problem;
 use coulis_script::parse_module;
+use placed::{Axis, in_memory};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -31,9 +34,6 @@ struct Call {
     ops: Vec<&'static str>,
     nan: NanPolicy,
 }
-
-/// An extent, the distance of neighbours in elements of the next axis, and whether the axis is reduced.
-type Axis = (i64, i64, bool);
 
 fn extent() -> impl Strategy<Value = i64> {
     let edges = vec![16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300, 511, 512, 513];
@@ -75,22 +75,6 @@ fn call() -> impl Strategy<Value = Call> {
             Call { input, axes, ops, nan }
         },
     )
-}
-
-/// The array whose axes lie in memory in that order and stand in it turned by `order`, and which of them are reduced.
-fn in_memory(dtype: DType, axes: &[Axis], order: usize) -> (ArrayInfo, Vec<i64>) {
-    let mut placed: Vec<(Axis, i64)> = Vec::new();
-    let mut stride = 1;
-    for &axis in axes.iter().rev() {
-        placed.insert(0, (axis, stride * axis.1));
-        stride *= (axis.0 * axis.1).max(1);
-    }
-    placed.rotate_left(order % axes.len());
-    let reduced = placed.iter().enumerate().filter(|(_, (axis, _))| axis.2).map(|(at, _)| at as i64);
-    let reduced = reduced.collect();
-    let shape = placed.iter().map(|(axis, _)| axis.0).collect();
-    let strides = placed.iter().map(|(_, stride)| *stride).collect();
-    (ArrayInfo { dtype, shape, strides }, reduced)
 }
 
 const SIMULATED: DeviceChoice = DeviceChoice::Sim { warp: 32, orders: 1 };
@@ -150,33 +134,6 @@ fn n_cases(usual: usize) -> usize {
 fn every_call_has_a_plan_for_a_gpu() {
     let mut runner = TestRunner::deterministic();
     check((0..n_cases(100)).map(|_| call().new_tree(&mut runner).unwrap().current()));
-}
-
-#[test]
-fn every_call_of_large_extents_is_planned() {
-    let target = TargetChoice::Cuda { arch: None }.facts().unwrap();
-    let long = prop::collection::vec((1i64..100_000, 0i64..3, any::<bool>()), 2..5);
-    let wanted = prop::sample::select(vec![
-        vec!["sum"],
-        vec!["max", "argmax"],
-        vec!["mean", "var"],
-        vec!["sum", "mean", "var", "min", "max"],
-    ]);
-    let calls = (prop::sample::select(DType::ALL.to_vec()), long, 0..4usize, wanted).prop_map(
-        |(dtype, mut axes, order, ops)| {
-            while axes.iter().fold(1i64, |n, axis| n.saturating_mul(axis.0 * axis.1.max(1))) > 1 << 38 {
-                axes.pop();
-            }
-            axes[0].2 |= axes.iter().all(|axis| !axis.2);
-            let (input, axes) = in_memory(dtype, &axes, order);
-            Call { input, axes, ops, nan: NanPolicy::Propagate }
-        },
-    );
-    let mut runner = TestRunner::deterministic();
-    for _ in 0..n_cases(400) {
-        let call = calls.new_tree(&mut runner).unwrap().current();
-        kernel_for(std::slice::from_ref(&call.input), &call.request(), &target).unwrap();
-    }
 }
 
 #[test]

@@ -152,11 +152,11 @@ pub fn map_after(
     }
     match machine {
         Machine::Loops => {
-            stream_results(s, stage, sketch)?;
             let mut spread = loops[..fused].to_vec();
             if parts > 1 {
                 spread.push(s.split(stage, &word, Split::Nparts(parts))?.0);
             }
+            stream_results(s, stage, sketch)?;
             match &spread[..] {
                 [] => Ok(()),
                 _ if !sketch.parallel => Ok(()),
