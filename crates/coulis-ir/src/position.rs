@@ -104,7 +104,7 @@ impl RunParts<'_> {
     }
 
     /// The type in which vectors best count a field that is a position: as wide as the values that choose, where those are
-    /// narrower. `None` where the field's own type is best.
+    /// no wider than it. `None` where the field's own type is best.
     pub fn counter(&self, field: usize) -> Option<DType> {
         let own = self.identity[field].dtype();
         if !own.is_signed_int() || !self.is_position(field) {
@@ -126,7 +126,7 @@ impl RunParts<'_> {
             4 => DType::I32,
             _ => return None,
         };
-        (counter.bytes() < own.bytes()).then_some(counter)
+        (counter.bytes() <= own.bytes()).then_some(counter)
     }
 
     /// The same with a field that is a position of another signed type: identity, step and walks. `None` where that

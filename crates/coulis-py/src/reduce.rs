@@ -298,9 +298,10 @@ impl<'py> Call<'py> {
             let arrays: Vec<&Array> = arrays.iter().collect();
             prepared.launch_into(&arrays, &priors.iter().collect::<Vec<_>>(), &mut outputs)
         };
-        // Compiled kernels of plans end as soon as they have read the arrays; what is executed or simulated may take long.
+        // To watch for an interrupt takes microseconds, which kernels that hear of none are not to wait for.
         let n_elements: i64 = arrays.iter().map(|array| array.len() as i64).sum();
-        if n_elements < BRIEF { outside::briefly(py, launch) } else { outside::at_length(py, launch) }
+        let is_brief = n_elements < BRIEF || !prepared.hears_interrupts();
+        if is_brief { outside::briefly(py, launch) } else { outside::at_length(py, launch) }
     }
 
     /// Puts a run on a stream of the arrays' device.

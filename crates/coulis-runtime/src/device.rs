@@ -151,6 +151,11 @@ pub trait Executable: Send + Sync {
         None
     }
 
+    /// Whether an interrupt ends a launch; else it runs to its end.
+    fn hears_interrupts(&self) -> bool {
+        true
+    }
+
     /// The emitted text, where there is one.
     fn source(&self) -> Option<&str>;
 }

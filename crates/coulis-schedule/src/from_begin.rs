@@ -58,7 +58,7 @@ fn numbered(along: &[&Loop], dtype: DType) -> Option<(Expr, i128)> {
 
 impl Builder<'_> {
     /// The fold with fields of runs that are counted from their begin, and those fields. Of threads: positions of which lanes have
-    /// different ones, by what is the same for all elements of a run; on vectors, those that are narrower as numbers of
+    /// different ones, by what is the same for all elements of a run; on vectors, those that fit the values as numbers of
     /// steps. `along`: the loops of a run over the reduced axes; `lanes`: those over data axes.
     pub(crate) fn counted_from_begin(
         &self,

@@ -108,11 +108,12 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
         (false, _) => beats().or(reaches().and(search.nearer(&place))),
     };
     let [chosen_value, best_at] = chosen(&take, [&run, &place]);
-    // Equal integers are one number, and machines have an operation for the extremum that waits for no comparison.
-    let best = if element.dtype().is_float() {
-        chosen_value
-    } else {
-        search.end.of_any(&run.left, &run.right, false)
+    // Machines have an operation for the extremum that waits for no comparison. Equal integers are one number; zeros of two
+    // signs are not, so that of floats it is the one whose position is taken.
+    let best = match (element.dtype().is_float(), request.ascending, search.ties) {
+        (false, ..) | (true, true, Ties::First | Ties::None) => search.end.of_any(&run.left, &run.right, false),
+        (true, true, Ties::Last) => search.end.of_any(&run.right, &run.left, false),
+        (true, false, _) => chosen_value,
     };
     b.run_step(value, best, LONG_RUN);
     b.run_step(index, best_at, LONG_RUN);

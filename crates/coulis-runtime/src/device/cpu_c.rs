@@ -346,6 +346,10 @@ impl Executable for Compiled {
         }
     }
 
+    fn hears_interrupts(&self) -> bool {
+        self.source.ends_early
+    }
+
     fn source(&self) -> Option<&str> {
         Some(&self.source.text)
     }

@@ -127,6 +127,11 @@ impl Prepared {
         Ok(self.0.compiled.executable.allocate(bytes)?)
     }
 
+    /// Whether an interrupt ends a launch; else it reads its arrays to the end.
+    pub fn hears_interrupts(&self) -> bool {
+        self.0.compiled.executable.hears_interrupts()
+    }
+
     /// Whether a result may be of no element at all, so that it is to be looked at after the run.
     pub fn may_be_empty(&self) -> bool {
         let call = &self.0.call;
