@@ -55,7 +55,7 @@ pub trait Dialect: Sync {
     fn local_array(&self, element: &str, name: &str, length: u64) -> String;
 
     /// The hint that memory at an address will be read soon; `None` drops it.
-    fn prefetch(&self, address: &str) -> Option<String>;
+    fn prefetch(&self, hint: Atom, address: &str) -> Option<String>;
 
     /// What a kernel is in it.
     fn kind(&self) -> DialectKind<'_>;

@@ -4,7 +4,7 @@
 //! [`Instr::Address`]) or a scalar slot that is to be broadcast. Jumps are relative, so that pieces of code can be
 //! joined.
 
-use coulis_ir::{DType, Expr, VarId};
+use coulis_ir::{Atom, DType, Expr, VarId};
 
 use crate::ops::{GatherFn, Op, ScalarFn, ScatterFn, StridedFn, VecFn};
 
@@ -59,6 +59,8 @@ pub(crate) enum Instr {
         base: Base,
         index: Slot,
         bytes: u8,
+        /// Into which cache.
+        hint: Atom,
     },
     /// Points at `n` elements from `index`.
     Address {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::for_each_stmt;
-use coulis_ir::{Atom, Checked, DType, Expr, Form, LoopKind, Param, Stmt, Var, VarId};
+use coulis_ir::{Checked, DType, Expr, Form, LoopKind, Param, Stmt, Var, VarId};
 
 use crate::code::{Base, BaseInfo, Input, Instr, Origin, ParallelInfo, Ptr, PtrKind, Slot};
 use crate::error::ExecError;
@@ -272,7 +272,7 @@ impl Compiler {
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::Annotate { body, .. } => self.stmt(body),
-            Stmt::Atom(call) if call.atom == Atom::Prefetch => self.hint(call.memory.as_ref()),
+            Stmt::Atom(call) if call.atom.is_hint() => self.hint(call.atom, call.memory.as_ref()),
             Stmt::LaunchThread { .. }
             | Stmt::DeviceEntry
             | Stmt::ScopeIds { .. }

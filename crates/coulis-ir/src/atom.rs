@@ -54,11 +54,13 @@ pub enum Atom {
     ThreadFence,
     /// Says that the place will be read soon. It changes nothing, and the place may lie outside the buffer.
     Prefetch,
+    /// The same, soon enough for the second-level cache.
+    PrefetchL2,
 }
 
 impl Atom {
     /// Every atom.
-    pub const ALL: [Atom; 19] = [
+    pub const ALL: [Atom; 20] = [
         Atom::ShuffleDown,
         Atom::ShuffleUp,
         Atom::ShuffleXor,
@@ -78,6 +80,7 @@ impl Atom {
         Atom::ClusterLoad,
         Atom::ThreadFence,
         Atom::Prefetch,
+        Atom::PrefetchL2,
     ];
 
     /// The name in text, after `T.`.
@@ -102,6 +105,7 @@ impl Atom {
             Atom::ClusterLoad => "cuda.cluster_load",
             Atom::ThreadFence => "cuda.thread_fence",
             Atom::Prefetch => "prefetch",
+            Atom::PrefetchL2 => "prefetch_l2",
         }
     }
 
@@ -122,8 +126,13 @@ impl Atom {
             Atom::AtomicCompareSwap => Signature::Exchange,
             Atom::ClusterLoad => Signature::Remote,
             Atom::ThreadFence => Signature::Fence,
-            Atom::Prefetch => Signature::Hint,
+            Atom::Prefetch | Atom::PrefetchL2 => Signature::Hint,
         }
+    }
+
+    /// Whether it changes nothing, so that it may be about memory that is not there.
+    pub const fn is_hint(self) -> bool {
+        matches!(self.signature(), Signature::Hint)
     }
 }
 

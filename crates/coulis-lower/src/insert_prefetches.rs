@@ -1,4 +1,4 @@
-//! Loops under `pragma_prefetch` say ahead of time which memory they will read.
+//! Loops under `pragma_prefetch`, or `pragma_prefetch_l2`, say ahead of time which memory they will read.
 //!
 //! The value of the pragma is a distance in iterations: each iteration asks for what the iteration that many later
 //! reads from buffers that it does not write, one cache line at a time and no line twice. Hardware finds straight
@@ -18,7 +18,7 @@ use coulis_ir::hash::FastMap;
 use coulis_ir::hash::FastSet;
 
 use coulis_ir::expr::{BinaryOp, Expr, Node, Var};
-use coulis_ir::remark::{PREFETCH, is_pragma};
+use coulis_ir::remark::{PREFETCH, PREFETCH_L2, is_pragma};
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_expr, for_each_stmt, substitute_expr, uses_any};
 use coulis_ir::{Atom, AtomCall, Attr, Buffer, Element, Form, Kernel, MemScope, Stmt, VarId};
@@ -50,15 +50,18 @@ pub fn insert_prefetches(kernel: Kernel, _: &Context) -> Result<Kernel, LowerErr
     Ok(Kernel { body, ..kernel })
 }
 
-/// `distance`: of a pragma whose loop has not been met yet.
-fn walk(stmt: Stmt, distance: Option<i64>) -> Stmt {
+/// `asked`: the hint and the distance of a pragma whose loop has not been met yet.
+fn walk(stmt: Stmt, asked: Option<(Atom, i64)>) -> Stmt {
     match stmt {
         Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if is_pragma(&key, PREFETCH) => {
-            walk(*body, Some(distance))
+            walk(*body, Some((Atom::Prefetch, distance)))
+        }
+        Stmt::Annotate { key, value: Attr::Int(distance), body, .. } if is_pragma(&key, PREFETCH_L2) => {
+            walk(*body, Some((Atom::PrefetchL2, distance)))
         }
         Stmt::For { var, min, extent, kind, body } => {
             let mut body = walk(*body, None);
-            if let Some(distance) = distance.filter(|d| *d > 0) {
+            if let Some((hint, distance)) = asked.filter(|(_, distance)| *distance > 0) {
                 let ahead = sum(var.expr(), Expr::int_of(distance.into(), var.dtype()));
                 let mut written = FastSet::default();
                 for_each_stmt(&body, &mut |s| {
@@ -66,11 +69,11 @@ fn walk(stmt: Stmt, distance: Option<i64>) -> Stmt {
                         written.insert(buffer.data.id());
                     }
                 });
-                body = Hints { var: var.clone(), ahead, written }.body(body);
+                body = Hints { hint, var: var.clone(), ahead, written }.body(body);
             }
             Stmt::for_(var, min, extent, kind, body)
         }
-        other => map_children(other, &mut |s| walk(s, distance)),
+        other => map_children(other, &mut |s| walk(s, asked)),
     }
 }
 
@@ -83,6 +86,7 @@ struct Span {
 }
 
 struct Hints {
+    hint: Atom,
     var: Var,
     /// The iteration that is asked for, in place of `var`.
     ahead: Expr,
@@ -100,7 +104,7 @@ impl Hints {
     fn body_of(&self, body: Stmt, turns: Option<&Turns>) -> Stmt {
         let mut spans = Vec::new();
         self.collect(&body, &mut Vec::new(), &mut spans);
-        let hints = lines(spans, turns);
+        let hints = lines(self.hint, spans, turns);
         let body = self.inner(body);
         Stmt::seq(hints.into_iter().chain([body]))
     }
@@ -251,7 +255,7 @@ impl Asked {
 
 /// One hint for each line that the spans touch, from the lowest address of those with one base up; of what the iterations of
 /// `turns` ask for together, front to back.
-fn lines(mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
+fn lines(hint: Atom, mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
     let mut hints = Vec::new();
     while let Some(first) = spans.first() {
         let (buffer, base) = (first.buffer.clone(), first.base.clone());
@@ -267,7 +271,7 @@ fn lines(mut spans: Vec<Span>, turns: Option<&Turns>) -> Vec<Stmt> {
             let element = Expr::int_of(at / width, asked.base.dtype());
             let place = Element { buffer: buffer.clone(), indices: vec![sum(asked.base.clone(), element)] };
             hints.push(Stmt::Atom(Box::new(AtomCall {
-                atom: Atom::Prefetch,
+                atom: hint,
                 dst: None,
                 memory: Some(place),
                 args: Vec::new(),

@@ -34,7 +34,7 @@ use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{
     any_stmt, for_each_expr, for_each_stmt, rewrite_stmt, stmt_children, stmt_exprs, substitute_expr,
 };
-use coulis_ir::{Atom, Form, Kernel, LoopKind, Stmt, TargetKind};
+use coulis_ir::{Form, Kernel, LoopKind, Stmt, TargetKind};
 
 use crate::affine::{
     as_negative, ceil_quotient, conjuncts, difference, floor_quotient, is_part_of, product, split, sum, uses,
@@ -431,7 +431,7 @@ impl Loop {
 
 /// Whether threads meet in the body, so that it must not be cut.
 fn is_cooperative(body: &Stmt) -> bool {
-    let is_hint = |s: &Stmt| matches!(s, Stmt::Atom(call) if call.atom == Atom::Prefetch);
+    let is_hint = |s: &Stmt| matches!(s, Stmt::Atom(call) if call.atom.is_hint());
     any_stmt(body, &mut |s| matches!(s, Stmt::Tile(_) | Stmt::Sync(_) | Stmt::Atom(_)) && !is_hint(s))
 }
 

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
-use coulis_ir::{Atom, BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
+use coulis_ir::{BinaryOp, Buffer, BufferId, Expr, Form, Intrinsic, Kernel, Node, Stmt, Target};
 use coulis_lower::pass::Context;
 use coulis_lower::resolve_scope_ids::resolve_scope_ids;
 
@@ -123,7 +123,7 @@ impl Proof {
                 inner.bind(var, &Expr::int_of(0, var.dtype()), extent);
                 self.stmt(body, &inner)
             }
-            Stmt::Atom(call) if call.atom == Atom::Prefetch => Ok(()),
+            Stmt::Atom(call) if call.atom.is_hint() => Ok(()),
             Stmt::Atom(call) => call.elements().try_for_each(|e| self.access(&e.buffer, &e.indices, known)),
             Stmt::AllocBuffer(_) | Stmt::View { .. } | Stmt::Tile(_) | Stmt::Sync(_) => Ok(()),
             Stmt::DeviceEntry | Stmt::ScopeIds { .. } => Err(format!("what is around a {}", at.kind_name())),

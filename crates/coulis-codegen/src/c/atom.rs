@@ -10,8 +10,8 @@ use crate::dialect::GpuDialect;
 
 impl Walker<'_> {
     pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), EmitError> {
-        if call.atom == Atom::Prefetch {
-            return call.memory.iter().try_for_each(|place| self.prefetch(place));
+        if call.atom.is_hint() {
+            return call.memory.iter().try_for_each(|place| self.prefetch(call.atom, place));
         }
         let gpu = self.gpu(&format!("`T.{}`", call.atom.name()))?;
         self.check_mask(gpu, call)?;
@@ -84,10 +84,10 @@ impl Walker<'_> {
     }
 
     /// The hint that a place will be read, where the dialect has one.
-    fn prefetch(&mut self, place: &Element) -> Result<(), EmitError> {
+    fn prefetch(&mut self, hint: Atom, place: &Element) -> Result<(), EmitError> {
         let (buffer, at) = self.element_of(place)?;
         let address = self.address(&buffer, &at)?;
-        if let Some(hint) = self.dialect.prefetch(&address.text) {
+        if let Some(hint) = self.dialect.prefetch(hint, &address.text) {
             self.f.lines.statement(&hint);
         }
         Ok(())

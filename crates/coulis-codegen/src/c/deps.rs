@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use coulis_ir::visit::{stmt_children, stmt_exprs};
-use coulis_ir::{Atom, BinaryOp, Expr, Node, Stmt, Var, VarId};
+use coulis_ir::{BinaryOp, Expr, Node, Stmt, Var, VarId};
 
 use crate::c::index;
 use crate::c::scalar::{is_in_registers, may_trap};
@@ -61,7 +61,7 @@ pub fn stores(stmt: &Stmt, found: &mut BTreeSet<VarId>) {
         Stmt::Store { buffer, .. } => {
             found.insert(buffer.data.id());
         }
-        Stmt::Atom(call) if call.atom != Atom::Prefetch => {
+        Stmt::Atom(call) if !call.atom.is_hint() => {
             found.extend(call.elements().map(|e| e.buffer.data.id()));
         }
         _ => {}

@@ -6,9 +6,7 @@ use coulis_ir::device::{HostProgram, Launch, host_program};
 use coulis_ir::hash::Seen;
 use coulis_ir::remark::{LEFT_ZERO, RESIDENT, ZEROED, is_pragma};
 use coulis_ir::visit::{for_each_expr, for_each_load, for_each_stmt, stmt_exprs, substitute_expr};
-use coulis_ir::{
-    Atom, Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId,
-};
+use coulis_ir::{Attr, Buffer, DType, Expr, Kernel, MemScope, Node, Param, Stmt, ThreadTag, Var, VarId};
 
 use crate::c::code::{Code, Lines};
 use crate::c::deps::captures;
@@ -452,7 +450,7 @@ impl Traffic {
                     }
                 }
                 Stmt::Allocate { buffer, .. } => traffic.name(buffer),
-                Stmt::Atom(call) if call.atom != Atom::Prefetch => {
+                Stmt::Atom(call) if !call.atom.is_hint() => {
                     traffic.meets = true;
                     traffic.as_bytes.extend(call.memory.iter().map(|e| e.buffer.data.id()));
                     traffic.written.extend(call.dst.iter().map(|e| e.buffer.data.id()));

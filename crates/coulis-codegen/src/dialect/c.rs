@@ -12,7 +12,7 @@ mod mask;
 mod math;
 mod memory;
 
-use coulis_ir::DType;
+use coulis_ir::{Atom, DType};
 
 use crate::EmitError;
 use crate::c::code::Code;
@@ -231,8 +231,9 @@ impl Dialect for C {
         format!("{element} {name}[{length}] __attribute__((aligned(64)))")
     }
 
-    fn prefetch(&self, address: &str) -> Option<String> {
-        Some(format!("__builtin_prefetch({address})"))
+    fn prefetch(&self, hint: Atom, address: &str) -> Option<String> {
+        let locality = if hint == Atom::PrefetchL2 { ", 0, 2" } else { "" };
+        Some(format!("__builtin_prefetch({address}{locality})"))
     }
 
     fn kind(&self) -> DialectKind<'_> {

@@ -406,7 +406,7 @@ impl Dialect for Cuda {
         format!("{element} {name}[{length}]")
     }
 
-    fn prefetch(&self, address: &str) -> Option<String> {
+    fn prefetch(&self, _: Atom, address: &str) -> Option<String> {
         Some(format!("asm volatile(\"prefetch.L2 [%0];\" : : \"l\"({address}))"))
     }
 

@@ -1,6 +1,6 @@
 //! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
 
-use coulis_ir::{Buffer, DType, Element, Expr, VarId};
+use coulis_ir::{Atom, Buffer, DType, Element, Expr, VarId};
 
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
@@ -98,12 +98,13 @@ impl Compiler {
     }
 
     /// A hint about an element. One whose index is not easily had is left out.
-    pub(super) fn hint(&mut self, place: Option<&Element>) -> Result<(), ExecError> {
+    pub(super) fn hint(&mut self, hint: Atom, place: Option<&Element>) -> Result<(), ExecError> {
         let Some(Element { buffer, indices }) = place else { return Ok(()) };
         let (index, buf) = (Self::one_index(buffer, indices)?, self.buf(buffer)?);
         if !self.may_fail(index) {
             let index = self.scalar(&index.clone().cast(DType::I64))?;
-            self.emit_here(Instr::Prefetch { base: buf.base, index, bytes: buf.dtype.bytes() as u8 });
+            let bytes = buf.dtype.bytes() as u8;
+            self.emit_here(Instr::Prefetch { base: buf.base, index, bytes, hint });
         }
         Ok(())
     }

@@ -510,10 +510,12 @@ impl Asm {
         self.dword(0);
     }
 
-    pub(super) fn prefetch(&mut self, mem: Mem) {
-        self.rex_mem(false, 1, mem);
+    /// `prefetcht0`, or `prefetcht1` for the second-level cache.
+    pub(super) fn prefetch(&mut self, hint: coulis_ir::Atom, mem: Mem) {
+        let cache = if hint == coulis_ir::Atom::PrefetchL2 { 2 } else { 1 };
+        self.rex_mem(false, cache, mem);
         self.bytes.extend_from_slice(&[0x0f, 0x18]);
-        self.modrm_mem(1, mem, 1);
+        self.modrm_mem(cache, mem, 1);
     }
 
     pub(super) fn vzeroupper(&mut self) {

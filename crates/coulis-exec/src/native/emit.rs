@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use coulis_ir::Atom;
+
 use super::asm::{
     Alu, Asm, Cond, Label, Mask, Mem, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Vec_,
 };
@@ -341,7 +343,7 @@ impl Emitter<'_> {
                 self.reload_base(base, at);
             }
             Instr::Address { p, base, index, n, bytes } => self.address(at, p, base, index, n, bytes),
-            Instr::Prefetch { base, index, bytes } => self.prefetch(at, base, index, bytes),
+            Instr::Prefetch { base, index, bytes, hint } => self.prefetch(at, hint, (base, index, bytes)),
             Instr::For { var, min, extent, rest, exit } => self.begin_loop(at, var, min, extent, rest, exit),
             Instr::Next { var, rest, wide, .. } => self.end_loop(var, rest, wide),
             Instr::Jump { by } => {
@@ -448,12 +450,12 @@ impl Emitter<'_> {
     }
 
     /// A hint about an element, which need not exist.
-    fn prefetch(&mut self, at: usize, base: Base, index: Slot, bytes: u8) {
+    fn prefetch(&mut self, at: usize, hint: Atom, (base, index, bytes): (Base, Slot, u8)) {
         if let Some((pointer, away)) = self.inner.as_ref().and_then(|inner| inner.hints.get(&at)) {
-            return self.asm.prefetch(Mem::at(*pointer, *away));
+            return self.asm.prefetch(hint, Mem::at(*pointer, *away));
         }
         self.asm.load(RAX, self.slot(index), 8);
         self.asm.load(RCX, self.base_field(base, std::mem::offset_of!(BaseAt, ptr)), 8);
-        self.asm.prefetch(Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
+        self.asm.prefetch(hint, Mem { base: RCX, index: Some((RAX, bytes)), disp: 0 });
     }
 }

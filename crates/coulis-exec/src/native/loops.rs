@@ -228,7 +228,7 @@ impl Inner {
     /// Hints near the addresses of a group take its pointer; others would cost more than they bring.
     fn place_hints(&mut self, compiled: &Compiled, slots: &Slots, first: usize, last: usize, var: Slot) {
         for at in first + 1..last {
-            let Instr::Prefetch { base, index, bytes } = compiled.code[at] else { continue };
+            let Instr::Prefetch { base, index, bytes, .. } = compiled.code[at] else { continue };
             let place = slots.affine(&compiled.code, index, (first, last), var).and_then(|mut affine| {
                 let constant = std::mem::take(&mut affine.constant);
                 let group = self.groups.iter().find(|g| g.base == base && g.affine == affine)?;

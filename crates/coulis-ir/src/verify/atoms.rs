@@ -108,7 +108,8 @@ fn update_fault(call: &AtomCall) -> Option<String> {
         | Atom::ReduxMax
         | Atom::ClusterLoad
         | Atom::ThreadFence
-        | Atom::Prefetch => true,
+        | Atom::Prefetch
+        | Atom::PrefetchL2 => true,
     };
     (!legal).then(|| format!("`{name}` does not work on {dtype}, the type of `{}`", buffer.name))
 }

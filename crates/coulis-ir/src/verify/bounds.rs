@@ -215,7 +215,7 @@ impl<'k> Walk<'_, 'k> {
             }
             Stmt::Store { buffer, indices, .. } => self.access(stmt, buffer, indices, place),
             // A hint may be about memory beyond the buffer: what is fetched there is not looked at.
-            Stmt::Atom(call) if call.atom == Atom::Prefetch => {}
+            Stmt::Atom(call) if call.atom.is_hint() => {}
             Stmt::Atom(call) => {
                 call.elements().for_each(|e| self.access(stmt, &e.buffer, &e.indices, place));
                 if let (Atom::ClusterLoad, [block]) = (call.atom, &call.args[..]) {

@@ -224,7 +224,7 @@ impl<'r, 'k> Walk<'r, 'k> {
             }
             // Another block's memory may hold what tells threads apart.
             Atom::ClusterLoad => self.levels_of(&call.args),
-            Atom::ThreadFence | Atom::Prefetch => Levels::NONE,
+            Atom::ThreadFence | Atom::Prefetch | Atom::PrefetchL2 => Levels::NONE,
         }
     }
 

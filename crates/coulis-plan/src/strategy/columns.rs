@@ -3,6 +3,7 @@
 //! A tile of outputs is folded at once: its states stay in the nearest cache while the reduced dimensions are walked
 //! in the order of memory. Few tiles are split into chunks of the outermost reduced dimension.
 
+use coulis_ir::remark::PREFETCH_L2;
 use coulis_ir::{Attr, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
@@ -329,12 +330,12 @@ fn spread(s: &mut Schedule, stage: StageId, n_kept: usize, tile: &IterVar) -> Re
 /// written out.
 fn ask_along(s: &mut Schedule, stage: StageId, walk: &Walk, sketch: &Sketch) -> Result<(), ScheduleError> {
     if let Some(visit) = walk.visit.as_ref().filter(|_| sketch.rows_ahead > 0) {
-        return s.pragma(stage, visit, coulis_ir::remark::PREFETCH, Attr::Int(sketch.rows_ahead));
+        return s.pragma(stage, visit, PREFETCH_L2, Attr::Int(sketch.rows_ahead));
     }
     if sketch.ahead > 0 && sketch.tile / sketch.lanes > sketch.written_out {
-        s.pragma(stage, &walk.vector, coulis_ir::remark::PREFETCH, Attr::Int(sketch.ahead))
+        s.pragma(stage, &walk.vector, PREFETCH_L2, Attr::Int(sketch.ahead))
     } else {
-        ask_ahead(s, stage, sketch.ahead)
+        ask_ahead(s, stage, PREFETCH_L2, sketch.ahead)
     }
 }
 

@@ -186,7 +186,7 @@ fn fold_wide_steps(
         }
     }
     if sketch.ahead > 0 {
-        s.pragma(wide, &visit, coulis_ir::remark::PREFETCH, coulis_ir::Attr::Int(sketch.ahead))?;
+        s.pragma(wide, &visit, coulis_ir::remark::PREFETCH_L2, coulis_ir::Attr::Int(sketch.ahead))?;
     }
     let mut made = vec![wide];
     let mut steps = sketch.tile;

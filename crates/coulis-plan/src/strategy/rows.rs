@@ -296,7 +296,7 @@ fn ask_rows_ahead(
     let leaves = s.stage(stage)?.leaves();
     let rows = leaves.iter().position(|leaf| *leaf == block).and_then(|at| leaves[..at].last());
     match rows.filter(|leaf| leaf.kind() == IterKind::Reduce).cloned() {
-        Some(rows) => s.pragma(stage, &rows, coulis_ir::remark::PREFETCH, Attr::Int(sketch.rows_ahead)),
+        Some(rows) => s.pragma(stage, &rows, coulis_ir::remark::PREFETCH_L2, Attr::Int(sketch.rows_ahead)),
         None => Ok(()),
     }
 }

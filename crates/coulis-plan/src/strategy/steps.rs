@@ -1,5 +1,6 @@
 //! Steps that several strategies take.
 
+use coulis_ir::remark::PREFETCH;
 use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
@@ -202,7 +203,7 @@ fn fold_elements(
         s.reorder(stage, &order)?;
         pages.iter().try_for_each(|page| s.unroll(stage, page))?;
     }
-    ask_ahead(s, stage, sketch.ahead)?;
+    ask_ahead(s, stage, PREFETCH, sketch.ahead)?;
     match innermost_loop(s, stage)?.filter(|_| sketch.run > 1) {
         Some(axis) => s.in_runs(stage, &axis),
         None => Ok(()),
@@ -216,10 +217,12 @@ fn innermost_loop(s: &Schedule, stage: StageId) -> Result<Option<IterVar>, Sched
     Ok(view.leaves().iter().rev().find(runs).cloned())
 }
 
-/// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later; not at all for 0.
-pub fn ask_ahead(s: &mut Schedule, stage: StageId, ahead: i64) -> Result<(), ScheduleError> {
+/// Has the innermost folding loop that is not written out ask for the memory of `ahead` iterations later, by that pragma; not
+/// at all for 0. A few streams are asked for into the first-level cache. Of many, and of pieces of memory set apart, hardware follows
+/// none, so that all lines would wait for the few that may be on their way there: they go into the second-level cache.
+pub fn ask_ahead(s: &mut Schedule, stage: StageId, pragma: &str, ahead: i64) -> Result<(), ScheduleError> {
     match innermost_loop(s, stage)?.filter(|_| ahead > 0) {
-        Some(axis) => s.pragma(stage, &axis, coulis_ir::remark::PREFETCH, Attr::Int(ahead)),
+        Some(axis) => s.pragma(stage, &axis, pragma, Attr::Int(ahead)),
         None => Ok(()),
     }
 }

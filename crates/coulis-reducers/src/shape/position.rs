@@ -111,7 +111,9 @@ fn find_in_passing(b: &mut Builder, [value, index]: [&Slot; 2], search: Search) 
     // Machines have an operation for the extremum that waits for no comparison. Equal integers are one number; zeros of two
     // signs are not, so that of floats it is the one whose position is taken.
     let best = match (element.dtype().is_float(), request.ascending, search.ties) {
-        (false, ..) | (true, true, Ties::First | Ties::None) => search.end.of_any(&run.left, &run.right, false),
+        (false, ..) | (true, true, Ties::First | Ties::None) => {
+            search.end.of_any(&run.left, &run.right, false)
+        }
         (true, true, Ties::Last) => search.end.of_any(&run.right, &run.left, false),
         (true, false, _) => chosen_value,
     };

@@ -9,7 +9,7 @@ use crate::lanes::{F2, binary, extremum};
 
 impl<'k, const W: usize> Compiler<'k, '_, W> {
     pub(super) fn atom(&mut self, call: &AtomCall) -> Result<(), SimError> {
-        if call.atom.signature() == Signature::Hint {
+        if call.atom.is_hint() {
             return Ok(());
         }
         let args = call.args.iter().map(|a| self.scalar(a)).collect::<Result<Vec<_>, _>>()?;
@@ -95,7 +95,8 @@ impl<'k, const W: usize> Compiler<'k, '_, W> {
             | Atom::ReduxMax
             | Atom::ClusterLoad
             | Atom::ThreadFence
-            | Atom::Prefetch => return Err(unsupported(dtype)),
+            | Atom::Prefetch
+            | Atom::PrefetchL2 => return Err(unsupported(dtype)),
         };
         let at = self.index(&memory.buffer, &memory.indices)?[0];
         let region = self.region(&memory.buffer)?;

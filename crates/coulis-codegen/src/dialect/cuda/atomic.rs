@@ -74,7 +74,8 @@ pub fn spell(
         | Atom::AtomicMax
         | Atom::AtomicExchange
         | Atom::AtomicCompareSwap
-        | Atom::Prefetch => {
+        | Atom::Prefetch
+        | Atom::PrefetchL2 => {
             let address = address.ok_or_else(unsupported)?;
             update(atom, dtype, address, args, needs)
         }
