@@ -14,7 +14,11 @@ fn check(body: Stmt, want: &str) {
 }
 
 fn under_prefetch(distance: i64, loop_: Stmt) -> Stmt {
-    let (key, value) = ("pragma_prefetch".to_owned(), Attr::Int(distance));
+    under("pragma_prefetch", distance, loop_)
+}
+
+fn under(key: &str, distance: i64, loop_: Stmt) -> Stmt {
+    let (key, value) = (key.to_owned(), Attr::Int(distance));
     Stmt::Annotate { node: None, key, value, body: Box::new(loop_) }
 }
 
@@ -40,6 +44,21 @@ for k in range(m // 256):
     B[0:16] = A[k * 256 + 24:k * 256 + 24 + 16]
     B[0:16] = A[k * 256 + 32:k * 256 + 32 + 16]
     B[0:16] = A[k * 256 + 136:k * 256 + 136 + 16]
+",
+    );
+}
+
+#[test]
+fn lines_are_asked_for_into_the_second_level_cache() {
+    let (m, k) = (size("m"), var("k"));
+    let (a, b) = (buffer("A", m.clone()), buffer("B", 1));
+    let read = Stmt::store(&b, vec![int(0)], Expr::load(a, vec![k.expr() * int(32)]));
+    check(
+        under("pragma_prefetch_l2", 3, Stmt::range(k.clone(), m.floordiv(int(32)), read)),
+        "
+for k in range(m // 32):
+    T.prefetch_l2(A[k * 32 + 96])
+    B[0] = A[k * 32]
 ",
     );
 }

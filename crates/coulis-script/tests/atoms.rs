@@ -28,6 +28,7 @@ def warp(A: T.Buffer((64,), "float32"), C: T.Buffer((1,), "uint32")):
     m[0] = T.cuda.atomic_add(C[0], T.uint32(1))
     T.cuda.atomic_max(C[0], T.uint32(7))
     T.prefetch(A[tx + 64])
+    T.prefetch_l2(A[tx + 128])
     m[0] = T.cuda.atomic_cas(C[0], T.uint32(1), T.uint32(2))
 "#;
 
