@@ -249,6 +249,7 @@ fn data(
 
 /// The processor.
 struct Machine {
+    /// Its name and its widest vectors: virtual machines give the same name to many processors.
     model: String,
     /// Bytes of the data caches that one core reaches, L1 first.
     caches: Vec<(String, f64)>,
@@ -257,8 +258,7 @@ struct Machine {
 impl Machine {
     fn here() -> Machine {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-        let model = model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.to_owned());
+        let model = Machine::model(&info);
         let mut caches = Vec::new();
         for index in 0..8 {
             let folder = Path::new("/sys/devices/system/cpu/cpu0/cache").join(format!("index{index}"));
@@ -269,6 +269,18 @@ impl Machine {
             }
         }
         Machine { model, caches }
+    }
+
+    /// What `/proc/cpuinfo` says of the processor.
+    fn model(info: &str) -> String {
+        let field = |name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name)?.split_once(": "));
+            line.map(|(_, value)| value)
+        };
+        let name = field("model name").unwrap_or(std::env::consts::ARCH);
+        let has = |flag: &str| field("flags").is_some_and(|flags| flags.split(' ').any(|f| f == flag));
+        let vectors = [("avx512f", ", AVX-512"), ("avx2", ", AVX2")].into_iter().find(|(flag, _)| has(flag));
+        format!("{name}{}", vectors.map_or("", |(_, named)| named))
     }
 
     /// The smallest cache that holds that number of bytes.
@@ -337,6 +349,15 @@ mod tests {
             ]
         );
         assert_eq!(ratios(&outcomes), [("several", 1.25), ("small", 2.0)]);
+    }
+
+    #[test]
+    fn processors_of_one_name_are_told_apart_by_their_vectors() {
+        let of = |flags: &str| Machine::model(&format!("model name\t: AMD EPYC\nflags\t\t: {flags}\n"));
+        assert_eq!(of("sse2 avx avx2 avx512f"), "AMD EPYC, AVX-512");
+        assert_eq!(of("sse2 avx avx2"), "AMD EPYC, AVX2");
+        assert_eq!(of("sse2"), "AMD EPYC");
+        assert_eq!(Machine::model(""), std::env::consts::ARCH);
     }
 
     #[test]

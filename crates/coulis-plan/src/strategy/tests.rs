@@ -220,13 +220,17 @@ fn a_second_walk_that_every_run_needs_is_not_asked_for() {
 
 #[test]
 fn plans_ask_ahead_for_memory_but_not_for_caches() {
-    for (shape, axes) in [
-        (vec![1 << 24], vec![0]),
-        (vec![1 << 14, 1 << 10], vec![1]),
-        (vec![1 << 10, 1 << 14], vec![0]),
-        (vec![1 << 20, 16], vec![1]),
+    for (shape, axes, pragma) in [
+        (vec![1 << 24], vec![0], "prefetch"),
+        (vec![1 << 14, 1 << 10], vec![1], "prefetch"),
+        (vec![1 << 10, 1 << 14], vec![0], "prefetch_l2"),
+        (vec![1 << 20, 16], vec![1], "prefetch"),
     ] {
-        let asks = |text: String| text.matches("\"prefetch\"").count();
+        let asks = |text: String| {
+            let other = if pragma == "prefetch" { "prefetch_l2" } else { "prefetch" };
+            assert!(!text.contains(&format!("{other:?}")), "{text}");
+            text.matches(&format!("{pragma:?}")).count()
+        };
         assert_eq!(asks(trace(&shape, &axes, 64)), 1, "{shape:?}");
         assert_eq!(asks(trace(&shape, &axes, 1 << 14)), 0, "{shape:?} by the executor");
         let small: Vec<i64> = shape.iter().map(|n| (n / 64).max(16)).collect();
