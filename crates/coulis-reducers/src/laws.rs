@@ -5,7 +5,8 @@
 //! here: see [`commutes_on_ties`]. Integers must
 //! agree exactly, floats within a thousand units of the least precise type involved, relative to the largest
 //! magnitude involved: reordering a fold moves its rounding, not more. Floats are of moderate magnitude, of up to a
-//! million, and, for the laws of the identity, of any finite magnitude; what overflows is no counterexample.
+//! million, and, for the laws of the identity, of any finite magnitude; what overflows is no counterexample. The laws of
+//! the identity are also tried for integers at the ends of their types.
 
 use std::fmt;
 
@@ -104,6 +105,8 @@ pub enum ClaimError {
 
 /// Number of triples of states that are tried.
 const TRIALS: usize = 48;
+/// Integers of an element of which every combination of limits is tried; more take turns.
+const MOST_CORNERS: usize = 5;
 /// Allowed difference of floats, in units of the last place of the largest magnitude involved.
 const UNITS: f64 = 1000.0;
 
@@ -117,12 +120,17 @@ fn spot_check_trials(reducer: &Reducer, seed: u64, trials: usize) -> Result<(), 
     let refused = |error| ClaimError::NoValue { reducer: reducer.name.clone(), error };
     let check = Check { run: Scalar::new(reducer), eps: least_precise(reducer) };
     let mut random = Random(seed);
+    if let Some(refuted) = check.neutral_at_limits(&mut random) {
+        return Err(ClaimError::Refuted(Box::new(refuted)));
+    }
     for trial in 0..trials {
         let mut found = check.trial(&mut random, trial).map_err(refused)?.into_iter();
         if let Some((refuted, _)) = found.find(|(_, cause)| *cause == Cause::Reducer) {
             return Err(ClaimError::Refuted(Box::new(refuted)));
         }
-        if let Some((refuted, _)) = check.neutral(&mut random).map_err(refused)?.into_iter().next() {
+        let (element, position) = Elements::new(reducer, Draw::Any).next(&mut random);
+        let found = check.neutral(&element, position).map_err(refused)?;
+        if let Some((refuted, _)) = found.into_iter().next() {
             return Err(ClaimError::Refuted(Box::new(refuted)));
         }
     }
@@ -227,11 +235,32 @@ impl Check<'_> {
         self.refutations(sides, draw)
     }
 
-    /// The laws of the identity for an element of any magnitude.
-    fn neutral(&self, random: &mut Random) -> Result<Vec<(Refuted, Cause)>, EvalError> {
+    /// The laws of the identity for an element that no random one may be: the ends of the types of its integers, in every
+    /// combination of the first few, which is where an identity that looks like the least element is one. An element that
+    /// has no value refutes nothing.
+    fn neutral_at_limits(&self, random: &mut Random) -> Option<Refuted> {
+        let dtypes = self.run.reducer().input_dtypes();
+        let n_ints = dtypes.iter().filter(|dtype| dtype.int_range().is_some()).count();
+        (0..1u32 << n_ints.min(MOST_CORNERS)).find_map(|corner| {
+            let mut nth = 0;
+            let element: Vec<Value> = (dtypes.iter())
+                .map(|dtype| match dtype.int_range() {
+                    None => random.value(*dtype, Draw::Any),
+                    Some((min, max)) => {
+                        let is_max = corner >> nth & 1 == 1;
+                        nth = (nth + 1) % MOST_CORNERS;
+                        Value::Int(if is_max { max } else { min })
+                    }
+                })
+                .collect();
+            self.neutral(&element, 0).ok()?.into_iter().next().map(|(refuted, _)| refuted)
+        })
+    }
+
+    /// The laws of the identity for an element.
+    fn neutral(&self, element: &[Value], position: i64) -> Result<Vec<(Refuted, Cause)>, EvalError> {
         let run = &self.run;
-        let (identity, mut elements) = (run.identity()?, Elements::new(run.reducer(), Draw::Any));
-        let a = elements.lift(run, random)?;
+        let (identity, a) = (run.identity()?, run.lift(element, position)?);
         let sides = vec![
             (Law::IdentityLeft, vec![&a], run.combine(&identity, &a)?, a.clone()),
             (Law::IdentityRight, vec![&a], run.combine(&a, &identity)?, a.clone()),
@@ -445,7 +474,7 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use coulis_ir::{Expr, Intrinsic};
+    use coulis_ir::{Expr, Intrinsic, Var};
 
     use super::*;
     use crate::{CATALOGUE, ReducerRequest, UserReducer, comm_reducer};
@@ -494,6 +523,42 @@ mod tests {
             vec![Expr::select(large(a).and(large(b)), a.clone().max(b.clone()), a + b)]
         };
         refuted(&|a, b| up_to_large(&a[0], &b[0]), 0.0, Law::Associative);
+    }
+
+    /// The first position of the greatest of some integers, which starts from that identity; as TVM's, it keeps the left one
+    /// of two where it is as great.
+    fn argmax_of(dtypes: [DType; 2], identity: [i128; 2]) -> Reducer {
+        let identity = identity.into_iter().zip(dtypes).map(|(value, dtype)| Expr::int_of(value, dtype));
+        let spec = UserReducer::new("argmax", &dtypes, identity.collect(), &|a, b| {
+            let left = a[1].clone().ge(b[1].clone());
+            (0..2).map(|i| Expr::select(left.clone(), a[i].clone(), b[i].clone())).collect()
+        });
+        comm_reducer(&spec).unwrap()
+    }
+
+    #[test]
+    fn an_identity_that_wins_against_the_least_integer_is_refuted() {
+        for value in [DType::U8, DType::I8, DType::U16, DType::I32, DType::U64, DType::I64, DType::Bool] {
+            let (least, _) = value.int_range().unwrap();
+            let reducer = argmax_of([DType::I32, value], [-1, least]);
+            let found = spot_check(&reducer, 1).unwrap_err().to_string();
+            assert!(found.contains(&format!(", {least}), which gives (-1, {least}) and ")), "{found}");
+        }
+        // In a type with a value below all elements there is an identity.
+        let mut reducer = argmax_of([DType::I32, DType::I16], [-1, -1]);
+        reducer.lift.params[1] = Var::new("v", DType::U8);
+        reducer.lift.body[1] = reducer.lift.params[1].expr().cast(DType::I16);
+        assert_eq!(spot_check(&reducer, 1), Ok(()));
+    }
+
+    #[test]
+    fn limits_at_which_an_element_has_no_value_refute_nothing() {
+        let zero = Expr::int_of(0, DType::U64);
+        let spec = UserReducer::new("mine", &[DType::U64], vec![zero], &|a, b| vec![&a[0] + &b[0]]);
+        let mut reducer = comm_reducer(&spec).unwrap();
+        let element = reducer.lift.params[0].expr();
+        reducer.lift.body[0] = Expr::int_of(6, DType::U64).floordiv(element);
+        assert_eq!(spot_check_trials(&reducer, 3, 1), Ok(()));
     }
 
     #[test]
