@@ -23,6 +23,21 @@ pub enum ScheduleError {
         /// Names of the stages.
         legal: Vec<String>,
     },
+    /// A stage that a primitive took away.
+    #[error(
+        "`{asked}` is no stage any more: {primitive} made it a part of `{into}`; the stages are {}",
+        list(legal)
+    )]
+    GoneStage {
+        /// Its name.
+        asked: String,
+        /// The primitive.
+        primitive: &'static str,
+        /// The stage that computes now what it did.
+        into: String,
+        /// Names of the stages.
+        legal: Vec<String>,
+    },
     /// No such primitive.
     #[error("there is no primitive `{asked}`; the primitives are {}", list(legal))]
     UnknownPrimitive {
