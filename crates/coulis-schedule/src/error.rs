@@ -414,10 +414,20 @@ pub enum ScheduleError {
         tensor: String,
     },
     /// A scope name.
-    #[error("there is no scope `{found}`; the scopes are global, shared, shared.dyn, warp, local")]
+    #[error("there is no scope `{found}`; the scopes are {}", list(legal))]
     UnknownScope {
         /// The name given.
         found: String,
+        /// Names of the scopes.
+        legal: Vec<String>,
+    },
+    /// A scope that results of a stage do not live in.
+    #[error("results of a stage in {found} memory are not supported; legal are {}", list(legal))]
+    ScopeOfStage {
+        /// The scope asked for.
+        found: &'static str,
+        /// Names of the legal ones.
+        legal: Vec<String>,
     },
     /// A value of another kind than the pragma has.
     #[error("pragma of `{stage}`: the value of `{key}` is to be {wanted}, got {found}")]

@@ -347,7 +347,7 @@ fn steps_that_are_written_wrong() {
         ),
         (
             step(Some("B"), "set_scope", vec![Arg::Str("shard".to_owned())], vec![]),
-            "there is no scope `shard`; the scopes are global, shared, shared.dyn, warp, local",
+            "there is no scope `shard`; the scopes are `global`, `shared`, `shared.dyn`, `local`",
         ),
         (
             step(Some("B"), "skew", vec![k()], vec![]),
