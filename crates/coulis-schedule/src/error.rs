@@ -465,6 +465,22 @@ pub enum ScheduleError {
         /// What is wrong.
         problem: String,
     },
+    /// An expression that is too long to be written out.
+    #[error(
+        "an element of `{stage}` takes {found} operations{}, and legal are at most {most}; compute a part of them in a \
+         stage with loops of its own",
+        with_inlined(inlined)
+    )]
+    TooLong {
+        /// The stage.
+        stage: String,
+        /// Operations of its longest expression.
+        found: u64,
+        /// The most that are legal.
+        most: u64,
+        /// The stages that are inlined.
+        inlined: Vec<String>,
+    },
     /// A variable that no argument determines.
     #[error("`{var}` is used in `{kernel}` and no argument's shape or stride determines it")]
     UnboundVariable {
@@ -494,6 +510,11 @@ fn namesake(axis: &str, legal: &[String]) -> String {
     } else {
         String::new()
     }
+}
+
+/// Names the stages whose operations count for their reader.
+fn with_inlined(inlined: &[String]) -> String {
+    if inlined.is_empty() { String::new() } else { format!(" with {} inlined", list(inlined)) }
 }
 
 /// At most five names, quoted.
