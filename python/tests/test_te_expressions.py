@@ -248,6 +248,36 @@ def test_an_argmax_that_gives_nan_its_place_gives_the_same_under_every_schedule(
         assert place[0] == 2 and np.isnan(value[0]), way
 
 
+@pytest.mark.parametrize(
+    "identity, kind, words",
+    [
+        (lambda t: t, TypeError, "the identity of `own` takes 1 arguments without a default; legal is 2"),
+        (lambda: 0, TypeError, "the identity of `own` takes 0 arguments without a default; legal is 2"),
+        (0, TypeError, "the identity of `own` is to be a function, got an object of type `int`"),
+        (lambda *t: 0, ValueError, "the identity of `own` is to give one value for each of 2 sources, got 1"),
+        (lambda *t: (0, 0, 0), ValueError, "the identity of `own` is to give one value for each of 2 sources, got 3"),
+    ],
+)
+def test_the_identity_takes_and_gives_one_value_a_source(identity, kind, words):
+    A, k = te.placeholder((4,), name="A"), te.reduce_axis((0, 4), "k")
+    own = te.comm_reducer(lambda p, q: (p[0] + q[0], p[1] + q[1]), identity, name="own")
+    with pytest.raises(kind, match=words):
+        own((A[k], A[k]), axis=k)
+
+
+def test_an_argmax_of_integers_that_starts_from_the_least_one_is_refused():
+    A, k = te.placeholder((4,), "uint8", name="A"), te.reduce_axis((0, 4), "k")
+
+    def greater(p, q):
+        return tuple(te.if_then_else(p[1] >= q[1], p[i], q[i]) for i in range(2))
+
+    own = te.comm_reducer(greater, lambda *t: (te.const(-1, t[0]), te.min_value(t[1])), name="own")
+    with pytest.raises(ValueError, match=r"`own` is refuted: .*, 0\), which gives \(-1, 0\)"):
+        own((k.var, A[k]), axis=k)
+    wide = te.comm_reducer(greater, lambda *t: (te.const(-1, t[0]), te.const(-1, t[1])), name="wide")
+    wide((k.var, A[k].astype("int16")), axis=k)
+
+
 def test_the_identity_may_be_a_number():
     total = te.comm_reducer(lambda p, q: p + q, lambda t: 0, name="total")
     body = reduce_of(lambda A, q, k: total(A[q, k], axis=k)).op.body

@@ -26,6 +26,8 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     params = _names(fcombine)
 
     def over(expr, axis, where, init):
+        sources = len(expr) if isinstance(expr, (list, tuple)) else 1
+        _check(fidentity, f"the identity of `{name}`", (sources,))
         return _te.fold_by(name, params, fcombine, fidentity, expr, axis, where, init)
 
     return _reducer(name, over, fcombine, f"The fold by the reducer ``{name}``.")
