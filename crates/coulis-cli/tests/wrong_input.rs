@@ -194,13 +194,13 @@ fn a_where_of_another_shape_is_refused() {
 
 #[test]
 fn a_number_beyond_float64_is_refused_and_an_infinity_is_not() {
-    for flag in ["--alpha", "--beta", "--ddof"] {
+    for (flag, takes) in [("--alpha", "X|OP=X,..."), ("--beta", "X|OP=X,..."), ("--ddof", "N")] {
         check(
             IRIS,
             &[flag, "-1e400"],
             &format!(
-                "error: invalid value '-1e400' for '{flag}: `-1e400` is beyond the largest finite number, \
-                 1.7976931348623157e308; an infinity is written inf"
+                "error: invalid value '-1e400' for '{flag} <{takes}>': `-1e400` is beyond the largest finite number, \
+                 1.7976931348623157e308; an infinity is written inf\n\nFor more information, try '--help'."
             ),
         );
     }
