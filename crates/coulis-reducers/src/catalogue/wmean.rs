@@ -51,5 +51,7 @@ fn exact(case: &Case) -> Answer {
         Ok(ErrorBound::Terms { factor, eps }) => factor * eps * spread,
         Ok(ErrorBound::Exact | ErrorBound::Relative { .. } | ErrorBound::Length { .. }) | Err(_) => 0.0,
     };
-    Ok(vec![Exact { is_bounded: !(sum_is_off > 0.5), ..Exact::new(Value::Float(mean), scale) }])
+    // It is NaN where an element is, or where all weights are zero: then the result is NaN in any order.
+    let is_bounded = sum_is_off.is_nan() || sum_is_off <= 0.5;
+    Ok(vec![Exact { is_bounded, ..Exact::new(Value::Float(mean), scale) }])
 }
