@@ -112,7 +112,7 @@ fn identities(
     // The combiner is called with states of that many fields, so what it does with others is no fault of its own.
     if values.len() != dtypes.len() {
         return Err(PyValueError::new_err(format!(
-            "the identity of `{name}` is to give one value for each of {} sources, got {}",
+            "the identity of `{name}` is to give one value a source, of which there are {}, got {}",
             dtypes.len(),
             values.len()
         )));
