@@ -82,7 +82,7 @@ def create_schedule(ops):
     ``s[B]`` is the stage of ``B``, and the primitives are its methods: ``s[B].split(k, factor=16)``. Those that make new
     stages are methods of the schedule: ``s.rfactor(B, ki)``. ``dir(s[B])`` lists them, and ``s[B].split.about`` tells what one
     does, with an example.
-    ``s.trace`` is what was done, as code, which :func:`replay` does again, and ``s.explain()`` what came of it.
+    ``s.trace`` is what was done, as code, which ``te.replay`` does again, and ``s.explain()`` what came of it.
     """
     return _te.create_schedule(ops)
 
