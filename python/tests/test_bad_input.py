@@ -1,5 +1,7 @@
 """Mistakes raise exceptions of the right kinds, with words that say what is legal."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -38,8 +40,8 @@ CASES = [
     (ValueError, "empty set", lambda: coulis.max(np.empty((0, 3)))),
     (ValueError, "empty set", lambda: coulis.argmin(np.full(3, np.nan), nan="ignore")),
     (ValueError, "empty set", lambda: coulis.max(X, 1, where=[False, False, False])),
-    (ValueError, "broadcast", lambda: coulis.sum(X, where=np.ones(4, bool))),
-    (ValueError, "bool", lambda: coulis.sum(X, where=np.ones(3))),
+    (ValueError, r"`where` of shape \[4\] does not broadcast to the input's shape \[.*3\]", lambda: coulis.sum(X, where=np.ones(4, bool))),
+    (ValueError, r"`where` is to be of bool, .* got float64 of shape \[3\]", lambda: coulis.sum(X, where=np.ones(3))),
     (ValueError, "propagate", lambda: coulis.sum(X, nan="drop")),
     (TypeError, "legal element types", lambda: coulis.sum(X, dtype="decimal")),
     (TypeError, "real number", lambda: coulis.sum(X, alpha="two")),
@@ -238,6 +240,7 @@ def own(**functions):
         (TypeError, "softmax\\(\\) got an unexpected keyword argument 'ddof'", lambda: coulis.softmax(np.ones(3), ddof=1)),
         (ValueError, "2 arrays are given, and `softmax` reads 1", lambda: coulis.softmax((np.ones(3), np.ones(3)))),
         (ValueError, "got NaN", lambda: coulis.max(np.ones(3, "i4"), init=float("nan"))),
+        (ValueError, "of `max` is 1000000.0, .* largest finite value .* float16 is 65504.0", lambda: coulis.max(np.ones(3, "f2"), init=1e6)),
         (TypeError, "`f8` is float64 where bytes are counted", lambda: coulis.sum(np.ones(3), dtype="f8")),
         (ValueError, "there is no device `cpu:1`; legal are auto, cpu, cpu:0", lambda: coulis.sum(np.ones(3), device="cpu:1")),
         (ValueError, "give a tuple of two arrays", lambda: coulis.reduce([np.ones(3), np.ones(3)], "dot")),
@@ -254,6 +257,16 @@ def own(**functions):
 def test_functions_names_and_devices_are_refused_when_they_are_given(kind, words, call):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_the_statistics_that_take_an_initial_value_are_listed():
+    with pytest.raises(ValueError, match="takes no initial value") as refused:
+        coulis.mean(np.ones(3), init=1)
+    legal = str(refused.value).split("those that do are ")[1].split(", ")
+    listed = re.findall("`(\\w+)`", coulis.reduce.__doc__.split("One more element, of the type of `x`, for ")[1].split(".")[0])
+    assert sorted(legal) == listed
+    for op in legal:
+        assert coulis.reduce(np.ones(0), op, init=0.5) == getattr(coulis, op)(np.array([0.5]))
 
 
 @pytest.mark.parametrize("extent", [0, -4, True, np.bool_(True)])

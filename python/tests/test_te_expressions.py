@@ -222,7 +222,7 @@ def test_a_tuple_reducer_names_its_states_and_gives_a_tuple():
     idx, val = te.compute((4,), lambda q: argmax((k.var, A[q, k]), axis=k), name="T")
     assert (idx.dtype, val.dtype) == ("int32", "float32")
     assert "lambda lhs_0, lhs_1, rhs_0, rhs_1" in str(idx.op.body)
-    with pytest.raises(ValueError, match="2 identities, 2 results and 1 sources"):
+    with pytest.raises(ValueError, match="the identity of `argmax` is to give one value a source, of which there are 1, got 2"):
         te.compute((4,), lambda q: argmax((A[q, k],), axis=k), name="T")
 
 
@@ -246,6 +246,40 @@ def test_an_argmax_that_gives_nan_its_place_gives_the_same_under_every_schedule(
         place, value = np.zeros(1, "int32"), np.zeros(1, "float32")
         coulis.build(s, [A, *T])(values, place, value)
         assert place[0] == 2 and np.isnan(value[0]), way
+
+
+@pytest.mark.parametrize(
+    "identity, kind, words",
+    [
+        (lambda t: t, TypeError, "the identity of `own` takes 1 arguments without a default; legal is 2"),
+        (lambda: 0, TypeError, "the identity of `own` takes 0 arguments without a default; legal is 2"),
+        (0, TypeError, "the identity of `own` is to be a function, got an object of type `int`"),
+        (lambda *t: 0, ValueError, "the identity of `own` is to give one value a source, of which there are 2, got 1"),
+        (lambda *t: (0, 0, 0), ValueError, "the identity of `own` is to give one value a source, of which there are 2, got 3"),
+    ],
+)
+def test_the_identity_takes_and_gives_one_value_a_source(identity, kind, words):
+    A, k = te.placeholder((4,), name="A"), te.reduce_axis((0, 4), "k")
+    own = te.comm_reducer(lambda p, q: (p[0] + q[0], p[1] + q[1]), identity, name="own")
+    with pytest.raises(kind, match=words):
+        own((A[k], A[k]), axis=k)
+
+
+def test_an_argmax_of_integers_may_start_from_the_least_one_but_not_from_another():
+    A, k = te.placeholder((4,), "int32", name="A"), te.reduce_axis((0, 4), "k")
+
+    def greater(p, q):
+        return tuple(te.if_then_else(p[1] >= q[1], p[i], q[i]) for i in range(2))
+
+    tvms = te.comm_reducer(greater, lambda *t: (te.const(-1, t[0]), te.min_value(t[1])), name="tvms")
+    place, value = te.compute((1,), lambda i: tvms((k.var, A[k]), axis=k), name="T")
+    run = coulis.build(te.create_schedule(place.op), [A, place, value], "cpu")
+    outs = np.zeros(1, "int32"), np.zeros(1, "int32")
+    run(np.array([3, -7, 9, 9], "int32"), *outs)
+    assert [int(out[0]) for out in outs] == [2, 9]
+    from_zero = te.comm_reducer(greater, lambda *t: (te.const(-1, t[0]), te.const(0, t[1])), name="from_zero")
+    with pytest.raises(ValueError, match=r"`from_zero` is refuted: .*which gives \(-1, 0\)"):
+        from_zero((k.var, A[k]), axis=k)
 
 
 def test_the_identity_may_be_a_number():

@@ -172,6 +172,9 @@ def test_results_stay_under_every_primitive(way):
     way(p)
     p.check()
     assert f"{way.__name__.split('_by_')[0]}(" in p.s.trace
+    again = te.replay(p.B.op, p.s.trace)
+    assert again.trace == p.s.trace
+    assert coulis.lower(again, [p.A, p.B]).script() == coulis.lower(p.s, [p.A, p.B]).script()
 
 
 def test_loops_on_threads_and_finishes_of_a_grid_run_in_the_simulator():
@@ -223,6 +226,37 @@ def test_rows_of_odd_length_are_peeled_and_their_parts_folded_as_one():
         coulis.build(s, [A, B])(a, b)
         np.testing.assert_array_equal(b, a.sum(axis=1))
         assert "s.peel(B, k, 4)" in s.trace and ("s.zip(" in s.trace) == zipped
+        assert coulis.lower(te.replay(B.op, s.trace), [A, B]).script() == coulis.lower(s, [A, B]).script()
+        if zipped:
+            with pytest.raises(ValueError, match="`B_words` is no stage any more: zip made it a part of `B`"):
+                s[words]
+
+
+@pytest.mark.parametrize(
+    "trace, words",
+    [
+        ("x = 3\n", "line 1, column 5"),
+        ("s[B].split(k, factor=2)\ns[B].splat(k)\n", "there is no primitive `splat`"),
+        ("s[D].split(k, factor=2)\n", "there is no stage `D`; the stages are `C`, `B`"),
+        ("s[B].split(k, factor=0)\n", "at least 1, got 0"),
+    ],
+)
+def test_a_trace_that_is_none_is_refused(trace, words):
+    with pytest.raises(ValueError, match=words):
+        te.replay(Program().B.op, trace)
+
+
+def test_a_chain_of_inlined_stages_that_is_too_long_to_be_written_out_is_refused_at_once():
+    A = te.placeholder((8,), name="A")
+    tensors = [A]
+    for at in range(40):
+        before = tensors[-1]
+        tensors.append(te.compute((8,), (lambda t: lambda i: t[i] * t[i] + t[i])(before), name=f"T{at}"))
+    s = te.create_schedule(tensors[-1].op)
+    for tensor in tensors[1:-1]:
+        s[tensor].compute_inline()
+    with pytest.raises(ValueError, match="operations with `T0`, .* inlined, and legal are at most 100000"):
+        coulis.lower(s, [A, tensors[-1]])
 
 
 def test_rows_of_odd_length_are_copied_from_their_boundaries():

@@ -9,7 +9,7 @@ use coulis::{
 };
 
 use crate::failure::{Failure, not_built};
-use crate::values::{Integers, Names, PerOp, count, device, dtype, dtypes, factors, integers};
+use crate::values::{Integers, Names, PerOp, count, device, dtype, dtypes, factors, integers, number};
 
 /// The machine that something is shown for.
 #[derive(clap::Args)]
@@ -116,7 +116,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "T|OP=T,...", value_parser = dtypes)]
     out_dtype: Option<PerOp<DType>>,
     /// Subtracted from the count in var and std
-    #[arg(long, value_name = "N", default_value_t = 0.0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = number, default_value_t = 0.0, allow_hyphen_values = true)]
     ddof: f64,
     /// What becomes of NaN elements
     #[arg(long, value_enum, default_value_t = Nan::Propagate)]

@@ -25,6 +25,12 @@ pub enum ValueError {
         /// The text.
         text: String,
     },
+    /// A number that no float64 is.
+    #[error("`{text}` is beyond the largest finite number, {:e}; an infinity is written inf", f64::MAX)]
+    Beyond {
+        /// The text.
+        text: String,
+    },
     /// A dtype.
     #[error("{said}")]
     DType {
@@ -117,9 +123,19 @@ pub fn dtypes(text: &str) -> Result<PerOp<DType>, ValueError> {
     per_op(text, dtype)
 }
 
+/// Reads `0.5`, `inf` or `nan`; not what only rounding makes infinite.
+pub fn number(text: &str) -> Result<f64, ValueError> {
+    let value: f64 = text.parse().map_err(|_| ValueError::Number { text: text.to_owned() })?;
+    let has_digits = text.contains(|c: char| c.is_ascii_digit());
+    if value.is_infinite() && has_digits {
+        return Err(ValueError::Beyond { text: text.to_owned() });
+    }
+    Ok(value)
+}
+
 /// Reads `0.5` or `sum=2,mean=0.5`.
 pub fn factors(text: &str) -> Result<PerOp<f64>, ValueError> {
-    per_op(text, |value| value.parse().map_err(|_| ValueError::Number { text: value.to_owned() }))
+    per_op(text, number)
 }
 
 /// A name and what is given for it.
@@ -188,6 +204,17 @@ mod tests {
         assert_eq!(factors("1,2").unwrap_err().to_string(), "the default is given twice");
         assert_eq!(factors("sum=1,sum=2").unwrap_err().to_string(), "`sum` is given twice");
         assert_eq!(factors("sum=x").unwrap_err().to_string(), "`x` is not a number");
+    }
+
+    #[test]
+    fn a_number_is_infinite_only_where_that_is_what_it_says() {
+        assert_eq!(number("-inf"), Ok(f64::NEG_INFINITY));
+        assert_eq!(number("Infinity"), Ok(f64::INFINITY));
+        assert_eq!(number("1.7976931348623157e308"), Ok(f64::MAX));
+        for text in ["1e400", "-1e309", "1.8e308"] {
+            assert_eq!(number(text), Err(ValueError::Beyond { text: text.to_owned() }));
+            assert_eq!(factors(&format!("sum={text}")), Err(ValueError::Beyond { text: text.to_owned() }));
+        }
     }
 
     #[test]

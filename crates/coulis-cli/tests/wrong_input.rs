@@ -172,7 +172,38 @@ fn the_maximum_of_nothing_is_refused_and_its_sum_is_not() {
 
 #[test]
 fn a_where_that_is_not_bool_is_refused() {
-    check(IRIS, &["--where", IRIS], "error[reduce/where]: `where` is to hold bool, got float64");
+    check(
+        IRIS,
+        &["--where", IRIS],
+        "error[reduce/where]: `where` is to be of bool, which elements take part, got float64 of shape [150, 4]; a \
+         comparison gives bool, as `x != 0` does",
+    );
+}
+
+#[test]
+fn a_where_of_another_shape_is_refused() {
+    let folder = Folder::new("where");
+    let path = folder.file("mask.npy", &npy("|b1", "(4, 150)", &[1; 600]));
+    check(
+        IRIS,
+        &["--where", &path],
+        "error[reduce/shape]: `where` of shape [4, 150] does not broadcast to the input's shape [150, 4]: from the last \
+         on, each extent is to be 1 or the input's",
+    );
+}
+
+#[test]
+fn a_number_beyond_float64_is_refused_and_an_infinity_is_not() {
+    for (flag, takes) in [("--alpha", "X|OP=X,..."), ("--beta", "X|OP=X,..."), ("--ddof", "N")] {
+        check(
+            IRIS,
+            &[flag, "-1e400"],
+            &format!(
+                "error: invalid value '-1e400' for '{flag} <{takes}>': `-1e400` is beyond the largest finite number, \
+                 1.7976931348623157e308; an infinity is written inf\n\nFor more information, try '--help'."
+            ),
+        );
+    }
 }
 
 #[test]

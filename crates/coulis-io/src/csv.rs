@@ -1,7 +1,7 @@
 //! Tables of numbers as text: one row a line, fields parted by commas, columns are axis 1, values are float64.
 //!
-//! The first line is a header when none of its fields is a number, or several numbers parted by something
-//! else. Fields may be in double quotes, with commas and line ends inside, and may have blanks around them;
+//! The first line is a header when one of its fields has text and none looks like a number: `1,234` in quotes, `5 %`
+//! and `1;2` do, and a line of such fields is data that is not read, not names. No other line is a header. Fields may be in double quotes, with commas and line ends inside, and may have blanks around them;
 //! blank lines and a byte order mark are skipped; lines end as on any system. `nan` and `inf` are numbers.
 
 use std::path::Path;
@@ -58,9 +58,9 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
         if fields.len() != columns {
             return Err(CsvFault::Ragged { line, wanted: columns, found: fields.len() });
         }
-        let is_number = |field: &&str| field.parse::<f64>().is_ok();
-        let is_header = is_first && !fields.iter().any(|field| is_number(field) || holds_numbers(field));
-        if is_header {
+        let names_columns =
+            || fields.iter().any(|f| !f.is_empty()) && !fields.iter().any(|f| holds_numbers(f));
+        if is_first && names_columns() {
             continue;
         }
         for (field_idx, field) in fields.iter().enumerate() {
@@ -75,11 +75,12 @@ fn parse(bytes: &[u8]) -> Result<(usize, Vec<f64>), CsvFault> {
     if columns == 0 { Err(CsvFault::Empty) } else { Ok((columns, values)) }
 }
 
-/// Whether a field is several numbers, parted by blanks or semicolons: then commas are not what parts this table.
+/// Whether a field is a number, or numbers with signs between and around them: then it is data, perhaps of another notation
+/// or of a table that commas do not part.
 fn holds_numbers(field: &str) -> bool {
-    let words = field.split(|c: char| c.is_whitespace() || c == ';').filter(|word| !word.is_empty());
-    let mut n_words = 0;
-    words.inspect(|_| n_words += 1).all(|word| word.parse::<f64>().is_ok()) && n_words > 1
+    let is_sign = |c: char| !c.is_alphanumeric() && !matches!(c, '.' | '+' | '-');
+    let mut words = field.split(is_sign).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
 }
 
 /// A field without blanks and without its pair of quotes, which a reader of CSV leaves where blanks stand before them.
@@ -149,6 +150,23 @@ mod tests {
     fn a_first_line_of_numbers_and_others_is_no_header() {
         check_fault(b"1,,3\n4,5,6\n", "line 1, field 2 is ``, which is not a number");
         check_fault(b"a,2019\n3,4\n", "line 1, field 1 is `a`, which is not a number");
+    }
+
+    #[test]
+    fn a_first_line_of_numbers_in_another_notation_is_data_and_no_header() {
+        for field in ["1,234", "1_234", "5 %", "$ 7.50", "12/31", "(3)", "1;2"] {
+            let message = format!("line 1, field 1 is `{field}`, which is not a number");
+            check_fault(format!("\"{field}\",\"{field}\"\n1,2\n").as_bytes(), &message);
+        }
+        check_fault(b",\n1,2\n", "line 1, field 1 is ``, which is not a number");
+        check("size (cm),\n1,2\n", 2, &[1.0, 2.0]);
+        check("2019Q1,x-1\n1,2\n", 2, &[1.0, 2.0]);
+    }
+
+    #[test]
+    fn names_below_the_first_line_are_no_header() {
+        check_fault(b"1,2\na,b\n", "line 2, field 1 is `a`, which is not a number");
+        check_fault(b"a,b\n\nc,d\n1,2\n", "line 3, field 1 is `c`, which is not a number");
     }
 
     #[test]

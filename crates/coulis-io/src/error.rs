@@ -88,7 +88,7 @@ pub enum ReadError {
     },
     /// A dtype of which the file says the width alone.
     #[error(
-        "`{}` holds elements of type `{dtype}`, as which NumPy writes several types of 8 bits, so nobody knows \
+        "`{}` holds elements of type `{dtype}`, as which NumPy writes several types of {bits} bits, so nobody knows \
          which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and \
          --raw-dtype",
         path.display()
@@ -98,6 +98,8 @@ pub enum ReadError {
         path: PathBuf,
         /// The dtype in the file's own words.
         dtype: String,
+        /// Bits of an element.
+        bits: u32,
     },
     /// A key that the file does not have.
     #[error("`{}` has no member `{key}`; its members are {}", path.display(), list(keys))]

@@ -3,7 +3,8 @@
 //! Source: the format's description in `numpy.lib.format`, versions 1.0, 2.0 and 3.0. The dictionary is read
 //! by a scanner without recursion, so that a hostile header costs no stack; its answers are tested against
 //! the `npyz` crate. bfloat16 and float8_e5m2 are read as `ml_dtypes` writes them (`<V2`, `<f1`) and by name.
-//! float8_e4m3 is read and written by the name `float8_e4m3fn`, which NumPy knows with `ml_dtypes`: what that
+//! NumPy's own elements of two bytes without a meaning are `|V2`, without a byte order, and nobody knows what they
+//! are. float8_e4m3 is read and written by the name `float8_e4m3fn`, which NumPy knows with `ml_dtypes`: what that
 //! package writes itself, `<V1`, is the same for a dozen of its types.
 
 use std::path::Path;
@@ -69,7 +70,8 @@ impl NpyHeader {
         let (dtype, is_big_endian) = dtype_of(&descr).ok_or_else(|| {
             let (path, dtype) = (path.to_owned(), descr.clone());
             match descr.trim_start_matches(['<', '|', '=', '>']) {
-                "V1" => ReadError::NamelessDType { path, dtype },
+                "V1" => ReadError::NamelessDType { path, dtype, bits: 8 },
+                "V2" => ReadError::NamelessDType { path, dtype, bits: 16 },
                 _ => ReadError::UnsupportedDType { path, dtype },
             }
         })?;
@@ -92,9 +94,11 @@ fn dtype_of(descr: &str) -> Option<(DType, bool)> {
         b'<' | b'|' | b'=' => (false, &descr[1..]),
         _ => (false, descr),
     };
+    let has_order = descr.starts_with(['<', '>', '=']);
     let dtype = match code {
         "?" => DType::Bool,
-        "V2" | "bfloat16" => DType::BF16,
+        "V2" if has_order => DType::BF16,
+        "bfloat16" => DType::BF16,
         "float8_e4m3fn" => DType::F8E4M3,
         "f1" | "float8_e5m2" => DType::F8E5M2,
         code => numpy_dtype(code)?,

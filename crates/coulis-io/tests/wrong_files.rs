@@ -101,6 +101,15 @@ fn a_dtype_of_which_the_file_says_the_width_alone_is_not_guessed() {
         "`FILE` holds elements of type `<V1`, as which NumPy writes several types of 8 bits, so nobody knows which; \
          keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and --raw-dtype"
     );
+    for descr in ["|V2", "V2"] {
+        let message = format!(
+            "`FILE` holds elements of type `{descr}`, as which NumPy writes several types of 16 bits, so nobody knows \
+             which; keep them in .safetensors, which names it, or give the bytes as a raw file with --raw-shape and \
+             --raw-dtype"
+        );
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,)}}");
+        check("a.npy", &npy(&header, 2), &message);
+    }
 }
 
 #[test]

@@ -165,13 +165,34 @@ impl DType {
         }
     }
 
+    /// The largest finite value of a float type; for any other type that of `float64`.
+    pub fn max_finite(self) -> f64 {
+        match self {
+            DType::F8E4M3 => 448.0,
+            DType::F8E5M2 => 57344.0,
+            DType::F16 => F16_MAX,
+            DType::BF16 => BF16_MAX,
+            DType::F32 => f64::from(f32::MAX),
+            DType::F64
+            | DType::Bool
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64 => f64::MAX,
+        }
+    }
+
     /// `value` rounded to nearest even into this float type and widened back; for `float64` the value itself.
     /// For integer types the value is returned unchanged.
     pub fn round_float(self, value: f64) -> f64 {
         match self {
             DType::F64 => value,
             DType::F32 => f64::from(value as f32),
-            DType::F16 => round_to_grid(value, 11, -14, 65504.0),
+            DType::F16 => round_to_grid(value, 11, -14, F16_MAX),
             DType::BF16 => round_to_grid(value, 8, -126, BF16_MAX),
             DType::F8E4M3 => f64::from(crate::float8::e4m3_to_f32(crate::float8::f64_to_e4m3(value))),
             DType::F8E5M2 => f64::from(crate::float8::e5m2_to_f32(crate::float8::f64_to_e5m2(value))),
@@ -204,6 +225,9 @@ impl DType {
         }
     }
 }
+
+/// Largest finite `float16`, `(2 - 2^-10) * 2^15`.
+const F16_MAX: f64 = 65504.0;
 
 /// Largest finite `bfloat16`, `(2 - 2^-7) * 2^127`.
 const BF16_MAX: f64 = 3.389_531_389_251_535_5e38;
@@ -317,6 +341,10 @@ mod tests {
     #[test]
     fn half_types_overflow_at_the_midpoint_above_their_largest_value() {
         assert_eq!(DType::F16.round_float(65519.999), 65504.0);
+        for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_float()) {
+            let (most, twice) = (dtype.max_finite(), dtype.round_float(2.0 * dtype.max_finite()));
+            assert!(dtype.round_float(most) == most && !twice.is_finite(), "{dtype}: {twice}");
+        }
         assert_eq!(DType::F16.round_float(65520.0), f64::INFINITY);
         assert_eq!(DType::BF16.round_float(f64::from(f32::MAX)), f64::INFINITY);
         assert_eq!(DType::BF16.round_float(-BF16_MAX), half::bf16::MIN.to_f64());

@@ -16,6 +16,7 @@ mod found;
 mod interval;
 mod logic;
 mod modular;
+mod place;
 mod poly;
 mod prove;
 mod rules;

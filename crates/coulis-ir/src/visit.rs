@@ -23,6 +23,27 @@ pub fn for_each_expr<'e>(expr: &'e Expr, f: &mut impl FnMut(&'e Expr)) {
     go(expr, f, &mut Seen::default());
 }
 
+/// Most operations that an expression of a program may have when it is written out: far more than anybody writes, and few
+/// enough to be printed, and to be walked through with what is known at each place.
+pub const MOST_WRITTEN: u64 = 100_000;
+
+/// Operations, constants and names of the expression written out, where shared parts count each time; `u64::MAX` where
+/// they are more.
+pub fn written_size(expr: &Expr) -> u64 {
+    fn go(expr: &Expr, sizes: &mut FastMap<Expr, u64>) -> u64 {
+        let is_shared = expr.may_be_shared();
+        if is_shared && let Some(known) = sizes.get(expr) {
+            return *known;
+        }
+        let size = expr.children().fold(1u64, |sum, child| sum.saturating_add(go(child, sizes)));
+        if is_shared {
+            sizes.insert(expr.clone(), size);
+        }
+        size
+    }
+    go(expr, &mut FastMap::default())
+}
+
 /// Calls `f` with the buffer and the lanes of every load in the expression, leaving out what is in `seen`, to
 /// which it is added: several expressions may have one.
 pub fn for_each_load<'e>(expr: &'e Expr, seen: &mut Seen<&'e Expr>, f: &mut impl FnMut(&'e Buffer, u32)) {
@@ -460,6 +481,21 @@ mod tests {
         assert_eq!(**body, Stmt::Seq(vec![store(&new), store(&new), store(&new)]));
         assert!(any_stmt(&stmt, &mut |s| matches!(s, Stmt::Store { .. })));
         assert!(!any_stmt(&stmt, &mut |s| matches!(s, Stmt::Sync(_))));
+    }
+
+    #[test]
+    fn an_expression_written_out_is_measured_without_writing_it_out() {
+        let mut expr = Var::new("a", DType::I32).expr();
+        let mut size = 1;
+        for _ in 0..12 {
+            expr = expr.clone() * expr.clone() + expr;
+            size = 3 * size + 2;
+            assert_eq!(written_size(&expr), size);
+        }
+        for _ in 0..60 {
+            expr = expr.clone() * expr.clone() + expr;
+        }
+        assert_eq!(written_size(&expr), u64::MAX);
     }
 
     #[test]

@@ -84,9 +84,12 @@ pub enum ProblemError {
         second: i64,
     },
     /// An array that does not broadcast against the first input.
-    #[error("the {what} of shape {found:?} does not broadcast to the input's shape {wanted:?}")]
+    #[error(
+        "{what} of shape {found:?} does not broadcast to the input's shape {wanted:?}: from the last on, each extent is to \
+         be 1 or the input's"
+    )]
     Broadcast {
-        /// `second input`, `mask`, or `array beside the elements`.
+        /// Which array.
         what: &'static str,
         /// Its shape.
         found: Vec<i64>,
@@ -164,7 +167,7 @@ impl Problem {
         let mut strides = read_strides(shape, inputs, mask)?;
         for array in beside {
             let found = array.broadcast_strides(shape);
-            let (what, wanted) = ("array beside the elements", shape.clone());
+            let (what, wanted) = ("the array beside the elements", shape.clone());
             let refused = || ProblemError::Broadcast { what, found: array.shape.clone(), wanted };
             strides.push(found.ok_or_else(refused)?);
         }
@@ -199,9 +202,11 @@ fn read_strides(
     inputs: &[ArrayInfo],
     mask: Option<&ArrayInfo>,
 ) -> Result<Vec<Vec<i64>>, ProblemError> {
-    let inputs =
-        inputs.iter().enumerate().map(|(i, a)| (a, if i == 0 { "first input" } else { "second input" }));
-    let arrays = inputs.chain(mask.map(|mask| (mask, "mask")));
+    let inputs = inputs
+        .iter()
+        .enumerate()
+        .map(|(i, a)| (a, if i == 0 { "the first input" } else { "the second input" }));
+    let arrays = inputs.chain(mask.map(|mask| (mask, "`where`")));
     let strides = |(array, what): (&ArrayInfo, &'static str)| {
         array.broadcast_strides(shape).ok_or_else(|| ProblemError::Broadcast {
             what,

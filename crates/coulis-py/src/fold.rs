@@ -109,6 +109,14 @@ fn identities(
     let names = PyTuple::new(py, dtypes.iter().map(|dtype| dtype.name()))?;
     let found = identity.call1(names)?;
     let values = items_of(&found)?;
+    // The combiner is called with states of that many fields, so what it does with others is no fault of its own.
+    if values.len() != dtypes.len() {
+        return Err(PyValueError::new_err(format!(
+            "the identity of `{name}` is to give one value a source, of which there are {}, got {}",
+            dtypes.len(),
+            values.len()
+        )));
+    }
     let typed = |(at, value): (usize, &Bound<'_, PyAny>)| -> PyResult<Expr> {
         // A number of Python has no type of its own.
         let is_number = value.cast::<crate::expr::PrimExpr>().is_err();

@@ -3,6 +3,7 @@
 //! Expressions are walked through by functions that call themselves, and shared parts are walked through each time. A loop
 //! of Python makes one that is too deep or too large for that in a moment; it is refused as it grows.
 
+use coulis::te::MOST_WRITTEN;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -20,7 +21,7 @@ impl Measure {
     /// A variable, a constant, or a number of Python.
     pub const LEAF: Measure = Measure { depth: 1, nodes: 1 };
     /// What a program may hold; far more than one that anybody wrote, and few enough to be walked through.
-    const MOST: Measure = Measure { depth: 1000, nodes: 100_000 };
+    const MOST: Measure = Measure { depth: 1000, nodes: MOST_WRITTEN };
 
     fn of(object: &Bound<'_, PyAny>) -> Measure {
         match (object.cast::<PrimExpr>(), object.cast::<Element>()) {

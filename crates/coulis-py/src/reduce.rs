@@ -47,13 +47,14 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// keepdims : bool
 ///     Whether reduced axes stay, with length 1.
 /// where : array of bool, or None
-///     Which elements take part; broadcast to the shape of `x`.
+///     Which elements take part; broadcast to the shape of `x`: from the last axis on, each extent is 1 or that of `x`.
 /// nan : "propagate" or "ignore"
 ///     Whether NaN makes a result NaN, or does not take part.
 /// ddof : float
 ///     Taken off the count in `var` and `std`.
 /// init : number, or dict by statistic
-///     One more element, of the type of `x`.
+///     One more element, of the type of `x`, for `absmax`, `all`, `any`, `max`, `min`, `prod` and `sum`. It starts their fold,
+///     so that a group without elements has a result.
 /// acc_dtype : dtype
 ///     Type of accumulators.
 /// dtype : dtype, or dict by statistic

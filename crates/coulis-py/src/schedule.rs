@@ -25,6 +25,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Primitive>()?;
     m.add_class::<IRModule>()?;
     m.add_function(wrap_pyfunction!(create_schedule, m)?)?;
+    m.add_function(wrap_pyfunction!(replay, m)?)?;
     m.add_function(wrap_pyfunction!(lower, m)?)?;
     m.add_function(wrap_pyfunction!(primitives, m)?)
 }
@@ -64,6 +65,18 @@ pub struct Schedule {
 /// The schedule of some operations, each in a loop nest of its own.
 #[pyfunction]
 fn create_schedule(ops: &Bound<'_, PyAny>) -> PyResult<Schedule> {
+    Ok(Schedule { inner: TeSchedule::of(&program_of(ops)?) })
+}
+
+/// The schedule of some operations after the steps of a trace.
+#[pyfunction]
+fn replay(ops: &Bound<'_, PyAny>, trace: &str) -> PyResult<Schedule> {
+    let steps = coulis::parse_trace(trace).or_raise()?;
+    Ok(Schedule { inner: TeSchedule::replay(&program_of(ops)?, &steps).or_raise()? })
+}
+
+/// The program that computes some operations.
+fn program_of(ops: &Bound<'_, PyAny>) -> PyResult<Program> {
     let mut outputs: Vec<TeTensor> = Vec::new();
     for item in items_of(ops)? {
         let found = if let Ok(op) = item.cast::<Operation>() {
@@ -87,7 +100,7 @@ fn create_schedule(ops: &Bound<'_, PyAny>) -> PyResult<Schedule> {
             }
         }
     }
-    Ok(Schedule { inner: TeSchedule::of(&Program::of_outputs(&outputs).or_raise()?) })
+    Program::of_outputs(&outputs).or_raise()
 }
 
 #[pymethods]

@@ -20,6 +20,13 @@ pub fn docs_page() -> String {
     }
     let mut entries = CATALOGUE.to_vec();
     entries.sort_by_key(|entry| entry.name);
+    let takers: Vec<String> =
+        entries.iter().filter(|entry| entry.takes_init).map(|entry| format!("`{}`", entry.name)).collect();
+    let _ = writeln!(
+        page,
+        "\nAn initial value (`init`), one more element of the type of the elements, is legal for {}.",
+        takers.join(", ")
+    );
     for entry in entries {
         let _ = write!(page, "\n## `{}`\n\n{}\n\n{}\n", entry.name, entry.summary, entry.details);
     }

@@ -42,6 +42,15 @@ pub struct Exact {
     pub value: Value,
     /// What the error bound is relative to: the sum of the terms' magnitudes for sums.
     pub scale: f64,
+    /// Whether the error bound holds for these elements; where it does not, nothing is promised.
+    pub is_bounded: bool,
+}
+
+impl Exact {
+    /// A result for which the error bound holds.
+    pub fn new(value: Value, scale: f64) -> Exact {
+        Exact { value, scale, is_bounded: true }
+    }
 }
 
 /// Why a row has no answer.
@@ -79,8 +88,11 @@ pub fn reference_at(
 }
 
 /// Largest allowed distance of a result from the exact one before the rounding to the output type, for a row of
-/// `n` elements; 0 where the result must be equal.
+/// `n` elements; 0 where the result must be equal, infinite where nothing is promised.
 pub fn tolerance(bound: ErrorBound, exact: &Exact, n: usize) -> f64 {
+    if !exact.is_bounded {
+        return f64::INFINITY;
+    }
     let value = exact.value.as_f64();
     match bound {
         ErrorBound::Exact => 0.0,

@@ -23,6 +23,21 @@ pub enum ScheduleError {
         /// Names of the stages.
         legal: Vec<String>,
     },
+    /// A stage that a primitive took away.
+    #[error(
+        "`{asked}` is no stage any more: {primitive} made it a part of `{into}`; the stages are {}",
+        list(legal)
+    )]
+    GoneStage {
+        /// Its name.
+        asked: String,
+        /// The primitive.
+        primitive: &'static str,
+        /// The stage that computes now what it did.
+        into: String,
+        /// Names of the stages.
+        legal: Vec<String>,
+    },
     /// No such primitive.
     #[error("there is no primitive `{asked}`; the primitives are {}", list(legal))]
     UnknownPrimitive {
@@ -399,10 +414,20 @@ pub enum ScheduleError {
         tensor: String,
     },
     /// A scope name.
-    #[error("there is no scope `{found}`; the scopes are global, shared, shared.dyn, warp, local")]
+    #[error("there is no scope `{found}`; the scopes are {}", list(legal))]
     UnknownScope {
         /// The name given.
         found: String,
+        /// Names of the scopes.
+        legal: Vec<String>,
+    },
+    /// A scope that results of a stage do not live in.
+    #[error("results of a stage in {found} memory are not supported; legal are {}", list(legal))]
+    ScopeOfStage {
+        /// The scope asked for.
+        found: &'static str,
+        /// Names of the legal ones.
+        legal: Vec<String>,
     },
     /// A value of another kind than the pragma has.
     #[error("pragma of `{stage}`: the value of `{key}` is to be {wanted}, got {found}")]
@@ -440,6 +465,22 @@ pub enum ScheduleError {
         /// What is wrong.
         problem: String,
     },
+    /// An expression that is too long to be written out.
+    #[error(
+        "an element of `{stage}` takes {found} operations{}, and legal are at most {most}; compute a part of them in a \
+         stage with loops of its own",
+        with_inlined(inlined)
+    )]
+    TooLong {
+        /// The stage.
+        stage: String,
+        /// Operations of its longest expression.
+        found: u64,
+        /// The most that are legal.
+        most: u64,
+        /// The stages that are inlined.
+        inlined: Vec<String>,
+    },
     /// A variable that no argument determines.
     #[error("`{var}` is used in `{kernel}` and no argument's shape or stride determines it")]
     UnboundVariable {
@@ -469,6 +510,11 @@ fn namesake(axis: &str, legal: &[String]) -> String {
     } else {
         String::new()
     }
+}
+
+/// Names the stages whose operations count for their reader.
+fn with_inlined(inlined: &[String]) -> String {
+    if inlined.is_empty() { String::new() } else { format!(" with {} inlined", list(inlined)) }
 }
 
 /// At most five names, quoted.

@@ -133,10 +133,6 @@ fn check_memory(
         let Some(at) = placed.get(&stage.id).filter(|at| !launches.of(at.root).is_empty()) else { continue };
         let name = schedule.stage_name(stage.id);
         let attached = stage.attach != Attach::Root;
-        if at.scope == MemScope::Warp {
-            let what = format!("warp memory of `{name}` inside a launch");
-            return Err(ScheduleError::Unsupported { what });
-        }
         if !attached && at.scope != MemScope::Global {
             return Err(ThreadError::Ends { stage: name, scope: at.scope.name() }.into());
         }

@@ -1,9 +1,10 @@
 //! Replacing reads of a tensor: by another tensor, or by the expression that computes it.
 
 use coulis_ir::hash::FastMap;
+use std::cell::Cell;
 use std::sync::Arc;
 
-use coulis_ir::visit::{change_children, substitute_expr};
+use coulis_ir::visit::{MOST_WRITTEN, change_children, substitute_expr, written_size};
 use coulis_ir::{Buffer, BufferId, Expr, Lambda, Node, Rewalk};
 use coulis_tensor::{Body, IterVar, QuickFold};
 
@@ -18,14 +19,29 @@ pub(crate) fn replace_reads(expr: &Expr, f: &impl Fn(&Buffer, &[Expr]) -> Option
 
 /// As [`replace_reads`], nothing where none is replaced.
 pub(crate) fn other_reads(expr: &Expr, f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>) -> Option<Expr> {
-    if !expr.reads_memory() {
-        return None;
+    fn go(
+        expr: &Expr,
+        f: &impl Fn(&Buffer, &[Expr]) -> Option<Expr>,
+        memo: &mut FastMap<Expr, Option<Expr>>,
+    ) -> Option<Expr> {
+        if !expr.reads_memory() {
+            return None;
+        }
+        let is_shared = expr.may_be_shared();
+        if is_shared && let Some(done) = memo.get(expr) {
+            return done.clone();
+        }
+        let rebuilt = change_children(expr, &mut |child| go(child, f, memo));
+        let new = match rebuilt.as_ref().unwrap_or(expr).node() {
+            Node::Load(buffer, indices) => f(buffer, indices).or(rebuilt),
+            _ => rebuilt,
+        };
+        if is_shared {
+            memo.insert(expr.clone(), new.clone());
+        }
+        new
     }
-    let rebuilt = change_children(expr, &mut |child| other_reads(child, f));
-    match rebuilt.as_ref().unwrap_or(expr).node() {
-        Node::Load(buffer, indices) => f(buffer, indices).or(rebuilt),
-        _ => rebuilt,
-    }
+    go(expr, f, &mut FastMap::default())
 }
 
 /// The body with each expression in it replaced, the domains of reduce axes included. Reduce axes keep their
@@ -76,11 +92,13 @@ pub(crate) fn replace_in_stage(stage: &mut Stage, f: &impl Fn(&Buffer, &[Expr]) 
 /// A copy of the schedule in which every inlined stage has been put into its consumers and is gone.
 pub(crate) fn without_inlined(schedule: &Schedule) -> Result<Schedule, ScheduleError> {
     let mut result = schedule.clone();
+    let mut inlined = Vec::new();
     for position in (0..result.stages.len()).rev() {
         if result.stages[position].attach != Attach::Inline {
             continue;
         }
         result.check_holds_none("compute_inline", result.stages[position].id)?;
+        inlined.push(schedule.stage_name(result.stages[position].id));
         let stage = result.stages.remove(position);
         let Body::Plain(exprs) = &stage.body else { continue };
         let by_buffer: FastMap<BufferId, &Expr> = stage.outputs.iter().map(|o| o.id).zip(exprs).collect();
@@ -98,5 +116,24 @@ pub(crate) fn without_inlined(schedule: &Schedule) -> Result<Schedule, ScheduleE
             replace_in_stage(consumer, &value);
         }
     }
+    inlined.reverse();
+    check_sizes(schedule, &result, inlined)?;
     Ok(result)
+}
+
+/// Refuses what is too long to be written out. Each stage of a chain that reads the one before it three times is three
+/// times as long as that one when it is inlined, so a dozen of them are millions of operations.
+fn check_sizes(schedule: &Schedule, result: &Schedule, inlined: Vec<String>) -> Result<(), ScheduleError> {
+    for stage in &result.stages {
+        let largest = Cell::new(0);
+        map_body(&stage.body, &|e| {
+            largest.set(largest.get().max(written_size(e)));
+            e.clone()
+        });
+        if largest.get() > MOST_WRITTEN {
+            let (stage, found) = (schedule.stage_name(stage.id), largest.get());
+            return Err(ScheduleError::TooLong { stage, found, most: MOST_WRITTEN, inlined });
+        }
+    }
+    Ok(())
 }

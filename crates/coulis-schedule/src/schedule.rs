@@ -81,6 +81,20 @@ pub struct Schedule {
     bound: Vec<(String, Value)>,
     /// Tensors that a stage made before it was given dimensions of another number, by which it is still asked for.
     pub(crate) former: Vec<(BufferId, StageId)>,
+    /// Stages that primitives took away.
+    gone: Vec<Gone>,
+}
+
+/// A stage that a primitive took away, by which callers may still ask for it.
+#[derive(Clone, Debug)]
+struct Gone {
+    id: StageId,
+    /// Its name in traces.
+    name: String,
+    outputs: Vec<Buffer>,
+    primitive: &'static str,
+    /// The stage that it is a part of.
+    into: StageId,
 }
 
 impl Schedule {
@@ -98,6 +112,7 @@ impl Schedule {
             next_id: 0,
             bound: Vec::new(),
             former: Vec::new(),
+            gone: Vec::new(),
         };
         for op in program.ops() {
             let OpKind::Compute { axes, body } = op.kind() else { continue };
@@ -151,9 +166,12 @@ impl Schedule {
         Ok(&self.stages[self.position(id)])
     }
 
-    /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, …. An id that no stage of this
-    /// schedule has is written as it stands, `StageId(7)`.
+    /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, …. One that a primitive took away
+    /// keeps the name that it had. An id that no stage of this schedule ever had is written as it stands, `StageId(7)`.
     pub fn stage_name(&self, id: StageId) -> String {
+        if let Some(gone) = self.gone.iter().find(|gone| gone.id == id) {
+            return gone.name.clone();
+        }
         let mut order: Vec<&Arc<Stage>> = self.stages.iter().collect();
         order.sort_by_key(|s| s.id);
         let Some(stage) = order.iter().find(|s| s.id == id) else { return format!("{id:?}") };
@@ -178,8 +196,14 @@ impl Schedule {
         StageId(self.next_id)
     }
 
-    /// Index of a stage in the order. Stages are never removed and ids from outside pass through
-    /// [`Schedule::find`], so every id has one; one without is a bug of coulis.
+    /// Takes a stage away that is a part of another one now.
+    pub(crate) fn take_away(&mut self, id: StageId, primitive: &'static str, into: StageId) {
+        let name = self.stage_name(id);
+        let stage = self.stages.remove(self.position(id));
+        self.gone.push(Gone { id, name, outputs: stage.outputs.clone(), primitive, into });
+    }
+
+    /// Index of a stage in the order. Ids from outside pass through [`Schedule::find`], which knows those that are gone, so every id has one; one without is a bug of coulis.
     pub(crate) fn position(&self, id: StageId) -> usize {
         self.stages.iter().position(|s| s.id == id).expect("every id is that of a stage of this schedule")
     }
@@ -224,21 +248,29 @@ impl Schedule {
             asked: asked.to_owned(),
             legal: self.stages.iter().map(|s| self.stage_name(s.id)).collect(),
         };
+        let or_gone = |is_it: &dyn Fn(&Gone) -> bool, asked: &str| match self.gone.iter().find(|g| is_it(g)) {
+            None => unknown(asked),
+            Some(gone) => ScheduleError::GoneStage {
+                asked: gone.name.clone(),
+                primitive: gone.primitive,
+                into: self.stage_name(gone.into),
+                legal: self.stages.iter().map(|s| self.stage_name(s.id)).collect(),
+            },
+        };
+        let is_here = |id: &StageId| self.stages.iter().any(|s| s.id == *id);
         match stage {
-            StageRef::Id(id) => self
-                .stages
-                .iter()
-                .find(|s| s.id == *id)
-                .map(|s| s.id)
-                .ok_or_else(|| unknown(&format!("{id:?}"))),
+            StageRef::Id(id) => {
+                Some(*id).filter(is_here).ok_or_else(|| or_gone(&|gone| gone.id == *id, &format!("{id:?}")))
+            }
             StageRef::Tensor(buffer) => {
                 let made = self.producer(buffer.id).map(|s| s.id);
                 let once = || self.former.iter().find(|(id, _)| *id == buffer.id).map(|(_, stage)| *stage);
-                made.or_else(once).ok_or_else(|| unknown(&buffer.name))
+                made.or_else(|| once().filter(is_here))
+                    .ok_or_else(|| or_gone(&|gone| gone.outputs.contains(buffer), &buffer.name))
             }
             StageRef::Name(name) => {
                 let bound = self.bound.iter().rev().find_map(|(n, value)| match value {
-                    Value::Stage(id) if n == name => Some(*id),
+                    Value::Stage(id) if n == name && is_here(id) => Some(*id),
                     Value::Stage(_) | Value::Axis(_) => None,
                 });
                 let named = || self.stages.iter().map(|s| s.id).find(|id| self.stage_name(*id) == *name);
@@ -246,7 +278,8 @@ impl Schedule {
                     let makes = |s: &&Arc<Stage>| s.outputs.iter().any(|o| identifier(&o.name) == *name);
                     self.stages.iter().find(makes).map(|s| s.id)
                 };
-                bound.or_else(named).or_else(of_tensor).ok_or_else(|| unknown(name))
+                let found = bound.or_else(named).or_else(of_tensor);
+                found.ok_or_else(|| or_gone(&|gone| gone.name == *name, name))
             }
         }
     }
@@ -301,12 +334,14 @@ impl Schedule {
         call.check(self)?;
         let mut step = call.step(self);
         let before = (self.stages.clone(), self.next_id, self.bound.len(), self.trace.len());
+        let n_gone = self.gone.len();
         let output = match call.apply(self) {
             Ok(output) => output,
             Err(error) => {
                 (self.stages, self.next_id) = (before.0, before.1);
                 self.bound.truncate(before.2);
                 self.trace.truncate(before.3);
+                self.gone.truncate(n_gone);
                 return Err(error);
             }
         };

@@ -347,7 +347,7 @@ fn steps_that_are_written_wrong() {
         ),
         (
             step(Some("B"), "set_scope", vec![Arg::Str("shard".to_owned())], vec![]),
-            "there is no scope `shard`; the scopes are global, shared, shared.dyn, warp, local",
+            "there is no scope `shard`; the scopes are `global`, `shared`, `shared.dyn`, `local`",
         ),
         (
             step(Some("B"), "skew", vec![k()], vec![]),
@@ -563,6 +563,14 @@ fn zip_takes_two_folds_of_as_many_steps_and_what_combines_them() {
         |s| s.zip("B", ends, words),
         "zip of `B`: stage is to be one that combines the two as their reducer does, got another",
     );
+    let before = s.clone();
     s.zip("B", words, ends).expect("zipped");
     check(&s, &[&[("n", 3), ("m", 5)]]);
+    let gone = "`B_ends` is no stage any more: zip made it a part of `B`; the stages are `B_words_rf`, `B_ends_rf`, `B`";
+    let tensor = before.stage(ends).expect("a stage").outputs()[0].clone();
+    for asked in [StageRef::Id(ends), StageRef::Name("B_ends".to_owned()), StageRef::Tensor(tensor)] {
+        assert_eq!(s.stage(asked).expect_err("gone").to_string(), gone);
+    }
+    assert_eq!(s.stage_name(ends), "B_ends");
+    refused(&mut s, |s| s.compute_inline(ends), gone);
 }

@@ -150,8 +150,10 @@ fn memory_that_its_threads_do_not_share() {
     let want = "`B` is computed inside a launch and lives in global memory, which every block would write; \
                 set_scope(\"shared\") or \"local\", or compute it at the root";
     assert_eq!(built(&s), want);
-    s.set_scope(&b, MemScope::Warp).expect("warp");
-    assert_eq!(built(&s), "warp memory of `B` inside a launch is not supported yet");
+    let want = "results of a stage in warp memory are not supported; legal are `global`, `shared`, `shared.dyn`, `local`";
+    assert_eq!(s.set_scope(&b, MemScope::Warp).expect_err("warp").to_string(), want);
+    assert_eq!(s.cache_write(&c, MemScope::Warp).expect_err("warp").to_string(), want);
+    assert_eq!(s.cache_read(&b, MemScope::Warp, &[(&c).into()]).expect_err("warp").to_string(), want);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Bytecode: what one warp executes, all lanes of it at a time.
 
-use coulis_ir::{Atom, DType, Expr, SyncKind};
+use coulis_ir::{DType, Expr, SyncKind};
 
 use crate::lanes::{F1, F2, F3};
 
@@ -164,7 +164,7 @@ pub(crate) enum Instr<const W: usize> {
     },
     Sync(SyncKind),
     Shuffle {
-        atom: Atom,
+        shift: Shift,
         d: u32,
         mask: Operand,
         value: Operand,
@@ -174,7 +174,7 @@ pub(crate) enum Instr<const W: usize> {
         active: bool,
     },
     Vote {
-        atom: Atom,
+        vote: Vote,
         d: u32,
         mask: Operand,
         pred: Operand,
@@ -207,6 +207,30 @@ pub(crate) enum Instr<const W: usize> {
     },
     Fence,
     End,
+}
+
+/// Which lane a shuffle takes the value of, from the number that comes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shift {
+    /// So many lanes further on.
+    Down,
+    /// So many lanes back.
+    Up,
+    /// The lane whose number differs in these bits.
+    Xor,
+    /// The lane of that number.
+    To,
+}
+
+/// What a vote gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    /// Whether any named lane holds.
+    Any,
+    /// Whether all of them do.
+    All,
+    /// The bits of those that do.
+    Ballot,
 }
 
 /// Memory of each thread.

@@ -238,12 +238,12 @@ impl<'p, const W: usize> Interpreter<'p, W> {
                         return Ok(());
                     }
                 }
-                Instr::Shuffle { atom, d, mask, value, lane, width, size, active } => {
+                Instr::Shuffle { shift, d, mask, value, lane, width, size, active } => {
                     let from = atoms::From { value, lane, width, size };
-                    self.shuffle(code, warp, atom, d, (mask, active), from);
+                    self.shuffle(code, warp, shift, d, (mask, active), from);
                 }
-                Instr::Vote { atom, d, mask, pred, active } => {
-                    self.vote(code, warp, atom, d, (mask, active), pred)
+                Instr::Vote { vote, d, mask, pred, active } => {
+                    self.vote(code, warp, vote, d, (mask, active), pred)
                 }
                 Instr::Redux { fold, d, mask, value, active } => {
                     self.redux(code, warp, fold, d, (mask, active), value);

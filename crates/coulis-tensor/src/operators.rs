@@ -144,23 +144,7 @@ pub fn limits(dtype: DType) -> (Expr, Expr) {
     if let Some((lo, hi)) = dtype.int_range() {
         return (Expr::int_of(lo, dtype), Expr::int_of(hi, dtype));
     }
-    let largest = match dtype {
-        DType::F8E4M3 => 448.0,
-        DType::F8E5M2 => 57344.0,
-        DType::F16 => 65504.0,
-        DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
-        DType::F32 => f64::from(f32::MAX),
-        DType::F64
-        | DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64 => f64::MAX,
-    };
+    let largest = dtype.max_finite();
     (Expr::float(-largest, dtype), Expr::float(largest, dtype))
 }
 

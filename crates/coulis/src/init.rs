@@ -51,20 +51,33 @@ fn legal(statistic: &Statistic, given: Scalar, nan: NanPolicy, dtype: DType) -> 
         return refused(format!("the initial value of `{}` is NaN, and NaN is ignored", statistic.name()));
     }
     let own = wide.cast(dtype);
+    let is_finite = |value: &Value| value.as_f64().is_finite();
+    if dtype.is_float() && !is_finite(&own) && (is_finite(&wide) || own.is_nan() != wide.is_nan()) {
+        return refused(format!(
+            "the initial value of `{}` is {}, and the largest finite value of the input's type {dtype} is {:?}",
+            statistic.name(),
+            in_words(given),
+            dtype.max_finite()
+        ));
+    }
     if !dtype.is_float() && !own.same(wide) && own.as_f64() != wide.as_f64() {
         let (lo, hi) = dtype.int_range().unwrap_or((0, 1));
         return refused(format!(
             "the initial value of `{}` is to be one of the input's type {dtype}, {lo} to {hi}, got {}",
             statistic.name(),
-            match given {
-                Scalar::Bool(value) => value.to_string(),
-                Scalar::Int(value) => value.to_string(),
-                Scalar::UInt(value) => value.to_string(),
-                Scalar::Float(value) => value.to_string(),
-            }
+            in_words(given)
         ));
     }
     Ok(own)
+}
+
+fn in_words(given: Scalar) -> String {
+    match given {
+        Scalar::Bool(value) => value.to_string(),
+        Scalar::Int(value) => value.to_string(),
+        Scalar::UInt(value) => value.to_string(),
+        Scalar::Float(value) => format!("{value:?}"),
+    }
 }
 
 /// The product's reducer, whose results start from the initial values.

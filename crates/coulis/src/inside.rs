@@ -10,6 +10,7 @@ mod memory;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use coulis_ir::hash::Seen;
 use coulis_ir::print::print_expr;
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::{for_each_stmt, stmt_exprs};
@@ -91,8 +92,9 @@ struct Proof {
 
 impl Proof {
     fn stmt(&self, at: &Stmt, known: &Analyzer) -> Shown {
+        let mut shown = Seen::default();
         for e in stmt_exprs(at) {
-            self.expr(e, known)?;
+            self.expr(e, known, &mut shown)?;
         }
         match at {
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s, known)),
@@ -130,29 +132,38 @@ impl Proof {
         }
     }
 
-    fn expr(&self, at: &Expr, known: &Analyzer) -> Shown {
+    /// `shown`: what has been shown under what is known here, so that an expression in which parts occur again and again is
+    /// not written out.
+    fn expr<'e>(&self, at: &'e Expr, known: &Analyzer, shown: &mut Seen<&'e Expr>) -> Shown {
+        if at.may_be_shared() && !shown.insert(at) {
+            return Ok(());
+        }
         match at.node() {
             Node::IfThenElse(cond, a, b) => {
-                self.expr(cond, known)?;
-                self.expr(a, &assuming(known, cond))?;
-                self.expr(b, &assuming(known, &cond.clone().logical_not()))
+                self.expr(cond, known, shown)?;
+                if plain(cond).reads_memory() {
+                    self.expr(a, known, shown)?;
+                    return self.expr(b, known, shown);
+                }
+                self.expr(a, &assuming(known, cond), &mut Seen::default())?;
+                self.expr(b, &assuming(known, &cond.clone().logical_not()), &mut Seen::default())
             }
             Node::Let(var, value, body) => {
-                self.expr(value, known)?;
+                self.expr(value, known, shown)?;
                 let mut inner = known.clone();
                 inner.bind_value(var, value);
-                self.expr(body, &inner)
+                self.expr(body, &inner, &mut Seen::default())
             }
             Node::Load(buffer, indices) => {
-                indices.iter().try_for_each(|i| self.expr(i, known))?;
+                indices.iter().try_for_each(|i| self.expr(i, known, shown))?;
                 self.access(buffer, indices, known)
             }
             Node::Binary(op, a, b) if op.is_division() && b.dtype().is_int() => {
-                self.expr(a, known)?;
-                self.expr(b, known)?;
+                self.expr(a, known, shown)?;
+                self.expr(b, known, shown)?;
                 self.divisor(at, b, known)
             }
-            _ => at.children().try_for_each(|child| self.expr(child, known)),
+            _ => at.children().try_for_each(|child| self.expr(child, known, shown)),
         }
     }
 
@@ -226,11 +237,16 @@ fn is_below(known: &Analyzer, index: &Expr, extent: &Expr) -> bool {
 
 /// What is known where a condition holds. A condition on memory says nothing, since stores may follow.
 fn assuming(known: &Analyzer, cond: &Expr) -> Analyzer {
-    let plain = match cond.node() {
+    let plain = plain(cond);
+    if plain.reads_memory() { known.clone() } else { known.with(plain) }
+}
+
+/// The condition itself, without the hint that it is likely.
+fn plain(cond: &Expr) -> &Expr {
+    match cond.node() {
         Node::Call(Intrinsic::Likely, args) => &args[0],
         _ => cond,
-    };
-    if plain.reads_memory() { known.clone() } else { known.with(plain) }
+    }
 }
 
 #[cfg(test)]

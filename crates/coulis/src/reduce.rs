@@ -81,8 +81,13 @@ pub fn check(inputs: &[ArrayInfo], request: &Request) -> Result<Call, Error> {
     let Claims { associative, commutative, .. } = product.reducer.claims;
     let any_order = associative && commutative && product.parts.iter().all(|p| ignores_position(&p.reducer));
     let mask = request.where_.as_ref().map(array_info);
-    if let Some(found) = mask.as_ref().map(|m| m.dtype).filter(|d| *d != DType::Bool) {
-        return Err(Error::user("reduce/where", format!("`where` is to hold bool, got {found}")));
+    if let Some(found) = mask.as_ref().filter(|m| m.dtype != DType::Bool) {
+        let message = format!(
+            "`where` is to be of bool, which elements take part, got {} of shape {:?}; a comparison gives bool, as \
+             `x != 0` does",
+            found.dtype, found.shape
+        );
+        return Err(Error::user("reduce/where", message));
     }
     let problem = Problem::new(inputs, mask.as_ref(), request.axes.as_deref(), request.keepdims, !any_order)?;
     if product.reducer.step_needs_ascending && !problem.positions_ascend() {

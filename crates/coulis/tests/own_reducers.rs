@@ -286,29 +286,48 @@ fn added(dtype: DType) -> OwnReducer {
 const NARROW: [DType; 4] = [DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2];
 
 /// Element by element in their own type, sums of so many equal ones stand still at less than the half.
-#[test]
-fn narrow_floats_are_accumulated_wide_whatever_is_folded_beside_them() {
+#[track_caller]
+fn accumulates_wide_whatever_is_folded_beside(dtype: DType) {
     let (n, element) = (3000, 2f64.powi(-6));
     let beside: Vec<&str> = CATALOGUE.iter().filter(|e| e.n_inputs == 1).map(|e| e.name).collect();
     let few = ["argmax", "var", "max"];
     let cases = [(DeviceChoice::CpuExecuted, &beside[..]), (DeviceChoice::Sim { warp: 32, orders: 1 }, &few)];
-    for dtype in NARROW {
-        let want = Scalar::Float(dtype.round_float(n as f64 * element));
-        for (device, beside) in &cases {
-            for (shape, axis) in [(&[n][..], 0), (&[n, 3], 0), (&[2, n], 1)] {
-                let x = array(dtype, shape, &vec![element; shape.iter().product::<i64>() as usize]);
-                let lists = beside.iter().map(|op| vec!["added", op]).chain([vec!["added"]]);
-                for ops in lists.filter(|ops| shape.len() == 1 || ops.len() == 1 || few.contains(&ops[1])) {
-                    let request = request(&ops, vec![added(dtype)], &[axis], device.clone());
-                    let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
-                    let found = &outcome.results[0].array;
-                    assert_eq!(found.dtype(), dtype, "{ops:?}");
-                    let is_right = found.scalars().all(|v| v == want);
-                    assert!(is_right, "{dtype} {shape:?} {ops:?} {device:?}: {found:?}, not {want:?}");
-                }
+    let want = Scalar::Float(dtype.round_float(n as f64 * element));
+    for (device, beside) in &cases {
+        for (shape, axis) in [(&[n][..], 0), (&[n, 3], 0), (&[2, n], 1)] {
+            let x = array(dtype, shape, &vec![element; shape.iter().product::<i64>() as usize]);
+            let lists = beside.iter().map(|op| vec!["added", op]).chain([vec!["added"]]);
+            for ops in lists.filter(|ops| shape.len() == 1 || ops.len() == 1 || few.contains(&ops[1])) {
+                let request = request(&ops, vec![added(dtype)], &[axis], device.clone());
+                let outcome = coulis::reduce::run(std::slice::from_ref(&x), &request).unwrap();
+                let found = &outcome.results[0].array;
+                assert_eq!(found.dtype(), dtype, "{ops:?}");
+                let is_right = found.scalars().all(|v| v == want);
+                assert!(is_right, "{dtype} {shape:?} {ops:?} {device:?}: {found:?}, not {want:?}");
             }
         }
     }
+}
+
+// One type a test, since they run side by side: each pair of statistics is a kernel to be made.
+#[test]
+fn float16_is_accumulated_wide_whatever_is_folded_beside_it() {
+    accumulates_wide_whatever_is_folded_beside(DType::F16);
+}
+
+#[test]
+fn bfloat16_is_accumulated_wide_whatever_is_folded_beside_it() {
+    accumulates_wide_whatever_is_folded_beside(DType::BF16);
+}
+
+#[test]
+fn float8_e4m3_is_accumulated_wide_whatever_is_folded_beside_it() {
+    accumulates_wide_whatever_is_folded_beside(DType::F8E4M3);
+}
+
+#[test]
+fn float8_e5m2_is_accumulated_wide_whatever_is_folded_beside_it() {
+    accumulates_wide_whatever_is_folded_beside(DType::F8E5M2);
 }
 
 #[test]

@@ -225,6 +225,52 @@ fn extrema_of_nothing_are_their_initial_value() {
 }
 
 #[test]
+fn an_initial_value_beyond_the_inputs_type_is_no_infinity() {
+    let beyond = [
+        (DType::F16, 1e6, "1000000.0", "float16 is 65504.0"),
+        (DType::F16, -65520.0, "-65520.0", "float16 is 65504.0"),
+        (DType::BF16, 3.4e38, "3.4e38", "bfloat16 is 3.3895313892515355e38"),
+        (DType::F8E5M2, 1e5, "100000.0", "float8_e5m2 is 57344.0"),
+        (DType::F8E4M3, 1e3, "1000.0", "float8_e4m3 is 448.0"),
+        (DType::F8E4M3, f64::NEG_INFINITY, "-inf", "float8_e4m3 is 448.0"),
+        (DType::F32, 1e300, "1e300", "float32 is 3.4028234663852886e38"),
+    ];
+    for (dtype, value, shown, most) in beyond {
+        let request = starting(&["max"], &[0], &[("max", Scalar::Float(value))]);
+        let error = coulis::reduce::run(&[array(dtype, &[2], &[1.0; 2])], &request).unwrap_err();
+        let want = format!(
+            "the initial value of `max` is {shown}, and the largest finite value of the input's type {most}"
+        );
+        assert_eq!((error.code, error.message), ("reduce/init", want));
+    }
+    let legal = [(DType::F16, f64::INFINITY), (DType::F16, 65519.0), (DType::F64, f64::MAX)];
+    for (dtype, value) in legal {
+        let request = starting(&["max"], &[0], &[("max", Scalar::Float(value))]);
+        let outcome = coulis::reduce::run(&[array(dtype, &[2], &[1.0; 2])], &request).unwrap();
+        let want = Scalar::Float(dtype.round_float(value));
+        assert_eq!(outcome.results[0].array.scalars().next(), Some(want));
+    }
+}
+
+#[test]
+fn a_weighted_mean_whose_weights_cancel_is_neither_right_nor_wrong() {
+    // The sum of the first row's weights is 1, of which rounding in twice the bits of float64 leaves nothing.
+    let weights = [[1e40, 1e20, 1.0, -1e40, -1e20], [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, -1.0, 0.0, 0.0, 0.0]];
+    let arrays = [array(DType::F64, &[3, 5], &[1.0; 15]), array(DType::F64, &[3, 5], &weights.concat())];
+    let request = executed(&["wmean"], &[1]);
+    let mut outcome = coulis::reduce::run(&arrays, &request).unwrap();
+    for (second, is_right) in [(1.0, true), (1.5, false)] {
+        let found = [f64::NAN, second, f64::NAN];
+        outcome.results[0].array = array(DType::F64, &[3], &found);
+        let report = coulis::reduce::verify_outcome(&arrays, &request, &outcome).unwrap();
+        assert_eq!((report.is_right(), report.results[0].n_checked), (is_right, 1));
+        let note =
+            "2 of 3 outputs of `wmean` were not compared, since no error bound holds for their elements";
+        assert_eq!(report.notes, [note]);
+    }
+}
+
+#[test]
 fn initial_values_that_no_fold_takes_are_refused_by_name() {
     let input = array(DType::I8, &[2, 2], &[1.0; 4]);
     let cases = [

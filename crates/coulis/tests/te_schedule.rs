@@ -7,10 +7,10 @@ mod everywhere;
 
 use std::slice::from_ref;
 
-use coulis::DType;
 use coulis::te::{
-    Expr, MemScope, Schedule, Split, Tensor, compute, compute_axes, compute_tuple, reduce_axis, sum,
+    Expr, MemScope, Schedule, Split, Tensor, build, compute, compute_axes, compute_tuple, reduce_axis, sum,
 };
+use coulis::{DType, Owner};
 use coulis_ir::{Attr, LoopKind};
 use coulis_tensor::Body;
 use everywhere::{
@@ -343,4 +343,46 @@ fn te_c19_a_shape_may_be_a_quotient_of_sizes() {
     let s = schedule(&[t], &[a, parts]);
     assert!(!flat_text(&s).is_empty());
     run_everywhere(&s, &[&[("n", 10), ("x", 3)], &[("n", 4), ("x", 4)], &[("n", 2), ("x", 4)]]);
+}
+
+/// `T1 = T0 * T0 + T0`, `T2 = T1 * T1 + T1`, …, of which all but the last are computed where they are read.
+fn inlined_chain(stages: usize) -> Schedule {
+    let length = n("n");
+    let a = input(from_ref(&length), DType::F32, "A");
+    let mut tensors = vec![a.clone()];
+    for stage in 1..=stages {
+        let before = tensors[stage - 1].clone();
+        let t =
+            compute(from_ref(&length), &format!("T{stage}"), |i| before.at(i) * before.at(i) + before.at(i));
+        tensors.push(t.unwrap());
+    }
+    let mut s = schedule(&[tensors[stages].clone()], &[a]);
+    for stage in 1..stages {
+        s.compute_inline(format!("T{stage}").as_str()).unwrap();
+    }
+    s
+}
+
+#[test]
+fn a_chain_of_inlined_stages_is_written_out_as_far_as_it_is_legal() {
+    let s = inlined_chain(9);
+    let f = build(&s, s.program().args(), "main").unwrap();
+    assert_eq!(f.parameters().len(), 2);
+    for (stages, operations) in [(10, "177146"), (12, "1594322"), (60, "18446744073709551615")] {
+        let s = inlined_chain(stages);
+        let error = build(&s, s.program().args(), "main").err().unwrap();
+        assert_eq!(error.owner, Owner::User);
+        let want = format!(
+            "an element of `T{stages}` takes {operations} operations with `T1`, `T2`, `T3`, `T4`, `T5`, … inlined, and \
+             legal are at most 100000; compute a part of them in a stage with loops of its own"
+        );
+        assert_eq!(error.message, want);
+    }
+    let a = input(&[c(4)], DType::F32, "A");
+    let long = compute(&[c(4)], "B", |i| (0..40).fold(a.at(i), |e, _| e.clone() * e.clone() + e)).unwrap();
+    let error =
+        coulis::te::build_nest(&schedule(from_ref(&long), from_ref(&a)), &[a, long], "main").unwrap_err();
+    let want = "an element of `B` takes 18446744073709551615 operations, and legal are at most 100000; compute a part \
+                of them in a stage with loops of its own";
+    assert_eq!(error.to_string(), want);
 }

@@ -82,6 +82,21 @@ def create_schedule(ops):
     ``s[B]`` is the stage of ``B``, and the primitives are its methods: ``s[B].split(k, factor=16)``. Those that make new
     stages are methods of the schedule: ``s.rfactor(B, ki)``. ``dir(s[B])`` lists them, and ``s[B].split.about`` tells what one
     does, with an example.
-    ``s.trace`` is what was done, as code, and ``s.explain()`` what came of it.
+    ``s.trace`` is what was done, as code, which ``te.replay`` does again, and ``s.explain()`` what came of it.
     """
     return _te.create_schedule(ops)
+
+
+def replay(ops, trace):
+    """The schedule of an operation or a list of them after the steps of a trace: what ``s.trace`` says, or an edit of it.
+
+    The steps name stages and axes as the trace prints them, and are checked as calls are. Lowered, the schedule has the
+    text of the one whose trace it is::
+
+        s = te.create_schedule(B.op)
+        s[B].split(B.op.axis[0], factor=4)
+        again = te.replay(B.op, s.trace)
+
+    Raises ``ValueError`` for a text that is no trace, with its line, and for a step that is refused.
+    """
+    return _te.replay(ops, trace)

@@ -16,7 +16,7 @@ use crate::output::{answer, note};
 use crate::present::{Format, present};
 use crate::progress::with_progress;
 use crate::request::RequestArgs;
-use crate::values::{Setting, setting};
+use crate::values::{Setting, number, setting};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,9 +78,8 @@ fn run(args: &Args) -> Result<(), Failure> {
     let names: Vec<&str> = args.beside.iter().map(|s| s.name.as_str()).collect();
     let mut normalize = Normalize::named(&args.op)?.beside(&names);
     for Setting { name, value } in &args.set {
-        let number: f64 = value.parse().map_err(|_| {
-            Error::user("normalize/parameter", format!("`{name}` is to be a number, got `{value}`"))
-        })?;
+        let number = number(value)
+            .map_err(|error| Error::user("normalize/parameter", format!("`{name}`: {error}")))?;
         normalize = normalize.with(name, number);
     }
     let request =

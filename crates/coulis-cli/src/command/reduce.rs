@@ -5,6 +5,11 @@
 //! one. `--plan` prints the schedule trace and runs nothing; an edited trace runs by `--replay`. `--kernel`
 //! prints the kernel that the schedule makes, which `coulis lower` takes. Parameters that `coulis tune` found
 //! are used and named by `--plan`; `--untuned` ignores them.
+//!
+//! In a .csv file the first line may name the columns: it is left out where a field has text and none looks like a
+//! number, as `1,234` in quotes does, and then or in a later line a field that is no number is refused. A .npy file
+//! of bfloat16 says `<V2`, as ml_dtypes writes it; `|V2`, which is what NumPy writes of two bytes that it knows nothing
+//! of, is refused, and so is `<V1`.
 
 use std::path::{Path, PathBuf};
 

@@ -422,7 +422,13 @@ impl Analyzer {
     /// how far `x` is from a multiple of `d`, `d * (x // d) - x`, is `-(x % d)`. Only of loops: the tails of
     /// sizes stay loops, as in seed 003's listings.
     fn by_remainder(&self, poly: &Poly) -> Option<Poly> {
-        poly.products().filter(|(ids, _)| ids.len() == 1).find_map(|(ids, coeff)| {
+        let mut quotients: SmallVec<[_; 2]> = (poly.products())
+            .filter(|(ids, _)| ids.len() == 1 && matches!(self.atom(ids[0]).as_deref(), Some(Atom::Div(..))))
+            .collect();
+        if quotients.len() > 1 {
+            quotients.sort_by(|(a, _), (b, _)| self.compare_atoms(a[0], b[0]));
+        }
+        quotients.into_iter().find_map(|(ids, coeff)| {
             let atom = self.atom(ids[0])?;
             let Atom::Div(dividend, divisor) = &*atom else { return None };
             let of_loop = |id: &AtomId| match self.atom(*id).as_deref() {
@@ -431,7 +437,8 @@ impl Analyzer {
             };
             let times = Some(coeff / divisor).filter(|_| coeff % divisor == 0)?;
             dividend.atoms().iter().all(of_loop).then_some(())?;
-            let (first, of_first) = dividend.products().next()?;
+            let (first, of_first) =
+                dividend.products().min_by(|(a, _), (b, _)| self.compare_products(a, b))?;
             let cancels =
                 poly.products().any(|(ids, c)| ids == first && Some(-c) == of_first.checked_mul(times));
             cancels.then_some(())?;

@@ -91,7 +91,10 @@ impl Analyzer {
             return true;
         }
         let mut atoms = poly.atoms();
-        atoms.sort_by_cached_key(|id| std::cmp::Reverse(self.atom_rank(*id)));
+        if atoms.len() > 1 {
+            atoms.sort_by(|a, b| self.compare_atoms(*a, *b));
+            atoms.sort_by_cached_key(|id| std::cmp::Reverse(self.atom_rank(*id)));
+        }
         for id in atoms {
             let Some(ways) = self.bounded(&poly, id) else { continue };
             if ways.iter().any(|way| way.iter().all(|p| self.nonnegative(p, depth + 1, budget))) {
@@ -106,10 +109,11 @@ impl Analyzer {
     fn without_facts(&self, poly: &Poly) -> Vec<Poly> {
         let facts = self.fact_polys();
         let less = facts.iter().filter_map(|fact| {
-            let times = fact.products().find_map(|(product, c)| {
+            let shared = fact.products().filter_map(|(product, c)| {
                 let (_, found) = poly.products().find(|(p, _)| *p == product)?;
-                (found % c == 0 && found / c > 0).then_some(found / c)
-            })?;
+                (found % c == 0 && found / c > 0).then_some((product, found / c))
+            });
+            let (_, times) = shared.min_by(|(a, _), (b, _)| self.compare_products(a, b))?;
             Some(poly.add_scaled(fact, -times)?.reduced())
         });
         less.take(8).collect()

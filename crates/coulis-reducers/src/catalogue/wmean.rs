@@ -1,20 +1,23 @@
 //! Weighted mean.
 
-use coulis_ir::Reducer;
+use coulis_ir::eval::Value;
+use coulis_ir::{ErrorBound, Reducer};
 
 use crate::builder::Builder;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
-use crate::exact::Case;
-use crate::exact::answer::{Answer, float, same};
-use crate::shape::total::{Degree, Total, statistic, statistic_result};
+use crate::exact::answer::{Answer, same};
+use crate::exact::{Case, Exact};
+use crate::shape::total::{Accumulator, Degree, Total, statistic, statistic_result};
 
-/// Weighted mean: `sum(x * w) / sum(w)`. Weights that sum to zero give what IEEE division gives.
+/// Weighted mean: `sum(x * w) / sum(w)`. Where the sum of the weights comes out as zero, it is what IEEE division gives.
 pub static ENTRY: Entry = Entry {
     name: "wmean",
     summary: "Weighted mean: `sum(x * w) / sum(w)`, the second input being the weights.",
     details: "Both sums in `float64`. With `S = sum|w| / |sum w|` the error is at most \
-              `32 * eps * (sum|x * w| / |sum w| + |result| * S)`. Weights that sum to zero give NaN or an infinity, \
-              as the division does. Inputs of two types give the type that both promote to, as those of `dot` do; \
+              `32 * eps * (sum|x * w| / |sum w| + |result| * S)` where `32 * eps * S` is at most 1/2. Beyond that the \
+              weights cancel, and what is left of their sum may be rounding alone: nothing is promised then, and \
+              `--verify` says how many such outputs it left out. Weights whose sum comes out as zero give NaN or an \
+              infinity, as the division does. Inputs of two types give the type that both promote to, as those of `dot` do; \
               integers and bools give `float64`.",
     n_inputs: 2,
     empty: Empty::Value("NaN"),
@@ -41,5 +44,14 @@ fn exact(case: &Case) -> Answer {
     let (weighted, weight) = (case.products(0, 1), case.sum(1, same));
     let mean = weighted.over(weight.double()).value();
     let divisor = weight.value().abs();
-    float(mean, weighted.magnitude() / divisor + mean.abs() * weight.magnitude() / divisor)
+    let spread = weight.magnitude() / divisor;
+    let scale = weighted.magnitude() / divisor + mean.abs() * spread;
+    // The sum of the weights is as far off as its own bound says, and dividing by it keeps the bound while that is a part of it.
+    let sum_is_off = match statistic("wmean", case.request, 64).map(Accumulator::error) {
+        Ok(ErrorBound::Terms { factor, eps }) => factor * eps * spread,
+        Ok(ErrorBound::Exact | ErrorBound::Relative { .. } | ErrorBound::Length { .. }) | Err(_) => 0.0,
+    };
+    // It is NaN where an element is, or where all weights are zero: then the result is NaN in any order.
+    let is_bounded = sum_is_off.is_nan() || sum_is_off <= 0.5;
+    Ok(vec![Exact { is_bounded, ..Exact::new(Value::Float(mean), scale) }])
 }

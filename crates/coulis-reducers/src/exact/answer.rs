@@ -13,7 +13,7 @@ pub(crate) type Answer = Result<Vec<Exact>, Refused>;
 
 /// A float result; `scale` as in [`Exact`].
 pub(crate) fn float(value: f64, scale: f64) -> Answer {
-    Ok(vec![Exact { value: Value::Float(value), scale }])
+    Ok(vec![Exact::new(Value::Float(value), scale)])
 }
 
 /// A float result whose error is relative to itself.
@@ -23,7 +23,7 @@ pub(crate) fn relative(value: f64) -> Answer {
 
 /// An integer or bool result.
 pub(crate) fn int(value: i128) -> Answer {
-    Ok(vec![Exact { value: Value::Int(value), scale: 0.0 }])
+    Ok(vec![Exact::new(Value::Int(value), 0.0)])
 }
 
 impl Case<'_> {
@@ -114,15 +114,15 @@ pub(crate) fn extremum(case: &Case, end: End, measure: fn(Value) -> Value) -> An
         None if case.dropped > 0 => Value::Float(f64::NAN),
         None => return Err(Refused::Empty),
     };
-    Ok(vec![Exact { value, scale: 0.0 }])
+    Ok(vec![Exact::new(value, 0.0)])
 }
 
 /// The value and position of the extremum.
 pub(crate) fn located(case: &Case, end: End, ties: Ties) -> Answer {
     match best(case, end, ties, same) {
         Some(at) => Ok(vec![
-            Exact { value: case.elements[at][0], scale: 0.0 },
-            Exact { value: Value::Int(i128::from(case.positions[at])), scale: 0.0 },
+            Exact::new(case.elements[at][0], 0.0),
+            Exact::new(Value::Int(i128::from(case.positions[at])), 0.0),
         ]),
         None if case.dropped > 0 && case.request.nan == NanPolicy::Ignore => Err(Refused::AllNan),
         None => Err(Refused::Empty),

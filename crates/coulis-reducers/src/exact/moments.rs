@@ -111,7 +111,7 @@ impl Moments {
 
 /// A float result; `scale` as in [`Exact`].
 pub(crate) fn float(value: f64, scale: f64) -> Option<Vec<Exact>> {
-    Some(vec![Exact { value: Value::Float(value), scale }])
+    Some(vec![Exact::new(Value::Float(value), scale)])
 }
 
 /// A float result whose error is relative to itself.
@@ -121,7 +121,7 @@ pub(crate) fn relative(value: f64) -> Option<Vec<Exact>> {
 
 /// Results that are equal or wrong.
 pub(crate) fn exactly<const N: usize>(values: [Value; N]) -> Option<Vec<Exact>> {
-    Some(values.map(|value| Exact { value, scale: 0.0 }).to_vec())
+    Some(values.map(|value| Exact::new(value, 0.0)).to_vec())
 }
 
 /// An integer or bool result.

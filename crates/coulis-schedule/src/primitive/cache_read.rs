@@ -8,6 +8,7 @@ use coulis_tensor::{Body, IterKind, IterVar, Tensor};
 use crate::error::ScheduleError;
 use crate::example::{plus_one, size};
 use crate::inline::replace_in_stage;
+use crate::primitive::set_scope::{check_scope, scope_of};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef, identifier};
 use crate::stage::{Stage, StageId};
@@ -156,7 +157,7 @@ impl CacheRead {
             other => return Err(call.bad(format!("`tensor` is to be a tensor, got {other}"))),
         };
         let found = call.string(1, "scope")?;
-        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        let scope = scope_of(found)?;
         let readers = match call.arg(2, "readers")? {
             Arg::List(items) => {
                 items.iter().map(|item| call.as_stage(item, "readers")).collect::<Result<_, _>>()?
@@ -175,6 +176,7 @@ impl CacheRead {
 
     /// Whether `primitive` may copy the tensor for these readers.
     pub(crate) fn check_as(&self, primitive: &'static str, schedule: &Schedule) -> Result<(), ScheduleError> {
+        check_scope(self.scope)?;
         let tensor = self.tensor.name.clone();
         if !known_tensors(schedule).contains(&self.tensor) {
             return Err(ScheduleError::UnknownTensor { primitive, tensor });

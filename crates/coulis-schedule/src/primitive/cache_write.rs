@@ -10,6 +10,7 @@ use crate::error::ScheduleError;
 use crate::example::{plus_one, size};
 use crate::fold;
 use crate::inline::map_body;
+use crate::primitive::set_scope::{check_scope, scope_of};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::ranges;
 use crate::schedule::{Schedule, StageRef, Values};
@@ -60,7 +61,7 @@ impl Primitive for CacheWrite {
         call.at_most(2)?;
         let stage = call.stage(0, "stage")?;
         let found = call.string(1, "scope")?;
-        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        let scope = scope_of(found)?;
         Ok(CacheWrite { stage, scope })
     }
 
@@ -70,6 +71,7 @@ impl Primitive for CacheWrite {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        check_scope(self.scope)?;
         let stage = schedule.by_id(self.stage);
         schedule.check_holds_none("cache_write", self.stage)?;
         stage.check_unturned("cache_write")?;

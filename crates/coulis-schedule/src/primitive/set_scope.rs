@@ -13,7 +13,7 @@ use crate::trace::{Arg, Step};
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "set_scope",
     signature: "s[A].set_scope(scope)",
-    summary: "the results live in global, shared, shared.dyn, warp or local memory",
+    summary: "the results live in global, shared, shared.dyn or local memory",
     before: "\
 B = T.allocate([16], \"float32\", \"global\")
 for i in range(16):
@@ -38,6 +38,30 @@ pub(crate) struct SetScope {
     pub scope: MemScope,
 }
 
+/// The scopes that results of a stage may live in. Memory that is spread over the lanes of a warp is for tile programs, where
+/// a layout says which lane has what.
+const SCOPES: [MemScope; 4] = [MemScope::Global, MemScope::Shared, MemScope::SharedDyn, MemScope::Local];
+
+/// The scope of that name.
+pub(crate) fn scope_of(found: String) -> Result<MemScope, ScheduleError> {
+    match MemScope::from_name(&found) {
+        Some(scope) => check_scope(scope).map(|()| scope),
+        None => Err(ScheduleError::UnknownScope { found, legal: names() }),
+    }
+}
+
+/// Refuses a scope that results of a stage do not live in.
+pub(crate) fn check_scope(scope: MemScope) -> Result<(), ScheduleError> {
+    if SCOPES.contains(&scope) {
+        return Ok(());
+    }
+    Err(ScheduleError::ScopeOfStage { found: scope.name(), legal: names() })
+}
+
+fn names() -> Vec<String> {
+    SCOPES.iter().map(|scope| scope.name().to_owned()).collect()
+}
+
 impl Schedule {
     /// The results live in that scope.
     pub fn set_scope(&mut self, stage: impl Into<StageRef>, scope: MemScope) -> Result<(), ScheduleError> {
@@ -54,7 +78,7 @@ impl Primitive for SetScope {
         call.at_most(1)?;
         let stage = call.object()?;
         let found = call.string(0, "scope")?;
-        let scope = MemScope::from_name(&found).ok_or(ScheduleError::UnknownScope { found })?;
+        let scope = scope_of(found)?;
         Ok(SetScope { stage, scope })
     }
 
@@ -64,6 +88,7 @@ impl Primitive for SetScope {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        check_scope(self.scope)?;
         let stage = schedule.by_id(self.stage);
         if stage.is_arg() && self.scope != MemScope::Global {
             return Err(ScheduleError::Argument {

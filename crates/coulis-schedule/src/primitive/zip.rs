@@ -201,7 +201,10 @@ impl Primitive for Zip {
         let axes = stage.axes.clone();
         let position = schedule.position(self.stage);
         Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(zipped)));
-        schedule.stages.retain(|s| s.id != self.first && s.id != self.second);
+        schedule.take_away(self.first, Zip::ENTRY.name, self.stage);
+        if self.second != self.first {
+            schedule.take_away(self.second, Zip::ENTRY.name, self.stage);
+        }
         Ok(())
     }
 }

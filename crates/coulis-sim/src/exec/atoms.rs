@@ -1,9 +1,7 @@
 //! Shuffles, votes and atomic updates of all active lanes.
 
-use coulis_ir::Atom;
-
 use super::Interpreter;
-use crate::code::{Code, Operand, Update};
+use crate::code::{Code, Operand, Shift, Update, Vote};
 use crate::lanes::{F2, one};
 use crate::order::each;
 use crate::shadow::{Finding, Who};
@@ -98,7 +96,7 @@ impl<const W: usize> Interpreter<'_, W> {
         &mut self,
         code: &Code<W>,
         warp: &mut Warp<W>,
-        atom: Atom,
+        shift: Shift,
         d: u32,
         mask: (Operand, bool),
         from: From,
@@ -124,13 +122,13 @@ impl<const W: usize> Interpreter<'_, W> {
             }
             let (me, by) = (i64::from(lane), lanes[l] as i64);
             let start = me & !(width - 1);
-            let source = match atom {
-                Atom::ShuffleDown if me - start + by < width => me.saturating_add(by),
-                Atom::ShuffleUp if me - start >= by => me.saturating_sub(by),
-                Atom::ShuffleXor if (me ^ by) < start + width => me ^ by,
-                Atom::Shuffle => start + by.rem_euclid(width),
-                _ => me,
+            let (source, is_in_part) = match shift {
+                Shift::Down => (me.saturating_add(by), me - start + by < width),
+                Shift::Up => (me.saturating_sub(by), me - start >= by),
+                Shift::Xor => (me ^ by, (me ^ by) < start + width),
+                Shift::To => (start + by.rem_euclid(width), true),
             };
+            let source = if is_in_part { source } else { me };
             let takes_part = (0..W as i64).contains(&source) && partners[l] >> source & 1 == 1;
             if takes_part || source == me {
                 result[l] = value[source as usize];
@@ -147,7 +145,7 @@ impl<const W: usize> Interpreter<'_, W> {
         &mut self,
         code: &Code<W>,
         warp: &mut Warp<W>,
-        atom: Atom,
+        vote: Vote,
         d: u32,
         mask: (Operand, bool),
         pred: Operand,
@@ -159,10 +157,10 @@ impl<const W: usize> Interpreter<'_, W> {
         let mut result = [0; W];
         for (lane, result) in result.iter_mut().enumerate() {
             let named = partners[lane];
-            *result = match atom {
-                Atom::VoteAny => u64::from(holds & named != 0),
-                Atom::VoteAll => u64::from(holds & named == named),
-                _ => holds & named,
+            *result = match vote {
+                Vote::Any => u64::from(holds & named != 0),
+                Vote::All => u64::from(holds & named == named),
+                Vote::Ballot => holds & named,
             };
         }
         warp.registers[d as usize] = result;
