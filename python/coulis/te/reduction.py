@@ -19,8 +19,8 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
     an argmax by it is not associative where data hold NaN, and what it gives may hang on the schedule. One that gives NaN
     its place, here the first one found, is: ``left = te.any(te.isnan(x[1]), x[1] >= y[1])``.
 
-    An identity is to lose against every element. An argmax of integers from ``te.min_value`` ties with the least one: its
-    place in rows of nothing else is the identity's. A wider type, or ``x[1] > y[1]`` with the sides changed, has a place.
+    An identity is to lose against every element. An argmax of integers from ``te.min_value`` ties with the least one, so
+    that its place in rows of nothing else is the identity's; values of a wider type have an identity below all of them.
 
     The result is called as ``te.sum`` is: ``reducer(expr, axis=k, where=None, init=None)``. With plain values in place
     of axes it folds its arguments.
