@@ -4,7 +4,8 @@
 //! memory: `strides[0] * shape[0]` elements where it has strides, the product of its extents otherwise. Allocated
 //! buffers become one-dimensional themselves; their printed size is simplified, that of their views is not.
 //! An extent that is not known to be at least 0 counts for 0 where it is less: the loops over it do not run, and memory
-//! of less than no elements is none. Memory of a small constant size is aligned to the largest power of two that is at most its size in bytes.
+//! of less than no elements is none. Memory of a small constant size is aligned to the largest power of two that is at
+//! most its size in bytes.
 //!
 //! Source: seed 003, all listings. `bool` stays `bool`, where the reference stores `int8`.
 

@@ -554,3 +554,24 @@ fn memory_of_what_may_be_less_than_no_elements_counts_as_none() {
     assert_eq!(of(n.clone()), "n * 4");
     assert_eq!(of(n.clone() - i.expr()), "n * 4 - i * 4");
 }
+
+#[test]
+fn a_loop_is_not_cut_where_a_quotient_by_a_size_says_unless_the_size_is_positive_there() {
+    let (n, m, i, k) = (size("n"), size("m"), var("i"), var("k"));
+    let b = buffer("B", n.clone());
+    let guard = k.expr().lt(m.floordiv(n.clone())).likely();
+    let store = Stmt::store(&b, vec![k.expr()], float(0.0));
+    let inner = Stmt::range(k, n.clone(), Stmt::if_(guard, store));
+    let want = print_stmt(&inner);
+    check(&["partition_loops"], inner.clone(), &want);
+    check(
+        &["partition_loops"],
+        Stmt::range(i, n, inner),
+        "
+for i in range(n):
+    k_cut: T.int32 = T.min(m // n, n)
+    for k in range(k_cut):
+        B[k] = T.float32(0)
+",
+    );
+}
