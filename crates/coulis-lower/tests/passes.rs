@@ -575,3 +575,24 @@ for i in range(n):
 ",
     );
 }
+
+#[test]
+fn memory_whose_extent_divides_by_what_may_be_0_stays_where_it_is_not() {
+    let (n, k) = (size("n"), var("k"));
+    let b = buffer("B", n.clone());
+    let under = |extent: Expr, around: &dyn Fn(Stmt) -> Stmt| {
+        let t = Buffer::new("t", DType::F32, vec![extent], MemScope::Global);
+        let store = Stmt::store(&b, vec![int(0)], t.at([int(0)]));
+        around(Stmt::allocate(t, store))
+    };
+    let looped = |body: Stmt| Stmt::range(k.clone(), n.clone(), body);
+    let branch = |body: Stmt| Stmt::if_(n.clone().gt(int(0)), body);
+    let by_size = || int(8).floordiv(n.clone()) + int(1);
+    for around in [&looped as &dyn Fn(Stmt) -> Stmt, &branch] {
+        let nest = under(by_size(), around);
+        let want = print_stmt(&nest);
+        check(&["hoist_allocations"], nest, &want);
+        let moved = try_pass("hoist_allocations", under(n.clone() * int(8), around)).expect("the pass runs");
+        assert!(matches!(moved, Stmt::Allocate { .. }), "{}", print_stmt(&moved));
+    }
+}
