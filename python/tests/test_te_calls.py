@@ -141,6 +141,20 @@ def test_an_output_that_shares_memory_with_an_input_is_refused():
         built()(a, a[0])
 
 
+def test_outputs_between_the_elements_of_another_array_are_refused_by_where_they_lie():
+    n = te.var("n")
+    A = te.placeholder((n,), "int32", "A")
+    B = te.compute((n,), lambda i: A[i] + 1, "B")
+    f = coulis.build(te.create_schedule(B.op), [A, B])
+    both = np.arange(10, dtype="int32")
+    want = "the output `B` shares memory with `A`, counted from the first element of each to its last"
+    with pytest.raises(ValueError, match=want):
+        f(both[::2], both[1::2])
+    assert both.tolist() == list(range(10))
+    f(both[:5], both[5:])
+    assert both[5:].tolist() == [1, 2, 3, 4, 5]
+
+
 def test_compact_tensors_take_row_major_arrays_only():
     A = te.placeholder((4, 4), name="A")
     B = te.compute((4, 4), lambda i, j: A[i, j] + 1, name="B")

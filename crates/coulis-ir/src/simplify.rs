@@ -173,6 +173,7 @@ impl Analyzer {
         if [min, extent].iter().any(|e| !e.ty().is_scalar() || e.dtype().is_float()) {
             return;
         }
+        let given = extent;
         let (min, extent) = (self.simplify(min), self.simplify(extent));
         let before = self.detach();
         let last = self.interval(&min).add(self.interval(&extent)).add(Interval::point(-1));
@@ -198,6 +199,10 @@ impl Analyzer {
         if extent.as_int().is_none() {
             about = about.and(extent.names());
             self.learn(&extent, &Expr::int_of(0, extent.dtype()), 1);
+            if self.learn_of_parts(given) {
+                let extent = self.simplify(given);
+                self.var_mut(var).range = Some((min.clone(), extent));
+            }
         }
         let is_closed = !min.reads_memory() && !extent.reads_memory();
         self.knows_more_than(before, about, is_closed);
@@ -435,9 +440,30 @@ impl Analyzer {
         if let Some(difference) = difference.and_then(|d| d.plus(-gap)) {
             self.narrow_by(&difference);
         }
-        let fact = Inequality { larger: larger.clone(), smaller: smaller.clone(), gap };
+        let is_there = self.interval(smaller).at_least(1 - gap);
+        let is_plainer = is_there && self.learn_of_parts(larger);
+        let larger = if is_plainer { self.simplify(larger) } else { larger.clone() };
+        let fact = Inequality { larger, smaller: smaller.clone(), gap };
         Rc::make_mut(&mut self.facts_mut().inequalities).push(fact);
         self.forget();
+    }
+
+    /// What follows for the parts of a product or maximum that is at least 1, where one of them may be less. Whether
+    /// something does.
+    fn learn_of_parts(&mut self, expr: &Expr) -> bool {
+        let Node::Binary(op @ (BinaryOp::Mul | BinaryOp::Max), a, b) = expr.node() else { return false };
+        let (of_a, of_b) = (self.interval(a), self.interval(b));
+        let parts = match op {
+            // Of two factors of which one is not negative, both are positive.
+            BinaryOp::Mul if of_a.at_least(0) != of_b.at_least(0) && self.is_exact(expr) => vec![a, b],
+            BinaryOp::Max if of_b.at_most(0) => vec![a],
+            BinaryOp::Max if of_a.at_most(0) => vec![b],
+            _ => return false,
+        };
+        for part in parts.into_iter().filter(|part| part.as_int().is_none()) {
+            self.learn(part, &Expr::int_of(0, part.dtype()), 1);
+        }
+        true
     }
 
     /// Bounds each variable of `poly >= 0` that stands alone in it, as far as the rest's bounds allow.

@@ -86,6 +86,15 @@ impl<'a> Eager<'a> {
         total
     }
 
+    /// Whether each quotient in the expression is by what is not zero here; its elements are not looked at.
+    pub fn has_quotients(&self, expr: &Expr) -> bool {
+        let mut has_all = true;
+        for_each_expr(expr, &mut |e| {
+            has_all = has_all && divisor(e).is_none_or(|divisor| self.is_not_zero(divisor));
+        });
+        has_all
+    }
+
     /// Whether nothing that the statement does fails here, where what its own conditions on memory keep out is done too.
     /// What stands under conditions inside its values is looked at where these are made vectors.
     pub fn has_all_of(&self, stmt: &Stmt) -> bool {

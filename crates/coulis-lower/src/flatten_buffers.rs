@@ -3,20 +3,23 @@
 //! A parameter with more than one dimension, or with strides, is accessed through a one-dimensional alias of its
 //! memory: `strides[0] * shape[0]` elements where it has strides, the product of its extents otherwise. Allocated
 //! buffers become one-dimensional themselves; their printed size is simplified, that of their views is not.
-//! Memory of a small constant size is aligned to the largest power of two that is at most its size in bytes.
+//! An extent that is not known to be at least 0 counts for 0 where it is less: the loops over it do not run, and memory
+//! of less than no elements is none. Memory of a small constant size is aligned to the largest power of two that is at
+//! most its size in bytes.
 //!
 //! Source: seed 003, all listings. `bool` stays `bool`, where the reference stores `int8`.
 
 use coulis_ir::hash::FastMap;
 
 use coulis_ir::buffer::BufferId;
-use coulis_ir::expr::{Expr, Node};
+use coulis_ir::expr::{Expr, Node, Var};
 use coulis_ir::simplify::Analyzer;
-use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::visit::{any_stmt, rewrite_stmt, stmt_children};
 use coulis_ir::{Buffer, DType, Form, Kernel, Stmt};
 
-use crate::affine::{product, sum};
+use crate::affine::{product, sum, uses};
 use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::Rewriter;
 
 /// The pass.
@@ -31,7 +34,9 @@ pub const PASS: Pass = Pass {
 /// Makes every access one-dimensional.
 pub fn flatten_buffers(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
     let mut flat = Flattener::default();
-    flat.allocations(&kernel.body);
+    if any_stmt(&kernel.body, &mut |s| matches!(s, Stmt::Allocate { .. })) {
+        flat.allocations(&kernel.body, &mut Around::of(&kernel));
+    }
     let flat = std::cell::RefCell::new(flat);
     let mut exprs = Rewriter::new(Expr::reads_memory, |e: &Expr| match e.node() {
         Node::Load(buffer, indices) => {
@@ -145,28 +150,81 @@ struct Flattener {
     allocated: FastMap<BufferId, Buffer>,
 }
 
+/// What is known of extents of memory where it will be allocated: it moves out of all branches, and out of the loops and
+/// lets whose names it does not use.
+struct Around {
+    /// Nothing but that arguments have no extent below 0.
+    outside: Analyzer,
+    /// The loops and lets around, and what is known inside of each.
+    inside: Vec<(Var, Analyzer)>,
+}
+
+impl Around {
+    fn of(kernel: &Kernel) -> Around {
+        Around { outside: with_sizes(kernel), inside: Vec::new() }
+    }
+
+    fn last(&self) -> &Analyzer {
+        self.inside.last().map_or(&self.outside, |(_, known)| known)
+    }
+
+    /// The extents of memory, each at least 0.
+    fn raised(&self, shape: &[Expr]) -> Vec<Expr> {
+        let of_shape = |var: &Var| shape.iter().any(|extent| uses(extent, var));
+        let place = self.inside.iter().rev().find(|(var, _)| of_shape(var));
+        let known = place.map_or(&self.outside, |(_, known)| known);
+        let raise = |extent: &Expr| {
+            let zero = Expr::int_of(0, extent.dtype());
+            let is_natural = extent.as_int().is_some() || known.can_prove(&extent.clone().ge(zero.clone()));
+            if is_natural { extent.clone() } else { extent.clone().max(zero) }
+        };
+        shape.iter().map(raise).collect()
+    }
+}
+
 impl Flattener {
     /// Makes the one-dimensional form of every allocation, and the view through which it is accessed.
-    fn allocations(&mut self, body: &Stmt) {
-        coulis_ir::visit::for_each_stmt(body, &mut |s| {
-            let Stmt::Allocate { buffer, .. } = s else { return };
-            let shown = flat_extent(buffer);
-            let size = Analyzer::new().simplify(&shown);
-            let align = fitting_align(buffer.align, &size, buffer.dtype);
-            let unchanged = buffer.shape == [size.clone()] && buffer.align == align;
-            let flat = if unchanged {
-                buffer.clone()
-            } else {
-                buffer.derive(|b| {
-                    b.shape = vec![size.clone()];
-                    b.align = align;
-                })
-            };
-            let view =
-                if shown == size { flat.clone() } else { flat.derive(|b| b.shape = vec![shown.clone()]) };
-            self.allocated.insert(buffer.id, flat);
-            self.views.insert(buffer.id, view);
-        });
+    fn allocations(&mut self, stmt: &Stmt, around: &mut Around) {
+        let inner = match stmt {
+            Stmt::For { var, min, extent, .. } => Some((var, with_loop(around.last(), var, min, extent))),
+            Stmt::LaunchThread { var, extent, .. } => {
+                let min = Expr::int_of(0, var.dtype());
+                Some((var, with_loop(around.last(), var, &min, extent)))
+            }
+            Stmt::Let { var, value, .. } => Some((var, with_let(around.last(), var, value))),
+            _ => None,
+        };
+        let n_around = around.inside.len();
+        around.inside.extend(inner.map(|(var, known)| (var.clone(), known)));
+        if let Stmt::Allocate { buffer, .. } = stmt {
+            self.allocation(buffer, around);
+        }
+        for child in stmt_children(stmt) {
+            self.allocations(child, around);
+        }
+        around.inside.truncate(n_around);
+    }
+
+    fn allocation(&mut self, buffer: &Buffer, around: &Around) {
+        let raised = around.raised(&buffer.shape);
+        let shown = match raised == buffer.shape {
+            true => flat_extent(buffer),
+            false => flat_extent(&buffer.derive(|b| b.shape = raised)),
+        };
+        let size = Analyzer::new().simplify(&shown);
+        let align = fitting_align(buffer.align, &size, buffer.dtype);
+        let unchanged = buffer.shape == [size.clone()] && buffer.align == align;
+        let flat = if unchanged {
+            buffer.clone()
+        } else {
+            buffer.derive(|b| {
+                b.shape = vec![size.clone()];
+                b.align = align;
+            })
+        };
+        let view = if shown == size { flat.clone() } else { flat.derive(|b| b.shape = vec![shown.clone()]) };
+        self.allocated.insert(buffer.id, flat);
+        self.views.insert(buffer.id, view);
     }
 
     fn allocated(&self, buffer: &Buffer) -> Buffer {

@@ -2,7 +2,8 @@
 //!
 //! That is the top of the function, except inside a parallel loop or a thread launch, where every iteration,
 //! thread or block needs its own memory (global memory is one for all launched threads), and under a binding
-//! that an extent uses. Allocations that are marked as in place stay, and lose the mark. A buffer that copies
+//! that an extent uses. One whose extent divides by what may be 0 outside stays in its loop or branch, which runs only
+//! where it is not. Allocations that are marked as in place stay, and lose the mark. A buffer that copies
 //! of a loop body share is allocated once. Source: seed 003's lowering (storage rewrite), without its sharing
 //! of memory between buffers of disjoint lifetimes.
 
@@ -10,11 +11,14 @@ use coulis_ir::hash::{FastMap, FastSet};
 
 use coulis_ir::buffer::BufferId;
 use coulis_ir::remark::{IN_PLACE, ZEROED};
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::{Buffer, Form, Kernel, LoopKind, MemScope, Stmt, Var};
 
 use crate::affine::uses;
 use crate::binders::redirect_accesses;
+use crate::eager::Eager;
 use crate::pass::{Context, LowerError, Pass};
+use crate::simplify::with_sizes;
 use crate::walk::map_children;
 
 /// The pass.
@@ -28,16 +32,19 @@ pub const PASS: Pass = Pass {
 
 /// Moves allocations outwards.
 pub fn hoist_allocations(kernel: Kernel, _: &Context) -> Result<Kernel, LowerError> {
-    let mut hoist = Hoist::default();
+    let mut hoist = Hoist { known: with_sizes(&kernel), placed: FastSet::default(), is_launched: false };
     let mut pending = Vec::new();
     let body = hoist.walk(kernel.body, &mut pending);
     let body = hoist.place(body, pending);
     Ok(Kernel { body, ..kernel })
 }
 
-#[derive(Default)]
 struct Hoist {
+    /// What holds at the top of the function.
+    known: Analyzer,
     placed: FastSet<BufferId>,
+    /// Whether the statement is in a launch, where memory of the device is not allocated.
+    is_launched: bool,
 }
 
 impl Hoist {
@@ -53,13 +60,27 @@ impl Hoist {
             Stmt::For { var, min, extent, kind, body } => {
                 let mut inner = Vec::new();
                 let body = self.walk(*body, &mut inner);
-                let stay = |b: &Buffer| kind == LoopKind::Parallel || depends_on(b, &var);
+                let guarded = self.guarded(&inner);
+                let stay =
+                    |b: &Buffer| kind == LoopKind::Parallel || depends_on(b, &var) || guarded.contains(&b.id);
                 let body = self.keep(body, inner, pending, &stay);
                 Stmt::for_(var, min, extent, kind, body)
             }
+            Stmt::If { cond, then, otherwise } => {
+                let mut arm = |body: Stmt| {
+                    let mut inner = Vec::new();
+                    let body = self.walk(body, &mut inner);
+                    let guarded = self.guarded(&inner);
+                    self.keep(body, inner, pending, &|b| guarded.contains(&b.id))
+                };
+                let then = Box::new(arm(*then));
+                Stmt::If { cond, then, otherwise: otherwise.map(|body| Box::new(arm(*body))) }
+            }
             Stmt::LaunchThread { tag, var, extent, body } => {
                 let mut inner = Vec::new();
+                let outside = std::mem::replace(&mut self.is_launched, true);
                 let body = self.walk(*body, &mut inner);
+                self.is_launched = outside;
                 let stay = |b: &Buffer| b.scope != MemScope::Global || depends_on(b, &var);
                 let body = Box::new(self.keep(body, inner, pending, &stay));
                 Stmt::LaunchThread { tag, var, extent, body }
@@ -90,6 +111,14 @@ impl Hoist {
             }
             other => map_children(other, &mut |s| self.walk(s, pending)),
         }
+    }
+
+    /// Those of the buffers whose extents have a value only under the conditions and in the loops around them.
+    fn guarded(&self, buffers: &[Buffer]) -> Vec<BufferId> {
+        let has_extents =
+            |b: &Buffer| b.shape.iter().all(|extent| Eager::new(&self.known).has_quotients(extent));
+        let guarded = buffers.iter().filter(|b| !self.is_launched && !has_extents(b));
+        guarded.map(|b| b.id).collect()
     }
 
     /// Allocates around `body` those buffers that must stay, and passes the others up.

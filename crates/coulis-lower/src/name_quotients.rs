@@ -86,6 +86,10 @@ fn first_quotient(
     });
     let mut found: Option<Expr> = None;
     for_each_stmt(body, &mut |s| {
+        // Extents of memory are not rewritten, so a quotient in one would be found again for ever.
+        if matches!(s, Stmt::Allocate { .. } | Stmt::AllocBuffer(_) | Stmt::View { .. }) {
+            return;
+        }
         for expr in stmt_exprs(s) {
             for_each_expr(expr, &mut |e| {
                 let Node::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, _, divisor) = e.node() else {
@@ -109,10 +113,11 @@ fn first_quotient(
 }
 
 /// The factors of a loop's extent, none of which is negative; none is 0 either where the loop runs.
-struct Sizes(Vec<Expr>);
+pub(crate) struct Sizes(pub Vec<Expr>);
 
 impl Sizes {
-    fn of(extent: &Expr, known: &Analyzer) -> Sizes {
+    /// Those of a loop around which this is known.
+    pub fn of(extent: &Expr, known: &Analyzer) -> Sizes {
         fn go(extent: &Expr, factors: &mut Vec<Expr>) {
             match extent.node() {
                 Node::Binary(BinaryOp::Mul, a, b) => {

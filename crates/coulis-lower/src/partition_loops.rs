@@ -42,6 +42,7 @@ use crate::affine::{
 };
 use crate::binders::copy_with;
 use crate::branch::branch;
+use crate::eager::Eager;
 use crate::guarded_steps::{may_stay_a_loop, reads_vectors_again, writes_steps_out};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
@@ -132,7 +133,7 @@ impl Partition {
         for block in launched.iter().filter(|_| !lanes.is_empty() && !is_cooperative(&stmt)) {
             let counts = |g: &Guard| read_again || lanes.iter().any(|lane| uses(&g.cond, lane));
             let is_met = |g: &Guard| g.side == Side::Below && counts(g);
-            for guard in guards_of(&stmt, block, &self.threads.borrow()).into_iter().filter(is_met) {
+            for guard in guards_of(&stmt, block, &self.threads.borrow(), known).into_iter().filter(is_met) {
                 let (index, cut) = Expr::promoted(block.expr(), guard.cut);
                 let holds = known.simplify(&index.lt(cut));
                 if !conditions.contains(&holds) {
@@ -176,7 +177,7 @@ impl Partition {
                     return Stmt::rolled(var, extent, body);
                 }
                 let guards = if may_cut && cuts && !is_cooperative(&body) {
-                    guards_of(&body, &var, &self.threads.borrow())
+                    guards_of(&body, &var, &self.threads.borrow(), known)
                 } else {
                     Vec::new()
                 };
@@ -224,7 +225,7 @@ impl Partition {
         let blocks = self.blocks.borrow().clone();
         let (mut facts, mut condition) = (Vec::new(), None::<Expr>);
         for block in blocks.iter().filter(|_| !is_cooperative(&body)) {
-            let guards = guards_of(&body, block, &self.threads.borrow());
+            let guards = guards_of(&body, block, &self.threads.borrow(), known);
             for guard in guards.into_iter().filter(|g| g.side == Side::Below) {
                 let (index, cut) = Expr::promoted(block.expr(), guard.cut);
                 let holds = known.simplify(&index.lt(cut));
@@ -239,8 +240,7 @@ impl Partition {
         let Some(cond) = condition else { return self.stmt(body, known, depth) };
         let fast = copy_with(&assume(body.clone(), &facts), &FastMap::default());
         let then = Box::new(self.stmt(fast, known, depth));
-        let otherwise = Some(Box::new(self.stmt(body, known, depth)));
-        Stmt::If { cond, then, otherwise }
+        Stmt::If { cond, then, otherwise: Some(Box::new(self.stmt(body, known, depth))) }
     }
 
     fn cut(&self, target: Loop, guards: Vec<Guard>, known: &Analyzer, depth: u32) -> Stmt {
@@ -435,11 +435,12 @@ fn is_cooperative(body: &Stmt) -> bool {
     any_stmt(body, &mut |s| matches!(s, Stmt::Tile(_) | Stmt::Sync(_) | Stmt::Atom(_)) && !is_hint(s))
 }
 
-/// The likely comparisons in the body that can be solved for `var`, each once.
-fn guards_of(body: &Stmt, var: &Var, threads: &Inside) -> Vec<Guard> {
+/// The likely comparisons in the body that can be solved for `var`, each once, and have cuts where `known` holds.
+fn guards_of(body: &Stmt, var: &Var, threads: &Inside, known: &Analyzer) -> Vec<Guard> {
     let mut found: Vec<(Expr, Option<Guard>)> = Vec::new();
     collect(body, var, &mut threads.clone(), &mut found);
-    found.into_iter().filter_map(|(_, guard)| guard).collect()
+    let has_cuts = |g: &Guard| [&g.cut, &g.fail].iter().all(|cut| Eager::new(known).has_quotients(cut));
+    found.into_iter().filter_map(|(_, guard)| guard).filter(has_cuts).collect()
 }
 
 /// The variables bound inside the loop, with `(min, extent)` where they are those of a loop.

@@ -489,3 +489,110 @@ fn names_of_shared_computations_nest_only_so_deep() {
     }
     assert!((100..500).contains(&names), "{names} names nest");
 }
+
+#[test]
+fn a_quotient_in_an_extent_of_memory_stays_there() {
+    let (n, i) = (size("n"), var("i"));
+    let b = buffer("B", n.clone());
+    let t = Buffer::new("t", DType::F32, vec![i.expr().floormod(n.clone()) + int(1)], MemScope::Global);
+    let store = Stmt::store(&b, vec![i.expr().floormod(n.clone())], t.at([int(0)]));
+    let nest = Stmt::range(i, n, Stmt::allocate(t, store));
+    check(
+        &["name_quotients"],
+        nest,
+        "
+for i in range(n):
+    i_mod: T.int32 = i % n
+    t = T.allocate([i % n + 1], \"float32\", \"global\")
+    B[i_mod] = t[0]
+",
+    );
+}
+
+#[test]
+fn a_branch_that_divides_by_what_is_0_where_its_loop_does_not_run_stays_in_it() {
+    let (n, m, f, k) = (size("n"), size("m"), var("f"), var("k"));
+    let b = buffer("B", n.clone());
+    let guarded = |by: &Expr| {
+        Stmt::if_(f.expr().floordiv(by.clone()).lt(int(3)), Stmt::store(&b, vec![k.expr()], float(0.0)))
+    };
+    let inner = |by: &Expr| Stmt::range(k.clone(), n.clone(), guarded(by));
+    let nest = Stmt::range(f.clone(), int(8), inner(&n));
+    let want = print_stmt(&nest);
+    check(&["hoist_ifs"], nest, &want);
+    // Both sizes are positive where a loop over their product runs.
+    check(
+        &["hoist_ifs"],
+        Stmt::range(f.clone(), n.clone() * m.clone(), inner(&m)),
+        "
+for f in range(n * m):
+    if f // m < 3:
+        for k in range(n):
+            B[k] = T.float32(0)
+",
+    );
+}
+
+#[test]
+fn memory_of_what_may_be_less_than_no_elements_counts_as_none() {
+    let (n, i) = (size("n"), var("i"));
+    let t = |extent: Expr| Buffer::new("t", DType::F32, vec![extent, int(4)], MemScope::Global);
+    let of = |extent: Expr| {
+        let t = t(extent);
+        let body = Stmt::allocate(t.clone(), Stmt::store(&t, vec![int(0), int(1)], float(1.0)));
+        let Stmt::For { body, .. } =
+            try_pass("flatten_buffers", Stmt::range(i.clone(), n.clone(), body)).expect("flattens")
+        else {
+            panic!("the loop is gone");
+        };
+        let Stmt::Allocate { buffer, .. } = *body else { panic!("the allocation is gone") };
+        coulis_ir::print::print_expr(&buffer.shape[0])
+    };
+    assert_eq!(of(n.clone() - int(2)), "T.max(n - 2, 0) * 4");
+    // It leaves the loop, so that the loop does not say that it runs.
+    assert_eq!(of(n.clone() - int(1)), "T.max(n - 1, 0) * 4");
+    assert_eq!(of(n.clone()), "n * 4");
+    assert_eq!(of(n.clone() - i.expr()), "n * 4 - i * 4");
+}
+
+#[test]
+fn a_loop_is_not_cut_where_a_quotient_by_a_size_says_unless_the_size_is_positive_there() {
+    let (n, m, i, k) = (size("n"), size("m"), var("i"), var("k"));
+    let b = buffer("B", n.clone());
+    let guard = k.expr().lt(m.floordiv(n.clone())).likely();
+    let store = Stmt::store(&b, vec![k.expr()], float(0.0));
+    let inner = Stmt::range(k, n.clone(), Stmt::if_(guard, store));
+    let want = print_stmt(&inner);
+    check(&["partition_loops"], inner.clone(), &want);
+    check(
+        &["partition_loops"],
+        Stmt::range(i, n, inner),
+        "
+for i in range(n):
+    k_cut: T.int32 = T.min(m // n, n)
+    for k in range(k_cut):
+        B[k] = T.float32(0)
+",
+    );
+}
+
+#[test]
+fn memory_whose_extent_divides_by_what_may_be_0_stays_where_it_is_not() {
+    let (n, k) = (size("n"), var("k"));
+    let b = buffer("B", n.clone());
+    let under = |extent: Expr, around: &dyn Fn(Stmt) -> Stmt| {
+        let t = Buffer::new("t", DType::F32, vec![extent], MemScope::Global);
+        let store = Stmt::store(&b, vec![int(0)], t.at([int(0)]));
+        around(Stmt::allocate(t, store))
+    };
+    let looped = |body: Stmt| Stmt::range(k.clone(), n.clone(), body);
+    let branch = |body: Stmt| Stmt::if_(n.clone().gt(int(0)), body);
+    let by_size = || int(8).floordiv(n.clone()) + int(1);
+    for around in [&looped as &dyn Fn(Stmt) -> Stmt, &branch] {
+        let nest = under(by_size(), around);
+        let want = print_stmt(&nest);
+        check(&["hoist_allocations"], nest, &want);
+        let moved = try_pass("hoist_allocations", under(n.clone() * int(8), around)).expect("the pass runs");
+        assert!(matches!(moved, Stmt::Allocate { .. }), "{}", print_stmt(&moved));
+    }
+}

@@ -155,7 +155,8 @@ impl Held {
     }
 }
 
-/// Refuses an output that shares memory with another argument.
+/// Refuses an output whose stretch of memory, from the first of its elements to the last, is not its own: kernels are told
+/// that it is, so elements that lie between those of another array do not count as apart.
 fn check_apart(parameters: &[Parameter], held: &[Held]) -> PyResult<()> {
     for (at, one) in held.iter().enumerate() {
         let Held::Array { low, high, .. } = one else { continue };
@@ -171,7 +172,8 @@ fn check_apart(parameters: &[Parameter], held: &[Held]) -> PyResult<()> {
                 && low < to
             {
                 return Err(PyValueError::new_err(format!(
-                    "the output `{}` shares memory with `{}`; give each array memory of its own",
+                    "the output `{}` shares memory with `{}`, counted from the first element of each to its last; give each \
+                     array memory of its own",
                     parameters[at].name, parameters[other_at].name
                 )));
             }

@@ -36,6 +36,11 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
         match relation {
             Relation::Split { parent, outer, inner, by } => {
                 let Some(whole) = extents.get(parent.var()).cloned() else { continue };
+                // What a size makes 0 or less would be no loop at all, and leave the axis out in silence.
+                let at_least_1 = |size: &Expr| {
+                    let size = fold::cast(size, parent.dtype());
+                    fold::max(analyzer, &size, &fold::int(1, parent.dtype()))
+                };
                 // The number of threads is what was asked for, whatever the axis needs.
                 let clamp = |wanted: &Expr, part: &IterVar| {
                     let fits = fold::proves(analyzer, BinaryOp::Le, &whole, wanted) && !whole.is_int(0);
@@ -43,11 +48,11 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
                 };
                 let (outer_extent, inner_extent) = match by {
                     SplitBy::Factor(factor) => {
-                        let factor = fold::cast(factor, parent.dtype());
+                        let factor = at_least_1(factor);
                         (fold::ceildiv(analyzer, &whole, &factor), clamp(&factor, inner))
                     }
                     SplitBy::Nparts(parts) => {
-                        let parts = fold::cast(parts, parent.dtype());
+                        let parts = at_least_1(parts);
                         (clamp(&parts, outer), fold::ceildiv(analyzer, &whole, &parts))
                     }
                 };
@@ -56,7 +61,7 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
             }
             Relation::Fuse { outer, inner, fused } => {
                 if let (Some(a), Some(b)) = (extents.get(outer.var()), extents.get(inner.var())) {
-                    extents.insert(fused.var().clone(), fold::mul(a, b));
+                    extents.insert(fused.var().clone(), fused_extent(a, b, analyzer));
                 }
             }
             Relation::Singleton { axis } => {
@@ -65,6 +70,17 @@ pub(crate) fn extents(stage: &Stage, domains: &Domains, analyzer: &Analyzer) -> 
         }
     }
     extents
+}
+
+/// Iterations of two loops as one. A loop whose extent is below 0 does not run, and the product of two such extents would:
+/// where neither is known to be a number of iterations, the outer one is made one, and the sign of the product is the inner
+/// one's then.
+fn fused_extent(outer: &Expr, inner: &Expr, analyzer: &Analyzer) -> Expr {
+    let is_natural = |e: &Expr| fold::proves(analyzer, BinaryOp::Ge, e, &fold::int(0, e.dtype()));
+    if is_natural(outer) || is_natural(inner) {
+        return fold::mul(outer, inner);
+    }
+    fold::mul(&fold::max(analyzer, outer, &fold::int(0, outer.dtype())), inner)
 }
 
 /// Values of all axes, counted from 0, given those of some loops.

@@ -90,7 +90,9 @@ pub enum SimError {
         limit: u32,
     },
     /// An extent, or a value that the host computes, that is not known when the kernel starts.
-    #[error("{what} of `{name}` is to be known when the kernel starts, and depends on `{reason}`")]
+    #[error(
+        "{what} of `{name}` is to be made of the sizes of arguments, which are known when the kernel starts, and depends on `{reason}`"
+    )]
     Unknown {
         /// `the size`, `the extent` or `the value`.
         what: &'static str,

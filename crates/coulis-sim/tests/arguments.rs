@@ -147,6 +147,6 @@ def k(B_ptr: T.handle):
     );
     assert_eq!(
         refusal("local", "i + 1"),
-        "the size of `t` is to be known when the kernel starts, and depends on `i`"
+        "the size of `t` is to be made of the sizes of arguments, which are known when the kernel starts, and depends on `i`"
     );
 }

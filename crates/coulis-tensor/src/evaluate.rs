@@ -121,8 +121,9 @@ fn compute(
         .shape
         .iter()
         .map(|extent| {
-            eval_index(extent, bindings)
-                .map_err(|var| EvaluateError::Extent { tensor: op.name().to_owned(), var })
+            // Less than no points are none.
+            let extent = eval_index(extent, bindings).map(|extent| extent.max(0));
+            extent.map_err(|var| EvaluateError::Extent { tensor: op.name().to_owned(), var })
         })
         .collect::<Result<_, _>>()?;
     let shapes = program.ops().iter().flat_map(Op::outputs).flat_map(|b| &b.shape);

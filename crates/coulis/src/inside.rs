@@ -272,6 +272,27 @@ def divide(A: T.Buffer((64,), \"int32\"), B: T.Buffer((64,), \"int32\")):
             assert_eq!(first_unproven_divisor(&kernel).is_some(), may_be_zero, "{divisor}");
         }
     }
+
+    #[test]
+    fn loops_in_one_whose_extents_may_be_negative_stay_inside() {
+        let text = |outer: &str| {
+            format!(
+                "@T.prim_func
+def fill(A_ptr: T.handle):
+    n, m = T.int32(), T.int32()
+    A = T.match_buffer(A_ptr, (n, m), \"float32\")
+    for f in range({outer} * (m - 2)): A[f // (m - 2) + 2, f % (m - 2)] = T.float32(0)
+"
+            )
+        };
+        // Two negative extents have a positive product.
+        let index = "`A[f // (m - 2) + 2, f % (m - 2)]`";
+        for (outer, unproven) in [("T.max(n - 2, 0)", None), ("(n - 2)", Some(index))] {
+            let kernel = coulis_script::parse_module(&text(outer)).unwrap().remove(0);
+            assert_eq!(first_unproven(&kernel).as_deref(), unproven, "{outer}");
+        }
+    }
+
     #[test]
     fn accesses_of_tile_programs_are_bounded_by_their_scope_ids() {
         let text = |read: &str| {

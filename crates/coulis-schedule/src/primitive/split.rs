@@ -20,9 +20,9 @@ pub enum Split {
     Factor(i64),
     /// The outer loop runs this often, at least 1.
     Nparts(i64),
-    /// The inner loop runs this often: an expression of sizes.
+    /// The inner loop runs this often: an expression of sizes, which counts for 1 where it is less at a call.
     FactorExpr(Expr),
-    /// The outer loop runs this often: an expression of sizes.
+    /// The outer loop runs this often: an expression of sizes, which counts for 1 where it is less at a call.
     NpartsExpr(Expr),
 }
 
@@ -30,7 +30,8 @@ pub enum Split {
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "split",
     signature: "s[B].split(axis, factor=None, nparts=None)",
-    summary: "one loop becomes an outer and an inner one; points past the end are guarded",
+    summary: "one loop becomes an outer and an inner one; points past the end are guarded. A factor or number of parts of \
+              sizes counts for 1 where it is less at a call",
     before: "for i in range(n):\n    B[i] = A[i]",
     call: "i_outer, i_inner = s[B].split(i, factor=32)",
     after: "\
@@ -152,7 +153,7 @@ impl SplitAxis {
     }
 }
 
-/// A symbolic factor is an integer expression of sizes; sizes are taken to be at least 1 where they divide.
+/// A symbolic factor is an integer expression of sizes.
 fn check_size(axis: &str, schedule: &Schedule, expr: &Expr) -> Result<(), ScheduleError> {
     let refused = |found: String| ScheduleError::FactorForm { axis: axis.to_owned(), found };
     if !expr.dtype().is_int() {

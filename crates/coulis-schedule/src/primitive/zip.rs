@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use coulis_ir::Expr;
 use coulis_ir::visit::substitute_expr;
+use coulis_ir::{DType, Expr};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
 
 use crate::error::ScheduleError;
@@ -167,16 +167,25 @@ impl Primitive for Zip {
                 "another number",
             );
         }
+        // A reducer combines states of its own types alone.
+        let types = |of: &Stage| of.outputs.iter().map(|output| output.dtype).collect::<Vec<_>>();
+        if types(second) != types(first) {
+            let names: Vec<&str> = types(second).iter().map(|ty| ty.name()).collect();
+            return bad("second", "a fold into results of the first's types", second, &names.join(", "));
+        }
+        let state: Vec<DType> = reduction.identity.iter().map(Expr::dtype).collect();
+        let wanted = "one that combines the two as their reducer does";
+        if types(first) != state || types(stage) != state {
+            return bad("stage", wanted, stage, "another");
+        }
         let indices: Vec<Expr> = stage.axes.iter().map(IterVar::expr).collect();
         let (left, right) = (held(first, &indices), held(second, &indices));
-        let combined = reduction.merge(&left, &right).into_iter().zip(&stage.outputs);
-        let combined: Vec<Expr> = combined.map(|(value, output)| fold::cast(&value, output.dtype)).collect();
+        let combined = reduction.merge(&left, &right);
         let is_one = other.identity == reduction.identity
-            && other.merge(&left, &right) == reduction.merge(&left, &right)
+            && other.merge(&left, &right) == combined
             && matches!(&stage.body, Body::Plain(values) if *values == combined);
-        let is_as_wide = stage.outputs.iter().zip(&reduction.identity).all(|(o, e)| o.dtype == e.dtype());
-        if !is_one || !is_as_wide || !stage.relations.is_empty() || !stage.attrs.is_empty() {
-            return bad("stage", "one that combines the two as their reducer does", stage, "another");
+        if !is_one || !stage.relations.is_empty() || !stage.attrs.is_empty() {
+            return bad("stage", wanted, stage, "another");
         }
         let read_elsewhere = |of: &Stage| schedule.consumers(of).iter().any(|reader| reader.id != stage.id);
         if read_elsewhere(first) || read_elsewhere(second) {

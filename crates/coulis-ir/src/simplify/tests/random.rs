@@ -10,7 +10,7 @@ use crate::simplify::Analyzer;
 use crate::simplify::rules::{Kind, RULES};
 
 /// A generator of numbers (splitmix64), the same on every run.
-struct Dice(u64);
+pub(super) struct Dice(pub u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
@@ -21,7 +21,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -29,7 +29,7 @@ impl Dice {
         lo + (self.next() % (hi - lo + 1) as u64) as i64
     }
 
-    fn of<T: Clone>(&mut self, items: &[T]) -> T {
+    pub fn of<T: Clone>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())].clone()
     }
 }
