@@ -151,10 +151,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_atoms_do_the_same() {
+    fn no_two_atoms_do_the_same_and_hints_do_nothing() {
         let meanings = Atom::ALL.map(meaning);
         for (at, one) in meanings.iter().enumerate() {
-            assert!(!meanings[..at].contains(one), "{}", Atom::ALL[at].name());
+            let atom = Atom::ALL[at];
+            assert_eq!(*one == Meaning::Nothing, atom.is_hint(), "{}", atom.name());
+            assert!(atom.is_hint() || !meanings[..at].contains(one), "{}", atom.name());
         }
     }
 }
