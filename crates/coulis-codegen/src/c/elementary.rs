@@ -27,9 +27,9 @@ struct Format {
     ln2_hi: String,
     ln2_lo: String,
     inv_ln2: String,
-    magic: String,
+    is_single: bool,
     magic_bits: String,
-    exp: Vec<String>,
+    exp: Vec<f64>,
     exp_min: String,
     exp_max: String,
     sqrt_half_bits: &'static str,
@@ -51,9 +51,9 @@ impl Format {
                 ln2_hi: f32_literal(math::LN2_HI_F32),
                 ln2_lo: f32_literal(math::LN2_LO_F32),
                 inv_ln2: f32_literal(math::INV_LN2_F32),
-                magic: f32_literal(math::MAGIC_F32),
+                is_single: true,
                 magic_bits: format!("{:#x}", math::MAGIC_F32.to_bits()),
-                exp: math::EXP_F32.map(f32_literal).to_vec(),
+                exp: math::EXP_F32.map(f64::from).to_vec(),
                 exp_min: f32_literal(math::EXP_MIN_F32),
                 exp_max: f32_literal(math::EXP_MAX_F32),
                 sqrt_half_bits: "0x3f3504f3",
@@ -71,9 +71,9 @@ impl Format {
                 ln2_hi: f64_literal(math::LN2_HI_F64),
                 ln2_lo: f64_literal(math::LN2_LO_F64),
                 inv_ln2: f64_literal(math::INV_LN2_F64),
-                magic: f64_literal(math::MAGIC_F64),
+                is_single: false,
                 magic_bits: format!("{:#x}LL", math::MAGIC_F64.to_bits()),
-                exp: math::EXP_F64.map(f64_literal).to_vec(),
+                exp: math::EXP_F64.to_vec(),
                 exp_min: f64_literal(math::EXP_MIN_F64),
                 exp_max: f64_literal(math::EXP_MAX_F64),
                 sqrt_half_bits: "0x3fe6a09e667f3bcdLL",
@@ -84,6 +84,16 @@ impl Format {
                 tiny_bits: "54.0",
             }
         }
+    }
+
+    /// The number that, added, rounds to an integer, and so much more.
+    fn magic(&self, more: u32) -> String {
+        let magic = if self.is_single { f64::from(math::MAGIC_F32) } else { math::MAGIC_F64 };
+        self.literal(magic + f64::from(more))
+    }
+
+    fn literal(&self, value: f64) -> String {
+        if self.is_single { f32_literal(value as f32) } else { f64_literal(value) }
     }
 }
 
@@ -155,54 +165,105 @@ fn horner(coefficients: &[String], variable: &str) -> String {
     })
 }
 
+/// Greatest argument of [`exp_capped`].
+pub const EXP_CAP: f64 = 64.0;
+
 /// e to the x, by a function of that name.
 pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
-    let (value, int) = (&s.value, &f.int);
-    let (low, high) = (s.splat(&f.exp_min, needs)?, s.splat(&f.exp_max, needs)?);
-    let (min, max) = (needs.helper(Helper::Min(ty))?, needs.helper(Helper::Max(ty))?);
-    let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
-    let mut constant = |literal: &str| s.splat(literal, needs);
-    let (inv, magic, one) = (constant(&f.inv_ln2)?, constant(&f.magic)?, constant(one(ty))?);
-    let (hi, lo) = (constant(&format!("-{}", f.ln2_hi))?, constant(&format!("-{}", f.ln2_lo))?);
-    let coefficients = f.exp.iter().map(|c| constant(c)).collect::<Result<Vec<_>, _>>()?;
-    let (last, rest) = (&coefficients[f.exp.len() - 1], &coefficients[..f.exp.len() - 1]);
-    let mut steps = format!(
-        "    const {value} shifted = {fma}(x, {inv}, {magic});
+    let (bias, shift, int) = (f.bias, f.mantissa_bits, &f.int);
+    let (min, high) = (needs.helper(Helper::Min(ty))?, s.splat(&f.exp_max, needs)?);
+    let frame = ExpFrame {
+        argument: format!("{min}({high}, a)"),
+        more: 0,
+        less: 0,
+        power: format!("    const {int} k = {} - {};\n", s.bits("shifted", needs), f.magic_bits),
+        // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
+        scale: format!(
+            "    const {int} half = k >> 1;\n    return p * {} * {};\n",
+            s.float(&format!("(half + {bias}) << {shift}"), needs),
+            s.float(&format!("(k - half + {bias}) << {shift}"), needs),
+        ),
+    };
+    frame.function(name, ty, needs)
+}
+
+/// e to the x, the same bits, where x is at most [`EXP_CAP`] or NaN: that power of two, and what a subnormal needs more,
+/// fit into the exponent. They and its bias are added where `x / ln 2` is rounded to an integer, which leaves the
+/// exponent in place; the coefficients are as much smaller, and the one product rounds.
+pub fn exp_capped(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+    let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
+    let power = s.float(&format!("{} << {}", s.bits("shifted", needs), f.mantissa_bits), needs);
+    let less = if f.is_single { 27 } else { 57 };
+    let frame = ExpFrame {
+        argument: "a".to_owned(),
+        // Even, so that a tie between two powers goes to the same one.
+        more: f.bias + less,
+        less,
+        power: String::new(),
+        scale: format!("    return p * {power};\n"),
+    };
+    frame.function(name, ty, needs)
+}
+
+/// In what exponentials differ.
+struct ExpFrame {
+    /// The argument, brought into range from above.
+    argument: String,
+    /// What is added to the power that is rounded.
+    more: u32,
+    /// How many powers of two less the polynomial is.
+    less: u32,
+    /// The line that takes the power from `shifted`.
+    power: String,
+    /// The line that multiplies `p` by it.
+    scale: String,
+}
+
+impl ExpFrame {
+    /// A function of that name.
+    fn function(self, name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
+        let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
+        let value = &s.value;
+        let (max, low) = (needs.helper(Helper::Max(ty))?, s.splat(&f.exp_min, needs)?);
+        let fma = needs.helper(Helper::Math(Intrinsic::Fma, ty))?;
+        let mut constant = |literal: &str| s.splat(literal, needs);
+        let (inv, magic) = (constant(&f.inv_ln2)?, constant(&f.magic(self.more))?);
+        let (hi, lo) = (constant(&format!("-{}", f.ln2_hi))?, constant(&format!("-{}", f.ln2_lo))?);
+        let scale = 0.5f64.powi(self.less as i32);
+        let mut scaled = |c: f64| constant(&f.literal(c * scale));
+        let one = scaled(1.0)?;
+        let coefficients = f.exp.iter().map(|&c| scaled(c)).collect::<Result<Vec<_>, _>>()?;
+        let (last, rest) = (&coefficients[f.exp.len() - 1], &coefficients[..f.exp.len() - 1]);
+        let mut steps = format!(
+            "    const {value} shifted = {fma}(x, {inv}, {magic});
     const {value} n = shifted - {magic};
-    const {int} k = {bits} - {magic_bits};
-    const {value} r = {fma}(n, {lo}, {fma}(n, {hi}, x));
+{power}    const {value} r = {fma}(n, {lo}, {fma}(n, {hi}, x));
     {value} q = {last};
 ",
-        bits = s.bits("shifted", needs),
-        magic_bits = f.magic_bits,
-    );
-    for c in rest.iter().rev().chain([&one]) {
-        let _ = writeln!(steps, "    q = {fma}(r, q, {c});");
-    }
-    let _ = writeln!(steps, "    const {value} p = {fma}(r, q, {one});");
-    let (bias, shift) = (f.bias, f.mantissa_bits);
-    // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
-    let by_factors = format!(
-        "    const {int} half = k >> 1;\n    return p * {} * {};\n",
-        s.float(&format!("(half + {bias}) << {shift}"), needs),
-        s.float(&format!("(k - half + {bias}) << {shift}"), needs),
-    );
-    let scale = if ty.ty.bytes() * ty.lanes == 64 {
-        let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-        let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
-        format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{by_factors}#endif\n")
-    } else {
-        by_factors
-    };
-    Ok(format!(
-        "{function} {value} {name}({value} a)
+            power = self.power,
+        );
+        for c in rest.iter().rev().chain([&one]) {
+            let _ = writeln!(steps, "    q = {fma}(r, q, {c});");
+        }
+        let _ = writeln!(steps, "    const {value} p = {fma}(r, q, {one});");
+        let scale = if ty.bytes() == 64 {
+            let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+            let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
+            format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{}#endif\n", self.scale)
+        } else {
+            self.scale
+        };
+        Ok(format!(
+            "{function} {value} {name}({value} a)
 {{
-    const {value} x = {max}({low}, {min}({high}, a));
+    const {value} x = {max}({low}, {argument});
 {steps}{scale}}}
 ",
-        function = needs.dialect().function(),
-    ))
+            argument = self.argument,
+            function = needs.dialect().function(),
+        ))
+    }
 }
 
 /// `1 / (1 + exp(-x))`, where a function of the name `exp` is the exponential.
@@ -280,7 +341,7 @@ pub fn log(ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
         one_bits = f.one_bits,
         sqrt_half = f.sqrt_half_bits,
         exponent = s.float(&format!("((bits >> {shift}) - {bias}) + {}", f.magic_bits), needs),
-        magic = f.magic,
+        magic = f.magic(0),
         mantissa = s.float(&format!("(bits & {}) + {}", f.mantissa_mask, f.sqrt_half_bits), needs),
         hi = f.ln2_hi,
         lo = f.ln2_lo,

@@ -118,6 +118,8 @@ pub enum Helper {
     Divide(Division, VTy),
     /// Lane by lane function of floats or integers.
     Math(Intrinsic, VTy),
+    /// The exponential, of what is at most `EXP_CAP` or NaN.
+    ExpCapped(VTy),
     /// Memory for that many elements of so many bytes, 64-byte aligned; null where there is none.
     Alloc,
     /// The larger or smaller of two `f32`, NaN where either is: `max3` or `min3` of two.
@@ -232,6 +234,7 @@ impl Helper {
                 format!("cx_{kind}_{}", v.name())
             }
             Helper::Math(intrinsic, v) => format!("cx_{}_{}", intrinsic.name(), v.name()),
+            Helper::ExpCapped(v) => format!("cx_exp_capped_{}", v.name()),
             Helper::Alloc => "cx_alloc".to_owned(),
             Helper::Free => "cx_free".to_owned(),
             Helper::Fail => "cx_fail".to_owned(),

@@ -175,6 +175,11 @@ impl VTy {
         VTy { ty, lanes }
     }
 
+    /// Bytes of all lanes; 0 of a scalar.
+    pub const fn bytes(self) -> u32 {
+        self.ty.bytes() * self.lanes
+    }
+
     /// The mask type of vectors of this shape.
     pub const fn mask(self) -> VTy {
         VTy { ty: CTy::mask(self.ty.bytes()), lanes: self.lanes }

@@ -4,6 +4,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
+use crate::c::elementary::EXP_CAP;
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
@@ -12,6 +13,8 @@ use crate::c::{Walker, index};
 
 /// Bytes of a mask of which nothing says how wide it is to be.
 const MASK_BYTES: u32 = 4;
+/// Vectors of so many bytes have an operation that ends any exponential.
+const BYTES_OF_SCALEF: u32 = 64;
 
 impl Walker<'_> {
     pub(super) fn vector(&mut self, expr: &Expr) -> Result<Val, EmitError> {
@@ -268,7 +271,13 @@ impl Walker<'_> {
         let mut parts = Parts::new();
         for (position, part) in vals[0].parts.iter().enumerate() {
             let shape = vals[0].part_ty(part);
-            let helper = if is_once { Helper::Fma(shape, dtype) } else { Helper::Math(intrinsic, shape) };
+            let helper = match intrinsic {
+                _ if is_once => Helper::Fma(shape, dtype),
+                Intrinsic::Exp if shape.bytes() < BYTES_OF_SCALEF && is_capped(&args[0]) => {
+                    Helper::ExpCapped(shape)
+                }
+                _ => Helper::Math(intrinsic, shape),
+            };
             let name = self.defs.helper(helper)?;
             let codes: Vec<&Code> = vals.iter().map(|v| &v.parts[position].code).collect();
             parts.push(Part { lanes: part.lanes, code: Code::call(&name, &codes) });
@@ -522,6 +531,18 @@ pub(super) fn offset(base: &Code, first: u32) -> Code {
         (0, _) => base.clone(),
         (_, Ok(value)) => Code::primary((value + i64::from(first)).to_string()),
         (_, Err(_)) => Code::infix("+", Prec::Sum, base, &Code::primary(first.to_string())),
+    }
+}
+
+/// Whether an exponential of this is one of [`exp_capped`](super::elementary::exp_capped).
+fn is_capped(x: &Expr) -> bool {
+    let cap = |e: &Expr| match e.node() {
+        Node::Broadcast(value) => value.as_float(),
+        _ => e.as_float(),
+    };
+    match x.node() {
+        Node::Binary(BinaryOp::Min, a, b) => [a, b].into_iter().filter_map(cap).any(|c| c <= EXP_CAP),
+        _ => false,
     }
 }
 

@@ -16,6 +16,7 @@ use coulis_ir::{Atom, DType};
 
 use crate::EmitError;
 use crate::c::code::Code;
+use crate::c::elementary::exp_capped;
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::scalar::{float_literal, int_literal};
 use crate::c::style::{Overflow, Parentheses, Style, Vectors};
@@ -204,6 +205,7 @@ impl Dialect for C {
             Helper::Max(ty) => arithmetic::extremum("max", Comparison::Gt, ty, needs),
             Helper::Divide(division, ty) => arithmetic::divide(division, ty, needs),
             Helper::Math(intrinsic, ty) => math::define(intrinsic, ty, needs),
+            Helper::ExpCapped(ty) => exp_capped(&helper.name(), ty, needs),
             Helper::Shift(op, ty) => arithmetic::shift(op, ty, needs),
             Helper::Widen(_)
             | Helper::Narrow(_)
@@ -250,7 +252,7 @@ impl CpuDialect for C {
         if ty.ty.is_mask() {
             return mask::definition(ty);
         }
-        let bytes = ty.ty.bytes() * ty.lanes;
+        let bytes = ty.bytes();
         format!("typedef {} {} __attribute__((vector_size({bytes})));", ty.ty.name(), ty.name())
     }
 

@@ -396,6 +396,7 @@ impl Dialect for Cuda {
             | Helper::Divide(..)
             | Helper::Shift(..)
             | Helper::Math(..)
+            | Helper::ExpCapped(_)
             | Helper::Alloc
             | Helper::Free
             | Helper::Fail => Err(unsupported()),

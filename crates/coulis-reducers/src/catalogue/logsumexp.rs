@@ -132,11 +132,21 @@ fn join(old: &Expr, new: &Expr) -> Joined {
 
 /// How far elements of a run may exceed the shift.
 const SLACK_OF_RUNS: i128 = 2;
+/// What no sum of a run is greater than but one with an element of +inf: exponentials of runs are at most `e^2`.
+const MOST_OF_RUN: f64 = 1e6;
+
+/// The exponential of how far an element exceeds a shift: of 10 at most, or of +inf, in place of which stands 64. A CPU
+/// needs fewer operations where it knows that.
+pub(crate) fn capped_exp(apart: &Expr) -> Expr {
+    // In this order a NaN stays.
+    let capped = Expr::float(64.0, apart.dtype()).min(apart.clone());
+    Expr::call1(Intrinsic::Exp, capped)
+}
 
 /// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the
 /// state's, or the greatest where that exceeds it. What a move scales down counts less than a seventh, so
 /// that roundings of moves do not pile up. The shift of a run is finite: exponentials of infinities are right
-/// about any number. They are kept in the type of the exponentials; with `low`, what the additions of runs to
+/// about any number, or told by the sum where they are capped. They are kept in the type of the exponentials; with `low`, what the additions of runs to
 /// the state round off is kept there.
 ///
 /// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such
@@ -165,7 +175,10 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let most = if is_single { f64::from(f32::MAX) } else { f64::MAX };
     let finite = chosen.min(float(most)).max(float(-most));
     let apart = &of_run.right - &of_run.left;
-    let e = if b.request.twice && is_single {
+    let capped = !b.request.twice;
+    let e = if capped {
+        capped_exp(&apart)
+    } else if is_single {
         let power = if are_narrow(b.request) { Intrinsic::Exp2Ftz } else { Intrinsic::Exp2 };
         Expr::call1(power, &apart * &float(std::f64::consts::LOG2_E))
     } else {
@@ -176,7 +189,9 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
     let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
     b.close(shift, of_run.left);
-    let of_run = run_sum.left.cast(DType::F64);
+    let is_infinite = run_sum.left.clone().gt(float(MOST_OF_RUN));
+    let told = Expr::select(is_infinite, float(f64::INFINITY), run_sum.left.clone());
+    let of_run = if capped { told } else { run_sum.left }.cast(DType::F64);
     match low {
         None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
         Some(low) => {

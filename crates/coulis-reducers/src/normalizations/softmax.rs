@@ -80,7 +80,11 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
 /// twice.
 fn scaled_exp(parts: &Parts, d: &Expr, scale: &Expr) -> Expr {
     let request = &parts.request.fold;
-    if !(request.twice && parts.result() == DType::F32 && logsumexp::are_narrow(request)) {
+    if !request.twice {
+        // Where `d` is +inf the scale is NaN.
+        return &logsumexp::capped_exp(d) * scale;
+    }
+    if !(parts.result() == DType::F32 && logsumexp::are_narrow(request)) {
         return &Expr::call1(Intrinsic::Exp, d.clone()) * scale;
     }
     let half = Expr::float(std::f64::consts::LOG2_E / 2.0, DType::F32);

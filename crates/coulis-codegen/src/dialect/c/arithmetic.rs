@@ -25,7 +25,7 @@ pub fn extremum(
     let compare = needs.helper(Helper::Compare(comparison, ty))?;
     let generic = format!("return {select}({compare}(a, b), a, b);");
     let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-    let fast = match ty.ty.bytes() * ty.lanes {
+    let fast = match ty.bytes() {
         _ if !ty.ty.is_float() => None,
         64 => {
             Some(("CX_GCC_AVX512", format!("return __builtin_ia32_{stem}p{letter}512_mask(a, b, a, -1, 4);")))

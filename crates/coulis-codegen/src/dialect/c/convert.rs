@@ -163,7 +163,7 @@ pub fn gcc_widening(
         }
     };
     // The builtins take at least 16 bytes, of which they use the first; those of bytes take plain `char`.
-    let bytes = from.ty.bytes() * from.lanes;
+    let bytes = from.bytes();
     let register = match (argument, bytes) {
         (CTy::I8, 32) => "cx_chars32".to_owned(),
         (CTy::I8, _) => "cx_chars16".to_owned(),

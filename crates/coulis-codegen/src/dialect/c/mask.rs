@@ -12,7 +12,7 @@ use crate::c::types::{CTy, VTy};
 
 /// Whether such masks, or masks of such vectors, are mask registers where `CX_GCC_AVX512` is defined.
 fn in_register(ty: VTy) -> bool {
-    matches!(ty.ty.bytes(), 4 | 8) && matches!(ty.ty.bytes() * ty.lanes, 16 | 32 | 64)
+    matches!(ty.ty.bytes(), 4 | 8) && matches!(ty.bytes(), 16 | 32 | 64)
 }
 
 /// A body that is one statement, or two of which the compiler takes one.
@@ -25,7 +25,7 @@ fn body(fast: Option<String>, generic: &str) -> String {
 
 /// `512` of a 64-byte vector.
 fn width(ty: VTy) -> u32 {
-    8 * ty.ty.bytes() * ty.lanes
+    8 * ty.bytes()
 }
 
 /// The integer vector of a mask register.
@@ -43,7 +43,7 @@ fn from_lanes(ty: VTy, lanes: &str) -> String {
 /// The declaration of a mask type.
 pub fn definition(ty: VTy) -> String {
     let (name, lane) = (ty.name(), CTy::signed(ty.ty.bytes()).name());
-    let bytes = ty.ty.bytes() * ty.lanes;
+    let bytes = ty.bytes();
     let vector = format!("typedef {lane} {name} __attribute__((vector_size({bytes})));");
     if !in_register(ty) {
         return vector;
@@ -134,7 +134,7 @@ pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
             Some(format!("return ({target})__builtin_convertvector({}, {vector});", to_lanes(from, "a")))
         }
         (false, true) => {
-            let bytes = from.ty.bytes() * from.lanes;
+            let bytes = from.bytes();
             let of_bytes = (from.ty, bytes) == (CTy::M8, 16);
             Some(if of_bytes {
                 "return __builtin_ia32_cvtb2mask128((cx_chars16)a);".to_owned()

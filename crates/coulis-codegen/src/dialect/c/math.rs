@@ -157,7 +157,7 @@ fn predicate(
 /// The builtin of `a * b + c` of a vector that fills a register, and where there is one.
 fn fused_builtin(ty: VTy) -> Option<(&'static str, String)> {
     let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-    match ty.ty.bytes() * ty.lanes {
+    match ty.bytes() {
         64 => Some(("defined(CX_GCC_AVX512)", format!("vfmaddp{letter}512_mask(a, b, c, -1, 4)"))),
         32 => Some(("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}256(a, b, c)"))),
         16 => Some(("defined(CX_GCC_AVX2) && defined(__FMA__)", format!("vfmaddp{letter}(a, b, c)"))),
