@@ -239,6 +239,13 @@ pub struct Rewalk {
     pub backwards: bool,
 }
 
+impl Rewalk {
+    /// Whether every run needs it.
+    pub fn is_always(&self) -> bool {
+        self.needed.body[0].is_int(1)
+    }
+}
+
 /// A fold of elements into results. All lambdas are over scalars; vectors apply them lane by lane.
 #[derive(Clone, Debug)]
 pub struct Reducer {

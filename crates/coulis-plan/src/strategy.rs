@@ -194,6 +194,8 @@ pub struct Runs {
     pub steps: i64,
     /// Vector operations of a step.
     pub operations: i64,
+    /// Whether each run is walked again.
+    pub walked_again: bool,
 }
 
 /// Work below which a second thread costs more than it brings, in bytes of input.
@@ -255,6 +257,7 @@ impl Facts<'_> {
             state_bytes: state_bytes(reducer),
             steps: 1,
             operations: operations(lanes, step_work),
+            walked_again: false,
         };
         let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
             return none;
@@ -267,14 +270,16 @@ impl Facts<'_> {
         let narrower = 2 * widest <= widest_field(reducer);
         let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
         // Walks that few runs need cost little.
-        let walks = quick.rewalks.iter().filter(|walk| walk.needed.body[0].as_int() == Some(1));
-        let run_work = once(&quick.step) + walks.map(|walk| once(&walk.step)).sum::<usize>();
+        let walks = quick.rewalks.iter().filter(|walk| walk.is_always());
+        let of_walks: usize = walks.map(|walk| once(&walk.step)).sum();
+        let run_work = once(&quick.step) + of_walks;
         if masked || steps < 4 || !(narrower || run_work < step_work) {
             return none;
         }
         let lanes = self.lanes_of(widest);
         let state_bytes = bytes().map(|b| b as i64).sum();
-        Runs { lanes, state_bytes, steps, operations: operations(lanes, run_work) }
+        let operations = operations(lanes, run_work);
+        Runs { lanes, state_bytes, steps, operations, walked_again: of_walks > 0 }
     }
 
     /// Iterations of `bytes` bytes each that make `distance` bytes, at least 1: how far ahead of a loop memory is asked

@@ -8,7 +8,7 @@
 //! Rows that are no whole number of accesses are walked several as one, which is: each place of an access then has columns
 //! of its own in every turn, and the second launch also folds the rows that were joined. Measured: `bench/results/h100-experiments.md`.
 
-use coulis_ir::{Attr, MemScope, QuickStep, ThreadTag};
+use coulis_ir::{Attr, MemScope, QuickStep, Rewalk, ThreadTag};
 use coulis_schedule::{GridFinish, Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
@@ -161,8 +161,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         false => LONGEST_RUN,
     };
     // Elements that are always walked again stay in registers, narrow ones widened, and threads of the largest blocks have few.
-    let is_walked_again =
-        |quick: &QuickStep| quick.rewalks.iter().any(|rewalk| rewalk.needed.body[0].is_int(1));
+    let is_walked_again = |quick: &QuickStep| quick.rewalks.iter().any(Rewalk::is_always);
     let is_kept = narrow > 1 && quick.is_some_and(is_walked_again);
     let is_long = lanes * longest > MOST_ELEMENTS;
     let longest = if block > BLOCK && is_kept && is_long { longest / 2 } else { longest };

@@ -31,6 +31,8 @@ const SHORTEST: i64 = 8;
 /// Steps of more vector operations keep the machine busy by themselves: one state then does, and none have to be
 /// brought together at the end of each row.
 const ENOUGH_OPERATIONS: i64 = 12;
+/// States side by side where steps are that many: of runs that are walked again, whose first walk is a chain of few.
+const BESIDE: i64 = 2;
 /// As many vector operations take as long as one of them waits for another.
 const BUSY_OPERATIONS: i64 = 6;
 /// Combinations of states of more bytes of operations a field are chains of them, which lanes wait for one after another.
@@ -46,13 +48,18 @@ const BLOCK_BYTES: i64 = 4 * PAGE_BYTES;
 const FEWEST_BLOCKS: i64 = 4;
 /// How far ahead memory is asked for where rows lie apart and one ends before a block does.
 const ROWS_AHEAD_BYTES: i64 = 2 * PAGE_BYTES;
+/// Longest rows of vectors of [`END_LANES`] that end together, in steps: those whose end takes as long as they, and of steps
+/// that keep the machine busy.
+const STEPS: i64 = 32;
+const STEPS_OF_WORK: i64 = 64;
 /// Rows that end together, of so many bytes at most, and those of them that are walked side by side.
 const ROWS_THAT_END: i64 = 8;
 const LONGEST_THAT_END: i64 = 64 << 10;
 const ROWS_BESIDE: i64 = 2;
 /// Inputs of at most so many caches of a thread are, as a rule, in one that threads share.
 const NEAR_CACHES: i64 = 16;
-/// Steps of a run that each of several rows of one output has at least, where they are walked side by side.
+/// Steps of a run that each of several rows of one output has at least, where they are walked side by side; and runs of a
+/// row whose states are.
 const SHORTEST_OF_A_ROW: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
@@ -70,7 +77,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let width = facts.spec.inputs[0].bytes() as i64;
     if runs.operations > ENOUGH_OPERATIONS {
-        unroll = 1;
+        let has_runs = extent / (lanes * BESIDE * runs.steps) >= SHORTEST_OF_A_ROW;
+        unroll = if runs.walked_again && has_runs { unroll.min(BESIDE) } else { 1 };
     }
     let held = unroll;
     // A row of one run for each vector is folded in fewer runs, as long as no step waits for the one before it.
@@ -82,7 +90,10 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
     let most_pages = i64::from(facts.target.pages);
     let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
-    let rows = if stride == 1 && lanes > END_LANES { rows_that_end(facts) } else { 1 };
+    let most_steps = if runs.operations > ENOUGH_OPERATIONS { STEPS_OF_WORK } else { STEPS };
+    // Rows that end together give up parts of one side by side, which is worth it where there are more lanes than remain.
+    let ends = lanes > END_LANES || lanes == END_LANES && extent / lanes <= most_steps;
+    let rows = if stride == 1 && ends { rows_that_end(facts) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
     let is_chain = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
     let of_combine = lanes * work(&facts.spec.reducer.combine) as i64 / i64::from(facts.target.vector_bytes);
