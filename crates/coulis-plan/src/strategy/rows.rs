@@ -101,10 +101,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_near = facts.input_bytes() <= NEAR_CACHES * facts.target.cache_bytes as i64;
     let waits_between =
         is_near && held > 1 && runs.operations <= BUSY_OPERATIONS && of_combine > runs.operations;
-    if rows > 1 && (waits_within || waits_between) {
+    // Rows are walked side by side by the stage below the one that leaves a few lanes of each.
+    let can_join = rows > 1 && lanes > END_LANES;
+    if can_join && (waits_within || waits_between) {
         // As many rows as registers hold, in place of parts of one whose states are brought together at its end.
         (joined, unroll, n_pages) = (held.max(ROWS_BESIDE), 1, 1);
-    } else if rows > 1 && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
+    } else if can_join && n_pages < most_pages && runs.operations <= ENOUGH_OPERATIONS && unroll > 1 {
         // Two rows front to back, in place of two parts of one.
         (joined, unroll, n_pages) = (ROWS_BESIDE, 1, 1);
     } else if rows == 1 && is_walk && n_pages < most_pages {
