@@ -1,8 +1,8 @@
 //! Steps over vectors with guards: those on their lanes, which seldom run and are long when they are written
-//! out, and those on vectors that are read again.
+//! out or cost little where they stand beside loops, and those on vectors that are read again.
 
-use coulis_ir::expr::{Intrinsic, Node, Var};
-use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_exprs, uses_any};
+use coulis_ir::expr::{Expr, Intrinsic, Node, Var};
+use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_children, stmt_exprs, uses_any};
 use coulis_ir::{Buffer, LoopKind, MemScope, Stmt};
 
 /// Registers of a thread into which steps fold that may stay a loop. More leave none for its counters, which
@@ -76,4 +76,27 @@ pub fn reads_vectors_again(stmt: &Stmt) -> bool {
 /// Whether several steps stand in the body, one after another.
 pub fn writes_steps_out(body: &Stmt) -> bool {
     any_stmt(body, &mut |s| matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }))
+}
+
+/// Whether a guard is only on lanes of vectors that stand in `body` beside loops.
+pub fn is_beside_loops(body: &Stmt, cond: &Expr) -> bool {
+    let is_loop = |s: &Stmt| matches!(s, Stmt::For { kind, .. } if *kind != LoopKind::Vectorized);
+    any_stmt(body, &mut |s| is_loop(s)) && !occurs_elsewhere(body, cond)
+}
+
+/// Whether a condition stands in `stmt` but for vectors that are in none of its loops.
+fn occurs_elsewhere(stmt: &Stmt, cond: &Expr) -> bool {
+    let is_own = holds(stmt, cond);
+    match stmt {
+        Stmt::For { kind: LoopKind::Vectorized, .. } => false,
+        Stmt::For { body, .. } => is_own || any_stmt(body, &mut |s| holds(s, cond)),
+        _ => is_own || stmt_children(stmt).any(|child| occurs_elsewhere(child, cond)),
+    }
+}
+
+/// Whether a condition is part of a statement's own expressions.
+fn holds(stmt: &Stmt, cond: &Expr) -> bool {
+    let mut found = false;
+    stmt_exprs(stmt).into_iter().for_each(|e| for_each_expr(e, &mut |part| found |= part == cond));
+    found
 }

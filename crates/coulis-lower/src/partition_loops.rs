@@ -9,6 +9,9 @@
 //! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one: such a part runs seldom, and
 //! writing its loops out would take most of the text and of the time that a compiler needs for it.
 //!
+//! On the CPU a loop is not cut for guards on the lanes of vectors that it makes beside other loops, such as
+//! the results of the rows that these walk over: one more branch then is nothing, and a second part would be all of them.
+//!
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
 //!
@@ -43,7 +46,7 @@ use crate::affine::{
 use crate::binders::copy_with;
 use crate::branch::branch;
 use crate::eager::Eager;
-use crate::guarded_steps::{may_stay_a_loop, reads_vectors_again, writes_steps_out};
+use crate::guarded_steps::{is_beside_loops, may_stay_a_loop, reads_vectors_again, writes_steps_out};
 use crate::pass::{Context, LowerError, Pass};
 use crate::simplify::{with_let, with_loop, with_sizes};
 use crate::walk::map_children;
@@ -176,11 +179,14 @@ impl Partition {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::rolled(var, extent, body);
                 }
-                let guards = if may_cut && cuts && !is_cooperative(&body) {
+                let mut guards = if may_cut && cuts && !is_cooperative(&body) {
                     guards_of(&body, &var, &self.threads.borrow(), known)
                 } else {
                     Vec::new()
                 };
+                if self.cut_constant {
+                    guards.retain(|guard| !is_beside_loops(&body, &guard.cond));
+                }
                 if guards.is_empty() {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::for_(var, min, extent, kind, body);

@@ -358,8 +358,8 @@ fn realised(
             let starts_at_0 = min.is_int(0);
             *min = fold::cast(&analyzer.simplify(&lo), dtype);
             let declared = std::mem::replace(extent, fold::cast(&analyzer.simplify(&count), dtype));
-            if stage.clamped && starts_at_0 && extent.is_int(1) {
-                *min = clamped(&analyzer, min, &declared).unwrap_or_else(|| min.clone());
+            if stage.clamped && starts_at_0 {
+                *min = clamped(&analyzer, (min, extent), &declared).unwrap_or_else(|| min.clone());
             }
         }
     }

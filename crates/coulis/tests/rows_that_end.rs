@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Special, array, check, numbers};
-use coulis::reduce::plan;
+use coulis::reduce::{plan, prepare};
 use coulis::{Array, DType, Request};
 use coulis_ir::args::{ArrayInfo, compact_strides};
 
@@ -26,13 +26,14 @@ fn exact(input: Array, request: &Request) {
     check(&[input], request).unwrap_or_else(|why| panic!("{:?} of {shape:?}: {why}", request.ops));
 }
 
-const KINDS: [(DType, &[&str]); 7] = [
+const KINDS: [(DType, &[&str]); 8] = [
     (DType::F32, &["sum"]),
     (DType::F32, &["sum", "mean", "var", "min", "max"]),
     (DType::BF16, &["mean", "var"]),
     (DType::F16, &["mean", "meansq"]),
     (DType::F32, &["logsumexp"]),
     (DType::F32, &["argmax", "min"]),
+    (DType::F32, &["prod"]),
     (DType::I8, &["sum", "max"]),
 ];
 
@@ -49,6 +50,19 @@ fn rows_of_every_kind_end_together_exactly() {
             }
         }
     }
+}
+
+#[test]
+fn rows_that_fill_no_block_are_no_second_kernel() {
+    let source = |rows: i64| {
+        let request = Request::new(&["logsumexp"]).over(&[1]);
+        prepare(&[info(DType::F32, &[rows, 200])], &request).unwrap().source().map(str::len)
+    };
+    let (Some(whole), Some(odd)) = (source(64), source(67)) else {
+        println!("SKIP rows_that_fill_no_block_are_no_second_kernel: no compiler");
+        return;
+    };
+    assert!(odd < whole * 3 / 2, "{odd} and {whole}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use coulis::te::{
 };
 use coulis_ir::eval::Value;
 use everywhere::{
-    Tolerance, argmax_of, c, f, input, leaf, n, number, realized, reference, run_everywhere,
+    Tolerance, argmax_of, c, f, input, leaf, n, nest_text, number, realized, reference, run_everywhere,
     run_everywhere_with, schedule, small,
 };
 
@@ -434,5 +434,25 @@ fn fused_products_of_narrow_floats_are_rounded_once() {
             let values = reference(&s, sizes, &next_to_a_tie);
             assert!(values[3].data.iter().all(|v| v.as_f64() == want), "{dtype}: {:?}", values[3].data[0]);
         }
+    }
+}
+
+#[test]
+fn several_rows_past_the_end_begin_before_it() {
+    for rows in [37, 16, 32, 9] {
+        let a = input(&[c(rows), c(5)], DType::F32, "A");
+        let k = reduce_axis(5, "k");
+        let b = compute(&[c(rows)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+        let d = compute(&[c(rows)], "D", |i| Ok(b.at([&i[0]]) + f(1.0))).unwrap();
+        let mut s = schedule(&[d], from_ref(&a));
+        let i = leaf(&s, "D", 0);
+        let (blocks, _) = s.split("D", &i, Split::Factor(16)).unwrap();
+        s.compute_at("B", "D", &blocks).unwrap();
+        run_everywhere(&s, &[&[]]);
+        s.clamp("B").unwrap();
+        run_everywhere(&s, &[&[]]);
+        let text = nest_text(&s);
+        // Fewer rows than a block keep their guard.
+        assert_eq!(text.contains("T.min("), rows == 37, "{text}");
     }
 }

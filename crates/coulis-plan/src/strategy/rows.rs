@@ -90,13 +90,14 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let is_walk = stride == 1 && in_memory && runs.lanes * width <= PAGE_BYTES;
     let most_pages = i64::from(facts.target.pages);
     let mut n_pages = if is_walk { block_pages(extent * width, most_pages) } else { 1 };
+    let of_combine = lanes * work(&facts.spec.reducer.combine) as i64 / i64::from(facts.target.vector_bytes);
+    let is_work = of_combine >= BUSY_OPERATIONS;
     let most_steps = if runs.operations > ENOUGH_OPERATIONS { STEPS_OF_WORK } else { STEPS };
-    // Rows that end together give up parts of one side by side, which is worth it where there are more lanes than remain.
-    let ends = lanes > END_LANES || lanes == END_LANES && extent / lanes <= most_steps;
-    let rows = if stride == 1 && ends { rows_that_end(facts) } else { 1 };
+    // Where no more lanes than remain are folded before, it is the end alone that rows together make quicker.
+    let ends = lanes > END_LANES || lanes == END_LANES && is_work && extent / lanes <= most_steps;
+    let rows = if stride == 1 && ends { rows_that_end(facts, is_work) } else { 1 };
     let (mut joined, mut of_one) = (1, 1);
     let is_chain = work(&facts.spec.reducer.combine) > OF_A_CHAIN * facts.spec.reducer.arity();
-    let of_combine = lanes * work(&facts.spec.reducer.combine) as i64 / i64::from(facts.target.vector_bytes);
     let waits_within = is_chain && runs.operations > ENOUGH_OPERATIONS;
     let is_near = facts.input_bytes() <= NEAR_CACHES * facts.target.cache_bytes as i64;
     let waits_between =
@@ -180,14 +181,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     Ok(sketch)
 }
 
-/// Rows whose ends are folded together: of outputs side by side that are not long, where whole blocks of so many make up all
-/// of them, since a rest would be half of the kernel, and keep all threads busy; else 1.
-fn rows_that_end(facts: &Facts) -> i64 {
+/// Rows whose ends are folded together: of outputs side by side that are not long, where blocks of so many keep all threads
+/// busy; else 1. Such a kernel is for one number of rows, and where that is no multiple of a block, the last block begins among
+/// the rows of the one before it; where ends are little work, it is worth neither.
+fn rows_that_end(facts: &Facts, is_work: bool) -> i64 {
     let problem = &facts.spec.problem;
     let width = facts.spec.inputs[0].bytes() as i64;
     let n_blocks = problem.n_outputs / ROWS_THAT_END;
     let are_many = n_blocks >= if facts.parallel() { 8 * i64::from(facts.target.n_threads) } else { 1 };
-    let is_whole = last_kept(facts).is_some_and(|at| problem.dims[at].extent % ROWS_THAT_END == 0);
+    let n_rows = last_kept(facts).map_or(1, |at| problem.dims[at].extent);
+    let is_whole = n_rows % ROWS_THAT_END == 0 || is_work && n_rows > ROWS_THAT_END;
     let is_long = problem.reduce_len.saturating_mul(width) > LONGEST_THAT_END;
     let ends =
         are_many && is_whole && !is_long && facts.spec.map.is_none() && facts.target.vector_bytes <= 256;

@@ -131,6 +131,8 @@ pub fn place_rows(
     let n_short = if sketch.unroll > 1 { made.len() - 1 } else { made.len() };
     let Some(&short) = made[..n_short].last() else { return Ok(()) };
     place(s, short, site)?;
+    // The last rows end again with the block before theirs, where they are no whole one.
+    s.clamp(short)?;
     let mut at = s.stage(short)?.leaves()[n_kept - 1].clone();
     if sketch.joined > 1 {
         let (rows, row) = s.split(short, &at, Split::Factor(sketch.joined))?;
@@ -142,6 +144,7 @@ pub fn place_rows(
         place(s, stage, Some(&of_row))?;
     }
     place(s, state, site)?;
+    s.clamp(state)?;
     let leaves = s.stage(state)?.leaves().to_vec();
     let (kept, reduce) = leaves.split_at(n_kept);
     let Some((row, outer)) = kept.split_last() else { return Ok(()) };

@@ -3,8 +3,9 @@
 //! A loop that is split may have more steps than there are points of its axis, and what is attached in it would be under
 //! the guard of its consumer at every access: no load is under way with another then, and a text has a part with guards beside
 //! the one without. Nothing reads what is computed past the end, since the consumer's own guard keeps that from being stored. It
-//! concerns axes of which the stage has one point there, at an index of the loop that is surely not below 0, and whose length is a
-//! constant of at least 1; others keep their guards.
+//! concerns axes of which the stage has a constant number of points there, from an index of the loop on that is surely not below 0,
+//! and whose length is a constant of at least as many; others keep their guards. Several points begin so far before the end of the
+//! axis that they all lie in it: some of them were computed before, and are computed again.
 
 use coulis_ir::simplify::Analyzer;
 use coulis_ir::{BinaryOp, Expr};
@@ -97,11 +98,13 @@ impl Primitive for Clamp {
     }
 }
 
-/// The one point of an axis from 0 to `declared` that a stage computes, or its last where `point` may lie behind it.
-pub(crate) fn clamped(analyzer: &Analyzer, point: &Expr, declared: &Expr) -> Option<Expr> {
-    let is_known = declared.as_int().is_some_and(|n| n > 0);
-    let is_behind_first = fold::proves(analyzer, BinaryOp::Ge, point, &fold::int(0, point.dtype()));
-    let may_be_past = !fold::proves(analyzer, BinaryOp::Lt, point, declared);
-    let last = || fold::sub(declared, &fold::int(1, declared.dtype()));
-    (is_known && is_behind_first && may_be_past).then(|| fold::min(analyzer, point, &last()))
+/// Where the points of an axis from 0 to `declared` begin that a stage computes, as many as it does, or where its last begin if some
+/// of these may lie behind them.
+pub(crate) fn clamped(analyzer: &Analyzer, (first, count): (&Expr, &Expr), declared: &Expr) -> Option<Expr> {
+    let are_known =
+        matches!((count.as_int(), declared.as_int()), (Some(count), Some(n)) if 0 < count && count <= n);
+    let last = fold::sub(declared, count);
+    let is_behind_first = fold::proves(analyzer, BinaryOp::Ge, first, &fold::int(0, first.dtype()));
+    let may_be_past = !fold::proves(analyzer, BinaryOp::Le, first, &last);
+    (are_known && is_behind_first && may_be_past).then(|| fold::min(analyzer, first, &last))
 }
