@@ -3,8 +3,9 @@
 //! A primitive is an argument struct in a file of its own: read from a step, written as a step, checked, applied.
 //! Everything else (traces, replay, scripts) follows from the struct and its line in [`PRIMITIVES`].
 
-use coulis_ir::{Attr, Expr};
-use coulis_tensor::IterVar;
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{Attr, Expr, Var};
+use coulis_tensor::{IterVar, operators};
 
 use crate::error::ScheduleError;
 use crate::schedule::{Schedule, StageRef, Value};
@@ -274,21 +275,56 @@ impl Call<'_> {
         }
     }
 
-    /// An integer, or a size of the program by name.
+    /// An integer, or an expression of integers and sizes of the program by name.
     pub fn size(&self, arg: &Arg, what: &str) -> Result<Size, ScheduleError> {
         match arg {
             Arg::Int(value) => Ok(Size::Int(*value)),
-            Arg::Expr(expr) => Ok(Size::Expr(expr.clone())),
-            Arg::Name(name) => {
-                let shapes = self.schedule.program().args().iter().flat_map(|a| a.shape());
-                let mut vars = shapes.filter_map(Expr::as_var);
-                let var = vars.find(|v| v.name() == name);
-                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the arguments")))?;
-                Ok(Size::Expr(var.expr()))
-            }
-            other => Err(self.bad(format!("`{what}` is to be an integer or a size, got {other}"))),
+            arg => Ok(Size::Expr(self.size_expr(arg, what)?)),
         }
     }
+
+    fn size_expr(&self, arg: &Arg, what: &str) -> Result<Expr, ScheduleError> {
+        match arg {
+            Arg::Int(value) => i32::try_from(*value)
+                .map(Expr::int)
+                .map_err(|_| self.bad(format!("{value} is no 32-bit integer"))),
+            Arg::Expr(expr) => Ok(expr.clone()),
+            Arg::Name(name) => {
+                let var = sizes(self.schedule).into_iter().find(|v| v.name() == name);
+                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the program")))?;
+                Ok(var.expr())
+            }
+            // As the doors build what they are given, so that the text of an expression is read as that expression.
+            Arg::Binary(op, a, b) => {
+                let (a, b) = (self.size_expr(a, what)?, self.size_expr(b, what)?);
+                operators::binary(*op, a, b).map_err(|error| self.bad(format!("in `{what}`, {error}")))
+            }
+            other => Err(self.bad(format!(
+                "`{what}` is to be an integer, a size, or these joined by +, -, *, // and %, got {other}"
+            ))),
+        }
+    }
+}
+
+/// The variables that shapes and extents of the program are made of, those of the arguments first.
+pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
+    let program = schedule.program();
+    let mut found = Vec::new();
+    let mut note = |expr: &Expr| {
+        for_each_expr(expr, &mut |e| {
+            if let Some(var) = e.as_var().filter(|var| !found.contains(*var)) {
+                found.push(var.clone());
+            }
+        });
+    };
+    program.args().iter().flat_map(|arg| arg.shape()).for_each(&mut note);
+    for axis in program.ops().iter().flat_map(|op| op.axes().iter().chain(op.reduce_axes())) {
+        if let Some((min, extent)) = axis.dom() {
+            note(min);
+            note(extent);
+        }
+    }
+    found
 }
 
 /// A factor.

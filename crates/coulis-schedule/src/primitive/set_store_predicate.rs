@@ -4,12 +4,12 @@
 //! whatever the condition says (fault C5 of docs/sources.md is why). Source: seed 003.
 
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag, Var};
+use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag};
 
 use crate::error::ScheduleError;
 use crate::example::{copy, size};
 use crate::launch::thread_index;
-use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, sizes};
 use crate::schedule::{Schedule, StageRef, identifier};
 use crate::stage::{Stage, StageId};
 use crate::thread_error::ThreadError;
@@ -92,11 +92,6 @@ impl Primitive for SetStorePredicate {
         schedule.by_id_mut(self.stage).store_predicate = Some(self.predicate);
         Ok(())
     }
-}
-
-fn sizes(schedule: &Schedule) -> Vec<Var> {
-    let shapes = schedule.program().args().iter().flat_map(|a| a.shape());
-    shapes.filter_map(|e| e.as_var().cloned()).collect()
 }
 
 /// The expression that an argument is.
