@@ -3,8 +3,11 @@
 //! `reduce`, `te` and text come through here; there is no other path to an executor. What a kernel goes through is
 //! written down on the way, as its [`Route`].
 
-use coulis_ir::{Checked, Kernel, Target};
+use coulis_ir::stmt::TileOp;
+use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::{Checked, Kernel, Stmt, Target};
 use coulis_lower::{Observer, Options, Pass};
+use coulis_reducers::accumulating;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -57,9 +60,20 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     })
 }
 
-/// The kernel with reducers in the place of the names in its tile calls.
+/// The kernel with the reducers by which its tile calls fold: those of the names in them, and those that are written in
+/// them with the states of contract N4.
 pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
-    Ok(coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?)
+    let named = coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?;
+    let body = rewrite_stmt(named.body, &mut |_| None, &mut |stmt| {
+        let Stmt::Tile(mut call) = stmt else { return stmt };
+        if let TileOp::ReduceBy { reducer, .. } = &mut call.op
+            && let Some(wide) = accumulating(reducer)
+        {
+            **reducer = wide;
+        }
+        Stmt::Tile(call)
+    });
+    Ok(Kernel { body, ..named })
 }
 
 /// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result.
