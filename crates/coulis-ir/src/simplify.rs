@@ -31,6 +31,7 @@ use std::rc::Rc;
 
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
+use crate::kernel::Kernel;
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
 use found::{Found, FoundOut};
@@ -165,6 +166,15 @@ impl Analyzer {
     /// Nothing known but the kinds of variables.
     pub fn new() -> Analyzer {
         Analyzer::default()
+    }
+
+    /// What a call has checked before a kernel runs: no extent of a parameter is below 0.
+    pub fn of_call(kernel: &Kernel) -> Analyzer {
+        let mut known = Analyzer::new();
+        for extent in kernel.param_buffers().flat_map(|buffer| &buffer.shape) {
+            known.assume(&Expr::int_of(0, extent.dtype()).le(extent.clone()));
+        }
+        known
     }
 
     /// Within what follows, `var` is in `[min, min + extent)`, and that range is not empty. Ends that are no scalar

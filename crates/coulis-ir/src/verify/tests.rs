@@ -273,6 +273,11 @@ fn race_cases() -> Vec<Case> {
     let put = |index: Expr| Stmt::store(&out, [index], f(1.0));
     let fold = |index: Expr| Stmt::store(&out, [index.clone()], out.at([index]) + a.at([i.expr()]));
     let copy = |to: Expr, from: Expr| Stmt::store(&out, [to], out.at([from]));
+    let at_most = |n_iterations: i32| {
+        let extent = (c(4 * n_iterations - 2) - n.expr()).floordiv(c(4)) + c(1);
+        let all = Stmt::range(k.clone(), c(3) - n.expr(), put(k.expr()));
+        flat(&[&a, &out], Stmt::for_(i.clone(), c(0), extent, LoopKind::Parallel, all))
+    };
     let local = Buffer::new("t", DType::F32, vec![c(1)], MemScope::Local);
     let own = Stmt::allocate(local.clone(), Stmt::store(&local, [c(0)], local.at([c(0)]) + f(1.0)));
     let outside = Stmt::allocate(
@@ -295,6 +300,8 @@ fn race_cases() -> Vec<Case> {
         ),
         ("V13", "two iterations one element", parallel(put(i.expr().floordiv(c(2)))), &["V13"]),
         ("V13", "only one iteration stores", parallel(Stmt::if_(i.expr().equal(c(0)), put(c(0)))), &[]),
+        ("V13", "at most one iteration for any size", at_most(1), &[]),
+        ("V13", "at most two iterations", at_most(2), &["V13"]),
         ("V13", "through a name", parallel(through_let), &[]),
         ("V13", "through memory of its own", parallel(through_memory), &[]),
         ("V13", "memory allocated outside", flat(&[&a], outside.clone()), &["V13"]),
