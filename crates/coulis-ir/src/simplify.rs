@@ -431,6 +431,12 @@ impl Analyzer {
             || matches!(self.const_bounds(expr), (Some(least), Some(most)) if lo <= least && most <= hi)
     }
 
+    /// Whether what is known leaves no value to some variable, so that nothing for which it holds is ever carried out. An
+    /// interval of an expression may then be empty, and says nothing.
+    pub fn contradicts_itself(&self) -> bool {
+        self.facts.vars.values().any(|known| known.bounds.is_some_and(Interval::is_empty))
+    }
+
     /// Drops what was found out: the facts have changed.
     fn forget(&mut self) {
         self.caches = Rc::default();

@@ -197,6 +197,12 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let in_arm = Stmt::if_(inside.likely(), Stmt::store(&a, [c(-2)], f(0.0)));
         flat(&[&a], Stmt::range(i.clone(), c(8), Stmt::seq([in_value, in_arm])))
     };
+    // Run where `n` is above 3 and below the end.
+    let apart = |end: i32| {
+        let store = Stmt::store(&a, [j.expr() - c(8)], f(0.0));
+        let inner = Stmt::range(j.clone(), c(end) - n.expr(), store);
+        flat(&[&a, &s], Stmt::range(i.clone(), n.expr() - c(3), inner))
+    };
     let parts = |first: i32| {
         let half = (i.expr() * c(2) + j.expr().floordiv(c(2))).lt(c(3));
         let cond = half.and((i.expr() * c(4) + j.expr()).ge(c(first)));
@@ -243,6 +249,8 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "a loop that never runs", over(c(0), c(8)), &[]),
         ("V12", "guarded", guarded(8), &[]),
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
+        ("V12", "in loops of which one never runs where the other does", apart(3), &[]),
+        ("V12", "in loops of which both run for some sizes", apart(6), &["V12"]),
         ("V12", "under conditions that exclude each other", between(3, 2), &[]),
         ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
         ("V12", "under conditions that no iteration meets", parts(6), &[]),
