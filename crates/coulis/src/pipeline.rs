@@ -34,7 +34,9 @@ pub fn compile_schedule(
     target: &Target,
 ) -> Result<Lowered, Error> {
     let nest = build_nest(schedule, args, name)?;
-    let mut lowered = lower_for(nest, target, &mut |_, _| {})?;
+    let options = Options { target, simple_mode: false };
+    let permit = |flat| permit_for(permit_scheduled(flat, schedule)?, target);
+    let mut lowered = lowered(nest, &options, &mut |_, _| {}, permit)?;
     lowered.route.insert(0, "schedule/build_nest".to_owned());
     Ok(lowered)
 }
@@ -82,6 +84,16 @@ pub fn lower_kernel(nest: Kernel, options: &Options, observer: &mut Observer) ->
     lowered(nest, options, observer, permit)
 }
 
+/// As [`lower_kernel`], of a nest that this schedule made.
+pub fn lower_scheduled(
+    schedule: &Schedule,
+    nest: Kernel,
+    options: &Options,
+    observer: &mut Observer,
+) -> Result<Lowered, Error> {
+    lowered(nest, options, observer, |flat| permit_scheduled(flat, schedule))
+}
+
 fn lowered(
     nest: Kernel,
     options: &Options,
@@ -105,6 +117,12 @@ pub const VERIFY: &str = "ir/verify";
 /// The permit of a kernel that coulis made; a fault in it is ours.
 pub fn permit(kernel: Kernel) -> Result<Checked, Error> {
     coulis_ir::verify::verify(kernel).map_err(Error::from)
+}
+
+/// The permit of a kernel that coulis made as a schedule says. A fault that a pragma brings about is the user's to mend.
+fn permit_scheduled(kernel: Kernel, schedule: &Schedule) -> Result<Checked, Error> {
+    coulis_ir::verify::verify(kernel)
+        .map_err(|faults| schedule.pragma_fault(&faults).map_or_else(|| Error::from(faults), Error::from))
 }
 
 /// The permit of a kernel that a user wrote.

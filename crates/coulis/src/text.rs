@@ -22,7 +22,9 @@ pub use coulis_tile::{Accuracy, Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{compile_schedule, given_faults, lower_kernel, permit_given, with_reducers};
+use crate::pipeline::{
+    compile_schedule, given_faults, lower_kernel, lower_scheduled, permit_given, with_reducers,
+};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -277,7 +279,7 @@ fn listing_by(
 ) -> Result<String, Error> {
     let nest = build_nest(schedule, args, name)?;
     let target = facts_for(&nest, target)?;
-    let lowered = lower_kernel(nest, &options(&target), &mut |_, _| {})?;
+    let lowered = lower_scheduled(schedule, nest, &options(&target), &mut |_, _| {})?;
     Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
 }
 
