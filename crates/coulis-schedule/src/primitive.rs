@@ -3,14 +3,14 @@
 //! A primitive is an argument struct in a file of its own: read from a step, written as a step, checked, applied.
 //! Everything else (traces, replay, scripts) follows from the struct and its line in [`PRIMITIVES`].
 
-use coulis_ir::visit::for_each_expr;
-use coulis_ir::{Attr, Expr, Var};
+use coulis_ir::{Attr, DType, Expr, Node};
 use coulis_tensor::{IterVar, operators};
 
 use crate::error::ScheduleError;
 use crate::schedule::{Schedule, StageRef, Value};
+use crate::sizes::{in_trace, size_of_name};
 use crate::stage::StageId;
-use crate::trace::{Arg, Step};
+use crate::trace::{Arg, Step, sign};
 
 pub mod bind;
 pub mod cache_read;
@@ -290,7 +290,7 @@ impl Call<'_> {
                 .map_err(|_| self.bad(format!("{value} is no 32-bit integer"))),
             Arg::Expr(expr) => Ok(expr.clone()),
             Arg::Name(name) => {
-                let var = sizes(self.schedule).into_iter().find(|v| v.name() == name);
+                let var = size_of_name(self.schedule, name);
                 let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the program")))?;
                 Ok(var.expr())
             }
@@ -306,27 +306,6 @@ impl Call<'_> {
     }
 }
 
-/// The variables that shapes and extents of the program are made of, those of the arguments first.
-pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
-    let program = schedule.program();
-    let mut found = Vec::new();
-    let mut note = |expr: &Expr| {
-        for_each_expr(expr, &mut |e| {
-            if let Some(var) = e.as_var().filter(|var| !found.contains(*var)) {
-                found.push(var.clone());
-            }
-        });
-    };
-    program.args().iter().flat_map(|arg| arg.shape()).for_each(&mut note);
-    for axis in program.ops().iter().flat_map(|op| op.axes().iter().chain(op.reduce_axes())) {
-        if let Some((min, extent)) = axis.dom() {
-            note(min);
-            note(extent);
-        }
-    }
-    found
-}
-
 /// A factor.
 pub(crate) enum Size {
     /// A constant.
@@ -336,11 +315,29 @@ pub(crate) enum Size {
 }
 
 /// How a size is written in a step.
-pub(crate) fn size_arg(expr: &Expr) -> Arg {
-    match (expr.as_int(), expr.as_var()) {
-        (Some(value), _) => i64::try_from(value).map_or_else(|_| Arg::Expr(expr.clone()), Arg::Int),
-        (None, Some(var)) => Arg::Name(var.name().to_owned()),
-        (None, None) => Arg::Expr(expr.clone()),
+pub(crate) fn size_arg(schedule: &Schedule, expr: &Expr) -> Arg {
+    let shown = in_trace(schedule, expr);
+    match shown.as_int() {
+        Some(value) => i64::try_from(value).map_or_else(|_| Arg::Expr(shown.clone()), Arg::Int),
+        // Variables of other names stand for none of the program: what names them is read by their names.
+        None if shown != *expr || shown.as_var().is_some() => spelled(&shown),
+        None => Arg::Expr(shown),
+    }
+}
+
+/// The expression as code, where its parts have a spelling there.
+fn spelled(expr: &Expr) -> Arg {
+    let whole = || Arg::Expr(expr.clone());
+    match expr.node() {
+        Node::Var(var) => Arg::Name(var.name().to_owned()),
+        Node::Int(value) if expr.dtype() == DType::I32 => {
+            i64::try_from(*value).map_or_else(|_| whole(), Arg::Int)
+        }
+        Node::Binary(op, a, b) if sign(*op).is_some() => match (spelled(a), spelled(b)) {
+            (Arg::Expr(_), _) | (_, Arg::Expr(_)) => whole(),
+            (a, b) => Arg::Binary(*op, Box::new(a), Box::new(b)),
+        },
+        _ => whole(),
     }
 }
 

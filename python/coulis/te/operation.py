@@ -99,6 +99,7 @@ def replay(ops, trace):
 
     A factor or number of parts is read back where it is of 32-bit integers and sizes of the program joined by ``+``,
     ``-``, ``*``, ``//`` and ``%``; a conversion, a constant of another type and a call such as ``T.max`` are refused.
+    Of two sizes of one name ``n`` the second is ``n_1``.
 
     Raises ``ValueError`` for a text that is no trace, with its line, and for a step that is refused.
     """
