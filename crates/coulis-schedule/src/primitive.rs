@@ -319,7 +319,7 @@ pub(crate) fn size_arg(schedule: &Schedule, expr: &Expr) -> Arg {
     let shown = in_trace(schedule, expr);
     match shown.as_int() {
         Some(value) => i64::try_from(value).map_or_else(|_| Arg::Expr(shown.clone()), Arg::Int),
-        // Variables of other names stand for none of the program: what names them is read by their names.
+        // A variable under another name is none of the program's, so that it is by its name that it is found again.
         None if shown != *expr || shown.as_var().is_some() => spelled(&shown),
         None => Arg::Expr(shown),
     }

@@ -13,7 +13,7 @@ use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::Kernel;
 use crate::simplify::Analyzer;
 use crate::stmt::{LoopKind, Stmt};
-use crate::visit::{for_each_expr, substitute_expr};
+use crate::visit::{any_stmt, for_each_expr, substitute_expr};
 
 pub(super) const GROUP: Group = Group {
     properties: &[
@@ -28,9 +28,7 @@ pub(super) const GROUP: Group = Group {
 
 /// Checks the stores inside each parallel loop.
 fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    let mut has_parallel = false;
-    each_stmt(&kernel.body, &mut |stmt| has_parallel |= is_parallel(stmt));
-    if has_parallel {
+    if any_stmt(&kernel.body, &mut is_parallel) {
         loops_below(&kernel.body, &Analyzer::of_call(kernel), report);
     }
 }
@@ -41,6 +39,10 @@ fn is_parallel(stmt: &Stmt) -> bool {
 
 /// Checks the loop that the statement is, and those in it, by what is known where they stand.
 fn loops_below<'k>(stmt: &'k Stmt, known: &Analyzer, report: &mut Report<'k>) {
+    // What holds in other loops is not asked for.
+    if !any_stmt(stmt, &mut is_parallel) {
+        return;
+    }
     match stmt {
         Stmt::For { var, min, extent, body, .. } => {
             if is_parallel(stmt) && !known.can_prove(&extent.clone().le(Expr::int_of(1, extent.dtype()))) {
