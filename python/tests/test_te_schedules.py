@@ -232,6 +232,40 @@ def test_rows_of_odd_length_are_peeled_and_their_parts_folded_as_one():
                 s[words]
 
 
+@pytest.mark.parametrize("by", ["factor", "nparts"])
+def test_a_trace_whose_splits_are_by_expressions_of_sizes_replays(by):
+    n, m = te.size_var("n"), te.size_var("m")
+    for size in (n, n - 2, m * 2 - 3, n - (m - 1), (n + m) * 2, n * m // 3, n % 4, -n):
+        # `n` is the extent of an axis and of no shape that the program reads.
+        A, P = te.placeholder((64, m), name="A", dtype="int32"), te.placeholder((n,), name="P", dtype="int32")
+        k = te.reduce_axis((0, n), "k")
+        B = te.compute((m,), lambda i: te.sum(A[k, i], axis=k), name="B")
+        s = te.create_schedule(B.op)
+        s[B].split(k, **{by: size})
+        again = te.replay(B.op, s.trace)
+        assert again.trace == s.trace
+        assert coulis.lower(again, [P, A, B]).script() == coulis.lower(s, [P, A, B]).script()
+    # Two sizes of one name are told apart, as two axes are.
+    n, other = te.size_var("n"), te.size_var("n")
+    for size, shown in ((n, "n"), (other, "n_1"), (other - n * 2, "n_1 - n * 2")):
+        A, P = te.placeholder((n, 64), name="A", dtype="int32"), te.placeholder((other,), name="P", dtype="int32")
+        k = te.reduce_axis((0, other), "k")
+        B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+        s = te.create_schedule(B.op)
+        s[B].split(k, **{by: size})
+        assert f"{by}={shown})" in s.trace, s.trace
+        again = te.replay(B.op, s.trace)
+        assert again.trace == s.trace
+        assert coulis.lower(again, [P, A, B]).script() == coulis.lower(s, [P, A, B]).script()
+    # Nor is a size that the program has not got taken for one of its own.
+    s = te.create_schedule(B.op)
+    s[B].split(k, **{by: te.size_var("n")})
+    with pytest.raises(ValueError, match="`n_2` is no size of the program"):
+        te.replay(B.op, s.trace)
+    with pytest.raises(ValueError, match="`q` is no size of the program"):
+        te.replay(B.op, "s[B].split(k, factor=q - 2)")
+
+
 @pytest.mark.parametrize(
     "trace, words",
     [

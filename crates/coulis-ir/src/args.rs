@@ -8,6 +8,9 @@ use crate::dtype::DType;
 use crate::expr::{BinaryOp, Expr, Node, Var, VarId};
 use crate::kernel::{Kernel, Param};
 use crate::op::shifted;
+use crate::print::print_expr;
+use crate::simplify::Analyzer;
+use crate::visit::for_each_expr;
 
 /// What is known of an argument without reading its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +84,20 @@ pub enum BindError {
         wanted: i64,
         /// Value of the argument.
         found: i64,
+    },
+    /// A declared extent that comes to less than 0, as no array has.
+    #[error("{part}argument `{name}` is `{declared}`, which comes to {value}; {legal}")]
+    Negative {
+        /// Parameter name.
+        name: String,
+        /// What of it.
+        part: Part,
+        /// What is declared, as text.
+        declared: String,
+        /// What that comes to.
+        value: i64,
+        /// What the sizes in it are to be, and are.
+        legal: String,
     },
     /// A declared extent whose value no argument tells.
     #[error("{part}argument `{name}` depends on `{var}`, which no argument determines")]
@@ -230,6 +247,15 @@ pub fn bind_args(kernel: &Kernel, args: &[ArgInfo]) -> Result<Bindings, BindErro
             part: check.part,
             var,
         })?;
+        if wanted < 0 && matches!(check.part, Part::Extent(_)) {
+            return Err(BindError::Negative {
+                name: check.name.clone(),
+                part: check.part,
+                declared: print_expr(&check.declared),
+                value: wanted,
+                legal: where_not_negative(&check.declared, &bindings),
+            });
+        }
         if wanted != check.found {
             return Err(BindError::Value {
                 name: check.name.clone(),
@@ -288,6 +314,29 @@ fn bind(bindings: &mut Bindings, var: &Var, check: &Check) -> Result<(), BindErr
     }
     bindings.entry(var.id()).or_insert(check.found);
     Ok(())
+}
+
+/// Where the expression, which is below 0 for these values, would not be: a bound on its variable where it is a multiple of
+/// one and a constant.
+fn where_not_negative(declared: &Expr, bindings: &Bindings) -> String {
+    let value = |var: &Var| bindings.get(&var.id()).copied().unwrap_or_default();
+    match Analyzer::new().affine(declared).as_deref() {
+        Some([(Some(var), factor), (None, constant)]) if *factor != 0 => {
+            let bound = match *factor > 0 {
+                true => format!("at least {}", -floor_div(*constant, *factor)),
+                false => format!("at most {}", floor_div(*constant, -factor)),
+            };
+            format!("`{}` is to be {bound}, got {}", var.name(), value(var))
+        }
+        _ => {
+            let mut found: Vec<String> = Vec::new();
+            for_each_expr(declared, &mut |e| {
+                let of = e.as_var().map(|var| format!("`{}` is {}", var.name(), value(var)));
+                found.extend(of.filter(|of| !found.contains(of)));
+            });
+            format!("it is to be at least 0, and {}", found.join(", "))
+        }
+    }
 }
 
 /// The value of a scalar integer expression of bound variables; the name of an unbound variable (or of an
@@ -373,5 +422,25 @@ mod tests {
         assert_eq!(info.broadcast_strides(&[3, 1]), Some(vec![-2, 7]));
         assert_eq!(info.broadcast_strides(&[4, 4]), None);
         assert_eq!(info.broadcast_strides(&[3]), None);
+    }
+
+    #[test]
+    fn an_extent_below_0_is_told_of_by_the_sizes_for_which_it_is_not() {
+        let (n, m) = (Var::new("n", DType::I32), Var::new("m", DType::I32));
+        let bindings = Bindings::from([(n.id(), 2), (m.id(), 5)]);
+        let (n, m, c) = (n.expr(), m.expr(), Expr::int);
+        for (declared, wanted) in [
+            (n.clone() - c(3), "`n` is to be at least 3, got 2"),
+            (n.clone() * c(2) - c(5), "`n` is to be at least 3, got 2"),
+            (c(3) - m.clone(), "`m` is to be at most 3, got 5"),
+            (c(8) - m.clone() * c(3), "`m` is to be at most 2, got 5"),
+            (n.clone() - m.clone(), "it is to be at least 0, and `n` is 2, `m` is 5"),
+            (
+                (n.clone() - c(3)).floordiv(m.clone()) + n - c(2),
+                "it is to be at least 0, and `n` is 2, `m` is 5",
+            ),
+        ] {
+            assert_eq!(where_not_negative(&declared, &bindings), wanted, "{}", print_expr(&declared));
+        }
     }
 }

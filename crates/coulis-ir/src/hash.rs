@@ -118,6 +118,11 @@ impl<K: Clone + Eq + Hash, V> Table<K, V> {
         self.entries.is_empty()
     }
 
+    /// The values, in the order in which they came.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.iter().map(|(_, value)| value)
+    }
+
     /// Takes all entries away and keeps the memory.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -31,6 +31,7 @@ use std::rc::Rc;
 
 use crate::dtype::{DType, Ty};
 use crate::expr::{BinaryOp, Expr, Names, Node, Var, VarId};
+use crate::kernel::Kernel;
 use crate::visit::map_children;
 use compare::{integer_comparison, negated};
 use found::{Found, FoundOut};
@@ -165,6 +166,15 @@ impl Analyzer {
     /// Nothing known but the kinds of variables.
     pub fn new() -> Analyzer {
         Analyzer::default()
+    }
+
+    /// What a call has checked before a kernel runs: no extent of a parameter is below 0.
+    pub fn of_call(kernel: &Kernel) -> Analyzer {
+        let mut known = Analyzer::new();
+        for extent in kernel.param_buffers().flat_map(|buffer| &buffer.shape) {
+            known.assume(&Expr::int_of(0, extent.dtype()).le(extent.clone()));
+        }
+        known
     }
 
     /// Within what follows, `var` is in `[min, min + extent)`, and that range is not empty. Ends that are no scalar
@@ -419,6 +429,12 @@ impl Analyzer {
         // What it is made of says so as a rule, and it need not be simplified for that.
         self.interval(expr).within(lo, hi)
             || matches!(self.const_bounds(expr), (Some(least), Some(most)) if lo <= least && most <= hi)
+    }
+
+    /// Whether what is known leaves no value to some variable, so that nothing for which it holds is ever carried out. An
+    /// interval of an expression may then be empty, and says nothing.
+    pub fn contradicts_itself(&self) -> bool {
+        self.facts.vars.values().any(|known| known.bounds.is_some_and(Interval::is_empty))
     }
 
     /// Drops what was found out: the facts have changed.

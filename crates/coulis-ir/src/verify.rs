@@ -66,7 +66,16 @@ pub struct Fault {
 impl Fault {
     /// As [`Property::is_of_schedule`].
     pub fn is_of_schedule(&self) -> bool {
-        properties().any(|property| property.id == self.code && property.is_of_schedule)
+        self.property().is_some_and(|property| property.is_of_schedule)
+    }
+
+    /// As [`Property::pragma`].
+    pub fn pragma(&self) -> Option<&'static str> {
+        self.property()?.pragma
+    }
+
+    fn property(&self) -> Option<&'static Property> {
+        properties().find(|property| property.id == self.code)
     }
 }
 
@@ -96,15 +105,21 @@ pub struct Property {
     /// Whether a schedule brings it about that a kernel lacks it which is right otherwise: it leaves work to no thread, or
     /// asks for more than the machine has, clusters among it.
     pub is_of_schedule: bool,
+    /// The pragma that asks for it of what is below, where one does: without the pragma there is no fault.
+    pub pragma: Option<&'static str>,
 }
 
 impl Property {
     const fn new(id: &'static str, says: &'static str) -> Property {
-        Property { id, says, is_of_schedule: false }
+        Property { id, says, is_of_schedule: false, pragma: None }
     }
 
     const fn of_schedule(id: &'static str, says: &'static str) -> Property {
-        Property { id, says, is_of_schedule: true }
+        Property { is_of_schedule: true, ..Property::new(id, says) }
+    }
+
+    const fn of_pragma(id: &'static str, pragma: &'static str, says: &'static str) -> Property {
+        Property { pragma: Some(pragma), ..Property::new(id, says) }
     }
 }
 

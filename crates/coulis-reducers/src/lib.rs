@@ -33,4 +33,4 @@ pub use normalization::{
 pub use normalizations::{NORMALIZATIONS, find_normalization};
 pub use product::{Part, Product, ProductError, product};
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};
-pub use wide_state::WideState;
+pub use wide_state::{WideState, accumulating};

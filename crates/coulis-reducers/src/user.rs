@@ -1,7 +1,7 @@
 //! Reducers of a user's functions.
 
 use crate::entry::widened_dtype;
-use crate::wide_state::WideState;
+use crate::wide_state::accumulating;
 use coulis_ir::visit::uses_any;
 use coulis_ir::{Claims, DType, ErrorBound, Expr, Field, Lambda, NanPolicy, Reducer, Ties, Var};
 
@@ -20,7 +20,7 @@ pub struct UserReducer<'a> {
     /// Types of the elements, one an input.
     pub inputs: Vec<DType>,
     /// Constants that change nothing when combined, one a field; their types are those that `combine` and `finish` see
-    /// fields in. Narrow floats are accumulated in wider fields, whatever else is folded beside them ([`WideState`]).
+    /// fields in. Narrow floats are accumulated in wider fields, whatever else is folded beside them ([`accumulating`]).
     pub identity: Vec<Expr>,
     /// Combines two states.
     pub combine: Combine<'a>,
@@ -149,19 +149,11 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
     let results = finish.iter().enumerate().map(result).collect();
     let combine = Lambda { params: left.iter().chain(&right).cloned().collect(), body: combine };
     let finish = Lambda { params: left.clone(), body: finish };
-    let declared = (combine, spec.identity.clone(), lift, finish);
-    let (combine, identity, lift, finish) = match WideState::of(&declared.0, &declared.1) {
-        None => declared,
-        Some(wide) => {
-            let (lift, finish) = (wide.values(&declared.2), wide.finish(&declared.3));
-            (wide.combine, wide.identity, lift, finish)
-        }
-    };
     let field = |(v, e): (&Var, &Expr)| Field { name: v.name().to_owned(), dtype: e.dtype() };
-    Ok(Reducer {
+    let declared = Reducer {
         name: name(),
-        fields: left.iter().zip(&identity).map(field).collect(),
-        identity,
+        fields: left.iter().zip(&spec.identity).map(field).collect(),
+        identity: spec.identity.clone(),
         lift: Lambda { params: elements.iter().chain([&position]).cloned().collect(), body: lift },
         combine,
         step: None,
@@ -175,7 +167,8 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
         nan: NanPolicy::Propagate,
         ties: Ties::None,
         error: ErrorBound::Exact,
-    })
+    };
+    Ok(accumulating(&declared).unwrap_or(declared))
 }
 
 /// The values, checked to be one a field and of its type.

@@ -2,7 +2,7 @@
 
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::map_children;
-use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Var};
+use coulis_ir::{BinaryOp, DType, Expr, Intrinsic, Lambda, Node, Reducer, Var};
 
 use crate::entry::compute_dtype;
 
@@ -71,6 +71,27 @@ impl WideState {
         };
         declared.iter().zip(self.dtypes.iter().cycle()).map(typed).collect()
     }
+}
+
+/// The same reducer with its accumulators as wide as contract N4 has them: see [`WideState`]. The results are converted to
+/// their own types once, by whoever stores them. What is only cheaper than to combine, steps and short runs, is for the
+/// state that is declared and goes. `None` where the state is as it should be: extrema, integers, wider floats.
+pub fn accumulating(reducer: &Reducer) -> Option<Reducer> {
+    let wide = WideState::of(&reducer.combine, &reducer.identity)?;
+    let mut fields = reducer.fields.clone();
+    fields.iter_mut().zip(&wide.dtypes).for_each(|(field, dtype)| field.dtype = *dtype);
+    let lift = Lambda { params: reducer.lift.params.clone(), body: wide.values(&reducer.lift.body) };
+    Some(Reducer {
+        fields,
+        lift,
+        finish: wide.finish(&reducer.finish),
+        combine: wide.combine,
+        identity: wide.identity,
+        step: None,
+        step_needs_ascending: false,
+        quick: None,
+        ..reducer.clone()
+    })
 }
 
 fn is_narrow(dtype: DType) -> bool {
@@ -230,5 +251,30 @@ mod tests {
         assert_eq!(found.expect("values")[0], Value::Float(2049.0));
         assert_eq!(finish.body[0].dtype(), DType::F32);
         assert_eq!(eval_lambda(&finish, &[Value::Float(2049.0)]).expect("values")[1], Value::Int(1));
+    }
+
+    #[test]
+    fn a_reducer_accumulates_wide_without_what_was_for_its_declared_state() {
+        let lambda = combine(&[DType::F16], |x, y| vec![&x[0] * &y[0]]);
+        let declared = Reducer::plain(lambda.clone(), vec![Expr::float(1.0, DType::F16)]);
+        let declared = Reducer { step: Some(lambda), step_needs_ascending: true, ..declared };
+        let wide = accumulating(&declared).expect("a wide state");
+        assert_eq!((wide.fields[0].dtype, wide.results[0].dtype), (DType::F32, DType::F16));
+        assert_eq!((wide.input_dtypes(), wide.step.is_none()), (vec![DType::F16], true));
+        let run = crate::scalar::Scalar::new(&wide);
+        let row = vec![vec![Value::Float(256.0)], vec![Value::Float(512.0)], vec![Value::Float(0.5)]];
+        assert_eq!(run.finish(&run.fold(&row).unwrap()).unwrap(), [Value::Float(65536.0)]);
+        assert!(accumulating(&wide).is_none());
+    }
+
+    #[test]
+    fn reducers_of_the_catalogue_accumulate_as_wide_as_they_are_to() {
+        for entry in crate::CATALOGUE {
+            for dtype in DType::ALL {
+                let request = crate::ReducerRequest::new(&vec![dtype; entry.n_inputs]);
+                let Ok(reducer) = entry.build(&request) else { continue };
+                assert!(accumulating(&reducer).is_none(), "{} of {dtype}", entry.name);
+            }
+        }
     }
 }

@@ -441,6 +441,16 @@ pub enum ScheduleError {
         /// What was given.
         found: String,
     },
+    /// A pragma on a loop in which something stands that it rules out.
+    #[error("pragma {key} of {loops}: {found}; take it off, or mark a loop without that")]
+    PragmaOver {
+        /// The pragma.
+        key: &'static str,
+        /// The loops that have it, and their stages.
+        loops: String,
+        /// What stands in one of them.
+        found: String,
+    },
     /// A pragma's key or an alignment that has no meaning.
     #[error("{primitive} of `{stage}`: {what} is to be {wanted}, got {found}")]
     BadValue {

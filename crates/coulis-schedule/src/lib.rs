@@ -29,6 +29,7 @@ mod ranges;
 mod reads;
 mod runs;
 pub mod schedule;
+mod sizes;
 pub mod stage;
 mod stores;
 pub mod thread_error;

@@ -3,13 +3,14 @@
 //! A primitive is an argument struct in a file of its own: read from a step, written as a step, checked, applied.
 //! Everything else (traces, replay, scripts) follows from the struct and its line in [`PRIMITIVES`].
 
-use coulis_ir::{Attr, Expr};
-use coulis_tensor::IterVar;
+use coulis_ir::{Attr, DType, Expr, Node};
+use coulis_tensor::{IterVar, operators};
 
 use crate::error::ScheduleError;
 use crate::schedule::{Schedule, StageRef, Value};
+use crate::sizes::{in_trace, size_of_name};
 use crate::stage::StageId;
-use crate::trace::{Arg, Step};
+use crate::trace::{Arg, Step, sign};
 
 pub mod bind;
 pub mod cache_read;
@@ -274,19 +275,33 @@ impl Call<'_> {
         }
     }
 
-    /// An integer, or a size of the program by name.
+    /// An integer, or an expression of integers and sizes of the program by name.
     pub fn size(&self, arg: &Arg, what: &str) -> Result<Size, ScheduleError> {
         match arg {
             Arg::Int(value) => Ok(Size::Int(*value)),
-            Arg::Expr(expr) => Ok(Size::Expr(expr.clone())),
+            arg => Ok(Size::Expr(self.size_expr(arg, what)?)),
+        }
+    }
+
+    fn size_expr(&self, arg: &Arg, what: &str) -> Result<Expr, ScheduleError> {
+        match arg {
+            Arg::Int(value) => i32::try_from(*value)
+                .map(Expr::int)
+                .map_err(|_| self.bad(format!("{value} is no 32-bit integer"))),
+            Arg::Expr(expr) => Ok(expr.clone()),
             Arg::Name(name) => {
-                let shapes = self.schedule.program().args().iter().flat_map(|a| a.shape());
-                let mut vars = shapes.filter_map(Expr::as_var);
-                let var = vars.find(|v| v.name() == name);
-                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the arguments")))?;
-                Ok(Size::Expr(var.expr()))
+                let var = size_of_name(self.schedule, name);
+                let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the program")))?;
+                Ok(var.expr())
             }
-            other => Err(self.bad(format!("`{what}` is to be an integer or a size, got {other}"))),
+            // As the doors build what they are given, so that the text of an expression is read as that expression.
+            Arg::Binary(op, a, b) => {
+                let (a, b) = (self.size_expr(a, what)?, self.size_expr(b, what)?);
+                operators::binary(*op, a, b).map_err(|error| self.bad(format!("in `{what}`, {error}")))
+            }
+            other => Err(self.bad(format!(
+                "`{what}` is to be an integer, a size, or these joined by +, -, *, // and %, got {other}"
+            ))),
         }
     }
 }
@@ -300,11 +315,29 @@ pub(crate) enum Size {
 }
 
 /// How a size is written in a step.
-pub(crate) fn size_arg(expr: &Expr) -> Arg {
-    match (expr.as_int(), expr.as_var()) {
-        (Some(value), _) => i64::try_from(value).map_or_else(|_| Arg::Expr(expr.clone()), Arg::Int),
-        (None, Some(var)) => Arg::Name(var.name().to_owned()),
-        (None, None) => Arg::Expr(expr.clone()),
+pub(crate) fn size_arg(schedule: &Schedule, expr: &Expr) -> Arg {
+    let shown = in_trace(schedule, expr);
+    match shown.as_int() {
+        Some(value) => i64::try_from(value).map_or_else(|_| Arg::Expr(shown.clone()), Arg::Int),
+        // A variable under another name is none of the program's, so that it is by its name that it is found again.
+        None if shown != *expr || shown.as_var().is_some() => spelled(&shown),
+        None => Arg::Expr(shown),
+    }
+}
+
+/// The expression as code, where its parts have a spelling there.
+fn spelled(expr: &Expr) -> Arg {
+    let whole = || Arg::Expr(expr.clone());
+    match expr.node() {
+        Node::Var(var) => Arg::Name(var.name().to_owned()),
+        Node::Int(value) if expr.dtype() == DType::I32 => {
+            i64::try_from(*value).map_or_else(|_| whole(), Arg::Int)
+        }
+        Node::Binary(op, a, b) if sign(*op).is_some() => match (spelled(a), spelled(b)) {
+            (Arg::Expr(_), _) | (_, Arg::Expr(_)) => whole(),
+            (a, b) => Arg::Binary(*op, Box::new(a), Box::new(b)),
+        },
+        _ => whole(),
     }
 }
 

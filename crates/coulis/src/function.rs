@@ -32,9 +32,9 @@ pub use self::in_place::{InPlace, OnDevice};
 use self::memory::{Contents, Memory};
 use self::within_int32::stays_within_int32;
 use crate::device::{Opened, open_choice, open_cpu, sim_options, violated};
-use crate::error::Error;
+use crate::error::{Error, Owner};
 use crate::inside::{first_unproven, first_unproven_divisor, launched};
-use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, permit_for, permit_given};
+use crate::pipeline::{Lowered, Route, VERIFY, lower_kernel, lower_scheduled, permit_for, permit_given};
 use crate::request::{DeviceChoice, NamedArray};
 
 /// How a function is made.
@@ -145,7 +145,14 @@ pub fn build_with(
     options: &CompileOptions,
 ) -> Result<Function, Error> {
     let nest = build_nest(schedule, args, name)?;
-    let mut function = Function::of_nest(nest.clone(), options)?;
+    let lower = |nest: Kernel, options: &Options| {
+        lower_scheduled(schedule, nest.clone(), options, &mut |_, _| {}).map_err(|error| match error.owner {
+            // A fault that was there before lowering is the program's.
+            Owner::Bug => permit_given(nest).err().unwrap_or(error),
+            Owner::User | Owner::Unsupported => error,
+        })
+    };
+    let mut function = Function::of_lowered(nest.clone(), options, lower)?;
     function.route.insert(0, "schedule/build_nest".to_owned());
     let (options, twin, last) = (options.clone(), OnceLock::new(), Mutex::default());
     function.narrow = Some(Narrow { nest, options, twin, last });
@@ -169,12 +176,22 @@ impl Function {
     }
 
     fn of_nest(nest: Kernel, options: &CompileOptions) -> Result<Function, Error> {
+        Function::of_lowered(nest, options, |nest, options| {
+            lower_kernel(nest.clone(), options, &mut |_, _| {}).map_err(|error| {
+                // A fault that was there before lowering is the program's.
+                permit_given(nest).err().unwrap_or(error)
+            })
+        })
+    }
+
+    fn of_lowered(
+        nest: Kernel,
+        options: &CompileOptions,
+        lower: impl FnOnce(Kernel, &Options) -> Result<Lowered, Error>,
+    ) -> Result<Function, Error> {
         let place = Place::of(&nest, options)?;
         let lowering = Options { target: place.target(), simple_mode: false };
-        let lowered = lower_kernel(nest.clone(), &lowering, &mut |_, _| {}).map_err(|error| {
-            // A fault that was there before lowering is the program's.
-            permit_given(nest).err().unwrap_or(error)
-        })?;
+        let lowered = lower(nest, &lowering)?;
         Function::new(lowered, place)
     }
 

@@ -36,7 +36,7 @@ pub fn launched<'a>(kernel: &'a Kernel, target: &Target) -> Cow<'a, Kernel> {
 /// of another type, with strides or with an offset count as not shown.
 pub fn first_unproven(kernel: &Kernel) -> Option<String> {
     let mut sized: HashSet<BufferId> = kernel.param_buffers().map(|b| b.id).collect();
-    let known = with_shapes(kernel);
+    let known = Analyzer::of_call(kernel);
     let memories = Memories::of(kernel, &known);
     for_each_stmt(&kernel.body, &mut |stmt| {
         match stmt {
@@ -58,17 +58,8 @@ pub fn first_unproven(kernel: &Kernel) -> Option<String> {
 pub fn first_unproven_divisor(kernel: &Kernel) -> Option<String> {
     let (sized, memories) = (HashSet::new(), Memories::default());
     Proof { form: kernel.form, sized, memories, about: About::Divisors }
-        .stmt(&kernel.body, &with_shapes(kernel))
+        .stmt(&kernel.body, &Analyzer::of_call(kernel))
         .err()
-}
-
-/// What a call has checked before the kernel runs: no extent of a parameter is below 0.
-fn with_shapes(kernel: &Kernel) -> Analyzer {
-    let mut known = Analyzer::new();
-    for extent in kernel.param_buffers().flat_map(|buffer| &buffer.shape) {
-        known.assume(&Expr::int_of(0, extent.dtype()).le(extent.clone()));
-    }
-    known
 }
 
 /// What is to be shown.

@@ -3,8 +3,11 @@
 //! `reduce`, `te` and text come through here; there is no other path to an executor. What a kernel goes through is
 //! written down on the way, as its [`Route`].
 
-use coulis_ir::{Checked, Kernel, Target};
+use coulis_ir::stmt::TileOp;
+use coulis_ir::visit::rewrite_stmt;
+use coulis_ir::{Checked, Kernel, Stmt, Target};
 use coulis_lower::{Observer, Options, Pass};
+use coulis_reducers::accumulating;
 use coulis_schedule::{Schedule, build_nest};
 use coulis_tensor::Tensor;
 
@@ -31,7 +34,9 @@ pub fn compile_schedule(
     target: &Target,
 ) -> Result<Lowered, Error> {
     let nest = build_nest(schedule, args, name)?;
-    let mut lowered = lower_for(nest, target, &mut |_, _| {})?;
+    let options = Options { target, simple_mode: false };
+    let permit = |flat| permit_for(permit_scheduled(flat, schedule)?, target);
+    let mut lowered = lowered(nest, &options, &mut |_, _| {}, permit)?;
     lowered.route.insert(0, "schedule/build_nest".to_owned());
     Ok(lowered)
 }
@@ -57,15 +62,36 @@ pub fn permit_for(checked: Checked, target: &Target) -> Result<Checked, Error> {
     })
 }
 
-/// The kernel with reducers in the place of the names in its tile calls.
+/// The kernel with the reducers by which its tile calls fold: those of the names in them, and those that are written in
+/// them with the states of contract N4.
 pub(crate) fn with_reducers(kernel: Kernel) -> Result<Kernel, Error> {
-    Ok(coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?)
+    let named = coulis_lower::resolve_reducers(kernel, &crate::tile_reducer::tile_reducer)?;
+    let body = rewrite_stmt(named.body, &mut |_| None, &mut |stmt| {
+        let Stmt::Tile(mut call) = stmt else { return stmt };
+        if let TileOp::ReduceBy { reducer, .. } = &mut call.op
+            && let Some(wide) = accumulating(reducer)
+        {
+            **reducer = wide;
+        }
+        Stmt::Tile(call)
+    });
+    Ok(Kernel { body, ..named })
 }
 
 /// Lowers a Tiled or Nest kernel, whose named reducers are those of the catalogue, and verifies the result.
 /// `observer` sees the kernel after each pass.
 pub fn lower_kernel(nest: Kernel, options: &Options, observer: &mut Observer) -> Result<Lowered, Error> {
     lowered(nest, options, observer, permit)
+}
+
+/// As [`lower_kernel`], of a nest that this schedule made.
+pub fn lower_scheduled(
+    schedule: &Schedule,
+    nest: Kernel,
+    options: &Options,
+    observer: &mut Observer,
+) -> Result<Lowered, Error> {
+    lowered(nest, options, observer, |flat| permit_scheduled(flat, schedule))
 }
 
 fn lowered(
@@ -91,6 +117,12 @@ pub const VERIFY: &str = "ir/verify";
 /// The permit of a kernel that coulis made; a fault in it is ours.
 pub fn permit(kernel: Kernel) -> Result<Checked, Error> {
     coulis_ir::verify::verify(kernel).map_err(Error::from)
+}
+
+/// The permit of a kernel that coulis made as a schedule says. A fault that a pragma brings about is the user's to mend.
+fn permit_scheduled(kernel: Kernel, schedule: &Schedule) -> Result<Checked, Error> {
+    coulis_ir::verify::verify(kernel)
+        .map_err(|faults| schedule.pragma_fault(&faults).map_or_else(|| Error::from(faults), Error::from))
 }
 
 /// The permit of a kernel that a user wrote.

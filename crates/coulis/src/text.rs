@@ -13,7 +13,7 @@ use coulis_ir::stmt::TileOp;
 use coulis_ir::visit::for_each_stmt;
 use coulis_ir::{Checked, Form, Kernel, Stmt, Target};
 use coulis_lower::{Options, PASSES};
-use coulis_reducers::{ClaimError, spot_check};
+use coulis_reducers::{ClaimError, accumulating, spot_check};
 use coulis_runtime::RuntimeError;
 use coulis_runtime::cuda::{CudaCompiler, disassemble};
 use coulis_schedule::{Schedule, build_nest};
@@ -22,7 +22,9 @@ pub use coulis_tile::{Accuracy, Decline, Row, Verdict};
 
 use crate::error::Error;
 use crate::function::{CompileOptions, Function};
-use crate::pipeline::{compile_schedule, given_faults, lower_kernel, permit_given, with_reducers};
+use crate::pipeline::{
+    compile_schedule, given_faults, lower_kernel, lower_scheduled, permit_given, with_reducers,
+};
 use crate::target::TargetChoice;
 
 /// The functions of a text, in its order.
@@ -69,9 +71,9 @@ pub fn kernels(text: &str) -> Result<Vec<Kernel>, Error> {
     Ok(kernels)
 }
 
-/// Refuses reducers of tile calls whose laws random values refute (contract N16). Taken at their word are states of several
-/// fields, since a text does not say which values of them go together, and what uses variables of its surroundings, which
-/// has no value here.
+/// Refuses reducers of tile calls whose laws random values refute (contract N16), in the state that is folded. Taken at
+/// their word are states of several fields, since a text does not say which values of them go together, and what uses
+/// variables of its surroundings, which has no value here.
 fn try_reducers(kernel: &Kernel) -> Result<(), Error> {
     let mut refuted = None;
     for_each_stmt(&kernel.body, &mut |stmt| {
@@ -80,7 +82,8 @@ fn try_reducers(kernel: &Kernel) -> Result<(), Error> {
         if reducer.fields.len() > 1 {
             return;
         }
-        if let Err(ClaimError::Refuted(found)) = spot_check(reducer, SEED) {
+        let wide = accumulating(reducer);
+        if let Err(ClaimError::Refuted(found)) = spot_check(wide.as_ref().unwrap_or(reducer), SEED) {
             refuted.get_or_insert(format!("{}{found}", call.site));
         }
     });
@@ -276,7 +279,7 @@ fn listing_by(
 ) -> Result<String, Error> {
     let nest = build_nest(schedule, args, name)?;
     let target = facts_for(&nest, target)?;
-    let lowered = lower_kernel(nest, &options(&target), &mut |_, _| {})?;
+    let lowered = lower_scheduled(schedule, nest, &options(&target), &mut |_, _| {})?;
     Ok(print_module(std::slice::from_ref(lowered.checked.kernel())))
 }
 

@@ -211,6 +211,32 @@ def add(A_ptr: T.handle, B_ptr: T.handle):
 }
 
 #[test]
+fn an_extent_that_comes_to_less_than_0_is_refused_by_the_size_that_it_takes() {
+    const SHORTER: &str = "@T.prim_func
+def shorter(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n - 3,))
+    for i in range(n - 3):
+        B[i] = A[i] + A[i + 3]
+";
+    let function = only(SHORTER);
+    for (of_a, of_b, wanted) in [
+        (3, 0, None),
+        (2, 0, Some("is `n - 3`, which comes to -1; `n` is to be at least 3, got 2")),
+        (2, 1, Some("is `n - 3`, which comes to -1; `n` is to be at least 3, got 2")),
+        (3, 1, Some("is to be 0, got 1")),
+    ] {
+        let (a, b) = (counting(&[of_a]), counting(&[of_b]));
+        let values = [("a".to_owned(), Value::from(&a)), ("b".to_owned(), Value::from(&b))];
+        let found = function.call_named(&Arguments { values: values.into(), random: None });
+        let found = found.err().map(|e| e.to_string());
+        let wanted = wanted.map(|w| format!("error[call/arguments]: extent 0 of argument `b` {w}"));
+        assert_eq!(found, wanted, "{of_a} {of_b}");
+    }
+}
+
+#[test]
 fn random_inputs_take_their_shape_from_sizes_and_repeat() {
     let function = function();
     let sizes = [("n".to_owned(), Value::Int(3)), ("m".to_owned(), Value::Int(5))];

@@ -8,8 +8,8 @@ mod everywhere;
 use std::slice::from_ref;
 
 use ThreadTag::{BlockX, BlockY, ThreadX, ThreadY};
-use coulis::DType;
 use coulis::te::{Expr, Schedule, Split, Tensor, compute, reduce_axis, sum};
+use coulis::{CompileOptions, DType, DeviceChoice, Owner, TargetChoice};
 use coulis_ir::{Attr, MemScope, ThreadTag};
 use everywhere::{
     Tolerance, c, chain, count, f, gpu_text, input, leaf, n, number, realized, run_as_scheduled,
@@ -244,4 +244,37 @@ fn a_loop_whose_copies_are_waited_for_has_its_barrier_in_front() {
     s.bind(copy, &inner, ThreadX).unwrap();
     s.pragma(copy, &outer, "async_copy", Attr::Int(1)).unwrap();
     run_everywhere(&s, &[&[]]);
+}
+
+/// Rows whose sum is over threads, in a loop with a pragma of that value.
+fn folded_under_a_pragma(threads: i32, value: i64) -> (Schedule, Vec<Tensor>) {
+    let a = input(&[c(4), c(threads)], DType::F32, "A");
+    let k = reduce_axis(threads, "k");
+    let b = compute(&[c(4)], "B", |i| sum(a.at((&i[0], &k)), from_ref(&k))).unwrap();
+    let mut s = schedule(from_ref(&b), from_ref(&a));
+    s.bind("B", &leaf(&s, "B", 1), ThreadX).unwrap();
+    s.pragma("B", &leaf(&s, "B", 0), "async_copy", Attr::Int(value)).unwrap();
+    (s, vec![a, b])
+}
+
+#[test]
+fn threads_that_wait_in_a_loop_of_asynchronous_copies_are_refused_by_stage_loop_and_pragma() {
+    let target = TargetChoice::Cuda { arch: Some("sm_90a".to_owned()) };
+    let wanted = "pragma async_copy of `i` of `B`: a barrier stands where words are copied asynchronously, which are \
+                  there when that statement ends; take it off, or mark a loop without that";
+    // More threads than a warp has meet at a barrier.
+    let (s, args) = folded_under_a_pragma(64, 1);
+    let sim =
+        CompileOptions { device: DeviceChoice::Sim { warp: 32, orders: 1 }, ..CompileOptions::default() };
+    for error in [
+        coulis::text::listing(&s, &args, "main").unwrap_err(),
+        coulis::text::device_source(&s, &args, "main", &target).unwrap_err(),
+        coulis::te::build_with(&s, &args, "main", &sim).err().unwrap(),
+    ] {
+        assert_eq!((error.owner, error.code, error.message.as_str()), (Owner::User, "schedule", wanted));
+    }
+    for (threads, value) in [(64, 0), (32, 1)] {
+        let (s, args) = folded_under_a_pragma(threads, value);
+        coulis::text::device_source(&s, &args, "main", &target).unwrap();
+    }
 }

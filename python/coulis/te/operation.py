@@ -97,6 +97,10 @@ def replay(ops, trace):
         s[B].split(B.op.axis[0], factor=4)
         again = te.replay(B.op, s.trace)
 
+    A factor or number of parts is read back where it is of 32-bit integers and sizes of the program joined by ``+``,
+    ``-``, ``*``, ``//`` and ``%``; a conversion, a constant of another type and a call such as ``T.max`` are refused.
+    Of two sizes of one name ``n`` the second is ``n_1``.
+
     Raises ``ValueError`` for a text that is no trace, with its line, and for a step that is refused.
     """
     return _te.replay(ops, trace)

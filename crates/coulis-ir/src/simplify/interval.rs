@@ -72,6 +72,11 @@ impl Interval {
         if self.lo == self.hi { self.lo } else { None }
     }
 
+    /// Whether there is no value.
+    pub fn is_empty(self) -> bool {
+        matches!((self.lo, self.hi), (Some(lo), Some(hi)) if lo > hi)
+    }
+
     /// Whether every value lies in `[lo, hi]`.
     pub fn within(self, lo: i128, hi: i128) -> bool {
         self.lo.is_some_and(|v| v >= lo) && self.hi.is_some_and(|v| v <= hi)

@@ -13,8 +13,9 @@ use crate::stmt::Stmt;
 use crate::visit::{for_each_expr, for_each_stmt, stmt_exprs};
 
 pub(super) const GROUP: Group = Group {
-    properties: &[Property::new(
+    properties: &[Property::of_pragma(
         "V37",
+        ASYNC_COPY,
         "where words are copied into shared memory asynchronously, nothing reads it, and no barrier stands",
     )],
     checks: &[Check::Tree(check_async_copies)],

@@ -1,7 +1,7 @@
 //! V12: no access that is carried out is outside its buffer, as far as constants tell.
 //!
 //! Two things are found: an index whose every value is outside, wherever it stands, unless the conditions
-//! around are known to exclude each other or weigh the index against elements of memory, as in the sum of a
+//! or loops around are known to exclude each other, or conditions weigh the index against elements of memory, as in the sum of a
 //! row whose length an array holds; and an index that reaches outside in some iteration of loops that
 //! certainly run, under no condition. The second looks at sums of constant multiples of loop variables, whose
 //! ends are reached exactly.
@@ -76,10 +76,13 @@ impl Place {
         inner
     }
 
-    /// Whether conditions around exclude each other, so that control never comes here.
+    /// Whether conditions around, or the ranges of loops that all have iterations, exclude each other, so that control
+    /// never comes here.
     fn is_never_reached(&self) -> bool {
         let mut known = (*self.analyzer).clone();
-        self.conditions.iter().any(|condition| never_holds(condition, &mut known)) || self.holds_nowhere()
+        self.conditions.iter().any(|condition| never_holds(condition, &mut known))
+            || known.contradicts_itself()
+            || self.holds_nowhere()
     }
 
     /// Inside a name of the value.

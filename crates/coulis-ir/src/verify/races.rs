@@ -13,7 +13,7 @@ use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::Kernel;
 use crate::simplify::Analyzer;
 use crate::stmt::{LoopKind, Stmt};
-use crate::visit::{for_each_expr, substitute_expr};
+use crate::visit::{any_stmt, for_each_expr, substitute_expr};
 
 pub(super) const GROUP: Group = Group {
     properties: &[
@@ -28,25 +28,74 @@ pub(super) const GROUP: Group = Group {
 
 /// Checks the stores inside each parallel loop.
 fn check_races<'k>(kernel: &'k Kernel, report: &mut Report<'k>) {
-    each_stmt(&kernel.body, &mut |stmt| {
-        let Stmt::For { var, min, extent, kind: LoopKind::Parallel, body } = stmt else { return };
-        if extent.as_int().is_some_and(|n| n <= 1) {
-            return;
+    if any_stmt(&kernel.body, &mut is_parallel) {
+        loops_below(&kernel.body, &Analyzer::of_call(kernel), report);
+    }
+}
+
+fn is_parallel(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::For { kind: LoopKind::Parallel, .. })
+}
+
+/// Checks the loop that the statement is, and those in it, by what is known where they stand.
+fn loops_below<'k>(stmt: &'k Stmt, known: &Analyzer, report: &mut Report<'k>) {
+    // What holds in other loops is not asked for.
+    if !any_stmt(stmt, &mut is_parallel) {
+        return;
+    }
+    match stmt {
+        Stmt::For { var, min, extent, body, .. } => {
+            if is_parallel(stmt) && !known.can_prove(&extent.clone().le(Expr::int_of(1, extent.dtype()))) {
+                check_loop(var, min, extent, body, report);
+            }
+            let mut inner = known.clone();
+            inner.bind(var, min, extent);
+            loops_below(body, &inner, report);
         }
-        let mut scan = Scan {
-            var,
-            min,
-            varying: HashSet::from([var.id()]),
-            inner: HashSet::new(),
-            values: HashMap::new(),
-            stores: Vec::new(),
-            loads: Vec::new(),
-            written: written(body),
-            report: &mut *report,
-        };
-        scan.stmt(body, Guard::Free);
-        scan.reads(extent.as_int());
-    });
+        Stmt::LaunchThread { var, extent, body, .. } => {
+            let mut inner = known.clone();
+            inner.bind(var, &Expr::int_of(0, extent.dtype()), extent);
+            loops_below(body, &inner, report);
+        }
+        Stmt::Let { var, value, body } => {
+            let mut inner = known.clone();
+            inner.bind_value(var, value);
+            loops_below(body, &inner, report);
+        }
+        Stmt::If { cond, then, otherwise } => {
+            loops_below(then, &known.with(cond), report);
+            if let Some(otherwise) = otherwise {
+                loops_below(otherwise, &known.with(&cond.clone().logical_not()), report);
+            }
+        }
+        Stmt::Seq(stmts) => stmts.iter().for_each(|s| loops_below(s, known, report)),
+        Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => loops_below(body, known, report),
+        Stmt::Store { .. }
+        | Stmt::DeviceEntry
+        | Stmt::ScopeIds { .. }
+        | Stmt::AllocBuffer(_)
+        | Stmt::View { .. }
+        | Stmt::Tile(_)
+        | Stmt::Atom(_)
+        | Stmt::Sync(_) => {}
+    }
+}
+
+/// Checks the stores inside a parallel loop of more than one iteration.
+fn check_loop<'k>(var: &'k Var, min: &'k Expr, extent: &Expr, body: &'k Stmt, report: &mut Report<'k>) {
+    let mut scan = Scan {
+        var,
+        min,
+        varying: HashSet::from([var.id()]),
+        inner: HashSet::new(),
+        values: HashMap::new(),
+        stores: Vec::new(),
+        loads: Vec::new(),
+        written: written(body),
+        report,
+    };
+    scan.stmt(body, Guard::Free);
+    scan.reads(extent.as_int());
 }
 
 /// Data pointers of what is stored to.

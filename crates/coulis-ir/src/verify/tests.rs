@@ -197,6 +197,12 @@ fn loop_and_bound_cases() -> Vec<Case> {
         let in_arm = Stmt::if_(inside.likely(), Stmt::store(&a, [c(-2)], f(0.0)));
         flat(&[&a], Stmt::range(i.clone(), c(8), Stmt::seq([in_value, in_arm])))
     };
+    // Run where `n` is above 3 and below the end.
+    let apart = |end: i32| {
+        let store = Stmt::store(&a, [j.expr() - c(8)], f(0.0));
+        let inner = Stmt::range(j.clone(), c(end) - n.expr(), store);
+        flat(&[&a, &s], Stmt::range(i.clone(), n.expr() - c(3), inner))
+    };
     let parts = |first: i32| {
         let half = (i.expr() * c(2) + j.expr().floordiv(c(2))).lt(c(3));
         let cond = half.and((i.expr() * c(4) + j.expr()).ge(c(first)));
@@ -243,6 +249,8 @@ fn loop_and_bound_cases() -> Vec<Case> {
         ("V12", "a loop that never runs", over(c(0), c(8)), &[]),
         ("V12", "guarded", guarded(8), &[]),
         ("V12", "guarded too late, which is not checked", guarded(9), &[]),
+        ("V12", "in loops of which one never runs where the other does", apart(3), &[]),
+        ("V12", "in loops of which both run for some sizes", apart(6), &["V12"]),
         ("V12", "under conditions that exclude each other", between(3, 2), &[]),
         ("V12", "under conditions that do not", between(1, 2), &["V12", "V12"]),
         ("V12", "under conditions that no iteration meets", parts(6), &[]),
@@ -273,6 +281,11 @@ fn race_cases() -> Vec<Case> {
     let put = |index: Expr| Stmt::store(&out, [index], f(1.0));
     let fold = |index: Expr| Stmt::store(&out, [index.clone()], out.at([index]) + a.at([i.expr()]));
     let copy = |to: Expr, from: Expr| Stmt::store(&out, [to], out.at([from]));
+    let at_most = |n_iterations: i32| {
+        let extent = (c(4 * n_iterations - 2) - n.expr()).floordiv(c(4)) + c(1);
+        let all = Stmt::range(k.clone(), c(3) - n.expr(), put(k.expr()));
+        flat(&[&a, &out], Stmt::for_(i.clone(), c(0), extent, LoopKind::Parallel, all))
+    };
     let local = Buffer::new("t", DType::F32, vec![c(1)], MemScope::Local);
     let own = Stmt::allocate(local.clone(), Stmt::store(&local, [c(0)], local.at([c(0)]) + f(1.0)));
     let outside = Stmt::allocate(
@@ -295,6 +308,8 @@ fn race_cases() -> Vec<Case> {
         ),
         ("V13", "two iterations one element", parallel(put(i.expr().floordiv(c(2)))), &["V13"]),
         ("V13", "only one iteration stores", parallel(Stmt::if_(i.expr().equal(c(0)), put(c(0)))), &[]),
+        ("V13", "at most one iteration for any size", at_most(1), &[]),
+        ("V13", "at most two iterations", at_most(2), &["V13"]),
         ("V13", "through a name", parallel(through_let), &[]),
         ("V13", "through memory of its own", parallel(through_memory), &[]),
         ("V13", "memory allocated outside", flat(&[&a], outside.clone()), &["V13"]),

@@ -7,6 +7,7 @@ use coulis_ir::remark::{
     ASYNC_COPY, AUTO_UNROLL_MAX_STEP, PREFETCH, PREFETCH_L2, RESIDENT, STREAM, UNROLL, UNROLL_EXPLICIT,
     VECTORIZE,
 };
+use coulis_ir::verify::Faults;
 use coulis_ir::{Attr, Expr, LoopKind};
 use coulis_tensor::IterVar;
 
@@ -28,7 +29,7 @@ pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
               only, on whose way there is room for more lines, stream has a \
               CPU store results past its caches and what a GPU reads leave them first, async_copy has a GPU \
               copy words into shared memory past the registers, all of the loop at once, so that nothing in it may \
-              read them, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any \
+              read them and no thread wait there for others, and resident has a GPU's compiler leave registers for `value` blocks a multiprocessor; any \
               other key is a remark that nothing reads",
     before: "for i in range(4):\n    B[i] = A[i]",
     call: "s[B].pragma(i, \"auto_unroll_max_step\", 16)",
@@ -124,6 +125,29 @@ impl Schedule {
     ) -> Result<(), ScheduleError> {
         let stage = self.find(&stage.into())?;
         self.call(Pragma { stage, axis: axis.clone(), key: key.to_owned(), value })
+    }
+}
+
+impl Schedule {
+    /// The refusal of a pragma that all these faults come from; `None` of other faults. What stands in a loop is known when
+    /// the kernel is lowered: threads that fold wait for each other on some machines and not on others.
+    pub fn pragma_fault(&self, faults: &Faults) -> Option<ScheduleError> {
+        let (first, others) = faults.faults.split_first()?;
+        let key = first.pragma()?;
+        if others.iter().any(|fault| fault.pragma() != Some(key)) {
+            return None;
+        }
+        let has_it = |(own, value): &(String, Attr)| own == key && *value != Attr::Int(0);
+        let mut loops = Vec::new();
+        for stage in self.stages() {
+            let marked = stage.leaves().iter().filter(|leaf| {
+                stage.attrs.get(leaf.var()).is_some_and(|attr| attr.pragmas.iter().any(has_it))
+            });
+            let named = |leaf| format!("`{}` of `{}`", stage.axis_name(leaf), self.stage_name(stage.id));
+            loops.extend(marked.map(named));
+        }
+        let found = first.message.clone();
+        (!loops.is_empty()).then(|| ScheduleError::PragmaOver { key, loops: loops.join(" or "), found })
     }
 }
 

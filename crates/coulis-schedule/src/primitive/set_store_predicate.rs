@@ -4,13 +4,14 @@
 //! whatever the condition says (fault C5 of docs/sources.md is why). Source: seed 003.
 
 use coulis_ir::visit::for_each_expr;
-use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag, Var};
+use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag};
 
 use crate::error::ScheduleError;
 use crate::example::{copy, size};
 use crate::launch::thread_index;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
 use crate::schedule::{Schedule, StageRef, identifier};
+use crate::sizes::{in_trace, size_of_name, sizes};
 use crate::stage::{Stage, StageId};
 use crate::thread_error::ThreadError;
 use crate::trace::{Arg, Step, sign};
@@ -60,7 +61,7 @@ impl Primitive for SetStorePredicate {
 
     fn step(&self, schedule: &Schedule) -> Step {
         let stage = schedule.by_id(self.stage);
-        let args = vec![written(stage, &self.predicate)];
+        let args = vec![written(stage, &in_trace(schedule, &self.predicate))];
         Step::on_stage(schedule.stage_name(self.stage), "set_store_predicate", args)
     }
 
@@ -94,11 +95,6 @@ impl Primitive for SetStorePredicate {
     }
 }
 
-fn sizes(schedule: &Schedule) -> Vec<Var> {
-    let shapes = schedule.program().args().iter().flat_map(|a| a.shape());
-    shapes.filter_map(|e| e.as_var().cloned()).collect()
-}
-
 /// The expression that an argument is.
 fn condition(call: &Call, stage: StageId, arg: &Arg) -> Result<Expr, ScheduleError> {
     match arg {
@@ -112,7 +108,7 @@ fn condition(call: &Call, stage: StageId, arg: &Arg) -> Result<Expr, ScheduleErr
             if let Some(tag) = tag {
                 return Ok(thread_index(tag).expr());
             }
-            if let Some(size) = sizes(call.schedule).iter().find(|v| v.name() == name) {
+            if let Some(size) = size_of_name(call.schedule, name) {
                 return Ok(size.expr());
             }
             Ok(call.schedule.find_axis("set_store_predicate", stage, name)?.expr())

@@ -93,8 +93,8 @@ impl Primitive for SplitAxis {
             vec![axis_arg(schedule, self.stage, &self.axis)],
         );
         match self.by() {
-            SplitBy::Factor(factor) => step.option("factor", size_arg(&factor)),
-            SplitBy::Nparts(parts) => step.option("nparts", size_arg(&parts)),
+            SplitBy::Factor(factor) => step.option("factor", size_arg(schedule, &factor)),
+            SplitBy::Nparts(parts) => step.option("nparts", size_arg(schedule, &parts)),
         }
     }
 

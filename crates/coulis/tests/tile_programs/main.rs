@@ -354,6 +354,86 @@ fn tile_reducers_of_states_whose_fields_belong_together_are_taken() {
 }
 
 #[test]
+fn tile_reducers_of_narrow_floats_are_folded_in_float32_and_rounded_once() {
+    // In memory of the block, in one thread's registers, and in those of a warp's lanes.
+    let shared = r#"
+    T.cta_id([1])
+    tid = T.thread_id([64])
+    s = T.alloc_shared([64], "DT")
+    o = T.alloc_shared([1], "DT")
+    s[tid] = T.Cast("DT", A[tid])
+    if tid == 0:
+        o[0] = T.DT(OLD)
+    T.cuda.cta_sync()
+    Tx.cta.reduce(o, s, REDUCER)
+    T.cuda.cta_sync()
+    if tid == 0:
+        B[0] = T.Cast("float32", o[0])
+"#;
+    let registers = r#"
+    T.cta_id([1])
+    T.thread_id([1])
+    s = T.alloc_local([64], "DT")
+    o = T.alloc_local([1], "DT")
+    for i in range(64):
+        s[i] = T.Cast("DT", A[i])
+    o[0] = T.DT(OLD)
+    Tx.reduce(o, s, REDUCER)
+    B[0] = T.Cast("float32", o[0])
+"#;
+    let lanes = r#"
+    T.cta_id([1])
+    lane = T.lane_id([32])
+    T.thread_id([32])
+    s = T.alloc_buffer((1, 64), "DT", scope="local", layout=TileLayout(S[(1, 2, 32) : (2, 1, 1 @ laneid)]))
+    own = s.local(2)
+    o = T.alloc_buffer((1,), "DT", scope="local", layout=TileLayout(S[(1,) : (1,)] + R[32 : 1 @ laneid]))
+    whole = o.local(1)
+    for i in range(2):
+        own[i] = T.Cast("DT", A[i * 32 + lane])
+    whole[0] = T.DT(OLD)
+    Tx.warp.reduce(o, s, REDUCER)
+    if lane == 0:
+        B[0] = T.Cast("float32", whole[0])
+"#;
+    let values =
+        |of: &dyn Fn(usize) -> f32| Array::from_slice(&[64], &(0..64).map(of).collect::<Vec<_>>()).unwrap();
+    // Two to the 20th is no float16, and the whole product is.
+    let powers = values(&|at| {
+        if at < 20 {
+            2.0
+        } else if at < 30 {
+            0.5
+        } else {
+            1.0
+        }
+    });
+    let large = values(&|_| 57344.0);
+    let product = "reducer=T.comm_reducer(lambda x, y: x * y, [T.DT(1)]), axes=(-1,)";
+    let mean = "reducer=T.comm_reducer(lambda x, y: x + y, [T.DT(0)], finish=lambda s: s * T.DT(0.015625)), axes=(-1,)";
+    // What is only selected stays as it is, and so does a state that is wide already.
+    let largest = "reducer=T.comm_reducer(lambda x, y: T.max(x, y), [T.DT(\"-inf\")]), axes=(-1,)";
+    // An old value takes part before the one rounding.
+    let with_old = format!("{product}, accum=True");
+    let many = values(&|at| if at < 20 { 2.0 } else { 1.0 });
+    for dtype in ["float16", "bfloat16"] {
+        for lines in [shared, registers, lanes] {
+            for (reducer, a, wanted) in [
+                (product, &powers, 1024.0),
+                (mean, &large, 57344.0),
+                (largest, &powers, 2.0),
+                (&with_old, &many, 1024.0),
+            ] {
+                let lines =
+                    lines.replace("REDUCER", reducer).replace("DT", dtype).replace("OLD", "0.0009765625");
+                let found = run(&program("64,", "1,", &lines), 32, a);
+                assert_eq!(found, [wanted], "{dtype}\n{lines}");
+            }
+        }
+    }
+}
+
+#[test]
 fn tile_windows_show_the_registers_of_one_thread() {
     let lines = r#"
     T.cta_id([1])

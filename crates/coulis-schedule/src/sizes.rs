@@ -1,0 +1,83 @@
+//! The sizes of a schedule's program, and their names in traces.
+//!
+//! Two variables may have one name. In a trace a size is named as an axis is: the second `n` is `n_1`, so that the text
+//! says which one is meant.
+
+use coulis_ir::hash::FastMap;
+use coulis_ir::visit::{for_each_expr, substitute_expr};
+use coulis_ir::{Expr, ThreadTag, Var};
+
+use crate::launch::thread_index;
+use crate::schedule::Schedule;
+
+/// The variables that shapes and extents of the program are made of, those of the arguments first.
+pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
+    let program = schedule.program();
+    let mut found = Vec::new();
+    program.args().iter().flat_map(|arg| arg.shape()).for_each(|extent| note(extent, &mut found));
+    for axis in program.ops().iter().flat_map(|op| op.axes().iter().chain(op.reduce_axes())) {
+        if let Some((min, extent)) = axis.dom() {
+            note(min, &mut found);
+            note(extent, &mut found);
+        }
+    }
+    found
+}
+
+/// Adds the variables of the expression that are new.
+fn note(expr: &Expr, found: &mut Vec<Var>) {
+    for_each_expr(expr, &mut |e| {
+        if let Some(var) = e.as_var().filter(|var| !found.contains(*var)) {
+            found.push(var.clone());
+        }
+    });
+}
+
+/// Names for the variables, no two of them alike.
+fn named(vars: Vec<Var>) -> Vec<(String, Var)> {
+    let own: Vec<String> = vars.iter().map(|var| var.name().to_owned()).collect();
+    let mut names: Vec<String> = Vec::with_capacity(own.len());
+    for (at, name) in own.iter().enumerate() {
+        let is_free = |name: &String| !names.contains(name) && (own[at] == *name || !own.contains(name));
+        let numbered = (0..).map(|nth| if nth == 0 { name.clone() } else { format!("{name}_{nth}") });
+        names.extend(numbered.into_iter().find(is_free));
+    }
+    names.into_iter().zip(vars).collect()
+}
+
+/// The size of a name in a trace.
+pub(crate) fn size_of_name(schedule: &Schedule, name: &str) -> Option<Var> {
+    named(sizes(schedule)).into_iter().find(|(own, _)| own == name).map(|(_, var)| var)
+}
+
+/// The expression as traces show it: with the names that its sizes have there. One that the program has not got is named
+/// like none of the program's.
+pub(crate) fn in_trace(schedule: &Schedule, expr: &Expr) -> Expr {
+    let (mut vars, mut used) = (sizes(schedule), Vec::new());
+    note(expr, &mut used);
+    let is_axis = |var: &Var| {
+        schedule.stages.iter().any(|s| s.all_axes.iter().any(|a| a.var() == var))
+            || ThreadTag::ALL.into_iter().any(|tag| thread_index(tag) == *var)
+    };
+    used.retain(|var| !vars.contains(var) && !is_axis(var));
+    vars.extend(used);
+    let renamed: FastMap<Var, Expr> = (named(vars).into_iter())
+        .filter(|(name, var)| var.name() != name)
+        .map(|(name, var)| (var.clone(), var.renamed(&name).expr()))
+        .collect();
+    if renamed.is_empty() { expr.clone() } else { substitute_expr(expr, &renamed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::DType;
+
+    use super::*;
+
+    #[test]
+    fn sizes_of_one_name_are_numbered_and_no_number_is_given_twice() {
+        let vars = ["n", "n", "n_1", "m", "n", "m"].map(|name| Var::size(name, DType::I32)).to_vec();
+        let names: Vec<String> = named(vars).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["n", "n_2", "n_1", "m", "n_3", "m_1"]);
+    }
+}
