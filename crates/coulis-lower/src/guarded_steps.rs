@@ -78,7 +78,8 @@ pub fn writes_steps_out(body: &Stmt) -> bool {
     any_stmt(body, &mut |s| matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }))
 }
 
-/// Whether a guard is only on lanes of vectors that stand in `body` beside loops.
+/// Whether a guard is only on lanes of vectors that stand in `body` beside loops, as the results of rows do that
+/// these walk over: one more branch is nothing there, and a second part without the guard would be all of the loops.
 pub fn is_beside_loops(body: &Stmt, cond: &Expr) -> bool {
     let is_loop = |s: &Stmt| matches!(s, Stmt::For { kind, .. } if *kind != LoopKind::Vectorized);
     any_stmt(body, &mut |s| is_loop(s)) && !occurs_elsewhere(body, cond)

@@ -9,9 +9,6 @@
 //! guards, on the CPU, a guarded unrolled loop is cut like a serial one and becomes one: such a part runs seldom, and
 //! writing its loops out would take most of the text and of the time that a compiler needs for it.
 //!
-//! On the CPU a loop is not cut for guards on the lanes of vectors that it makes beside other loops, such as
-//! the results of the rows that these walk over: one more branch then is nothing, and a second part would be all of them.
-//!
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
 //!
@@ -184,16 +181,13 @@ impl Partition {
                 } else {
                     Vec::new()
                 };
-                if self.cut_constant {
-                    guards.retain(|guard| !is_beside_loops(&body, &guard.cond));
-                }
+                guards.retain(|g| !self.cut_constant || !is_beside_loops(&body, &g.cond));
                 if guards.is_empty() {
                     let body = self.stmt(*body, &with_loop(known, &var, &min, &extent), depth);
                     return Stmt::for_(var, min, extent, kind, body);
                 }
                 let kind = if kind == LoopKind::Unrolled { LoopKind::Serial } else { kind };
-                let target = Loop { var, min, extent, kind, body: *body };
-                self.cut(target, guards, known, depth)
+                self.cut(Loop { var, min, extent, kind, body: *body }, guards, known, depth)
             }
             Stmt::LaunchThread { tag, var, extent, body } => {
                 let zero = Expr::int_of(0, var.dtype());

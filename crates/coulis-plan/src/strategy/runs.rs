@@ -1,0 +1,61 @@
+//! How a fold runs: in runs of a quick step where that pays.
+
+use coulis_ir::{Lambda, NanPolicy};
+
+use super::{Facts, floor_pow2, state_bytes, stepped, widest_field, work_of};
+
+/// How a fold runs; see [`Facts::runs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// Elements of one vector operation.
+    pub lanes: i64,
+    /// Bytes that one lane keeps while it folds.
+    pub state_bytes: i64,
+    /// Steps of a run; 1 is no runs.
+    pub steps: i64,
+    /// Vector operations of a step.
+    pub operations: i64,
+    /// Whether each run is walked again.
+    pub walked_again: bool,
+}
+
+impl Facts<'_> {
+    /// Lanes, bytes of what each keeps while it folds, and steps of a run, at most `longest`. Runs are worth it where
+    /// they keep their state in at most half the width, or where their steps are less work, on targets whose vectors are
+    /// registers.
+    pub fn runs(&self, longest: i64) -> Runs {
+        let reducer = &self.spec.reducer;
+        let step = reducer.step.as_ref().unwrap_or(&reducer.combine);
+        let step_work = work_of(&stepped(step, &reducer.lift));
+        let operations = |lanes: i64, work: usize| lanes * work as i64 / i64::from(self.target.vector_bytes);
+        let lanes = self.lanes();
+        let none = Runs {
+            lanes,
+            state_bytes: state_bytes(reducer),
+            steps: 1,
+            operations: operations(lanes, step_work),
+            walked_again: false,
+        };
+        let Some(quick) = reducer.quick.as_ref().filter(|_| self.target.vector_bytes <= 256) else {
+            return none;
+        };
+        let steps = floor_pow2(longest.min(quick.max_steps.into()).min(quick.most_counted()));
+        let dtypes = quick.vector_dtypes(steps);
+        let bytes = || dtypes.iter().map(|dtype| dtype.bytes());
+        let widest = bytes().max().unwrap_or(1);
+        let masked = self.spec.mask || reducer.nan == NanPolicy::Ignore;
+        let narrower = 2 * widest <= widest_field(reducer);
+        let once = |step: &Lambda| work_of(&stepped(step, &quick.lift));
+        // Walks that few runs need cost little.
+        let walks = quick.rewalks.iter().filter(|walk| walk.is_always());
+        let of_walks: usize = walks.map(|walk| once(&walk.step)).sum();
+        let run_work = once(&quick.step) + of_walks;
+        if masked || steps < 4 || !(narrower || run_work < step_work) {
+            return none;
+        }
+        let lanes = self.lanes_of(widest);
+        let state_bytes = bytes().map(|b| b as i64).sum();
+        let operations = operations(lanes, run_work);
+        Runs { lanes, state_bytes, steps, operations, walked_again: of_walks > 0 }
+    }
+}
