@@ -35,6 +35,8 @@ pub enum Law {
     Step,
     /// So is a short run of one element, closed.
     Quick,
+    /// A settled state stays as it is, whatever it is combined with and steps to.
+    Settled,
 }
 
 impl fmt::Display for Law {
@@ -47,6 +49,7 @@ impl fmt::Display for Law {
             Law::Idempotent => "combine is idempotent",
             Law::Step => "step equals combine with the lifted element",
             Law::Quick => "a closed run of one element equals combine with the lifted element",
+            Law::Settled => "nothing changes a settled state",
         })
     }
 }
@@ -230,6 +233,13 @@ impl Check<'_> {
         if run.reducer().quick.is_some() {
             sides.push((Law::Quick, vec![&a, &c], run.run(&a, &[(&last.0, last.1)])?, combined));
         }
+        for settled in [&a, &ab, &c] {
+            if run.is_settled(settled)? {
+                sides.push((Law::Settled, vec![settled, &a], run.combine(settled, &a)?, settled.clone()));
+                sides.push((Law::Settled, vec![&a, settled], run.combine(&a, settled)?, settled.clone()));
+                sides.push((Law::Settled, vec![settled, &c], run.step(settled, &c)?, settled.clone()));
+            }
+        }
         self.refutations(sides, draw)
     }
 
@@ -249,7 +259,17 @@ impl Check<'_> {
         let run = &self.run;
         let mut found = Vec::new();
         for (law, values, left, right) in sides {
-            let (l, r) = (run.finish(&left)?, run.finish(&right)?);
+            // What is settled is the state, which may be that of a part.
+            let (l, r) = match law {
+                Law::Settled => (left.clone(), right.clone()),
+                Law::IdentityLeft
+                | Law::IdentityRight
+                | Law::Associative
+                | Law::Commutative
+                | Law::Idempotent
+                | Law::Step
+                | Law::Quick => (run.finish(&left)?, run.finish(&right)?),
+            };
             let overflows = |v: &Value| matches!(v, Value::Float(v) if !v.is_finite());
             if draw.may_overflow() && left.iter().chain(&right).chain(&l).chain(&r).any(overflows) {
                 continue;

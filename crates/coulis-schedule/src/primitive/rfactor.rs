@@ -179,6 +179,8 @@ impl Primitive for Rfactor {
             .collect();
         let mut factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
         factored.n_results = stage.n_results;
+        let moved = |dim: &usize| if *dim < at { *dim } else { dim + 1 };
+        factored.factored = stage.factored.iter().map(moved).chain([at]).collect();
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
         Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(last)));
@@ -304,6 +306,7 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
+        settled: reduction.settled.as_ref().map(lambda),
         neutral: reduction.neutral.clone(),
         quick: reduction.quick.as_ref().filter(|_| in_order).map(|quick| QuickFold {
             identity: quick.identity.clone(),
@@ -376,6 +379,7 @@ fn final_reduction(
         init: sub(&reduction.init),
         claims: reduction.claims,
         quick: None,
+        settled: reduction.settled.as_ref().map(|l| Lambda { params: l.params.clone(), body: sub(&l.body) }),
         neutral: Vec::new(),
     };
     (axes, last)
