@@ -124,6 +124,8 @@ pub struct Sketch {
     pub asks_first: bool,
     /// Whether instead all that a thread folds is one run.
     pub one_run: bool,
+    /// Blocks after each of which a fold asks whether its state is settled; 0 never asks.
+    pub asks_every: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
@@ -205,6 +207,10 @@ const FAR_BYTES: i64 = 4 << 20;
 const FAR_CACHES: i64 = 4;
 /// What the caches of all threads hold at most, in caches of one.
 const SHARED_CACHES: i64 = 64;
+/// Bytes that are folded before a state is asked whether it is settled, which takes as long as some hundred of them.
+const ASK_BYTES: i64 = 8 << 10;
+/// Folds that would ask fewer times do not ask.
+const FEWEST_ASKS: i64 = 4;
 /// Elements of fewer bytes are more work for threads than for memory.
 const NARROW: usize = 4;
 /// Bytes of elements that are more than the cache that all blocks of threads share holds, and not many times as many, in parts of
@@ -309,6 +315,15 @@ impl Facts<'_> {
     /// side by side has as much on its way in the one.
     pub fn ahead_front_to_back(&self) -> i64 {
         if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
+    }
+
+    /// Blocks of so many bytes after each of which a fold of `bytes` bytes asks whether its state is settled: so many that to ask
+    /// costs little beside them. 0 where no state ever is, or little would be left to pass over.
+    pub fn asks_every(&self, block_bytes: i64, bytes: i64) -> i64 {
+        let every = ceil_div(ASK_BYTES, block_bytes.max(1));
+        let is_long = bytes / (every * block_bytes.max(1)) >= FEWEST_ASKS;
+        let asks = self.spec.reducer.settled.is_some() && self.target.vector_bytes <= 256;
+        if asks && is_long { every } else { 0 }
     }
 
     /// Whether memory is read fastest front to back.
@@ -495,6 +510,7 @@ impl Facts<'_> {
             run: 1,
             one_run: false,
             asks_first: false,
+            asks_every: 0,
             tile: 1,
             tiles_together: 1,
             written_out: 0,

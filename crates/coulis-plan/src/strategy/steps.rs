@@ -58,6 +58,8 @@ pub fn place(s: &mut Schedule, stage: StageId, site: Option<&Site>) -> Result<()
 pub struct Parts<'a> {
     /// The loop over the lanes of a vector.
     pub lane: &'a IterVar,
+    /// That over blocks of all of these, before whose iterations states may be asked whether they are settled.
+    pub block: Option<&'a IterVar>,
     /// That over vectors side by side, each with a state of its own, where there are several.
     pub side: Option<&'a IterVar>,
     /// That over pages read side by side, whose elements go to one state, where there are several.
@@ -187,6 +189,7 @@ fn fold_elements(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     fold_loops(s, stage, n_kept)?;
+    ask_settled(s, stage, parts, sketch)?;
     let mut pages = Vec::new();
     if let Some((rows, beside)) = parts.rows {
         // A stage that is factored along a dimension keeps no splits of others.
@@ -208,6 +211,21 @@ fn fold_elements(
         Some(axis) => s.in_runs(stage, &axis),
         None => Ok(()),
     }
+}
+
+/// Has the stage that reads elements pass over its blocks once its state is settled, where the sketch says so.
+fn ask_settled(
+    s: &mut Schedule,
+    stage: StageId,
+    parts: &Parts<'_>,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let Some(block) = parts.block.filter(|_| sketch.asks_every > 0) else { return Ok(()) };
+    let mut block = same_axis(s, stage, block)?;
+    if sketch.asks_every > 1 {
+        block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
+    }
+    s.until_settled(stage, &block)
 }
 
 /// The innermost folding loop that is not written out.
