@@ -126,6 +126,9 @@ pub struct Sketch {
     pub one_run: bool,
     /// Blocks after each of which a fold asks whether its state is settled; 0 never asks.
     pub asks_every: i64,
+    /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
+    /// all at once.
+    pub rounds: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
@@ -211,6 +214,9 @@ const SHARED_CACHES: i64 = 64;
 const ASK_BYTES: i64 = 8 << 10;
 /// Folds that would ask fewer times do not ask.
 const FEWEST_ASKS: i64 = 4;
+/// Bytes of a round, beside which a launch of threads costs little, and most rounds.
+const ROUND_BYTES: i64 = 4 << 20;
+const MOST_ROUNDS: i64 = 64;
 /// Elements of fewer bytes are more work for threads than for memory.
 const NARROW: usize = 4;
 /// Bytes of elements that are more than the cache that all blocks of threads share holds, and not many times as many, in parts of
@@ -324,6 +330,14 @@ impl Facts<'_> {
         let is_long = bytes / (every * block_bytes.max(1)) >= FEWEST_ASKS;
         let asks = self.spec.reducer.settled.is_some() && self.target.vector_bytes <= 256;
         if asks && is_long { every } else { 0 }
+    }
+
+    /// Rounds of a fold in chunks, each of blocks that threads are worth their launch for many times over; 1 where no state ever is
+    /// settled, and where there are several outputs, of which one would keep the others waiting.
+    pub fn rounds(&self) -> i64 {
+        let bytes = self.input_bytes();
+        let asks = self.spec.reducer.settled.is_some() && self.spec.problem.n_outputs == 1;
+        if asks { floor_pow2(bytes / ROUND_BYTES).min(MOST_ROUNDS) } else { 1 }
     }
 
     /// Whether memory is read fastest front to back.
@@ -511,6 +525,7 @@ impl Facts<'_> {
             one_run: false,
             asks_first: false,
             asks_every: 0,
+            rounds: 1,
             tile: 1,
             tiles_together: 1,
             written_out: 0,

@@ -139,7 +139,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let chunks = if cuts_inner { facts.chunks(problem.n_outputs, extent / block) } else { of_outermost };
     // Rows of several outputs that are walked side by side have no loop of their own over blocks.
     let is_alone = rows == 1 || joined == 1;
-    let in_part = if cuts_inner { extent / chunks } else { extent };
+    let rounds = if chunks > 1 && cuts_inner { facts.rounds() } else { 1 };
+    let in_part = if cuts_inner { extent / (chunks * rounds) } else { extent };
     let asks_every = if is_alone { facts.asks_every(block * width, in_part * width) } else { 0 };
     let mut sketch = Sketch {
         lanes,
@@ -151,6 +152,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         rows_ahead,
         run,
         asks_every,
+        rounds,
         chunks,
         cuts_inner,
         rows,
@@ -292,6 +294,12 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     for stage in made {
         place(s, stage, at.as_ref())?;
     }
+    if sketch.rounds > 1 {
+        let chunk = s.stage(state)?.reduce_axes()[0].clone();
+        let (round, _) = s.split(state, &chunk, Split::Factor(sketch.chunks))?;
+        s.until_settled(state, &round)?;
+        s.compute_at(partial, state, &round)?;
+    }
     let kept = site(s, output, n_kept, false, false)?;
     place(s, state, kept.as_ref())
 }
@@ -322,6 +330,6 @@ fn chunked(
     axis: &IterVar,
     sketch: &Sketch,
 ) -> Result<(StageId, IterVar), ScheduleError> {
-    let (chunk, within) = s.split(state, axis, Split::Nparts(sketch.chunks))?;
+    let (chunk, within) = s.split(state, axis, Split::Nparts(sketch.chunks * sketch.rounds))?;
     Ok((s.rfactor(state, &chunk)?, within))
 }
