@@ -29,6 +29,7 @@ mod interleaved;
 mod map_steps;
 mod rows;
 mod scalar;
+mod settled;
 mod short_rows;
 mod steps;
 
@@ -210,13 +211,6 @@ const FAR_BYTES: i64 = 4 << 20;
 const FAR_CACHES: i64 = 4;
 /// What the caches of all threads hold at most, in caches of one.
 const SHARED_CACHES: i64 = 64;
-/// Bytes that are folded before a state is asked whether it is settled, which takes as long as some hundred of them.
-const ASK_BYTES: i64 = 8 << 10;
-/// Folds that would ask fewer times do not ask.
-const FEWEST_ASKS: i64 = 4;
-/// Bytes of a round, beside which a launch of threads costs little, and most rounds.
-const ROUND_BYTES: i64 = 4 << 20;
-const MOST_ROUNDS: i64 = 64;
 /// Elements of fewer bytes are more work for threads than for memory.
 const NARROW: usize = 4;
 /// Bytes of elements that are more than the cache that all blocks of threads share holds, and not many times as many, in parts of
@@ -321,23 +315,6 @@ impl Facts<'_> {
     /// side by side has as much on its way in the one.
     pub fn ahead_front_to_back(&self) -> i64 {
         if self.reads_front_to_back() { 2 * PAGE_BYTES } else { PAGE_BYTES }
-    }
-
-    /// Blocks of so many bytes after each of which a fold of `bytes` bytes asks whether its state is settled: so many that to ask
-    /// costs little beside them. 0 where no state ever is, or little would be left to pass over.
-    pub fn asks_every(&self, block_bytes: i64, bytes: i64) -> i64 {
-        let every = ceil_div(ASK_BYTES, block_bytes.max(1));
-        let is_long = bytes / (every * block_bytes.max(1)) >= FEWEST_ASKS;
-        let asks = self.spec.reducer.settled.is_some() && self.target.vector_bytes <= 256;
-        if asks && is_long { every } else { 0 }
-    }
-
-    /// Rounds of a fold in chunks, each of blocks that threads are worth their launch for many times over; 1 where no state ever is
-    /// settled, and where there are several outputs, of which one would keep the others waiting.
-    pub fn rounds(&self) -> i64 {
-        let bytes = self.input_bytes();
-        let asks = self.spec.reducer.settled.is_some() && self.spec.problem.n_outputs == 1;
-        if asks { floor_pow2(bytes / ROUND_BYTES).min(MOST_ROUNDS) } else { 1 }
     }
 
     /// Whether memory is read fastest front to back.

@@ -239,6 +239,7 @@ impl Stage {
         self.attrs.clear();
         self.store_predicate = None;
         self.finish = None;
+        self.factored.clear();
     }
 
     /// Takes note of which results the caller keeps.

@@ -141,7 +141,13 @@ impl Reduction {
     pub(crate) fn first_difference(&self, other: &Reduction) -> Option<&'static str> {
         let parts = [
             ("combiner", self.combine == other.combine && self.identity == other.identity),
-            ("combiner", self.step == other.step && self.init == other.init && self.quick == other.quick),
+            (
+                "combiner",
+                self.step == other.step
+                    && self.init == other.init
+                    && self.quick == other.quick
+                    && self.settled == other.settled,
+            ),
             ("sources", self.sources == other.sources),
             ("axes", self.axes == other.axes),
             ("condition", self.condition == other.condition),

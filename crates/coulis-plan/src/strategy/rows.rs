@@ -12,6 +12,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
+use super::settled::fold_in_rounds;
 use super::steps::{END_LANES, Parts, fold_by_vectors, place, place_rows, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
@@ -294,12 +295,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     for stage in made {
         place(s, stage, at.as_ref())?;
     }
-    if sketch.rounds > 1 {
-        let chunk = s.stage(state)?.reduce_axes()[0].clone();
-        let (round, _) = s.split(state, &chunk, Split::Factor(sketch.chunks))?;
-        s.until_settled(state, &round)?;
-        s.compute_at(partial, state, &round)?;
-    }
+    fold_in_rounds(s, state, partial, sketch)?;
     let kept = site(s, output, n_kept, false, false)?;
     place(s, state, kept.as_ref())
 }

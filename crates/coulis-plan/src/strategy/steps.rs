@@ -5,6 +5,7 @@ use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
+use super::settled::ask_settled;
 use crate::strategy::{Sketch, floor_pow2};
 
 /// Up to this many lanes are folded into one result one after another; more go through shorter vectors first, since
@@ -189,7 +190,7 @@ fn fold_elements(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     fold_loops(s, stage, n_kept)?;
-    ask_settled(s, stage, parts, sketch)?;
+    ask_settled(s, stage, parts.block, sketch)?;
     let mut pages = Vec::new();
     if let Some((rows, beside)) = parts.rows {
         // A stage that is factored along a dimension keeps no splits of others.
@@ -211,21 +212,6 @@ fn fold_elements(
         Some(axis) => s.in_runs(stage, &axis),
         None => Ok(()),
     }
-}
-
-/// Has the stage that reads elements pass over its blocks once its state is settled, where the sketch says so.
-fn ask_settled(
-    s: &mut Schedule,
-    stage: StageId,
-    parts: &Parts<'_>,
-    sketch: &Sketch,
-) -> Result<(), ScheduleError> {
-    let Some(block) = parts.block.filter(|_| sketch.asks_every > 0) else { return Ok(()) };
-    let mut block = same_axis(s, stage, block)?;
-    if sketch.asks_every > 1 {
-        block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
-    }
-    s.until_settled(stage, &block)
 }
 
 /// The innermost folding loop that is not written out.

@@ -35,6 +35,8 @@ impl End {
     pub(crate) fn last(self, input: DType, dtype: DType) -> Option<Expr> {
         let (least, greatest) = match input {
             DType::Bool => (0, 1),
+            // Magnitudes are kept in the unsigned type.
+            DType::I8 | DType::U8 if input != dtype => (0, -input.int_range()?.0),
             DType::I8 | DType::U8 => dtype.int_range()?,
             DType::I16
             | DType::I32

@@ -183,7 +183,11 @@ impl Primitive for Rfactor {
         factored.factored = stage.factored.iter().map(moved).chain([at]).collect();
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
-        Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(last)));
+        let factored_before = stage.factored.clone();
+        let stage = Arc::make_mut(&mut schedule.stages[position]);
+        stage.redefine(axes, Body::Reduce(Box::new(last)));
+        // Its dimensions are the ones that it had.
+        stage.factored = factored_before;
         schedule.stages.insert(position, Arc::new(factored));
         Ok(id)
     }
