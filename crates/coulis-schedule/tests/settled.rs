@@ -123,6 +123,6 @@ fn what_does_not_settle_is_refused() {
     assert_eq!(refusal(s.until_settled(&state, &row)), want);
     let (_, inner) = s.split(&state, &k, Split::Factor(4)).expect("k splits");
     s.unroll(&state, &inner).expect("written out");
-    let want = "until_settled: `k_inner` of `S` is unrolled already";
+    let want = "until_settled: `k_inner` of `S` is unrolled already; do this before, or to another axis";
     assert_eq!(refusal(s.until_settled(&state, &inner)), want);
 }

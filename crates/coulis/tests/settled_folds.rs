@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::slice::from_ref;
+
 use common::{Special, array, check, executed, numbers};
 use coulis::reduce::plan;
 use coulis::{Array, DType, NanPolicy, Request, Scalar};
@@ -46,7 +48,7 @@ fn rows_are_folded_as_far_as_it_takes() {
             let input = array(dtype, &[n_rows, length], &rows(n_rows, length, turn, decides, others));
             for request in [Request::new(ops).over(&[1]), executed(ops, &[1])] {
                 let request = Request { keepdims: turn % 2 == 0, ..request };
-                check(&[input.clone()], &request).unwrap_or_else(|why| panic!("{ops:?} of {dtype}: {why}"));
+                check(from_ref(&input), &request).unwrap_or_else(|why| panic!("{ops:?} of {dtype}: {why}"));
             }
         }
     }
@@ -64,7 +66,7 @@ fn elements_that_do_not_take_part_settle_nothing() {
     for ops in [&["any"][..], &["max"]] {
         for request in [Request::new(ops).over(&[1]), executed(ops, &[1])] {
             let request = Request { where_: Some(mask.clone()), ..request };
-            check(&[input.clone()], &request).unwrap();
+            check(from_ref(&input), &request).unwrap();
         }
     }
     let request = Request { nan: NanPolicy::Ignore, ..Request::new(&["any"]).over(&[1]) };
@@ -82,7 +84,7 @@ fn check_long(bytes: &[u8], dtype: DType, shape: &[i64], op: &str, wanted: bool)
     for threads in [1, 2, 5] {
         for request in [Request::new(&[op]).over(&axes), executed(&[op], &axes)] {
             let request = Request { threads: Some(threads), ..request };
-            let outcome = coulis::reduce::run(&[input.clone()], &request).unwrap();
+            let outcome = coulis::reduce::run(from_ref(&input), &request).unwrap();
             let found = outcome.results[0].array.scalars().next();
             assert_eq!(
                 found,
