@@ -281,7 +281,11 @@ fn long_rows_of_reducers_that_settle_are_asked_every_few_pages() {
     let rows = [1 << 10, 1 << 14];
     assert_eq!(of("any", &rows, 64, 1), (32, 1), "8 KiB of blocks of 256 bytes");
     assert_eq!(of("any", &rows, 64, 4), (1, 1), "blocks of four pages");
-    assert_eq!([of("sum", &rows, 64, 1), of("any", &rows, 1 << 14, 1)], [(0, 1); 2], "a sum, and the executor");
+    assert_eq!(
+        [of("sum", &rows, 64, 1), of("any", &rows, 1 << 14, 1)],
+        [(0, 1); 2],
+        "a sum, and the executor"
+    );
     // Four times 8 KiB.
     assert_eq!([of("all", &[64, 1 << 13], 64, 1).0, of("all", &[64, (1 << 13) - 1], 64, 1).0], [32, 0]);
     // One output: rounds of 8 MiB, and at most 64 of them.
