@@ -12,7 +12,7 @@ use crate::accumulate::is_wide;
 use crate::error::ScheduleError;
 use crate::nest::Builder;
 use crate::runs;
-use crate::stage::Stage;
+use crate::stage::{Attach, Stage};
 
 /// The first loop over data in the loop at `at` that has more than partial states of one result, or runs them in parallel.
 pub(crate) fn of_others(stage: &Stage, at: usize) -> Option<&IterVar> {
@@ -25,8 +25,19 @@ pub(crate) fn of_others(stage: &Stage, at: usize) -> Option<&IterVar> {
 }
 
 impl Builder<'_> {
+    /// Whether a result that the caller keeps is made in loop `nth`, or in one inside: every iteration is needed then.
+    fn makes_results(&self, stage: &Stage, nth: usize) -> bool {
+        self.schedule.stages.iter().any(|inner| match &inner.attach {
+            Attach::At(parent, axis) if *parent == stage.id && stage.leaves[nth..].contains(axis) => {
+                inner.is_arg() || self.makes_results(inner, 0)
+            }
+            Attach::At(..) | Attach::Root | Attach::Inline => false,
+        })
+    }
+
     /// The body of loop `nth`, where that asks: passed over where a state is settled. Folds of threads, folds whose state is
-    /// wider than where it is kept, and those under a store predicate never ask.
+    /// wider than where it is kept, those under a store predicate, and those in whose loop results are made that the caller keeps
+    /// never ask.
     pub(crate) fn unless_settled(
         &self,
         stage: &Stage,
@@ -43,7 +54,7 @@ impl Builder<'_> {
         let is_whole =
             runs::position(stage, r).is_none_or(|run| nth < run) && stage.store_predicate.is_none();
         let is_own = of_others(stage, nth).is_none() && self.launches.of(at.root).is_empty();
-        if !is_fold || !is_whole || !is_own || is_wide(stage, r) {
+        if !is_fold || !is_whole || !is_own || is_wide(stage, r) || self.makes_results(stage, nth) {
             return Ok(body);
         }
         let here = settled.body.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();

@@ -6,10 +6,10 @@ use std::slice::from_ref;
 
 use common::fixture::{Fixture, fixture, refused};
 use common::{body, check, refusal};
-use coulis_ir::DType;
+use coulis_ir::{DType, Expr};
 use coulis_reducers::{ReducerRequest, find};
 use coulis_schedule::{Schedule, Split, StageId};
-use coulis_tensor::{IterVar, Tensor, compute_tuple, placeholder, reduce, reduce_axis, var_of};
+use coulis_tensor::{IterVar, Tensor, compute, compute_tuple, placeholder, reduce, reduce_axis, var_of};
 
 /// The states of a reducer over rows of `A`, `n` of `m` elements.
 fn states(op: &str, dtype: DType) -> (Schedule, Tensor, IterVar) {
@@ -108,6 +108,30 @@ fn states_of_other_rows_do_not_do_for_each_other() {
     s.reorder(&state, &[block, row, within]).expect("rows inside");
     check(&s, SIZES);
     assert!(!body(&s).contains("if not "), "{}", body(&s));
+}
+
+#[test]
+fn results_that_are_made_in_the_loop_are_all_made() {
+    for keeps in [true, false] {
+        let [n, m] = ["n", "m"].map(|name| var_of(name, DType::I64).expr());
+        let a = placeholder(&[n.clone(), m.clone()], DType::I8, "A").expect("a tensor");
+        let shape = [n.clone(), m.clone()];
+        let x =
+            compute(&shape, "X", |i| a.at((&i[0], &i[1])) + Expr::int_of(1, DType::I8)).expect("a tensor");
+        let k = reduce_axis(m, "k");
+        let reducer = find("any").expect("in the catalogue").build(&ReducerRequest::new(&[DType::I8]));
+        let reducer = reducer.expect("built");
+        let state =
+            compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[x.at((&i[0], &k))], from_ref(&k)));
+        let state = state.expect("tensors").remove(0);
+        let args = if keeps { vec![a, x.clone(), state.clone()] } else { vec![a, state.clone()] };
+        let mut s = Schedule::new(from_ref(&state), &args).expect("a schedule");
+        let (block, _) = s.split(&state, &k, Split::Factor(8)).expect("k splits");
+        s.compute_at(&x, &state, &block).expect("in the loop");
+        s.until_settled(&state, &block).expect("a fold that settles");
+        check(&s, SIZES);
+        assert_eq!(body(&s).contains("if not "), !keeps, "{}", body(&s));
+    }
 }
 
 #[test]
