@@ -268,6 +268,9 @@ pub struct Reducer {
     pub step_needs_ascending: bool,
     /// A still cheaper fold for short runs, where there is one. No plan has to use it.
     pub quick: Option<QuickStep>,
+    /// Whether a state is settled: one bool. Where it holds, no further element and no further state changes it, and a
+    /// fold may end there. Parameters: the fields of the state. `None` where that is known of no state.
+    pub settled: Option<Lambda>,
     /// What is folded in place of the elements, where that is something else. Parameters: the elements. The lifts have it
     /// inside; the NaN policy looks at it.
     pub values: Option<Lambda>,
@@ -318,6 +321,7 @@ impl PartialEq for Reducer {
             && self.step == other.step
             && self.step_needs_ascending == other.step_needs_ascending
             && self.quick == other.quick
+            && self.settled == other.settled
             && self.neutral == other.neutral
             && self.results == other.results
             && self.finish == other.finish
@@ -362,6 +366,7 @@ impl Reducer {
             step: None,
             step_needs_ascending: false,
             quick: None,
+            settled: None,
             values: None,
             neutral: Vec::new(),
             finish: Lambda { body: as_is(&state), params: state },

@@ -5,16 +5,15 @@
 //! asks for an op's name or for a particular shape: what counts is which dimension is contiguous, how long it is,
 //! and how many bytes a state has.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use coulis_ir::expr::Node;
-use coulis_ir::visit::{for_each_expr, uses_any};
-use coulis_ir::{Expr, Intrinsic, Lambda, NanPolicy, Reducer, Target, Var};
+use coulis_ir::visit::uses_any;
+use coulis_ir::{NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
 use crate::program::{Spec, Statement, fixed_stride};
 use crate::room::Room;
+use work::{stepped, work_of};
 
 mod columns;
 mod gpu_columns;
@@ -30,11 +29,14 @@ mod map_steps;
 mod rows;
 mod runs;
 mod scalar;
+mod settled;
 mod short_rows;
 mod steps;
+mod work;
 
 pub use map_steps::{Keep, MapSketch, map_after};
 pub use runs::Runs;
+pub use work::{calls_functions, work};
 
 /// Every strategy, in order of preference.
 pub static STRATEGIES: &[&Strategy] = &[
@@ -126,6 +128,11 @@ pub struct Sketch {
     pub asks_first: bool,
     /// Whether instead all that a thread folds is one run.
     pub one_run: bool,
+    /// Blocks after each of which a fold asks whether its state is settled; 0 never asks.
+    pub asks_every: i64,
+    /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
+    /// all at once.
+    pub rounds: i64,
     /// Elements of the kept dimension that are folded together, where one is tiled.
     pub tile: i64,
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
@@ -448,6 +455,8 @@ impl Facts<'_> {
             run: 1,
             one_run: false,
             asks_first: false,
+            asks_every: 0,
+            rounds: 1,
             tile: 1,
             tiles_together: 1,
             written_out: 0,
@@ -480,53 +489,6 @@ pub fn state_bytes(reducer: &Reducer) -> i64 {
 /// Bytes of the widest component of a state.
 fn widest_field(reducer: &Reducer) -> usize {
     reducer.fields.iter().map(|f| f.dtype.bytes()).max().unwrap_or(1)
-}
-
-/// Whether a lambda calls functions that are many operations, such as `exp`.
-pub fn calls_functions(part: &Lambda) -> bool {
-    let mut found = false;
-    for expr in &part.body {
-        for_each_expr(expr, &mut |e: &Expr| found |= is_function(e));
-    }
-    found
-}
-
-fn is_function(expr: &Expr) -> bool {
-    use Intrinsic::{Exp, Exp2, Exp2Ftz, Log, Log2};
-    matches!(expr.node(), Node::Call(Exp | Exp2 | Exp2Ftz | Log | Log2, _))
-}
-
-/// Operations that a function such as `exp` is written out as.
-const OF_A_FUNCTION: usize = 16;
-
-/// The state after a step by one more element: of what is made of the element, only what the step reads.
-fn stepped(step: &Lambda, lift: &Lambda) -> Vec<Expr> {
-    let state = step.params[..lift.body.len()].iter().map(Var::expr);
-    step.apply(&state.chain(lift.body.iter().cloned()).collect::<Vec<_>>())
-}
-
-/// How much work a lambda is to vectors.
-pub fn work(part: &Lambda) -> usize {
-    work_of(&part.body)
-}
-
-/// Bytes that the operations of the expressions make, equal ones counted once.
-fn work_of(exprs: &[Expr]) -> usize {
-    let mut seen = HashSet::new();
-    let mut bytes = 0;
-    for expr in exprs {
-        for_each_expr(expr, &mut |e: &Expr| {
-            let operations = match e.node() {
-                Node::Var(_) | Node::Int(_) | Node::Float(_) => 0,
-                _ if is_function(e) => OF_A_FUNCTION,
-                _ => 1,
-            };
-            if seen.insert(e.clone()) {
-                bytes += operations * e.dtype().bytes();
-            }
-        });
-    }
-    bytes
 }
 
 /// The largest power of two up to `n`, at least 1.

@@ -26,6 +26,8 @@ pub(crate) struct Builder<'r> {
     nan_witness: Option<usize>,
     /// Whether a state says that its runs left their range.
     spoilt: Option<Expr>,
+    /// Whether nothing more changes a state.
+    settled: Option<Expr>,
     /// What only runs keep.
     notes: Vec<Note>,
     claims: Claims,
@@ -97,6 +99,7 @@ impl<'r> Builder<'r> {
             backwards: false,
             nan_witness: None,
             spoilt: None,
+            settled: None,
             notes: Vec::new(),
             claims: Claims { associative: true, commutative: true, idempotent: false },
             ties: Ties::None,
@@ -222,6 +225,11 @@ impl<'r> Builder<'r> {
         self.spoilt = Some(condition);
     }
 
+    /// Says which states no further element and no further state changes, over their fields.
+    pub(crate) fn settled(&mut self, condition: Expr) {
+        self.settled = Some(condition);
+    }
+
     /// Says that folding an element twice does no harm.
     pub(crate) fn idempotent(&mut self) {
         self.claims.idempotent = true;
@@ -322,6 +330,7 @@ impl<'r> Builder<'r> {
                 spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
                 nan_witness: self.nan_witness,
             }),
+            settled: self.settled.map(|condition| lambda(&left, vec![condition])),
             values: None,
             neutral: self.neutral,
             finish: lambda(&left, results.iter().map(|(_, _, e)| e.clone()).collect()),

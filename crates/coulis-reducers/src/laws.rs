@@ -35,6 +35,8 @@ pub enum Law {
     Step,
     /// So is a short run of one element, closed.
     Quick,
+    /// A settled state stays as it is, whatever it is combined with and steps to.
+    Settled,
 }
 
 impl fmt::Display for Law {
@@ -47,6 +49,7 @@ impl fmt::Display for Law {
             Law::Idempotent => "combine is idempotent",
             Law::Step => "step equals combine with the lifted element",
             Law::Quick => "a closed run of one element equals combine with the lifted element",
+            Law::Settled => "nothing changes a settled state",
         })
     }
 }
@@ -230,6 +233,13 @@ impl Check<'_> {
         if run.reducer().quick.is_some() {
             sides.push((Law::Quick, vec![&a, &c], run.run(&a, &[(&last.0, last.1)])?, combined));
         }
+        for settled in [&a, &ab, &c] {
+            if run.is_settled(settled)? {
+                sides.push((Law::Settled, vec![settled, &a], run.combine(settled, &a)?, settled.clone()));
+                sides.push((Law::Settled, vec![&a, settled], run.combine(&a, settled)?, settled.clone()));
+                sides.push((Law::Settled, vec![settled, &c], run.step(settled, &c)?, settled.clone()));
+            }
+        }
         self.refutations(sides, draw)
     }
 
@@ -249,7 +259,17 @@ impl Check<'_> {
         let run = &self.run;
         let mut found = Vec::new();
         for (law, values, left, right) in sides {
-            let (l, r) = (run.finish(&left)?, run.finish(&right)?);
+            // What is settled is the state, which may be that of a part.
+            let (l, r) = match law {
+                Law::Settled => (left.clone(), right.clone()),
+                Law::IdentityLeft
+                | Law::IdentityRight
+                | Law::Associative
+                | Law::Commutative
+                | Law::Idempotent
+                | Law::Step
+                | Law::Quick => (run.finish(&left)?, run.finish(&right)?),
+            };
             let overflows = |v: &Value| matches!(v, Value::Float(v) if !v.is_finite());
             if draw.may_overflow() && left.iter().chain(&right).chain(&l).chain(&r).any(overflows) {
                 continue;
@@ -331,6 +351,85 @@ mod tests {
                         .unwrap_or_else(|e| panic!("{} of {dtype}: {e}", entry.name));
                 }
             }
+        }
+    }
+
+    /// Elements of which many are the least or the greatest of their type, or equal.
+    fn frequent(random: &mut Random, dtype: DType) -> Value {
+        if random.below(3) == 0 { random.few(dtype) } else { random.value(dtype, Draw::Special) }
+    }
+
+    #[test]
+    fn nothing_changes_a_settled_state() {
+        let known = ["any", "all", "max", "min", "absmax"];
+        let mut random = Random(5);
+        for parts in [&["any"][..], &["all"], &["max"], &["min"], &["absmax"], &["any", "all", "max"]] {
+            for dtype in DType::ALL {
+                let request = ReducerRequest::new(&[dtype]);
+                let made: Vec<(&str, Reducer)> =
+                    parts.iter().map(|op| (*op, crate::find(op).unwrap().build(&request).unwrap())).collect();
+                let reducer = crate::product(&made).unwrap().reducer;
+                let is_narrow = matches!(dtype, DType::Bool | DType::I8 | DType::U8);
+                let settles = is_narrow || parts.iter().all(|op| ["any", "all"].contains(op));
+                assert_eq!(reducer.settled.is_some(), settles, "{parts:?} of {dtype}");
+                let run = Scalar::new(&reducer);
+                let (mut n_settled, mut n_others) = (0, 0);
+                for position in 0..400 {
+                    let row: Vec<Vec<Value>> =
+                        (0..1 + position % 9).map(|_| vec![frequent(&mut random, dtype)]).collect();
+                    let (state, other) = row.split_at(row.len() / 2);
+                    let (state, other) = (run.fold(state).unwrap(), run.fold(other).unwrap());
+                    if !run.is_settled(&state).unwrap() {
+                        n_others += 1;
+                        continue;
+                    }
+                    n_settled += 1;
+                    let lifted = run.lift(&row[0], position).unwrap();
+                    assert_eq!(run.step(&state, &lifted).unwrap(), state, "{parts:?} of {dtype}");
+                    assert_eq!(run.combine(&state, &other).unwrap(), state, "{parts:?} of {dtype}");
+                    assert_eq!(run.combine(&other, &state).unwrap(), state, "{parts:?} of {dtype}");
+                }
+                assert!(n_others > 0 && (n_settled > 0) == settles, "{parts:?} of {dtype}: {n_settled}");
+            }
+        }
+        let others = CATALOGUE.iter().filter(|entry| !known.contains(&entry.name));
+        for entry in others {
+            for dtype in DType::ALL {
+                let reducer = entry.build(&ReducerRequest::new(&vec![dtype; entry.n_inputs])).unwrap();
+                assert!(reducer.settled.is_none(), "{}: add it to the list", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_product_is_settled_where_all_its_parts_are() {
+        let settled = |ops: &[&str]| {
+            let request = ReducerRequest::new(&[DType::I8]);
+            let made: Vec<(&str, Reducer)> =
+                ops.iter().map(|op| (*op, crate::find(op).unwrap().build(&request).unwrap())).collect();
+            let reducer = crate::product(&made).unwrap().reducer;
+            move |row: &[i128]| {
+                let row: Vec<Vec<Value>> = row.iter().map(|x| vec![Value::Int(*x)]).collect();
+                let run = Scalar::new(&reducer);
+                run.is_settled(&run.fold(&row).unwrap()).unwrap()
+            }
+        };
+        let both = settled(&["any", "max"]);
+        assert!(both(&[127]) && both(&[0, 127]) && !both(&[1]) && !both(&[0]));
+        let ends = settled(&["min", "max"]);
+        assert!(ends(&[127, 3, -128]) && !ends(&[127]) && !ends(&[-128]));
+        assert!(!settled(&["any", "sum"])(&[127]), "a sum never is");
+    }
+
+    #[test]
+    fn a_state_that_is_not_settled_is_refuted() {
+        let mut reducer = crate::find("max").unwrap().build(&ReducerRequest::new(&[DType::I8])).unwrap();
+        let state = reducer.finish.params.clone();
+        let above_zero = state[0].expr().gt(Expr::int_of(0, DType::I8));
+        reducer.settled = Some(coulis_ir::Lambda { params: state, body: vec![above_zero] });
+        match spot_check(&reducer, 1) {
+            Err(ClaimError::Refuted(found)) => assert_eq!(found.law, Law::Settled, "{found}"),
+            other => panic!("not refuted: {other:?}"),
         }
     }
 

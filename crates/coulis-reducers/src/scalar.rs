@@ -16,6 +16,7 @@ pub struct Scalar<'r> {
     combine: Tape<'r>,
     step: Tape<'r>,
     quick: Option<Quick<'r>>,
+    settled: Option<Tape<'r>>,
     finish: Tape<'r>,
 }
 
@@ -67,6 +68,7 @@ impl<'r> Scalar<'r> {
                 rewalks: q.rewalks.iter().map(Walk::new).collect(),
                 spoilt: q.spoilt.as_ref().map(Tape::new),
             }),
+            settled: reducer.settled.as_ref().map(Tape::new),
             finish: Tape::new(&reducer.finish),
         }
     }
@@ -136,6 +138,14 @@ impl<'r> Scalar<'r> {
         match &quick.spoilt {
             Some(spoilt) if spoilt.run(&closed)?[0].is_true() => one_by_one(),
             Some(_) | None => Ok(closed),
+        }
+    }
+
+    /// Whether it is known of a state that nothing more changes it.
+    pub fn is_settled(&self, state: &[Value]) -> Result<bool, EvalError> {
+        match &self.settled {
+            Some(settled) => Ok(settled.run(state)?[0].is_true()),
+            None => Ok(false),
         }
     }
 

@@ -159,6 +159,7 @@ pub fn comm_reducer(spec: &UserReducer) -> Result<Reducer, UserReducerError> {
         step: None,
         step_needs_ascending: false,
         quick: None,
+        settled: None,
         values: None,
         neutral: Vec::new(),
         results,

@@ -35,6 +35,7 @@ mod stores;
 pub mod thread_error;
 pub mod trace;
 mod turned;
+mod until;
 
 pub use body_text::body_texts;
 pub use error::ScheduleError;

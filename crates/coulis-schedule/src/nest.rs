@@ -289,7 +289,8 @@ impl Builder<'_> {
     fn begins(&self, stage: &Stage, r: &Reduction) -> Option<Vec<Expr>> {
         let at = self.at(stage);
         let is_plain = r.init.is_empty() && r.condition.is_none() && stage.store_predicate.is_none();
-        if !stage.from_first || !is_plain || runs::position(stage, r).is_some() {
+        let asks = stage.attrs.values().any(|attr| attr.until_settled);
+        if !stage.from_first || !is_plain || asks || runs::position(stage, r).is_some() {
             return None;
         }
         let mut begins = Vec::new();
@@ -409,6 +410,7 @@ impl Builder<'_> {
             for inner in attached {
                 body = self.with_stage(inner, body)?;
             }
+            body = self.unless_settled(stage, nth, body)?;
             let extent = self.extent_there(stage, nth);
             let l = &Loop { extent, ..l.clone() };
             if backwards.iter().any(|b| b.var == l.var) {

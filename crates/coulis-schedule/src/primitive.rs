@@ -38,6 +38,7 @@ pub mod split;
 pub mod storage_align;
 pub mod tile;
 pub mod unroll;
+pub mod until_settled;
 pub mod vectorize;
 pub mod zip;
 
@@ -86,6 +87,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &join::ENTRY,
     &in_runs::ENTRY,
     &from_first::ENTRY,
+    &until_settled::ENTRY,
     &set_scope::ENTRY,
     &set_store_predicate::ENTRY,
     &grid_finish::ENTRY,

@@ -137,6 +137,16 @@ fn flag_dtype(condition: &Expr) -> DType {
     }
 }
 
+/// The type of flags that are as wide as the fields of the states that a condition is of.
+pub(crate) fn flags_of(condition: &Lambda) -> DType {
+    match condition.params.iter().map(|p| p.dtype().bytes()).max() {
+        Some(1) => DType::I8,
+        Some(2) => DType::I16,
+        Some(8) => DType::I64,
+        _ => DType::I32,
+    }
+}
+
 /// 1 where the condition holds, else 0.
 fn flag(condition: Expr, dtype: DType) -> Expr {
     Expr::select(condition, Expr::int_of(1, dtype), Expr::int_of(0, dtype))
@@ -166,6 +176,21 @@ fn any_set(asked: &Buffer, lane: &Var, n_lanes: i128) -> Option<(Vec<Stmt>, Expr
     Some((stmts, any.not_equal(Expr::int_of(0, asked.dtype))))
 }
 
+/// What asks states whether a condition holds of any.
+pub(crate) struct Asked {
+    memory: Buffer,
+    asks: Vec<Stmt>,
+    any: Expr,
+}
+
+impl Asked {
+    /// Asks, then does what `of` makes of the answer.
+    pub(crate) fn then(self, of: impl FnOnce(Expr) -> Stmt) -> Stmt {
+        let then = of(self.any);
+        Stmt::allocate(self.memory, Stmt::seq(self.asks.into_iter().chain([then])))
+    }
+}
+
 impl Builder<'_> {
     /// The fold in runs, then `again`, which is the fold from its start without runs, where some state is
     /// spoilt. `None` where states are not asked: those of threads, and those in the lanes of vectors that
@@ -178,28 +203,41 @@ impl Builder<'_> {
         in_runs: Stmt,
         again: Stmt,
     ) -> Result<Option<Stmt>, ScheduleError> {
+        let dtype =
+            if spoilt.params.iter().any(|p| p.dtype().bytes() == 8) { DType::I64 } else { DType::I32 };
+        let asked = self.any_state(stage, common, (spoilt, dtype), "_spoilt")?;
+        Ok(asked.map(|asked| Stmt::seq([in_runs, asked.then(|any| Stmt::if_(any, again))])))
+    }
+
+    /// Whether a condition holds of any state of the loops at `common` and after, by flags of that type. `None` where states
+    /// are not asked: those of threads, and those in the lanes of vectors that have no half.
+    pub(crate) fn any_state(
+        &self,
+        stage: &Stage,
+        common: usize,
+        (condition, dtype): (&Lambda, DType),
+        suffix: &str,
+    ) -> Result<Option<Asked>, ScheduleError> {
         let at = self.at(stage);
         let mut data = at.loops[common..].iter().filter(|l| stage.origin(&l.leaf).data && !l.is_unit());
         let lane = data.next_back().filter(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized);
         let n_lanes = lane.map_or(Some(1), |l| l.extent.as_int());
         let (Some(n_lanes), true) = (n_lanes, self.launches.of(at.root).is_empty()) else { return Ok(None) };
-        let dtype =
-            if spoilt.params.iter().any(|p| p.dtype().bytes() == 8) { DType::I64 } else { DType::I32 };
         let place = lane.map_or_else(|| Var::new("lane", DType::I64), |l| l.var.clone());
         let asked = Buffer::new("asked", dtype, vec![fold::int(n_lanes, place.dtype())], MemScope::Local);
         let Some((folds, any)) = any_set(&asked, &place, n_lanes) else { return Ok(None) };
-        let asks = self.data_nest(stage, common, "_spoilt", &mut |point, loops| {
+        let asks = self.data_nest(stage, common, suffix, &mut |point, loops| {
             let own = loops.last().filter(|_| lane.is_some());
             let own = vec![own.map_or_else(|| fold::int(0, place.dtype()), |l| l.var.expr())];
             let state = self.results(stage, point.offsets);
-            let here = flag(spoilt.apply(&state).remove(0), dtype);
+            let here = flag(condition.apply(&state).remove(0), dtype);
             let both = Expr::binary(BinaryOp::BitOr, asked.at(own.clone()), here);
             let guards = self.guards_of(stage, point, Purpose::Data);
             Ok(nested(likely(guards), Stmt::store(&asked, own, both)))
         })?;
         let none = by_lanes(&asked, &place, n_lanes, &|_| Expr::int_of(0, dtype));
-        let asked_then = [none, asks].into_iter().chain(folds).chain([Stmt::if_(any, again)]);
-        Ok(Some(Stmt::seq([in_runs, Stmt::allocate(asked, Stmt::seq(asked_then))])))
+        let asks = [none, asks].into_iter().chain(folds).collect();
+        Ok(Some(Asked { memory: asked, asks, any }))
     }
 
     /// Whether all elements along the reduced loops take part or none does: guards only keep data axes within the tensor,

@@ -77,6 +77,8 @@ pub struct AxisAttr {
     pub pragmas: Vec<(String, Attr)>,
     /// Whether each execution of it is a run of the reducer's quick step.
     pub is_run: bool,
+    /// Whether its iterations are passed over once the state is settled.
+    pub until_settled: bool,
 }
 
 /// A demand on the stride of one dimension of an intermediate.
@@ -175,6 +177,8 @@ pub struct Stage {
     pub(crate) finish: Option<GridFinish>,
     pub(crate) double_buffer: bool,
     pub(crate) from_first: bool,
+    /// Which of the axes count partial states of one fold, that another stage combines.
+    pub(crate) factored: Vec<usize>,
     pub(crate) clamped: bool,
     pub(crate) turn: Option<Turn>,
     pub(crate) is_output: bool,
@@ -215,6 +219,7 @@ impl Stage {
             finish: None,
             double_buffer: false,
             from_first: false,
+            factored: Vec::new(),
             clamped: false,
             turn: None,
             is_output: false,
@@ -234,6 +239,7 @@ impl Stage {
         self.attrs.clear();
         self.store_predicate = None;
         self.finish = None;
+        self.factored.clear();
     }
 
     /// Takes note of which results the caller keeps.

@@ -24,6 +24,7 @@ impl Reduction {
             step: None,
             step_needs_ascending: false,
             quick: None,
+            settled: None,
             ..self.clone()
         })
     }
@@ -85,6 +86,7 @@ impl Reduction {
             identity: before(&self.identity),
             sources,
             init: if self.init.is_empty() { Vec::new() } else { before(&self.init) },
+            settled: None,
             claims: Claims { commutative: true, ..self.claims },
             ..self.clone()
         })

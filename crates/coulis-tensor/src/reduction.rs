@@ -61,6 +61,8 @@ pub struct Reduction {
     pub claims: Claims,
     /// A cheaper fold for short runs, where there is one.
     pub quick: Option<QuickFold>,
+    /// Whether nothing more changes a state: see [`Reducer::settled`].
+    pub settled: Option<Lambda>,
     /// What may stand in place of the elements at further points of the axes without changing the results,
     /// where what is folded are elements as they are read, of so many arrays: see [`Reducer::neutral`]. Empty
     /// where there is nothing known.
@@ -139,7 +141,13 @@ impl Reduction {
     pub(crate) fn first_difference(&self, other: &Reduction) -> Option<&'static str> {
         let parts = [
             ("combiner", self.combine == other.combine && self.identity == other.identity),
-            ("combiner", self.step == other.step && self.init == other.init && self.quick == other.quick),
+            (
+                "combiner",
+                self.step == other.step
+                    && self.init == other.init
+                    && self.quick == other.quick
+                    && self.settled == other.settled,
+            ),
             ("sources", self.sources == other.sources),
             ("axes", self.axes == other.axes),
             ("condition", self.condition == other.condition),
@@ -199,6 +207,7 @@ impl Reduction {
             step: None,
             step_needs_ascending: false,
             quick: None,
+            settled: None,
             values: None,
             neutral: Vec::new(),
             results: fields,
@@ -295,6 +304,7 @@ fn build(
         init: Vec::new(),
         claims,
         quick: None,
+        settled: None,
         neutral: Vec::new(),
     })
 }
@@ -520,6 +530,7 @@ pub fn reduce_at(
     let identity = reducer.identity.clone();
     let mut reduction = build(&reducer.name, combine, step, identity, sources, axes, reducer.claims)?;
     reduction.step_needs_ascending = reducer.step_needs_ascending;
+    reduction.settled = reducer.settled.clone();
     if elements.iter().all(|element| matches!(element.node(), Node::Load(..))) {
         reduction.neutral = reducer.neutral.clone();
     }

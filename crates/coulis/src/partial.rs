@@ -80,6 +80,7 @@ pub fn partial(inputs: &[DType], request: &Request) -> Result<Partial, Error> {
         step: None,
         step_needs_ascending: false,
         quick: None,
+        settled: None,
         values: None,
         neutral: Vec::new(),
         nan: NanPolicy::Propagate,

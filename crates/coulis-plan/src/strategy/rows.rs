@@ -12,6 +12,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
+use super::settled::fold_in_rounds;
 use super::steps::{END_LANES, Parts, fold_by_vectors, place, place_rows, same_axis, site, stage_of};
 use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
@@ -151,6 +152,11 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let of_outermost = if n_reduced > 1 { facts.chunks(problem.n_outputs, outermost) } else { 1 };
     let cuts_inner = of_outermost == 1;
     let chunks = if cuts_inner { facts.chunks(problem.n_outputs, extent / block) } else { of_outermost };
+    // Rows of several outputs that are walked side by side have no loop of their own over blocks.
+    let is_alone = rows == 1 || joined == 1;
+    let rounds = if chunks > 1 && cuts_inner { facts.rounds() } else { 1 };
+    let in_part = if cuts_inner { extent / (chunks * rounds) } else { extent };
+    let asks_every = if is_alone { facts.asks_every(block * width, in_part * width) } else { 0 };
     let mut sketch = Sketch {
         lanes,
         unroll,
@@ -160,6 +166,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         ahead,
         rows_ahead,
         run,
+        asks_every,
+        rounds,
         chunks,
         cuts_inner,
         rows,
@@ -236,7 +244,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
     let cut_outermost = sketch.chunks > 1 && !sketch.cuts_inner;
-    let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)? } else { state };
+    let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)?.0 } else { state };
     let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
     let by_pages = sketch.apart > sketch.lanes;
     let mut page = None;
@@ -269,7 +277,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         rest
     };
     let rows = reduce.iter().rev().nth(1).filter(|_| of_one > 1).map(|rows| (rows, of_one));
-    let parts = Parts { lane: &lane, side: side.as_ref(), page: page.as_ref(), rows };
+    let mut parts =
+        Parts { lane: &lane, block: Some(&block), side: side.as_ref(), page: page.as_ref(), rows };
     if sketch.chunks == 1 {
         let made = fold_by_vectors(s, state, &parts, n_kept, sketch)?;
         ask_rows_ahead(s, &made, &block, sketch)?;
@@ -287,13 +296,22 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
         }
         return map_row(s, stmt, site.as_ref(), sketch);
     }
-    let partial = if cut_outermost { fold } else { chunked(s, state, &block, sketch)? };
+    let mut within = block.clone();
+    let partial = if cut_outermost {
+        fold
+    } else {
+        let partial;
+        (partial, within) = chunked(s, state, &block, sketch)?;
+        partial
+    };
+    parts.block = Some(&within);
     let made = fold_by_vectors(s, partial, &parts, n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
     for stage in made {
         place(s, stage, at.as_ref())?;
     }
+    fold_in_rounds(s, state, partial, sketch)?;
     let kept = site(s, output, n_kept, false, false)?;
     place(s, state, kept.as_ref())
 }
@@ -317,13 +335,13 @@ fn ask_rows_ahead(
     }
 }
 
-/// Cuts a reduce loop into chunks; the stage of their partial states.
+/// Cuts a reduce loop into chunks; the stage of their partial states, and what is left of the loop in it.
 fn chunked(
     s: &mut Schedule,
     state: StageId,
     axis: &IterVar,
     sketch: &Sketch,
-) -> Result<StageId, ScheduleError> {
-    let (chunk, _) = s.split(state, axis, Split::Nparts(sketch.chunks))?;
-    s.rfactor(state, &chunk)
+) -> Result<(StageId, IterVar), ScheduleError> {
+    let (chunk, within) = s.split(state, axis, Split::Nparts(sketch.chunks * sketch.rounds))?;
+    Ok((s.rfactor(state, &chunk)?, within))
 }

@@ -2,7 +2,8 @@
 
 use coulis_ir::{Lambda, NanPolicy};
 
-use super::{Facts, floor_pow2, state_bytes, stepped, widest_field, work_of};
+use super::work::{stepped, work_of};
+use super::{Facts, floor_pow2, state_bytes, widest_field};
 
 /// How a fold runs; see [`Facts::runs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use coulis_ir::{Attr, LoopKind, MemScope};
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
+use super::settled::ask_settled;
 use crate::strategy::{Sketch, floor_pow2};
 
 /// Up to this many lanes are folded into one result one after another; more go through shorter vectors first, since
@@ -58,6 +59,8 @@ pub fn place(s: &mut Schedule, stage: StageId, site: Option<&Site>) -> Result<()
 pub struct Parts<'a> {
     /// The loop over the lanes of a vector.
     pub lane: &'a IterVar,
+    /// That over blocks of all of these, before whose iterations states may be asked whether they are settled.
+    pub block: Option<&'a IterVar>,
     /// That over vectors side by side, each with a state of its own, where there are several.
     pub side: Option<&'a IterVar>,
     /// That over pages read side by side, whose elements go to one state, where there are several.
@@ -190,6 +193,7 @@ fn fold_elements(
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
     fold_loops(s, stage, n_kept)?;
+    ask_settled(s, stage, parts.block, sketch)?;
     let mut pages = Vec::new();
     if let Some((rows, beside)) = parts.rows {
         // A stage that is factored along a dimension keeps no splits of others.

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::program::OutputSpec;
 use coulis_ir::args::{ArrayInfo, compact_strides};
 use coulis_ir::print::print_kernel;
-use coulis_ir::{BlockLimits, DType, TargetKind};
+use coulis_ir::{BlockLimits, DType, Expr, TargetKind};
 use coulis_schedule::build_nest;
 
 fn trace(shape: &[i64], axes: &[i64], vector_bytes: u32) -> String {
@@ -268,6 +268,48 @@ fn pages_are_walked_side_by_side_where_the_machine_reads_them_so() {
     // Narrow columns: rows a page apart in one visit.
     let apart = |pages| trace_of(&[1 << 20, 32], &[0], 64, pages).matches("split(k0").count();
     assert_eq!([apart(4), apart(1)], [3, 2]);
+}
+
+#[test]
+fn long_rows_of_reducers_that_settle_are_asked_every_few_pages() {
+    let request = coulis_reducers::ReducerRequest::new(&[DType::F32]);
+    let of = |op: &str, shape: &[i64], vector_bytes: u32, pages: u32| {
+        let axes = [shape.len() as i64 - 1];
+        let sketch = planned_for(&request, op, shape, &axes, &cpu(vector_bytes, pages)).1;
+        (sketch.asks_every, sketch.rounds)
+    };
+    let rows = [1 << 10, 1 << 14];
+    assert_eq!(of("any", &rows, 64, 1), (32, 1), "8 KiB of blocks of 256 bytes");
+    assert_eq!(of("any", &rows, 64, 4), (1, 1), "blocks of four pages");
+    assert_eq!(
+        [of("sum", &rows, 64, 1), of("any", &rows, 1 << 14, 1)],
+        [(0, 1); 2],
+        "a sum, and the executor"
+    );
+    // Four times 8 KiB.
+    assert_eq!([of("all", &[64, 1 << 13], 64, 1).0, of("all", &[64, (1 << 13) - 1], 64, 1).0], [32, 0]);
+    // One output: rounds of 8 MiB, and at most 64 of them.
+    let rounds = |n: i64| of("any", &[n], 64, 1).1;
+    assert_eq!([rounds(1 << 21), rounds(1 << 22), rounds((1 << 24) - 1), rounds(1 << 34)], [1, 2, 4, 64]);
+    assert_eq!(of("any", &[2, 1 << 22], 64, 1).1, 1, "rows wait for each other");
+}
+
+#[test]
+fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
+    let int = DType::I32;
+    let input = ArrayInfo { dtype: int, shape: vec![1 << 20], strides: vec![1] };
+    let asks = |by: fn(Expr) -> Expr| {
+        let x = coulis_ir::Var::new("x", int);
+        let values = coulis_ir::Lambda { body: vec![Expr::int(12).floordiv(by(x.expr()))], params: vec![x] };
+        let request = coulis_reducers::ReducerRequest::new(&[int]);
+        let reducer = coulis_reducers::find("any").unwrap().build(&request).unwrap().of_mapped(&values);
+        let problem = Problem::new(std::slice::from_ref(&input), None, Some(&[0]), false, true).unwrap();
+        let outputs = vec![OutputSpec::plain(DType::Bool)];
+        let spec = Spec::new(problem, vec![int], false, reducer, outputs, None);
+        choose(&spec, &cpu(64, 1)).unwrap().sketch.asks_every
+    };
+    assert!(asks(|_| Expr::int(5)) > 0);
+    assert_eq!(asks(|x| x), 0, "an element may be zero");
 }
 
 #[test]

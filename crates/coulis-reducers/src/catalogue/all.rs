@@ -31,6 +31,7 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
     let lift = mask(non_zero(&b), dtype);
     let flag = b.field("flag", Expr::constant(-1, dtype), lift);
     b.combine(&flag, Expr::binary(BinaryOp::BitAnd, flag.left.clone(), flag.right.clone()));
+    b.settled(is_set(&flag.left).logical_not());
     Ok(b.finish(ErrorBound::Exact, vec![("value", DType::Bool, is_set(&flag.left))]))
 }
 

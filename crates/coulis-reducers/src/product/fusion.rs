@@ -248,6 +248,14 @@ impl Fusion {
                 Some(r.quick.as_ref()?.spoilt.as_ref()?.apply(&state).remove(0))
             })
             .reduce(Expr::or);
+        // Nothing changes the state of all parts where nothing changes that of any.
+        let settled = (reducers().zip(&self.slots))
+            .map(|(r, slots)| {
+                let state: Vec<Expr> = slots.iter().map(|s| left[*s].expr()).collect();
+                Some(r.settled.as_ref()?.apply(&state).remove(0))
+            })
+            .reduce(|all, each| Some(all?.and(each?)))
+            .flatten();
         let witness_vars: Vec<Var> = witnesses.iter().map(|w| run[*w].clone()).collect();
         // An element that all of them may take for none.
         let agree = reducers().all(|r| r.neutral == parts[0].1.neutral);
@@ -289,6 +297,7 @@ impl Fusion {
                 }
                 .condensed()
             }),
+            settled: settled.map(|condition| over(&left, vec![condition])),
             values: None,
             neutral: parts[0].1.neutral.iter().filter(|_| agree).cloned().collect(),
             finish: over(&left, finished),

@@ -31,6 +31,29 @@ impl End {
         }
     }
 
+    /// The value that beats or equals every other of a narrow type, which a long row is likely to hold; `None` of wider ones.
+    pub(crate) fn last(self, input: DType, dtype: DType) -> Option<Expr> {
+        let (least, greatest) = match input {
+            DType::Bool => (0, 1),
+            // Magnitudes are kept in the unsigned type.
+            DType::I8 | DType::U8 if input != dtype => (0, -input.int_range()?.0),
+            DType::I8 | DType::U8 => dtype.int_range()?,
+            DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F16
+            | DType::BF16
+            | DType::F32
+            | DType::F64 => return None,
+        };
+        Some(Expr::int_of(if self == End::Greatest { greatest } else { least }, dtype))
+    }
+
     /// Whether `a` is nearer this end than `b`; false with NaN.
     pub(crate) fn beats(self, a: &Expr, b: &Expr) -> Expr {
         match self {
@@ -106,6 +129,9 @@ pub(crate) fn extremum(
     } else {
         let value = b.field("value", end.identity(dtype), lift);
         b.combine(&value, end.of(&value.right, &value.left));
+        if let Some(last) = end.last(request.inputs[0], dtype) {
+            b.settled(end.reaches(&value.left, &last));
+        }
         value.left
     };
     b.finish(ErrorBound::Exact, vec![("value", result, value)])

@@ -179,9 +179,15 @@ impl Primitive for Rfactor {
             .collect();
         let mut factored = Stage::new(id, name, outputs, axes, Body::Reduce(Box::new(partial)));
         factored.n_results = stage.n_results;
+        let moved = |dim: &usize| if *dim < at { *dim } else { dim + 1 };
+        factored.factored = stage.factored.iter().map(moved).chain([at]).collect();
         let extent = shape[at].clone();
         let (axes, last) = final_reduction(stage, reduction, &factored.outputs, &self.axis, &extent, at);
-        Arc::make_mut(&mut schedule.stages[position]).redefine(axes, Body::Reduce(Box::new(last)));
+        let factored_before = stage.factored.clone();
+        let stage = Arc::make_mut(&mut schedule.stages[position]);
+        stage.redefine(axes, Body::Reduce(Box::new(last)));
+        // Its dimensions are the ones that it had.
+        stage.factored = factored_before;
         schedule.stages.insert(position, Arc::new(factored));
         Ok(id)
     }
@@ -304,6 +310,7 @@ fn partial_reduction(
         condition,
         init: Vec::new(),
         claims: reduction.claims,
+        settled: reduction.settled.as_ref().map(lambda),
         neutral: reduction.neutral.clone(),
         quick: reduction.quick.as_ref().filter(|_| in_order).map(|quick| QuickFold {
             identity: quick.identity.clone(),
@@ -376,6 +383,7 @@ fn final_reduction(
         init: sub(&reduction.init),
         claims: reduction.claims,
         quick: None,
+        settled: reduction.settled.as_ref().map(|l| Lambda { params: l.params.clone(), body: sub(&l.body) }),
         neutral: Vec::new(),
     };
     (axes, last)

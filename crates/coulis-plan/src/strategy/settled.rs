@@ -1,0 +1,88 @@
+//! Folds of long rows that end early: those of reducers that know states which nothing changes any more.
+//!
+//! Each thread asks before every few pages that it reads. Threads do not hear of each other, so the one result of a long array is
+//! folded in rounds, each by all threads, and is asked between them.
+
+use coulis_ir::visit::for_each_expr;
+use coulis_ir::{BinaryOp, Expr, Node};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::IterVar;
+
+use super::steps::same_axis;
+use super::{Facts, Sketch, ceil_div, floor_pow2};
+
+/// Bytes that are folded before a state is asked, which takes as long as some hundred of them.
+const ASK_BYTES: i64 = 8 << 10;
+/// Folds that would ask fewer times do not ask.
+const FEWEST_ASKS: i64 = 4;
+/// Bytes of a round, beside which a launch of threads costs little, and most rounds.
+const ROUND_BYTES: i64 = 8 << 20;
+const MOST_ROUNDS: i64 = 64;
+
+impl Facts<'_> {
+    /// Blocks of `block_bytes` bytes after each of which a fold of `bytes` bytes asks whether its state is settled: so many that
+    /// to ask costs little beside them. 0 where no state is known to be, and where little would be left to pass over.
+    pub fn asks_every(&self, block_bytes: i64, bytes: i64) -> i64 {
+        let block_bytes = block_bytes.max(1);
+        let every = ceil_div(ASK_BYTES, block_bytes);
+        if self.may_settle() && bytes / (every * block_bytes) >= FEWEST_ASKS { every } else { 0 }
+    }
+
+    /// Rounds of a fold in chunks; 1 where no state is known to be settled, and where there are several outputs, of which one
+    /// would keep the others waiting.
+    pub fn rounds(&self) -> i64 {
+        let is_one = self.may_settle() && self.spec.problem.n_outputs == 1;
+        if is_one { floor_pow2(self.input_bytes() / ROUND_BYTES).min(MOST_ROUNDS) } else { 1 }
+    }
+
+    /// Whether folds may end early, on targets whose vectors are registers. Elements that may end a call with an error are all
+    /// looked at.
+    fn may_settle(&self) -> bool {
+        let reducer = &self.spec.reducer;
+        let fails = |value: &Expr| {
+            let mut found = false;
+            for_each_expr(value, &mut |e: &Expr| found |= may_fail(e));
+            found
+        };
+        reducer.settled.is_some() && self.target.vector_bytes <= 256 && !reducer.lift.body.iter().any(fails)
+    }
+}
+
+/// Whether an operation is a division of integers by what may be zero.
+fn may_fail(expr: &Expr) -> bool {
+    use BinaryOp::{Div, FloorDiv, FloorMod, TruncMod};
+    matches!(expr.node(), Node::Binary(Div | FloorDiv | FloorMod | TruncMod, _, by) if by.as_int().is_none())
+        && !expr.dtype().is_float()
+}
+
+/// Has the stage that reads elements pass over its blocks once its state is settled, where the sketch says so. `block`: its loop
+/// over them, by its name.
+pub fn ask_settled(
+    s: &mut Schedule,
+    stage: StageId,
+    block: Option<&IterVar>,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let Some(block) = block.filter(|_| sketch.asks_every > 0) else { return Ok(()) };
+    let mut block = same_axis(s, stage, block)?;
+    if sketch.asks_every > 1 {
+        block = s.split(stage, &block, Split::Factor(sketch.asks_every))?.0;
+    }
+    s.until_settled(stage, &block)
+}
+
+/// Folds the chunks whose partial states `state` brings together in rounds, as long as that is not settled.
+pub fn fold_in_rounds(
+    s: &mut Schedule,
+    state: StageId,
+    partial: StageId,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    if sketch.rounds == 1 {
+        return Ok(());
+    }
+    let chunk = s.stage(state)?.reduce_axes()[0].clone();
+    let (round, _) = s.split(state, &chunk, Split::Factor(sketch.chunks))?;
+    s.until_settled(state, &round)?;
+    s.compute_at(partial, state, &round)
+}

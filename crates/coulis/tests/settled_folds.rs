@@ -1,0 +1,138 @@
+//! Folds that end early on CPUs, once nothing more changes their state: flags and extrema of narrow types, whose deciding
+//! element is anywhere or nowhere, in rows, in chunks and in rounds of them, by compiled code and by the executor.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::slice::from_ref;
+
+use common::{Special, array, check, executed, numbers};
+use coulis::reduce::plan;
+use coulis::{Array, DType, NanPolicy, Request, Scalar};
+use coulis_ir::args::{ArrayInfo, compact_strides};
+
+fn info(dtype: DType, shape: &[i64]) -> ArrayInfo {
+    ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) }
+}
+
+/// Where a row holds what decides: of these, a place of each row in turn. -1 is nowhere.
+const PLACES: [i64; 9] = [0, -1, 1, 127, 8191, 8192, 50_000, 65_537, 69_999];
+
+/// Rows of zeros, but for what `made` gives of the place that decides.
+fn rows(n_rows: i64, length: i64, turn: usize, decides: f64, others: f64) -> Vec<f64> {
+    let mut values = vec![others; (n_rows * length) as usize];
+    for row in 0..n_rows {
+        let at = PLACES[(turn + row as usize) % PLACES.len()];
+        if (0..length).contains(&at) {
+            values[(row * length + at) as usize] = decides;
+        }
+    }
+    values
+}
+
+#[test]
+fn rows_are_folded_as_far_as_it_takes() {
+    let cases: [(DType, &[&str], f64, f64); 8] = [
+        (DType::Bool, &["any"], 1.0, 0.0),
+        (DType::Bool, &["all"], 0.0, 1.0),
+        (DType::I8, &["any"], -3.0, 0.0),
+        (DType::F32, &["any"], f64::NAN, 0.0),
+        (DType::F16, &["all", "any"], 0.0, 1.0),
+        (DType::Bool, &["max", "min"], 1.0, 0.0),
+        (DType::U8, &["max", "any", "sum"], 255.0, 0.0),
+        (DType::F64, &["any"], 1.0, 0.0),
+    ];
+    for (turn, (dtype, ops, decides, others)) in cases.into_iter().enumerate() {
+        for (n_rows, length) in [(9, 70_001), (1, 65_538), (3, 8192)] {
+            let input = array(dtype, &[n_rows, length], &rows(n_rows, length, turn, decides, others));
+            for request in [Request::new(ops).over(&[1]), executed(ops, &[1])] {
+                let request = Request { keepdims: turn % 2 == 0, ..request };
+                check(from_ref(&input), &request).unwrap_or_else(|why| panic!("{ops:?} of {dtype}: {why}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn elements_that_do_not_take_part_settle_nothing() {
+    let (n_rows, length) = (4, 40_000);
+    let n = (n_rows * length) as usize;
+    let input = array(DType::U8, &[n_rows, length], &rows(n_rows, length, 0, 255.0, 0.0));
+    let mut takes_part = vec![true; n];
+    takes_part[0] = false;
+    takes_part[(2 * length + 1) as usize] = false;
+    let mask = Array::from_bools(&[n_rows, length], &takes_part).unwrap();
+    for ops in [&["any"][..], &["max"]] {
+        for request in [Request::new(ops).over(&[1]), executed(ops, &[1])] {
+            let request = Request { where_: Some(mask.clone()), ..request };
+            check(from_ref(&input), &request).unwrap();
+        }
+    }
+    let request = Request { nan: NanPolicy::Ignore, ..Request::new(&["any"]).over(&[1]) };
+    let input = array(DType::F32, &[n_rows, length], &rows(n_rows, length, 0, f64::NAN, 0.0));
+    check(&[input], &request).unwrap();
+    let input = array(DType::F32, &[n_rows, length], &numbers(n, Special::MostlyNan, 3));
+    check(&[input], &request).unwrap();
+}
+
+/// Whether any of so many zeros is none but for that one, by all ways to run.
+#[track_caller]
+fn check_long(bytes: &[u8], dtype: DType, shape: &[i64], op: &str, wanted: bool) {
+    let input = Array::from_bytes(dtype, shape, bytes).unwrap();
+    let axes: Vec<i64> = (0..shape.len() as i64).collect();
+    for threads in [1, 2, 5] {
+        for request in [Request::new(&[op]).over(&axes), executed(&[op], &axes)] {
+            let request = Request { threads: Some(threads), ..request };
+            let outcome = coulis::reduce::run(from_ref(&input), &request).unwrap();
+            let found = outcome.results[0].array.scalars().next();
+            assert_eq!(
+                found,
+                Some(Scalar::Bool(wanted)),
+                "{op} by {threads} threads: {}",
+                outcome.plan.trace
+            );
+        }
+    }
+}
+
+#[test]
+fn one_result_of_a_long_array_is_folded_in_rounds() {
+    let n = (33 << 20) + 77;
+    let mut bytes = vec![0u8; n];
+    let shape = [n as i64];
+    check_long(&bytes, DType::I8, &shape, "any", false);
+    for at in [0, 5 << 20, n / 2, n - 1] {
+        bytes[at] = 1;
+        check_long(&bytes, DType::I8, &shape, "any", true);
+        check_long(&bytes, DType::Bool, &shape, "any", true);
+        bytes[at] = 0;
+    }
+    bytes.fill(1);
+    check_long(&bytes, DType::Bool, &shape, "all", true);
+    bytes[n - 3] = 0;
+    check_long(&bytes, DType::Bool, &shape, "all", false);
+}
+
+/// How often the plan of a request asks whether a state is settled.
+fn asks(dtype: DType, shape: &[i64], ops: &[&str], axes: &[i64]) -> usize {
+    let request = Request { threads: Some(2), ..Request::new(ops).over(axes) };
+    plan(&[info(dtype, shape)], &request).unwrap().trace.to_string().matches("until_settled").count()
+}
+
+#[test]
+fn plans_ask_where_the_reducer_knows_and_rows_are_long() {
+    let long = [64, 1 << 20];
+    if asks(DType::I8, &long, &["any"], &[1]) == 0 {
+        println!("SKIP: vectors are no registers here");
+        return;
+    }
+    assert_eq!(asks(DType::I8, &long, &["any"], &[1]), 1);
+    assert_eq!(asks(DType::F32, &long, &["all"], &[1]), 1);
+    assert_eq!(asks(DType::Bool, &long, &["max", "any"], &[1]), 1);
+    assert_eq!(asks(DType::I8, &[1 << 26], &["any"], &[0]), 2, "in rounds");
+    assert_eq!(asks(DType::I8, &[64, 1 << 13], &["any"], &[1]), 0, "short rows");
+    assert_eq!(asks(DType::I8, &long, &["any", "sum"], &[1]), 0, "a sum needs every element");
+    assert_eq!(asks(DType::I16, &long, &["max"], &[1]), 0, "that a row holds the greatest is unlikely");
+    assert_eq!(asks(DType::I8, &long, &["argmax"], &[1]), 0);
+}
