@@ -52,6 +52,9 @@ pub const MAGIC_F64: f64 = 6_755_399_441_055_744.0;
 pub const EXP_MAX_F64: f64 = 710.0;
 /// Below this exp is 0; arguments are clamped to it.
 pub const EXP_MIN_F64: f64 = -746.0;
+/// Exponentials of arguments that an expression keeps from exceeding this, `exp(min(64, x))`, take fewer operations of CPUs,
+/// and have the same bits.
+pub const EXP_CAP: f64 = 64.0;
 /// Coefficients of `P`, constant first.
 pub const EXP_F64: [f64; 11] = [
     0.5,

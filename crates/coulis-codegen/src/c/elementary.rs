@@ -165,9 +165,6 @@ fn horner(coefficients: &[String], variable: &str) -> String {
     })
 }
 
-/// Greatest argument of [`exp_capped`].
-pub const EXP_CAP: f64 = 64.0;
-
 /// e to the x, by a function of that name.
 pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
@@ -188,7 +185,7 @@ pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitErr
     frame.function(name, ty, needs)
 }
 
-/// e to the x, the same bits, where x is at most [`EXP_CAP`] or NaN: that power of two, and what a subnormal needs more,
+/// e to the x, the same bits, where x is at most [`math::EXP_CAP`] or NaN: that power of two, and what a subnormal needs more,
 /// fit into the exponent. They and its bias are added where `x / ln 2` is rounded to an integer, which leaves the
 /// exponent in place; the coefficients are as much smaller, and the one product rounds.
 pub fn exp_capped(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitError> {

@@ -1,10 +1,10 @@
 //! Vector expressions.
 
+use coulis_ir::math::EXP_CAP;
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
-use crate::c::elementary::EXP_CAP;
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};

@@ -13,7 +13,7 @@ use crate::expr::{Expr, Node, Var, VarId};
 use crate::kernel::Kernel;
 use crate::simplify::Analyzer;
 use crate::stmt::{LoopKind, Stmt};
-use crate::visit::{any_stmt, for_each_expr, substitute_expr};
+use crate::visit::{any_stmt, for_each_expr, stmt_children, substitute_expr};
 
 pub(super) const GROUP: Group = Group {
     properties: &[
@@ -68,16 +68,7 @@ fn loops_below<'k>(stmt: &'k Stmt, known: &Analyzer, report: &mut Report<'k>) {
                 loops_below(otherwise, &known.with(&cond.clone().logical_not()), report);
             }
         }
-        Stmt::Seq(stmts) => stmts.iter().for_each(|s| loops_below(s, known, report)),
-        Stmt::Allocate { body, .. } | Stmt::Annotate { body, .. } => loops_below(body, known, report),
-        Stmt::Store { .. }
-        | Stmt::DeviceEntry
-        | Stmt::ScopeIds { .. }
-        | Stmt::AllocBuffer(_)
-        | Stmt::View { .. }
-        | Stmt::Tile(_)
-        | Stmt::Atom(_)
-        | Stmt::Sync(_) => {}
+        other => stmt_children(other).for_each(|s| loops_below(s, known, report)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Logarithm of the sum of exponentials.
 
+use coulis_ir::math::EXP_CAP;
 use coulis_ir::{DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer};
 
 use crate::builder::{Builder, Slot};
@@ -135,11 +136,11 @@ const SLACK_OF_RUNS: i128 = 2;
 /// What no sum of a run is greater than but one with an element of +inf: exponentials of runs are at most `e^2`.
 const MOST_OF_RUN: f64 = 1e6;
 
-/// The exponential of how far an element exceeds a shift: of 10 at most, or of +inf, in place of which stands 64. A CPU
-/// needs fewer operations where it knows that.
+/// The exponential of how far an element exceeds a shift: of 10 at most, or of +inf, in place of which stands [`EXP_CAP`],
+/// since a CPU needs fewer operations where it knows that.
 pub(crate) fn capped_exp(apart: &Expr) -> Expr {
     // In this order a NaN stays.
-    let capped = Expr::float(64.0, apart.dtype()).min(apart.clone());
+    let capped = Expr::float(EXP_CAP, apart.dtype()).min(apart.clone());
     Expr::call1(Intrinsic::Exp, capped)
 }
 
