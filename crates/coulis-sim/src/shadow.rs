@@ -1,5 +1,7 @@
 //! What is remembered of each element of memory that a kernel writes: who wrote it last, and who has read it since.
 
+use coulis_ir::hash::FastMap;
+
 use crate::order::{MANY, Now, Order, Spot, Stamp};
 
 /// Readers of one element that are not ordered among each other and are told apart. Further ones are not kept.
@@ -39,6 +41,9 @@ pub(crate) struct Shadow {
     reads: Vec<(u64, u32)>,
     crowds: Vec<Vec<(Stamp, u32)>>,
     free: Vec<u32>,
+    /// The last stores that are no updates, of elements that were updated since. Updates are in any order with each other,
+    /// so that to come after one of them is not to come after what that one came after.
+    stored: FastMap<usize, (Stamp, u32)>,
 }
 
 impl Shadow {
@@ -51,6 +56,7 @@ impl Shadow {
             reads: vec![(0, 0); len],
             crowds: Vec::new(),
             free: Vec::new(),
+            stored: FastMap::default(),
         }
     }
 
@@ -94,12 +100,18 @@ impl Shadow {
 
     #[inline(never)]
     fn after_write(&self, at: usize, write: Stamp, who: Who, order: &Order) -> Finding {
-        if order.ordered(write, who.warp, who.lane)
-            || (write.is_atomic() && order.knows_updates(self.spot(at, order.first()), who.warp, who.lane))
-        {
+        if write.is_atomic() && order.knows_updates(self.spot(at, order.first()), who.warp, who.lane) {
             return Finding::Fine;
         }
-        Finding::Race(Conflict { stamp: write, stmt: self.writes[at].1, was_write: true })
+        self.after_one((write, self.writes[at].1), who, order)
+    }
+
+    /// An access after one that wrote.
+    fn after_one(&self, (stamp, stmt): (Stamp, u32), who: Who, order: &Order) -> Finding {
+        if self.is_past(stamp, order) || order.ordered(stamp, who.warp, who.lane) {
+            return Finding::Fine;
+        }
+        Finding::Race(Conflict { stamp, stmt, was_write: true })
     }
 
     fn is_past(&self, stamp: Stamp, order: &Order) -> bool {
@@ -160,26 +172,49 @@ impl Shadow {
     pub(crate) fn write(&mut self, at: usize, who: Who, now: &Now, is_atomic: bool) -> Finding {
         let (me, order) = (now.stamp(who.lane), now.order);
         let write = self.write_at(at, order);
-        let are_updates = is_atomic && write.is_atomic();
         let mut finding = Finding::Fine;
         if write.is_none() {
             if is_atomic {
                 finding = Finding::Unwritten;
             }
-        } else if !are_updates && !now.is_after_barrier(write) {
+        } else if is_atomic && write.is_atomic() {
+            if let Some(store) = self.stored.get(&at) {
+                finding = self.after_one(*store, who, order);
+            }
+        } else if !now.is_after_barrier(write) {
             finding = self.after_write(at, write, who, order);
         }
         if self.reads[at].0 != 0 {
             if finding == Finding::Fine {
                 finding = self.after_reads(at, who, order);
             }
-            if self.reads[at].0 & 1 == 1 {
-                self.free.push((self.reads[at].0 >> 1) as u32);
+            // Another update need not come after this one, so it is to come after the reads itself.
+            if !is_atomic {
+                self.forget_reads(at);
             }
-            self.reads[at] = (0, 0);
+        }
+        if write.is_atomic() != is_atomic {
+            self.note_store(at, write, order);
         }
         self.writes[at] = (if is_atomic { me.atomic() } else { me }.0, who.stmt);
         finding
+    }
+
+    fn forget_reads(&mut self, at: usize) {
+        if self.reads[at].0 & 1 == 1 {
+            self.free.push((self.reads[at].0 >> 1) as u32);
+        }
+        self.reads[at] = (0, 0);
+    }
+
+    /// Updates begin after `write`, which those after the first have to come after too, or end.
+    #[inline(never)]
+    fn note_store(&mut self, at: usize, write: Stamp, order: &Order) {
+        if write.is_atomic() || self.is_past(write, order) {
+            self.stored.remove(&at);
+        } else {
+            self.stored.insert(at, (write, self.writes[at].1));
+        }
     }
 
     fn after_reads(&self, at: usize, who: Who, order: &Order) -> Finding {
@@ -278,5 +313,43 @@ mod tests {
         assert_eq!(shadow.write(0, who(0, 0), &order.now(0), true), Finding::Fine);
         assert_eq!(shadow.write(0, who(1, 0), &order.now(1), true), Finding::Fine);
         assert!(matches!(shadow.read(0, who(2, 0), &order.now(2)), Finding::Race(_)));
+    }
+
+    #[test]
+    fn updates_race_with_the_store_before_the_updates_that_come_after_it() {
+        for is_ordered in [false, true] {
+            let (mut shadow, mut order) = start();
+            shadow.write(0, who(0, 0), &order.now(0), false);
+            if is_ordered {
+                order.barrier(&[0, 1, 2]);
+            }
+            // Of the thread that stored, and of a thread that does not know of it.
+            assert_eq!(shadow.write(0, who(0, 0), &order.now(0), true), Finding::Fine);
+            let found = shadow.write(0, who(1, 0), &order.now(1), true);
+            match found {
+                Finding::Race(conflict) => assert!(!is_ordered && conflict.was_write),
+                found => assert!(is_ordered && found == Finding::Fine),
+            }
+            // A later store takes the place of the first.
+            order.barrier(&[0, 1, 2]);
+            assert_eq!(shadow.write(0, who(2, 0), &order.now(2), false), Finding::Fine);
+            order.barrier(&[0, 1, 2]);
+            for warp in 0..3 {
+                assert_eq!(shadow.write(0, who(warp, 0), &order.now(warp), true), Finding::Fine);
+            }
+        }
+    }
+
+    #[test]
+    fn updates_race_with_reads_before_the_updates_of_their_thread() {
+        let (mut shadow, mut order) = start();
+        shadow.write(0, who(0, 0), &order.now(0), false);
+        order.barrier(&[0, 1, 2]);
+        assert_eq!(shadow.read(0, who(1, 0), &order.now(1)), Finding::Fine);
+        assert_eq!(shadow.write(0, who(1, 0), &order.now(1), true), Finding::Fine);
+        let Finding::Race(conflict) = shadow.write(0, who(2, 0), &order.now(2), true) else { panic!() };
+        assert_eq!((conflict.stamp.warp(), conflict.was_write), (1, false));
+        order.barrier(&[0, 1, 2]);
+        assert_eq!(shadow.write(0, who(2, 0), &order.now(2), true), Finding::Fine);
     }
 }
