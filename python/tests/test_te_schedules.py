@@ -235,7 +235,8 @@ def test_rows_of_odd_length_are_peeled_and_their_parts_folded_as_one():
 @pytest.mark.parametrize("by", ["factor", "nparts"])
 def test_a_trace_whose_splits_are_by_expressions_of_sizes_replays(by):
     n, m = te.size_var("n"), te.size_var("m")
-    for size in (n, n - 2, m * 2 - 3, n - (m - 1), (n + m) * 2, n * m // 3, n % 4, -n):
+    of_both = (te.max(n // 2, 1), te.min(n, m - 1) * 2, te.max(te.min(n, 8), m) - 1)
+    for size in (n, n - 2, m * 2 - 3, n - (m - 1), (n + m) * 2, n * m // 3, n % 4, -n, *of_both):
         # `n` is the extent of an axis and of no shape that the program reads.
         A, P = te.placeholder((64, m), name="A", dtype="int32"), te.placeholder((n,), name="P", dtype="int32")
         k = te.reduce_axis((0, n), "k")
@@ -247,7 +248,8 @@ def test_a_trace_whose_splits_are_by_expressions_of_sizes_replays(by):
         assert coulis.lower(again, [P, A, B]).script() == coulis.lower(s, [P, A, B]).script()
     # Two sizes of one name are told apart, as two axes are.
     n, other = te.size_var("n"), te.size_var("n")
-    for size, shown in ((n, "n"), (other, "n_1"), (other - n * 2, "n_1 - n * 2")):
+    largest = (te.max(other, n - 1), "T.max(n_1, n - 1)")
+    for size, shown in ((n, "n"), (other, "n_1"), (other - n * 2, "n_1 - n * 2"), largest):
         A, P = te.placeholder((n, 64), name="A", dtype="int32"), te.placeholder((other,), name="P", dtype="int32")
         k = te.reduce_axis((0, other), "k")
         B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")

@@ -10,7 +10,7 @@ use crate::error::ScheduleError;
 use crate::schedule::{Schedule, StageRef, Value};
 use crate::sizes::{in_trace, size_of_name};
 use crate::stage::StageId;
-use crate::trace::{Arg, Step, sign};
+use crate::trace::{Arg, Step, spelling};
 
 pub mod bind;
 pub mod cache_read;
@@ -302,7 +302,7 @@ impl Call<'_> {
                 operators::binary(*op, a, b).map_err(|error| self.bad(format!("in `{what}`, {error}")))
             }
             other => Err(self.bad(format!(
-                "`{what}` is to be an integer, a size, or these joined by +, -, *, // and %, got {other}"
+                "`{what}` is to be an integer, a size, or these joined by +, -, *, //, %, T.max and T.min, got {other}"
             ))),
         }
     }
@@ -335,7 +335,7 @@ fn spelled(expr: &Expr) -> Arg {
         Node::Int(value) if expr.dtype() == DType::I32 => {
             i64::try_from(*value).map_or_else(|_| whole(), Arg::Int)
         }
-        Node::Binary(op, a, b) if sign(*op).is_some() => match (spelled(a), spelled(b)) {
+        Node::Binary(op, a, b) if spelling(*op).is_some() => match (spelled(a), spelled(b)) {
             (Arg::Expr(_), _) | (_, Arg::Expr(_)) => whole(),
             (a, b) => Arg::Binary(*op, Box::new(a), Box::new(b)),
         },

@@ -24,7 +24,7 @@ pub enum Arg {
     Tensor(Buffer),
     /// `[a, b]`.
     List(Vec<Arg>),
-    /// Two arguments with a sign between them: `threadIdx_x == 0`.
+    /// Two arguments with a sign between them, `threadIdx_x == 0`, or in a call, `T.max(n, 1)`.
     Binary(BinaryOp, Box<Arg>, Box<Arg>),
     /// An expression of sizes, from callers that hold it.
     Expr(Expr),
@@ -49,7 +49,11 @@ impl fmt::Display for Arg {
                     Arg::Binary(inner, ..) if rank(*inner) <= rank(*op) => format!("({arg})"),
                     arg => arg.to_string(),
                 };
-                write!(f, "{} {} {}", nested(a), sign(*op).unwrap_or("?"), nested(b))
+                let spelling = spelling(*op).unwrap_or("?");
+                if CALLS.iter().any(|(called, _)| called == op) {
+                    return write!(f, "{spelling}({a}, {b})");
+                }
+                write!(f, "{} {spelling} {}", nested(a), nested(b))
             }
             Arg::Expr(expr) => f.write_str(&coulis_ir::print::print_expr(expr)),
         }
@@ -73,14 +77,22 @@ const SIGNS: &[(BinaryOp, &str, u8)] = &[
     (BinaryOp::FloorMod, "%", 4),
 ];
 
-/// The sign of an operation that may stand in a trace; `None` for any other.
-pub(crate) fn sign(op: BinaryOp) -> Option<&'static str> {
-    SIGNS.iter().find(|(other, _, _)| *other == op).map(|(_, sign, _)| *sign)
+/// The functions of two arguments.
+const CALLS: &[(BinaryOp, &str)] = &[(BinaryOp::Max, "T.max"), (BinaryOp::Min, "T.min")];
+
+/// How operations are written in a trace.
+fn spellings() -> impl Iterator<Item = (BinaryOp, &'static str)> {
+    SIGNS.iter().map(|(op, sign, _)| (*op, *sign)).chain(CALLS.iter().copied())
 }
 
-/// The operation of a sign in a trace: `and`, `==`, `//`, and so on.
-pub fn operation(sign: &str) -> Option<BinaryOp> {
-    SIGNS.iter().find(|(_, other, _)| *other == sign).map(|(op, _, _)| *op)
+/// The sign or the function of an operation that may stand in a trace; `None` for any other.
+pub(crate) fn spelling(op: BinaryOp) -> Option<&'static str> {
+    spellings().find(|(other, _)| *other == op).map(|(_, spelling)| spelling)
+}
+
+/// The operation of a sign or a function in a trace: `and`, `==`, `//`, `T.max`, and so on.
+pub fn operation(spelling: &str) -> Option<BinaryOp> {
+    spellings().find(|(_, other)| *other == spelling).map(|(op, _)| op)
 }
 
 fn rank(op: BinaryOp) -> u8 {

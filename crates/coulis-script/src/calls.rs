@@ -63,7 +63,7 @@ pub enum Value {
     List(Vec<Value>),
     /// `(a, b)`
     Tuple(Vec<Value>),
-    /// Two values with a sign between them, as written: `threadIdx_x == 0`, `a and b`.
+    /// Two values with a sign between them, as written, or in a call of a function: `threadIdx_x == 0`, `a and b`, `T.max(n, 1)`.
     Binary(&'static str, Box<Value>, Box<Value>),
 }
 
@@ -150,12 +150,22 @@ fn value(term: &Term) -> Parsed<Value> {
                 Err(term.unexpected("a condition of comparisons, `and`, `or`, `+`, `-`, `*`, `//` and `%`"))
             }
         },
+        TermKind::Call(callee, args, keywords) => {
+            let function = callee.dotted().and_then(|name| FUNCTIONS.iter().find(|known| **known == name));
+            let ([a, b], true, Some(function)) = (&args[..], keywords.is_empty(), function) else {
+                return Err(term.unexpected("a call of `T.max` or `T.min` with two arguments"));
+            };
+            Ok(Value::Binary(function, Box::new(value(a)?), Box::new(value(b)?)))
+        }
         _ => match term.dotted() {
             Some(name) => Ok(Value::Name(name)),
             None => Err(term.unexpected("a number, a string, a bool, a name, a list or a tuple")),
         },
     }
 }
+
+/// Functions of two values that may be called in an argument.
+const FUNCTIONS: [&str; 2] = ["T.max", "T.min"];
 
 /// A sign that may be in an argument, as written.
 fn sign_text(sign: Sign) -> Option<&'static str> {

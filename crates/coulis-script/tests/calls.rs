@@ -76,6 +76,12 @@ fn a_condition_is_an_argument() {
     let first = Value::Binary("==", name("threadIdx_x"), int(0));
     let second = Value::Binary("<", Box::new(Value::Binary("+", name("i"), int(1))), name("n"));
     assert_eq!(calls[0].args, [Value::Binary("and", Box::new(first), Box::new(second))]);
+    let calls = parse_calls("s[B].split(k, factor=T.max(n, 1))\n").expect("a trace");
+    assert_eq!(calls[0].kwargs[0].1, Value::Binary("T.max", name("n"), int(1)));
+    for wrong in ["T.abs(n)", "T.max(n)", "T.max(n, 1, 2)", "max(n, 1)", "T.max(n, b=1)"] {
+        let error = parse_calls(&format!("s[B].split(k, factor={wrong})\n")).expect_err(wrong);
+        assert!(error.to_string().contains("a call of `T.max` or `T.min` with two arguments"), "{error}");
+    }
     let error = parse_calls("s[B].set_store_predicate(i << 2)\n").expect_err("no condition");
     assert!(error.to_string().contains("a condition of comparisons"), "{error}");
 }

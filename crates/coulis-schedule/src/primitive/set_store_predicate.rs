@@ -14,7 +14,7 @@ use crate::schedule::{Schedule, StageRef, identifier};
 use crate::sizes::{in_trace, size_of_name, sizes};
 use crate::stage::{Stage, StageId};
 use crate::thread_error::ThreadError;
-use crate::trace::{Arg, Step, sign};
+use crate::trace::{Arg, Step, spelling};
 
 /// The catalogue's line.
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
@@ -140,7 +140,7 @@ fn written(stage: &Stage, expr: &Expr) -> Arg {
                 (None, None) => Arg::Name(var.name().to_owned()),
             }
         }
-        Node::Binary(op, a, b) if sign(*op).is_some() => {
+        Node::Binary(op, a, b) if spelling(*op).is_some() => {
             let (a, b) = (written(stage, a), written(stage, b));
             if matches!(a, Arg::Expr(_)) || matches!(b, Arg::Expr(_)) {
                 return whole();
