@@ -33,8 +33,8 @@ pub static ENTRY: Entry = Entry {
     from_moments: Some(|m, _| moments::relative(m.greatest.value.as_f64() + m.exponentials.value().ln())),
 };
 
-/// How far an element may exceed the shift before the shift moves. The error of an exponential's argument grows
-/// with it, the number of rescalings falls.
+/// How far an element may exceed the shift before the shift moves, and the shift of a state that of another with which it
+/// is brought together. The error of an exponential's argument grows with it, the number of rescalings falls.
 const SLACK: i128 = 8;
 /// Longest run in `float32`. The exponential of an element errs by 2 units and, as its argument may be 2, by
 /// one more; that of a move as well, and what it scales down counts less than a seventh; the run's additions
@@ -52,8 +52,9 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
 }
 
 /// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64
-/// bits, which no element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over
-/// the parameters of the reducer's `finish`, which gives just these.
+/// bits, and `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives
+/// just these. Elements exceed the shift of the state that they were folded into by [`SLACK`] at most, and by as much
+/// more for each time that it was brought together with one that it did not move.
 pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
@@ -133,11 +134,13 @@ fn join(old: &Expr, new: &Expr) -> Joined {
 
 /// How far elements of a run may exceed the shift.
 const SLACK_OF_RUNS: i128 = 2;
-/// What no sum of a run is greater than but one with an element of +inf: exponentials of runs are at most `e^2`.
+/// What no sum of a run is greater than but one with an element of +inf: others are of [`RUN`] exponentials of 2 at most.
 const MOST_OF_RUN: f64 = 1e6;
 
-/// The exponential of how far an element exceeds a shift: of 10 at most, or of +inf, in place of which stands [`EXP_CAP`],
-/// since a CPU needs fewer operations where it knows that.
+/// The exponential of how far an element exceeds a shift; of [`EXP_CAP`] where that is more, since a CPU needs fewer
+/// operations where it knows that. In a run it is 2 at most, and beyond the shift of a whole row [`SLACK`] and as much
+/// for each time that states were brought together: those of 32 lanes by halves, of vectors side by side and of
+/// threads are 7 times, which is just the cap. What exceeds it is +inf.
 pub(crate) fn capped_exp(apart: &Expr) -> Expr {
     // In this order a NaN stays.
     let capped = Expr::float(EXP_CAP, apart.dtype()).min(apart.clone());
@@ -146,9 +149,10 @@ pub(crate) fn capped_exp(apart: &Expr) -> Expr {
 
 /// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the
 /// state's, or the greatest where that exceeds it. What a move scales down counts less than a seventh, so
-/// that roundings of moves do not pile up. The shift of a run is finite: exponentials of infinities are right
-/// about any number, or told by the sum where they are capped. They are kept in the type of the exponentials; with `low`, what the additions of runs to
-/// the state round off is kept there.
+/// that roundings of moves do not pile up. The shift of a run is finite, so that no difference is NaN but that of a NaN.
+/// Its sum tells an element of +inf, and then the state's shift is +inf, as steps leave it: beside a state
+/// of that shift a sum about any other counts 0 times, which an infinite one must not. Runs are kept in
+/// the type of the exponentials; with `low`, what their additions to the state round off is kept there.
 ///
 /// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such
 /// a machine has that power as a single operation; others have it as a function that is slower than `exp`.
@@ -189,10 +193,11 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     b.rewalk(shift, always.clone(), finite, of_run.left.clone());
     b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
     let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
-    b.close(shift, of_run.left);
     let is_infinite = run_sum.left.clone().gt(float(MOST_OF_RUN));
-    let told = Expr::select(is_infinite, float(f64::INFINITY), run_sum.left.clone());
-    let of_run = if capped { told } else { run_sum.left }.cast(DType::F64);
+    let told = Expr::select(is_infinite, float(f64::INFINITY), of_run.left);
+    // A state that is infinite stays so.
+    b.close(shift, told.max(shift.left.clone()));
+    let of_run = run_sum.left.cast(DType::F64);
     match low {
         None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
         Some(low) => {
