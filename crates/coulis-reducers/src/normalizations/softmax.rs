@@ -11,9 +11,9 @@ use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts}
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "softmax",
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
-    details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: the \
-              shift is an element that others may exceed by 8, and by 8 more for each time that states of parts of the row were \
-              brought together. A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
+    details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
+              that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together. \
+              A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
               Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
               so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
               `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
