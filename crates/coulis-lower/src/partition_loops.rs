@@ -19,13 +19,11 @@
 //! branches begin with stand in front of the branch. In a part that keeps such guards, steps over vectors
 //! stay a loop: written out they would be most of the text.
 //!
-//! On the CPU a guard that is only on lanes of vectors beside loops stays where it is: it guards the results of rows
-//! that end together, and a part without it would be all of their loops again.
-//!
-//! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as
-//! the reference has it, and loops that hold unrolled ones, each step of which would have its guard. Simple
-//! mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of its inner loops;
-//! before `vectorize_loops`, so that the main part has no guard on lanes.
+//! On the CPU constant lengths are partitioned like others, but not for guards that are only on lanes of vectors beside loops,
+//! as the results of rows that end together have: a part without these would be all of the loops again. Elsewhere only loops of
+//! unknown length are, as the reference has it, and loops that hold unrolled ones, each step of which would have its guard.
+//! Simple mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of its inner loops; before
+//! `vectorize_loops`, so that the main part has no guard on lanes.
 //!
 //! Source: seed 003, listing 6.
 
