@@ -187,18 +187,11 @@ fn long_rows_and_few_of_them_are_right() {
 
 #[test]
 fn shifts_of_parts_that_each_exceed_another_a_little_do_not_drift_apart() {
-    let n = 1u32 << 17;
-    for step in [2.0, 8.0] {
+    for (n, device) in [(1u32 << 12, EXECUTED), (1 << 17, SIMULATED)] {
         // Whichever bits of a position tell lanes, threads and blocks, the half that has the bit is so much greater.
-        let rises: Vec<f64> = (0..n).map(|at| step * f64::from((at >> 2).count_ones())).collect();
-        for dtype in [DType::F32, DType::BF16] {
-            let x = array(dtype, &[1, n.into()], &rises);
-            for name in ["softmax", "log_softmax"] {
-                for device in [EXECUTED, SIMULATED] {
-                    assert_eq!(Case::new(name, &[1]).check(&x, &device), Ok(()), "{dtype} by {step}");
-                }
-            }
-        }
+        let rises: Vec<f64> = (0..n).map(|at| 8.0 * f64::from((at >> 2).count_ones())).collect();
+        let x = array(DType::F32, &[1, n.into()], &rises);
+        assert_eq!(Case::new("softmax", &[1]).check(&x, &device), Ok(()), "{n}");
     }
 }
 
