@@ -45,6 +45,14 @@ def test_nan_and_integers_and_reducers_of_ones_own():
     assert coulis.dask.reduce(words, xor).compute() == np.bitwise_xor.reduce(whole.ravel())
 
 
+def test_infinities_in_chunks_that_are_long_and_short_are_one_state():
+    row = np.zeros(1003, np.float32)
+    row[[1, 1002]] = np.inf
+    for chunks in [(1000, 3), (3, 1000), (64, 64, 3, 872)]:
+        x = da.from_array(row, chunks=(chunks,))
+        assert coulis.dask.reduce(x, "logsumexp", split_every=2).compute() == np.inf
+
+
 @pytest.mark.parametrize("axis, chunks", [(None, (3, 4, 2)), (1, (3, 4, 4)), ((0, 2), (4, 9, 3))])
 def test_elements_that_a_mask_leaves_out_take_no_part(axis, chunks):
     x = da.from_array(X, chunks=chunks)

@@ -1,5 +1,5 @@
 //! Steps over vectors with guards: those on their lanes, which seldom run and are long when they are written
-//! out or cost little where they stand beside loops, and those on vectors that are read again.
+//! out, or stand beside loops and cost little there, and those on vectors that are read again.
 
 use coulis_ir::expr::{Expr, Intrinsic, Node, Var};
 use coulis_ir::visit::{any_stmt, for_each_expr, for_each_stmt, stmt_children, stmt_exprs, uses_any};
@@ -78,14 +78,14 @@ pub fn writes_steps_out(body: &Stmt) -> bool {
     any_stmt(body, &mut |s| matches!(s, Stmt::For { kind: LoopKind::Unrolled, .. }))
 }
 
-/// Whether a guard is only on lanes of vectors that stand in `body` beside loops, as the results of rows do that
-/// these walk over: one more branch is nothing there, and a second part without the guard would be all of the loops.
+/// Whether a guard is only on lanes of vectors that stand in `body` beside loops, as where the results of rows are stored
+/// that those loops fold: one more branch is nothing there, and a second part without the guard would be all of the loops.
 pub fn is_beside_loops(body: &Stmt, cond: &Expr) -> bool {
     let is_loop = |s: &Stmt| matches!(s, Stmt::For { kind, .. } if *kind != LoopKind::Vectorized);
     any_stmt(body, &mut |s| is_loop(s)) && !occurs_elsewhere(body, cond)
 }
 
-/// Whether a condition stands in `stmt` but for vectors that are in none of its loops.
+/// Whether a condition stands in `stmt` anywhere but in vectors that are in none of its loops.
 fn occurs_elsewhere(stmt: &Stmt, cond: &Expr) -> bool {
     let is_own = holds(stmt, cond);
     match stmt {

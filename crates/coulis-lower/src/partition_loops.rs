@@ -12,17 +12,17 @@
 //! A launch of blocks is no loop that could be cut; where a guard mentions a block index, and threads do not work
 //! together in the kernel, the blocks for which it surely holds take a branch without it.
 //!
-//! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the
-//! loops of those vectors alone, whatever the number of blocks: such a guard would keep the loads of several
-//! vectors from being under way at once. So do blocks whose vectors are read again, where runs are walked a
-//! second time: what is read under a condition does not stay in registers until then. Loops that both
-//! branches begin with stand in front of the branch. In a part that keeps such guards, steps over vectors
-//! stay a loop: written out they would be most of the text.
+//! Blocks for which guards on the lanes of vectors surely hold copy whole vectors, in a branch around the loops of those
+//! vectors alone, whatever the number of blocks: such a guard would keep the loads of several vectors from being under way
+//! at once. So do blocks whose vectors are read again, where runs are walked a second time: what is read under a condition
+//! does not stay in registers until then. Loops that both branches begin with stand in front of the branch. In a part that
+//! keeps such guards, steps over vectors stay a loop: written out they would be most of the text.
 //!
-//! On the CPU constant lengths are partitioned like others; elsewhere only loops of unknown length are, as
-//! the reference has it, and loops that hold unrolled ones, each step of which would have its guard. Simple
-//! mode leaves all loops whole. Order: after `hoist_ifs`, so that a row's guard is out of its inner loops;
-//! before `vectorize_loops`, so that the main part has no guard on lanes.
+//! On the CPU constant lengths are partitioned like others, but not for guards that are only on lanes of vectors beside loops: a
+//! part without these would be all of the loops again. Elsewhere only loops of unknown length are, as the reference has it, and
+//! loops that hold unrolled ones, each step of which would have its guard. Simple mode leaves all loops whole. Order: after
+//! `hoist_ifs`, so that a row's guard is out of its inner loops; before `vectorize_loops`, so that the main part has no guard on
+//! lanes.
 //!
 //! Source: seed 003, listing 6.
 

@@ -142,7 +142,23 @@ fn plans(run: &Scalar, row: &Row) -> Vec<(&'static str, State)> {
     let in_runs = |elements: &[(&[Value], i64)], steps: usize| -> State {
         elements.chunks(max_steps.min(steps)).fold(identity.clone(), |s, c| run.run(&s, c).unwrap())
     };
+    // Parts of a row may be long enough for runs, and too short.
+    let half = elements.len() / 2;
+    let (halves_in_runs, halves_stepped) = (
+        [in_runs(&elements[..half], 32), in_runs(&elements[half..], 32)],
+        [stepped(&mut lifted[..half].iter()), stepped(&mut lifted[half..].iter())],
+    );
+    let both = |left: &State, right: &State| run.combine(left, right).unwrap();
     let mut plans = vec![
+        ("runs, then steps", both(&halves_in_runs[0], &halves_stepped[1])),
+        ("steps, then runs", both(&halves_stepped[0], &halves_in_runs[1])),
+        ("runs of what was stepped", {
+            let runs = elements[half..].chunks(max_steps.min(32));
+            runs.fold(halves_stepped[0].clone(), |s, c| run.run(&s, c).unwrap())
+        }),
+        ("steps of what was run", {
+            lifted[half..].iter().fold(halves_in_runs[0].clone(), |s, next| run.step(&s, next).unwrap())
+        }),
         ("steps", stepped(&mut lifted.iter())),
         ("combines", chain(&mut lifted.iter())),
         ("combines backwards", chain(&mut lifted.iter().rev())),

@@ -84,7 +84,7 @@ fn rounding(dtype: DType) -> (f64, f64) {
 }
 
 /// Asserts that `found` is the softmax of each row of `x`, within its stated error and the rounding to its type. What is
-/// subtracted of elements is one that none exceeds by more than 8.
+/// subtracted of elements is one that none of these exceeds by more than 8.
 #[track_caller]
 fn assert_softmax(x: &Array, found: &Array, what: &str) {
     let n = *x.shape().last().unwrap() as usize;

@@ -186,6 +186,16 @@ fn long_rows_and_few_of_them_are_right() {
 }
 
 #[test]
+fn shifts_of_parts_that_each_exceed_another_a_little_do_not_drift_apart() {
+    for (n, device) in [(1u32 << 12, EXECUTED), (1 << 17, SIMULATED)] {
+        // Whichever bits of a position tell lanes, threads and blocks, the half that has the bit is so much greater.
+        let rises: Vec<f64> = (0..n).map(|at| 8.0 * f64::from((at >> 2).count_ones())).collect();
+        let x = array(DType::F32, &[1, n.into()], &rises);
+        assert_eq!(Case::new("softmax", &[1]).check(&x, &device), Ok(()), "{n}");
+    }
+}
+
+#[test]
 fn infinities_and_nan_are_as_in_the_composed_form() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let x =

@@ -9,6 +9,9 @@ use crate::EmitError;
 use crate::c::helper::{Comparison, Helper, Needs};
 use crate::c::types::{CTy, VTy};
 
+/// Bytes of vectors that machines multiply by any power of two in one operation.
+pub const BYTES_OF_SCALEF: u32 = 64;
+
 /// Ends of the names of builtins and of literals: `f` for `f32`.
 pub fn suffix(ty: VTy) -> &'static str {
     if ty.ty == CTy::F32 { "f" } else { "" }
@@ -170,17 +173,24 @@ pub fn exp(name: &str, ty: VTy, needs: &mut dyn Needs) -> Result<String, EmitErr
     let (s, f) = (Spelling::new(ty, needs)?, Format::of(ty));
     let (bias, shift, int) = (f.bias, f.mantissa_bits, &f.int);
     let (min, high) = (needs.helper(Helper::Min(ty))?, s.splat(&f.exp_max, needs)?);
+    // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
+    let by_halves = format!(
+        "    const {int} half = k >> 1;\n    return p * {} * {};\n",
+        s.float(&format!("(half + {bias}) << {shift}"), needs),
+        s.float(&format!("(k - half + {bias}) << {shift}"), needs),
+    );
     let frame = ExpFrame {
         argument: format!("{min}({high}, a)"),
         more: 0,
         less: 0,
         power: format!("    const {int} k = {} - {};\n", s.bits("shifted", needs), f.magic_bits),
-        // Two exact factors, since one power of two does not reach the subnormals; the result is rounded once.
-        scale: format!(
-            "    const {int} half = k >> 1;\n    return p * {} * {};\n",
-            s.float(&format!("(half + {bias}) << {shift}"), needs),
-            s.float(&format!("(k - half + {bias}) << {shift}"), needs),
-        ),
+        scale: if ty.bytes() == BYTES_OF_SCALEF {
+            let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
+            let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
+            format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{by_halves}#endif\n")
+        } else {
+            by_halves
+        },
     };
     frame.function(name, ty, needs)
 }
@@ -244,13 +254,6 @@ impl ExpFrame {
             let _ = writeln!(steps, "    q = {fma}(r, q, {c});");
         }
         let _ = writeln!(steps, "    const {value} p = {fma}(r, q, {one});");
-        let scale = if ty.bytes() == 64 {
-            let letter = if ty.ty == CTy::F32 { "s" } else { "d" };
-            let at_once = format!("    return __builtin_ia32_scalefp{letter}512_mask(p, n, p, -1, 4);\n");
-            format!("#ifdef CX_GCC_AVX512\n{at_once}#else\n{}#endif\n", self.scale)
-        } else {
-            self.scale
-        };
         Ok(format!(
             "{function} {value} {name}({value} a)
 {{
@@ -258,6 +261,7 @@ impl ExpFrame {
 {steps}{scale}}}
 ",
             argument = self.argument,
+            scale = self.scale,
             function = needs.dialect().function(),
         ))
     }

@@ -5,6 +5,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
+use crate::c::elementary::BYTES_OF_SCALEF;
 use crate::c::helper::{Comparison, Division, Helper, Needs as _};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
@@ -13,8 +14,6 @@ use crate::c::{Walker, index};
 
 /// Bytes of a mask of which nothing says how wide it is to be.
 const MASK_BYTES: u32 = 4;
-/// Vectors of so many bytes have an operation that ends any exponential.
-const BYTES_OF_SCALEF: u32 = 64;
 
 impl Walker<'_> {
     pub(super) fn vector(&mut self, expr: &Expr) -> Result<Val, EmitError> {
@@ -534,7 +533,7 @@ pub(super) fn offset(base: &Code, first: u32) -> Code {
     }
 }
 
-/// Whether an exponential of this is one of [`exp_capped`](super::elementary::exp_capped).
+/// Whether an exponential of this is one of [`exp_capped`](super::elementary::exp_capped): of a minimum that a constant caps.
 fn is_capped(x: &Expr) -> bool {
     let cap = |e: &Expr| match e.node() {
         Node::Broadcast(value) => value.as_float(),

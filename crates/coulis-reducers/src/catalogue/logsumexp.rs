@@ -17,9 +17,9 @@ use crate::shape::total::{EPS32, compensated, statistic, statistic_result, two_s
 pub static ENTRY: Entry = Entry {
     name: "logsumexp",
     summary: "Logarithm of the sum of the exponentials of the elements.",
-    details: "The state is a shift and `sum(exp(x - shift))`. The shift is moved only when an element exceeds it \
-              by more than 8, or the greatest of a run by more than 2, so slowly rising rows are not rescaled at every element and rounding of the \
-              rescaling does not pile up; exponentials never overflow. They are taken in `float32` for inputs of \
+    details: "The state is a shift and `sum(exp(x - shift))`. The shift is moved only when an element, \
+              the greatest of a run or the shift of another part of the row exceeds it by more than 2, so slowly rising rows are not rescaled \
+              at every element and rounding of the rescaling does not pile up; exponentials never overflow. They are taken in `float32` for inputs of \
               at most 32 bits, else in `float64`, one an element; their sum is kept in `float64`, in runs of 16 \
               in `float32` where exponentials are, or of 8 in `float64`, which are walked twice. The error is at most `16 * eps * max(1, |result|)`, with `eps` of \
               `float64`, or `32 * eps * max(1, |result|)` with that of `float32`.",
@@ -33,9 +33,12 @@ pub static ENTRY: Entry = Entry {
     from_moments: Some(|m, _| moments::relative(m.greatest.value.as_f64() + m.exponentials.value().ln())),
 };
 
-/// How far an element may exceed the shift before the shift moves. The error of an exponential's argument grows
-/// with it, the number of rescalings falls.
-const SLACK: i128 = 8;
+/// How far an element, the greatest of a run, or the shift of a state that is brought together with another may exceed the
+/// shift before that moves. What a move scales down counts less than a seventh, so that roundings of moves do not
+/// pile up. It counts once more for each time that states are brought together, so that elements exceed the
+/// shift of a whole row by a few times as much: by 30 after 14 times, as threads of a cluster of blocks do, while
+/// exponentials in `float32` are finite up to 88.
+const SLACK: i128 = 2;
 /// Longest run in `float32`. The exponential of an element errs by 2 units and, as its argument may be 2, by
 /// one more; that of a move as well, and what it scales down counts less than a seventh; the run's additions
 /// err by 15 half units. This is below 12 units, and the lanes' sums are brought together with 6 more.
@@ -52,8 +55,8 @@ fn make(request: &ReducerRequest) -> Result<Reducer, ReducerError> {
 }
 
 /// The fold without its end: a shift in the type of the exponentials, or of elements that are integers of 64
-/// bits, which no element exceeds by more than [`SLACK`], and `sum(exp(x - shift))` in `float64`, both over
-/// the parameters of the reducer's `finish`, which gives just these.
+/// bits, and `sum(exp(x - shift))` in `float64`, both over the parameters of the reducer's `finish`, which gives
+/// just these. No element exceeds the shift by more than a few times [`SLACK`].
 pub(crate) fn shift_and_sum(request: &ReducerRequest) -> Result<(Reducer, Expr, Expr), ReducerError> {
     statistic("logsumexp", request, 64)?;
     let mut b = Builder::new("logsumexp", request);
@@ -131,13 +134,11 @@ fn join(old: &Expr, new: &Expr) -> Joined {
     }
 }
 
-/// How far elements of a run may exceed the shift.
-const SLACK_OF_RUNS: i128 = 2;
-/// What no sum of a run is greater than but one with an element of +inf: exponentials of runs are at most `e^2`.
+/// What no sum of a run is greater than but one with an element of +inf: others are of [`RUN`] exponentials of [`SLACK`] at most.
 const MOST_OF_RUN: f64 = 1e6;
 
-/// The exponential of how far an element exceeds a shift: of 10 at most, or of +inf, in place of which stands [`EXP_CAP`],
-/// since a CPU needs fewer operations where it knows that.
+/// The exponential of how far an element exceeds a shift: by a few times [`SLACK`], or of +inf, in place of which stands
+/// [`EXP_CAP`], since a CPU needs fewer operations where it knows that.
 pub(crate) fn capped_exp(apart: &Expr) -> Expr {
     // In this order a NaN stays.
     let capped = Expr::float(EXP_CAP, apart.dtype()).min(apart.clone());
@@ -145,10 +146,10 @@ pub(crate) fn capped_exp(apart: &Expr) -> Expr {
 }
 
 /// Runs find their greatest element first, then sum exponentials about a shift that does for all of them: the
-/// state's, or the greatest where that exceeds it. What a move scales down counts less than a seventh, so
-/// that roundings of moves do not pile up. The shift of a run is finite: exponentials of infinities are right
-/// about any number, or told by the sum where they are capped. They are kept in the type of the exponentials; with `low`, what the additions of runs to
-/// the state round off is kept there.
+/// state's, or the greatest where that exceeds it. The shift of a run is finite, so that no difference is NaN but that of a NaN.
+/// Its sum tells an element of +inf, and then the state's shift is +inf, as steps leave it: beside a state
+/// of that shift a sum about any other counts 0 times, which an infinite one must not. Runs are kept in
+/// the type of the exponentials; with `low`, what their additions to the state round off is kept there.
 ///
 /// On machines with threads exponentials in `float32` are powers of two of products with `1 / ln 2`, as such
 /// a machine has that power as a single operation; others have it as a function that is slower than `exp`.
@@ -171,7 +172,7 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     let keeps_nan = b.request.twice && is_single;
     b.run_step(shift, End::Greatest.of_any(&of_run.left, &of_run.right, keeps_nan), run);
     b.run_step(sum, run_sum.left.clone(), run);
-    let moved = of_run.left.clone().gt(&shift.left + &Expr::constant(SLACK_OF_RUNS, dtype));
+    let moved = of_run.left.clone().gt(&shift.left + &Expr::constant(SLACK, dtype));
     let chosen = Expr::select(moved, of_run.left.clone(), shift.left.clone());
     let most = if is_single { f64::from(f32::MAX) } else { f64::MAX };
     let finite = chosen.min(float(most)).max(float(-most));
@@ -189,10 +190,11 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
     b.rewalk(shift, always.clone(), finite, of_run.left.clone());
     b.rewalk(sum, always, float(0.0), &run_sum.left + &e);
     let scale = Expr::call1(Intrinsic::Exp, &shift.left - &of_run.left).cast(DType::F64);
-    b.close(shift, of_run.left);
     let is_infinite = run_sum.left.clone().gt(float(MOST_OF_RUN));
-    let told = Expr::select(is_infinite, float(f64::INFINITY), run_sum.left.clone());
-    let of_run = if capped { told } else { run_sum.left }.cast(DType::F64);
+    let told = Expr::select(is_infinite, float(f64::INFINITY), of_run.left);
+    // A state that is infinite stays so.
+    b.close(shift, told.max(shift.left.clone()));
+    let of_run = run_sum.left.cast(DType::F64);
     match low {
         None => b.close(sum, Expr::call(Intrinsic::Fma, vec![sum.left.clone(), scale, of_run])),
         Some(low) => {

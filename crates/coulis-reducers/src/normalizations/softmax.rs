@@ -12,7 +12,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "softmax",
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
-              that no other exceeds by more than 8. A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
+              that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together. \
+              A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
               Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
               so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
               `eps * (40 + 2 * |x - shift|)` times the result, with `eps` of `float32` for elements of at most 32 \
@@ -30,8 +31,8 @@ pub static ENTRY: NormalizationEntry = NormalizationEntry {
 /// square, of the inverse, of the products and of what is brought together at the end less than 10.
 pub(super) const FACTOR: f64 = 40.0;
 
-/// Whether a row's exponentials have no quotients: it holds +inf, or nothing but -inf. The shift tells it, or the sum where
-/// the shift is kept finite.
+/// Whether a row's exponentials have no quotients: it holds +inf, or nothing but -inf. The shift tells it, or of -inf the sum,
+/// where runs kept the shift finite.
 pub(super) fn no_quotient(shift: &Expr, total: &Expr) -> Expr {
     let is_inf = |e: &Expr| Expr::call1(Intrinsic::IsInf, e.clone());
     let is_empty = total.clone().equal(Expr::constant(0, total.dtype()));
