@@ -493,6 +493,37 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
 }
 
 #[test]
+fn cut_takes_folds_of_constant_length_that_it_leaves_elements_of() {
+    let (mut s, k) = rows(7);
+    for (length, found) in [(0, "0 of 7"), (7, "7 of 7")] {
+        refused(
+            &mut s,
+            |s| s.cut("B", &k, length),
+            &format!("cut of `B`: length is to be at least 1 and less than all elements, got {found}"),
+        );
+    }
+    let i = s.stage("B").expect("a stage").axes()[0].clone();
+    let wanted = "cut takes a reduce axis of `B`, and `i` is a data axis; legal are `k`";
+    refused(&mut s, |s| s.cut("B", &i, 2), wanted);
+    s.cut("B", &k, 6).expect("six and one");
+    refused(&mut s, |s| s.cut("B", &k, 3), "cut: `k` is not an axis of `B`; its axes are `i`");
+    let Fixture { mut s, k, .. } = fixture();
+    refused(
+        &mut s,
+        |s| s.cut("B", &k, 4),
+        "cut of `B`: axis is to be a loop of a constant number of steps from 0, got no constant",
+    );
+    let (mut s, k) = rows(13);
+    s.split("B", &k, Split::Factor(2)).expect("k splits");
+    let outer = s.stage("B").expect("a stage").leaves()[1].clone();
+    refused(
+        &mut s,
+        |s| s.cut("B", &outer, 4),
+        "cut of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled",
+    );
+}
+
+#[test]
 fn from_boundary_takes_rows_of_constant_length_and_readers_of_whole_rows() {
     let (mut s, k) = rows(13);
     let a = s.stage("B").expect("a stage").reads()[0].clone();
