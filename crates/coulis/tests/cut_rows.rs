@@ -48,10 +48,11 @@ fn rows_of_every_remainder_are_exact() {
 
 #[test]
 fn what_is_behind_the_last_vector_is_cut_off() {
-    let trace = |length: i64| {
-        let x = made(DType::F32, &[64, length], Special::Zeros, 1);
-        plan(&[array_info(&x)], &Request::new(&["sum"]).over(&[1])).unwrap().trace
+    let trace_of = |dtype: DType, op: &str, length: i64| {
+        let x = made(dtype, &[128, length], Special::Zeros, 1);
+        plan(&[array_info(&x)], &Request::new(&[op]).over(&[1])).unwrap().trace
     };
+    let trace = |length: i64| trace_of(DType::F32, "sum", length);
     let bytes = coulis::machine::machine().unwrap().vector_bytes;
     if !(32..=64).contains(&bytes) {
         println!("SKIP what_is_behind_the_last_vector_is_cut_off: vectors of {bytes} bytes");
@@ -59,6 +60,11 @@ fn what_is_behind_the_last_vector_is_cut_off() {
     }
     assert!(trace(67).contains("s.cut(S, k0, 64)"), "{}", trace(67));
     assert!(!trace(64).contains(".cut("), "{}", trace(64));
+    let bytes = trace_of(DType::I8, "max", 45);
+    assert!(
+        bytes.contains("s.cut(S, k0, 32)"),
+        "two vectors that are shorter than those of the machine: {bytes}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use coulis_tensor::IterVar;
 use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of, stream_results};
 use super::{
     Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, calls_functions, ceil_div,
-    even_turns, work,
+    even_turns, floor_pow2, work,
 };
 use crate::program::{Spec, Statement};
 
@@ -105,7 +105,8 @@ fn head(facts: &Facts, extent: i64) -> Option<Head> {
     let reducer = &facts.spec.reducer;
     let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
     let vector = i64::from(facts.target.vector_bytes);
-    let short = vector / widest;
+    // Rows that are too long to be written out one by one hold two vectors.
+    let short = if extent > SHORT { (vector / widest).min(floor_pow2(extent / 2)) } else { vector / widest };
     let is_dense = matches!(facts.inner(), Some((_, 1, _)));
     let fits = is_dense && vector <= 256 && short >= 4 && extent <= SHORT_BY_VECTORS;
     if !fits || extent < 2 * short {
