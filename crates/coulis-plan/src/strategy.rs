@@ -144,8 +144,8 @@ pub struct Sketch {
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
     /// one are walked in the order of memory; 1 is each by itself.
     pub tiles_together: i64,
-    /// Vectors of a tile that are written out one by one, so that registers may hold their states; those of one that has more are
-    /// a loop.
+    /// Vectors of a tile that are written out one by one, so that registers may hold their states, and of a short row; those of one
+    /// that has more are a loop.
     pub written_out: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,

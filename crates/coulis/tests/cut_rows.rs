@@ -35,7 +35,7 @@ const KINDS: [(DType, &[&str]); 9] = [
 
 #[test]
 fn rows_of_every_remainder_are_exact() {
-    for (turn, length) in [17, 31, 33, 38, 45, 63, 65, 79, 97, 101, 127].into_iter().enumerate() {
+    for (turn, length) in [17, 31, 33, 38, 45, 63, 65, 79, 97, 101, 127, 150, 251].into_iter().enumerate() {
         for offset in [0, 5] {
             let (dtype, ops) = KINDS[(turn + offset) % KINDS.len()];
             let rows = [16, 19, 41][(turn + offset) % 3];

@@ -26,12 +26,14 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Longest row that is folded to a short vector. Longer ones are whole blocks of vectors side by side.
-const SHORT_BY_VECTORS: i64 = 127;
+/// Longest row that is folded to a short vector. Of longer ones there are several vectors side by side.
+const SHORT_BY_VECTORS: i64 = 255;
 /// Longest row that is folded in runs of one row a lane, where bringing lanes together calls functions.
 const SHORT_IN_RUNS: i64 = 96;
 /// Rows of at most so many short vectors are written out one after another, as they are too short for a loop.
 const UNROLLED_VECTORS: i64 = 2;
+/// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
+const MOST_OPERATIONS: i64 = 160;
 /// Shorter runs do not pay for their end.
 const SHORTEST_RUN: i64 = 4;
 /// Operations that bring one element of several rows side by side into lanes, and of elements that are converted as they
@@ -51,7 +53,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let whole = whole.filter(|_| head.is_none());
     if extent > SHORT && head.is_none() && whole.is_none() {
         return Err(Decline::new(
-            "at most 32 elements in the innermost dimension, or 127 that fold to short vectors",
+            "at most 32 elements in the innermost dimension, or 255 that fold to short vectors",
             extent,
         ));
     }
@@ -78,6 +80,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             head_lanes: head.lanes,
             tile: head.short,
             run: head.run,
+            written_out: written_out(facts, &head),
             unroll: if is_tiny { lanes } else { 1 },
             ..sketch
         };
@@ -138,6 +141,14 @@ fn head_in_runs(facts: &Facts, extent: i64, short: i64) -> Option<Head> {
     let run = extent / lanes / n_runs;
     let length = n_runs * run * lanes;
     (longest > 1 && lanes >= short && run >= SHORTEST_RUN).then_some(Head { length, lanes, short, run })
+}
+
+/// Vectors of a row, or of a run, where these are few enough to be written out; else 0.
+fn written_out(facts: &Facts, head: &Head) -> i64 {
+    let runs = facts.runs(head.run);
+    let steps = if head.run > 1 { head.run } else { head.length / head.lanes };
+    let operations = steps * runs.operations * head.lanes / runs.lanes;
+    if operations <= MOST_OPERATIONS { steps } else { 0 }
 }
 
 /// How a row that is the whole of an output is folded in runs in each lane; `None` where each is to be asked whether its runs spoilt it.
@@ -233,10 +244,13 @@ impl Rows {
         if in_runs && sketch.run * sketch.head_lanes < sketch.head {
             steps = s.split(long, &steps, Split::Factor(sketch.run))?.1;
         }
-        s.unroll(long, &steps)?;
+        let is_written_out = length(&steps) <= sketch.written_out;
+        if is_written_out {
+            s.unroll(long, &steps)?;
+        }
         if in_runs {
             s.in_runs(long, &steps)?;
-        } else if self.is_row {
+        } else if self.is_row && is_written_out {
             s.from_first(long)?;
         }
         let mut vector = long;
