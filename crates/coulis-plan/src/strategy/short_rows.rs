@@ -30,9 +30,8 @@ pub static STRATEGY: Strategy = Strategy {
 const SHORT_BY_VECTORS: i64 = 255;
 /// Longest row that is folded in runs of one row a lane, where bringing lanes together calls functions.
 const SHORT_IN_RUNS: i64 = 96;
-/// Longest row whose steps are of short vectors: more of them wait for each other too long, and are of as many lanes as the machine
-/// has for elements.
-const LONGEST_CHAIN: i64 = 96;
+/// Most short vectors of a row that are folded to one: of more, which would wait for each other too long, every other goes to a second.
+const LONGEST_CHAIN: i64 = 24;
 /// Rows of at most so many short vectors are written out one after another, as they are too short for a loop.
 const UNROLLED_VECTORS: i64 = 2;
 /// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
@@ -118,7 +117,7 @@ fn head(facts: &Facts, extent: i64) -> Option<Head> {
     if !fits || extent < 2 * short {
         return None;
     }
-    let lanes = if extent > LONGEST_CHAIN { facts.lanes().max(short) } else { short };
+    let lanes = if extent / short > LONGEST_CHAIN { 2 * short } else { short };
     let head = head_in_runs(facts, extent, short).unwrap_or(Head {
         length: extent / lanes * lanes,
         lanes,
