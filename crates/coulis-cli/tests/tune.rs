@@ -25,7 +25,7 @@ fn answer(words: &[&str], cache: &str) -> String {
 const SEARCH: [&str; 12] = [
     "tune",
     "-D",
-    "300,200",
+    "300,400",
     "--axis",
     "1",
     "--ops",
@@ -58,8 +58,8 @@ fn a_search_goes_on_where_it_was_cut_off_and_its_choice_is_used() {
     let chosen = search(&[])["changes"].as_object().unwrap().clone();
 
     // Another shape of the same class, whose rows leave a rest behind runs too; it holds the numbers from 0 on.
-    let numbers: Vec<u8> = (0..290 * 201).flat_map(|v| (v as f32).to_le_bytes()).collect();
-    let file = folder.file("a.npy", &npy("<f4", "(290, 201)", &numbers));
+    let numbers: Vec<u8> = (0..290 * 401).flat_map(|v| (v as f32).to_le_bytes()).collect();
+    let file = folder.file("a.npy", &npy("<f4", "(290, 401)", &numbers));
     let plan = |more: &[&str]| {
         let words = ["reduce", &file, "--ops", "sum", "--axis", "1", "--threads", "1"];
         answer(&[&words[..], more].concat(), &cache)

@@ -176,6 +176,16 @@ fn elements_a_few_apart_are_read_in_vectors_that_end_where_they_do() {
 }
 
 #[test]
+fn few_halves_and_single_ones_are_widened_by_hardware_that_can() {
+    let halves = Buffer::new("A", DType::F16, vec![i64c(5)], MemScope::Global);
+    let floats = Buffer::new("S", DType::F32, vec![i64c(5)], MemScope::Global);
+    let widened =
+        |index: Expr| Stmt::store(&floats, vec![index.clone()], at(&halves, index).cast(DType::F32));
+    let body = Stmt::seq([widened(ramp(i64c(0), 4)), widened(i64c(4))]);
+    check(kernel("five_halves", vec![param(&halves), param(&floats)], body), OPTIONS);
+}
+
+#[test]
 fn a_tiled_kernel_is_refused_by_its_form() {
     let mut tiled = row_sum();
     tiled.form = Form::Nest;

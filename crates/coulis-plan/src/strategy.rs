@@ -133,13 +133,19 @@ pub struct Sketch {
     /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
     /// all at once.
     pub rounds: i64,
-    /// Elements of the kept dimension that are folded together, where one is tiled.
+    /// Elements of each short row that are folded by vectors along it, before those of several rows are brought side by side; 0 is
+    /// none.
+    pub head: i64,
+    /// Elements of such a vector.
+    pub head_lanes: i64,
+    /// Elements of the kept dimension that are folded together, where one is tiled; lanes of the vector that a row is folded to before
+    /// it is brought side by side with others.
     pub tile: i64,
     /// Tiles along the kept dimension around a tile's rows that are folded together, so that dimensions that are reduced around that
     /// one are walked in the order of memory; 1 is each by itself.
     pub tiles_together: i64,
-    /// Vectors of a tile that are written out one by one, so that registers may hold their states; those of one that has more are
-    /// a loop.
+    /// Vectors of a tile that are written out one by one, so that registers may hold their states, and of a short row; those of one
+    /// that has more are a loop.
     pub written_out: i64,
     /// Parts that the reduced elements are folded in, each by a thread of its own; 1 is no split.
     pub chunks: i64,
@@ -457,6 +463,8 @@ impl Facts<'_> {
             asks_first: false,
             asks_every: 0,
             rounds: 1,
+            head: 0,
+            head_lanes: 1,
             tile: 1,
             tiles_together: 1,
             written_out: 0,

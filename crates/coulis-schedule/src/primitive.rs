@@ -19,6 +19,7 @@ pub mod clamp;
 pub mod compute_at;
 pub mod compute_inline;
 pub mod compute_root;
+pub mod cut;
 pub mod double_buffer;
 pub mod filled;
 pub mod from_boundary;
@@ -82,6 +83,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &filled::ENTRY,
     &cache_write::ENTRY,
     &rfactor::ENTRY,
+    &cut::ENTRY,
     &peel::ENTRY,
     &zip::ENTRY,
     &join::ENTRY,

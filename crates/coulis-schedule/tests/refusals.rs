@@ -469,11 +469,9 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
     );
     refused(&mut s, |s| s.peel("B", &k, 1), "peel of `B`: lanes is to be at least 2, got 1");
     let i = s.stage("B").expect("a stage").axes()[0].clone();
-    refused(
-        &mut s,
-        |s| s.peel("B", &i, 2),
-        "peel takes a reduce axis of `B`, and `i` is a data axis; legal are `k`",
-    );
+    let wanted = "takes a reduce axis of `B`, and `i` is a data axis; legal are `k`";
+    refused(&mut s, |s| s.peel("B", &i, 2), &format!("peel {wanted}"));
+    refused(&mut s, |s| s.cut("B", &i, 2), &format!("cut {wanted}"));
     s.peel("B", &k, 3).expect("two accesses of three");
     refused(&mut s, |s| s.peel("B", &k, 3), "peel: `k` is not an axis of `B`; its axes are `i`");
     let Fixture { mut s, k, .. } = fixture();
@@ -485,11 +483,23 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
     let (mut s, k) = rows(13);
     s.split("B", &k, Split::Factor(2)).expect("k splits");
     let outer = s.stage("B").expect("a stage").leaves()[1].clone();
-    refused(
-        &mut s,
-        |s| s.peel("B", &outer, 4),
-        "peel of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled",
-    );
+    let found = "of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled";
+    refused(&mut s, |s| s.peel("B", &outer, 4), &format!("peel {found}"));
+    refused(&mut s, |s| s.cut("B", &outer, 4), &format!("cut {found}"));
+}
+
+#[test]
+fn cut_takes_folds_of_constant_length_that_it_leaves_elements_of() {
+    let (mut s, k) = rows(7);
+    for (length, found) in [(0, "0 of 7"), (7, "7 of 7")] {
+        let message = "cut of `B`: length is to be at least 1 and less than all elements, got ";
+        refused(&mut s, |s| s.cut("B", &k, length), &format!("{message}{found}"));
+    }
+    s.cut("B", &k, 6).expect("six and one");
+    refused(&mut s, |s| s.cut("B", &k, 3), "cut: `k` is not an axis of `B`; its axes are `i`");
+    let Fixture { mut s, k, .. } = fixture();
+    let message = "cut of `B`: axis is to be a loop of a constant number of steps from 0, got no constant";
+    refused(&mut s, |s| s.cut("B", &k, 4), message);
 }
 
 #[test]

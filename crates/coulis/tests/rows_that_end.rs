@@ -41,7 +41,7 @@ const KINDS: [(DType, &[&str]); 8] = [
 fn rows_of_every_kind_end_together_exactly() {
     for (turn, rows) in [8, 13, 40].into_iter().enumerate() {
         for (at, (dtype, ops)) in KINDS.into_iter().enumerate() {
-            let length = [512, 77, 160][(turn + at) % 3];
+            let length = [512, 277, 320][(turn + at) % 3];
             let request = Request::new(ops).over(&[1]);
             let seed = (7 * turn + at) as u64;
             exact(made(dtype, &[rows, length], Special::Zeros, seed), &request);
@@ -56,7 +56,7 @@ fn rows_of_every_kind_end_together_exactly() {
 fn rows_that_fill_no_block_are_no_second_kernel() {
     let source = |rows: i64| {
         let request = Request::new(&["logsumexp"]).over(&[1]);
-        prepare(&[info(DType::F32, &[rows, 200])], &request).unwrap().source().map(str::len)
+        prepare(&[info(DType::F32, &[rows, 400])], &request).unwrap().source().map(str::len)
     };
     let (Some(whole), Some(odd)) = (source(64), source(67)) else {
         println!("SKIP rows_that_fill_no_block_are_no_second_kernel: no compiler");
@@ -69,7 +69,7 @@ fn rows_that_fill_no_block_are_no_second_kernel() {
 fn the_last_of_several_kept_dimensions_ends_together() {
     let request = Request::new(&["sum", "var", "max"]).over(&[2]);
     for rows in [16, 11] {
-        exact(made(DType::F32, &[3, rows, 96], Special::Nan, 5), &request);
+        exact(made(DType::F32, &[3, rows, 288], Special::Nan, 5), &request);
     }
 }
 

@@ -2,13 +2,18 @@
 //!
 //! Vectors run along the rows, one row a lane, and the few elements of a row are written out one by one. No lane is
 //! ever folded with another. Where that is less work, the elements of a row are first folded to a short vector, as they
-//! lie in memory, and the lanes of as many short vectors as there are rows are folded one row a lane.
+//! lie in memory, and the lanes of as many short vectors as there are rows are folded one row a lane. What is behind the last
+//! whole vector of a row is cut off, and folded one row a lane as well.
 
 use coulis_ir::Attr;
-use coulis_schedule::{Schedule, ScheduleError, Split};
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+use coulis_tensor::IterVar;
 
 use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of, stream_results};
-use super::{Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, work};
+use super::{
+    Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, calls_functions, ceil_div,
+    even_turns, floor_pow2, work,
+};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -21,10 +26,16 @@ pub static STRATEGY: Strategy = Strategy {
     schedule,
 };
 
-/// Longest row that is folded to a short vector.
-const SHORT_BY_VECTORS: i64 = 64;
+/// Longest row that is folded to a short vector. Of longer ones there are several vectors side by side.
+const SHORT_BY_VECTORS: i64 = 255;
+/// Longest row that is folded in runs of one row a lane, where bringing lanes together calls functions.
+const SHORT_IN_RUNS: i64 = 96;
+/// Most short vectors of a row that are folded to one: of more, which would wait for each other too long, every other goes to a second.
+const LONGEST_CHAIN: i64 = 24;
 /// Rows of at most so many short vectors are written out one after another, as they are too short for a loop.
 const UNROLLED_VECTORS: i64 = 2;
+/// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
+const MOST_OPERATIONS: i64 = 160;
 /// Shorter runs do not pay for their end.
 const SHORTEST_RUN: i64 = 4;
 /// Operations that bring one element of several rows side by side into lanes, and of elements that are converted as they
@@ -38,14 +49,16 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let Some((extent, _, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
-    let short = short_vector(facts, extent);
-    if extent > SHORT && short == 1 {
+    let is_dear = calls_functions(&facts.spec.reducer.combine);
+    let whole = whole_runs(facts, extent, if is_dear { SHORT_IN_RUNS } else { SHORT });
+    let head = if is_dear && whole.is_some() { None } else { head(facts, extent) };
+    let whole = whole.filter(|_| head.is_none());
+    if extent > SHORT && head.is_none() && whole.is_none() {
         return Err(Decline::new(
-            "at most 32 elements in the innermost dimension, or 64 that fold to short vectors",
+            "at most 32 elements in the innermost dimension, or 255 that fold to short vectors",
             extent,
         ));
     }
-    let whole = if short == 1 { whole_run(facts, extent) } else { None };
     let lanes = whole.map_or_else(|| facts.lanes(), |runs| runs.lanes);
     match facts.dim_from_end(1) {
         Some((rows, _, false)) if rows >= lanes => {}
@@ -58,36 +71,99 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let ahead =
         facts.ahead(facts.ahead_front_to_back(), lanes * extent * facts.spec.inputs[0].bytes() as i64);
-    let unroll = if extent <= UNROLLED_VECTORS * short { lanes } else { 1 };
     let apart = page_blocks(facts, lanes * extent);
     let pages = if apart > 1 { i64::from(facts.target.pages) } else { 1 };
-    let run = if whole.is_some() { extent } else { short_run(facts, extent, short) };
-    let mut sketch = Sketch { lanes, ahead, tile: short, unroll, apart, pages, run, ..facts.plain() };
+    let run = whole.map_or(1, |runs| even_turns(extent, runs.steps));
+    let mut sketch = Sketch { lanes, ahead, apart, pages, run, ..facts.plain() };
+    if let Some(head) = head {
+        let is_tiny = head.length <= UNROLLED_VECTORS * head.short;
+        sketch = Sketch {
+            head: head.length,
+            head_lanes: head.lanes,
+            tile: head.short,
+            run: head.run,
+            written_out: written_out(facts, &head),
+            unroll: if is_tiny { lanes } else { 1 },
+            ..sketch
+        };
+    }
     let n_dims = sketch.constant.len();
     sketch.constant[n_dims - 1] = true;
     sketch.constant[n_dims - 2] = pages > 1;
     Ok(sketch)
 }
 
-/// Steps of the run that folds a whole row to a vector of lanes of its own state, which is folded to the short vector then;
-/// 1 where there is none, and where each row is to be asked whether that spoilt it, which costs more than the run saves.
-fn short_run(facts: &Facts, extent: i64, short: i64) -> i64 {
-    let quick = facts.spec.reducer.quick.as_ref();
-    let widest = quick.and_then(|q| q.identity.iter().map(|e| e.dtype().bytes() as i64).max()).unwrap_or(1);
-    let lanes = i64::from(facts.target.vector_bytes) / widest;
-    let steps = extent / lanes;
-    let is_asked = quick.is_some_and(|q| q.spoilt.is_some());
-    let runs = short > 1 && lanes > short && extent % lanes == 0 && steps >= SHORTEST_RUN && !is_asked;
-    if runs && facts.runs(steps).steps == steps { steps } else { 1 }
+/// What is folded by vectors along a row.
+struct Head {
+    /// Elements, from the first of the row.
+    length: i64,
+    /// Those of a vector.
+    lanes: i64,
+    /// Lanes of the vector that they are folded to.
+    short: i64,
+    /// Vectors of a run; 1 is no runs.
+    run: i64,
 }
 
-/// How a row that is the whole of an output, in one run in each lane, is folded; `None` where rows are too long for that, and where each
-/// is to be asked whether its run spoilt it.
-fn whole_run(facts: &Facts, extent: i64) -> Option<Runs> {
+/// What is folded by vectors along a row; `None` where that is more work than one row a lane, or where vectors are no registers.
+fn head(facts: &Facts, extent: i64) -> Option<Head> {
+    let reducer = &facts.spec.reducer;
+    let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
+    let vector = i64::from(facts.target.vector_bytes);
+    // Rows that are too long to be written out one by one hold two vectors.
+    let short = if extent > SHORT { (vector / widest).min(floor_pow2(extent / 2)) } else { vector / widest };
+    let is_dense = matches!(facts.inner(), Some((_, 1, _)));
+    let fits = is_dense && vector <= 256 && short >= 4 && extent <= SHORT_BY_VECTORS;
+    if !fits || extent < 2 * short {
+        return None;
+    }
+    let lanes = if extent / short > LONGEST_CHAIN { 2 * short } else { short };
+    let head = head_in_runs(facts, extent, short).unwrap_or(Head {
+        length: extent / lanes * lanes,
+        lanes,
+        short,
+        run: 1,
+    });
+    let input = facts.spec.inputs[0];
+    let is_converted = input.is_float() && input.bytes() <= 2;
+    let of_a_lane = if is_converted { OF_A_CONVERTED_LANE } else { OF_A_LANE };
+    let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
+    let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
+    let is_less = of_fields + (extent - head.length) * of_a_lane < extent * of_a_lane;
+    (is_less || extent > SHORT).then_some(head)
+}
+
+/// Runs that fold rows to vectors of lanes of their own state, which are folded to the short vector then; `None` where there are none,
+/// and where each row is to be asked whether that spoilt it, which costs more than runs save.
+fn head_in_runs(facts: &Facts, extent: i64, short: i64) -> Option<Head> {
+    if is_asked(facts) {
+        return None;
+    }
+    let Runs { lanes, steps: longest, .. } = facts.runs(SHORT_BY_VECTORS);
+    let n_runs = ceil_div(extent / lanes, longest).max(1);
+    let run = extent / lanes / n_runs;
+    let length = n_runs * run * lanes;
+    (longest > 1 && lanes >= short && run >= SHORTEST_RUN).then_some(Head { length, lanes, short, run })
+}
+
+/// Vectors of a row, or of a run, where these are few enough to be written out; else 0.
+fn written_out(facts: &Facts, head: &Head) -> i64 {
+    let runs = facts.runs(head.run);
+    let steps = if head.run > 1 { head.run } else { head.length / head.lanes };
+    let operations = steps * runs.operations * head.lanes / runs.lanes;
+    if operations <= MOST_OPERATIONS { steps } else { 0 }
+}
+
+/// How a row that is the whole of an output is folded in runs in each lane; `None` where each is to be asked whether its runs spoilt it.
+fn whole_runs(facts: &Facts, extent: i64, longest: i64) -> Option<Runs> {
     let runs = facts.runs(SHORT);
-    let is_asked = facts.spec.reducer.quick.as_ref().is_some_and(|q| q.spoilt.is_some());
     let is_whole = facts.spec.problem.reduce_len == extent;
-    (runs.steps > 1 && extent <= runs.steps && is_whole && !is_asked).then_some(runs)
+    (runs.steps > 1 && extent <= longest && is_whole && !is_asked(facts)).then_some(runs)
+}
+
+/// Whether each row is to be asked whether its runs spoilt it.
+fn is_asked(facts: &Facts) -> bool {
+    facts.spec.reducer.quick.as_ref().is_some_and(|quick| quick.spoilt.is_some())
 }
 
 /// Blocks of so many elements in a page, where rows in memory are read in blocks from several pages in turn; else 1. That is
@@ -101,26 +177,6 @@ fn page_blocks(facts: &Facts, block: i64) -> i64 {
     let pages = i64::from(facts.target.pages);
     let is_whole = rows * extent * bytes % (pages * PAGE_BYTES * block) == 0;
     if is_walk && !facts.reads_front_to_back() && is_whole { PAGE_BYTES / bytes } else { 1 }
-}
-
-/// Lanes of the vector that a row is folded to before rows are brought side by side, 1 where that is more work or where
-/// vectors are no registers.
-fn short_vector(facts: &Facts, extent: i64) -> i64 {
-    let reducer = &facts.spec.reducer;
-    let widest = reducer.fields.iter().map(|f| f.dtype.bytes() as i64).max().unwrap_or(1);
-    let vector = i64::from(facts.target.vector_bytes);
-    let lanes = vector / widest;
-    let is_dense = matches!(facts.inner(), Some((_, 1, _)));
-    let fits = is_dense && vector <= 256 && lanes >= 4 && extent <= SHORT_BY_VECTORS;
-    if !fits || extent < 2 * lanes || extent % lanes != 0 {
-        return 1;
-    }
-    let input = facts.spec.inputs[0];
-    let is_converted = input.is_float() && input.bytes() <= 2;
-    let apart = extent * if is_converted { OF_A_CONVERTED_LANE } else { OF_A_LANE };
-    let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
-    let together = lanes * (merges + OF_A_FIELD * reducer.fields.len() as i64);
-    if together < apart { lanes } else { 1 }
 }
 
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
@@ -149,49 +205,105 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     }
     stream_results(s, output, sketch)?;
     let at = Site { stage: output, at: block };
-    if sketch.tile > 1 {
-        let elements = s.stage(state)?.reduce_axes().to_vec();
-        let Some(elements) = elements.last() else { return Ok(()) };
-        let in_runs = sketch.run > 1;
-        let by = if in_runs { Split::Nparts(sketch.run) } else { Split::Factor(sketch.tile) };
-        let (steps, lane) = s.split(state, elements, by)?;
-        let long = s.rfactor_at(state, &lane, n_kept as i64)?;
+    let Some(elements) = s.stage(state)?.reduce_axes().last().cloned() else { return Ok(()) };
+    let rows = Rows { n_kept, is_row, at };
+    let length = spec.problem.dims.last().map_or(0, |dim| dim.extent);
+    if sketch.head == 0 {
+        return rows.fold_apart(s, state, sketch.run);
+    }
+    if sketch.head == length {
+        return rows.fold_by_vectors(s, state, sketch);
+    }
+    let (head, tail) = s.cut(state, &elements, sketch.head)?;
+    rows.fold_by_vectors(s, head, sketch)?;
+    rows.fold_apart(s, tail, 1)?;
+    rows.side_by_side(s, state)
+}
+
+/// The rows of a block.
+struct Rows {
+    n_kept: usize,
+    /// Whether a row is the whole of an output.
+    is_row: bool,
+    /// The loop over blocks.
+    at: Site,
+}
+
+impl Rows {
+    /// Has a stage fold elements as they lie in memory to a short vector of each row, and those with one row a lane.
+    fn fold_by_vectors(
+        &self,
+        s: &mut Schedule,
+        stage: StageId,
+        sketch: &Sketch,
+    ) -> Result<(), ScheduleError> {
+        let n_kept = self.n_kept;
+        let Some(elements) = s.stage(stage)?.reduce_axes().last().cloned() else { return Ok(()) };
+        let (steps, lane) = s.split(stage, &elements, Split::Factor(sketch.head_lanes))?;
+        let long = s.rfactor_at(stage, &lane, n_kept as i64)?;
         fold_loops(s, long, n_kept)?;
-        let steps = same_axis(s, long, &steps)?;
-        s.unroll(long, &steps)?;
-        let mut vector = long;
+        let mut steps = same_axis(s, long, &steps)?;
+        let in_runs = sketch.run > 1;
+        if in_runs && sketch.run * sketch.head_lanes < sketch.head {
+            steps = s.split(long, &steps, Split::Factor(sketch.run))?.1;
+        }
+        let is_written_out = length(&steps) <= sketch.written_out;
+        if is_written_out {
+            s.unroll(long, &steps)?;
+        }
         if in_runs {
             s.in_runs(long, &steps)?;
-            let axis = s.stage(state)?.reduce_axes()[0].clone();
-            let (_, lane) = s.split(state, &axis, Split::Factor(sketch.tile))?;
-            vector = s.rfactor_at(state, &lane, n_kept as i64)?;
+        } else if self.is_row && is_written_out {
+            s.from_first(long)?;
+        }
+        let mut vector = long;
+        if sketch.head_lanes > sketch.tile {
+            let axis = s.stage(stage)?.reduce_axes()[0].clone();
+            let (_, lane) = s.split(stage, &axis, Split::Factor(sketch.tile))?;
+            vector = s.rfactor_at(stage, &lane, n_kept as i64)?;
             fold_loops(s, vector, n_kept)?;
             fold_states(s, vector)?;
-        } else if is_row {
-            s.from_first(long)?;
         }
         let row = s.stage(vector)?.leaves()[n_kept - 1].clone();
         if sketch.unroll > 1 {
             s.unroll(vector, &row)?;
         }
-        place(s, vector, Some(&at))?;
-        if in_runs {
+        place(s, vector, Some(&self.at))?;
+        if vector != long {
             place(s, long, Some(&Site { stage: vector, at: row }))?;
         }
+        self.fold_apart(s, stage, 1)
     }
-    place(s, state, Some(&at))?;
-    let leaves = s.stage(state)?.leaves().to_vec();
-    let (kept, reduce) = leaves.split_at(n_kept);
-    let mut order = kept[..n_kept - 1].to_vec();
-    order.extend(reduce.iter().cloned());
-    order.push(kept[n_kept - 1].clone());
-    s.reorder(state, &order)?;
-    s.vectorize(state, &kept[n_kept - 1])?;
-    if let Some(inner) = reduce.last() {
-        s.unroll(state, inner)?;
-        if sketch.tile == 1 && sketch.run > 1 {
-            return s.in_runs(state, inner);
+
+    /// Has a stage fold with one row a lane, in runs of so many steps; 1 is no runs.
+    fn fold_apart(&self, s: &mut Schedule, stage: StageId, run: i64) -> Result<(), ScheduleError> {
+        let mut inner = s.stage(stage)?.leaves()[self.n_kept..].last().cloned();
+        if let Some(steps) = inner.as_ref().filter(|steps| run > 1 && length(steps) > run) {
+            inner = Some(s.split(stage, steps, Split::Factor(run))?.1);
         }
+        self.side_by_side(s, stage)?;
+        if let Some(inner) = &inner {
+            s.unroll(stage, inner)?;
+            if run > 1 {
+                return s.in_runs(stage, inner);
+            }
+        }
+        if self.is_row { s.from_first(stage) } else { Ok(()) }
     }
-    if is_row { s.from_first(state) } else { Ok(()) }
+
+    /// Places a stage at the block, with the loop over its rows in all others and one row a lane.
+    fn side_by_side(&self, s: &mut Schedule, stage: StageId) -> Result<(), ScheduleError> {
+        place(s, stage, Some(&self.at))?;
+        let leaves = s.stage(stage)?.leaves().to_vec();
+        let (kept, reduce) = leaves.split_at(self.n_kept);
+        let Some((row, outer)) = kept.split_last() else { return Ok(()) };
+        let order: Vec<IterVar> = outer.iter().chain(reduce).chain([row]).cloned().collect();
+        s.reorder(stage, &order)?;
+        s.vectorize(stage, row)
+    }
+}
+
+/// Steps of a loop; 0 where they are no constant.
+fn length(axis: &IterVar) -> i64 {
+    axis.dom().and_then(|(_, extent)| extent.as_int()).map_or(0, |n| n as i64)
 }

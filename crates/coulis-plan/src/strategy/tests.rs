@@ -196,6 +196,34 @@ fn short_rows_are_one_run_where_it_holds_them() {
 }
 
 #[test]
+fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
+    let of = |op: &str, length: i64| {
+        let (_, sketch, strategy) = planned(op, &[50_001, length], &[1], &cpu(32, 1));
+        (strategy.name, sketch.head, sketch.head_lanes, sketch.tile, sketch.run)
+    };
+    assert_eq!(of("sum", 7), ("short_rows", 0, 1, 1, 1), "one row a lane");
+    assert_eq!(of("sum", 16), ("short_rows", 16, 4, 4, 1), "whole vectors");
+    assert_eq!(of("sum", 33), ("short_rows", 32, 4, 4, 1));
+    assert_eq!(of("max", 127), ("short_rows", 120, 8, 8, 15));
+    assert_eq!([of("max", 255).1, of("sum", 255).1], [248, 248]);
+    assert_eq!(of("max", 256).0, "rows");
+    assert_eq!(of("prod", 45), ("short_rows", 40, 8, 4, 5), "a run");
+    assert_eq!(of("prod", 91), ("short_rows", 80, 8, 4, 5), "runs of as many vectors each");
+    assert_eq!(of("logsumexp", 45), ("short_rows", 0, 1, 1, 15), "runs of one row a lane");
+    assert_eq!(of("logsumexp", 97), ("short_rows", 96, 8, 4, 12));
+    assert_eq!(
+        [of("sum", 99).2, of("sum", 101).2],
+        [4, 8],
+        "two short vectors whose steps wait for each other"
+    );
+    let short = trace(&[50_001, 33], &[1], 32);
+    assert!(short.contains("s.cut(S, k0, 32)"), "{short}");
+    assert!(!trace(&[50_001, 32], &[1], 32).contains(".cut("));
+    let written_out = |op: &str, length: i64| planned(op, &[50_001, length], &[1], &cpu(32, 1)).1.written_out;
+    assert_eq!([written_out("sum", 251), written_out("var", 251)], [31, 0], "text of few operations");
+}
+
+#[test]
 fn nothing_counts_the_steps_of_runs_that_make_up_rows() {
     let knows = |shape: &[i64], axes: &[i64]| {
         let sketch = planned("var", shape, axes, &cpu(64, 1)).1;
@@ -314,7 +342,7 @@ fn elements_that_may_end_a_call_with_an_error_are_all_looked_at() {
 
 #[test]
 fn short_rows_fold_to_a_vector_where_they_hold_several_whole_ones() {
-    for (extent, folds) in [(8, false), (15, false), (16, true), (20, false), (24, true), (32, true)] {
+    for (extent, folds) in [(8, false), (15, false), (16, true), (20, true), (24, true), (32, true)] {
         let folded = |vector_bytes| trace(&[1 << 20, extent], &[1], vector_bytes).contains("rfactor");
         assert_eq!(folded(64), folds, "{extent}");
         assert!(!folded(1 << 14), "{extent} by the executor");

@@ -6,19 +6,17 @@
 //! none reads what is not its row's. The order of the fold changes, so only an associative and commutative reducer is
 //! folded like this. Source: the loop peeling of vectorising compilers, with a count that does not depend on the row.
 
-use std::sync::Arc;
-
 use coulis_ir::visit::{for_each_expr, substitute_expr, uses_any};
-use coulis_ir::{BinaryOp, Buffer, Expr, MemScope, Node};
-use coulis_tensor::{Body, IterKind, IterVar, Reduction};
+use coulis_ir::{BinaryOp, Buffer, Expr, Node};
+use coulis_tensor::{Body, IterVar, Reduction};
 
 use crate::error::ScheduleError;
 use crate::example::sums;
 use crate::fold;
-use crate::inline::map_body;
+use crate::primitive::cut::{Part, fold_in_parts, foldable_in_parts, length};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef, Values};
-use crate::stage::{Stage, StageId};
+use crate::stage::StageId;
 use crate::trace::{Arg, Step};
 
 /// The catalogue's line.
@@ -97,34 +95,11 @@ impl Primitive for Peel {
     }
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
-        let stage = schedule.by_id(self.stage);
-        let name = schedule.stage_name(stage.id);
-        stage.leaf_position("peel", &self.axis)?;
-        let Body::Reduce(reduction) = &stage.body else {
-            let (wanted, found) = ("a reduction", "no reduction");
-            return Err(ScheduleError::WrongBody { primitive: "peel", stage: name, wanted, found });
-        };
-        if self.axis.kind() != IterKind::Reduce {
-            return Err(stage.wrong_kind("peel", &self.axis, IterKind::Reduce));
-        }
-        if !(reduction.claims.associative && reduction.claims.commutative) {
-            let (primitive, reducer) = ("peel", reduction.name.clone());
-            return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
-        }
+        let reduction = foldable_in_parts("peel", schedule, self.stage, &self.axis)?;
         let bad = |what, wanted, found: String| {
-            Err(ScheduleError::BadValue { primitive: "peel", stage: name.clone(), what, wanted, found })
+            let stage = schedule.stage_name(self.stage);
+            Err(ScheduleError::BadValue { primitive: "peel", stage, what, wanted, found })
         };
-        if !stage.relations.is_empty() || !stage.attrs.is_empty() || !stage.aligns.is_empty() {
-            let found = "loops that were scheduled".to_owned();
-            return bad("stage", "one whose loops are as they were made", found);
-        }
-        if !reduction.init.is_empty() {
-            return bad(
-                "stage",
-                "a fold that starts from the identity",
-                "one that starts from values".to_owned(),
-            );
-        }
         if self.lanes < 2 {
             return bad("lanes", "at least 2", self.lanes.to_string());
         }
@@ -141,34 +116,19 @@ impl Primitive for Peel {
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(StageId, StageId), ScheduleError> {
-        let (words, ends) = (schedule.fresh_id(), schedule.fresh_id());
-        let position = schedule.position(self.stage);
-        let stage = &schedule.stages[position];
-        let Body::Reduce(reduction) = &stage.body else { return Ok((self.stage, self.stage)) };
-        // Parts are as wide as the state, or each of them would be rounded.
-        let wide = reduction.accumulating();
-        let reduction = wide.as_ref().unwrap_or(reduction);
+        let Body::Reduce(reduction) = &schedule.by_id(self.stage).body else {
+            return Ok((self.stage, self.stage));
+        };
         let Some(parts) = self.parts(reduction) else { return Ok((self.stage, self.stage)) };
-        let dtype = self.axis.dtype();
-        let whole = fold::int(parts.whole.into(), dtype);
-        let after = |at: &Expr| fold::add(at, &parts.before);
-        let of_words =
-            part(schedule, stage, reduction, &self.axis, (words, "words", parts.whole), &|at, _| after(at));
-        let of_ends = part(schedule, stage, reduction, &self.axis, (ends, "ends", parts.ends), &|at, map| {
+        let whole = fold::int(parts.whole.into(), self.axis.dtype());
+        let words = Part { suffix: "words", n: parts.whole, at: &|at, _| fold::add(at, &parts.before) };
+        let of_ends = |at: &Expr, map: &Values| {
             let before = substitute_expr(&parts.before, map);
             let is_before = fold::compare(BinaryOp::Lt, at, &before);
             Expr::select(is_before, at.clone(), fold::add(at, &whole))
-        });
-        let indices: Vec<Expr> = stage.axes.iter().map(IterVar::expr).collect();
-        let state = |of: &Stage| -> Vec<Expr> { of.outputs.iter().map(|o| o.at(indices.clone())).collect() };
-        let combined = reduction.merge(&state(&of_words), &state(&of_ends));
-        let stored =
-            combined.iter().zip(&stage.outputs).map(|(value, output)| fold::cast(value, output.dtype));
-        let (axes, body) = (stage.axes.clone(), Body::Plain(stored.collect()));
-        Arc::make_mut(&mut schedule.stages[position]).redefine(axes, body);
-        schedule.stages.insert(position, Arc::new(of_ends));
-        schedule.stages.insert(position, Arc::new(of_words));
-        Ok((words, ends))
+        };
+        let ends = Part { suffix: "ends", n: parts.ends, at: &of_ends };
+        Ok(fold_in_parts(schedule, self.stage, &self.axis, [words, ends]))
     }
 }
 
@@ -186,12 +146,6 @@ impl Peel {
         let before = fold::sub(&fold::mul(&turns, &lanes), &begin);
         Some(Parts { before, whole, ends: length - whole })
     }
-}
-
-/// Steps of a loop that begins at 0, where they are a constant.
-fn length(axis: &IterVar) -> Option<i64> {
-    let (min, extent) = axis.dom()?;
-    extent.as_int().filter(|_| min.is_int(0)).and_then(|n| i64::try_from(n).ok())
 }
 
 /// Elements between the first of the tensor and the one at the axis' first step, where all reads along the axis are of
@@ -222,51 +176,4 @@ fn row_begin(reduction: &Reduction, axis: &IterVar) -> Option<Expr> {
     let each = outer.iter().enumerate().map(|(d, index)| fold::mul(index, &stride(d)));
     let begin = each.reduce(|a, b| fold::add(&a, &b)).unwrap_or_else(|| fold::int(0, axis.dtype()));
     Some(fold::cast(&begin, axis.dtype()))
-}
-
-/// A stage that folds `n` of the elements along the axis; `at` gives the place of each in its row, from its
-/// number and the new data axes.
-fn part(
-    schedule: &Schedule,
-    stage: &Stage,
-    reduction: &Reduction,
-    axis: &IterVar,
-    (id, suffix, n): (StageId, &str, i64),
-    at: &dyn Fn(&Expr, &Values) -> Expr,
-) -> Stage {
-    let mut name = format!("{}.{suffix}", stage.name);
-    while schedule.stages.iter().any(|s| s.name == name) {
-        name.push_str(".d");
-    }
-    let mut map = Values::default();
-    let mut renewed = |old: &IterVar, kind, extent: Option<Expr>| {
-        let var = old.var().fresh();
-        let (min, whole) = old.dom().map_or_else(
-            || (fold::int(0, old.dtype()), fold::int(1, old.dtype())),
-            |(min, extent)| (substitute_expr(min, &map), substitute_expr(extent, &map)),
-        );
-        map.insert(old.var().clone(), var.expr());
-        IterVar::new(var, kind, min, extent.unwrap_or(whole))
-    };
-    let axes: Vec<IterVar> = stage.axes.iter().map(|old| renewed(old, IterKind::Data, None)).collect();
-    let reduced: Vec<IterVar> = (reduction.axes.iter())
-        .map(|old| renewed(old, IterKind::Reduce, (old == axis).then(|| fold::int(n.into(), old.dtype()))))
-        .collect();
-    let number = map[axis.var()].clone();
-    let place = substitute_expr(&at(&number, &map), &map);
-    map.insert(axis.var().clone(), place);
-    let whole = Body::Reduce(Box::new(Reduction { axes: Vec::new(), ..reduction.clone() }));
-    let body = match map_body(&whole, &|e| substitute_expr(e, &map)) {
-        Body::Reduce(r) => Body::Reduce(Box::new(Reduction { axes: reduced, ..*r })),
-        plain @ Body::Plain(_) => plain,
-    };
-    let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
-    let outputs = stage.outputs.iter().enumerate().map(|(c, output)| {
-        let one = stage.outputs.len() == 1;
-        let name = if one { name.clone() } else { format!("{name}.v{c}") };
-        let dtype = reduction.identity.get(c).map_or(output.dtype, Expr::dtype);
-        Buffer::new(&name, dtype, shape.clone(), MemScope::Global)
-    });
-    let outputs = outputs.collect();
-    Stage::new(id, name, outputs, axes, body)
 }

@@ -50,11 +50,15 @@ static inline __attribute__((always_inline)) f32x8 cx_convert_i32x8_f32(i32x8 a)
 static inline __attribute__((always_inline)) f32x8 cx_load_backevery1_f32x8(const f32 *p) { f32x8 v = *(const f32x8_u *)(p - 7); v = __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0); return v; }
 static inline __attribute__((always_inline)) f32 cx_load_f16(const u16 *p)
 {
+#if defined(__F16C__)
+    return __builtin_ia32_vcvtph2ps((i16x8){(i16)*p})[0];
+#else
     union { u32 u; f32 f; } v = { (u32)(*p & 0x7fff) << 13 };
     v.f *= 0x1p112f;
     if ((*p & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
     v.u |= (u32)(*p & 0x8000) << 16;
     return v.f;
+#endif
 }
 static inline __attribute__((always_inline)) f32x8 cx_widen_f16x8(u16x8 a) { 
 #if defined(__F16C__)

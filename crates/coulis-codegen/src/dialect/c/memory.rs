@@ -63,7 +63,7 @@ pub fn load(dtype: DType, lanes: u32, needs: &mut dyn Needs) -> Result<String, E
     let element = memory.name();
     if lanes == 0 {
         let body = match dtype {
-            DType::F16 => return Ok(scalar_f16(&name)),
+            DType::F16 => return Ok(scalar_f16(&name, needs)),
             DType::BF16 => "union { u32 u; f32 f; } v = { (u32)*p << 16 }; return v.f;".to_owned(),
             DType::F8E5M2 => {
                 let half = needs.helper(Helper::Load(DType::F16, 0))?;
@@ -178,17 +178,22 @@ pub fn load_every(dtype: DType, lanes: u32, step: i32, needs: &mut dyn Needs) ->
     Ok(format!("{FN} {result} {name}(const {} *p) {{ {body} return {value}; }}\n", memory.name()))
 }
 
-/// The value of a binary16 without hardware: the exponent is rebiased by an exact product, and infinities and NaN
-/// get the widest exponent.
-fn scalar_f16(name: &str) -> String {
+/// The value of a binary16. Without hardware the exponent is rebiased by an exact product, and infinities and NaN get the widest
+/// exponent.
+fn scalar_f16(name: &str, needs: &mut dyn Needs) -> String {
+    let i16s = needs.ty(VTy::vector(CTy::I16, 8));
     format!(
         "{FN} f32 {name}(const u16 *p)
 {{
+#if defined(__F16C__)
+    return __builtin_ia32_vcvtph2ps(({i16s}){{(i16)*p}})[0];
+#else
     union {{ u32 u; f32 f; }} v = {{ (u32)(*p & 0x7fff) << 13 }};
     v.f *= 0x1p112f;
     if ((*p & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
     v.u |= (u32)(*p & 0x8000) << 16;
     return v.f;
+#endif
 }}
 "
     )
@@ -224,6 +229,13 @@ fn half_vector(lanes: u32, read: &str, at: &str, needs: &mut dyn Needs) -> Resul
             format!("return __builtin_ia32_vcvtph2ps512_mask(({i16s}){read}, ({f}){{0}}, -1, 4);"),
         )),
         8 => Some(("defined(__F16C__)", format!("return __builtin_ia32_vcvtph2ps256(({i16s}){read});"))),
+        // The instruction takes the first half of a vector of eight.
+        4 => {
+            let i16x8 = needs.ty(VTy::vector(CTy::I16, 8));
+            let u16x4 = needs.ty(VTy::vector(CTy::U16, 4));
+            let eight = format!("__builtin_shufflevector({read}, ({u16x4}){{0}}, 0, 1, 2, 3, 4, 5, 6, 7)");
+            Some(("defined(__F16C__)", format!("return __builtin_ia32_vcvtph2ps(({i16x8}){eight});")))
+        }
         _ => None,
     };
     Ok(match wide {

@@ -1,0 +1,246 @@
+//! cut: the first elements along an axis are folded apart from those behind them.
+//!
+//! A row that is no whole number of vectors is folded by vectors as far as these go, and what is left in another way, such as
+//! one row a lane: a loop over both would end in a guard for each lane, or in one for all of them. The order of the fold
+//! changes where a part is scheduled, so only an associative and commutative reducer is folded like this. Source: the
+//! splitting of index sets of vectorising compilers.
+
+use std::sync::Arc;
+
+use coulis_ir::visit::substitute_expr;
+use coulis_ir::{Buffer, Expr, MemScope};
+use coulis_tensor::{Body, IterKind, IterVar, Reduction};
+
+use crate::error::ScheduleError;
+use crate::example::sums;
+use crate::fold;
+use crate::inline::map_body;
+use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
+use crate::schedule::{Schedule, StageRef, Values};
+use crate::stage::{Stage, StageId};
+use crate::trace::{Arg, Step};
+
+/// The catalogue's line.
+pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
+    name: "cut",
+    signature: "s.cut(stage, axis, length)",
+    summary: "the first `length` elements along the axis become a stage, those behind them another, and the old stage \
+              combines the two",
+    before: "\
+for i in range(5):
+    B[i] = T.float32(0)
+    for k in range(13):
+        B[i] = B[i] + A[i, k]",
+    call: "B_head, B_tail = s.cut(B, k, 8)",
+    after: "\
+B_head = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B_head[i] = T.float32(0)
+    for k in range(8):
+        B_head[i] = B_head[i] + A[i, k]
+B_tail = T.allocate([5], \"float32\", \"global\")
+for i in range(5):
+    B_tail[i] = T.float32(0)
+    for k in range(5):
+        B_tail[i] = B_tail[i] + A[i, k + 8]
+for i in range(5):
+    B[i] = B_head[i] + B_tail[i]",
+    example: || sums(&[Expr::int(5)], Expr::int(13)),
+    apply: apply::<Cut>,
+};
+
+/// Arguments of cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    pub stage: StageId,
+    pub axis: IterVar,
+    pub length: i64,
+}
+
+impl Schedule {
+    /// The first `length` elements along the axis become a stage, those behind them another, and the old stage combines the
+    /// two: the new stages.
+    ///
+    /// # Errors
+    /// For a stage that is no fold of an associative and commutative reducer, or is scheduled; and for an axis without a
+    /// constant length that is greater than `length`.
+    pub fn cut(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        length: i64,
+    ) -> Result<(StageId, StageId), ScheduleError> {
+        let stage = self.find(&stage.into())?;
+        self.call(Cut { stage, axis: axis.clone(), length })
+    }
+}
+
+impl Primitive for Cut {
+    type Output = (StageId, StageId);
+    const ENTRY: &'static PrimitiveEntry = &ENTRY;
+
+    fn read(call: &Call) -> Result<Cut, ScheduleError> {
+        call.at_most(3)?;
+        let stage = call.stage(0, "stage")?;
+        let length = call.as_int(call.arg(2, "length")?, "length")?;
+        Ok(Cut { stage, axis: call.axis(stage, 1, "axis")?, length })
+    }
+
+    fn step(&self, schedule: &Schedule) -> Step {
+        let stage = Arg::Name(schedule.stage_name(self.stage));
+        let axis = axis_arg(schedule, self.stage, &self.axis);
+        Step::on_schedule("cut", vec![stage, axis, Arg::Int(self.length)])
+    }
+
+    fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
+        foldable_in_parts("cut", schedule, self.stage, &self.axis)?;
+        let bad = |what, wanted, found: String| {
+            let stage = schedule.stage_name(self.stage);
+            Err(ScheduleError::BadValue { primitive: "cut", stage, what, wanted, found })
+        };
+        let Some(length) = length(&self.axis) else {
+            let found = "no constant".to_owned();
+            return bad("axis", "a loop of a constant number of steps from 0", found);
+        };
+        if !(0 < self.length && self.length < length) {
+            let found = format!("{} of {length}", self.length);
+            return bad("length", "at least 1 and less than all elements", found);
+        }
+        schedule.check_holds_none("cut", self.stage)
+    }
+
+    fn apply(self, schedule: &mut Schedule) -> Result<(StageId, StageId), ScheduleError> {
+        let Some(length) = length(&self.axis) else { return Ok((self.stage, self.stage)) };
+        let behind = fold::int(self.length.into(), self.axis.dtype());
+        let head = Part { suffix: "head", n: self.length, at: &|at, _| at.clone() };
+        let tail = Part { suffix: "tail", n: length - self.length, at: &|at, _| fold::add(at, &behind) };
+        Ok(fold_in_parts(schedule, self.stage, &self.axis, [head, tail]))
+    }
+}
+
+/// Steps of a loop that begins at 0, where they are a constant.
+pub(super) fn length(axis: &IterVar) -> Option<i64> {
+    let (min, extent) = axis.dom()?;
+    extent.as_int().filter(|_| min.is_int(0)).and_then(|n| i64::try_from(n).ok())
+}
+
+/// The fold of a stage whose elements along the axis may be folded apart from each other.
+pub(super) fn foldable_in_parts<'a>(
+    primitive: &'static str,
+    schedule: &'a Schedule,
+    stage: StageId,
+    axis: &IterVar,
+) -> Result<&'a Reduction, ScheduleError> {
+    let stage = schedule.by_id(stage);
+    let name = schedule.stage_name(stage.id);
+    stage.leaf_position(primitive, axis)?;
+    let Body::Reduce(reduction) = &stage.body else {
+        let (wanted, found) = ("a reduction", "no reduction");
+        return Err(ScheduleError::WrongBody { primitive, stage: name, wanted, found });
+    };
+    if axis.kind() != IterKind::Reduce {
+        return Err(stage.wrong_kind(primitive, axis, IterKind::Reduce));
+    }
+    if !(reduction.claims.associative && reduction.claims.commutative) {
+        let reducer = reduction.name.clone();
+        return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
+    }
+    let bad = |wanted, found: &str| {
+        let (what, stage, found) = ("stage", name.clone(), found.to_owned());
+        Err(ScheduleError::BadValue { primitive, stage, what, wanted, found })
+    };
+    if !stage.relations.is_empty() || !stage.attrs.is_empty() || !stage.aligns.is_empty() {
+        return bad("one whose loops are as they were made", "loops that were scheduled");
+    }
+    if !reduction.init.is_empty() {
+        return bad("a fold that starts from the identity", "one that starts from values");
+    }
+    Ok(reduction)
+}
+
+/// Elements along an axis that are folded by themselves.
+pub(super) struct Part<'a> {
+    /// What its stage's name ends in.
+    pub suffix: &'static str,
+    /// How many they are.
+    pub n: i64,
+    /// The place of each in its row, from its number and the new data axes.
+    pub at: &'a dyn Fn(&Expr, &Values) -> Expr,
+}
+
+/// Has each part of a stage's elements along the axis folded by a stage of its own, and the old stage combine the two: the new
+/// stages.
+pub(super) fn fold_in_parts(
+    schedule: &mut Schedule,
+    id: StageId,
+    axis: &IterVar,
+    parts: [Part<'_>; 2],
+) -> (StageId, StageId) {
+    let ids = (schedule.fresh_id(), schedule.fresh_id());
+    let position = schedule.position(id);
+    let stage = &schedule.stages[position];
+    let Body::Reduce(reduction) = &stage.body else { return (id, id) };
+    // Parts are as wide as the state, or each of them would be rounded.
+    let wide = reduction.accumulating();
+    let reduction = wide.as_ref().unwrap_or(reduction);
+    let [first, second] = parts;
+    let first = part(schedule, stage, reduction, axis, ids.0, &first);
+    let second = part(schedule, stage, reduction, axis, ids.1, &second);
+    let indices: Vec<Expr> = stage.axes.iter().map(IterVar::expr).collect();
+    let state = |of: &Stage| -> Vec<Expr> { of.outputs.iter().map(|o| o.at(indices.clone())).collect() };
+    let combined = reduction.merge(&state(&first), &state(&second));
+    let stored = combined.iter().zip(&stage.outputs).map(|(value, output)| fold::cast(value, output.dtype));
+    let (axes, body) = (stage.axes.clone(), Body::Plain(stored.collect()));
+    Arc::make_mut(&mut schedule.stages[position]).redefine(axes, body);
+    schedule.stages.insert(position, Arc::new(second));
+    schedule.stages.insert(position, Arc::new(first));
+    ids
+}
+
+/// The stage that folds a part.
+fn part(
+    schedule: &Schedule,
+    stage: &Stage,
+    reduction: &Reduction,
+    axis: &IterVar,
+    id: StageId,
+    part: &Part<'_>,
+) -> Stage {
+    let mut name = format!("{}.{}", stage.name, part.suffix);
+    while schedule.stages.iter().any(|s| s.name == name) {
+        name.push_str(".d");
+    }
+    let mut map = Values::default();
+    let mut renewed = |old: &IterVar, kind, extent: Option<Expr>| {
+        let var = old.var().fresh();
+        let (min, whole) = old.dom().map_or_else(
+            || (fold::int(0, old.dtype()), fold::int(1, old.dtype())),
+            |(min, extent)| (substitute_expr(min, &map), substitute_expr(extent, &map)),
+        );
+        map.insert(old.var().clone(), var.expr());
+        IterVar::new(var, kind, min, extent.unwrap_or(whole))
+    };
+    let axes: Vec<IterVar> = stage.axes.iter().map(|old| renewed(old, IterKind::Data, None)).collect();
+    let reduced: Vec<IterVar> = (reduction.axes.iter())
+        .map(|old| {
+            renewed(old, IterKind::Reduce, (old == axis).then(|| fold::int(part.n.into(), old.dtype())))
+        })
+        .collect();
+    let number = map[axis.var()].clone();
+    let place = substitute_expr(&(part.at)(&number, &map), &map);
+    map.insert(axis.var().clone(), place);
+    let whole = Body::Reduce(Box::new(Reduction { axes: Vec::new(), ..reduction.clone() }));
+    let body = match map_body(&whole, &|e| substitute_expr(e, &map)) {
+        Body::Reduce(r) => Body::Reduce(Box::new(Reduction { axes: reduced, ..*r })),
+        plain @ Body::Plain(_) => plain,
+    };
+    let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
+    let outputs = stage.outputs.iter().enumerate().map(|(c, output)| {
+        let one = stage.outputs.len() == 1;
+        let name = if one { name.clone() } else { format!("{name}.v{c}") };
+        let dtype = reduction.identity.get(c).map_or(output.dtype, Expr::dtype);
+        Buffer::new(&name, dtype, shape.clone(), MemScope::Global)
+    });
+    let outputs = outputs.collect();
+    Stage::new(id, name, outputs, axes, body)
+}
