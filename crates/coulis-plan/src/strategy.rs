@@ -325,6 +325,16 @@ impl Facts<'_> {
         if len >= 4 * chunks || is_even { chunks } else { 1 }
     }
 
+    /// The same of the outermost of several reduced dimensions, between whose steps others lie: where it is short, each step is a
+    /// part if that makes enough of them, as parts of an inner dimension are read in pieces.
+    pub fn chunks_of_outermost(&self, n_independent: i64, len: i64) -> i64 {
+        let most = self.chunks(n_independent, i64::MAX);
+        match self.chunks(n_independent, len) {
+            1 if most > 1 && len < 4 * most && 4 * len.saturating_mul(n_independent) >= 3 * most => len,
+            chunks => chunks,
+        }
+    }
+
     /// Parts to split a fold of `turns` turns into, each of `fewest` at least, when there are `n_blocks` blocks without
     /// that: enough for every multiprocessor to have its fill of blocks `waves` times over, so that none waits long for
     /// the last; a power of two where that leaves no part shorter than others.

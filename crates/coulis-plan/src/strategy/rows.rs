@@ -149,7 +149,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
     let block = if by_pages { apart * unroll } else { apart * unroll * (run / of_one).max(1) };
     // Where the outermost of several reduced dimensions is too short to be cut, the innermost is.
-    let of_outermost = if n_reduced > 1 { facts.chunks(problem.n_outputs, outermost) } else { 1 };
+    let of_outermost =
+        if n_reduced > 1 { facts.chunks_of_outermost(problem.n_outputs, outermost) } else { 1 };
     let cuts_inner = of_outermost == 1;
     let chunks = if cuts_inner { facts.chunks(problem.n_outputs, extent / block) } else { of_outermost };
     // Rows of several outputs that are walked side by side have no loop of their own over blocks.

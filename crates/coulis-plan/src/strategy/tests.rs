@@ -196,6 +196,20 @@ fn short_rows_are_one_run_where_it_holds_them() {
 }
 
 #[test]
+fn steps_of_a_short_outermost_dimension_are_parts_where_they_are_enough() {
+    let cut = |n_threads: u32, images: i64, channels: i64| {
+        let target = Target { n_threads, ..cpu(32, 1) };
+        let (_, sketch, strategy) = planned("sum", &[images, channels, 1 << 20], &[0, 2], &target);
+        assert_eq!(strategy.name, "rows");
+        (sketch.chunks, sketch.cuts_inner)
+    };
+    assert_eq!([cut(16, 32, 3), cut(16, 128, 3), cut(16, 200, 3)], [(32, false), (128, false), (200, false)]);
+    assert_eq!(cut(16, 31, 3), (128, true), "too few parts");
+    assert_eq!(cut(16, 1000, 3), (128, false));
+    assert_eq!([cut(2, 4, 3), cut(2, 16, 3), cut(2, 3, 3)], [(4, false), (16, false), (16, true)]);
+}
+
+#[test]
 fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
     let of = |op: &str, length: i64| {
         let (_, sketch, strategy) = planned(op, &[50_001, length], &[1], &cpu(32, 1));
