@@ -335,6 +335,18 @@ impl Facts<'_> {
         }
     }
 
+    /// The same of the blocks of a row: fewer parts where it is too short for the usual ones, and few rows are there for all threads.
+    pub fn chunks_of_blocks(&self, n_independent: i64, len: i64) -> i64 {
+        let most = self.chunks(n_independent, i64::MAX);
+        match self.chunks(n_independent, len) {
+            1 if 2 * n_independent <= most => {
+                let fewer = [2, 4, 8].map(|by| most / by);
+                fewer.into_iter().find(|chunks| len >= 4 * chunks).unwrap_or(1)
+            }
+            chunks => chunks,
+        }
+    }
+
     /// Parts to split a fold of `turns` turns into, each of `fewest` at least, when there are `n_blocks` blocks without
     /// that: enough for every multiprocessor to have its fill of blocks `waves` times over, so that none waits long for
     /// the last; a power of two where that leaves no part shorter than others.

@@ -152,7 +152,8 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let of_outermost =
         if n_reduced > 1 { facts.chunks_of_outermost(problem.n_outputs, outermost) } else { 1 };
     let cuts_inner = of_outermost == 1;
-    let chunks = if cuts_inner { facts.chunks(problem.n_outputs, extent / block) } else { of_outermost };
+    let chunks =
+        if cuts_inner { facts.chunks_of_blocks(problem.n_outputs, extent / block) } else { of_outermost };
     // Rows of several outputs that are walked side by side have no loop of their own over blocks.
     let is_alone = rows == 1 || joined == 1;
     let rounds = if chunks > 1 && cuts_inner { facts.rounds() } else { 1 };

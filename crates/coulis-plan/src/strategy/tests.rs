@@ -210,6 +210,20 @@ fn steps_of_a_short_outermost_dimension_are_parts_where_they_are_enough() {
 }
 
 #[test]
+fn rows_of_few_blocks_are_cut_into_fewer_parts() {
+    let cut = |n_threads: u32, rows: i64, length: i64| {
+        let target = Target { n_threads, ..cpu(32, 1) };
+        let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+        let (_, sketch, strategy) = planned_for(&narrow, "sum", &[rows, length], &[1], &target);
+        assert_eq!(strategy.name, "rows");
+        (sketch.chunks, sketch.run * sketch.lanes * sketch.unroll)
+    };
+    // Blocks of 512 elements: 2000 of them, 400, 200.
+    assert_eq!([cut(16, 5, 1_024_000), cut(16, 5, 204_800)], [(128, 512), (64, 512)]);
+    assert_eq!([cut(16, 11, 102_400), cut(16, 200, 102_400)], [(32, 512), (1, 512)]);
+}
+
+#[test]
 fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
     let of = |op: &str, length: i64| {
         let (_, sketch, strategy) = planned(op, &[50_001, length], &[1], &cpu(32, 1));
