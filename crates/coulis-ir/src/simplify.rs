@@ -39,6 +39,7 @@ use interval::Interval;
 use poly::{Atom, Poly};
 use rules::{Kind, RULES};
 
+pub use interval::element_range;
 pub(crate) use logic::without_likely;
 pub use poly::{Linear, gcd};
 

@@ -138,20 +138,25 @@ fn check(seed: u64, inputs: &[DType], lanes: &[u32]) {
         .map(|n| random_expr(&mut random, &vars, inputs[n % inputs.len()], 1 + (n as u32 % 4)))
         .collect();
     let data: Vec<Vec<u8>> = inputs.iter().map(|d| random.array(*d, N)).collect();
+    follow_the_evaluator(&format!("seed {seed}"), &vars, &exprs, &data, N, lanes);
+}
+
+/// The expressions of `n` elements, compiled and evaluated.
+fn follow_the_evaluator(what: &str, vars: &[Var], exprs: &[Expr], data: &[Vec<u8>], n: usize, lanes: &[u32]) {
     let mut wanted = Vec::new();
-    for expr in &exprs {
+    for expr in exprs {
         let mut column = Vec::new();
-        for i in 0..N {
+        for i in 0..n {
             let mut env = Env::new();
-            for ((var, dtype), bytes) in vars.iter().zip(inputs).zip(&data) {
-                env.set(var, decode(*dtype, bytes, i));
+            for (var, bytes) in vars.iter().zip(data) {
+                env.set(var, decode(var.dtype(), bytes, i));
             }
             column.push(eval_expr(expr, &mut env).unwrap());
         }
         wanted.push(column);
     }
     for &lanes in lanes {
-        let outputs = run_elementwise(&device(), &vars, &exprs, &data, N, lanes);
+        let outputs = run_elementwise(&device(), vars, exprs, data, n, lanes);
         for (expr, (column, output)) in exprs.iter().zip(wanted.iter().zip(&outputs)) {
             for (i, want) in column.iter().enumerate() {
                 let found = decode(expr.dtype(), output, i);
@@ -162,8 +167,8 @@ fn check(seed: u64, inputs: &[DType], lanes: &[u32]) {
                     (a, b) => *a == b,
                 };
                 let values: Vec<Value> =
-                    inputs.iter().zip(&data).map(|(d, bytes)| decode(*d, bytes, i)).collect();
-                assert!(same, "seed {seed}, {lanes} lanes, {expr:?} of {values:?}: {found:?}, want {want:?}");
+                    vars.iter().zip(data).map(|(v, bytes)| decode(v.dtype(), bytes, i)).collect();
+                assert!(same, "{what}, {lanes} lanes, {expr:?} of {values:?}: {found:?}, want {want:?}");
             }
         }
     }
@@ -179,6 +184,40 @@ fn floats_follow_the_evaluator() {
 fn wide_integers_follow_the_evaluator() {
     check(3, &[DType::I32, DType::I64, DType::F64], &[16, 7]);
     check(4, &[DType::U32, DType::U64, DType::F32], &[32]);
+}
+
+/// Integers that need all of 64 bits, or lie where a conversion by halves would round twice or carry, as `f64`; and expressions of
+/// them of which it is known that they are short, to the last integer that is.
+#[test]
+fn integers_of_64_bits_are_rounded_once() {
+    let mut numbers: Vec<u64> = vec![0, 1, u64::MAX];
+    for bit in [1, 11, 12, 31, 32, 33, 50, 51, 52, 53, 54, 62, 63] {
+        let power = 1u64 << bit;
+        numbers.extend([power - 1, power, power + 1, power | power >> 53, power | 3 << (bit.max(53) - 53)]);
+    }
+    let mut random = Random::new(11);
+    numbers.extend((0..60).map(|_| (random.below(usize::MAX) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    numbers.extend(numbers.clone().iter().map(|n| n.wrapping_neg()));
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    for dtype in [DType::I64, DType::U64] {
+        let x = Var::new("x", dtype);
+        let of = |op, amount: i128| Expr::binary(op, x.expr(), Expr::int_of(amount, dtype));
+        let halves = [of(BinaryOp::Shr, 32), of(BinaryOp::BitAnd, 0xffff_ffff)];
+        let mut exprs = vec![x.expr(), x.expr().cast(DType::U32)];
+        exprs.extend([11, 12, 13].map(|amount| of(BinaryOp::Shr, amount)));
+        exprs.extend([(1 << 51) - 1, 1 << 51, (1 << 52) - 1].map(|mask| of(BinaryOp::BitAnd, mask)));
+        exprs.extend([halves[0].clone() - halves[1].clone(), halves[1].clone() - halves[0].clone()]);
+        exprs.push(of(BinaryOp::BitAnd, 1 << 51) + of(BinaryOp::BitAnd, 1 << 50));
+        let exprs: Vec<Expr> = exprs.into_iter().map(|e| e.cast(DType::F64)).collect();
+        follow_the_evaluator(
+            "as f64",
+            &[x],
+            &exprs,
+            std::slice::from_ref(&bytes),
+            numbers.len(),
+            &[1, 4, 6, 16],
+        );
+    }
 }
 
 #[test]

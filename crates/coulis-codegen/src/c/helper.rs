@@ -51,6 +51,9 @@ impl Comparison {
     }
 }
 
+/// The greatest magnitude of integers that one addition brings into the digits of an `f64`.
+pub const SHORT: i128 = 1 << 51;
+
 /// One helper function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Helper {
@@ -107,6 +110,8 @@ pub enum Helper {
     },
     /// Lane by lane conversion by C's rules, from the first type to the second; in range or rounded to nearest.
     Convert(VTy, CTy),
+    /// Integers of 64 bits of at most [`SHORT`] in magnitude, as `f64`, which holds them all.
+    Short(VTy),
     /// Float to integer that truncates and saturates; NaN gives 0.
     Saturate(VTy, CTy),
     /// Rounds to a type that lives in memory only, and widens again.
@@ -220,6 +225,7 @@ impl Helper {
                 format!("cx_around{step}_from{first}_{}{}", of.name(), blocks(of, *block))
             }
             Helper::Convert(v, to) => format!("cx_convert_{}_{}", v.name(), to.name()),
+            Helper::Short(v) => format!("cx_short_{}", v.name()),
             Helper::Saturate(v, to) => format!("cx_saturate_{}_{}", v.name(), to.name()),
             Helper::Round(v, d) => format!("cx_round_{}_{}", v.name(), short(d)),
             Helper::OfTwo(intrinsic) => format!("cx_{}_of_two", intrinsic.name()),

@@ -124,6 +124,11 @@ impl CTy {
         matches!(self, CTy::I8 | CTy::I16 | CTy::I32 | CTy::I64)
     }
 
+    /// Whether it is an integer of 64 bits.
+    pub const fn is_long(self) -> bool {
+        matches!(self, CTy::I64 | CTy::U64)
+    }
+
     /// A lane of a mask, of that many bytes (1, 2, 4; else 8).
     pub const fn mask(bytes: u32) -> CTy {
         match bytes {

@@ -63,6 +63,8 @@ impl Val {
 pub enum Step {
     /// C's conversion.
     Convert(CTy),
+    /// The same, of 64-bit integers that are known to be short, to `f64`.
+    Short,
     /// Truncation with saturation, to an integer of the same width.
     Saturate(CTy),
     /// Rounding to odd, into the next narrower format that holds it.
@@ -73,12 +75,14 @@ impl Step {
     fn target(self) -> CTy {
         match self {
             Step::Convert(ty) | Step::Saturate(ty) | Step::Odd(ty) => ty,
+            Step::Short => CTy::F64,
         }
     }
 
     fn helper(self, from: VTy) -> Helper {
         match self {
             Step::Convert(ty) => Helper::Convert(from, ty),
+            Step::Short => Helper::Short(from),
             Step::Saturate(ty) => Helper::Saturate(from, ty),
             Step::Odd(_) => Helper::Odd(from),
         }

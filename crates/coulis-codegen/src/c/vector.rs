@@ -1,12 +1,13 @@
 //! Vector expressions.
 
 use coulis_ir::math::EXP_CAP;
+use coulis_ir::simplify::element_range;
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Node};
 
 use crate::EmitError;
 use crate::c::code::{Code, Prec};
 use crate::c::elementary::BYTES_OF_SCALEF;
-use crate::c::helper::{Comparison, Division, Helper, Needs as _};
+use crate::c::helper::{Comparison, Division, Helper, Needs as _, SHORT};
 use crate::c::scalar::{float_literal, is_storage_float, is_whole};
 use crate::c::types::{CTy, VTy, part_lanes};
 use crate::c::value::{Part, Parts, Step, Val};
@@ -321,6 +322,9 @@ impl Walker<'_> {
         {
             return self.splat(target, Code::cast(target.name(), &code), a.lanes());
         }
+        if is_short(a) && target == CTy::F64 {
+            return self.step(&val, Step::Short);
+        }
         self.convert_val(&val, target)
     }
 
@@ -547,6 +551,12 @@ fn is_capped(x: &Expr) -> bool {
 
 fn is_plain_widening(source: CTy, target: CTy) -> bool {
     target != CTy::Bool && source.bytes() < target.bytes() && (target.is_float() || !source.is_float())
+}
+
+/// Whether all elements are integers of 64 bits that are short.
+fn is_short(expr: &Expr) -> bool {
+    CTy::carrier(expr.dtype()).is_long()
+        && element_range(expr).is_some_and(|(least, most)| -SHORT <= least && most <= SHORT)
 }
 
 /// Whether a saturating conversion must go through `f64`: the integer is wider than the float.

@@ -50,6 +50,9 @@ typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, vo
 typedef char cx_chars16 __attribute__((vector_size(16)));
 typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
+#if defined(__x86_64__) && !defined(__AVX512DQ__)
+#define CX_LONG_BY_PARTS 1
+#endif
 ";
 
 const STYLE: Style = Style {
@@ -129,6 +132,7 @@ const RESERVED: &[&str] = &[
     "coulis_parallel_for",
     "CX_GCC_AVX512",
     "CX_GCC_AVX2",
+    "CX_LONG_BY_PARTS",
     "aligned_alloc",
     "free",
 ];
@@ -192,7 +196,8 @@ impl Dialect for C {
             Helper::Blend(ty, block, lanes) => Ok(convert::blend(ty, block, lanes, needs)),
             Helper::Around { of, block, step, first } => Ok(convert::around(of, block, [step, first], needs)),
             Helper::WidenAll(dtype, lanes) => memory::widen_all(dtype, lanes, needs),
-            Helper::Convert(from, to) => Ok(convert::convert(from, to, needs)),
+            Helper::Convert(from, to) => convert::convert(from, to, needs),
+            Helper::Short(ty) => Ok(convert::short(ty, needs)),
             Helper::Saturate(from, to) => convert::saturate(from, to, needs),
             Helper::Round(ty, dtype) => convert::round(ty, dtype, needs),
             Helper::Odd(from) => convert::odd(from, needs),

@@ -388,6 +388,7 @@ impl Dialect for Cuda {
             | Helper::Around { .. }
             | Helper::WidenAll(..)
             | Helper::Convert(..)
+            | Helper::Short(_)
             | Helper::Saturate(..)
             | Helper::Round(..)
             | Helper::Odd(_)

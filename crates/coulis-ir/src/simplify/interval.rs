@@ -247,6 +247,26 @@ impl Analyzer {
     }
 }
 
+/// The least and the greatest integer that an element of a scalar or vector expression can be by what it is made of, whatever
+/// its variables and the memory that it reads hold; nothing for floats.
+pub fn element_range(expr: &Expr) -> Option<(i128, i128)> {
+    let range = elements(expr);
+    range.lo.zip(range.hi)
+}
+
+fn elements(expr: &Expr) -> Interval {
+    let of_type = Interval::of_dtype(expr.dtype());
+    let found = match expr.node() {
+        Node::Int(value) => Interval::point(*value),
+        Node::Broadcast(a) | Node::Cast(a) if !a.dtype().is_float() => elements(a),
+        Node::Binary(op, a, b) => binary_interval(*op, elements(a), elements(b)),
+        Node::Select(_, a, b) | Node::IfThenElse(_, a, b) => elements(a).union(elements(b)),
+        _ => Interval::ALL,
+    };
+    // What does not fit the type wraps.
+    if found.fits(expr.dtype()) { found } else { of_type }
+}
+
 /// Whether nothing can cancel between the operands of a sum or product: its polynomial says no more than their intervals.
 fn is_of_unrelated(expr: &Expr) -> bool {
     match expr.node() {
@@ -287,6 +307,8 @@ pub(crate) fn binary_interval(op: BinaryOp, x: Interval, y: Interval) -> Interva
             Interval { lo: Some(0), hi: y.hi.map(|hi| hi - 1) }.intersect(Interval { lo: Some(0), hi: x.hi })
         }
         BinaryOp::BitAnd if nonnegative => Interval { lo: Some(0), hi: x.min_with(y).hi },
+        BinaryOp::BitAnd if y.at_least(0) => Interval { lo: Some(0), hi: y.hi },
+        BinaryOp::BitAnd if x.at_least(0) => Interval { lo: Some(0), hi: x.hi },
         BinaryOp::Shr => match y.as_point() {
             Some(amount) if (0..64).contains(&amount) => x.floor_div(1 << amount),
             _ => Interval::ALL,

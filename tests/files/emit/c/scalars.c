@@ -21,6 +21,9 @@ typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, vo
 typedef char cx_chars16 __attribute__((vector_size(16)));
 typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
+#if defined(__x86_64__) && !defined(__AVX512DQ__)
+#define CX_LONG_BY_PARTS 1
+#endif
 static inline __attribute__((always_inline)) f32 cx_max_f32(f32 a, f32 b) { return a > b ? a : b; }
 static inline __attribute__((always_inline)) f32 cx_min_f32(f32 a, f32 b) { return a < b ? a : b; }
 static inline __attribute__((always_inline)) f32 cx_fma_f32(f32 a, f32 b, f32 c)

@@ -21,6 +21,9 @@ typedef void (*coulis_parallel_for)(void *pool, i64 extent, coulis_body body, vo
 typedef char cx_chars16 __attribute__((vector_size(16)));
 typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
+#if defined(__x86_64__) && !defined(__AVX512DQ__)
+#define CX_LONG_BY_PARTS 1
+#endif
 typedef i16 i16x16 __attribute__((vector_size(32)));
 typedef i32 i32x16 __attribute__((vector_size(64)));
 typedef u16 u16x16 __attribute__((vector_size(32)));
