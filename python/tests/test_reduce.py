@@ -130,6 +130,16 @@ def test_narrow_floats_of_ml_dtypes():
         np.testing.assert_array_equal(found.max.astype("f4"), x.astype("f4").max(1))
         assert isinstance(coulis.max(x), dtype)
         assert coulis.sum(X, dtype=dtype).dtype == dtype
+        y = np.arange(24).astype(dtype).reshape(4, 6)[::-1, ::2].T
+        y.flags.writeable = False
+        np.testing.assert_array_equal(coulis.max(y, axis=0).astype("f4"), y.astype("f4").max(0))
+        out = np.zeros((3, 2), dtype)[:, 0]
+        coulis.max(y, axis=1, out=out)
+        np.testing.assert_array_equal(out.astype("f4"), y.astype("f4").max(1))
+        with pytest.raises(ValueError, match="not to be written"):
+            coulis.max(x, axis=0, out=y[0])
+    with pytest.raises(TypeError, match="legal element types"):
+        coulis.max(np.ones(3, np.dtype(ml_dtypes.bfloat16).newbyteorder(">")))
 
 
 def test_arrow_arrays_with_nulls():

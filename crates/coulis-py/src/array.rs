@@ -159,6 +159,12 @@ impl<'py> Given<'py> {
             Err(error)
                 if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyBufferError>(py) =>
             {
+                if let Some((bytes, held)) = numpy(py)?.as_integers(object)? {
+                    let mut given = Given::of_numpy(&bytes, what)?;
+                    given.info.dtype = held;
+                    given.object = object.clone();
+                    return Ok(given);
+                }
                 let interface = object.getattr(intern!(py, "__array_interface__"))?;
                 Given::of_interface(object, library, &interface, Place::Host, what)
             }

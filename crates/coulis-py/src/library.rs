@@ -156,6 +156,26 @@ impl NumPy {
         })
     }
 
+    /// An array of a type of `ml_dtypes`, of which DLPack does not speak, as integers of as many bytes in the same memory, and its
+    /// type; `None` of other arrays.
+    pub fn as_integers<'py>(
+        &self,
+        array: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
+        let py = array.py();
+        let dtype = array.getattr(intern!(py, "dtype"))?;
+        let ty = dtype.getattr(intern!(py, "type"))?;
+        let is_native = dtype.getattr(intern!(py, "isnative"))?.is_truthy()?;
+        for held in [DType::BF16, DType::F8E4M3, DType::F8E5M2] {
+            if is_native && self.scalar_type(py, held).is_ok_and(|known| known.is(&ty)) {
+                let bytes = if held.bytes() == 1 { DType::U8 } else { DType::U16 };
+                let view = array.call_method1(intern!(py, "view"), (self.scalar_type(py, bytes)?,))?;
+                return Ok(Some((view, held)));
+            }
+        }
+        Ok(None)
+    }
+
     /// An unwritten row-major array.
     pub fn empty<'py>(&self, py: Python<'py>, shape: &[i64], dtype: DType) -> PyResult<Bound<'py, PyAny>> {
         let shape = PyTuple::new(py, shape)?;
