@@ -203,7 +203,6 @@ pub static PASSES: &[&Pass] = &[
     &crate::vectorize_loops::PASS,
     &crate::unroll_loops::PASS,
     &crate::hoist_allocations::PASS,
-    &crate::size_shared_memory::PASS,
     &crate::simplify::PASS_FLAT,
     &crate::insert_prefetches::PASS,
     &crate::remove_noop::PASS,
@@ -212,6 +211,7 @@ pub static PASSES: &[&Pass] = &[
     &crate::eliminate_common_subexpressions::PASS,
     &crate::drop_likely::PASS,
     &crate::finish_in_last_block::PASS,
+    &crate::size_shared_memory::PASS,
 ];
 
 /// What is called after each pass with the kernel that it left; where that is deep, on a thread of its own.

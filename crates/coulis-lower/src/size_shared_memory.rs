@@ -3,7 +3,8 @@
 //! Compilers take 48 KiB of arrays of a block; a machine has more of it for launches that ask. Where the arrays of
 //! a launch together are more than a text may declare, all of them become memory that is sized at launch. Whether the
 //! machine has that much is the verifier's to say (V25). Source: CUDA C++ Programming Guide, dynamic shared memory.
-//! Order: after `hoist_allocations`, which makes some arrays and moves the others to the top of their launch.
+//! Order: after `hoist_allocations`, which makes some arrays and moves the others to the top of their launch, and after
+//! `finish_in_last_block`, which makes one more.
 
 use coulis_ir::hash::FastMap;
 

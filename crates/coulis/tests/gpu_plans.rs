@@ -147,6 +147,13 @@ fn calls_at_the_edges_of_plans_have_one() {
         of(DType::F64, &[(59, 1, false), (57, 2, true), (6, 1, true), (17, 1, false)], 2, &["sumsq"]),
         of(DType::I8, &[(85, 1, true), (52, 1, false), (61, 1, true), (6, 1, false)], 0, &["max"]),
         of(DType::F32, &[(2, 1, false), (82, 17, true), (116, 1, true), (17, 1, false)], 1, &["argmin"]),
+        // States of exactly the shared memory that a text may declare, beside the flag of the last block.
+        of(
+            DType::U64,
+            &[(15, 1, false), (512, 1, true), (256, 1, false)],
+            0,
+            &["logsumexp", "prod", "mean", "min", "max", "std"],
+        ),
         // Rows that begin anywhere, of which nothing is read, or element by element.
         of(DType::F16, &[(99, 1, false), (513, 1, true)], 1, &["count"]),
         of(DType::BF16, &[(8, 1, false), (4323, 1, true)], 0, &["count"]),
