@@ -300,6 +300,24 @@ def test_no_two_axes_have_one_name_in_a_trace():
         assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
 
 
+@pytest.mark.parametrize("names", [("for", "if", "x y"), ("B", "B", "B_1"), ("B_1", "B", "B"), ("x.y", "x y", "x_y"), ("1", "", "")])
+def test_a_trace_names_stages_and_axes_as_it_can_be_read_back(names):
+    A = te.placeholder((4, 6), name="A")
+    stages = [A]
+    for name in names:
+        stages.append(te.compute((4, 6), (lambda t: lambda i, j: t[i, j] + 1)(stages[-1]), name=name))
+    k = te.reduce_axis((0, 6), names[0])
+    B = te.compute((4,), lambda i: te.sum(stages[-1][i, k], axis=k), name=names[0])
+    s = te.create_schedule(B.op)
+    for nth, stage in enumerate([*stages[1:], B], start=2):
+        s[stage].split(stage.op.axis[0], factor=nth)
+    s[B].unroll(s[B].split(k, factor=3)[1])
+    s.cache_read(stages[2], "global", [stages[3]])
+    again = te.replay(B.op, s.trace)
+    assert again.trace == s.trace
+    assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
+
+
 def test_an_axis_that_an_extent_is_made_of_is_no_size():
     n = te.size_var("n")
     A = te.placeholder((n, n), name="A", dtype="int32")

@@ -25,6 +25,7 @@ use crate::kernel::Kernel;
 use crate::reducer::Reducer;
 use crate::stmt::Stmt;
 
+pub use names::identifier;
 pub use number::float_literal;
 
 use names::Names;

@@ -8,6 +8,7 @@ use coulis_ir::visit::{for_each_expr, substitute_expr};
 use coulis_ir::{Expr, ThreadTag, Var};
 
 use crate::launch::thread_index;
+use crate::names::{identifier, numbered};
 use crate::schedule::Schedule;
 
 /// The variables that shapes and extents of the program are made of, those of the arguments first. A data axis of which an
@@ -35,22 +36,9 @@ fn note(expr: &Expr, found: &mut Vec<Var>) {
     });
 }
 
-/// The names with `_1`, `_2`, … behind those that stood before, so that no two are alike and none is taken.
-pub(crate) fn numbered(own: &[&str], taken: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(own.len());
-    for &name in own {
-        let is_free = |found: &String| {
-            !names.contains(found) && !taken.contains(found) && (found == name || !own.contains(&&**found))
-        };
-        let tried = (0..).map(|nth| if nth == 0 { name.to_owned() } else { format!("{name}_{nth}") });
-        names.extend(tried.into_iter().find(is_free));
-    }
-    names
-}
-
 /// Names for the variables, no two of them alike, and none that is taken.
 fn named(vars: Vec<Var>, taken: &[String]) -> Vec<(String, Var)> {
-    let own: Vec<&str> = vars.iter().map(Var::name).collect();
+    let own: Vec<String> = vars.iter().map(|var| identifier(var.name())).collect();
     numbered(&own, taken).into_iter().zip(vars.iter().cloned()).collect()
 }
 
@@ -75,21 +63,4 @@ pub(crate) fn in_trace(schedule: &Schedule, expr: &Expr, taken: &[String]) -> Ex
         .map(|(name, var)| (var.clone(), var.renamed(&name).expr()))
         .collect();
     if renamed.is_empty() { expr.clone() } else { substitute_expr(expr, &renamed) }
-}
-
-#[cfg(test)]
-mod tests {
-    use coulis_ir::DType;
-
-    use super::*;
-
-    #[test]
-    fn sizes_of_one_name_are_numbered_and_no_number_is_given_twice() {
-        let vars = ["n", "n", "n_1", "m", "n", "m"].map(|name| Var::size(name, DType::I32)).to_vec();
-        let names: Vec<String> = named(vars.clone(), &[]).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["n", "n_2", "n_1", "m", "n_3", "m_1"]);
-        let taken = ["n".to_owned()];
-        let names: Vec<String> = named(vars, &taken).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["n_2", "n_3", "n_1", "m", "n_4", "m_1"]);
-    }
 }

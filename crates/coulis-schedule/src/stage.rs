@@ -11,7 +11,7 @@ use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Program};
 
 use crate::error::ScheduleError;
-use crate::sizes::numbered;
+use crate::names::{identifier, name_of};
 
 /// Identity of a stage within its schedule; survives all rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -338,18 +338,10 @@ impl Stage {
         })
     }
 
-    /// The name of an axis in traces: its own, made unique within the stage by `_1`, `_2`, ….
+    /// The name of an axis in traces: its own as an identifier, made unique within the stage by `_1`, `_2`, ….
     pub fn axis_name(&self, axis: &IterVar) -> String {
-        let at = self.all_axes.iter().position(|a| a == axis || a.name() == axis.name());
-        match at {
-            // No number makes a name that another axis has of its own, so the first one keeps it.
-            Some(at) if self.all_axes[at] != *axis => {
-                let own: Vec<&str> = self.all_axes.iter().map(IterVar::name).collect();
-                let nth = self.all_axes.iter().position(|a| a == axis);
-                nth.map_or_else(|| axis.name().to_owned(), |nth| numbered(&own, &[]).swap_remove(nth))
-            }
-            Some(_) | None => axis.name().to_owned(),
-        }
+        let name = name_of(&self.all_axes, IterVar::name, |other| other == axis);
+        name.unwrap_or_else(|| identifier(axis.name()))
     }
 
     /// Names of some axes.
