@@ -318,6 +318,16 @@ def test_a_trace_names_stages_and_axes_as_it_can_be_read_back(names):
     assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
 
 
+def test_a_remark_of_any_letters_is_read_back():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    s = te.create_schedule(B.op)
+    s[B].pragma(B.op.axis[0], "remark", 'a "b" \\ c\n\td')
+    again = te.replay(B.op, s.trace)
+    assert again.trace == s.trace
+    assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
+
+
 def test_an_axis_that_an_extent_is_made_of_is_no_size():
     n = te.size_var("n")
     A = te.placeholder((n, n), name="A", dtype="int32")

@@ -158,7 +158,7 @@ fn tuple(items: &[String]) -> String {
 }
 
 /// A string literal.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

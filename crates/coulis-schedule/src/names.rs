@@ -27,11 +27,23 @@ pub(crate) fn name_of<T>(
     let at = things.iter().position(is_it)?;
     let own = identifier(name(&things[at]));
     // The first of a name keeps it, as no number makes a name that another one has of its own.
-    if things[..at].iter().all(|other| identifier(name(other)) != own) {
+    if !things[..at].iter().any(|other| gives(name(other), &own)) {
         return Some(own);
     }
     let all: Vec<String> = things.iter().map(|thing| identifier(name(thing))).collect();
     Some(numbered(&all, &[]).swap_remove(at))
+}
+
+/// Whether the name as an identifier is that one. Planning asks this of many names, few of which have to be rewritten.
+fn gives(name: &str, wanted: &str) -> bool {
+    let is_plain = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    // Of such a name only a word of Python's is changed, and only by `_1`.
+    if is_plain && wanted.strip_suffix("_1") != Some(name) {
+        return name == wanted;
+    }
+    identifier(name) == wanted
 }
 
 #[cfg(test)]
@@ -52,9 +64,9 @@ mod tests {
 
     #[test]
     fn one_of_several_is_named_as_all_together_are() {
-        let things = ["B", "B.rf", "B", "B_1", "B_rf", "for", ""];
+        let things = ["B", "B.rf", "B", "B_1", "B_rf", "for", "", "for_1"];
         let named = |at: usize| name_of(&things, |name| name, |name| std::ptr::eq(name, &things[at]));
         let found: Vec<String> = (0..things.len()).map(|at| named(at).expect("it is there")).collect();
-        assert_eq!(found, ["B", "B_rf", "B_2", "B_1", "B_rf_1", "for_1", "_"]);
+        assert_eq!(found, ["B", "B_rf", "B_2", "B_1", "B_rf_1", "for_1", "_", "for_1_1"]);
     }
 }
