@@ -347,3 +347,21 @@ def test_bits_are_turned_over(dtype):
     y = np.zeros(4, dtype)
     coulis.build(te.create_schedule(B.op), [A, B], "cpu")(x, y)
     np.testing.assert_array_equal(y, ~x)
+
+
+def test_lanes_that_are_a_step_apart_which_an_element_tells():
+    n = 16
+    for dtype in ("int64", "int32"):
+        A, C = te.placeholder((1,), dtype, name="A"), te.placeholder((1,), dtype, name="C")
+        B = te.compute((n,), lambda i: A[0] * te.cast(dtype, i) + C[0], name="B")
+        s = te.create_schedule(B.op)
+        s[B].vectorize(s[B].split(B.op.axis[0], factor=8)[1])
+        found = np.zeros(n, dtype)
+        coulis.build(s, [A, C, B])(np.array([5], dtype), np.array([3], dtype), found)
+        np.testing.assert_array_equal(found, 5 * np.arange(n) + 3)
+
+
+def test_a_lift_scales_positions_by_an_element_that_all_of_a_row_share():
+    moment = coulis.reducer(combine=lambda a, b: a + b, identity=0, lift=lambda x, i: x * i, name="moment")
+    shared = np.broadcast_to(np.array(1), (4, 2))
+    np.testing.assert_array_equal(coulis.reduce(shared, moment, 0), [6, 6])

@@ -268,6 +268,84 @@ def test_a_trace_whose_splits_are_by_expressions_of_sizes_replays(by):
         te.replay(B.op, "s[B].split(k, factor=q - 2)")
 
 
+def test_a_condition_of_an_axis_that_is_named_as_a_size_is_replays():
+    n = te.size_var("n")
+    A = te.placeholder((n,), name="A", dtype="int32")
+    C = te.compute((n,), lambda n: A[n] * 2, name="C")
+    axis = C.op.axis[0]
+    for condition, shown, want in [
+        (axis >= 1, "n >= 1", [7, 2, 2]),
+        (n >= 3, "n_1 >= 3", [2, 2, 2]),
+        (axis < n - 1, "n < n_1 - 1", [2, 2, 7]),
+    ]:
+        s = te.create_schedule(C.op)
+        s[C].set_store_predicate(condition)
+        assert f"({shown})" in s.trace
+        for made in (s, te.replay(C.op, s.trace)):
+            assert made.trace == s.trace
+            found = np.full(3, 7, "int32")
+            coulis.build(made, [A, C])(np.ones(3, "int32"), found)
+            assert found.tolist() == want
+
+
+def test_no_two_axes_have_one_name_in_a_trace():
+    A = te.placeholder((4, 6, 8), name="A")
+    k = te.reduce_axis((0, 8), "i")
+    B = te.compute((4, 6), lambda i, i_1: te.sum(A[i, i_1, k], axis=k), name="B")
+    for axis, shown in [(B.op.axis[0], "i"), (B.op.axis[1], "i_1"), (k, "i_2")]:
+        s = te.create_schedule(B.op)
+        s[B].split(axis, factor=2)
+        assert f"s[B].split({shown}, factor=2)" in s.trace
+        again = te.replay(B.op, s.trace)
+        assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
+
+
+@pytest.mark.parametrize("names", [("for", "if", "x y"), ("B", "B", "B_1"), ("B_1", "B", "B"), ("x.y", "x y", "x_y"), ("1", "", "")])
+def test_a_trace_names_stages_and_axes_as_it_can_be_read_back(names):
+    A = te.placeholder((4, 6), name="A")
+    stages = [A]
+    for name in names:
+        stages.append(te.compute((4, 6), (lambda t: lambda i, j: t[i, j] + 1)(stages[-1]), name=name))
+    k = te.reduce_axis((0, 6), names[0])
+    B = te.compute((4,), lambda i: te.sum(stages[-1][i, k], axis=k), name=names[0])
+    s = te.create_schedule(B.op)
+    for nth, stage in enumerate([*stages[1:], B], start=2):
+        s[stage].split(stage.op.axis[0], factor=nth)
+    s[B].unroll(s[B].split(k, factor=3)[1])
+    s.cache_read(stages[2], "global", [stages[3]])
+    again = te.replay(B.op, s.trace)
+    assert again.trace == s.trace
+    assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
+
+
+def test_a_remark_of_any_letters_is_read_back():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    s = te.create_schedule(B.op)
+    s[B].pragma(B.op.axis[0], "remark", 'a "b" \\ c\n\td')
+    again = te.replay(B.op, s.trace)
+    assert again.trace == s.trace
+    assert coulis.lower(again, [A, B]).script() == coulis.lower(s, [A, B]).script()
+
+
+def test_an_axis_that_an_extent_is_made_of_is_no_size():
+    n = te.size_var("n")
+    A = te.placeholder((n, n), name="A", dtype="int32")
+
+    def row(i):
+        k = te.reduce_axis((0, i + 1), "k")
+        return te.sum(A[i, k], axis=k)
+
+    B = te.compute((n,), row, name="B")
+    C = te.compute((n,), lambda i: B[i] * 2, name="C")
+    s = te.create_schedule(C.op)
+    s[C].set_store_predicate(C.op.axis[0] >= 1)
+    again = te.replay(C.op, s.trace)
+    assert coulis.lower(again, [A, C]).script() == coulis.lower(s, [A, C]).script()
+    with pytest.raises(ValueError, match="takes a condition of its axes, thread indices and sizes, and this one uses `i`"):
+        te.create_schedule(C.op)[C].set_store_predicate(B.op.axis[0] >= 1)
+
+
 @pytest.mark.parametrize(
     "trace, words",
     [

@@ -25,6 +25,7 @@ use crate::kernel::Kernel;
 use crate::reducer::Reducer;
 use crate::stmt::Stmt;
 
+pub use names::identifier;
 pub use number::float_literal;
 
 use names::Names;
@@ -157,7 +158,7 @@ fn tuple(items: &[String]) -> String {
 }
 
 /// A string literal.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -5,7 +5,7 @@ use coulis_ir::visit::for_each_expr;
 use coulis_ir::{Expr, Lambda, Node};
 use coulis_tensor::{Body, IterVar, Reduction};
 
-use crate::schedule::identifier;
+use crate::names::identifier;
 use crate::stage::Stage;
 
 impl Stage {

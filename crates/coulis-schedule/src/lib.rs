@@ -22,6 +22,7 @@ mod inline;
 mod interval;
 mod launch;
 mod loop_kind;
+mod names;
 pub mod nest;
 mod order;
 pub mod primitive;

@@ -294,7 +294,7 @@ impl Call<'_> {
                 .map_err(|_| self.bad(format!("{value} is no 32-bit integer"))),
             Arg::Expr(expr) => Ok(expr.clone()),
             Arg::Name(name) => {
-                let var = size_of_name(self.schedule, name);
+                let var = size_of_name(self.schedule, name, &[]);
                 let var = var.ok_or_else(|| self.bad(format!("`{name}` is no size of the program")))?;
                 Ok(var.expr())
             }
@@ -320,7 +320,7 @@ pub(crate) enum Size {
 
 /// How a size is written in a step.
 pub(crate) fn size_arg(schedule: &Schedule, expr: &Expr) -> Arg {
-    let shown = in_trace(schedule, expr);
+    let shown = in_trace(schedule, expr, &[]);
     match shown.as_int() {
         Some(value) => i64::try_from(value).map_or_else(|_| Arg::Expr(shown.clone()), Arg::Int),
         // A variable under another name is none of the program's, so that it is by its name that it is found again.

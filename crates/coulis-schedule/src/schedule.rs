@@ -9,6 +9,7 @@ use coulis_ir::{Buffer, BufferId, Expr, Var, VarKind};
 use coulis_tensor::{IterVar, OpKind, Program, Tensor};
 
 use crate::error::ScheduleError;
+use crate::names::{identifier, name_of};
 use crate::primitive::{self, PRIMITIVES};
 use crate::stage::{Attach, Stage, StageId};
 use crate::trace::{Step, Trace};
@@ -174,10 +175,7 @@ impl Schedule {
         }
         let mut order: Vec<&Arc<Stage>> = self.stages.iter().collect();
         order.sort_by_key(|s| s.id);
-        let Some(stage) = order.iter().find(|s| s.id == id) else { return format!("{id:?}") };
-        let name = identifier(&stage.name);
-        let before = order.iter().take_while(|s| s.id != id).filter(|s| identifier(&s.name) == name).count();
-        if before == 0 { name } else { format!("{name}_{before}") }
+        name_of(&order, |s| &s.name, |s| s.id == id).unwrap_or_else(|| format!("{id:?}"))
     }
 
     /// What is known of the sizes of the arguments: extents are at least 0.
@@ -352,11 +350,6 @@ impl Schedule {
         self.trace.push(step);
         Ok((output, values))
     }
-}
-
-/// A name with every character that identifiers do not have replaced by `_`.
-pub(crate) fn identifier(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
 /// Values of variables, by variable.

@@ -1,16 +1,18 @@
 //! The sizes of a schedule's program, and their names in traces.
 //!
 //! Two variables may have one name. In a trace a size is named as an axis is: the second `n` is `n_1`, so that the text
-//! says which one is meant.
+//! says which one is meant. Where axes of a stage stand beside sizes, their names are taken before those of sizes.
 
 use coulis_ir::hash::FastMap;
 use coulis_ir::visit::{for_each_expr, substitute_expr};
 use coulis_ir::{Expr, ThreadTag, Var};
 
 use crate::launch::thread_index;
+use crate::names::{identifier, numbered};
 use crate::schedule::Schedule;
 
-/// The variables that shapes and extents of the program are made of, those of the arguments first.
+/// The variables that shapes and extents of the program are made of, those of the arguments first. A data axis of which an
+/// extent is made is none of them.
 pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
     let program = schedule.program();
     let mut found = Vec::new();
@@ -21,6 +23,7 @@ pub(crate) fn sizes(schedule: &Schedule) -> Vec<Var> {
             note(extent, &mut found);
         }
     }
+    found.retain(|var| !program.ops().iter().any(|op| op.axes().iter().any(|axis| axis.var() == var)));
     found
 }
 
@@ -33,26 +36,20 @@ fn note(expr: &Expr, found: &mut Vec<Var>) {
     });
 }
 
-/// Names for the variables, no two of them alike.
-fn named(vars: Vec<Var>) -> Vec<(String, Var)> {
-    let own: Vec<String> = vars.iter().map(|var| var.name().to_owned()).collect();
-    let mut names: Vec<String> = Vec::with_capacity(own.len());
-    for (at, name) in own.iter().enumerate() {
-        let is_free = |name: &String| !names.contains(name) && (own[at] == *name || !own.contains(name));
-        let numbered = (0..).map(|nth| if nth == 0 { name.clone() } else { format!("{name}_{nth}") });
-        names.extend(numbered.into_iter().find(is_free));
-    }
-    names.into_iter().zip(vars).collect()
+/// Names for the variables, no two of them alike, and none that is taken.
+fn named(vars: Vec<Var>, taken: &[String]) -> Vec<(String, Var)> {
+    let own: Vec<String> = vars.iter().map(|var| identifier(var.name())).collect();
+    numbered(&own, taken).into_iter().zip(vars.iter().cloned()).collect()
 }
 
-/// The size of a name in a trace.
-pub(crate) fn size_of_name(schedule: &Schedule, name: &str) -> Option<Var> {
-    named(sizes(schedule)).into_iter().find(|(own, _)| own == name).map(|(_, var)| var)
+/// The size of a name in a trace, where those names are taken.
+pub(crate) fn size_of_name(schedule: &Schedule, name: &str, taken: &[String]) -> Option<Var> {
+    named(sizes(schedule), taken).into_iter().find(|(own, _)| own == name).map(|(_, var)| var)
 }
 
-/// The expression as traces show it: with the names that its sizes have there. One that the program has not got is named
-/// like none of the program's.
-pub(crate) fn in_trace(schedule: &Schedule, expr: &Expr) -> Expr {
+/// The expression as traces show it: with the names that its sizes have there, none of which is taken. One that the
+/// program has not got is named like none of the program's.
+pub(crate) fn in_trace(schedule: &Schedule, expr: &Expr, taken: &[String]) -> Expr {
     let (mut vars, mut used) = (sizes(schedule), Vec::new());
     note(expr, &mut used);
     let is_axis = |var: &Var| {
@@ -61,23 +58,9 @@ pub(crate) fn in_trace(schedule: &Schedule, expr: &Expr) -> Expr {
     };
     used.retain(|var| !vars.contains(var) && !is_axis(var));
     vars.extend(used);
-    let renamed: FastMap<Var, Expr> = (named(vars).into_iter())
+    let renamed: FastMap<Var, Expr> = (named(vars, taken).into_iter())
         .filter(|(name, var)| var.name() != name)
         .map(|(name, var)| (var.clone(), var.renamed(&name).expr()))
         .collect();
     if renamed.is_empty() { expr.clone() } else { substitute_expr(expr, &renamed) }
-}
-
-#[cfg(test)]
-mod tests {
-    use coulis_ir::DType;
-
-    use super::*;
-
-    #[test]
-    fn sizes_of_one_name_are_numbered_and_no_number_is_given_twice() {
-        let vars = ["n", "n", "n_1", "m", "n", "m"].map(|name| Var::size(name, DType::I32)).to_vec();
-        let names: Vec<String> = named(vars).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["n", "n_2", "n_1", "m", "n_3", "m_1"]);
-    }
 }

@@ -11,6 +11,7 @@ use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
 use coulis_tensor::{Body, IterKind, IterVar, Program};
 
 use crate::error::ScheduleError;
+use crate::names::{identifier, name_of};
 
 /// Identity of a stage within its schedule; survives all rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -337,11 +338,10 @@ impl Stage {
         })
     }
 
-    /// The name of an axis in traces: its own, made unique within the stage by `_1`, `_2`, ….
+    /// The name of an axis in traces: its own as an identifier, made unique within the stage by `_1`, `_2`, ….
     pub fn axis_name(&self, axis: &IterVar) -> String {
-        let same = |a: &&IterVar| a.name() == axis.name();
-        let before = self.all_axes.iter().take_while(|a| *a != axis).filter(same).count();
-        if before == 0 { axis.name().to_owned() } else { format!("{}_{before}", axis.name()) }
+        let name = name_of(&self.all_axes, IterVar::name, |other| other == axis);
+        name.unwrap_or_else(|| identifier(axis.name()))
     }
 
     /// Names of some axes.

@@ -35,7 +35,7 @@ impl fmt::Display for Arg {
         match self {
             Arg::Int(value) => write!(f, "{value}"),
             Arg::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
-            Arg::Str(value) => write!(f, "\"{value}\""),
+            Arg::Str(value) => f.write_str(&coulis_ir::print::quoted(value)),
             Arg::Name(name) => f.write_str(name),
             Arg::Stage(name) => write!(f, "s[{name}]"),
             Arg::Axis(axis) => f.write_str(axis.name()),

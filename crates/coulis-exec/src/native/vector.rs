@@ -189,7 +189,8 @@ impl Emitter<'_> {
         self.spread(TEMP[1], *first, bytes, piece);
         let known = self.always(&args[1]);
         if known.is_none() {
-            self.spread(TEMP[2], *step, bytes, piece);
+            // Products of 64-bit integers take the second and the following ones for themselves.
+            self.spread(TEMP[5], *step, bytes, piece);
         }
         for from in (0..n * bytes).step_by(piece) {
             let lane = |i: usize| ((from / bytes + i) as i64).wrapping_mul(known.unwrap_or(1));
@@ -200,7 +201,7 @@ impl Emitter<'_> {
             let target = self.target(d, from, size);
             let mut away = table;
             if known.is_none() {
-                self.arithmetic(BinaryOp::Mul, reg, TEMP[3], TEMP[2], table, piece / bytes);
+                self.arithmetic(BinaryOp::Mul, reg, TEMP[3], TEMP[5], table, piece / bytes);
                 away = Rm::Reg(TEMP[3]);
             }
             self.arithmetic(BinaryOp::Add, reg, target, TEMP[1], away, piece / bytes);

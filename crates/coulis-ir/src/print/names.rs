@@ -152,6 +152,12 @@ pub(super) fn sanitised(hint: &str) -> String {
     name
 }
 
+/// The name as an identifier that texts may have anywhere: as [`sanitised`], and no word of Python's.
+pub fn identifier(name: &str) -> String {
+    let name = sanitised(name);
+    if KEYWORDS.contains(&name.as_str()) { format!("{name}_1") } else { name }
+}
+
 /// The name of a function as an identifier, which may be one of any letters.
 pub(super) fn function_name(name: &str) -> String {
     let mut name: String = name

@@ -8,9 +8,10 @@ use coulis_tensor::{Body, IterKind, IterVar, Tensor};
 use crate::error::ScheduleError;
 use crate::example::{plus_one, size};
 use crate::inline::replace_in_stage;
+use crate::names::{identifier, name_of};
 use crate::primitive::set_scope::{check_scope, scope_of};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, StageRef, identifier};
+use crate::schedule::{Schedule, StageRef};
 use crate::stage::{Stage, StageId};
 use crate::trace::{Arg, Step};
 
@@ -217,10 +218,8 @@ fn known_tensors(schedule: &Schedule) -> Vec<Buffer> {
 
 /// The name of a tensor in traces, made unique by `_1`, `_2`, ….
 fn tensor_name(schedule: &Schedule, tensor: &Buffer) -> String {
-    let name = identifier(&tensor.name);
-    let known = known_tensors(schedule);
-    let before = known.iter().take_while(|b| *b != tensor).filter(|b| identifier(&b.name) == name).count();
-    if before == 0 { name } else { format!("{name}_{before}") }
+    let name = name_of(&known_tensors(schedule), |known| &known.name, |known| known == tensor);
+    name.unwrap_or_else(|| identifier(&tensor.name))
 }
 
 fn tensor_named(schedule: &Schedule, name: &str) -> Option<Buffer> {

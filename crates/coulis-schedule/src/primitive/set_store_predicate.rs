@@ -9,8 +9,9 @@ use coulis_ir::{BinaryOp, DType, Expr, Node, ThreadTag};
 use crate::error::ScheduleError;
 use crate::example::{copy, size};
 use crate::launch::thread_index;
+use crate::names::identifier;
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply};
-use crate::schedule::{Schedule, StageRef, identifier};
+use crate::schedule::{Schedule, StageRef};
 use crate::sizes::{in_trace, size_of_name, sizes};
 use crate::stage::{Stage, StageId};
 use crate::thread_error::ThreadError;
@@ -61,7 +62,7 @@ impl Primitive for SetStorePredicate {
 
     fn step(&self, schedule: &Schedule) -> Step {
         let stage = schedule.by_id(self.stage);
-        let args = vec![written(stage, &in_trace(schedule, &self.predicate))];
+        let args = vec![written(stage, &in_trace(schedule, &self.predicate, &axis_names(stage)))];
         Step::on_stage(schedule.stage_name(self.stage), "set_store_predicate", args)
     }
 
@@ -108,7 +109,8 @@ fn condition(call: &Call, stage: StageId, arg: &Arg) -> Result<Expr, ScheduleErr
             if let Some(tag) = tag {
                 return Ok(thread_index(tag).expr());
             }
-            if let Some(size) = size_of_name(call.schedule, name) {
+            let axes = axis_names(call.schedule.by_id(stage));
+            if let Some(size) = size_of_name(call.schedule, name, &axes) {
                 return Ok(size.expr());
             }
             Ok(call.schedule.find_axis("set_store_predicate", stage, name)?.expr())
@@ -123,6 +125,11 @@ fn condition(call: &Call, stage: StageId, arg: &Arg) -> Result<Expr, ScheduleErr
         }
         other => Err(call.bad(format!("`condition` is to be a condition, got {other}"))),
     }
+}
+
+/// The names of the axes of a stage, which in its conditions are no names of sizes.
+fn axis_names(stage: &Stage) -> Vec<String> {
+    stage.all_axes.iter().map(|axis| stage.axis_name(axis)).collect()
 }
 
 /// How a condition is written in a step: as code where its parts have a spelling there.
