@@ -9,6 +9,7 @@
 pub mod args;
 pub mod atom;
 pub mod buffer;
+pub mod chains;
 pub mod device;
 pub mod dtype;
 pub mod eval;

@@ -94,7 +94,9 @@ impl RunParts<'_> {
         };
         let is_kept = |rewalk: &Rewalk| {
             let needed = kind(&rewalk.needed.body[0], &self.of_walk(&rewalk.needed, field));
+            let is_same = |l: &Lambda| kind(&l.body[0], &self.of_walk(l, field)) == Some(Kind::Same);
             needed == Some(Kind::Same)
+                && rewalk.gives_up.as_ref().is_none_or(is_same)
                 && hands_on(&rewalk.start.body, &self.of_walk(&rewalk.start, field))
                 && hands_on(&rewalk.step.body, &self.of_step(&rewalk.step, field))
         };
@@ -140,6 +142,10 @@ impl RunParts<'_> {
                 start: of_walk(&walk.start)?,
                 step: of_step(&walk.step)?,
                 backwards: walk.backwards,
+                gives_up: match &walk.gives_up {
+                    Some(lambda) => Some(retyped(lambda, &self.of_walk(lambda, field), usize::MAX, dtype)?),
+                    None => None,
+                },
             })
         });
         let walks: Option<Vec<Rewalk>> = walks.collect();

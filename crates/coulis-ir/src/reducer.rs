@@ -103,6 +103,9 @@ pub struct QuickStep {
     pub close: Lambda,
     /// Elements of the longest run, at least 1.
     pub max_steps: u32,
+    /// Elements of the longest run that is made of several chains of at most `max_steps` each ([`crate::chains`]), at least
+    /// `max_steps`.
+    pub max_joined: u32,
     /// What more walks over the elements of a run, one after another, add before it is closed.
     pub rewalks: Vec<Rewalk>,
     /// Whether runs left their range: one bool. Where it holds of a state that runs were closed into, all
@@ -171,6 +174,7 @@ impl QuickStep {
         let is_asked = |i: usize| {
             closes.iter().any(|e| from_state(&self.close, e, i))
                 || walks().any(|(a, [needed, ..])| needed.iter().any(|e| from_state(&a.needed, e, i)))
+                || self.rewalks.iter().flat_map(|a| &a.gives_up).any(|l| from_state(l, &over_state(l)[0], i))
         };
         let is_read = |by: usize, i: usize| {
             from_runs(&self.step, &steps[by], i)
@@ -197,12 +201,17 @@ impl QuickStep {
             lift: Lambda { params: self.lift.params.clone(), body: pick(&self.lift.body) },
             step: Lambda { params: run_params(&self.step), body: pick(&steps) },
             max_steps: self.max_steps,
+            max_joined: self.max_joined,
             rewalks: walks()
                 .map(|(walk, [needed, starts, comes])| Rewalk {
                     needed: Lambda { params: state_params(&walk.needed), body: needed.clone() },
                     start: Lambda { params: state_params(&walk.start), body: pick(starts) },
                     step: Lambda { params: run_params(&walk.step), body: pick(comes) },
                     backwards: walk.backwards,
+                    gives_up: walk
+                        .gives_up
+                        .as_ref()
+                        .map(|lambda| Lambda { params: state_params(lambda), body: over_state(lambda) }),
                 })
                 .collect(),
             close: Lambda { params: state_params(&self.close), body: closes },
@@ -237,6 +246,10 @@ pub struct Rewalk {
     pub step: Lambda,
     /// Whether elements come from the last to the first.
     pub backwards: bool,
+    /// Whether the run is given up after that walk: its elements are folded into the state by the reducer's own step, and
+    /// it is not closed. One bool, of the parameters of `needed`, which holds of no run that needs no walk; `None` where
+    /// no run is.
+    pub gives_up: Option<Lambda>,
 }
 
 impl Rewalk {

@@ -45,7 +45,7 @@ fn count(reducer: &Reducer, field: usize) -> Option<Count> {
 fn of_second_walk(reducer: &Reducer) -> impl Iterator<Item = &Lambda> {
     let walks = reducer.quick.iter().flat_map(|quick| &quick.rewalks);
     let spoilt = reducer.quick.iter().flat_map(|quick| &quick.spoilt);
-    walks.flat_map(|walk| [&walk.needed, &walk.start]).chain(spoilt)
+    walks.flat_map(|walk| [&walk.needed, &walk.start].into_iter().chain(&walk.gives_up)).chain(spoilt)
 }
 
 /// Whether no other result of the lambda reads these parameters.
@@ -68,7 +68,10 @@ pub(crate) fn without(mut reducer: Reducer, counts: &[Count]) -> Reducer {
     reducer.step.iter_mut().for_each(two_states);
     if let Some(quick) = &mut reducer.quick {
         results(&mut quick.close);
-        let begins = quick.rewalks.iter_mut().flat_map(|walk| [&mut walk.needed, &mut walk.start]);
+        let begins = quick
+            .rewalks
+            .iter_mut()
+            .flat_map(|walk| [&mut walk.needed, &mut walk.start].into_iter().chain(&mut walk.gives_up));
         for lambda in begins.chain([&mut quick.close]).chain(&mut quick.spoilt) {
             retain(&mut lambda.params, |at| at >= n || stays(at));
         }

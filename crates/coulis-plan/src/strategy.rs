@@ -124,6 +124,8 @@ pub struct Sketch {
     pub rows_ahead: i64,
     /// Steps of the runs that the reducer's quick step folds; 1 is no runs.
     pub run: i64,
+    /// Chains of each run, which are closed together.
+    pub chains: i64,
     /// Whether a thread asks for all words of a loop step before it folds any, as runs end in branches that no read is moved before.
     pub asks_first: bool,
     /// Whether instead all that a thread folds is one run.
@@ -481,6 +483,7 @@ impl Facts<'_> {
             ahead: 0,
             rows_ahead: 0,
             run: 1,
+            chains: 1,
             one_run: false,
             asks_first: false,
             asks_every: 0,

@@ -19,10 +19,13 @@ pub(crate) struct Builder<'r> {
     position: Var,
     fields: Vec<Draft>,
     longest_run: Option<u32>,
+    longest_joined: Option<u32>,
     /// Whether a run is to be walked again, over its fields and those of the state.
     rewalk: Option<Expr>,
     /// Whether that walk goes from the last element to the first.
     backwards: bool,
+    /// Whether it is given up after that, over the same.
+    gives_up: Option<Expr>,
     nan_witness: Option<usize>,
     /// Whether a state says that its runs left their range.
     spoilt: Option<Expr>,
@@ -95,8 +98,10 @@ impl<'r> Builder<'r> {
             position: Var::new("i", DType::I64),
             fields: Vec::new(),
             longest_run: None,
+            longest_joined: None,
             rewalk: None,
             backwards: false,
+            gives_up: None,
             nan_witness: None,
             spoilt: None,
             settled: None,
@@ -199,8 +204,15 @@ impl<'r> Builder<'r> {
 
     /// Says how a field changes by one element in runs of at most `max_steps`; without this, as by `step`.
     pub(crate) fn run_step(&mut self, slot: &Slot, expr: Expr, max_steps: u32) {
+        self.chained_step(slot, expr, max_steps, 1);
+    }
+
+    /// The same for runs of at most `max_chains` such chains.
+    pub(crate) fn chained_step(&mut self, slot: &Slot, expr: Expr, max_steps: u32, max_chains: u32) {
         self.fields[slot.index].run_step = Some(expr);
-        self.longest_run = Some(self.longest_run.map_or(max_steps, |m| m.min(max_steps)));
+        let least = |known: Option<u32>, n: u32| Some(known.map_or(n, |m| m.min(n)));
+        self.longest_run = least(self.longest_run, max_steps);
+        self.longest_joined = least(self.longest_joined, max_steps.saturating_mul(max_chains));
     }
 
     /// Says how a second walk over a run changes a field of it: what it starts from, and how an element that comes again
@@ -213,6 +225,11 @@ impl<'r> Builder<'r> {
     /// Says that the second walk over a run goes from the last element to the first.
     pub(crate) fn backwards(&mut self) {
         self.backwards = true;
+    }
+
+    /// Says where a run is given up after its second walk, over its fields: its elements are folded by the step of states.
+    pub(crate) fn gives_up(&mut self, condition: Expr) {
+        self.gives_up = Some(condition);
     }
 
     /// Says that in a run the field is NaN exactly when one of the elements is.
@@ -309,6 +326,7 @@ impl<'r> Builder<'r> {
                 start: lambda(&with_run, start.chain(notes()).collect()),
                 step: lambda(&run_both, step.chain(notes()).collect()),
                 backwards: self.backwards,
+                gives_up: self.gives_up.map(|condition| lambda(&with_run, vec![condition])),
             }
         });
         let has_step = self.fields.iter().any(|f| f.step.is_some());
@@ -326,6 +344,7 @@ impl<'r> Builder<'r> {
                 step: lambda(&run_both, run_step),
                 close: lambda(&with_run, close),
                 max_steps,
+                max_joined: self.longest_joined.unwrap_or(max_steps),
                 rewalks: rewalk.into_iter().collect(),
                 spoilt: self.spoilt.map(|condition| lambda(&left, vec![condition])),
                 nan_witness: self.nan_witness,

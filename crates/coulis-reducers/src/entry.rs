@@ -32,6 +32,9 @@ pub struct ReducerRequest {
     pub narrow: bool,
     /// Whether runs are long, so that sums of few bits may run in a type that holds them for some hundred steps only.
     pub long: bool,
+    /// Whether runs that left their range are given up, and their elements folded one by one, as pays where vectors are
+    /// registers. Where they are not, a second walk brings such runs into range, so that their state stays as narrow.
+    pub one_by_one: bool,
 }
 
 impl ReducerRequest {
@@ -48,6 +51,7 @@ impl ReducerRequest {
             in_passing: false,
             narrow: false,
             long: false,
+            one_by_one: false,
         }
     }
 
@@ -95,6 +99,11 @@ impl ReducerRequest {
     /// The same with runs that are long.
     pub fn with_long_runs(self) -> ReducerRequest {
         ReducerRequest { long: true, ..self }
+    }
+
+    /// The same with runs that are given up where they left their range.
+    pub fn with_runs_given_up(self) -> ReducerRequest {
+        ReducerRequest { one_by_one: true, ..self }
     }
 
     /// Whether any input is a float.

@@ -38,6 +38,7 @@ struct Walk<'r> {
     start: Tape<'r>,
     step: Tape<'r>,
     backwards: bool,
+    gives_up: Option<Tape<'r>>,
 }
 
 impl<'r> Walk<'r> {
@@ -47,6 +48,7 @@ impl<'r> Walk<'r> {
             start: Tape::new(&walk.start),
             step: Tape::new(&walk.step),
             backwards: walk.backwards,
+            gives_up: walk.gives_up.as_ref().map(Tape::new),
         }
     }
 }
@@ -132,6 +134,11 @@ impl<'r> Scalar<'r> {
             }
             for lifted in order {
                 run = walk.step.run(&[&run[..], lifted].concat())?;
+            }
+            if let Some(gives_up) = &walk.gives_up
+                && gives_up.run(&[state, &run[..]].concat())?[0].is_true()
+            {
+                return one_by_one();
             }
         }
         let closed = quick.close.run(&[state, &run[..]].concat())?;

@@ -347,6 +347,11 @@ fn narrow_runs_are_within_their_bounds() {
 }
 
 #[test]
+fn runs_that_are_given_up_are_within_their_bounds() {
+    check(&[DType::F16, DType::BF16, DType::F32], |r| r.with_length(1 << 20).with_runs_given_up());
+}
+
+#[test]
 fn long_runs_of_integers_are_exact_or_within_their_bounds() {
     check(&[DType::Bool, DType::I8, DType::U8, DType::I16], |r| r.with_length(1 << 20).with_long_runs());
 }

@@ -65,6 +65,7 @@ pub(crate) fn map_body(body: &Body, f: &impl Fn(&Expr) -> Expr) -> Body {
                         start: Lambda { body: all(&walk.start.body), ..walk.start },
                         step: Lambda { body: all(&walk.step.body), ..walk.step },
                         backwards: walk.backwards,
+                        gives_up: walk.gives_up.map(|l| Lambda { body: all(&l.body), ..l }),
                     })
                     .collect(),
                 ..quick

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod accumulate;
+mod asked;
 mod body_text;
 mod covered;
 mod cross_thread;

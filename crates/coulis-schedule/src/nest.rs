@@ -265,11 +265,12 @@ impl Builder<'_> {
             };
             return self.loops(stage, 0, n_loops, self.guarded(stage, update)?);
         }
-        let one_by_one = || self.loops(stage, common, n_loops, self.guarded(stage, update)?);
+        let update = self.guarded(stage, update)?;
+        let one_by_one = || self.loops(stage, common, n_loops, update.clone());
         let init = self.init(stage, r, common)?;
         let folded = match (runs::position(stage, r), &r.quick) {
             (Some(run_at), Some(quick)) if in_order && !is_wide(stage, r) => {
-                let run = self.run(stage, r, quick, run_at)?;
+                let run = self.run(stage, r, quick, run_at, &update)?;
                 let in_runs = Stmt::seq([init.clone(), self.loops(stage, common, run_at, run)?]);
                 match &quick.spoilt {
                     Some(spoilt) => {

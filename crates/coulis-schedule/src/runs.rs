@@ -2,24 +2,26 @@
 //!
 //! The first element of a run starts it, the others step, so that a step may count on an element before it. The first
 //! iteration of the run's loop is written by itself; a condition on the loops in it tells the first element, and goes
-//! where they are unrolled, as one on all loops does where the run's own is unrolled. Source: contract N12.
+//! where they are unrolled, as one on all loops does where the run's own is unrolled. Iterations of a loop in it may fold
+//! chains of their own, which are joined where the run is closed ([`coulis_ir::chains`]). Source: contract N12.
 
+use coulis_ir::chains::{Joined, joined, of_chains};
 use coulis_ir::hash::FastMap;
-
-use coulis_ir::visit::{for_each_expr, substitute_expr, substitute_stmt, uses_any};
+use coulis_ir::visit::{each_child_mut, substitute_expr, substitute_stmt, uses_any};
 use coulis_ir::{
-    BinaryOp, Buffer, DType, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Rewalk, Stmt, Var,
+    BinaryOp, Buffer, DType, Element, Expr, Intrinsic, Lambda, LoopKind, MemScope, Node, Rewalk, Stmt, Var,
 };
 use coulis_tensor::{QuickFold, Reduction};
 
+use crate::asked::{any_lane, any_of};
 use crate::error::ScheduleError;
 use crate::fold;
 use crate::from_begin::FromBegin;
 use crate::infer::Loop;
 use crate::nest::Builder;
 use crate::schedule::Values;
-use crate::stage::Stage;
-use crate::stores::{Point, Purpose, likely, nested, output_names, store_all};
+use crate::stage::{Attach, Stage};
+use crate::stores::{Point, Purpose, likely, nested, output_names, store_each};
 
 /// The loop of the stage whose executions are runs, where runs keep the meaning: a condition on elements leaves
 /// some out, which a run does not expect.
@@ -80,166 +82,16 @@ fn counted(quick: &QuickFold, n_steps: i128) -> (QuickFold, Vec<usize>) {
         start: of_run(&walk.start, &pick(&walk.start.body)),
         step: of_both(&walk.step),
         backwards: walk.backwards,
+        gives_up: walk.gives_up.as_ref().map(|lambda| of_run(lambda, &lambda.body)),
     };
     let rewalks = quick.rewalks.iter().map(of_walk).collect();
     let (step, close) = (of_both(&quick.step), of_run(&quick.close, &quick.close.body));
     let (identity, sources) = (pick(&quick.identity), pick(&quick.sources));
-    let (max_steps, spoilt) = (quick.max_steps, quick.spoilt.clone());
-    (QuickFold { identity, sources, step, close, max_steps, rewalks, spoilt }, kept)
-}
-
-/// Most totals of a run, or vectors of them, that are asked one by one whether they need a second walk.
-const MOST_ASKED: usize = 16;
-/// Lanes of a vector that are brought together one by one.
-const LAST_LANES: i128 = 4;
-
-/// Whether a condition holds in some iteration of these loops; `None` where that is long to say.
-fn any_of(condition: &Expr, loops: &[&Loop]) -> Option<Expr> {
-    let mut each = vec![condition.clone()];
-    for l in loops {
-        let extent = usize::try_from(l.extent.as_int()?).ok()?;
-        if each.len().saturating_mul(extent) > MOST_ASKED {
-            return None;
-        }
-        let at = |i: usize| FastMap::from_iter([(l.var.clone(), fold::int(i as i128, l.var.dtype()))]);
-        each = each.iter().flat_map(|e| (0..extent).map(move |i| substitute_expr(e, &at(i)))).collect();
-    }
-    each.into_iter().reduce(Expr::or)
-}
-
-/// The same where the last of the loops is over the lanes of vectors: statements that bring the lanes together by halves in
-/// memory of a few numbers, and the condition on these.
-fn any_lane(condition: &Expr, loops: &[&Loop]) -> Option<(Buffer, Vec<Stmt>, Expr)> {
-    let (lane, others) = loops.split_last()?;
-    let n_lanes = lane.extent.as_int().filter(|n| *n > LAST_LANES && n & (n - 1) == 0)?;
-    let condition = any_of(condition, others)?;
-    let dtype = flag_dtype(&condition);
-    let asked = Buffer::new("asked", dtype, vec![lane.extent.clone()], MemScope::Local);
-    let asks = by_lanes(&asked, &lane.var, n_lanes, &|l| {
-        flag(substitute_expr(&condition, &FastMap::from_iter([(lane.var.clone(), l.clone())])), dtype)
-    });
-    let (folds, any) = any_set(&asked, &lane.var, n_lanes)?;
-    Some((asked, [asks].into_iter().chain(folds).collect(), any))
-}
-
-/// The type of flags that are as wide as what a condition reads, at most 32 bits.
-fn flag_dtype(condition: &Expr) -> DType {
-    let mut bytes = 1;
-    for_each_expr(condition, &mut |e: &Expr| {
-        if matches!(e.node(), Node::Load(..)) {
-            bytes = bytes.max(e.dtype().bytes());
-        }
-    });
-    match bytes {
-        1 => DType::I8,
-        2 => DType::I16,
-        _ => DType::I32,
-    }
-}
-
-/// The type of flags that are as wide as the fields of the states that a condition is of.
-pub(crate) fn flags_of(condition: &Lambda) -> DType {
-    match condition.params.iter().map(|p| p.dtype().bytes()).max() {
-        Some(1) => DType::I8,
-        Some(2) => DType::I16,
-        Some(8) => DType::I64,
-        _ => DType::I32,
-    }
-}
-
-/// 1 where the condition holds, else 0.
-fn flag(condition: Expr, dtype: DType) -> Expr {
-    Expr::select(condition, Expr::int_of(1, dtype), Expr::int_of(0, dtype))
-}
-
-/// Stores a value of each lane into the first `n_lanes` places.
-fn by_lanes(asked: &Buffer, lane: &Var, n_lanes: i128, value: &dyn Fn(&Expr) -> Expr) -> Stmt {
-    let var = lane.renamed(&format!("{}_asked", lane.name()));
-    let store = Stmt::store(asked, vec![var.expr()], value(&var.expr()));
-    let (first, n) = (fold::int(0, lane.dtype()), fold::int(n_lanes, lane.dtype()));
-    Stmt::for_(var, first, n, LoopKind::Vectorized, store)
-}
-
-/// Statements that bring flags together by halves, and whether any was set; `None` where there are many that have no half.
-fn any_set(asked: &Buffer, lane: &Var, n_lanes: i128) -> Option<(Vec<Stmt>, Expr)> {
-    let at = |place: &Expr| Expr::load(asked.clone(), vec![place.clone()]);
-    let mut stmts = Vec::new();
-    let mut left = n_lanes;
-    while left > LAST_LANES && left % 2 == 0 {
-        left /= 2;
-        let half = fold::int(left, lane.dtype());
-        let or = |l: &Expr| Expr::binary(BinaryOp::BitOr, at(l), at(&fold::add(l, &half)));
-        stmts.push(by_lanes(asked, lane, left, &or));
-    }
-    let last = (0..left).filter(|_| left <= MOST_ASKED as i128).map(|i| at(&fold::int(i, lane.dtype())));
-    let any = last.reduce(|a, b| Expr::binary(BinaryOp::BitOr, a, b))?;
-    Some((stmts, any.not_equal(Expr::int_of(0, asked.dtype))))
-}
-
-/// What asks states whether a condition holds of any.
-pub(crate) struct Asked {
-    memory: Buffer,
-    asks: Vec<Stmt>,
-    any: Expr,
-}
-
-impl Asked {
-    /// Asks, then does what `of` makes of the answer.
-    pub(crate) fn then(self, of: impl FnOnce(Expr) -> Stmt) -> Stmt {
-        let then = of(self.any);
-        Stmt::allocate(self.memory, Stmt::seq(self.asks.into_iter().chain([then])))
-    }
+    let (max_steps, max_joined, spoilt) = (quick.max_steps, quick.max_joined, quick.spoilt.clone());
+    (QuickFold { identity, sources, step, close, max_steps, max_joined, rewalks, spoilt }, kept)
 }
 
 impl Builder<'_> {
-    /// The fold in runs, then `again`, which is the fold from its start without runs, where some state is
-    /// spoilt. `None` where states are not asked: those of threads, and those in the lanes of vectors that
-    /// have no half.
-    pub(crate) fn unless_spoilt(
-        &self,
-        stage: &Stage,
-        spoilt: &Lambda,
-        common: usize,
-        in_runs: Stmt,
-        again: Stmt,
-    ) -> Result<Option<Stmt>, ScheduleError> {
-        let dtype =
-            if spoilt.params.iter().any(|p| p.dtype().bytes() == 8) { DType::I64 } else { DType::I32 };
-        let asked = self.any_state(stage, common, (spoilt, dtype), "_spoilt")?;
-        Ok(asked.map(|asked| Stmt::seq([in_runs, asked.then(|any| Stmt::if_(any, again))])))
-    }
-
-    /// Whether a condition holds of any state of the loops at `common` and after, by flags of that type. `None` where states
-    /// are not asked: those of threads, and those in the lanes of vectors that have no half.
-    pub(crate) fn any_state(
-        &self,
-        stage: &Stage,
-        common: usize,
-        (condition, dtype): (&Lambda, DType),
-        suffix: &str,
-    ) -> Result<Option<Asked>, ScheduleError> {
-        let at = self.at(stage);
-        let mut data = at.loops[common..].iter().filter(|l| stage.origin(&l.leaf).data && !l.is_unit());
-        let lane = data.next_back().filter(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized);
-        let n_lanes = lane.map_or(Some(1), |l| l.extent.as_int());
-        let (Some(n_lanes), true) = (n_lanes, self.launches.of(at.root).is_empty()) else { return Ok(None) };
-        let place = lane.map_or_else(|| Var::new("lane", DType::I64), |l| l.var.clone());
-        let asked = Buffer::new("asked", dtype, vec![fold::int(n_lanes, place.dtype())], MemScope::Local);
-        let Some((folds, any)) = any_set(&asked, &place, n_lanes) else { return Ok(None) };
-        let asks = self.data_nest(stage, common, suffix, &mut |point, loops| {
-            let own = loops.last().filter(|_| lane.is_some());
-            let own = vec![own.map_or_else(|| fold::int(0, place.dtype()), |l| l.var.expr())];
-            let state = self.results(stage, point.offsets);
-            let here = flag(condition.apply(&state).remove(0), dtype);
-            let both = Expr::binary(BinaryOp::BitOr, asked.at(own.clone()), here);
-            let guards = self.guards_of(stage, point, Purpose::Data);
-            Ok(nested(likely(guards), Stmt::store(&asked, own, both)))
-        })?;
-        let none = by_lanes(&asked, &place, n_lanes, &|_| Expr::int_of(0, dtype));
-        let asks = [none, asks].into_iter().chain(folds).collect();
-        Ok(Some(Asked { memory: asked, asks, any }))
-    }
-
     /// Whether all elements along the reduced loops take part or none does: guards only keep data axes within the tensor,
     /// so that the state of which they leave out everything is that of no point.
     fn is_all_or_nothing(&self, stage: &Stage, reduced: &[&Loop]) -> Result<bool, ScheduleError> {
@@ -303,15 +155,17 @@ impl Builder<'_> {
         Ok((0..r.identity.len()).map(count).collect())
     }
 
-    /// One run: the loop at `run_at` and those in it, between its start and its end.
+    /// One run: the loop at `run_at` and those in it, between its start and its end. `one_by_one`: what folds an element
+    /// without runs.
     pub(crate) fn run(
         &self,
         stage: &Stage,
         r: &Reduction,
         quick: &QuickFold,
         run_at: usize,
+        one_by_one: &Stmt,
     ) -> Result<Stmt, ScheduleError> {
-        Run::new(self, stage, r, quick, run_at)?.built()
+        Run::new(self, stage, r, quick, run_at)?.built(one_by_one)
     }
 }
 
@@ -326,6 +180,7 @@ struct Run<'b> {
     reduced: Vec<&'b Loop>,
     /// Loops of data in it: each of their iterations has a state of its own, as threads have anyway.
     lanes: Vec<&'b Loop>,
+    chains: Option<Chains<'b>>,
     names: Vec<String>,
     buffers: Vec<Buffer>,
     /// What is folded, one a field.
@@ -333,6 +188,14 @@ struct Run<'b> {
     from_begin: Vec<FromBegin>,
     /// Fields of the total that are known before the run.
     before: Vec<Option<Expr>>,
+}
+
+/// The chains of a run: iterations of one of its loops.
+struct Chains<'b> {
+    along: &'b Loop,
+    n: usize,
+    /// What each field is.
+    joined: Vec<Joined>,
 }
 
 impl<'b> Run<'b> {
@@ -367,10 +230,17 @@ impl<'b> Run<'b> {
             .map(|i| outputs.get(i).cloned().unwrap_or_else(|| format!("{}_{i}", outputs[0])))
             .collect();
         let (quick, from_begin) = builder.counted_from_begin(stage, quick, &reduced, &lanes);
-        let memory = |(start, name): (&Expr, &String)| {
-            Buffer::new(&format!("{name}_run"), start.dtype(), shape.clone(), MemScope::Local)
+        let chains = inner().find(|l| stage.attrs.get(l.leaf.var()).is_some_and(|a| a.is_chain));
+        let chains = chains.and_then(|along| {
+            let joined = joined(&quick.identity, &quick.step, &quick.close, &quick.rewalks)?;
+            Some(Chains { along, n: usize::try_from(along.extent.as_int()?).ok()?, joined })
+        });
+        let memory = |(at, (start, name)): (usize, (&Expr, &String))| {
+            let own = chains.as_ref().filter(|chains| chains.joined[at] == Joined::Sum);
+            let shape = own.map(|chains| chains.along.extent.clone()).into_iter().chain(shape.clone());
+            Buffer::new(&format!("{name}_run"), start.dtype(), shape.collect(), MemScope::Local)
         };
-        let buffers: Vec<Buffer> = quick.identity.iter().zip(&names).map(memory).collect();
+        let buffers: Vec<Buffer> = quick.identity.iter().zip(&names).enumerate().map(memory).collect();
         let mut sources: Vec<Expr> =
             quick.sources.iter().map(|e| substitute_expr(e, &at.absolutes)).collect();
         from_begin.iter().for_each(|counted| sources[counted.field] = counted.source.clone());
@@ -383,6 +253,7 @@ impl<'b> Run<'b> {
             run_at,
             reduced,
             lanes,
+            chains,
             names,
             buffers,
             sources,
@@ -391,15 +262,23 @@ impl<'b> Run<'b> {
         })
     }
 
-    fn built(self) -> Result<Stmt, ScheduleError> {
-        let mut folds = self.folds()?;
+    fn built(self, one_by_one: &Stmt) -> Result<Stmt, ScheduleError> {
+        let (mut folds, mut end) = (self.folds()?, self.closed()?);
         for rewalk in &self.quick.rewalks {
-            folds = self.walked_again(rewalk, folds)?;
+            match &rewalk.gives_up {
+                Some(gives_up) => end = self.unless_given_up(rewalk, gives_up, end, one_by_one)?,
+                None => folds = self.walked_again(rewalk, folds)?,
+            }
         }
         let start = self.builder.data_nest(self.stage, self.run_at, "_run", &mut |point, _| {
-            Ok(self.store(point.offsets, &self.quick.identity))
+            let all = (0..self.chains.as_ref().map_or(1, |chains| chains.n)).map(|nth| {
+                let chain =
+                    self.chains.as_ref().map(|chains| fold::int(nth as i128, chains.along.var.dtype()));
+                self.store(&self.elements(point.offsets, chain.as_ref()), &self.quick.identity)
+            });
+            Ok(Stmt::seq(all))
         })?;
-        let body = Stmt::seq([start, folds, self.closed()?]);
+        let body = Stmt::seq([start, folds, end]);
         Ok(self.buffers.into_iter().rev().fold(body, |body, buffer| Stmt::allocate(buffer, body)))
     }
 
@@ -409,17 +288,44 @@ impl<'b> Run<'b> {
         if places.is_empty() { vec![Expr::int(0)] } else { places }
     }
 
-    fn state(&self, offsets: &Values) -> Vec<Expr> {
+    /// Where its fields are, in that chain.
+    fn elements(&self, offsets: &Values, chain: Option<&Expr>) -> Vec<Element> {
         let place = self.place(offsets);
-        self.buffers.iter().map(|b| b.at(place.clone())).collect()
+        let element = |buffer: &Buffer| {
+            let own = chain.filter(|_| buffer.shape.len() > place.len()).cloned();
+            Element { buffer: buffer.clone(), indices: own.into_iter().chain(place.clone()).collect() }
+        };
+        self.buffers.iter().map(element).collect()
+    }
+
+    /// The chain that the loops are at.
+    fn chain(&self, offsets: &Values) -> Option<Expr> {
+        self.chains.as_ref().map(|chains| offsets[chains.along.leaf.var()].clone())
+    }
+
+    /// What an expression over a state and a run makes of a state and this run, all chains of which are joined.
+    fn ended(&self, lambda: &Lambda, total: Vec<Expr>, offsets: &Values) -> Vec<Expr> {
+        let Some(chains) = &self.chains else {
+            let run = self.elements(offsets, None).into_iter().map(|e| e.buffer.at(e.indices));
+            return lambda.apply(&total.into_iter().chain(run).collect::<Vec<_>>());
+        };
+        let of = |nth: usize| self.elements(offsets, Some(&fold::int(nth as i128, chains.along.var.dtype())));
+        let all: Vec<Vec<Element>> = (0..chains.n).map(of).collect();
+        let field = |(at, joined): (usize, &Joined)| {
+            let each =
+                all[..joined.count(chains.n)].iter().map(move |e| e[at].buffer.at(e[at].indices.clone()));
+            each.collect::<Vec<_>>()
+        };
+        let run = chains.joined.iter().enumerate().flat_map(field);
+        of_chains(lambda, &chains.joined, chains.n).apply(&total.into_iter().chain(run).collect::<Vec<_>>())
     }
 
     fn total(&self, offsets: &Values) -> Vec<Expr> {
         self.builder.results(self.stage, offsets)
     }
 
-    fn store(&self, offsets: &Values, values: &[Expr]) -> Stmt {
-        store_all(&self.names, &self.buffers, &self.place(offsets), values)
+    fn store(&self, elements: &[Element], values: &[Expr]) -> Stmt {
+        store_each(&self.names, elements, values)
     }
 
     /// Expressions of the stage's axes where its loops are.
@@ -431,7 +337,7 @@ impl<'b> Run<'b> {
     /// Stores a state where the loops are, if the element takes part.
     fn stored(&self, values: &[Expr]) -> Stmt {
         let at = self.builder.at(self.stage);
-        let store = self.store(&at.offsets, values);
+        let store = self.store(&self.elements(&at.offsets, self.chain(&at.offsets).as_ref()), values);
         match self.condition {
             Some(condition) => Stmt::if_(substitute_expr(condition, &at.absolutes), store),
             None => store,
@@ -440,8 +346,10 @@ impl<'b> Run<'b> {
 
     /// Stores the state after one more element, by a step of a fold.
     fn stepped(&self, step: &Lambda) -> Stmt {
-        let state = self.state(&self.builder.at(self.stage).offsets);
-        self.stored(&self.here(&step.apply(&[&state[..], &self.sources].concat())))
+        let offsets = &self.builder.at(self.stage).offsets;
+        let state = self.elements(offsets, self.chain(offsets).as_ref()).into_iter();
+        let both = state.map(|e| e.buffer.at(e.indices)).chain(self.sources.iter().cloned());
+        self.stored(&self.here(&step.apply(&both.collect::<Vec<_>>())))
     }
 
     /// Starts the run where all of these loops begin, else steps.
@@ -472,7 +380,21 @@ impl<'b> Run<'b> {
         }
         let one = fold::int(1, along.var.dtype());
         let zero = FastMap::from_iter([(along.var.clone(), fold::int(0, along.var.dtype()))]);
-        let first = substitute_stmt(loops_from(run_at + 1, self.start_or_step(&others))?, &zero);
+        let first = match self.chains_inside() {
+            // One that begins a vector apart from others needs no condition in it.
+            Some(chains) => {
+                let others: Vec<&Loop> = others.into_iter().filter(|l| l.var != chains.along.var).collect();
+                let of = |nth: usize| -> Result<Stmt, ScheduleError> {
+                    let at = fold::int(nth as i128, chains.along.var.dtype());
+                    let start =
+                        if nth == 0 { self.start_or_step(&others) } else { self.stepped(&self.quick.step) };
+                    let at = FastMap::from_iter([(chains.along.var.clone(), at)]);
+                    Ok(substitute_stmt(substitute_stmt(loops_from(run_at + 2, start)?, &at), &zero))
+                };
+                Stmt::seq((0..chains.n).map(of).collect::<Result<Vec<_>, _>>()?)
+            }
+            None => substitute_stmt(loops_from(run_at + 1, self.start_or_step(&others))?, &zero),
+        };
         if along.is_unit() {
             return Ok(Stmt::seq([first, Stmt::NOP]));
         }
@@ -484,27 +406,27 @@ impl<'b> Run<'b> {
         Ok(Stmt::seq([first, builder.one_loop(stage, &rest, step)?]))
     }
 
+    /// Chains of a loop right inside that of the run which is unrolled, and at which no other stage is computed.
+    fn chains_inside(&self) -> Option<&Chains<'b>> {
+        let chains = self.chains.as_ref()?;
+        let leaf = &chains.along.leaf;
+        let is_inside = self.builder.at(self.stage).loops[self.run_at + 1].leaf == *leaf;
+        let is_here =
+            |s: &Stage| matches!(&s.attach, Attach::At(at, axis) if *at == self.stage.id && axis == leaf);
+        let is_alone = !self.builder.schedule.stages.iter().any(|s| is_here(s));
+        let is_unrolled = self.stage.kind_of(leaf) == LoopKind::Unrolled;
+        (is_inside && is_alone && is_unrolled).then_some(chains)
+    }
+
     /// `folds`, then one more walk over the elements where it is needed.
     fn walked_again(&self, rewalk: &Rewalk, folds: Stmt) -> Result<Stmt, ScheduleError> {
-        let (builder, stage, at) = (self.builder, self.stage, self.builder.at(self.stage));
-        let both = |offsets: &Values| [self.total(offsets), self.state(offsets)].concat();
-        let needed = self.here(&rewalk.needed.apply(&both(&at.offsets))).remove(0);
-        let start = builder.data_nest(stage, self.run_at, "_again", &mut |point, _| {
-            let guards = builder.guards_of(stage, point, Purpose::Data);
-            let started = rewalk.start.apply(&both(point.offsets));
-            Ok(nested(likely(guards), self.store(point.offsets, &started)))
-        })?;
-        let walk = builder.guarded(stage, self.stepped(&rewalk.step))?;
-        let backwards = if rewalk.backwards { &self.reduced[..] } else { &[] };
-        let walk = builder.walked(stage, self.run_at, stage.leaves.len(), walk, backwards)?;
-        let walk = Stmt::seq([start, walk]);
-        if needed.as_int() == Some(1) {
+        let walk = self.walk(rewalk)?;
+        if rewalk.is_always() {
             return Ok(Stmt::seq([folds, walk]));
         }
         // Each of several totals may need it or not; a walk in vain does no harm.
-        let by_lanes = self.lanes.last().is_some_and(|l| stage.kind_of(&l.leaf) == LoopKind::Vectorized)
-            && builder.launches.of(at.root).is_empty();
-        let walk = match by_lanes.then(|| any_lane(&needed, &self.lanes)).flatten() {
+        let needed = self.asked(&rewalk.needed);
+        let walk = match self.lanes_ask().then(|| any_lane(&needed, &self.lanes, None)).flatten() {
             Some((asked, stmts, needed)) => {
                 let walk = Stmt::if_(needed, walk);
                 Stmt::allocate(asked, Stmt::seq(stmts.into_iter().chain([walk])))
@@ -517,21 +439,111 @@ impl<'b> Run<'b> {
         Ok(Stmt::seq([folds, walk]))
     }
 
+    /// One more walk over the elements, from its start.
+    fn walk(&self, rewalk: &Rewalk) -> Result<Stmt, ScheduleError> {
+        let (builder, stage) = (self.builder, self.stage);
+        // Chains start with what they are.
+        let start = match &self.chains {
+            Some(_) => Stmt::NOP,
+            None => builder.data_nest(stage, self.run_at, "_again", &mut |point, _| {
+                let guards = builder.guards_of(stage, point, Purpose::Data);
+                let started = self.ended(&rewalk.start, self.total(point.offsets), point.offsets);
+                Ok(nested(likely(guards), self.store(&self.elements(point.offsets, None), &started)))
+            })?,
+        };
+        let walk = builder.guarded(stage, self.stepped(&rewalk.step))?;
+        let backwards = if rewalk.backwards { &self.reduced[..] } else { &[] };
+        let walk = builder.walked(stage, self.run_at, stage.leaves.len(), walk, backwards)?;
+        Ok(Stmt::seq([start, walk]))
+    }
+
+    /// The end of a run, or its elements one by one, where some total gives it up after a walk that is needed for that.
+    fn unless_given_up(
+        &self,
+        rewalk: &Rewalk,
+        gives_up: &Lambda,
+        end: Stmt,
+        one_by_one: &Stmt,
+    ) -> Result<Stmt, ScheduleError> {
+        let n_loops = self.stage.leaves.len();
+        let again = self.builder.walked(self.stage, self.run_at, n_loops, one_by_one.clone(), &[])?;
+        let (walk, again) = (self.rolled(self.walk(rewalk)?), self.rolled(again));
+        let either = |cond: Expr| Stmt::If {
+            cond,
+            then: Box::new(again.clone()),
+            otherwise: Some(Box::new(end.clone())),
+        };
+        let (needed, gives_up) = (self.asked(&rewalk.needed), self.asked(gives_up));
+        if let Some((asked, asks, any)) =
+            self.lanes_ask().then(|| any_lane(&needed, &self.lanes, None)).flatten()
+            && let Some((_, asks_again, _)) = any_lane(&gives_up, &self.lanes, Some(&asked))
+        {
+            // Flags that are set say who needs the walk, and after it who is given up.
+            let walk = Stmt::if_(any.clone(), Stmt::seq([walk].into_iter().chain(asks_again)));
+            return Ok(Stmt::allocate(asked, Stmt::seq(asks.into_iter().chain([walk, either(any)]))));
+        }
+        Ok(match (any_of(&needed, &self.lanes), any_of(&gives_up, &self.lanes)) {
+            (Some(needed), Some(gives_up)) => Stmt::seq([Stmt::if_(needed, walk), either(gives_up)]),
+            _ => again,
+        })
+    }
+
+    /// What is seldom run, with loops over elements that are not written out.
+    fn rolled(&self, mut walk: Stmt) -> Stmt {
+        let chains = self.chains.as_ref().map(|chains| &chains.along.var);
+        let of_run: Vec<&Var> = self.reduced.iter().map(|l| &l.var).filter(|v| Some(*v) != chains).collect();
+        roll(&mut walk, &of_run);
+        walk
+    }
+
+    /// Whether a condition on the total and the run holds, where the loops are.
+    fn asked(&self, condition: &Lambda) -> Expr {
+        let offsets = &self.builder.at(self.stage).offsets;
+        self.here(&self.ended(condition, self.total(offsets), offsets)).remove(0)
+    }
+
+    /// Whether states are in the lanes of vectors, which are asked together.
+    fn lanes_ask(&self) -> bool {
+        let last = self.lanes.last();
+        last.is_some_and(|l| self.stage.kind_of(&l.leaf) == LoopKind::Vectorized)
+            && self.builder.launches.of(self.builder.at(self.stage).root).is_empty()
+    }
+
+    /// What closes the run, of fields as runs keep them here.
+    fn restored(&self) -> Lambda {
+        let mut close = self.quick.close.clone();
+        let n_state = close.params.len() - self.buffers.len();
+        for counted in &self.from_begin {
+            let here = Var::new("counted", self.buffers[counted.field].dtype);
+            let otherwise = std::mem::replace(&mut close.params[n_state + counted.field], here.clone());
+            let restored = FastMap::from_iter([(otherwise, counted.restored(&here.expr()))]);
+            close.body = close.body.iter().map(|e| substitute_expr(e, &restored)).collect();
+        }
+        close
+    }
+
     /// The run closed into the total.
     fn closed(&self) -> Result<Stmt, ScheduleError> {
         let (builder, stage) = (self.builder, self.stage);
         builder.data_nest(stage, self.run_at, "_close", &mut |point: &Point, _| {
             let totals = self.total(point.offsets).into_iter().zip(&self.before);
             let total = totals.map(|(total, known)| known.clone().unwrap_or(total));
-            let mut state = self.state(point.offsets);
-            for counted in &self.from_begin {
-                state[counted.field] = counted.restored(&state[counted.field]);
-            }
-            let closed = self.quick.close.apply(&total.chain(state).collect::<Vec<_>>());
+            let closed = self.ended(&self.restored(), total.collect(), point.offsets);
             let closed: Vec<Expr> = closed.iter().map(|e| substitute_expr(e, point.absolutes)).collect();
             let guards = builder.guards_of(stage, point, Purpose::Data);
             let store = builder.store_results(stage, point.offsets, &closed);
             Ok(nested(builder.one_of_many(stage).into_iter().chain(likely(guards)), store))
         })
     }
+}
+
+/// Has loops over these variables run as loops.
+fn roll(stmt: &mut Stmt, loops: &[&Var]) {
+    if let Stmt::For { var, kind, .. } = stmt
+        && *kind == LoopKind::Unrolled
+        && loops.contains(&&*var)
+    {
+        *kind = LoopKind::Serial;
+    }
+    each_child_mut(stmt, &mut |child| roll(child, loops));
 }

@@ -78,6 +78,8 @@ pub struct AxisAttr {
     pub pragmas: Vec<(String, Attr)>,
     /// Whether each execution of it is a run of the reducer's quick step.
     pub is_run: bool,
+    /// Whether its iterations fold chains of a run.
+    pub is_chain: bool,
     /// Whether its iterations are passed over once the state is settled.
     pub until_settled: bool,
 }

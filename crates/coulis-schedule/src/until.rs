@@ -9,6 +9,7 @@ use coulis_ir::{Lambda, LoopKind, Stmt};
 use coulis_tensor::{Body, IterVar};
 
 use crate::accumulate::is_wide;
+use crate::asked;
 use crate::error::ScheduleError;
 use crate::nest::Builder;
 use crate::runs;
@@ -64,7 +65,7 @@ impl Builder<'_> {
             let state = self.results(stage, &at.offsets);
             return Ok(Stmt::if_(settled.apply(&state).remove(0).logical_not(), body));
         }
-        let flags = runs::flags_of(&settled);
+        let flags = asked::flags_of(&settled);
         match self.any_state(stage, nth, (&settled, flags), "_settled")? {
             Some(asked) => Ok(asked.then(|any| Stmt::if_(any.logical_not(), body))),
             None => Ok(body),

@@ -260,6 +260,77 @@ fn counts_of_whole_runs_are_told_by_the_loops_around_them() {
     }
 }
 
+/// Runs of two chains: their sums are kept apart and added in the type of the total, and what a step leaves be is kept once.
+#[test]
+fn chains_of_runs_are_closed_together() {
+    for (op, apart, once) in [("sum", &[""][..], &[][..]), ("var", &["_v2", "_v3"][..], &["_v1"][..])] {
+        for (dtype, unrolls) in [(DType::F16, true), (DType::BF16, true), (DType::BF16, false)] {
+            let (n, m) = (size("n"), size("m"));
+            let a = placeholder(&[n.clone(), m.clone()], dtype, "A").expect("a tensor");
+            let k = reduce_axis(m, "k");
+            let request = ReducerRequest::new(&[dtype]).with_runs_given_up();
+            let reducer = find(op).expect("in the catalogue").build(&request).expect("built");
+            let state =
+                compute_tuple(from_ref(&n), "S", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
+            let state = state.expect("tensors");
+            let args: Vec<Tensor> = [a].into_iter().chain(state.iter().cloned()).collect();
+            let mut s = Schedule::new(&state, &args).expect("a schedule");
+            let (_, block) = s.split(&state[0], &k, Split::Factor(64)).expect("k splits");
+            let (steps, lane) = s.split(&state[0], &block, Split::Factor(4)).expect("blocks split");
+            let parts = s.rfactor(&state[0], &lane).expect("parts");
+            let leaves = s.stage(parts).expect("a stage").leaves().to_vec();
+            let steps = leaves.iter().find(|l| l.name() == steps.name()).expect("the steps").clone();
+            let (step, chain) = s.split(parts, &steps, Split::Factor(2)).expect("steps split");
+            if unrolls {
+                s.unroll(parts, &chain).expect("written out");
+            }
+            s.in_runs_of_chains(parts, &step, Some(&chain)).expect("runs of chains");
+            check(&s, &[&[("n", 3), ("m", 64 * 3)], &[("n", 2), ("m", 64 + 37)], &[("n", 1), ("m", 3)]]);
+            let text = common::body(&s);
+            let shape = |field: &str| {
+                let name = format!("S_rf{field}_run = T.allocate(");
+                text.lines()
+                    .find_map(|line| line.trim().strip_prefix(&name)?.split(']').next().map(str::to_owned))
+            };
+            let is_apart =
+                |field: &&str| shape(field).is_some_and(|shape| shape.starts_with("[T.int64(2), "));
+            let is_once = |field: &&str| shape(field).is_some_and(|shape| !shape.contains(','));
+            assert!(apart.iter().all(is_apart) && once.iter().all(is_once), "{op} of {dtype}\n{text}");
+        }
+    }
+}
+
+/// Runs of chains of what does not add up, and of more of them than a reducer keeps its bound with.
+#[test]
+fn runs_of_chains_that_a_reducer_does_not_have() {
+    let cases = [
+        ("argmax", 2, "for chains a loop over what does not add up"),
+        ("var", 2, ""),
+        ("var", 4, "64 steps, where the longest run is 32"),
+        ("sum", 4, ""),
+    ];
+    for (op, chains, why) in cases {
+        let n = size("n");
+        let a = placeholder(&[n.clone(), Expr::int(128)], DType::F16, "A").expect("a tensor");
+        let k = reduce_axis(Expr::int(128), "k");
+        let request = ReducerRequest::new(&[DType::F16]);
+        let reducer = find(op).expect("a reducer").build(&request).expect("built");
+        let d = compute_tuple(from_ref(&n), "D", |i| reduce(&reducer, &[a.at((&i[0], &k))], from_ref(&k)));
+        let d = d.expect("tensors");
+        let args: Vec<_> = [a].into_iter().chain(d.iter().cloned()).collect();
+        let mut s = Schedule::new(&d, &args).expect("a schedule");
+        let (_, steps) = s.split(&d[0], &k, Split::Factor(16 * chains)).expect("k splits");
+        let (step, chain) = s.split(&d[0], &steps, Split::Factor(chains)).expect("steps split");
+        match s.in_runs_of_chains(&d[0], &step, Some(&chain)) {
+            Ok(()) => assert_eq!(why, "", "{op}"),
+            Err(found) => assert!(
+                !why.is_empty() && found.to_string().ends_with(&format!("got {why}")),
+                "{op}: {found}"
+            ),
+        }
+    }
+}
+
 /// Runs without threads count positions by steps in a type as wide as the elements, as far as that holds the steps.
 #[test]
 fn runs_count_positions_in_the_type_of_the_elements() {

@@ -448,6 +448,9 @@ fn runs_of_what_has_none_or_of_other_loops() {
     assert!(s.in_runs(&d, &i).is_err(), "{i:?} is no reduce axis");
     s.in_runs(&d, &l).expect("8 steps are a run");
     check(&s, &[&[("n", 3)]]);
+    let found = refusal(s.in_runs_of_chains(&d, &l, Some(&few)));
+    let why = "for chains no reduce loop in it";
+    assert_eq!(found, format!("in_runs of `D`: axis is to be {legal}, got {why}"));
 }
 
 /// `B[i] = sum of A[i, k]` over rows of `length` elements; the output is `B`.

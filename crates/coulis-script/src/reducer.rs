@@ -107,6 +107,7 @@ impl Reader<'_> {
         let [identity, lift, step, close, max_steps] = quick.items() else {
             return Err(quick.unexpected("`([identities], lift, step, close, max_steps)`"));
         };
+        let longest = max_steps.fitting("the longest run", "32-bit integers without sign")?;
         let identities: Vec<Expr> = identity.items().iter().map(|i| self.expr(i)).collect::<Parsed<_>>()?;
         let is_constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
         if identities.is_empty() || !identities.iter().all(is_constant) {
@@ -120,7 +121,8 @@ impl Reader<'_> {
             lift: self.lambda(lift, &inputs, Some(&run))?,
             step: self.lambda(step, &[&run[..], &run[..]].concat(), Some(&run))?,
             close: self.lambda(close, &[&state[..], &run[..]].concat(), Some(&state))?,
-            max_steps: max_steps.fitting("the longest run", "32-bit integers without sign")?,
+            max_steps: longest,
+            max_joined: longest,
             rewalks: Vec::new(),
             spoilt: None,
             nan_witness: None,

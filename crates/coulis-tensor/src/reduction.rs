@@ -30,6 +30,8 @@ pub struct QuickFold {
     pub close: Lambda,
     /// Longest run.
     pub max_steps: u32,
+    /// Longest run that is made of several chains.
+    pub max_joined: u32,
     /// What more walks over the sources of a run add, one after another.
     pub rewalks: Vec<Rewalk>,
     /// Whether a state says that its runs left their range: all of it is then folded again without runs.
@@ -540,6 +542,7 @@ pub fn reduce_at(
         step: quick.step.clone(),
         close: quick.close.clone(),
         max_steps: quick.max_steps,
+        max_joined: quick.max_joined,
         rewalks: quick.rewalks.clone(),
         spoilt: quick.spoilt.clone(),
     });

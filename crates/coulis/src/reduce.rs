@@ -169,15 +169,16 @@ pub(crate) fn machine_request(input: &ArrayInfo, request: &Request) -> coulis_re
         Ok(axes) => {
             let length = axes.iter().try_fold(1i64, |n, &axis| n.checked_mul(input.shape[axis]));
             let plain = plain.with_length(length.unwrap_or(i64::MAX));
+            let is_columns = keeps_innermost(input, &axes);
+            // Columns' states are in memory, and to fold elements into them would take the registers of runs.
+            let by_vectors = || if is_columns { plain.clone() } else { plain.clone().with_runs_given_up() };
             match request.ops.len() {
                 // One statistic of columns, which threads fold each from end to end.
-                1 if has_threads && keeps_innermost(input, &axes) => {
-                    plain.with_two_walks().with_positions_in_passing()
-                }
+                1 if has_threads && is_columns => plain.with_two_walks().with_positions_in_passing(),
                 _ if has_threads => plain.with_two_walks(),
-                1 if is_long(input, &axes) => plain.with_narrow_runs().with_long_runs(),
-                1 => plain.with_narrow_runs(),
-                _ => plain,
+                1 if is_long(input, &axes) => by_vectors().with_narrow_runs().with_long_runs(),
+                1 => by_vectors().with_narrow_runs(),
+                _ => by_vectors(),
             }
         }
         Err(_) => plain,

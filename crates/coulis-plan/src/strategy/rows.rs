@@ -125,7 +125,12 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let apart = if by_pages { n_pages * PAGE_BYTES / (unroll * width) } else { lanes };
     let pages = if by_pages { n_pages / unroll } else { 1 };
     let steps = if by_pages { apart / lanes } else { (extent / (lanes * unroll)).min(LONGEST_FRONT_TO_BACK) };
-    let mut run = runs.steps.min(floor_pow2(steps) * of_one);
+    let step = lanes * unroll * runs.steps;
+    // Chains are for vectors that are alone, of rows that have no more of a rest by them.
+    let is_even =
+        extent % (step * runs.chains) == extent % step || extent / step >= LONG_ENOUGH * runs.chains;
+    let chains = if unroll == 1 && !by_pages && is_even { runs.chains } else { 1 };
+    let mut run = (runs.steps * chains).min(floor_pow2(steps) * of_one);
     let quick = facts.spec.reducer.quick.as_ref();
     if quick.is_some_and(|q| q.spoilt.is_some()) && extent / (lanes * unroll) < LONG_ENOUGH * runs.steps {
         // Runs of elements that are as wide save little, and what they leave at the end of a short row is walked without them.
@@ -133,6 +138,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
             run /= 2;
         }
     }
+    let chains = (run / runs.steps).max(1);
     let distance = match joined * extent * width {
         _ if by_pages => n_pages * PAGE_BYTES,
         of_rows if joined > 1 && of_rows <= BLOCK_BYTES => ceil_div(ROWS_AHEAD_BYTES, of_rows) * of_rows,
@@ -143,7 +149,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     let by_rows = stride == 1 && n_reduced > 1 && extent * width <= BLOCK_BYTES;
     let (ahead, rows_ahead) = match stride {
         1 if by_rows => (0, facts.ahead(ROWS_AHEAD_BYTES, of_one * extent * width)),
-        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll } * width), 0),
+        1 => (facts.ahead(distance, if by_pages { lanes } else { lanes * unroll * chains } * width), 0),
         _ => (0, 0),
     };
     let outermost = problem.dims.iter().find(|d| d.is_reduced()).map_or(1, |d| d.extent);
@@ -168,6 +174,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         ahead,
         rows_ahead,
         run,
+        chains,
         asks_every,
         rounds,
         chunks,

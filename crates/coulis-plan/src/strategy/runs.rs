@@ -1,6 +1,7 @@
 //! How a fold runs: in runs of a quick step where that pays.
 
-use coulis_ir::{Lambda, NanPolicy};
+use coulis_ir::chains::Joined;
+use coulis_ir::{Expr, Lambda, NanPolicy, QuickStep};
 
 use super::work::{stepped, work_of};
 use super::{Facts, floor_pow2, state_bytes, widest_field};
@@ -14,11 +15,17 @@ pub struct Runs {
     pub state_bytes: i64,
     /// Steps of a run; 1 is no runs.
     pub steps: i64,
+    /// Chains of so many steps that a run may be made of, where it would rather be longer: 1 where they would not fit into
+    /// registers.
+    pub chains: i64,
     /// Vector operations of a step.
     pub operations: i64,
     /// Whether each run is walked again.
     pub walked_again: bool,
 }
+
+/// Most chains of a run.
+const MOST_CHAINS: i64 = 2;
 
 impl Facts<'_> {
     /// Lanes, bytes of what each keeps while it folds, and steps of a run, at most `longest`. Runs are worth it where
@@ -34,6 +41,7 @@ impl Facts<'_> {
             lanes,
             state_bytes: state_bytes(reducer),
             steps: 1,
+            chains: 1,
             operations: operations(lanes, step_work),
             walked_again: false,
         };
@@ -57,6 +65,20 @@ impl Facts<'_> {
         let lanes = self.lanes_of(widest);
         let state_bytes = bytes().map(|b| b as i64).sum();
         let operations = operations(lanes, run_work);
-        Runs { lanes, state_bytes, steps, operations, walked_again: of_walks > 0 }
+        let chains = if steps < longest { self.chains(quick, lanes) } else { 1 };
+        Runs { lanes, state_bytes, steps, chains, operations, walked_again: of_walks > 0 }
+    }
+
+    /// Chains of a run, of which the states of so many lanes leave a quarter of the registers to operands. What only counts
+    /// is known where runs are whole, and not kept.
+    fn chains(&self, quick: &QuickStep, lanes: i64) -> i64 {
+        let Some(joined) = quick.joined() else { return 1 };
+        let chains = i64::from(quick.max_joined / quick.max_steps).min(MOST_CHAINS);
+        let bytes =
+            |(e, joined): (&Expr, &Joined)| (e.dtype().bytes() * joined.count(chains as usize)) as i64;
+        let kept = quick.identity.iter().zip(&joined).zip(&quick.lift.body);
+        let kept = kept.filter(|(_, each)| each.as_int().is_none()).map(|(field, _)| bytes(field));
+        let state = lanes * kept.sum::<i64>();
+        if state <= i64::from(self.target.register_bytes) / 4 * 3 { floor_pow2(chains) } else { 1 }
     }
 }

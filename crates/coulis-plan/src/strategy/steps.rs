@@ -210,9 +210,15 @@ fn fold_elements(
         s.reorder(stage, &order)?;
         pages.iter().try_for_each(|page| s.unroll(stage, page))?;
     }
+    let mut chains = None;
+    if let Some(axis) = innermost_loop(s, stage)?.filter(|_| sketch.chains > 1 && sketch.run > 1) {
+        let chain = s.split(stage, &axis, Split::Factor(sketch.chains))?.1;
+        s.unroll(stage, &chain)?;
+        chains = Some(chain);
+    }
     ask_ahead(s, stage, PREFETCH, sketch.ahead)?;
     match innermost_loop(s, stage)?.filter(|_| sketch.run > 1) {
-        Some(axis) => s.in_runs(stage, &axis),
+        Some(axis) => s.in_runs_of_chains(stage, &axis, chains.as_ref()),
         None => Ok(()),
     }
 }

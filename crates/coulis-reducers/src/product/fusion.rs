@@ -47,6 +47,7 @@ struct Walked {
     /// Fields that it changes: as it starts, and after an element came again.
     changes: Vec<(usize, (Expr, Expr))>,
     backwards: bool,
+    gives_up: Option<Expr>,
 }
 
 /// What a further walk over a run does with a field: as it starts, and after an element came again; `None`
@@ -126,12 +127,13 @@ impl Fusion {
                 None => break folds,
             }
         };
-        let walks: Vec<(Expr, Vec<Change>, bool)> = (reducer.quick.iter())
+        let walks: Vec<(Expr, Vec<Change>, bool, Option<Expr>)> = (reducer.quick.iter())
             .flat_map(|quick| &quick.rewalks)
             .map(|walk| {
                 let [with_run, run_both] = self.of_runs(&matched, &fresh);
                 let needed = walk.needed.apply(&with_run).remove(0);
-                (needed, changes(walk, &with_run, &run_both), walk.backwards)
+                let gives_up = walk.gives_up.as_ref().map(|l| l.apply(&with_run).remove(0));
+                (needed, changes(walk, &with_run, &run_both), walk.backwards, gives_up)
             })
             .collect();
         let mut slots = Vec::new();
@@ -160,9 +162,9 @@ impl Fusion {
                 });
             }
         }
-        for (needed, changes, backwards) in walks {
+        for (needed, changes, backwards, gives_up) in walks {
             let changes = slots.iter().zip(changes).filter_map(|(slot, change)| Some((*slot, change?)));
-            let walked = Walked { needed, changes: changes.collect(), backwards };
+            let walked = Walked { needed, changes: changes.collect(), backwards, gives_up };
             if !self.walks.contains(&walked) {
                 self.walks.push(walked);
             }
@@ -256,6 +258,7 @@ impl Fusion {
             })
             .reduce(|all, each| Some(all?.and(each?)))
             .flatten();
+        let longest_joined = reducers().filter_map(|r| r.quick.as_ref().map(|q| q.max_joined)).min();
         let witness_vars: Vec<Var> = witnesses.iter().map(|w| run[*w].clone()).collect();
         // An element that all of them may take for none.
         let agree = reducers().all(|r| r.neutral == parts[0].1.neutral);
@@ -275,6 +278,7 @@ impl Fusion {
                     step: over(&run_both, folded(|f| &f.quick)),
                     close: over(&with_run, with_one_witness(folded(|f| &f.close), &witness_vars)),
                     max_steps,
+                    max_joined: longest_joined.unwrap_or(max_steps),
                     rewalks: (self.walks.iter())
                         .map(|walked| {
                             let change = |pick: fn(&(Expr, Expr)) -> &Expr| -> Vec<Expr> {
@@ -289,6 +293,8 @@ impl Fusion {
                                 start: over(&with_run, change(|(start, _)| start)),
                                 step: over(&run_both, change(|(_, came)| came)),
                                 backwards: walked.backwards,
+                                gives_up: (walked.gives_up.as_ref())
+                                    .map(|condition| over(&with_run, vec![condition.clone()])),
                             }
                         })
                         .collect(),

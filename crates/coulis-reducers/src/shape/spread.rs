@@ -9,9 +9,10 @@
 //! 2^-53` at the very worst, when a run starts with an outlier; otherwise a small multiple of `L * 2^-53`. A
 //! constant row gives exactly 0, no row gives less. Squares of differences above 1e154 overflow, which gives
 //! an infinity: that elements are finite is known by the sum of deviations, which is kept in units of which
-//! `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps about
-//! the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the range of `float32`; a run
-//! where they do is walked again with its deviations rescaled ([`walk_again`]). Pivots of 64-bit integers
+//! `float64` holds any sum ([`Units`]). Elements of at most 16 bits may run in `float32` for 16 steps, or in
+//! two chains of 16, about the first of them, which holds to `512 * 2^-23`. Squares of `bfloat16` leave the
+//! range of `float32`; a run where they do is walked again with its deviations rescaled ([`walk_again`]), or
+//! given up ([`give_up`]). Pivots of 64-bit integers
 //! stay integers, which `float64` does not hold all of; only differences are rounded.
 //!
 //! Runs of elements of at most 32 bits keep `sum(x)` in place of `sum(x - p)`, for which other statistics have a use.
@@ -31,6 +32,9 @@ use crate::shape::total::{EPS32, add_count, fma, headroom, negative, scaled, sta
 const RUN: u32 = 4096;
 /// The same where a run is kept in `float32`.
 const SHORT_RUN: u32 = 16;
+/// Chains of such a run about one pivot, which are added in `float64`. A chain of 16 squares errs by at most 18 half units of
+/// its sum: 16 of additions, and 2 of deviations. Below the normal numbers a half unit is no more than one of [`LEAST`].
+const CHAINS: u32 = 2;
 
 /// The variance of a state, `float64`, NaN where the count is at most ddof.
 pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, ReducerError> {
@@ -82,7 +86,7 @@ pub(crate) fn variance(op: &'static str, b: &mut Builder) -> Result<Expr, Reduce
         run_with_deviations(b, [&pivot, &dev, &devsq], steps, units);
     }
     let mut squares = b.closed(&devsq);
-    if sums && are_rescaled(b.request) {
+    if sums && are_rescaled(b.request) && !b.request.one_by_one {
         squares = unscaled(&squares);
     }
     let mut run = moments(&b.closed(&count), &b.closed(&pivot), &b.closed(&dev), &squares);
@@ -132,12 +136,38 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
     let s = b.run_field(dev, zero, x);
     let q = b.run_field(devsq, no_square, square);
     let d = (&s.right - &p.left).cast(squares);
-    b.run_step(pivot, p.left.clone(), steps);
-    b.run_step(dev, &s.left + &s.right, steps);
-    b.run_step(devsq, fma(&d, &d, &q.left), steps);
+    let chains = if is_short(b.request) { CHAINS } else { 1 };
+    b.chained_step(pivot, p.left.clone(), steps, chains);
+    b.chained_step(dev, &s.left + &s.right, steps, chains);
+    b.chained_step(devsq, fma(&d, &d, &q.left), steps, chains);
     if are_rescaled(b.request) {
-        walk_again(b, devsq, [&p, &s, &q]);
+        let is_large_enough = q.left.clone().ge(float32(LEAST));
+        let is_apart = Expr::call1(Intrinsic::Abs, p.left.clone()).ge(float32(APART));
+        let is_finite = q.left.clone().le(float32(f64::from(f32::MAX)));
+        let needed = is_large_enough.or(is_apart).and(is_finite).logical_not();
+        if b.request.one_by_one {
+            give_up(b, devsq, needed, [&p, &s, &q]);
+        } else {
+            walk_again(b, devsq, needed, [&p, &s, &q]);
+        }
     }
+}
+
+/// A number of runs of short floats.
+fn float32(value: f64) -> Expr {
+    Expr::float(value, DType::F32)
+}
+
+/// Has a run be given up whose sum `q` of squared deviations may be wrong, as [`walk_again`] says, unless all its elements
+/// are the pivot: then 0 is right. A second walk tells, since many a row is of zeros, which few steps of states are worth. An
+/// infinity marks what is to be given up.
+fn give_up(b: &mut Builder, devsq: &Slot, needed: Expr, [p, s, q]: [&Slot; 3]) {
+    let sum = q.left.clone();
+    let marked = Expr::select(sum.clone().ge(float32(LEAST)), sum.clone(), float32(f64::NEG_INFINITY));
+    let marked = Expr::select(s.right.clone().equal(p.left.clone()), sum.clone(), marked);
+    b.rewalk(devsq, needed, sum.clone(), marked);
+    let is_right = sum.clone().ge(float32(0.0)).and(sum.le(float32(f64::from(f32::MAX))));
+    b.gives_up(is_right.logical_not());
 }
 
 /// Has a run be walked again whose sum `q` of squared deviations in `float32` may be wrong: where it is
@@ -160,20 +190,16 @@ fn run_with_sum(b: &mut Builder, [pivot, dev, devsq]: [&Slot; 3], dtype: DType, 
 ///   roundings. A sum below -2
 ///   thus is of divided deviations from its first step to its last, and no other ever gets there.
 /// - Infinite elements stay infinite in both, about a pivot that is finite, and NaN stays NaN.
-fn walk_again(b: &mut Builder, devsq: &Slot, [p, s, q]: [&Slot; 3]) {
-    let float = |v: f64| Expr::float(v, DType::F32);
-    let (sum, is_large_enough) = (q.left.clone(), q.left.clone().ge(float(LEAST)));
-    let is_apart = Expr::call1(Intrinsic::Abs, p.left.clone()).ge(float(APART));
-    let is_finite = sum.clone().le(float(f64::from(f32::MAX)));
-    let needed = is_large_enough.clone().or(is_apart).and(is_finite).logical_not();
-    let kept = Expr::select(is_large_enough, sum.clone(), float(0.0));
-    let overflows = sum.clone().gt(float(f64::from(f32::MAX)));
-    let start = Expr::select(overflows, float(-LARGE), kept);
-    let scale = Expr::select(is_large(&sum), float(1.0 / SCALE), float(SCALE));
+fn walk_again(b: &mut Builder, devsq: &Slot, needed: Expr, [p, s, q]: [&Slot; 3]) {
+    let sum = q.left.clone();
+    let kept = Expr::select(sum.clone().ge(float32(LEAST)), sum.clone(), float32(0.0));
+    let overflows = sum.clone().gt(float32(f64::from(f32::MAX)));
+    let start = Expr::select(overflows, float32(-LARGE), kept);
+    let scale = Expr::select(is_large(&sum), float32(1.0 / SCALE), float32(SCALE));
     // The other way round than in the first walk, so that no machine keeps all deviations of a run for the second.
     let d = &(&p.left - &s.right) * &scale;
     let less = fma(&negative(&d), &d, &sum);
-    b.rewalk(devsq, needed, start, Expr::select(sum.clone().gt(float(0.0)), sum, less));
+    b.rewalk(devsq, needed, start, Expr::select(sum.clone().gt(float32(0.0)), sum, less));
 }
 
 /// By what deviations are multiplied, or divided, where their squares would leave `float32`.
@@ -187,17 +213,16 @@ const APART: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// Whether the sum of squares of a second walk is of divided deviations.
 fn is_large(q: &Expr) -> Expr {
-    q.clone().lt(Expr::float(-2.0, DType::F32))
+    q.clone().lt(float32(-2.0))
 }
 
 /// The sum of squares of a run in `float64`, that of rescaled deviations too: a number of `float32` and the
 /// power of two that it is to be multiplied by. NaN is none of the negative ones and stays.
 fn unscaled(q: &Expr) -> Expr {
-    let float = |v: f64| Expr::float(v, DType::F32);
     let square = SCALE * SCALE;
-    let small = Expr::select(q.clone().lt(float(0.0)), float(-1.0 / square), float(1.0));
-    let by = Expr::select(is_large(q), float(square), small);
-    let number = Expr::select(is_large(q), &float(-LARGE) - q, q.clone());
+    let small = Expr::select(q.clone().lt(float32(0.0)), float32(-1.0 / square), float32(1.0));
+    let by = Expr::select(is_large(q), float32(square), small);
+    let number = Expr::select(is_large(q), &float32(-LARGE) - q, q.clone());
     &number.cast(DType::F64) * &by.cast(DType::F64)
 }
 
@@ -352,7 +377,8 @@ pub(crate) fn error(request: &ReducerRequest) -> ErrorBound {
         return ErrorBound::Terms { factor: 4.0, eps: f64::EPSILON };
     }
     if is_short(request) {
-        // Sums about an element are at most 16 times those about the mean, and 16 steps err by 32 half units.
+        // Sums about an element are at most 16 times those about the mean, and 16 steps err by 32 half units;
+        // those of two chains at most 32 times, and err by 18.
         return ErrorBound::Terms { factor: 512.0, eps: EPS32 };
     }
     let single = request.promoted().is_float() && !request.inputs.contains(&DType::F64);

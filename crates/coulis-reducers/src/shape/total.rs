@@ -207,7 +207,9 @@ impl Total {
                 let divisor = if dtype.is_float() { headroom(builder.request) } else { 1.0 };
                 let lift = scaled(term(builder, dtype), 1.0 / divisor);
                 let run = builder.run_field(&sum, Expr::constant(0, dtype), lift);
-                builder.run_step(&sum, &run.left + &run.right, max_steps);
+                // Chains of floats are closed as so many runs would be.
+                let max_chains = if dtype.is_float() { u32::MAX } else { 1 };
+                builder.chained_step(&sum, &run.left + &run.right, max_steps, max_chains);
                 builder.close(&sum, &sum.left + &scaled(run.left.cast(wide), divisor));
                 if dtype.is_float() && builder.request.inputs.iter().any(|d| d.bytes() > 2) {
                     // A run of elements near the end of the range may leave it where their sum does not.

@@ -5,6 +5,7 @@
 
 use std::slice::from_ref;
 
+use coulis_ir::chains::joined;
 use coulis_ir::{DType, Expr, Lambda, LoopKind, QuickStep, Reducer, Var};
 use coulis_tensor::{Body, IterKind, IterVar, compute, placeholder, reduce_at, reduce_axis};
 
@@ -20,9 +21,10 @@ use crate::trace::Step;
 /// The catalogue's line.
 pub const ENTRY: PrimitiveEntry = PrimitiveEntry {
     name: "in_runs",
-    signature: "s[B].in_runs(axis)",
+    signature: "s[B].in_runs(axis, chains=None)",
     summary: "each execution of the reduce loop, with the reduce loops in it, folds a short run by the reducer's \
-              quick step, closed into the total; under a condition on elements it has no effect",
+              quick step, closed into the total; iterations of a loop `chains` in it fold chains of the run, each of \
+              them as long as a run may be, that share the closing; under a condition on elements it has no effect",
     before: "\
 for i in range(n):
     B[i] = T.float64(0)
@@ -67,6 +69,7 @@ fn halves_in_runs() -> Schedule {
         step: lambda([run, run], |[a, b]| a + b),
         close: lambda([total, run], |[a, b]| a + b.cast(total)),
         max_steps: 16,
+        max_joined: 32,
         rewalks: Vec::new(),
         spoilt: None,
         nan_witness: None,
@@ -85,13 +88,24 @@ fn halves_in_runs() -> Schedule {
 pub(crate) struct InRuns {
     pub stage: StageId,
     pub axis: IterVar,
+    pub chains: Option<IterVar>,
 }
 
 impl Schedule {
     /// The reduce loop and those in it fold short runs by the reducer's quick step.
     pub fn in_runs(&mut self, stage: impl Into<StageRef>, axis: &IterVar) -> Result<(), ScheduleError> {
+        self.in_runs_of_chains(stage, axis, None)
+    }
+
+    /// The same with iterations of a loop in it that fold chains of the run.
+    pub fn in_runs_of_chains(
+        &mut self,
+        stage: impl Into<StageRef>,
+        axis: &IterVar,
+        chains: Option<&IterVar>,
+    ) -> Result<(), ScheduleError> {
         let stage = self.find(&stage.into())?;
-        self.call(InRuns { stage, axis: axis.clone() })
+        self.call(InRuns { stage, axis: axis.clone(), chains: chains.cloned() })
     }
 }
 
@@ -100,13 +114,15 @@ impl Primitive for InRuns {
     const ENTRY: &'static PrimitiveEntry = &ENTRY;
 
     fn read(call: &Call) -> Result<InRuns, ScheduleError> {
-        call.at_most(1)?;
+        call.at_most(2)?;
         let stage = call.object()?;
-        Ok(InRuns { stage, axis: call.axis(stage, 0, "axis")? })
+        let chains = call.maybe(1, "chains").map(|_| call.axis(stage, 1, "chains")).transpose()?;
+        Ok(InRuns { stage, axis: call.axis(stage, 0, "axis")?, chains })
     }
 
     fn step(&self, schedule: &Schedule) -> Step {
-        let args = vec![axis_arg(schedule, self.stage, &self.axis)];
+        let axes = [Some(&self.axis), self.chains.as_ref()].into_iter().flatten();
+        let args = axes.map(|axis| axis_arg(schedule, self.stage, axis)).collect();
         Step::on_stage(schedule.stage_name(self.stage), "in_runs", args)
     }
 
@@ -145,7 +161,6 @@ impl Primitive for InRuns {
         let extents = ranges::extents(stage, &ranges::declared(stage), &schedule.analyzer());
         let steps = extents.get(self.axis.var()).and_then(Expr::as_int);
         let steps = steps.ok_or_else(|| bad("no constant".to_owned()))?;
-        let longest = i128::from(quick.max_steps);
         let inner = &stage.leaves[at + 1..];
         let mut all = steps;
         for leaf in inner.iter().filter(|leaf| stage.origin(leaf).reduce) {
@@ -158,6 +173,17 @@ impl Primitive for InRuns {
             };
             all = all.saturating_mul(steps);
         }
+        let mut longest = i128::from(quick.max_steps);
+        if let Some(chains) = &self.chains {
+            let n_chains = inner.iter().find(|leaf| *leaf == chains && stage.origin(leaf).reduce);
+            let n_chains = n_chains.and_then(|leaf| extents.get(leaf.var())).and_then(Expr::as_int);
+            let has_form = joined(&quick.identity, &quick.step, &quick.close, &quick.rewalks).is_some();
+            let Some(n_chains) = n_chains.filter(|n| *n > 0 && has_form) else {
+                let what = if has_form { "no reduce loop in it" } else { "a loop over what does not add up" };
+                return Err(bad(format!("for chains {what}")));
+            };
+            longest = (longest * n_chains).min(quick.max_joined.into());
+        }
         if all > longest {
             return Err(bad(format!("{all} steps, where the longest run is {longest}")));
         }
@@ -169,8 +195,11 @@ impl Primitive for InRuns {
 
     fn apply(self, schedule: &mut Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id_mut(self.stage);
-        stage.attrs.values_mut().for_each(|attr| attr.is_run = false);
+        stage.attrs.values_mut().for_each(|attr| (attr.is_run, attr.is_chain) = (false, false));
         stage.attrs.entry(self.axis.var().clone()).or_default().is_run = true;
+        if let Some(chains) = self.chains {
+            stage.attrs.entry(chains.var().clone()).or_default().is_chain = true;
+        }
         Ok(())
     }
 }

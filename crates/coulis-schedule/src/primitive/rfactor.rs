@@ -318,12 +318,14 @@ fn partial_reduction(
             step: lambda(&quick.step),
             close: lambda(&quick.close),
             max_steps: quick.max_steps,
+            max_joined: quick.max_joined,
             rewalks: (quick.rewalks.iter())
                 .map(|walk| Rewalk {
                     needed: lambda(&walk.needed),
                     start: lambda(&walk.start),
                     step: lambda(&walk.step),
                     backwards: walk.backwards,
+                    gives_up: walk.gives_up.as_ref().map(lambda),
                 })
                 .collect(),
             spoilt: quick.spoilt.as_ref().map(lambda),

@@ -259,6 +259,7 @@ impl Maker {
                 step: self.lambda(&[&run[..], &run[..]].concat(), &run),
                 close: self.lambda(&[&dtypes[..], &run[..]].concat(), &dtypes),
                 max_steps: 16,
+                max_joined: 16,
                 rewalks: Vec::new(),
                 spoilt: None,
                 nan_witness: None,
