@@ -135,11 +135,14 @@ pub struct Sketch {
     /// Parts of a fold that are folded one after another, each in chunks by all threads, as long as the state is not settled; 1 is
     /// all at once.
     pub rounds: i64,
-    /// Elements of each short row that are folded by vectors along it, before those of several rows are brought side by side; 0 is
-    /// none.
+    /// Elements of each row that are folded by vectors along it, where those behind them are folded apart, and of each short row that
+    /// are before those of several rows are brought side by side; 0 is none.
     pub head: i64,
     /// Elements of such a vector.
     pub head_lanes: i64,
+    /// Whether the elements behind those of a short row are folded by such vectors too, the last of which they end, and not with one
+    /// row a lane.
+    pub overlaps: bool,
     /// Elements of the kept dimension that are folded together, where one is tiled; lanes of the vector that a row is folded to before
     /// it is brought side by side with others.
     pub tile: i64,
@@ -490,6 +493,7 @@ impl Facts<'_> {
             rounds: 1,
             head: 0,
             head_lanes: 1,
+            overlaps: false,
             tile: 1,
             tiles_together: 1,
             written_out: 0,

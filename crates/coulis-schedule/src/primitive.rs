@@ -28,6 +28,7 @@ pub mod fuse;
 pub mod grid_finish;
 pub mod in_runs;
 pub mod join;
+pub mod overlap;
 pub mod parallel;
 pub mod peel;
 pub mod pragma;
@@ -84,6 +85,7 @@ pub const PRIMITIVES: &[&PrimitiveEntry] = &[
     &cache_write::ENTRY,
     &rfactor::ENTRY,
     &cut::ENTRY,
+    &overlap::ENTRY,
     &peel::ENTRY,
     &zip::ENTRY,
     &join::ENTRY,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use coulis_ir::visit::for_each_load;
 use coulis_ir::{Attr, Buffer, Expr, LoopKind, MemScope, ThreadTag, Var};
-use coulis_tensor::{Body, IterKind, IterVar, Program};
+use coulis_tensor::{Body, IterKind, IterVar, Program, Reduction};
 
 use crate::error::ScheduleError;
 use crate::names::{identifier, name_of};
@@ -415,6 +415,28 @@ impl Stage {
             }
         }
         Vec::new()
+    }
+
+    /// The fold of a stage that is not scheduled, over that axis and maybe others.
+    pub(crate) fn reduction_as_made(
+        &self,
+        primitive: &'static str,
+        axis: &IterVar,
+    ) -> Result<&Reduction, ScheduleError> {
+        self.leaf_position(primitive, axis)?;
+        let Body::Reduce(reduction) = &self.body else {
+            let (stage, wanted, found) = (self.name.clone(), "a reduction", "no reduction");
+            return Err(ScheduleError::WrongBody { primitive, stage, wanted, found });
+        };
+        if axis.kind() != IterKind::Reduce {
+            return Err(self.wrong_kind(primitive, axis, IterKind::Reduce));
+        }
+        if !self.relations.is_empty() || !self.attrs.is_empty() || !self.aligns.is_empty() {
+            let (stage, found) = (self.name.clone(), "loops that were scheduled".to_owned());
+            let (what, wanted) = ("stage", "one whose loops are as they were made");
+            return Err(ScheduleError::BadValue { primitive, stage, what, wanted, found });
+        }
+        Ok(reduction)
     }
 
     /// The position of a leaf; why there is none otherwise.

@@ -475,6 +475,7 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
     let wanted = "takes a reduce axis of `B`, and `i` is a data axis; legal are `k`";
     refused(&mut s, |s| s.peel("B", &i, 2), &format!("peel {wanted}"));
     refused(&mut s, |s| s.cut("B", &i, 2), &format!("cut {wanted}"));
+    refused(&mut s, |s| s.overlap("B", &i, 2), &format!("overlap {wanted}"));
     s.peel("B", &k, 3).expect("two accesses of three");
     refused(&mut s, |s| s.peel("B", &k, 3), "peel: `k` is not an axis of `B`; its axes are `i`");
     let Fixture { mut s, k, .. } = fixture();
@@ -489,6 +490,19 @@ fn peel_takes_rows_of_constant_length_that_hold_two_accesses_once() {
     let found = "of `B`: stage is to be one whose loops are as they were made, got loops that were scheduled";
     refused(&mut s, |s| s.peel("B", &outer, 4), &format!("peel {found}"));
     refused(&mut s, |s| s.cut("B", &outer, 4), &format!("cut {found}"));
+    refused(&mut s, |s| s.overlap("B", &outer, 4), &format!("overlap {found}"));
+}
+
+#[test]
+fn overlap_takes_folds_of_constant_length_with_a_rest() {
+    let (mut s, k) = rows(7);
+    refused(&mut s, |s| s.overlap("B", &k, 1), "overlap of `B`: lanes is to be at least 2, got 1");
+    let axis =
+        "axis is to be a loop of a constant number of steps from 0 that is one vector or more, and a rest";
+    let message = |found: &str| format!("overlap of `B`: {axis}, got {found}");
+    [7, 8].into_iter().for_each(|lanes| refused(&mut s, |s| s.overlap("B", &k, lanes), &message("7")));
+    let Fixture { mut s, k, .. } = fixture();
+    refused(&mut s, |s| s.overlap("B", &k, 4), &message("no constant"));
 }
 
 #[test]

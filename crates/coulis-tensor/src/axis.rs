@@ -101,6 +101,12 @@ impl IterVar {
     pub fn dom(&self) -> Option<(&Expr, &Expr)> {
         self.0.dom.as_ref().map(|(min, extent)| (min, extent))
     }
+
+    /// Steps from 0 on, where they are a constant.
+    pub fn length(&self) -> Option<i64> {
+        let (min, extent) = self.dom()?;
+        extent.as_int().filter(|_| min.is_int(0)).and_then(|n| i64::try_from(n).ok())
+    }
 }
 
 impl Drop for IterVarData {

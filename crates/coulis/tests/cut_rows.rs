@@ -1,5 +1,5 @@
-//! Short rows on the CPU that are folded by vectors as far as these go, and behind that one row a lane: lengths of all
-//! kinds, over widths of types and kinds of statistics, with rows that fill no block, special values, masks, and
+//! Rows on the CPU that are folded by vectors as far as these go, and behind that by the end of one more or with one row a
+//! lane: lengths of all kinds, over widths of types and kinds of statistics, with rows that fill no block, special values, masks, and
 //! several dimensions of both kinds.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -47,6 +47,21 @@ fn rows_of_every_remainder_are_exact() {
 }
 
 #[test]
+fn longer_rows_of_every_remainder_are_exact() {
+    let lengths = [257, 263, 271, 300, 319, 383, 385, 449, 511, 600, 1009, 1023, 2049, 4095];
+    for (turn, length) in lengths.into_iter().enumerate() {
+        for offset in [0, 4] {
+            let (dtype, ops) = KINDS[(turn + offset) % KINDS.len()];
+            let rows = [1, 8, 19][(turn + offset) % 3];
+            let request = Request::new(ops).over(&[1]);
+            let special = if dtype.is_float() && offset > 0 { Special::All } else { Special::Zeros };
+            let whole = made(dtype, &[rows, length + 3], special, length as u64);
+            exact(&[whole.view(&[rows, length], &[length + 3, 1], 3).unwrap()], &request);
+        }
+    }
+}
+
+#[test]
 fn what_is_behind_the_last_vector_is_cut_off() {
     let trace_of = |dtype: DType, op: &str, length: i64| {
         let x = made(dtype, &[128, length], Special::Zeros, 1);
@@ -58,11 +73,15 @@ fn what_is_behind_the_last_vector_is_cut_off() {
         println!("SKIP what_is_behind_the_last_vector_is_cut_off: vectors of {bytes} bytes");
         return;
     }
-    assert!(trace(67).contains("s.cut(S, k0, 64)"), "{}", trace(67));
+    assert!(trace(65).contains("s.cut(S, k0, 64)"), "one element, with one row a lane: {}", trace(65));
+    let overlaps =
+        |trace: &str| trace.contains("s.overlap(S, k0, ") && trace.contains("s.cut(S_rf, k0_outer, ");
+    assert!(overlaps(&trace(67)), "{}", trace(67));
+    assert!(overlaps(&trace(300)) && !trace(300).contains("s.cut(S, "), "{}", trace(300));
     assert!(!trace(64).contains(".cut("), "{}", trace(64));
     let bytes = trace_of(DType::I8, "max", 45);
     assert!(
-        bytes.contains("s.cut(S, k0, 32)"),
+        bytes.contains("s.cut(S_rf, k0_outer, 2)"),
         "two vectors that are shorter than those of the machine: {bytes}"
     );
 }

@@ -236,7 +236,7 @@ fn fold_few_by_vectors(
     sketch: &Sketch,
 ) -> Result<Vec<coulis_schedule::StageId>, ScheduleError> {
     let parts = Parts { lane, block: None, side: None, page: None, rows: None };
-    let made = fold_by_vectors(s, stage, &parts, n_outer + 1, sketch)?;
+    let made = fold_by_vectors(s, stage, &parts, n_outer + 1, sketch)?.stages;
     for &stage in &made {
         let leaves = s.stage(stage)?.leaves().to_vec();
         let n_data = s.stage(stage)?.axes().len();

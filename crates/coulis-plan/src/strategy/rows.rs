@@ -13,8 +13,11 @@ use coulis_tensor::{IterKind, IterVar};
 
 use super::map_steps::{map_row, root};
 use super::settled::fold_in_rounds;
-use super::steps::{END_LANES, Parts, fold_by_vectors, place, place_rows, same_axis, site, stage_of};
-use super::{Decline, Facts, Machine, PAGE_BYTES, Sketch, Strategy, ceil_div, floor_pow2, work};
+use super::steps::{
+    END_LANES, Made, Parts, SHORTEST_RUN, fold_by_vectors, fold_head_and_rest, place, place_rows, same_axis,
+    site, stage_of,
+};
+use super::{Decline, Facts, Machine, PAGE_BYTES, Runs, Sketch, Strategy, ceil_div, floor_pow2, work};
 use crate::program::{Spec, Statement};
 
 /// The catalogue's entry.
@@ -43,6 +46,8 @@ const LONGEST_RUN: i64 = 256;
 const LONGEST_FRONT_TO_BACK: i64 = 128;
 /// Runs of a row from which on it does not matter what the last one lacks.
 const LONG_ENOUGH: i64 = 8;
+/// Steps of a row, of all vectors side by side, from which on its rest takes no part of the time that matters.
+const MANY_STEPS: i64 = 256;
 /// Bytes of a block of pages, which are read side by side where the machine reads these faster than one.
 const BLOCK_BYTES: i64 = 4 * PAGE_BYTES;
 /// Rows of fewer blocks, and a rest, are walked front to back.
@@ -183,11 +188,22 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         joined,
         ..facts.plain().with_map_inside(chunks == 1 && facts.has_rows())
     };
+    let is_cut = chunks == 1 && n_reduced == 1 && !by_pages && of_one == 1 && asks_every == 0;
+    if is_cut
+        && problem.dims.len() > 1
+        && let Some(head) = head(facts, extent, &runs, (lanes, unroll))
+    {
+        let length = if head.length < extent { head.length } else { 0 };
+        sketch = Sketch { head: length, run: head.run, ..sketch };
+        if let Some(last) = sketch.constant.last_mut() {
+            *last = true;
+        }
+    }
     // Blocks and runs that make up a row exactly have no rest if the kernel knows the row's length, and nothing counts their steps.
     // Lengths of a dimension that stands alone differ from call to call more than those of rows.
     let in_runs = run > 1 && problem.dims.len() > 1;
     if let Some(last) = sketch.constant.last_mut() {
-        *last = (by_pages || in_runs) && extent % block == 0;
+        *last |= (by_pages || in_runs) && extent % block == 0;
     }
     if let Some(kept) = last_kept(facts).filter(|_| rows > 1) {
         sketch.constant[kept] = true;
@@ -196,6 +212,29 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         sketch.constant[around] = true;
     }
     Ok(sketch)
+}
+
+/// What of a row is folded in whole runs, by vectors side by side, where there is a rest.
+struct Head {
+    /// Elements, from the first of the row.
+    length: i64,
+    /// Steps of a run; 1 is no runs.
+    run: i64,
+}
+
+/// What of a row of so many elements is folded in whole runs, as many lanes wide and side by side as said; `None` where runs are as
+/// long as can be, and where the row is so long that the rest does not matter.
+fn head(facts: &Facts, extent: i64, runs: &Runs, (lanes, unroll): (i64, i64)) -> Option<Head> {
+    let steps = extent / (lanes * unroll);
+    let longest = runs.steps.min(LONGEST_FRONT_TO_BACK);
+    let are_registers = facts.target.vector_bytes <= 256;
+    if facts.spec.mask || !are_registers || extent % (lanes * unroll * longest) == 0 || steps >= MANY_STEPS {
+        return None;
+    }
+    let run = steps / ceil_div(steps, longest).max(1);
+    let run = if run < SHORTEST_RUN { 1 } else { run };
+    let length = steps / run * run * lanes * unroll;
+    (length > 0).then_some(Head { length, run })
 }
 
 /// Rows whose ends are folded together: of outputs side by side that are not long, where blocks of so many keep all threads
@@ -252,6 +291,10 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
+    if sketch.head > 0 && sketch.chunks == 1 {
+        let made = fold_head_and_rest(s, state, &reduce[0], spec, sketch)?;
+        return place_all(s, stmt, &made, n_kept, sketch);
+    }
     let cut_outermost = sketch.chunks > 1 && !sketch.cuts_inner;
     let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)?.0 } else { state };
     let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
@@ -291,19 +334,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.chunks == 1 {
         let made = fold_by_vectors(s, state, &parts, n_kept, sketch)?;
         ask_rows_ahead(s, &made, &block, sketch)?;
-        if sketch.rows > 1 {
-            let row = s.stage(output)?.leaves()[n_kept - 1].clone();
-            let (_, lane) = s.split(output, &row, Split::Factor(sketch.rows))?;
-            s.vectorize(output, &lane)?;
-            let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
-            return place_rows(s, state, &made, n_kept, sketch, site.as_ref());
-        }
-        let root = root(s, stmt, sketch)?;
-        let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
-        for stage in made.into_iter().chain([state]) {
-            place(s, stage, site.as_ref())?;
-        }
-        return map_row(s, stmt, site.as_ref(), sketch);
+        return place_all(s, stmt, &made, n_kept, sketch);
     }
     let mut within = block.clone();
     let partial = if cut_outermost {
@@ -317,7 +348,7 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     let made = fold_by_vectors(s, partial, &parts, n_kept + 1, sketch)?;
     ask_rows_ahead(s, &made, &block, sketch)?;
     let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
-    for stage in made {
+    for stage in made.stages {
         place(s, stage, at.as_ref())?;
     }
     fold_in_rounds(s, state, partial, sketch)?;
@@ -325,16 +356,41 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     place(s, state, kept.as_ref())
 }
 
-/// Has the loop around `block`, over the rows of one output, ask for the memory of rows to come. Of the stages `made` the
-/// one that reads it is that of vectors side by side, the last, or the first where none are.
+/// Places the fold of whole rows: in the loop over outputs, or over blocks of those that end together.
+fn place_all(
+    s: &mut Schedule,
+    stmt: &Statement,
+    made: &Made,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<(), ScheduleError> {
+    let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    if sketch.rows > 1 {
+        let row = s.stage(output)?.leaves()[n_kept - 1].clone();
+        let (_, lane) = s.split(output, &row, Split::Factor(sketch.rows))?;
+        s.vectorize(output, &lane)?;
+        let site = site(s, output, n_kept, sketch.parallel, sketch.outer_is_long)?;
+        return place_rows(s, state, made, n_kept, sketch, site.as_ref());
+    }
+    let root = root(s, stmt, sketch)?;
+    let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    for &stage in made.stages.iter().chain([&state]) {
+        place(s, stage, site.as_ref())?;
+    }
+    map_row(s, stmt, site.as_ref(), sketch)
+}
+
+/// Has the loop around `block`, over the rows of one output, ask for the memory of rows to come.
 fn ask_rows_ahead(
     s: &mut Schedule,
-    made: &[StageId],
+    made: &Made,
     block: &IterVar,
     sketch: &Sketch,
 ) -> Result<(), ScheduleError> {
-    let reads = if sketch.unroll > 1 { made.last() } else { made.first() };
-    let Some(&stage) = reads.filter(|_| sketch.rows_ahead > 0) else { return Ok(()) };
+    if sketch.rows_ahead == 0 {
+        return Ok(());
+    }
+    let stage = made.reads;
     let block = same_axis(s, stage, block)?;
     let leaves = s.stage(stage)?.leaves();
     let rows = leaves.iter().position(|leaf| *leaf == block).and_then(|at| leaves[..at].last());

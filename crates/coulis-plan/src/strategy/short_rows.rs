@@ -3,16 +3,19 @@
 //! Vectors run along the rows, one row a lane, and the few elements of a row are written out one by one. No lane is
 //! ever folded with another. Where that is less work, the elements of a row are first folded to a short vector, as they
 //! lie in memory, and the lanes of as many short vectors as there are rows are folded one row a lane. What is behind the last
-//! whole vector of a row is cut off, and folded one row a lane as well.
+//! whole vector of a row is cut off, and folded as the end of a vector that begins before it, or one row a lane as well where that is
+//! less work.
 
 use coulis_ir::Attr;
 use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::IterVar;
 
-use super::steps::{Site, fold_loops, fold_states, place, same_axis, stage_of, stream_results};
+use super::steps::{
+    SHORTEST_RUN, Site, cut_vectors, fold_loops, fold_states, place, same_axis, stage_of, stream_results,
+};
 use super::{
     Decline, Facts, Machine, PAGE_BYTES, Runs, SHORT, Sketch, Strategy, calls_functions, ceil_div,
-    even_turns, floor_pow2, work,
+    even_turns, floor_pow2, state_bytes, work,
 };
 use crate::program::{Spec, Statement};
 
@@ -36,12 +39,12 @@ const LONGEST_CHAIN: i64 = 24;
 const UNROLLED_VECTORS: i64 = 2;
 /// Vector operations of a row that are written out, at most; more are a loop, whose text compilers are done with sooner.
 const MOST_OPERATIONS: i64 = 160;
-/// Shorter runs do not pay for their end.
-const SHORTEST_RUN: i64 = 4;
 /// Operations that bring one element of several rows side by side into lanes, and of elements that are converted as they
 /// are read, which go one by one.
 const OF_A_LANE: i64 = 7;
 const OF_A_CONVERTED_LANE: i64 = 40;
+/// Operations of a vector's end beside its choices and the combination with others.
+const OF_AN_END: i64 = 7;
 /// Operations that do the same for a lane of a field of a short vector.
 const OF_A_FIELD: i64 = 6;
 
@@ -80,6 +83,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
         sketch = Sketch {
             head: head.length,
             head_lanes: head.lanes,
+            overlaps: overlaps(facts, extent - head.length, head.lanes),
             tile: head.short,
             run: head.run,
             written_out: written_out(facts, &head),
@@ -124,13 +128,30 @@ fn head(facts: &Facts, extent: i64) -> Option<Head> {
         short,
         run: 1,
     });
-    let input = facts.spec.inputs[0];
-    let is_converted = input.is_float() && input.bytes() <= 2;
-    let of_a_lane = if is_converted { OF_A_CONVERTED_LANE } else { OF_A_LANE };
+    let of_a_lane = of_a_lane(facts);
     let merges = (work(&reducer.combine) as i64) * facts.lanes() / vector;
     let of_fields = short * (merges + OF_A_FIELD * reducer.fields.len() as i64);
     let is_less = of_fields + (extent - head.length) * of_a_lane < extent * of_a_lane;
     (is_less || extent > SHORT).then_some(head)
+}
+
+/// Whether so many elements behind what is folded by vectors are less work as the end of one more of them than with one row a lane:
+/// a vector costs its state's end and a choice a field.
+fn overlaps(facts: &Facts, rest: i64, lanes: i64) -> bool {
+    let reducer = &facts.spec.reducer;
+    let vector = i64::from(facts.target.vector_bytes);
+    let combine = ceil_div(work(&reducer.combine) as i64 * lanes, vector);
+    let n_whole = rest / lanes;
+    let n_combined = n_whole + (rest % lanes).min(1);
+    let of_end = ceil_div(state_bytes(reducer) * lanes, vector);
+    let is_row = facts.spec.problem.reduce_len == facts.inner().map_or(0, |(extent, ..)| extent);
+    is_row && !facts.spec.mask && n_combined * combine + of_end + OF_AN_END < rest * of_a_lane(facts)
+}
+
+/// Operations that bring an element of each of several rows side by side, a row.
+fn of_a_lane(facts: &Facts) -> i64 {
+    let input = facts.spec.inputs[0];
+    if input.is_float() && input.bytes() <= 2 { OF_A_CONVERTED_LANE } else { OF_A_LANE }
 }
 
 /// Runs that fold rows to vectors of lanes of their own state, which are folded to the short vector then; `None` where there are none,
@@ -211,11 +232,11 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     if sketch.head == 0 {
         return rows.fold_apart(s, state, sketch.run);
     }
-    if sketch.head == length {
-        return rows.fold_by_vectors(s, state, sketch);
+    if sketch.head == length || sketch.overlaps {
+        return rows.fold_by_vectors(s, state, spec, sketch);
     }
     let (head, tail) = s.cut(state, &elements, sketch.head)?;
-    rows.fold_by_vectors(s, head, sketch)?;
+    rows.fold_by_vectors(s, head, spec, sketch)?;
     rows.fold_apart(s, tail, 1)?;
     rows.side_by_side(s, state)
 }
@@ -235,26 +256,33 @@ impl Rows {
         &self,
         s: &mut Schedule,
         stage: StageId,
+        spec: &Spec,
         sketch: &Sketch,
     ) -> Result<(), ScheduleError> {
         let n_kept = self.n_kept;
         let Some(elements) = s.stage(stage)?.reduce_axes().last().cloned() else { return Ok(()) };
-        let (steps, lane) = s.split(stage, &elements, Split::Factor(sketch.head_lanes))?;
-        let long = s.rfactor_at(stage, &lane, n_kept as i64)?;
-        fold_loops(s, long, n_kept)?;
-        let mut steps = same_axis(s, long, &steps)?;
+        let (long, reads, rest, mut steps);
+        if sketch.overlaps {
+            let parts = cut_vectors(s, stage, &elements, (sketch.head_lanes, n_kept), spec, sketch)?;
+            (long, reads, rest, steps) = (parts.vector, parts.head, parts.rest, parts.steps);
+        } else {
+            let (of_stage, lane) = s.split(stage, &elements, Split::Factor(sketch.head_lanes))?;
+            long = s.rfactor_at(stage, &lane, n_kept as i64)?;
+            (reads, rest, steps) = (long, Vec::new(), same_axis(s, long, &of_stage)?);
+        }
+        fold_loops(s, reads, n_kept)?;
         let in_runs = sketch.run > 1;
         if in_runs && sketch.run * sketch.head_lanes < sketch.head {
-            steps = s.split(long, &steps, Split::Factor(sketch.run))?.1;
+            steps = s.split(reads, &steps, Split::Factor(sketch.run))?.1;
         }
-        let is_written_out = length(&steps) <= sketch.written_out;
+        let is_written_out = steps.length().is_none_or(|n| n <= sketch.written_out);
         if is_written_out {
-            s.unroll(long, &steps)?;
+            s.unroll(reads, &steps)?;
         }
         if in_runs {
-            s.in_runs(long, &steps)?;
+            s.in_runs(reads, &steps)?;
         } else if self.is_row && is_written_out {
-            s.from_first(long)?;
+            s.from_first(reads)?;
         }
         let mut vector = long;
         if sketch.head_lanes > sketch.tile {
@@ -269,8 +297,9 @@ impl Rows {
             s.unroll(vector, &row)?;
         }
         place(s, vector, Some(&self.at))?;
-        if vector != long {
-            place(s, long, Some(&Site { stage: vector, at: row }))?;
+        let of_row = Site { stage: vector, at: row };
+        for part in [long, reads].into_iter().chain(rest).filter(|part| *part != vector) {
+            place(s, part, Some(&of_row))?;
         }
         self.fold_apart(s, stage, 1)
     }
@@ -278,7 +307,8 @@ impl Rows {
     /// Has a stage fold with one row a lane, in runs of so many steps; 1 is no runs.
     fn fold_apart(&self, s: &mut Schedule, stage: StageId, run: i64) -> Result<(), ScheduleError> {
         let mut inner = s.stage(stage)?.leaves()[self.n_kept..].last().cloned();
-        if let Some(steps) = inner.as_ref().filter(|steps| run > 1 && length(steps) > run) {
+        if let Some(steps) = inner.as_ref().filter(|steps| run > 1 && steps.length().is_some_and(|n| n > run))
+        {
             inner = Some(s.split(stage, steps, Split::Factor(run))?.1);
         }
         self.side_by_side(s, stage)?;
@@ -301,9 +331,4 @@ impl Rows {
         s.reorder(stage, &order)?;
         s.vectorize(stage, row)
     }
-}
-
-/// Steps of a loop; 0 where they are no constant.
-fn length(axis: &IterVar) -> i64 {
-    axis.dom().and_then(|(_, extent)| extent.as_int()).map_or(0, |n| n as i64)
 }

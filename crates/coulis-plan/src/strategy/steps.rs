@@ -6,6 +6,7 @@ use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
 use coulis_tensor::{IterKind, IterVar};
 
 use super::settled::ask_settled;
+use crate::program::Spec;
 use crate::strategy::{Sketch, floor_pow2};
 
 /// Up to this many lanes are folded into one result one after another; more go through shorter vectors first, since
@@ -13,6 +14,8 @@ use crate::strategy::{Sketch, floor_pow2};
 const SCALAR_FOLD: i64 = 8;
 /// Vectors of more lanes are folded by eights, others by fours.
 const LONG_VECTOR: i64 = 64;
+/// Shorter runs do not pay for their end.
+pub const SHORTEST_RUN: i64 = 4;
 /// Lanes that are left of each of several rows whose ends are folded together.
 pub const END_LANES: i64 = 8;
 
@@ -69,20 +72,53 @@ pub struct Parts<'a> {
     pub rows: Option<(&'a IterVar, i64)>,
 }
 
+/// What [`fold_by_vectors`] made of a stage.
+pub struct Made {
+    /// The stages, to be placed where the state lives.
+    pub stages: Vec<StageId>,
+    /// The one among them whose lanes the stage itself folds.
+    pub short: StageId,
+    /// The one that reads elements, or most of them.
+    pub reads: StageId,
+}
+
 /// Splits the fold of `stage` over its loops of lanes (and sides) into stages that fold vectors. From the data up:
 /// vectors side by side, one vector, shorter vectors where there are many lanes; `stage` itself is left to fold the last
 /// few lanes. Their data loops follow the `n_kept` of `stage`.
-///
-/// Result: the new stages, to be placed where the state lives.
 pub fn fold_by_vectors(
     s: &mut Schedule,
     stage: StageId,
     parts: &Parts<'_>,
     n_kept: usize,
     sketch: &Sketch,
-) -> Result<Vec<StageId>, ScheduleError> {
+) -> Result<Made, ScheduleError> {
     let vector = s.rfactor_at(stage, &same_axis(s, stage, parts.lane)?, n_kept as i64)?;
-    let mut made = vec![vector];
+    let mut made = shorten(s, stage, vector, n_kept, sketch)?;
+    // Rows side by side are states side by side.
+    let n_data = n_kept;
+    let n_kept = n_kept - usize::from(sketch.rows > 1 && sketch.joined > 1);
+    let Some(side) = parts.side else {
+        fold_elements(s, vector, parts, n_kept, sketch)?;
+        return Ok(made);
+    };
+    let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_data as i64)?;
+    made.stages.push(many);
+    made.reads = many;
+    fold_elements(s, many, parts, n_kept, sketch)?;
+    fold_loops(s, vector, n_kept)?;
+    fold_states(s, vector)?;
+    Ok(made)
+}
+
+/// Has stages of shorter and shorter vectors fold the lanes of `vector`, where these are many, and `stage` the last few.
+fn shorten(
+    s: &mut Schedule,
+    stage: StageId,
+    vector: StageId,
+    n_kept: usize,
+    sketch: &Sketch,
+) -> Result<Made, ScheduleError> {
+    let mut stages = vec![vector];
     let mut lanes = sketch.lanes;
     // Rows that end together leave as many lanes of each as a vector across them has room for.
     let fewest = match sketch.rows {
@@ -90,6 +126,7 @@ pub fn fold_by_vectors(
         1 => SCALAR_FOLD,
         _ => END_LANES,
     };
+    let mut short = vector;
     while lanes > fewest {
         let shorter = match lanes {
             _ if sketch.rows > 1 => floor_pow2(lanes / 4).max(fewest),
@@ -99,26 +136,114 @@ pub fn fold_by_vectors(
         };
         let axis = s.stage(stage)?.reduce_axes()[0].clone();
         let (_, inner) = s.split(stage, &axis, Split::Factor(shorter))?;
-        let middle = s.rfactor_at(stage, &inner, n_kept as i64)?;
-        fold_loops(s, middle, n_kept)?;
-        fold_states(s, middle)?;
-        made.push(middle);
+        short = s.rfactor_at(stage, &inner, n_kept as i64)?;
+        fold_loops(s, short, n_kept)?;
+        fold_states(s, short)?;
+        stages.push(short);
         lanes = shorter;
     }
     fold_states(s, stage)?;
+    Ok(Made { stages, short, reads: vector })
+}
+
+/// As [`fold_by_vectors`], of rows whose elements are a loop as it was made, of which the first `sketch.head` are folded in whole runs,
+/// by vectors side by side, and those behind them as [`cut_vectors`] has it.
+pub fn fold_head_and_rest(
+    s: &mut Schedule,
+    stage: StageId,
+    elements: &IterVar,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<Made, ScheduleError> {
+    let Sketch { lanes, unroll, run, .. } = *sketch;
+    let n_data = spec.n_kept();
     // Rows side by side are states side by side.
-    let n_data = n_kept;
-    let n_kept = n_kept - usize::from(sketch.rows > 1 && sketch.joined > 1);
-    let Some(side) = parts.side else {
-        fold_elements(s, vector, parts, n_kept, sketch)?;
-        return Ok(made);
-    };
-    let many = s.rfactor_at(vector, &same_axis(s, vector, side)?, n_data as i64)?;
-    made.push(many);
-    fold_elements(s, many, parts, n_kept, sketch)?;
-    fold_loops(s, vector, n_kept)?;
-    fold_states(s, vector)?;
+    let n_kept = n_data - usize::from(sketch.rows > 1 && sketch.joined > 1);
+    let Vectors { vector, head, rest, steps, lane } =
+        cut_vectors(s, stage, elements, (lanes, n_kept), spec, sketch)?;
+    let mut made = shorten(s, stage, vector, n_data, sketch)?;
+    made.stages.push(head);
+    made.stages.extend(rest);
+    let (mut steps, mut reads) = (steps, head);
+    if unroll > 1 {
+        let (outer, side) = s.split(head, &steps, Split::Factor(unroll))?;
+        reads = s.rfactor_at(head, &side, n_data as i64)?;
+        made.stages.push(reads);
+        fold_loops(s, head, n_kept)?;
+        fold_states(s, head)?;
+        steps = same_axis(s, reads, &outer)?;
+    }
+    if run > 1 && run * unroll * lanes < sketch.head {
+        s.split(reads, &steps, Split::Factor(run))?;
+    }
+    made.reads = reads;
+    let parts = Parts { lane: &lane, block: None, side: None, page: None, rows: None };
+    fold_elements(s, reads, &parts, n_kept, sketch)?;
     Ok(made)
+}
+
+/// What [`cut_vectors`] made of a row.
+pub struct Vectors {
+    /// The stage of a vector for each row, that is left to be folded.
+    pub vector: StageId,
+    /// The stage that folds whole runs to such a vector, to be scheduled.
+    pub head: StageId,
+    /// Those that fold what is behind these.
+    pub rest: Vec<StageId>,
+    /// The loop over vectors of the head.
+    pub steps: IterVar,
+    /// The loop over the lanes of a vector, by its name.
+    pub lane: IterVar,
+}
+
+/// Has rows whose elements are a loop as it was made be folded to vectors of so many lanes: the first `sketch.head` by a stage that
+/// is left to be scheduled, whole vectors behind them by themselves, and what is behind the last of these as the end of one more.
+/// The first `n_kept` loops of the new stages stay outside the others.
+pub fn cut_vectors(
+    s: &mut Schedule,
+    stage: StageId,
+    elements: &IterVar,
+    (lanes, n_kept): (i64, usize),
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<Vectors, ScheduleError> {
+    let mut elements = elements.clone();
+    let length = elements.length().unwrap_or(sketch.head);
+    let has_end = length % lanes > 0;
+    if has_end {
+        s.overlap(stage, &elements, lanes)?;
+        elements = s.stage(stage)?.reduce_axes().last().cloned().unwrap_or(elements);
+    }
+    let (steps, lane) = s.split(stage, &elements, Split::Factor(lanes))?;
+    let vector = s.rfactor_at(stage, &lane, spec.n_kept() as i64)?;
+    let steps = same_axis(s, vector, &steps)?;
+    let (head, behind) = s.cut(vector, &steps, sketch.head / lanes)?;
+    fold_loops(s, vector, n_kept)?;
+    let (mut rest, mut whole) = (vec![behind], behind);
+    let n_whole = length / lanes - sketch.head / lanes;
+    if has_end && n_whole > 0 {
+        let steps = same_axis(s, behind, &steps)?;
+        let (first, last) = s.cut(behind, &steps, n_whole)?;
+        fold_loops(s, behind, n_kept)?;
+        fold_loops(s, last, n_kept)?;
+        rest.extend([first, last]);
+        whole = first;
+    }
+    fold_loops(s, whole, n_kept)?;
+    if n_whole > 0 {
+        let quick = spec.reducer.quick.as_ref().filter(|quick| quick.spoilt.is_none());
+        let steps = same_axis(s, whole, &steps)?;
+        if quick.is_some() && (SHORTEST_RUN..=sketch.run).contains(&n_whole) {
+            s.in_runs(whole, &steps)?;
+        } else {
+            s.from_first(whole)?;
+            if n_whole < SHORTEST_RUN {
+                s.unroll(whole, &steps)?;
+            }
+        }
+    }
+    let steps = same_axis(s, head, &steps)?;
+    Ok(Vectors { vector, head, rest, steps, lane })
 }
 
 /// Places what [`fold_by_vectors`] made of rows that end together at `site`, a loop over blocks of `sketch.rows` of them:
@@ -126,13 +251,12 @@ pub fn fold_by_vectors(
 pub fn place_rows(
     s: &mut Schedule,
     state: StageId,
-    made: &[StageId],
+    made: &Made,
     n_kept: usize,
     sketch: &Sketch,
     site: Option<&Site>,
 ) -> Result<(), ScheduleError> {
-    let n_short = if sketch.unroll > 1 { made.len() - 1 } else { made.len() };
-    let Some(&short) = made[..n_short].last() else { return Ok(()) };
+    let short = made.short;
     place(s, short, site)?;
     // The last rows end again with the block before theirs, where they are no whole one.
     s.clamp(short)?;
@@ -143,7 +267,7 @@ pub fn place_rows(
         at = rows;
     }
     let of_row = Site { stage: short, at };
-    for &stage in made.iter().filter(|stage| **stage != short) {
+    for &stage in made.stages.iter().filter(|stage| **stage != short) {
         place(s, stage, Some(&of_row))?;
     }
     place(s, state, site)?;

@@ -62,11 +62,33 @@ fn planned_for(
 }
 
 #[test]
-fn short_rows_have_runs_of_elements_that_are_as_wide_where_these_leave_no_rest() {
+fn rows_of_several_dimensions_have_runs_of_elements_that_are_as_wide_where_these_leave_no_rest() {
     let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
-    let run = |length: i64| planned_for(&narrow, "sum", &[50_001, length], &[1], &cpu(64, 1)).1.run;
+    let run = |length: i64| planned_for(&narrow, "sum", &[20, 50_001, length], &[0, 2], &cpu(64, 1)).1.run;
     assert_eq!((run(1237), run(1024), run(1280 + 7), run(16_384)), (1, 16, 4, 16));
     assert_eq!(run(100_001), 16, "a long row");
+}
+
+#[test]
+fn rows_are_cut_behind_their_whole_runs() {
+    let narrow = coulis_reducers::ReducerRequest::new(&[DType::F32]).with_narrow_runs();
+    let of = |shape: &[i64], vector_bytes: u32| {
+        let axis = shape.len() as i64 - 1;
+        let sketch = planned_for(&narrow, "sum", shape, &[axis], &cpu(vector_bytes, 1)).1;
+        (sketch.head, sketch.run, sketch.constant.last() == Some(&true))
+    };
+    let rows = |length: i64| of(&[50_001, length], 32);
+    // Four vectors of 8 side by side.
+    assert_eq!(rows(257), (256, 8, true));
+    assert_eq!(rows(384), (0, 12, true), "one run of all");
+    assert_eq!(rows(1009), (960, 15, true), "two runs, and a vector and an element");
+    assert_eq!(rows(1024), (0, 16, true));
+    assert_eq!(rows(8192 + 31), (0, 16, false), "so long that the rest does not matter");
+    assert_eq!(of(&[1009], 32), (0, 1, false), "a length by itself");
+    assert_eq!(of(&[50_001, 1009], 1 << 20).0, 0, "vectors that are no registers");
+    let trace = trace_of(&[50_001, 1009], &[1], 32, 1);
+    assert!(trace.contains("s.overlap(S, k0, 8)") && trace.contains("s.cut(S_rf, k0_outer, "), "{trace}");
+    assert!(!trace_of(&[50_001, 1024], &[1], 32, 1).contains(".cut("));
 }
 
 #[test]
@@ -245,7 +267,9 @@ fn short_rows_are_folded_by_vectors_as_far_as_these_go() {
         "two short vectors whose steps wait for each other"
     );
     let short = trace(&[50_001, 33], &[1], 32);
-    assert!(short.contains("s.cut(S, k0, 32)"), "{short}");
+    assert!(short.contains("s.cut(S, k0, 32)"), "one element, with one row a lane: {short}");
+    let short = trace(&[50_001, 35], &[1], 32);
+    assert!(short.contains("s.overlap(S, k0, 4)") && short.contains("s.cut(S_rf, k0_outer, 8)"), "{short}");
     assert!(!trace(&[50_001, 32], &[1], 32).contains(".cut("));
     let written_out = |op: &str, length: i64| planned(op, &[50_001, length], &[1], &cpu(32, 1)).1.written_out;
     assert_eq!([written_out("sum", 251), written_out("var", 251)], [31, 0], "text of few operations");

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use coulis_ir::simplify::Analyzer;
 use coulis_ir::visit::substitute_expr;
 use coulis_ir::{Buffer, Expr, MemScope};
 use coulis_tensor::{Body, IterKind, IterVar, Reduction};
@@ -98,7 +99,7 @@ impl Primitive for Cut {
             let stage = schedule.stage_name(self.stage);
             Err(ScheduleError::BadValue { primitive: "cut", stage, what, wanted, found })
         };
-        let Some(length) = length(&self.axis) else {
+        let Some(length) = self.axis.length() else {
             let found = "no constant".to_owned();
             return bad("axis", "a loop of a constant number of steps from 0", found);
         };
@@ -110,18 +111,12 @@ impl Primitive for Cut {
     }
 
     fn apply(self, schedule: &mut Schedule) -> Result<(StageId, StageId), ScheduleError> {
-        let Some(length) = length(&self.axis) else { return Ok((self.stage, self.stage)) };
+        let Some(length) = self.axis.length() else { return Ok((self.stage, self.stage)) };
         let behind = fold::int(self.length.into(), self.axis.dtype());
         let head = Part { suffix: "head", n: self.length, at: &|at, _| at.clone() };
         let tail = Part { suffix: "tail", n: length - self.length, at: &|at, _| fold::add(at, &behind) };
         Ok(fold_in_parts(schedule, self.stage, &self.axis, [head, tail]))
     }
-}
-
-/// Steps of a loop that begins at 0, where they are a constant.
-pub(super) fn length(axis: &IterVar) -> Option<i64> {
-    let (min, extent) = axis.dom()?;
-    extent.as_int().filter(|_| min.is_int(0)).and_then(|n| i64::try_from(n).ok())
 }
 
 /// The fold of a stage whose elements along the axis may be folded apart from each other.
@@ -133,27 +128,15 @@ pub(super) fn foldable_in_parts<'a>(
 ) -> Result<&'a Reduction, ScheduleError> {
     let stage = schedule.by_id(stage);
     let name = schedule.stage_name(stage.id);
-    stage.leaf_position(primitive, axis)?;
-    let Body::Reduce(reduction) = &stage.body else {
-        let (wanted, found) = ("a reduction", "no reduction");
-        return Err(ScheduleError::WrongBody { primitive, stage: name, wanted, found });
-    };
-    if axis.kind() != IterKind::Reduce {
-        return Err(stage.wrong_kind(primitive, axis, IterKind::Reduce));
-    }
+    let reduction = stage.reduction_as_made(primitive, axis)?;
     if !(reduction.claims.associative && reduction.claims.commutative) {
         let reducer = reduction.name.clone();
         return Err(ScheduleError::UnclaimedLaws { primitive, stage: name, reducer });
     }
-    let bad = |wanted, found: &str| {
-        let (what, stage, found) = ("stage", name.clone(), found.to_owned());
-        Err(ScheduleError::BadValue { primitive, stage, what, wanted, found })
-    };
-    if !stage.relations.is_empty() || !stage.attrs.is_empty() || !stage.aligns.is_empty() {
-        return bad("one whose loops are as they were made", "loops that were scheduled");
-    }
     if !reduction.init.is_empty() {
-        return bad("a fold that starts from the identity", "one that starts from values");
+        let (wanted, found) =
+            ("a fold that starts from the identity", "one that starts from values".to_owned());
+        return Err(ScheduleError::BadValue { primitive, stage: name, what: "stage", wanted, found });
     }
     Ok(reduction)
 }
@@ -231,7 +214,10 @@ fn part(
     map.insert(axis.var().clone(), place);
     let whole = Body::Reduce(Box::new(Reduction { axes: Vec::new(), ..reduction.clone() }));
     let body = match map_body(&whole, &|e| substitute_expr(e, &map)) {
-        Body::Reduce(r) => Body::Reduce(Box::new(Reduction { axes: reduced, ..*r })),
+        Body::Reduce(r) => {
+            let r = Reduction { axes: reduced, ..*r };
+            Body::Reduce(Box::new(where_taken(r, &axes, schedule.analyzer())))
+        }
         plain @ Body::Plain(_) => plain,
     };
     let shape: Vec<Expr> = axes.iter().filter_map(|a| a.dom().map(|(_, e)| e.clone())).collect();
@@ -243,4 +229,36 @@ fn part(
     });
     let outputs = outputs.collect();
     Stage::new(id, name, outputs, axes, body)
+}
+
+/// The fold of a part whose condition, if it has one, is decided where the part's elements decide it. One point that is left under a
+/// condition is what is folded there or the identity.
+fn where_taken(r: Reduction, axes: &[IterVar], mut known: Analyzer) -> Reduction {
+    let Some(condition) = &r.condition else { return r };
+    for axis in axes.iter().chain(&r.axes) {
+        if let Some((min, extent)) = axis.dom() {
+            known.bind(axis.var(), min, extent);
+        }
+    }
+    let simpler = known.simplify(condition);
+    if simpler == *condition {
+        return r;
+    }
+    let body = Body::Reduce(Box::new(Reduction { axes: Vec::new(), ..r.clone() }));
+    let Body::Reduce(plain) = map_body(&body, &|e| known.simplify(e)) else { return r };
+    let condition = Some(simpler).filter(|condition| !condition.is_int(1));
+    let r = Reduction { axes: r.axes, condition, ..*plain };
+    match &r.condition {
+        Some(condition) if r.axes.iter().all(|axis| axis.length() == Some(1)) => {
+            let first = r.axes.iter().map(|axis| (axis.var().clone(), fold::int(0, axis.dtype())));
+            let first: Values = first.collect();
+            let taken = |(source, none): (&Expr, &Expr)| {
+                let one = Expr::if_then_else(condition.clone(), source.clone(), none.clone());
+                substitute_expr(&one, &first)
+            };
+            let sources = r.sources.iter().zip(&r.identity).map(taken).collect();
+            Reduction { sources, axes: Vec::new(), condition: None, step: None, quick: None, ..r }
+        }
+        Some(_) | None => r,
+    }
 }

@@ -13,7 +13,7 @@ use coulis_tensor::{Body, IterVar, Reduction};
 use crate::error::ScheduleError;
 use crate::example::sums;
 use crate::fold;
-use crate::primitive::cut::{Part, fold_in_parts, foldable_in_parts, length};
+use crate::primitive::cut::{Part, fold_in_parts, foldable_in_parts};
 use crate::primitive::{Call, Primitive, PrimitiveEntry, apply, axis_arg};
 use crate::schedule::{Schedule, StageRef, Values};
 use crate::stage::StageId;
@@ -103,7 +103,7 @@ impl Primitive for Peel {
         if self.lanes < 2 {
             return bad("lanes", "at least 2", self.lanes.to_string());
         }
-        let length = length(&self.axis);
+        let length = self.axis.length();
         if length.is_none_or(|n| n < 2 * self.lanes) {
             let found = length.map_or("no constant".to_owned(), |n| n.to_string());
             return bad("axis", "a loop of a constant number of steps from 0 that holds two accesses", found);
@@ -136,7 +136,7 @@ impl Peel {
     /// The parts of a row; `None` where the check fails.
     fn parts(&self, reduction: &Reduction) -> Option<Parts> {
         let begin = row_begin(reduction, &self.axis)?;
-        let length = length(&self.axis)?;
+        let length = self.axis.length()?;
         // A boundary comes after at most `lanes - 1` elements, whatever the row.
         let whole = (length - (self.lanes - 1)) / self.lanes * self.lanes;
         // What is before the boundary is written so that it cancels against the row's begin in addresses.

@@ -87,6 +87,8 @@ static inline __attribute__((always_inline)) f32x8 cx_select_f32x8(m32x8 m, f32x
 {
 #ifdef CX_GCC_AVX512
     return (f32x8)__builtin_ia32_blendmps_256_mask((f32x8)b, (f32x8)a, m);
+#elif defined CX_GCC_AVX2
+    return (f32x8)__builtin_ia32_blendvps256((f32x8)b, (f32x8)a, (f32x8)m);
 #else
     return (f32x8)(((i32x8)a & m) | ((i32x8)b & ~m));
 #endif

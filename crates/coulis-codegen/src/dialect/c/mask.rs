@@ -17,9 +17,22 @@ fn in_register(ty: VTy) -> bool {
 
 /// A body that is one statement, or two of which the compiler takes one.
 fn body(fast: Option<String>, generic: &str) -> String {
-    match fast {
-        Some(fast) => format!("\n{{\n#ifdef CX_GCC_AVX512\n    {fast}\n#else\n    {generic}\n#endif\n}}\n"),
-        None => format!(" {{ {generic} }}\n"),
+    body_or(fast, None, generic)
+}
+
+/// The same with another for machines that have AVX2 and no mask registers.
+fn body_or(avx512: Option<String>, avx2: Option<String>, generic: &str) -> String {
+    let guarded = [("CX_GCC_AVX512", avx512), ("CX_GCC_AVX2", avx2)];
+    let guarded: Vec<String> = (guarded.into_iter())
+        .filter_map(|(guard, fast)| Some(format!("if defined {guard}\n    {}\n", fast?)))
+        .collect();
+    match guarded.join("#el").as_str() {
+        "" => format!(" {{ {generic} }}\n"),
+        some => {
+            // One guard alone reads as it always did.
+            let first = some.strip_prefix("if defined ").unwrap_or(some);
+            format!("\n{{\n#ifdef {first}#else\n    {generic}\n#endif\n}}\n")
+        }
     }
 }
 
@@ -152,11 +165,26 @@ pub fn convert(from: VTy, to: CTy, needs: &mut dyn Needs) -> String {
         format!("return {};", steps.unwrap_or_else(|| format!("__builtin_convertvector(a, {target})")));
     let Some((guard, lanes)) = widening(needs, &target).filter(|_| fast.is_none() || guards_both(into))
     else {
-        return format!("{head}{}", body(fast, &generic));
+        return match halved(from, to, &target, needs) {
+            Some(halves) => format!("{head}{}", body_or(fast, Some(halves), &generic)),
+            None => format!("{head}{}", body(fast, &generic)),
+        };
     };
     let fast = fast.map(|fast| format!("#ifdef CX_GCC_AVX512\n    {fast}\n")).unwrap_or_default();
     let or = if fast.is_empty() { "#ifdef " } else { "#elif defined " };
     format!("{head}\n{{\n{fast}{or}{guard}\n    return {lanes};\n#else\n    {generic}\n#endif\n}}\n")
+}
+
+/// The lanes of a mask that become half as wide, where they fill a register of AVX2 and become 4 bytes: any half of each is the mask.
+/// gcc 12 takes five operations that change places in place of these two.
+fn halved(from: VTy, to: CTy, target: &str, needs: &mut dyn Needs) -> Option<String> {
+    let is_one = from.bytes() == 32 && (from.ty.bytes(), to.bytes()) == (8, 4);
+    let vector = is_one.then(|| needs.ty(VTy::vector(CTy::F32, 8)))?;
+    let half = |lanes| format!("__builtin_shufflevector(v, v, {lanes})");
+    let (low, high) = (half("0, 1, 2, 3"), half("4, 5, 6, 7"));
+    Some(format!(
+        "const {vector} v = ({vector})a; return ({target})__builtin_ia32_shufps({low}, {high}, 0x88);"
+    ))
 }
 
 /// Whether machines without mask registers have a builtin for masks of that shape too.
@@ -209,7 +237,24 @@ pub fn select(ty: VTy, needs: &mut dyn Needs) -> String {
             "return ({value})__builtin_ia32_blendm{letter}_{width}_mask(({register})b, ({register})a, m);"
         )
     });
-    format!("{head}{}", body(fast, &generic))
+    let blend = blended(ty, needs).map(|blend| format!("return ({value}){blend};"));
+    format!("{head}{}", body_or(fast, blend, &generic))
+}
+
+/// The selection in one operation of AVX2, for vectors that fill a register, in place of the three logical ones that gcc 12 makes of it.
+fn blended(ty: VTy, needs: &mut dyn Needs) -> Option<String> {
+    let bytes = ty.bytes();
+    let wide = match bytes {
+        16 => "",
+        32 => "256",
+        _ => return None,
+    };
+    let (name, register) = match ty.ty.bytes() {
+        8 => (format!("blendvpd{wide}"), needs.ty(VTy::vector(CTy::F64, bytes / 8))),
+        4 => (format!("blendvps{wide}"), needs.ty(VTy::vector(CTy::F32, bytes / 4))),
+        _ => (format!("pblendvb{}", 8 * bytes), format!("cx_chars{bytes}")),
+    };
+    Some(format!("__builtin_ia32_{name}(({register})b, ({register})a, ({register})m)"))
 }
 
 /// How builtins name vectors of such lanes.
