@@ -237,7 +237,8 @@ pub fn cut_vectors(
             s.in_runs(whole, &steps)?;
         } else {
             s.from_first(whole)?;
-            if n_whole < SHORTEST_RUN {
+            // One vector under a condition is no loop any more.
+            if n_whole < SHORTEST_RUN && s.stage(whole)?.leaves().contains(&steps) {
                 s.unroll(whole, &steps)?;
             }
         }
