@@ -167,6 +167,19 @@ impl Schedule {
         Ok(&self.stages[self.position(id)])
     }
 
+    /// The refusal of a value that a primitive was given for a stage.
+    pub(crate) fn bad_value<T>(
+        &self,
+        primitive: &'static str,
+        stage: StageId,
+        what: &'static str,
+        wanted: &'static str,
+        found: String,
+    ) -> Result<T, ScheduleError> {
+        let stage = self.stage_name(stage);
+        Err(ScheduleError::BadValue { primitive, stage, what, wanted, found })
+    }
+
     /// The name of a stage in traces: its own as an identifier, made unique by `_1`, `_2`, …. One that a primitive took away
     /// keeps the name that it had. An id that no stage of this schedule ever had is written as it stands, `StageId(7)`.
     pub fn stage_name(&self, id: StageId) -> String {

@@ -95,10 +95,7 @@ impl Primitive for Cut {
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         foldable_in_parts("cut", schedule, self.stage, &self.axis)?;
-        let bad = |what, wanted, found: String| {
-            let stage = schedule.stage_name(self.stage);
-            Err(ScheduleError::BadValue { primitive: "cut", stage, what, wanted, found })
-        };
+        let bad = |what, wanted, found| schedule.bad_value("cut", self.stage, what, wanted, found);
         let Some(length) = self.axis.length() else {
             let found = "no constant".to_owned();
             return bad("axis", "a loop of a constant number of steps from 0", found);

@@ -85,10 +85,7 @@ impl Primitive for Overlap {
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let stage = schedule.by_id(self.stage);
         stage.reduction_as_made("overlap", &self.axis)?;
-        let bad = |what, wanted, found: String| {
-            let stage = schedule.stage_name(self.stage);
-            Err(ScheduleError::BadValue { primitive: "overlap", stage, what, wanted, found })
-        };
+        let bad = |what, wanted, found| schedule.bad_value("overlap", self.stage, what, wanted, found);
         if self.lanes < 2 {
             return bad("lanes", "at least 2", self.lanes.to_string());
         }

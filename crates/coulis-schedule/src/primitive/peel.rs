@@ -96,10 +96,7 @@ impl Primitive for Peel {
 
     fn check(&self, schedule: &Schedule) -> Result<(), ScheduleError> {
         let reduction = foldable_in_parts("peel", schedule, self.stage, &self.axis)?;
-        let bad = |what, wanted, found: String| {
-            let stage = schedule.stage_name(self.stage);
-            Err(ScheduleError::BadValue { primitive: "peel", stage, what, wanted, found })
-        };
+        let bad = |what, wanted, found| schedule.bad_value("peel", self.stage, what, wanted, found);
         if self.lanes < 2 {
             return bad("lanes", "at least 2", self.lanes.to_string());
         }
