@@ -5,9 +5,12 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use coulis_ir::eval::{Env, Value, eval_expr};
 use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, Var, math};
-use support::{Random, bits_of, decode, device, encode, run_elementwise};
+use coulis_runtime::Device;
+use support::{Random, baseline, bits_of, decode, device, encode, run_elementwise};
 
 /// How many random expressions a kernel has.
 const N_EXPRS: usize = 12;
@@ -143,6 +146,18 @@ fn check(seed: u64, inputs: &[DType], lanes: &[u32]) {
 
 /// The expressions of `n` elements, compiled and evaluated.
 fn follow_the_evaluator(what: &str, vars: &[Var], exprs: &[Expr], data: &[Vec<u8>], n: usize, lanes: &[u32]) {
+    follow_on(&[device()], what, vars, exprs, data, n, lanes);
+}
+
+fn follow_on(
+    devices: &[Arc<dyn Device>],
+    what: &str,
+    vars: &[Var],
+    exprs: &[Expr],
+    data: &[Vec<u8>],
+    n: usize,
+    lanes: &[u32],
+) {
     let mut wanted = Vec::new();
     for expr in exprs {
         let mut column = Vec::new();
@@ -155,8 +170,8 @@ fn follow_the_evaluator(what: &str, vars: &[Var], exprs: &[Expr], data: &[Vec<u8
         }
         wanted.push(column);
     }
-    for &lanes in lanes {
-        let outputs = run_elementwise(&device(), vars, exprs, data, n, lanes);
+    for (device, &lanes) in devices.iter().flat_map(|device| lanes.iter().map(move |lanes| (device, lanes))) {
+        let outputs = run_elementwise(device, vars, exprs, data, n, lanes);
         for (expr, (column, output)) in exprs.iter().zip(wanted.iter().zip(&outputs)) {
             for (i, want) in column.iter().enumerate() {
                 let found = decode(expr.dtype(), output, i);
@@ -237,6 +252,34 @@ fn narrow_floats_round_once() {
     check(7, &[DType::F16, DType::F32, DType::I64], &[1, 16]);
     check(8, &[DType::BF16, DType::F64, DType::U64], &[8, 5]);
     check(9, &[DType::F8E4M3, DType::F8E5M2, DType::F32, DType::I32], &[2]);
+}
+
+/// Every number of 8 and 16 bits as `f32`; and as such numbers, `f32` of every exponent that are one of them, lie half way between two,
+/// or next to that. With the machine's conversion of binary16 and without.
+#[test]
+fn all_bits_of_narrow_floats_follow_the_evaluator() {
+    let devices = [device(), baseline()];
+    let lanes = [1, 2, 4, 8, 16];
+    let formats = [DType::F8E4M3, DType::F8E5M2, DType::F16, DType::BF16];
+    for dtype in formats {
+        let x = Var::new("x", dtype);
+        let n = 1usize << (8 * dtype.bytes());
+        let bytes: Vec<u8> =
+            (0..n as u64).flat_map(|bits| bits.to_le_bytes()[..dtype.bytes()].to_vec()).collect();
+        let exprs = [x.expr().cast(DType::F32), x.expr()];
+        follow_on(&devices, "as f32", &[x], &exprs, &[bytes], n, &lanes);
+    }
+    let low = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+    let highs = (0..1 << 16).step_by(7).chain([0x7f80, 0xff80]);
+    let numbers: Vec<f32> = highs
+        .flat_map(|high: u32| low.map(|low| f32::from_bits(high << 16 | low)))
+        // Ties of each format lie elsewhere.
+        .chain((0..1 << 12).map(|i| f32::from_bits((i << 19) | 1 << 12)))
+        .chain((0..1 << 16).step_by(3).map(|i| f32::from_bits((i << 16) | 0x1000)))
+        .collect();
+    let x = Var::new("x", DType::F32);
+    let exprs = formats.map(|dtype| x.expr().cast(dtype));
+    follow_on(&devices, "from f32", &[x], &exprs, &[encode(&numbers)], numbers.len(), &lanes);
 }
 
 #[test]

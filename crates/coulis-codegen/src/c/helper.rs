@@ -135,10 +135,12 @@ pub enum Helper {
     Fail,
     /// The `f32` of the bits of a type that lives in memory only.
     Widen(DType),
-    /// The same of a vector of so many of the bits of a 16-bit float.
+    /// The same of a vector of so many of them.
     WidenAll(DType, u32),
     /// The bits of the value of such a type that is nearest to an `f32`.
     Narrow(DType),
+    /// The same of a vector of so many of them.
+    NarrowAll(DType, u32),
     /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
     Wrap(BinaryOp, CTy),
     /// A product of integers that wraps, which the compiler does not look into.
@@ -247,6 +249,7 @@ impl Helper {
             Helper::Widen(d) => format!("cx_widen_{}", short(d)),
             Helper::WidenAll(d, n) => format!("cx_widen_{}{}", short(d), lanes(n)),
             Helper::Narrow(d) => format!("cx_narrow_{}", short(d)),
+            Helper::NarrowAll(d, n) => format!("cx_narrow_{}{}", short(d), lanes(n)),
             Helper::Wrap(op, ty) => format!("cx_{}_{}", format!("{op:?}").to_lowercase(), ty.name()),
             Helper::OpaqueProduct(ty) => format!("cx_product_{}", ty.name()),
             Helper::Shift(op, v) => format!("cx_{}_by_any_{}", format!("{op:?}").to_lowercase(), v.name()),

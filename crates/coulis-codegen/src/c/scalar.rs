@@ -385,7 +385,7 @@ impl Walker<'_> {
 }
 
 /// Whether the type lives in memory only, carried as `f32`.
-pub(super) fn is_storage_float(dtype: DType) -> bool {
+pub fn is_storage_float(dtype: DType) -> bool {
     matches!(dtype, DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16)
 }
 

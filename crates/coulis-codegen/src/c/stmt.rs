@@ -285,8 +285,9 @@ impl Walker<'_> {
     }
 
     fn store_vector(&mut self, buffer: &Buffer, at: &Expr, value: &Expr) -> Result<(), EmitError> {
-        let mut val = self.value(value)?;
         let registers = self.f.registers.get(&buffer.data.id()).cloned();
+        let mut val =
+            if registers.is_some() { self.value(value)? } else { self.stored(value, buffer.dtype)? };
         if buffer.dtype == DType::Bool {
             let slot = index::constant_place(at).map(|(offset, _)| offset);
             let bytes =

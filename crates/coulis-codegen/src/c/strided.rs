@@ -25,7 +25,7 @@ impl Walker<'_> {
         widths: &[u32],
     ) -> Result<Val, EmitError> {
         let step = index::constant(stride);
-        if let Some(step) = step.filter(|step| widths.iter().all(|n| is_near(buffer.dtype, *n, *step))) {
+        if let Some(step) = step.filter(|step| widths.iter().all(|n| is_near(*n, *step))) {
             let (mut parts, mut first) = (Parts::new(), 0);
             for &n in widths {
                 let address = self.address(buffer, &further(base, step * i64::from(first)))?;
@@ -60,8 +60,8 @@ impl Walker<'_> {
         ty: CTy,
         widths: &[u32],
     ) -> Result<Val, EmitError> {
-        // Bits of 16-bit floats are collected before all are converted at once.
-        let converts = is_storage_float(buffer.dtype) && buffer.dtype.bytes() == 2;
+        // Bits are collected before all are converted at once.
+        let converts = is_storage_float(buffer.dtype);
         let element_ty = if converts { CTy::memory(buffer.dtype) } else { ty };
         let mut parts = Parts::new();
         let mut places = places.iter();
@@ -116,8 +116,7 @@ fn further(base: &Code, distance: i64) -> Code {
 }
 
 /// Whether so many elements that lie `step` apart are read in vectors of neighbours: no more of these than half of the
-/// elements. 8-bit floats are converted one by one in any case.
-fn is_near(dtype: DType, lanes: u32, step: i64) -> bool {
-    let one_by_one = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
-    !one_by_one && lanes > 1 && step != 0 && 2 * step.abs() <= i64::from(lanes)
+/// elements.
+fn is_near(lanes: u32, step: i64) -> bool {
+    lanes > 1 && step != 0 && 2 * step.abs() <= i64::from(lanes)
 }

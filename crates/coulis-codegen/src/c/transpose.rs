@@ -97,10 +97,8 @@ impl Walker<'_> {
     /// A strided load whose siblings are all evaluated in the same block: all of them become known.
     pub(super) fn transposed(&mut self, expr: &Expr) -> Result<Option<Val>, EmitError> {
         let Node::Load(buffer, _) = expr.node() else { return Ok(None) };
-        // 8-bit floats are converted one by one in any case.
-        let one_by_one = matches!(buffer.dtype, DType::F8E4M3 | DType::F8E5M2);
         let in_registers = self.f.registers.contains_key(&buffer.data.id());
-        if expr.lanes() == 1 || self.f.inline > 0 || one_by_one || in_registers {
+        if expr.lanes() == 1 || self.f.inline > 0 || in_registers {
             return Ok(None);
         }
         let Some(this) = Strided::of(expr, &self.offsets) else { return Ok(None) };
@@ -177,12 +175,13 @@ impl Walker<'_> {
         Ok(self.simple(CTy::carrier(dtype), base))
     }
 
-    /// The same of a stride that is no power of two. 16-bit floats are moved as they are, and converted then.
+    /// The same of a stride that is no power of two. Floats of 8 and 16 bits are moved as they are, and converted then.
     fn load_blended(&mut self, this: &Strided, start: i64) -> Result<Vec<Val>, EmitError> {
         let dtype = this.buffer.dtype;
         let converts = is_storage_float(dtype);
         let (loaded, moved) = match dtype {
             DType::Bool => (dtype, CTy::I8),
+            _ if converts && dtype.bytes() == 1 => (DType::U8, CTy::U8),
             _ if converts => (DType::U16, CTy::U16),
             _ => (dtype, CTy::carrier(dtype)),
         };

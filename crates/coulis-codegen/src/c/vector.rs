@@ -291,6 +291,19 @@ impl Walker<'_> {
         self.round_vector(Val { ty, parts, uniform: None }, dtype)
     }
 
+    /// What a store of a vector to memory of that type writes: it rounds by itself, so what is cast for it needs not be rounded before.
+    pub(super) fn stored(&mut self, value: &Expr, memory: DType) -> Result<Val, EmitError> {
+        match value.node() {
+            Node::Cast(a)
+                if is_storage_float(memory) && a.dtype() != DType::Bool && self.known(value).is_none() =>
+            {
+                let exact = self.value(a)?;
+                self.single_for_rounding(&exact)
+            }
+            _ => self.value(value),
+        }
+    }
+
     fn vector_cast(&mut self, a: &Expr, to: DType) -> Result<Val, EmitError> {
         let target = CTy::carrier(to);
         if let Some(val) = self.load_and_widen(a, to)? {

@@ -11,6 +11,7 @@ mod convert;
 mod mask;
 mod math;
 mod memory;
+mod storage;
 
 use coulis_ir::{Atom, DType};
 
@@ -195,7 +196,8 @@ impl Dialect for C {
             Helper::Unzip(ty, block, odd) => Ok(convert::unzip(ty, block, odd, needs)),
             Helper::Blend(ty, block, lanes) => Ok(convert::blend(ty, block, lanes, needs)),
             Helper::Around { of, block, step, first } => Ok(convert::around(of, block, [step, first], needs)),
-            Helper::WidenAll(dtype, lanes) => memory::widen_all(dtype, lanes, needs),
+            Helper::WidenAll(dtype, lanes) => storage::widen_all(dtype, lanes, needs),
+            Helper::NarrowAll(dtype, lanes) => storage::narrow_all(dtype, lanes, needs),
             Helper::Convert(from, to) => convert::convert(from, to, needs),
             Helper::Short(ty) => Ok(convert::short(ty, needs)),
             Helper::Saturate(from, to) => convert::saturate(from, to, needs),

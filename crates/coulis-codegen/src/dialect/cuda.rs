@@ -387,6 +387,7 @@ impl Dialect for Cuda {
             | Helper::Blend(..)
             | Helper::Around { .. }
             | Helper::WidenAll(..)
+            | Helper::NarrowAll(..)
             | Helper::Convert(..)
             | Helper::Short(_)
             | Helper::Saturate(..)

@@ -20,18 +20,26 @@ pub fn with_compiler() -> Environment {
 /// The compiling device, with a cache of this process alone.
 pub fn device() -> Arc<dyn Device> {
     static DEVICE: OnceLock<(Arc<dyn Device>, tempfile::TempDir)> = OnceLock::new();
-    let (device, _) = DEVICE.get_or_init(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let options = CpuOptions {
-            kind: CpuKind::Compiled,
-            cache_dir: Some(dir.path().join("cache")),
-            n_threads: Some(2),
-            environment: Some(with_compiler()),
-            ..CpuOptions::default()
-        };
-        (Cpu::open(&options).unwrap().0, dir)
-    });
-    device.clone()
+    DEVICE.get_or_init(|| open(with_compiler())).0.clone()
+}
+
+/// The same for the least processor of its kind.
+pub fn baseline() -> Arc<dyn Device> {
+    static DEVICE: OnceLock<(Arc<dyn Device>, tempfile::TempDir)> = OnceLock::new();
+    let environment = || Environment { coulis_cpu: Some("baseline".into()), ..with_compiler() };
+    DEVICE.get_or_init(|| open(environment())).0.clone()
+}
+
+fn open(environment: Environment) -> (Arc<dyn Device>, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = CpuOptions {
+        kind: CpuKind::Compiled,
+        cache_dir: Some(dir.path().join("cache")),
+        n_threads: Some(2),
+        environment: Some(environment),
+        ..CpuOptions::default()
+    };
+    (Cpu::open(&options).unwrap().0, dir)
 }
 
 /// A small generator: the same numbers on each machine.

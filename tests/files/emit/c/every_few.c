@@ -30,6 +30,7 @@ typedef i32 i32x8 __attribute__((vector_size(32)));
 typedef i64 i64x2 __attribute__((vector_size(16)));
 typedef u8 u8x8 __attribute__((vector_size(8)));
 typedef u16 u16x8 __attribute__((vector_size(16)));
+typedef u32 u32x8 __attribute__((vector_size(32)));
 typedef f32 f32x8 __attribute__((vector_size(32)));
 typedef i8 m8x8 __attribute__((vector_size(8)));
 #ifdef CX_GCC_AVX512
@@ -51,23 +52,20 @@ static inline __attribute__((always_inline)) i32x8 cx_convert_i8x8_i32(i8x8 a) {
 }
 static inline __attribute__((always_inline)) f32x8 cx_convert_i32x8_f32(i32x8 a) { return __builtin_convertvector(a, f32x8); }
 static inline __attribute__((always_inline)) f32x8 cx_load_backevery1_f32x8(const f32 *p) { f32x8 v = *(const f32x8_u *)(p - 7); v = __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0); return v; }
-static inline __attribute__((always_inline)) f32 cx_load_f16(const u16 *p)
-{
-#if defined(__F16C__)
-    return __builtin_ia32_vcvtph2ps((i16x8){(i16)*p})[0];
+static inline __attribute__((always_inline)) u32x8 cx_convert_u16x8_u32(u16x8 a) {
+#ifdef CX_GCC_AVX2
+    return (u32x8)__builtin_ia32_pmovzxwd256((i16x8)a);
 #else
-    union { u32 u; f32 f; } v = { (u32)(*p & 0x7fff) << 13 };
-    v.f *= 0x1p112f;
-    if ((*p & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
-    v.u |= (u32)(*p & 0x8000) << 16;
-    return v.f;
+    return __builtin_convertvector(a, u32x8);
 #endif
 }
 static inline __attribute__((always_inline)) f32x8 cx_widen_f16x8(u16x8 a) { 
 #if defined(__F16C__)
     return __builtin_ia32_vcvtph2ps256((i16x8)a);
 #else
-    f32x8 v; for (int i = 0; i < 8; ++i) v[i] = cx_load_f16((const u16 *)&a + i); return v;
+    const u32x8 w = cx_convert_u16x8_u32(a), finite = (u32x8)((f32x8)((w & 0x7fff) << 13) * 0x1p112f);
+    const u32x8 widest = (u32x8)((w & 0x7c00) == 0x7c00) & 0x7f800000u;
+    return (f32x8)(finite | widest | (w & 0x8000) << 16);
 #endif
  }
 static inline __attribute__((always_inline)) f32x8 cx_load_every3_f16x8(const u16 *p) { u16x8 v = *(const u16x8_u *)p; v = __builtin_shufflevector(v, *(const u16x8_u *)(p + 8), 0, 3, 6, 9, 12, 15, -1, -1); v = __builtin_shufflevector(v, *(const u16x8_u *)(p + 14), 0, 1, 2, 3, 4, 5, 12, 15); return cx_widen_f16x8(v); }

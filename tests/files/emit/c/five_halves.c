@@ -26,30 +26,32 @@ typedef char cx_chars32 __attribute__((vector_size(32)));
 #endif
 typedef i16 i16x4 __attribute__((vector_size(8)));
 typedef i16 i16x8 __attribute__((vector_size(16)));
+typedef i32 i32x4 __attribute__((vector_size(16)));
+typedef i64 i64x2 __attribute__((vector_size(16)));
 typedef u16 u16x4 __attribute__((vector_size(8)));
+typedef u32 u32x4 __attribute__((vector_size(16)));
 typedef f32 f32x4 __attribute__((vector_size(16)));
 typedef u16x4 u16x4_u __attribute__((aligned(2), may_alias));
 typedef f32x4 f32x4_u __attribute__((aligned(4), may_alias));
-static inline __attribute__((always_inline)) f32 cx_load_f16(const u16 *p)
-{
-#if defined(__F16C__)
-    return __builtin_ia32_vcvtph2ps((i16x8){(i16)*p})[0];
+static inline __attribute__((always_inline)) u32x4 cx_convert_u16x4_u32(u16x4 a) {
+#ifdef CX_GCC_AVX2
+    return (u32x4)__builtin_ia32_pmovzxwd128((i16x8)(i64x2){(i64)a, 0});
 #else
-    union { u32 u; f32 f; } v = { (u32)(*p & 0x7fff) << 13 };
-    v.f *= 0x1p112f;
-    if ((*p & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
-    v.u |= (u32)(*p & 0x8000) << 16;
-    return v.f;
+    return __builtin_convertvector(a, u32x4);
 #endif
 }
-static inline __attribute__((always_inline)) f32x4 cx_load_f16x4(const u16 *p) { 
+static inline __attribute__((always_inline)) f32x4 cx_widen_f16x4(u16x4 a) { 
 #if defined(__F16C__)
-    return __builtin_ia32_vcvtph2ps((i16x8)__builtin_shufflevector(*(const u16x4_u *)p, (u16x4){0}, 0, 1, 2, 3, 4, 5, 6, 7));
+    return __builtin_ia32_vcvtph2ps((i16x8)__builtin_shufflevector(a, (u16x4){0}, 0, 1, 2, 3, 4, 5, 6, 7));
 #else
-    f32x4 v; for (int i = 0; i < 4; ++i) v[i] = cx_load_f16(p + i); return v;
+    const u32x4 w = cx_convert_u16x4_u32(a), finite = (u32x4)((f32x4)((w & 0x7fff) << 13) * 0x1p112f);
+    const u32x4 widest = (u32x4)((w & 0x7c00) == 0x7c00) & 0x7f800000u;
+    return (f32x4)(finite | widest | (w & 0x8000) << 16);
 #endif
  }
+static inline __attribute__((always_inline)) f32x4 cx_load_f16x4(const u16 *p) { return cx_widen_f16x4(*(const u16x4_u *)p); }
 static inline __attribute__((always_inline)) void cx_store_f32x4(f32 *p, f32x4 v) { *(f32x4_u *)p = v; }
+static inline __attribute__((always_inline)) f32 cx_load_f16(const u16 *p) { return cx_widen_f16x4((u16x4){*p})[0]; }
 
 i32 coulis_five_halves(void *const *buf, const i64 *scalar, coulis_parallel_for pf, void *pool)
 {

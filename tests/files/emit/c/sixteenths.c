@@ -43,7 +43,8 @@ static inline __attribute__((always_inline)) u32x16 cx_convert_u16x16_u32(u16x16
     return __builtin_convertvector(a, u32x16);
 #endif
 }
-static inline __attribute__((always_inline)) f32x16 cx_load_bf16x16(const u16 *p) { const u32x16 w = cx_convert_u16x16_u32(*(const u16x16_u *)p); return (f32x16)(w << 16); }
+static inline __attribute__((always_inline)) f32x16 cx_widen_bf16x16(u16x16 a) { const u32x16 w = cx_convert_u16x16_u32(a); return (f32x16)(w << 16); }
+static inline __attribute__((always_inline)) f32x16 cx_load_bf16x16(const u16 *p) { return cx_widen_bf16x16(*(const u16x16_u *)p); }
 static inline __attribute__((always_inline)) f32x16 cx_splat_f32x16(f32 a) { return (f32x16){a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a}; }
 static inline __attribute__((always_inline)) f32x16 cx_load_f32x16(const f32 *p) { return *(const f32x16_u *)p; }
 static inline __attribute__((always_inline)) f32x16 cx_add_exact_f32x16(f32x16 a, f32x16 b, f32x16 c) {

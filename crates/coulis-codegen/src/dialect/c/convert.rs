@@ -184,9 +184,11 @@ pub fn gcc_widening(
     target: &str,
     needs: &mut dyn Needs,
 ) -> Option<(&'static str, String)> {
-    let (guard, wide) = match to.bytes() * from.lanes {
+    // Bytes of the result.
+    let into = to.bytes() * from.lanes;
+    let (guard, wide) = match into {
         64 => ("CX_GCC_AVX512", true),
-        32 => ("CX_GCC_AVX2", false),
+        16 | 32 => ("CX_GCC_AVX2", false),
         _ => return None,
     };
     if to.bytes() <= from.ty.bytes() {
@@ -203,8 +205,8 @@ pub fn gcc_widening(
         return Some((guard, format!("({target})__builtin_ia32_pmov{extension}wq512_mask({value})")));
     }
     let (stem, argument, result) = match (from.ty, to) {
-        (CTy::F32, CTy::F64) => ("cvtps2pd".to_owned(), CTy::F32, CTy::F64),
-        (CTy::I32, CTy::F64) => ("cvtdq2pd".to_owned(), CTy::I32, CTy::F64),
+        (CTy::F32, CTy::F64) if into != 16 => ("cvtps2pd".to_owned(), CTy::F32, CTy::F64),
+        (CTy::I32, CTy::F64) if into != 16 => ("cvtdq2pd".to_owned(), CTy::I32, CTy::F64),
         _ if from.ty.is_float() || to.is_float() || from.ty == CTy::Bool => return None,
         _ => {
             let letter = |bytes: u32| match bytes {
@@ -233,7 +235,11 @@ pub fn gcc_widening(
         _ => return None,
     };
     let result = needs.ty(VTy { ty: result, ..from });
-    let suffix = if wide { "512_mask" } else { "256" };
+    let suffix = match into {
+        64 => "512_mask",
+        32 => "256",
+        _ => "128",
+    };
     let rest = match (wide, argument) {
         (true, CTy::F32) => format!(", ({result}){{0}}, -1, 4"),
         (true, _) => format!(", ({result}){{0}}, -1"),
@@ -305,29 +311,9 @@ pub fn round(ty: VTy, dtype: DType, needs: &mut dyn Needs) -> Result<String, Emi
 "
         ));
     }
-    let one = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
-    let lanes = format!("for (int i = 0; i < {}; ++i) a[i] = {one}(a[i]); return a;", ty.lanes);
-    let halves = needs.ty(VTy { ty: CTy::I16, ..ty });
-    let fast = match ty.lanes {
-        _ if dtype != DType::F16 => None,
-        16 => Some((
-            "defined(CX_GCC_AVX512)",
-            format!(
-                "return __builtin_ia32_vcvtph2ps512_mask(__builtin_ia32_vcvtps2ph512_mask(a, 0, ({halves}){{0}}, -1), ({value}){{0}}, -1, 4);"
-            ),
-        )),
-        8 => Some((
-            "defined(__F16C__)",
-            "return __builtin_ia32_vcvtph2ps256(__builtin_ia32_vcvtps2ph256(a, 0));".to_owned(),
-        )),
-        _ => None,
-    };
-    let body = match fast {
-        Some((guard, fast)) => format!("\n#if {guard}\n    {fast}\n#else\n    {lanes}\n#endif\n"),
-        None => format!(" {lanes} "),
-    };
-    // Not inlined: a loop over lanes is long once unrolled.
-    Ok(format!("static {value} {name}({value} a) {{{body}}}\n"))
+    let (narrow, widen) =
+        (needs.helper(Helper::NarrowAll(dtype, ty.lanes))?, needs.helper(Helper::WidenAll(dtype, ty.lanes))?);
+    Ok(format!("{FN} {value} {name}({value} a) {{ return {widen}({narrow}(a)); }}\n"))
 }
 
 /// Rounding to odd: of the two neighbours of an inexact result, the one whose last bit is 1.
