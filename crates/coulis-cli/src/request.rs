@@ -1,15 +1,17 @@
 //! The flags that describe a call, shared by `reduce`, `explain` and `normalize`, and the request that they become;
-//! those that reductions alone take; and those that name a machine which need not be here.
+//! those that reductions alone take; those that normalizations alone take; and those that name a machine which need not be here.
 
 use std::path::PathBuf;
 
 use coulis::{
-    Array, DEFAULT_CUDA_ARCH, DType, DeviceChoice, Error, NanPolicy, RawSpec, ReadOptions, Request,
-    TargetChoice, Tuned, read, read_all, read_text,
+    Array, DEFAULT_CUDA_ARCH, DType, DeviceChoice, Error, NanPolicy, Normalize, RawSpec, ReadOptions,
+    Request, TargetChoice, Tuned, read, read_all, read_text,
 };
 
 use crate::failure::{Failure, not_built};
-use crate::values::{Integers, Names, PerOp, count, device, dtype, dtypes, factors, integers, number};
+use crate::values::{
+    Integers, Names, PerOp, Setting, count, device, dtype, dtypes, factors, integers, number, setting,
+};
 
 /// The machine that something is shown for.
 #[derive(clap::Args)]
@@ -80,6 +82,41 @@ impl ReductionArgs {
     pub fn on(&self, request: Request) -> Result<Request, Failure> {
         let where_ = self.where_.as_ref().map(|path| read(path, &ReadOptions::default())).transpose()?;
         Ok(Request { keepdims: self.keepdims, where_, ..request })
+    }
+}
+
+/// What a normalization takes beside its name.
+#[derive(clap::Args)]
+pub struct NormalizationArgs {
+    /// A number that the op takes, as eps=1e-6
+    #[arg(long, value_name = "NAME=X", value_parser = setting)]
+    set: Vec<Setting>,
+    /// An array that the op takes, as weight=w.npy
+    #[arg(long, value_name = "NAME=FILE", value_parser = setting)]
+    beside: Vec<Setting>,
+}
+
+impl NormalizationArgs {
+    /// The first of these flags that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        (!self.set.is_empty()).then_some("--set").or((!self.beside.is_empty()).then_some("--beside"))
+    }
+
+    /// The request, for that normalization in place of statistics.
+    pub fn on(&self, request: Request, op: &str) -> Result<Request, Failure> {
+        let names: Vec<&str> = self.beside.iter().map(|s| s.name.as_str()).collect();
+        let mut normalize = Normalize::named(op)?.beside(&names);
+        for Setting { name, value } in &self.set {
+            let number = number(value)
+                .map_err(|error| Error::user("normalize/parameter", format!("`{name}`: {error}")))?;
+            normalize = normalize.with(name, number);
+        }
+        Ok(Request { normalize: Some(normalize), ..request })
+    }
+
+    /// Opens the arrays beside the elements.
+    pub fn inputs(&self) -> Result<Vec<Array>, Failure> {
+        self.beside.iter().map(|Setting { value, .. }| Ok(read(value, &ReadOptions::default())?)).collect()
     }
 }
 

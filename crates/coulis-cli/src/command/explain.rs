@@ -1,6 +1,6 @@
 //! `coulis explain FILE.py [--target] [--arch] [--format json]` for the tile calls of a kernel: a table of
 //! variants, each chosen, accepted or declined, with the error that its numbers may have or every need that
-//! failed. `coulis explain` with the flags of `reduce`: the plan, why it was picked, the bytes that it has to
+//! failed. `coulis explain` with the flags of `reduce` or `normalize`: the plan, why it was picked, the bytes that it has to
 //! move, and how long that takes at the stream rate; for a machine that is not here, without the time.
 
 use std::path::Path;
@@ -12,13 +12,14 @@ use coulis::{ArrayInfo, Error, PlanInfo, TargetChoice};
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::answer;
-use crate::request::{ReductionArgs, RequestArgs, TargetArgs};
+use crate::request::{NormalizationArgs, ReductionArgs, RequestArgs, TargetArgs};
 use crate::values::{Names, names};
 
 const EXAMPLES: &str = "\
 Examples:
   coulis explain a.npy --ops mean,var --axis 0            the plan of a reduction
   coulis explain a.npy --ops mean,var --arch sm_90a       the plan for a GPU that need not be here
+  coulis explain a.npy --op softmax --axis -1             the plan of a normalization
   coulis explain kernel.py --target cuda --arch sm_90a    the variants of each tile call";
 
 /// How the explanation is written.
@@ -44,6 +45,10 @@ struct Args {
     /// Statistics, for the plan of a reduction
     #[arg(long, value_name = "LIST", value_parser = names)]
     ops: Option<Names>,
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ops", "keepdims", "where_"], help = super::normalize::ops())]
+    op: Option<String>,
+    #[command(flatten)]
+    normalization: NormalizationArgs,
     #[command(flatten)]
     target: TargetArgs,
     /// How the explanation is written
@@ -53,16 +58,24 @@ struct Args {
 
 fn run(args: &Args) -> Result<(), Failure> {
     let is_kernel = args.request.files.iter().any(|path| path.extension().is_some_and(|e| e == "py"));
-    let Some(ops) = &args.ops else {
-        if let ([file], true) = (&args.request.files[..], is_kernel) {
-            return kernel(file, args);
+    if let (None, Some(flag)) = (&args.op, args.normalization.given()) {
+        return Err(Error::user("cli/op", format!("{flag} belongs to --op NAME, which is not given")).into());
+    }
+    let request = match (&args.ops, &args.op) {
+        (Some(ops), _) => args.reduction.on(args.request.request(ops)?)?,
+        (None, Some(op)) => args.normalization.on(args.request.request(&Names(Vec::new()))?, op)?,
+        (None, None) => {
+            if let ([file], true) = (&args.request.files[..], is_kernel) {
+                return kernel(file, args);
+            }
+            let message = "an array file is explained for given statistics or a normalization; add --ops LIST or --op NAME, or \
+                           give one kernel's .py file";
+            return Err(Error::user("cli/ops", message).into());
         }
-        let message =
-            "an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file";
-        return Err(Error::user("cli/ops", message).into());
     };
-    let request = args.target.on(args.reduction.on(args.request.request(ops)?)?, "explain")?;
-    let inputs: Vec<ArrayInfo> = args.request.inputs()?.iter().map(array_info).collect();
+    let request = args.target.on(request, "explain")?;
+    let arrays = [args.request.inputs()?, args.normalization.inputs()?].concat();
+    let inputs: Vec<ArrayInfo> = arrays.iter().map(array_info).collect();
     let chosen = plan(&inputs, &request)?;
     let predicted = predict(&inputs, &request)?;
     answer(&match args.format {

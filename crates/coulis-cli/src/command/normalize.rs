@@ -6,24 +6,25 @@
 
 use std::path::PathBuf;
 
-use coulis::reduce::{array_info, plan, run as reduce};
-use coulis::{Along, Array, ArrayInfo, Error, Normalize, Outcome, Request};
+use coulis::reduce::run as reduce;
+use coulis::{Along, Array, Outcome};
 
-use crate::command::reduce::{OutFile, input_of};
+use crate::command::reduce::{OutFile, ShownArgs, input_of};
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
 use crate::output::{answer, note};
 use crate::present::{Format, present};
 use crate::progress::with_progress;
-use crate::request::RequestArgs;
-use crate::values::{Setting, number, setting};
+use crate::request::{NormalizationArgs, RequestArgs, TargetArgs};
+use crate::values::Names;
 
 const EXAMPLES: &str = "\
 Examples:
   coulis normalize x.npy --op softmax --axis -1 --out y.npy
   coulis normalize x.npy --op layer_norm --axis -1 --set eps=1e-6 --beside weight=w.npy
   coulis normalize images.npy --op batch_norm --axis 0,2,3 --format json
-  coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited";
+  coulis normalize x.npy --op rms_norm --axis -1 --plan    the schedule, to be edited
+  coulis normalize x.npy --op softmax --axis -1 --kernel --arch sm_90a | coulis lower - --arch sm_90a --target cuda --emit cuda";
 
 /// The command.
 pub const COMMAND: Entry = Entry::new::<Args>("normalize", |words| Command::read(words, run));
@@ -36,25 +37,22 @@ struct Args {
     request: RequestArgs,
     #[arg(long, value_name = "NAME", help = ops())]
     op: String,
-    /// A number that the op takes, as eps=1e-6
-    #[arg(long, value_name = "NAME=X", value_parser = setting)]
-    set: Vec<Setting>,
-    /// An array that the op takes, as weight=w.npy
-    #[arg(long, value_name = "NAME=FILE", value_parser = setting)]
-    beside: Vec<Setting>,
+    #[command(flatten)]
+    normalization: NormalizationArgs,
     /// How the result is written: table unless --out is given
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Write the result to a file
     #[arg(long, value_name = "FILE.npy|.npz")]
     out: Option<PathBuf>,
-    /// Print the schedule trace and run nothing
-    #[arg(long, conflicts_with_all = ["out", "format"])]
-    plan: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 /// The help of `--op`: each name with the numbers and arrays that it takes.
-fn ops() -> String {
+pub(super) fn ops() -> String {
     let one = |entry: &&coulis::NormalizationEntry| {
         let numbers = entry.parameters.iter().map(|p| p.name.to_owned());
         let arrays = entry.beside.iter().map(|array| match array.along {
@@ -75,22 +73,12 @@ fn ops() -> String {
 
 fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
-    let names: Vec<&str> = args.beside.iter().map(|s| s.name.as_str()).collect();
-    let mut normalize = Normalize::named(&args.op)?.beside(&names);
-    for Setting { name, value } in &args.set {
-        let number = number(value)
-            .map_err(|error| Error::user("normalize/parameter", format!("`{name}`: {error}")))?;
-        normalize = normalize.with(name, number);
-    }
-    let request =
-        Request { normalize: Some(normalize), ..args.request.request(&crate::values::Names(Vec::new()))? };
+    let request = args.normalization.on(args.request.request(&Names(Vec::new()))?, &args.op)?;
+    let request = args.target.on(request, "normalize")?;
     let mut inputs = args.request.inputs()?;
-    for Setting { value, .. } in &args.beside {
-        inputs.push(coulis::read(value, &coulis::ReadOptions::default())?);
-    }
-    if args.plan {
-        let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
-        return answer(&plan(&infos, &request)?.trace);
+    inputs.extend(args.normalization.inputs()?);
+    if let Some(text) = args.shown.text(&inputs, &request)? {
+        return answer(&text);
     }
     let outcome = with_progress("normalizing", &inputs, || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use coulis::reduce::{array_info, kernel, plan, run as reduce, verify_outcome};
 use coulis::text::print_kernel;
-use coulis::{Array, ArrayInfo, Error, Outcome, VerifyReport, write_npy, write_npz};
+use coulis::{Array, ArrayInfo, Error, Outcome, Request, VerifyReport, write_npy, write_npz};
 
 use crate::command::{Command, Entry};
 use crate::failure::Failure;
@@ -56,30 +56,47 @@ struct Args {
     #[arg(long, value_name = "FILE.npy|.npz")]
     out: Option<PathBuf>,
     /// Compare every output with the exact one; exit code 1 when one is wrong
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["plan", "kernel"])]
     verify: bool,
-    /// Print the schedule trace and run nothing
-    #[arg(long, conflicts_with_all = ["verify", "out", "format"])]
-    plan: bool,
-    /// Print the kernel before its passes, as `lower` takes it, and run nothing
-    #[arg(long, conflicts_with_all = ["verify", "out", "format", "plan"])]
-    kernel: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
     #[command(flatten)]
     target: TargetArgs,
+}
+
+/// What is printed of a call in place of its results.
+#[derive(clap::Args)]
+pub(super) struct ShownArgs {
+    /// Print the schedule trace and run nothing
+    #[arg(long, conflicts_with_all = ["out", "format"])]
+    plan: bool,
+    /// Print the kernel before its passes, as `lower` takes it, and run nothing
+    #[arg(long, conflicts_with_all = ["out", "format", "plan"])]
+    kernel: bool,
+}
+
+impl ShownArgs {
+    /// The text that is wanted in place of a run, if one is.
+    pub(super) fn text(&self, inputs: &[Array], request: &Request) -> Result<Option<String>, Failure> {
+        if !self.plan && !self.kernel {
+            return Ok(None);
+        }
+        let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
+        if self.kernel {
+            return Ok(Some(print_kernel(&kernel(&infos, request)?.0)));
+        }
+        let plan = plan(&infos, request)?;
+        let tuned = plan.tuned.map(|words| format!("# tuned: {words} (--untuned ignores it)\n"));
+        Ok(Some(tuned.unwrap_or_default() + &plan.trace))
+    }
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
     let target = args.out.as_deref().map(OutFile::of).transpose()?;
     let request = args.target.on(args.reduction.on(args.request.request(&args.ops)?)?, "reduce")?;
     let inputs = args.request.inputs()?;
-    let infos: Vec<ArrayInfo> = inputs.iter().map(array_info).collect();
-    if args.kernel {
-        return answer(&print_kernel(&kernel(&infos, &request)?.0));
-    }
-    if args.plan {
-        let plan = plan(&infos, &request)?;
-        let tuned = plan.tuned.map(|words| format!("# tuned: {words} (--untuned ignores it)\n"));
-        return answer(&(tuned.unwrap_or_default() + &plan.trace));
+    if let Some(text) = args.shown.text(&inputs, &request)? {
+        return answer(&text);
     }
     let outcome = with_progress("reducing", &inputs, || reduce(&inputs, &request))?;
     outcome.notices.iter().for_each(|notice| note(notice));
