@@ -9,6 +9,7 @@
 //! not for vectors of accumulators (gcc 12 keeps storing them).
 
 mod atom;
+mod by_twos;
 pub mod code;
 mod deps;
 pub mod elementary;
@@ -147,6 +148,8 @@ struct Frame {
     lane_vars: FastMap<VarId, Vec<Var>>,
     /// The scalar expressions of lanes, where several expressions share one.
     lane_memo: FastMap<(Expr, u32), Expr>,
+    /// The bits, in the lowest bytes of 32, of pairs of 8-bit floats that were widened together, by the pair's name.
+    pairs: FastMap<String, Code>,
     /// Buffers in memory that is sized at launch, in order.
     dynamic: Vec<Buffer>,
     /// Memory that the launch accesses by vectors.

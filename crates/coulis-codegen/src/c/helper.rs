@@ -135,11 +135,11 @@ pub enum Helper {
     Fail,
     /// The `f32` of the bits of a type that lives in memory only.
     Widen(DType),
-    /// The same of a vector of so many of them.
+    /// The same of a vector of so many of them; on a GPU of the two 8-bit ones in the lowest bytes of 32 bits, as a `float2`.
     WidenAll(DType, u32),
     /// The bits of the value of such a type that is nearest to an `f32`.
     Narrow(DType),
-    /// The same of a vector of so many of them.
+    /// The same of a vector of so many of them; on a GPU of two values, as the lowest bytes of 32 bits.
     NarrowAll(DType, u32),
     /// An operation of signed integers that wraps, where the compiler's own is undefined beyond their range.
     Wrap(BinaryOp, CTy),

@@ -11,6 +11,7 @@ use coulis_ir::{BinaryOp, Buffer, DType, Expr, Intrinsic, MemScope, Node, Var};
 use coulis_ir::hash::Seen;
 
 use crate::EmitError;
+use crate::c::by_twos::is_storage_byte;
 use crate::c::code::{Code, Prec};
 use crate::c::exact::is_of_exact;
 use crate::c::flags::choices;
@@ -266,13 +267,15 @@ impl Walker<'_> {
             let Node::Load(buffer, indices) = load.node() else { continue };
             let [at] = indices.as_slice() else { continue };
             let Some(base) = contiguous(at) else { continue };
-            let Some((word, width)) = self.word(buffer, &base, at.lanes()) else { continue };
+            let Some((word, width)) = self.word(buffer, &base, at.lanes()) else {
+                self.read_by_twos(&load, buffer)?;
+                continue;
+            };
             for first in (0..at.lanes()).step_by(width as usize) {
                 let source = self.word_read(buffer, &base, first, word)?;
                 let name = self.namer.fresh(&format!("{}_word", buffer.name));
                 self.f.lines.statement(format_args!("{} {name} = {source}", word.name));
-                for element in 0..width {
-                    let code = self.unpacked(buffer.dtype, word, &name, element)?;
+                for (element, code) in (0..).zip(self.unpacked_all(buffer.dtype, word, &name, width)?) {
                     let scalar = self.lane(&load, first + element);
                     self.remember(scalar, CTy::carrier(buffer.dtype), code);
                     for choice in choices.iter().filter(|choice| choice.element == load) {
@@ -291,7 +294,13 @@ impl Walker<'_> {
     }
 
     /// An element of a word, widened to its carrier.
-    fn unpacked(&mut self, dtype: DType, word: Word, name: &str, element: u32) -> Result<Code, EmitError> {
+    pub(super) fn unpacked(
+        &mut self,
+        dtype: DType,
+        word: Word,
+        name: &str,
+        element: u32,
+    ) -> Result<Code, EmitError> {
         let memory = CTy::memory(dtype);
         let per_field = word.field.bytes() / memory.bytes();
         let field = word.part(name, element / per_field);
@@ -328,11 +337,20 @@ impl Walker<'_> {
                 continue;
             }
             let mut field: Option<Code> = None;
-            for (element, code) in group.iter().enumerate() {
-                let bits = if is_plain(dtype) { code.clone() } else { self.bits(dtype, code)? };
-                let unsigned = CTy::unsigned(memory.bytes());
-                let wide = self.cast(word.field, &self.cast(unsigned, &bits));
-                let shift = Code::primary((element as u32 * 8 * memory.bytes()).to_string());
+            let several = if is_storage_byte(dtype) { 2 } else { 1 };
+            for (element, codes) in group.chunks(several).enumerate() {
+                let wide = match codes {
+                    [a, b] => {
+                        let bits = self.bits_of_two(dtype, a, b)?;
+                        self.cast(word.field, &bits)
+                    }
+                    [one, ..] => {
+                        let bits = if is_plain(dtype) { one.clone() } else { self.bits(dtype, one)? };
+                        self.cast(word.field, &self.cast(CTy::unsigned(memory.bytes()), &bits))
+                    }
+                    [] => continue,
+                };
+                let shift = Code::primary(((element * several) as u32 * 8 * memory.bytes()).to_string());
                 field = Some(match field {
                     None => wide,
                     Some(low) => {
@@ -363,12 +381,11 @@ impl Walker<'_> {
             return Ok(code.clone());
         }
         // Bits that were only widened stand as they were, and what is rounded here need not be rounded before.
-        if let Some(bits) = argument_of(&Helper::Widen(dtype).name(), code) {
+        if let Some(bits) = argument_of(&Helper::Widen(dtype).name(), code).or_else(|| self.bits_of_one(code))
+        {
             return Ok(bits);
         }
-        let rounded = Helper::Round(VTy::scalar(CTy::F32), dtype).name();
-        let exact = argument_of(&rounded, code).unwrap_or_else(|| code.clone());
-        Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[&exact]))
+        Ok(Code::call(&self.defs.helper(Helper::Narrow(dtype))?, &[&unrounded(dtype, code)]))
     }
 
     /// Names what the machine computes of two lanes at a time: sums of `f32`, extrema of 16-bit floats.
@@ -404,7 +421,7 @@ impl Walker<'_> {
     }
 
     /// The word of two lanes.
-    fn pair_word(&self, dtype: DType) -> Option<Word> {
+    pub(super) fn pair_word(&self, dtype: DType) -> Option<Word> {
         let DialectKind::Gpu(gpu) = self.dialect.kind() else { return None };
         gpu.word(CTy::memory(dtype), 2)
     }
@@ -447,6 +464,12 @@ fn argument_of(function: &str, code: &Code) -> Option<Code> {
     let rest = code.text.strip_prefix(function)?;
     let inside = rest.strip_prefix('(')?.strip_suffix(')')?;
     is_enclosed(rest).then(|| Code::primary(inside))
+}
+
+/// What a value was before it was rounded to a type that lives in memory only.
+pub(super) fn unrounded(dtype: DType, code: &Code) -> Code {
+    let rounded = Helper::Round(VTy::scalar(CTy::F32), dtype).name();
+    argument_of(&rounded, code).unwrap_or_else(|| code.clone())
 }
 
 /// Whether elements are integers of one byte, which a field of a word holds four of.

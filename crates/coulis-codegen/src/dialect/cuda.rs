@@ -10,6 +10,7 @@ mod atomic;
 mod math;
 mod memory;
 mod scalar;
+mod storage;
 
 use std::fmt::Write as _;
 
@@ -344,14 +345,16 @@ impl Dialect for Cuda {
             Helper::Divide(division, ty) if ty.lanes == 0 => plain::divide(division, ty.ty, needs),
             Helper::Saturate(from, to) if from.lanes == 0 => Ok(plain::saturate(from.ty, to, needs)),
             Helper::Odd(from) if from.lanes == 0 => Ok(plain::odd(from.ty, needs)),
-            Helper::Round(ty, dtype) if ty.lanes == 0 => memory::round(dtype, needs),
+            Helper::Round(ty, dtype) if ty.lanes == 0 => storage::round(dtype, needs),
             Helper::Math(intrinsic, ty) if ty.lanes == 0 => math::define(intrinsic, ty, needs),
-            Helper::Widen(dtype) => memory::widen(dtype),
-            Helper::Narrow(dtype) => memory::narrow(dtype),
+            Helper::Widen(dtype) => storage::widen(dtype),
+            Helper::WidenAll(dtype, 2) => storage::widen_pair(dtype, needs),
+            Helper::Narrow(dtype) => storage::narrow(dtype, needs),
+            Helper::NarrowAll(dtype, 2) => storage::narrow_pair(dtype),
             Helper::Wrap(op, ty) => wrap(op, ty).ok_or_else(unsupported),
             Helper::OpaqueProduct(ty) => Ok(opaque_product(ty)),
             Helper::Shift(op, ty) if ty.lanes == 0 => Ok(plain::shift(op, ty.ty, needs)),
-            Helper::Fma(ty, dtype) if ty.lanes == 0 => memory::fma(dtype, needs),
+            Helper::Fma(ty, dtype) if ty.lanes == 0 => storage::fma(dtype, needs),
             Helper::AddPair { ftz } => add_pair(ftz, needs),
             Helper::Byte(ty, byte) => Ok(memory::byte(ty, byte, &helper.name())),
             Helper::NonZero(byte) => Ok(memory::non_zero(byte, &helper.name())),

@@ -1,20 +1,11 @@
-//! Types that live in memory only: to `f32` and back, on their bits; memory of other blocks of a cluster; and when memory
-//! of other launches is seen.
-//!
-//! The machine converts 16-bit types; NaN stays NaN. The 8-bit types are widened by the machine from `sm_89` on, and
-//! rounded by integer arithmetic everywhere: the machine's own rounding saturates, where the IR's overflows to
-//! infinity or NaN.
+//! Words and bytes of them, copies that are under way, memory of other blocks of a cluster, and when memory of other launches
+//! is seen.
 
 use coulis_ir::DType;
 
 use super::FN;
-use crate::EmitError;
-use crate::c::helper::{Helper, Needs};
-use crate::c::types::{CTy, VTy};
-
-fn unsupported(what: &str, dtype: DType) -> EmitError {
-    EmitError::Unsupported { dialect: "cuda", what: format!("{what} of `{dtype}`") }
-}
+use crate::c::helper::Helper;
+use crate::c::types::CTy;
 
 /// An instruction by which launches that follow each other overlap, which the machine has from `sm_90` on. Source: PTX
 /// ISA, griddepcontrol.
@@ -127,137 +118,6 @@ pub fn wait_for_copies(name: &str) -> String {
 }}
 "
     )
-}
-
-/// Bits to `f32`.
-pub fn widen(dtype: DType) -> Result<String, EmitError> {
-    let name = Helper::Widen(dtype).name();
-    let memory = CTy::memory(dtype).name();
-    let by_machine = |format: &str, generic: &str| {
-        format!(
-            "{FN} f32 {name}({memory} a)
-{{
-#if __CUDA_ARCH__ >= 890
-    u32 pair;
-    asm(\"cvt.rn.f16x2.{format}x2 %0, %1;\" : \"=r\"(pair) : \"h\"((unsigned short)a));
-    f32 v;
-    asm(\"{{ .reg .b16 low, high; mov.b32 {{low, high}}, %1; cvt.f32.f16 %0, low; }}\" : \"=f\"(v) : \"r\"(pair));
-    return v;
-#else
-{generic}#endif
-}}
-"
-        )
-    };
-    Ok(match dtype {
-        DType::F16 => format!(
-            "{FN} f32 {name}({memory} a) {{ f32 v; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(v) : \"h\"(a)); return v; }}\n"
-        ),
-        DType::BF16 => format!("{FN} f32 {name}({memory} a) {{ return __uint_as_float((u32)a << 16); }}\n"),
-        DType::F8E5M2 => by_machine(
-            "e5m2",
-            "    f32 v;
-    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(v) : \"h\"((unsigned short)(a << 8)));
-    return v;
-",
-        ),
-        DType::F8E4M3 => by_machine(
-            "e4m3",
-            "    const u32 magnitude = a & 0x7f;
-    const f32 m = magnitude == 0x7f ? __uint_as_float(0x7fc00000u) : __uint_as_float(magnitude << 20) * 0x1p120f;
-    return a & 0x80 ? -m : m;
-",
-        ),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::F32
-        | DType::F64 => return Err(unsupported("a widening", dtype)),
-    })
-}
-
-/// `f32` to bits, to nearest even.
-pub fn narrow(dtype: DType) -> Result<String, EmitError> {
-    let name = Helper::Narrow(dtype).name();
-    let memory = CTy::memory(dtype).name();
-    let by_machine = |format: &str| {
-        format!(
-            "{FN} {memory} {name}(f32 a) {{ {memory} h; asm(\"cvt.rn.{format}.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); return h; }}\n"
-        )
-    };
-    Ok(match dtype {
-        DType::F16 => by_machine("f16"),
-        DType::BF16 => by_machine("bf16"),
-        DType::F8E5M2 => narrow8(&name, 2, "0x7b", "0x7c"),
-        DType::F8E4M3 => narrow8(&name, 3, "0x7e", "0x7f"),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::F32
-        | DType::F64 => return Err(unsupported("a narrowing", dtype)),
-    })
-}
-
-/// To an 8-bit float of `man` mantissa bits: magnitudes that round above `largest` give `overflow`, NaN gives 0x7f.
-fn narrow8(name: &str, man: u32, largest: &str, overflow: &str) -> String {
-    let shift = 23 - man;
-    let bias = if man == 2 { 15 } else { 7 };
-    let drop = (127 - bias) << 23;
-    let normal = (128 - bias) << 23;
-    // The spacing of subnormals is 2^(1 - bias - man); a sum with 2^(24 - bias - man) rounds to it.
-    let magic = (127 + 24 - bias - man) << 23;
-    format!(
-        "{FN} u8 {name}(f32 a)
-{{
-    const u32 raw = __float_as_uint(a), sign = raw >> 24 & 0x80, bits = raw & 0x7fffffff;
-    u32 h;
-    if (bits > 0x7f800000) h = 0x7f;
-    else if (bits < {normal:#x}) h = __float_as_uint(__uint_as_float(bits) + __uint_as_float({magic:#x})) - {magic:#x};
-    else {{
-        h = (bits - {drop:#x} + {half:#x} + (bits >> {shift} & 1)) >> {shift};
-        if (h > {largest} || bits == 0x7f800000) h = {overflow};
-    }}
-    return (u8)(sign | h);
-}}
-",
-        half = (1u32 << (shift - 1)) - 1,
-    )
-}
-
-/// To a storage type and back.
-pub fn round(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    let name = Helper::Round(VTy::scalar(CTy::F32), dtype).name();
-    let (widen, narrow) = (needs.helper(Helper::Widen(dtype))?, needs.helper(Helper::Narrow(dtype))?);
-    Ok(format!("{FN} f32 {name}(f32 a) {{ return {widen}({narrow}(a)); }}\n"))
-}
-
-/// `a * b + c`, rounded once: the product is exact in `f64`, and the sum is rounded to odd there.
-pub fn fma(dtype: DType, needs: &mut dyn Needs) -> Result<String, EmitError> {
-    let name = Helper::Fma(VTy::scalar(CTy::F32), dtype).name();
-    let odd = needs.helper(Helper::Odd(VTy::scalar(CTy::F64)))?;
-    let round = needs.helper(Helper::Round(VTy::scalar(CTy::F32), dtype))?;
-    Ok(format!(
-        "{FN} f32 {name}(f32 a, f32 b, f32 c)
-{{
-    const f64 p = (f64)a * (f64)b, q = (f64)c;
-    f64 sum = __dadd_rz(p, q);
-    if (__dadd_rd(p, q) != __dadd_ru(p, q)) sum = __longlong_as_double(__double_as_longlong(sum) | 1);
-    return {round}({odd}(sum));
-}}
-"
-    ))
 }
 
 /// A byte of a word, the upper bytes of the value being its sign, or 0. `prmt` repeats the sign of the byte whose number has
