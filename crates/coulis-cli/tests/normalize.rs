@@ -54,6 +54,38 @@ fn a_mapped_file_has_the_shape_of_the_input_and_a_plan_is_a_trace() {
 }
 
 #[test]
+fn a_normalization_shows_its_kernel_and_is_explained() {
+    let folder = Folder::new("normalize-kernel");
+    let x = rows(&folder);
+    for (words, emit, wanted) in [
+        (
+            &["--arch", "sm_90a"][..],
+            &["--target", "cuda", "--arch", "sm_90a", "--emit", "cuda"][..],
+            "__global__",
+        ),
+        (&[], &["--emit", "c"], "coulis_reduce"),
+    ] {
+        let call = ["normalize", &x, "--op", "softmax", "--axis", "1", "--kernel"];
+        let kernel = folder.file("k.py", answer(&[&call[..], words].concat()).as_bytes());
+        assert!(answer(&[&["lower", &kernel][..], emit].concat()).contains(wanted));
+    }
+    let weight = folder.file("w.npy", &npy("<f4", "(3,)", &floats(&[1.0, 2.0, 3.0])));
+    let beside = format!("weight={weight}");
+    let call = ["explain", &x, "--op", "layer_norm", "--axis", "1", "--set", "eps=0", "--beside", &beside];
+    let text = answer(&call);
+    assert!(text.starts_with("plan ") && text.contains(&format!("bytes {}\n", 4 * (9 + 9 + 3))), "{text}");
+
+    refused(
+        &["explain", &x],
+        "error[cli/ops]: an array file is explained for given statistics or a normalization; add --ops LIST or --op NAME, or give one kernel's .py file",
+    );
+    refused(
+        &["explain", &x, "--ops", "sum", "--set", "eps=0"],
+        "error[cli/op]: --set belongs to --op NAME, which is not given",
+    );
+}
+
+#[test]
 fn words_that_no_map_knows_are_refused_with_those_that_are_legal() {
     let folder = Folder::new("normalize-words");
     let x = rows(&folder);

@@ -99,7 +99,7 @@ fn more_keys_than_files_are_refused() {
 fn an_array_is_explained_for_given_ops_only() {
     refused(
         &["explain", IRIS],
-        "error[cli/ops]: an array file is explained for given statistics; add --ops LIST, or give one kernel's .py file",
+        "error[cli/ops]: an array file is explained for given statistics or a normalization; add --ops LIST or --op NAME, or give one kernel's .py file",
     );
 }
 
