@@ -127,7 +127,7 @@ fn needs_order(spec: &Spec, target: &Target) -> Result<bool, PlanError> {
 
 /// Writes a sketch as primitives.
 pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Planned, PlanError> {
-    let statement = build(spec, &sketch.constant)?;
+    let statement = build(spec, &sketch.constant, sketch.folds())?;
     let mut schedule = Schedule::of(&statement.program);
     (strategy.schedule)(&mut schedule, &statement, spec, sketch)?;
     if let Some(map) = statement.map.as_ref().filter(|_| !sketch.map.inside) {
@@ -139,7 +139,7 @@ pub fn schedule(spec: &Spec, strategy: &Strategy, sketch: &Sketch) -> Result<Pla
 /// A schedule made by the steps of a trace instead of a strategy. `sketch` says which extents are constants, as the
 /// trace may count on them.
 pub fn replay(spec: &Spec, sketch: &Sketch, steps: &[Step]) -> Result<Planned, PlanError> {
-    let statement = build(spec, &sketch.constant)?;
+    let statement = build(spec, &sketch.constant, sketch.folds())?;
     let schedule = Schedule::replay(&statement.program, steps)?;
     if let Some(stage) = schedule.stages().iter().find(|stage| stage.stores_some()) {
         return Err(PlanError::Predicate { stage: stage.name().to_owned() });

@@ -6,6 +6,7 @@
 
 use coulis_ir::args::ArrayInfo;
 use coulis_ir::{DType, Expr, Intrinsic, Lambda, NanPolicy, Reducer, Var};
+use coulis_reducers::Staged;
 use coulis_tensor::{IterVar, Program, Tensor, TensorError};
 
 use crate::counts::{Count, counts, without};
@@ -37,6 +38,8 @@ pub struct Map {
     pub lambda: Lambda,
     /// Types of the arrays beside the elements.
     pub beside: Vec<DType>,
+    /// The same results by two folds, which a plan may take in place of the one.
+    pub staged: Option<Staged>,
 }
 
 /// All that a kernel is made from, but for the machine.
@@ -61,16 +64,29 @@ pub struct Spec {
 
 /// The program and the handles that a schedule needs.
 pub struct Statement {
-    /// The program: stage `S` folds, stage `O` finishes. Where there is a map, stage `F` finishes and `O` maps.
+    /// The program: stage `S` folds, stage `O` finishes. Where there is a map, stage `F` finishes and `O` maps. Where there are two
+    /// folds, stage `G` is the first, `H` finishes it, and `K` is what is kept of the elements, which `S` folds and `O` maps.
     pub program: Program,
     /// The inputs, then the mask if there is one.
     pub inputs: Vec<Tensor>,
+    /// What is before the fold, where there are two.
+    pub first: Option<FirstFold>,
     /// Component 0 of the state.
     pub state: Tensor,
     /// Component 0 of the finished results.
     pub output: Tensor,
     /// The result of the map, whose dimensions are the kept ones, then the reduced ones.
     pub map: Option<Tensor>,
+}
+
+/// The first of two folds, and what is made of the elements by what it gives.
+pub struct FirstFold {
+    /// Component 0 of its state.
+    pub state: Tensor,
+    /// Component 0 of its finished results.
+    pub output: Tensor,
+    /// What is kept of the elements, whose dimensions are those of the map's result.
+    pub kept: Tensor,
 }
 
 /// Names of the dimensions in text: kept ones `i0`, `i1`, …, reduced ones `k0`, `k1`, …, outermost first.
@@ -109,8 +125,9 @@ fn stride_expr(fixed: Option<i64>) -> Expr {
     fixed.map_or_else(|| Var::new("stride", DType::I64).expr(), constant)
 }
 
-/// Makes the program. `constant_extents[d]` says that the extent of dimension `d` is written into the kernel.
-pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, TensorError> {
+/// Makes the program, of one fold or of two. `constant_extents[d]` says that the extent of dimension `d` is written into the
+/// kernel.
+pub fn build(spec: &Spec, constant_extents: &[bool], folds: Folds) -> Result<Statement, TensorError> {
     let dims = &spec.problem.dims;
     let names = axis_names(&spec.problem);
     let extents: Vec<Expr> = dims
@@ -139,39 +156,32 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
     let of_role = |reduced: bool| (0..dims.len()).filter(move |&d| dims[d].is_reduced() == reduced);
     let kept: Vec<usize> = of_role(false).collect();
     let reduced: Vec<usize> = of_role(true).collect();
-    let reduce_axes: Vec<IterVar> =
-        reduced.iter().map(|&d| coulis_tensor::reduce_axis(extents[d].clone(), &names[d])).collect();
-    let kept_extents: Vec<Expr> = kept.iter().map(|&d| extents[d].clone()).collect();
-    let kept_names: Vec<&str> = kept.iter().map(|&d| names[d].as_str()).collect();
-
-    let state = coulis_tensor::compute_tuple_axes(&kept_extents, &kept_names, "S", |vars| {
-        let mut indices = vec![constant(0); dims.len()];
-        for (&d, var) in kept.iter().zip(vars) {
-            indices[d] = var.expr();
-        }
-        for (&d, axis) in reduced.iter().zip(&reduce_axes) {
-            indices[d] = axis.expr();
-        }
-        let elements: Vec<Expr> = inputs.iter().map(|t| t.at(indices.clone())).collect();
-        let masked = mask.as_ref().map(|w| w.at(indices.clone()));
-        let condition = [masked, spec.reducer.takes_part(&elements)].into_iter().flatten().reduce(Expr::and);
-        let position = position(dims, &reduced, &reduce_axes);
-        let fold = coulis_tensor::reduce_at(&spec.reducer, &elements, position, &reduce_axes)?;
-        match condition {
-            Some(condition) => fold.where_(condition),
-            None => Ok(fold),
-        }
-    })?;
-
     let shape = Shape { spec, extents: &extents, names: &names, constant: constant_extents, kept, reduced };
-    let (results, beside) = match &spec.map {
-        None => (shape.finish(&state)?, Vec::new()),
-        Some(map) => {
-            let mut beside = Vec::new();
-            for (i, &dtype) in map.beside.iter().enumerate() {
-                beside.push(placeholder(spec.n_read() + i, dtype, &format!("E{i}"))?);
-            }
-            (shape.map(map, &inputs, &state, &beside)?, beside)
+    let beside_types = spec.map.iter().flat_map(|map| &map.beside).enumerate();
+    let beside: Vec<Tensor> = beside_types
+        .map(|(i, &dtype)| placeholder(spec.n_read() + i, dtype, &format!("E{i}")))
+        .collect::<Result<_, _>>()?;
+    let staged = spec.map.as_ref().and_then(|map| map.staged.as_ref()).filter(|_| folds == Folds::Two);
+    let (first, state, results) = match (&spec.map, staged) {
+        (_, Some(staged)) => {
+            let first = shape.first(staged, &inputs)?;
+            let kept =
+                Elements { tensors: std::slice::from_ref(&first.kept), mask: None, of: &shape.map_order() };
+            let state = shape.fold(&staged.second, &kept, "S")?;
+            let finish = |values: &[Expr]| staged.second.finish(values);
+            let results = shape.map(&staged.map, &kept, (&state, &finish), &beside)?;
+            (Some(first), state, results)
+        }
+        (map, None) => {
+            let all: Vec<usize> = (0..dims.len()).collect();
+            let elements = Elements { tensors: &inputs, mask: mask.as_ref(), of: &all };
+            let state = shape.fold(&spec.reducer, &elements, "S")?;
+            let finish = |values: &[Expr]| spec.reducer.finish(&shape.all_fields(values));
+            let results = match map {
+                None => shape.finish(&state)?,
+                Some(map) => shape.map(&map.lambda, &elements, (&state, &finish), &beside)?,
+            };
+            (None, state, results)
         }
     };
     let Results { finished, output, priors } = results;
@@ -180,7 +190,44 @@ pub fn build(spec: &Spec, constant_extents: &[bool]) -> Result<Statement, Tensor
     let args: Vec<Tensor> = read.chain(&priors).chain(outputs).cloned().collect();
     let program = Program::new(outputs, &args)?;
     let inputs = inputs.into_iter().chain(mask).collect();
-    Ok(Statement { program, inputs, state: state[0].clone(), output: finished[0].clone(), map: output })
+    Ok(Statement {
+        program,
+        inputs,
+        first,
+        state: state[0].clone(),
+        output: finished[0].clone(),
+        map: output,
+    })
+}
+
+/// How many folds a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folds {
+    /// The reducer's.
+    One,
+    /// Those of a map that is staged.
+    Two,
+}
+
+/// The results of a fold, of what is folded.
+type Finish<'a> = &'a dyn Fn(&[Expr]) -> Vec<Expr>;
+
+/// What a fold and a map read.
+struct Elements<'a> {
+    /// One a value of an element.
+    tensors: &'a [Tensor],
+    /// Which elements take part.
+    mask: Option<&'a Tensor>,
+    /// The dimensions of these, in their order.
+    of: &'a [usize],
+}
+
+impl Elements<'_> {
+    /// One element, by its index in each dimension of the problem.
+    fn at(&self, index: &[Expr]) -> Vec<Expr> {
+        let own: Vec<Expr> = self.of.iter().map(|&d| index[d].clone()).collect();
+        self.tensors.iter().map(|t| t.at(own.clone())).collect()
+    }
 }
 
 /// The dimensions of a program in the making.
@@ -222,9 +269,73 @@ impl Shape<'_> {
         self.spec.outputs.iter().enumerate().map(prior).collect()
     }
 
+    /// The dimensions of a map's result: the kept ones, then the reduced ones.
+    fn map_order(&self) -> Vec<usize> {
+        [&self.kept[..], &self.reduced[..]].concat()
+    }
+
+    /// The fold of the elements of each output.
+    fn fold(&self, reducer: &Reducer, elements: &Elements, name: &str) -> Result<Vec<Tensor>, TensorError> {
+        let dims = &self.spec.problem.dims;
+        let axis = |&d: &usize| coulis_tensor::reduce_axis(self.extents[d].clone(), &self.names[d]);
+        let axes: Vec<IterVar> = self.reduced.iter().map(axis).collect();
+        let (extents, names) = (self.extents(&self.kept), self.names(&self.kept));
+        coulis_tensor::compute_tuple_axes(&extents, &names, name, |vars| {
+            let mut index = vec![constant(0); dims.len()];
+            for (&d, var) in self.kept.iter().zip(vars) {
+                index[d] = var.expr();
+            }
+            for (&d, axis) in self.reduced.iter().zip(&axes) {
+                index[d] = axis.expr();
+            }
+            let values = elements.at(&index);
+            let masked = elements.mask.map(|w| w.at(index));
+            let condition = [masked, reducer.takes_part(&values)].into_iter().flatten().reduce(Expr::and);
+            let position = position(dims, &self.reduced, &axes);
+            let fold = coulis_tensor::reduce_at(reducer, &values, position, &axes)?;
+            match condition {
+                Some(condition) => fold.where_(condition),
+                None => Ok(fold),
+            }
+        })
+    }
+
+    /// The first of two folds, and what is kept of the elements by what it gives.
+    fn first(&self, staged: &Staged, inputs: &[Tensor]) -> Result<FirstFold, TensorError> {
+        let all: Vec<usize> = (0..self.spec.problem.dims.len()).collect();
+        let elements = Elements { tensors: inputs, mask: None, of: &all };
+        let state = self.fold(&staged.first, &elements, "G")?;
+        let finished = self.finished("H", &state, &|values| staged.first.finish(values))?;
+        let dims = self.map_order();
+        let (extents, names) = (self.extents(&dims), self.names(&dims));
+        let kept = coulis_tensor::compute_tuple_axes(&extents, &names, "K", |vars| {
+            let (index, row) = self.element(vars);
+            let of_row = finished.iter().map(|t| t.at(row.clone()));
+            staged.kept.apply(&elements.at(&index).into_iter().chain(of_row).collect::<Vec<_>>())
+        })?;
+        Ok(FirstFold { state: state[0].clone(), output: finished[0].clone(), kept: kept[0].clone() })
+    }
+
+    /// Of the variables of a map's result, the index in each dimension of the problem, and that of the row.
+    fn element(&self, vars: &[Var]) -> (Vec<Expr>, Vec<Expr>) {
+        let own: Vec<Expr> = vars.iter().map(Var::expr).collect();
+        let mut index = own.clone();
+        self.map_order().iter().zip(&own).for_each(|(&d, of_dim)| index[d] = of_dim.clone());
+        (index, own[..self.kept.len()].to_vec())
+    }
+
+    /// The results of a fold as they are.
+    fn finished(&self, name: &str, state: &[Tensor], finish: Finish<'_>) -> Result<Vec<Tensor>, TensorError> {
+        let (extents, names) = (self.extents(&self.kept), self.names(&self.kept));
+        coulis_tensor::compute_tuple_axes(&extents, &names, name, |vars| {
+            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            finish(&state.iter().map(|t| t.at(at.clone())).collect::<Vec<_>>())
+        })
+    }
+
     /// All fields of the state of an output, those that are known without a fold too.
-    fn state_at(&self, state: &[Tensor], at: &[Expr]) -> Vec<Expr> {
-        let mut values: Vec<Expr> = state.iter().map(|t| t.at(at.to_vec())).collect();
+    fn all_fields(&self, folded: &[Expr]) -> Vec<Expr> {
+        let mut values = folded.to_vec();
         for count in &self.spec.counts {
             values.insert(count.field, known_count(count, &self.spec.reducer, &self.extents(&self.reduced)));
         }
@@ -242,7 +353,8 @@ impl Shape<'_> {
         let priors = self.priors(&self.kept, &strides)?;
         let finished = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
-            let values = self.state_at(state, &at);
+            let folded: Vec<Expr> = state.iter().map(|t| t.at(at.clone())).collect();
+            let values = self.all_fields(&folded);
             let finished = self.spec.reducer.finish(&values).into_iter().zip(&self.spec.outputs).zip(&priors);
             finished
                 .map(|((value, output), prior)| {
@@ -256,18 +368,14 @@ impl Shape<'_> {
     /// The results of the fold as they are, and those of the map, scaled and rounded.
     fn map(
         &self,
-        map: &Map,
-        inputs: &[Tensor],
-        state: &[Tensor],
+        lambda: &Lambda,
+        elements: &Elements,
+        (state, finish): (&[Tensor], Finish<'_>),
         beside: &[Tensor],
     ) -> Result<Results, TensorError> {
-        let (kept_extents, kept_names) = (self.extents(&self.kept), self.names(&self.kept));
-        let finished = coulis_tensor::compute_tuple_axes(&kept_extents, &kept_names, "F", |vars| {
-            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
-            self.spec.reducer.finish(&self.state_at(state, &at))
-        })?;
-        let dims = [&self.kept[..], &self.reduced[..]].concat();
-        let result = self.spec.n_read() + map.beside.len();
+        let finished = self.finished("F", state, finish)?;
+        let dims = self.map_order();
+        let result = self.spec.n_read() + beside.len();
         let stride =
             |&d: &usize| stride_expr(fixed_stride(&self.spec.problem.dims, self.constant, result, d));
         let strides: Vec<Expr> = dims.iter().map(stride).collect();
@@ -275,14 +383,12 @@ impl Shape<'_> {
         let (extents, names) = (self.extents(&dims), self.names(&dims));
         let outputs = coulis_tensor::compute_tuple_strided(&extents, &names, &strides, "O", |vars| {
             let own: Vec<Expr> = vars.iter().map(Var::expr).collect();
-            let row = own[..self.kept.len()].to_vec();
-            let mut at = own.clone();
-            dims.iter().zip(&own).for_each(|(&d, index)| at[d] = index.clone());
-            let elements = inputs.iter().map(|t| t.at(at.clone()));
+            let (at, row) = self.element(vars);
+            let elements = elements.at(&at).into_iter();
             let of_row = finished.iter().map(|t| t.at(row.clone()));
             let beside = beside.iter().map(|t| t.at(at.clone()));
             let args: Vec<Expr> = elements.chain(of_row).chain(beside).collect();
-            let values = map.lambda.apply(&args).into_iter().zip(&self.spec.outputs).zip(&priors);
+            let values = lambda.apply(&args).into_iter().zip(&self.spec.outputs).zip(&priors);
             values
                 .map(|((value, output), prior)| {
                     scale(value, output, prior.as_ref().map(|p| p.at(own.clone())))

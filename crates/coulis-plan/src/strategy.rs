@@ -11,7 +11,7 @@ use coulis_ir::visit::uses_any;
 use coulis_ir::{NanPolicy, Reducer, Target};
 use coulis_schedule::{Schedule, ScheduleError};
 
-use crate::program::{Spec, Statement, fixed_stride};
+use crate::program::{Folds, Spec, Statement, fixed_stride};
 use crate::room::Room;
 use work::{stepped, work_of};
 
@@ -26,6 +26,7 @@ mod gpu_short_rows;
 mod gpu_steps;
 mod interleaved;
 mod map_steps;
+mod near_rows;
 mod rows;
 mod runs;
 mod scalar;
@@ -40,6 +41,7 @@ pub use work::{calls_functions, work};
 
 /// Every strategy, in order of preference.
 pub static STRATEGIES: &[&Strategy] = &[
+    &near_rows::STRATEGY,
     &short_rows::STRATEGY,
     &rows::STRATEGY,
     &interleaved::STRATEGY,
@@ -171,6 +173,8 @@ pub struct Sketch {
     pub rows: i64,
     /// How a map that reads the elements again is scheduled.
     pub map: MapSketch,
+    /// How the first of two folds is scheduled, where there are two; the others say how the second is.
+    pub first: Option<Box<Sketch>>,
     /// Rows that are walked as one, where one alone is no whole number of accesses; 1 is each by itself. On machines without
     /// blocks of threads, rows that are walked side by side: of several outputs where these end together, else of one.
     pub joined: i64,
@@ -191,6 +195,13 @@ pub struct Sketch {
     pub outer_is_long: bool,
     /// Which extents are written into the kernel, by dimension.
     pub constant: Vec<bool>,
+}
+
+impl Sketch {
+    /// How many folds the program has.
+    pub fn folds(&self) -> Folds {
+        if self.first.is_some() { Folds::Two } else { Folds::One }
+    }
 }
 
 /// What strategies decide from.
@@ -505,6 +516,7 @@ impl Facts<'_> {
             threads: 1,
             rows: 1,
             map: MapSketch::default(),
+            first: None,
             joined: 1,
             resident: 0,
             last_threads: 0,

@@ -122,8 +122,8 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
     if sketch.chunks != proposed.chunks || sketch.tile != proposed.tile {
         sketch.tiles_together = 1;
     }
-    // Nor does one whose ends are folded apart end in another launch.
-    if sketch.peeled && sketch.chunks != proposed.chunks {
+    // Nor does one whose ends are folded apart end in another launch, and what is kept of a row for its second fold is not cut.
+    if (sketch.peeled || sketch.first.is_some()) && sketch.chunks != proposed.chunks {
         return None;
     }
     let Sketch {
@@ -153,6 +153,7 @@ pub fn changed(target: &Target, proposed: &Sketch, changes: &[(Knob, i64)]) -> O
         threads,
         rows,
         map: _,
+        first: _,
         joined: _,
         resident: _,
         last_threads: _,
@@ -232,6 +233,7 @@ mod tests {
             threads: 256,
             rows: 1,
             map: MapSketch::default(),
+            first: None,
             peeled: false,
             joined: 1,
             resident: 0,
@@ -293,5 +295,14 @@ mod tests {
         assert!(changed(&cpu, &sketch(), &[(Knob::Unroll, 2)]).is_some());
         assert!(changed(&cpu, &in_runs, &[(Knob::Unroll, 8)]).is_none());
         assert!(changed(&cpu, &sketch(), &[(Knob::Threads, 2)]).is_none());
+    }
+
+    #[test]
+    fn rows_that_are_kept_for_a_second_fold_are_not_cut() {
+        let cpu = target(TargetKind::Cpu);
+        let two = Sketch { first: Some(Box::new(sketch())), ..sketch() };
+        assert!(changed(&cpu, &two, &[(Knob::Chunks, 2)]).is_none());
+        assert!(changed(&cpu, &two, &[(Knob::Unroll, 2)]).is_some());
+        assert!(changed(&cpu, &sketch(), &[(Knob::Chunks, 2)]).is_some());
     }
 }

@@ -19,6 +19,7 @@ mod normalizations;
 mod product;
 pub mod scalar;
 mod shape;
+mod staged;
 mod user;
 mod wide_state;
 
@@ -32,5 +33,6 @@ pub use normalization::{
 };
 pub use normalizations::{NORMALIZATIONS, find_normalization};
 pub use product::{Part, Product, ProductError, product};
+pub use staged::Staged;
 pub use user::{Combine, Finish, Lift, UserReducer, UserReducerError, comm_reducer};
 pub use wide_state::{WideState, accumulating};

@@ -18,6 +18,7 @@ use crate::exact::{ExactMapFn, MappedRow};
 use crate::product::{ProductError, product};
 use crate::shape::spread::{difference, is_wide};
 use crate::shape::total::{EPS32, statistic_result};
+use crate::staged::Staged;
 
 /// The axes that an array beside the elements has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +65,8 @@ pub struct Normalization {
     pub beside: Vec<Beside>,
     /// The result of one element. Parameters: the elements of the inputs, what the fold gives, the arrays beside them.
     pub map: Lambda,
+    /// The same in two folds, which machines without blocks of threads may run in place of the one; `None` where there are none.
+    pub staged: Option<Staged>,
     /// Name and default output type of the result, which `map` gives in the type it computes in.
     pub result: Field,
     /// Bound of the result's error, where one is stated.
@@ -313,6 +316,8 @@ pub(crate) struct Draft {
     pub(crate) row_vars: Vec<Var>,
     /// The result of one element.
     pub(crate) value: Expr,
+    /// The same in two folds.
+    pub(crate) staged: Option<Staged>,
     /// Factor and scale of the error.
     pub(crate) bound: Option<(f64, Expr)>,
 }
@@ -419,7 +424,7 @@ impl<'a> Parts<'a> {
     }
 
     fn finish(self, draft: Draft) -> Result<Normalization, NormalizationError> {
-        let Draft { reducer, rows, row_vars, value, bound } = draft;
+        let Draft { reducer, rows, row_vars, value, staged, bound } = draft;
         let value = if self.request.wide { value.cast(DType::F64) } else { value };
         if !value.dtype().is_float() || value.lanes() != 1 {
             let found = value.ty().to_string();
@@ -458,6 +463,7 @@ impl<'a> Parts<'a> {
                 scale: Lambda { params: params.clone(), body: vec![scale] },
             }),
             map: Lambda { params, body: vec![value] },
+            staged,
             name: self.name,
         })
     }
@@ -531,6 +537,6 @@ impl UserNormalization {
         let statistics: Vec<Expr> = row_vars.iter().map(Var::expr).collect();
         let beside: Vec<Expr> = self.beside.iter().filter_map(|(name, _)| parts.beside(name)).collect();
         let value = (self.map)(&elements, &statistics, &beside);
-        parts.finish(Draft { reducer, rows, row_vars, value, bound: None })
+        parts.finish(Draft { reducer, rows, row_vars, value, staged: None, bound: None })
     }
 }

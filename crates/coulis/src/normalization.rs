@@ -178,7 +178,8 @@ pub(crate) fn check(inputs: &[ArrayInfo], request: &Request, normalize: &Normali
     let any_order = reducer.claims.associative && reducer.claims.commutative && ignores_position(&reducer);
     let problem = Problem::of_map(folded, None, &placed, named, !any_order)?;
     let outputs = vec![output(request, &normalization)?];
-    let map = Some(Map { lambda: normalization.map.clone(), beside: beside_dtypes });
+    let staged = normalization.staged.clone();
+    let map = Some(Map { lambda: normalization.map.clone(), beside: beside_dtypes, staged });
     let spec = Spec::new(problem, dtypes, false, reducer.clone(), outputs, map);
     Ok(Call {
         statistics: Vec::new(),
@@ -299,7 +300,12 @@ fn place(
 
 /// What tells the kernels of a normalization from others.
 pub(crate) fn key(normalization: &Normalization) -> String {
-    format!("{}|{}", print_reducer(&normalization.reducer), lambda_key(&normalization.map))
+    let staged = normalization.staged.iter().flat_map(|staged| {
+        let folds = [&staged.first, &staged.second].map(print_reducer);
+        folds.into_iter().chain([&staged.kept, &staged.map].map(lambda_key))
+    });
+    let parts = [print_reducer(&normalization.reducer), lambda_key(&normalization.map)];
+    parts.into_iter().chain(staged).collect::<Vec<String>>().join("|")
 }
 
 /// What tells a lambda from others.

@@ -32,7 +32,7 @@ fn spec(name: &str, dtype: DType, shape: &[i64]) -> Spec {
     let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
     let normalization = find_normalization(name).unwrap().build(&request).unwrap();
     let outputs = vec![OutputSpec::plain(normalization.result.dtype)];
-    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new() });
+    let map = Some(Map { lambda: normalization.map.clone(), beside: Vec::new(), staged: None });
     Spec::new(problem, vec![dtype], false, normalization.reducer, outputs, map)
 }
 
@@ -386,7 +386,7 @@ fn filled_rows_are_dealt_to_those_threads_that_have_the_fewest_accesses_besides(
                 );
             }
         }
-        let without = Map { lambda: spec.map.clone().unwrap().lambda, beside: Vec::new() };
+        let without = Map { lambda: spec.map.clone().unwrap().lambda, beside: Vec::new(), staged: None };
         let nan = coulis_ir::NanPolicy::Ignore;
         let reducer = coulis_ir::Reducer { nan, ..spec.reducer.clone() };
         let ignoring =

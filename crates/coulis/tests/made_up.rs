@@ -4,10 +4,10 @@
 
 use coulis_io::{AlignedBytes, Array};
 use coulis_ir::args::{ArgInfo, ArrayInfo, bind_args, compact_strides};
-use coulis_ir::{DType, Expr, Reducer};
+use coulis_ir::{DType, Expr, Lambda, Reducer, Var};
 use coulis_lower::Options;
-use coulis_plan::{Machine, OutputSpec, Problem, STRATEGIES, Spec, choose_named, schedule};
-use coulis_reducers::{UserReducer, comm_reducer};
+use coulis_plan::{Machine, Map, OutputSpec, Problem, STRATEGIES, Spec, choose_named, schedule};
+use coulis_reducers::{Staged, UserReducer, comm_reducer};
 use coulis_runtime::{Cpu, CpuKind, CpuOptions, Device, Window};
 
 /// How many elements are above 2, the largest squared distance from 5, and the sum of positions times elements: three
@@ -45,13 +45,61 @@ fn plain_fold(shape: &[i64], axis: usize, values: &[i16]) -> Vec<[i64; 3]> {
     out
 }
 
-/// Runs the call by one strategy; `false` where it declines.
-fn run(device: &dyn Device, strategy: &str, shape: &[i64], axis: usize) -> bool {
-    let reducer = made_up();
-    let info = ArrayInfo { dtype: DType::I16, shape: shape.to_vec(), strides: compact_strides(shape) };
-    let problem = Problem::new(std::slice::from_ref(&info), None, Some(&[axis as i64]), false, true).unwrap();
+fn elements(shape: &[i64]) -> Vec<i16> {
+    (0..shape.iter().product::<i64>()).map(|i| ((i * 7919 + 13) % 61 - 30) as i16).collect()
+}
+
+fn info(shape: &[i64]) -> ArrayInfo {
+    ArrayInfo { dtype: DType::I16, shape: shape.to_vec(), strides: compact_strides(shape) }
+}
+
+/// The fold of an axis, and its results.
+fn fold(shape: &[i64], axis: usize) -> (Spec, Vec<Vec<i64>>) {
+    let axes = Some(&[axis as i64][..]);
+    let problem = Problem::new(&[info(shape)], None, axes, false, true).unwrap();
     let outputs = vec![OutputSpec::plain(DType::I64); 3];
-    let spec = Spec::new(problem, vec![DType::I16], false, reducer, outputs, None);
+    let folded = plain_fold(shape, axis, &elements(shape));
+    let wanted = (0..3).map(|slot| folded.iter().map(|w| w[slot]).collect());
+    (Spec::new(problem, vec![DType::I16], false, made_up(), outputs, None), wanted.collect())
+}
+
+/// How much less the squared distance of each element from 5 is than the largest, of one fold and of two: with the count of what is
+/// above 2 in what is kept, the second of which is the largest of that.
+fn map(shape: &[i64], axis: usize) -> (Spec, Vec<Vec<i64>>) {
+    let axes = Some(&[axis as i64][..]);
+    let problem = Problem::of_map(&[info(shape)], None, &[], axes, true).unwrap();
+    let wide = |name: &str| Var::new(name, DType::I64);
+    let (x, [count, largest, moment]) = (Var::new("x", DType::I16), ["a", "b", "c"].map(wide));
+    let distance = x.expr().cast(DType::I64) - Expr::int_of(5, DType::I64);
+    let square = distance.clone() * distance;
+    let params = vec![x, count.clone(), largest.clone(), moment];
+    let combine = |x: &[Expr], y: &[Expr]| vec![x[0].clone().max(y[0].clone())];
+    let least = vec![Expr::int_of(-1, DType::I64)];
+    let second = comm_reducer(&UserReducer::new("largest", &[DType::I64], least, &combine)).unwrap();
+    let (kept, most) = (wide("kept"), wide("most"));
+    let less = kept.expr() - most.expr();
+    let staged = Staged {
+        first: made_up(),
+        kept: Lambda { params: params.clone(), body: vec![square.clone() + count.expr()] },
+        second,
+        map: Lambda { params: vec![kept, most], body: vec![less] },
+    };
+    let lambda = Lambda { params, body: vec![square - largest.expr()] };
+    let map = Some(Map { lambda, beside: Vec::new(), staged: Some(staged) });
+    let outputs = vec![OutputSpec::plain(DType::I64)];
+    let values = elements(shape);
+    let folded = plain_fold(shape, axis, &values);
+    let inner: i64 = shape[axis + 1..].iter().product();
+    let less = |(at, v): (usize, &i16)| {
+        let row = at as i64 / inner / shape[axis] * inner + at as i64 % inner;
+        (i64::from(*v) - 5).pow(2) - folded[row as usize][1]
+    };
+    let wanted = values.iter().enumerate().map(less).collect();
+    (Spec::new(problem, vec![DType::I16], false, made_up(), outputs, map), vec![wanted])
+}
+
+/// Runs a call by one strategy; `false` where it declines.
+fn run(device: &dyn Device, strategy: &str, shape: &[i64], (spec, wanted): (Spec, Vec<Vec<i64>>)) -> bool {
     let target = device.target();
     let Ok((strategy, sketch)) = choose_named(&spec, &target, strategy).unwrap() else { return false };
     let planned = schedule(&spec, strategy, &sketch).unwrap();
@@ -64,12 +112,9 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], axis: usize) -> bool 
     let infos: Vec<ArrayInfo> = spec.array_infos().into_iter().chain(spec.output_infos()).collect();
     let args: Vec<ArgInfo> = infos.iter().cloned().map(ArgInfo::Array).collect();
     let bindings = bind_args(checked.kernel(), &args).unwrap();
-    let n = shape.iter().product::<i64>();
-    let values: Vec<i16> = (0..n).map(|i| ((i * 7919 + 13) % 61 - 30) as i16).collect();
-    let input = Array::from_slice(shape, &values).unwrap();
-    let want = plain_fold(shape, axis, &values);
+    let input = Array::from_slice(shape, &elements(shape)).unwrap();
     let mut results: Vec<AlignedBytes> =
-        (0..3).map(|_| AlignedBytes::zeroed(want.len() * 8).unwrap()).collect();
+        wanted.iter().map(|want| AlignedBytes::zeroed(want.len() * 8).unwrap()).collect();
     {
         let (bytes, offset) = input.storage();
         let mut windows = vec![Window::read(bytes, offset, &infos[0]).unwrap()];
@@ -78,17 +123,10 @@ fn run(device: &dyn Device, strategy: &str, shape: &[i64], axis: usize) -> bool 
         }
         coulis_runtime::call(&*executable, &bindings, &mut windows).unwrap();
     }
-    for (slot, result) in results.iter().enumerate() {
+    for (slot, (result, want)) in results.iter().zip(&wanted).enumerate() {
         let found: Vec<i64> =
             result.as_slice().chunks_exact(8).map(|b| i64::from_ne_bytes(b.try_into().unwrap())).collect();
-        let want: Vec<i64> = want.iter().map(|w| w[slot]).collect();
-        assert_eq!(
-            found,
-            want,
-            "{} on {} of {shape:?} over {axis}, field {slot}",
-            strategy.name,
-            device.name()
-        );
+        assert_eq!(&found, want, "{} on {} of {shape:?}, field {slot}", strategy.name, device.name());
     }
     true
 }
@@ -108,7 +146,12 @@ fn every_strategy_runs(kind: CpuKind, shapes: &[(&[i64], usize)]) {
     let options = CpuOptions { kind, n_threads: Some(2), ..CpuOptions::default() };
     let (device, _) = Cpu::open(&options).unwrap();
     for strategy in STRATEGIES.iter().filter(|s| s.machine == Machine::Loops) {
-        let runs = shapes.iter().filter(|(shape, axis)| run(&*device, strategy.name, shape, *axis)).count();
+        let mut runs = 0;
+        for (shape, axis) in shapes {
+            for call in [fold(shape, *axis), map(shape, *axis)] {
+                runs += usize::from(run(&*device, strategy.name, shape, call));
+            }
+        }
         assert!(runs > 0, "{} accepts none of the shapes on {}", strategy.name, device.name());
     }
 }

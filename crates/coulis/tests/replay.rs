@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/normalizations.rs"]
+mod meaning;
 
 use std::collections::BTreeMap;
 
 use common::{Special, array, check, executed, numbers};
 use coulis::reduce::{array_info, kernel, plan, prepare, run};
 use coulis::text::{compile_one, emit_cuda, print_kernel};
-use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Request, TargetChoice, Value};
+use coulis::{Arguments, CompileOptions, DType, DeviceChoice, Normalize, Request, TargetChoice, Value};
 
-/// A call for each strategy of the catalogue: shape, axes, and what replaces a word of its trace.
+/// A call for each strategy of the catalogue: shape and axes, of statistics or else of what takes two folds.
 const CALLS: &[(&str, &[i64], &[i64])] = &[
+    ("near_rows", &[300, 128], &[1]),
     ("short_rows", &[3000, 6], &[1]),
     ("rows", &[9, 5000], &[1]),
     ("interleaved", &[5000, 3], &[0]),
@@ -21,6 +24,18 @@ const CALLS: &[(&str, &[i64], &[i64])] = &[
 ];
 
 const OPS: [&str; 4] = ["sum", "var", "max", "argmin"];
+
+/// The strategies that take maps only.
+const OF_MAPS: [&str; 1] = ["near_rows"];
+
+/// The request of a call: these statistics, or softmax.
+fn request(name: &str, ops: &[&str], axes: &[i64]) -> Request {
+    if !OF_MAPS.contains(&name) {
+        return executed(ops, axes);
+    }
+    let softmax = Request::normalizing(Normalize::named("softmax").unwrap()).over(axes);
+    Request { device: executed(ops, axes).device, ..softmax }
+}
 
 fn bytes(request: &Request, input: &coulis::Array) -> Vec<Vec<u8>> {
     let outcome = run(std::slice::from_ref(input), request).unwrap();
@@ -32,7 +47,7 @@ fn a_printed_plan_runs_again_to_the_same_bits() {
     for (name, shape, axes) in CALLS {
         let n = shape.iter().product::<i64>() as usize;
         let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
-        let request = executed(&OPS, axes);
+        let request = request(name, &OPS, axes);
         let planned = plan(&[array_info(&input)], &request).unwrap();
         assert_eq!(planned.name, *name, "{shape:?}\n{}", planned.reasons.join("\n"));
         let replayed = Request { plan: Some(planned.trace.clone()), ..request.clone() };
@@ -48,7 +63,7 @@ fn a_printed_kernel_runs_to_the_bits_of_the_reduction() {
         let n = shape.iter().product::<i64>() as usize;
         let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 17));
         let infos = [array_info(&input)];
-        let here = executed(&["sum", "argmin"], axes);
+        let here = request(name, &["sum", "argmin"], axes);
         let (printed, _) = kernel(&infos, &here).unwrap();
         let options = CompileOptions { device: here.device.clone(), ..CompileOptions::default() };
         let function = compile_one(&print_kernel(&printed), &options).unwrap();
@@ -97,13 +112,18 @@ fn an_edited_plan_gives_right_results() {
     for (name, shape, axes) in CALLS {
         let n = shape.iter().product::<i64>() as usize;
         let input = array(DType::F32, shape, &numbers(n, Special::Zeros, 18));
-        let request = executed(&["sum", "max", "argmax"], axes);
+        let request = request(name, &["sum", "max", "argmax"], axes);
         let trace = plan(&[array_info(&input)], &request).unwrap().trace;
         let changes: [fn(i64) -> i64; 2] = [|f| f / 2, |f| f + f / 4];
         for change in changes {
             let other = edited(&trace, change);
             assert_eq!(trace == other, *name == "scalar", "{name}:\n{trace}");
             let request = Request { plan: Some(other.clone()), ..request.clone() };
+            if OF_MAPS.contains(name) {
+                let case = meaning::Case { plan: Some(other.clone()), ..meaning::Case::new("softmax", &[1]) };
+                case.check(&input, &request.device).unwrap();
+                continue;
+            }
             check(std::slice::from_ref(&input), &request)
                 .unwrap_or_else(|why| panic!("{name}: {why}\n{other}"));
         }

@@ -22,6 +22,8 @@ pub struct MapSketch {
     pub fused: usize,
     /// Parts of the last of them, where they are too few by themselves; 1 is no split.
     pub parts: i64,
+    /// Rows that are taken together where there are two folds, each step of all of them before the next; 0 is one.
+    pub together: i64,
     /// Where a row is kept between its fold and its map.
     pub keep: Keep,
     /// Elements of a row where it is kept, of which those behind its own change no fold; 0 is as many as it has.
@@ -76,7 +78,7 @@ impl Facts<'_> {
     }
 
     /// Lanes that fill a vector with values of the type in which the map computes.
-    fn map_lanes(&self) -> i64 {
+    pub fn map_lanes(&self) -> i64 {
         let computed = self.spec.map.iter().flat_map(|map| &map.lambda.body).map(|e| e.dtype().bytes());
         i64::from(self.target.vector_bytes) / computed.max().unwrap_or(1) as i64
     }

@@ -69,6 +69,11 @@ const NEAR_CACHES: i64 = 16;
 const SHORTEST_OF_A_ROW: i64 = 4;
 
 fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    sketch(facts, i64::MAX)
+}
+
+/// What is decided where at most so many vectors are folded side by side.
+pub fn sketch(facts: &Facts, most_beside: i64) -> Result<Sketch, Decline> {
     let Some((extent, stride, true)) = facts.inner() else {
         return Err(Decline::new("a reduced innermost dimension", "a kept one, or none"));
     };
@@ -77,7 +82,7 @@ fn propose(facts: &Facts) -> Result<Sketch, Decline> {
     }
     let runs = facts.runs(LONGEST_RUN);
     let lanes = runs.lanes.min(floor_pow2(extent));
-    let mut unroll = facts.unroll_of(lanes, runs.state_bytes);
+    let mut unroll = facts.unroll_of(lanes, runs.state_bytes).min(most_beside);
     while unroll > 1 && lanes * unroll > extent {
         unroll /= 2;
     }
@@ -288,15 +293,77 @@ fn block_pages(bytes: i64, most: i64) -> i64 {
 fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
     let n_kept = spec.n_kept();
     let (state, output) = (stage_of(s, &stmt.state)?, stage_of(s, &stmt.output)?);
+    if sketch.chunks == 1 {
+        let made = fold_whole(s, state, spec, sketch)?;
+        return place_all(s, stmt, &made, n_kept, sketch);
+    }
     let reduce = s.stage(state)?.reduce_axes().to_vec();
     // An outermost dimension is cut into chunks before the innermost is split in their stage: a stage
     // of partial results keeps the loops of the dimension that it is factored along, and no others.
-    if sketch.head > 0 && sketch.chunks == 1 {
-        let made = fold_head_and_rest(s, state, &reduce[0], spec, sketch)?;
-        return place_all(s, stmt, &made, n_kept, sketch);
-    }
-    let cut_outermost = sketch.chunks > 1 && !sketch.cuts_inner;
+    let cut_outermost = !sketch.cuts_inner;
     let fold = if cut_outermost { chunked(s, state, &reduce[0], sketch)?.0 } else { state };
+    let cut = cut_row(s, fold, &reduce, sketch)?;
+    let (mut within, mut partial) = (cut.block.clone(), fold);
+    if !cut_outermost {
+        (partial, within) = chunked(s, state, &cut.block, sketch)?;
+    }
+    let made =
+        fold_by_vectors(s, partial, &Parts { block: Some(&within), ..cut.parts() }, n_kept + 1, sketch)?;
+    ask_rows_ahead(s, &made, &cut.block, sketch)?;
+    let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
+    for stage in made.stages {
+        place(s, stage, at.as_ref())?;
+    }
+    fold_in_rounds(s, state, partial, sketch)?;
+    let kept = site(s, output, n_kept, false, false)?;
+    place(s, state, kept.as_ref())
+}
+
+/// Splits the fold of whole rows of `state` into stages that fold vectors, to be placed where a row is folded.
+pub fn fold_whole(
+    s: &mut Schedule,
+    state: StageId,
+    spec: &Spec,
+    sketch: &Sketch,
+) -> Result<Made, ScheduleError> {
+    let reduce = s.stage(state)?.reduce_axes().to_vec();
+    if sketch.head > 0 {
+        return fold_head_and_rest(s, state, &reduce[0], spec, sketch);
+    }
+    let cut = cut_row(s, state, &reduce, sketch)?;
+    let made = fold_by_vectors(s, state, &cut.parts(), spec.n_kept(), sketch)?;
+    ask_rows_ahead(s, &made, &cut.block, sketch)?;
+    Ok(made)
+}
+
+/// The loops that a row is split into.
+struct Cut {
+    block: IterVar,
+    side: Option<IterVar>,
+    page: Option<IterVar>,
+    lane: IterVar,
+    rows: Option<(IterVar, i64)>,
+}
+
+impl Cut {
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            lane: &self.lane,
+            block: Some(&self.block),
+            side: self.side.as_ref(),
+            page: self.page.as_ref(),
+            rows: self.rows.as_ref().map(|(rows, n)| (rows, *n)),
+        }
+    }
+}
+
+/// Splits the innermost of the loops that `fold` reduces into blocks, vectors and lanes.
+fn cut_row(
+    s: &mut Schedule,
+    fold: StageId,
+    reduce: &[IterVar],
+    sketch: &Sketch,
+) -> Result<Cut, ScheduleError> {
     let inner = &same_axis(s, fold, &reduce[reduce.len() - 1])?;
     let by_pages = sketch.apart > sketch.lanes;
     let mut page = None;
@@ -328,32 +395,8 @@ fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) ->
     } else {
         rest
     };
-    let rows = reduce.iter().rev().nth(1).filter(|_| of_one > 1).map(|rows| (rows, of_one));
-    let mut parts =
-        Parts { lane: &lane, block: Some(&block), side: side.as_ref(), page: page.as_ref(), rows };
-    if sketch.chunks == 1 {
-        let made = fold_by_vectors(s, state, &parts, n_kept, sketch)?;
-        ask_rows_ahead(s, &made, &block, sketch)?;
-        return place_all(s, stmt, &made, n_kept, sketch);
-    }
-    let mut within = block.clone();
-    let partial = if cut_outermost {
-        fold
-    } else {
-        let partial;
-        (partial, within) = chunked(s, state, &block, sketch)?;
-        partial
-    };
-    parts.block = Some(&within);
-    let made = fold_by_vectors(s, partial, &parts, n_kept + 1, sketch)?;
-    ask_rows_ahead(s, &made, &block, sketch)?;
-    let at = site(s, partial, n_kept + 1, sketch.parallel, false)?;
-    for stage in made.stages {
-        place(s, stage, at.as_ref())?;
-    }
-    fold_in_rounds(s, state, partial, sketch)?;
-    let kept = site(s, output, n_kept, false, false)?;
-    place(s, state, kept.as_ref())
+    let rows = reduce.iter().rev().nth(1).filter(|_| of_one > 1).map(|rows| (rows.clone(), of_one));
+    Ok(Cut { block, side, page, lane, rows })
 }
 
 /// Places the fold of whole rows: in the loop over outputs, or over blocks of those that end together.

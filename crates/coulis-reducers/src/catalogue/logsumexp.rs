@@ -4,6 +4,7 @@ use coulis_ir::math::EXP_CAP;
 use coulis_ir::{DType, ErrorBound, Expr, Field, Intrinsic, Lambda, Reducer};
 
 use crate::builder::{Builder, Slot};
+use crate::catalogue::sum;
 use crate::entry::{Empty, Entry, ReducerError, ReducerRequest};
 use crate::exact::Case;
 use crate::exact::ExactSum;
@@ -204,6 +205,43 @@ fn run_twice(b: &mut Builder, shift: &Slot, sum: &Slot, low: Option<&Slot>) {
             b.close(low, &(&low.left * &scale) + &lost);
         }
     }
+}
+
+/// The greatest of the elements, in the type of the exponentials: the first of two folds, the second of which sums their exponentials
+/// about it. It may pass over a NaN, which the second meets again.
+pub(crate) fn greatest(request: &ReducerRequest, dtype: DType) -> Reducer {
+    let mut b = Builder::new("greatest", request);
+    b.idempotent();
+    let x = b.element(0).cast(dtype);
+    let shift = b.field("shift", Expr::float(f64::NEG_INFINITY, dtype), x);
+    b.neutral(f64::NEG_INFINITY);
+    b.combine(&shift, End::Greatest.of_any(&shift.left, &shift.right, false));
+    let results = vec![("shift", dtype, shift.left)];
+    b.finish(ErrorBound::Exact, results)
+}
+
+/// The second of them, of exponentials of that type, and their sum over the parameters of its `finish`, which gives just it. None is
+/// more than 1, so that sums of runs in `float32` stay finite.
+pub(crate) fn sum_of_exponentials(
+    request: &ReducerRequest,
+    dtype: DType,
+) -> Result<(Reducer, Expr), ReducerError> {
+    let request = ReducerRequest { inputs: vec![dtype], acc: None, ..request.clone() };
+    if dtype != DType::F32 {
+        let sum = sum::ENTRY.build(&request)?;
+        let total = sum.finish.body[0].clone();
+        return Ok((sum, total));
+    }
+    let wide = DType::F64;
+    let mut b = Builder::new("expsum", &request);
+    let e = b.element(0);
+    let sum = b.field("expsum", Expr::constant(0, wide), e.clone().cast(wide));
+    b.combine(&sum, &sum.left + &sum.right);
+    let run = b.run_field(&sum, Expr::constant(0, dtype), e);
+    b.chained_step(&sum, &run.left + &run.right, RUN, u32::MAX);
+    b.close(&sum, &sum.left + &run.left.cast(wide));
+    let results = vec![("expsum", wide, sum.left.clone())];
+    Ok((b.finish(ErrorBound::Terms { factor: 32.0, eps: EPS32 }, results), sum.left))
 }
 
 /// Whether elements are so narrow that what is done to each of them takes longer than to read it.

@@ -48,6 +48,7 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
         rows: vec![of_row, log_of_row],
         row_vars: vec![shift, log],
         value,
+        staged: None,
         bound: Some((FACTOR, scale)),
     })
 }

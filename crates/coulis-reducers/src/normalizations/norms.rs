@@ -187,7 +187,7 @@ fn normalized(parts: &Parts, reducer: Reducer, moments: Moments, square_error: E
         ErrorBound::Exact | ErrorBound::Length { .. } => 0.0,
     };
     let (row_vars, rows) = rows.into_iter().unzip();
-    Draft { reducer, rows, row_vars, value, bound: Some((OF_MEAN + of_square / 2.0, scale)) }
+    Draft { reducer, rows, row_vars, value, staged: None, bound: Some((OF_MEAN + of_square / 2.0, scale)) }
 }
 
 /// The map of a row less its mean, over its standard deviation.

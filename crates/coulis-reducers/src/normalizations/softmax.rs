@@ -1,18 +1,21 @@
 //! Softmax.
 
-use coulis_ir::{DType, Expr, Intrinsic};
+use coulis_ir::{DType, Expr, Field, Intrinsic, Lambda, NanPolicy, Reducer, Var};
 
 use crate::catalogue::logsumexp;
 use crate::exact::MappedRow;
 use crate::exact::mapped_row::sum;
 use crate::normalization::{Draft, NormalizationEntry, NormalizationError, Parts};
+use crate::shape::spread::is_wide;
+use crate::staged::Staged;
 
 /// `exp(x) / sum(exp(x))` without overflow.
 pub static ENTRY: NormalizationEntry = NormalizationEntry {
     name: "softmax",
     summary: "Exponentials of the elements over the sum of the row's exponentials.",
     details: "Computed as `exp(x - shift) / sum(exp(x - shift))`, shift and sum being the state of `logsumexp`: an element \
-              that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together. \
+              that no other exceeds by more than 2, or 2 more for each time that parts of the row were brought together; \
+              on a CPU, of rows of neighbours that the first cache holds, the greatest and a sum of their own, so that each exponential is taken once. \
               A row that holds NaN or +inf, or nothing but -inf, gives NaN. \
               Integers of 64 bits are subtracted before anything is rounded. Where the result is scaled or of `float64`, \
               so is the exponential: what `float32` does not hold is not 0 then. The error is at most \
@@ -69,8 +72,37 @@ fn make(parts: &Parts) -> Result<Draft, NormalizationError> {
         rows: vec![of_row, scale_of_row],
         row_vars: vec![shift, scale],
         value,
+        staged: staged(parts)?,
         bound: Some((FACTOR, bound)),
     })
+}
+
+/// The greatest element first, then each exponential once: it is kept, summed with the others, and divided by their sum. No
+/// exponential is more than 1, and that of the greatest is: a row whose greatest is infinite has a NaN among its differences.
+/// Integers of 64 bits, and results that `float64` is asked for, are left to the one fold.
+fn staged(parts: &Parts) -> Result<Option<Staged>, NormalizationError> {
+    let request = &parts.request.fold;
+    let keeps_all = request.nan == NanPolicy::Propagate && !parts.request.wide;
+    if request.twice || !keeps_all || is_wide(request.inputs[0]) {
+        return Ok(None);
+    }
+    let dtype = parts.compute();
+    let first = logsumexp::greatest(request, dtype);
+    let shift = Var::new("shift", dtype);
+    let x = Var::new("x", request.inputs[0]);
+    let kept = logsumexp::capped_exp(&(&x.expr().cast(dtype) - &shift.expr()));
+    let (fold, total) = logsumexp::sum_of_exponentials(request, dtype)?;
+    let inverse = (&Expr::constant(1, total.dtype()) / &total).cast(dtype);
+    let finish = Lambda { body: vec![inverse], ..fold.finish };
+    let results = vec![Field { name: "scale".to_owned(), dtype }];
+    let [e, scale] = ["e", "scale"].map(|name| Var::new(name, dtype));
+    let value = &e.expr() * &scale.expr();
+    Ok(Some(Staged {
+        first,
+        kept: Lambda { params: vec![x, shift], body: vec![kept] },
+        second: Reducer { finish, results, ..fold },
+        map: Lambda { params: vec![e, scale], body: vec![value] },
+    }))
 }
 
 /// `exp(d) * scale`, in the type of the result: a quotient that `float32` holds to a few bits, if at all, has all bits of

@@ -19,6 +19,8 @@ pub struct Case {
     pub prior: Option<Array>,
     pub out: Option<DType>,
     pub threads: usize,
+    /// Trace of the plan, where it is not the planner's.
+    pub plan: Option<String>,
 }
 
 impl Case {
@@ -34,6 +36,7 @@ impl Case {
             prior: None,
             out: None,
             threads: 2,
+            plan: None,
         }
     }
 
@@ -48,6 +51,7 @@ impl Case {
         request.device = device.clone();
         request.nan = self.nan;
         request.threads = Some(self.threads);
+        request.plan.clone_from(&self.plan);
         if self.alpha != 1.0 {
             request.alpha.insert(String::new(), self.alpha);
         }

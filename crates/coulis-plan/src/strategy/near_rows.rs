@@ -1,0 +1,235 @@
+//! `near_rows`: a map in two folds, of rows that stay in the first cache with what is kept of them.
+//!
+//! Three walks over each row: the first fold; what is kept of each element, which the second fold takes; and the map. Both folds are
+//! those of `rows`, of a row that is in a cache. Rows that leave it are read once, and what is kept of them computed twice.
+
+use coulis_schedule::{Schedule, ScheduleError, Split, StageId};
+
+use super::map_steps::{map_row, root};
+use super::rows;
+use super::steps::{Made, Site, place, site, stage_of};
+use super::{Decline, Facts, Machine, MapSketch, Sketch, Strategy, floor_pow2};
+use crate::problem::{Dim, Problem, Role};
+use crate::program::{Map, OutputSpec, Spec, Statement};
+use coulis_ir::remark::{PREFETCH, PREFETCH_L2};
+use coulis_ir::{Attr, DType, Reducer};
+
+/// The catalogue's entry.
+pub static STRATEGY: Strategy = Strategy {
+    name: "near_rows",
+    machine: Machine::Loops,
+    keeps_order: false,
+    summary: "rows that stay in the first cache, in two folds: what is kept of an element is computed once",
+    propose,
+    schedule,
+};
+
+/// Bytes of a row and of what is kept of it that the first cache holds beside what else is there.
+const NEAR_BYTES: i64 = 64 << 10;
+/// Rows of fewer elements end as long as they are walked.
+const SHORTEST: i64 = 16;
+/// Rows that are taken together, at most, and at least where the cache holds as many, and bytes of what is kept of them: the end of
+/// one fold is a chain of operations that wait for each other, beside which those of the next row run where nothing else stands
+/// between them.
+const TOGETHER: i64 = 8;
+const TWO: i64 = 2;
+const TWO_BYTES: i64 = 8 << 10;
+const TOGETHER_BYTES: i64 = 4 << 10;
+/// Elements of more bytes than are asked for before they are read do not go into the first cache, which would lose others.
+const FIRST_CACHE_BYTES: i64 = 8 << 10;
+/// Folds of fewer vectors are one chain: those of rows that are taken together run side by side.
+const OF_A_CHAIN: i64 = 16;
+/// Pieces of work that are left for each thread.
+const PIECES: i64 = 8;
+
+fn propose(facts: &Facts) -> Result<Sketch, Decline> {
+    let Some([first_spec, second_spec]) = folds(facts.spec) else {
+        return Err(Decline::new("a map in two folds", "one of one fold"));
+    };
+    let n_reduced = facts.spec.problem.dims.iter().filter(|d| d.is_reduced()).count();
+    let Some((extent, 1, true)) = facts.inner().filter(|_| n_reduced == 1 && facts.has_rows()) else {
+        return Err(Decline::new("rows of neighbours, and several", "others"));
+    };
+    let bytes = |spec: &Spec| extent.saturating_mul(spec.inputs.iter().map(|d| d.bytes() as i64).sum());
+    let of_row = bytes(&first_spec).saturating_add(bytes(&second_spec));
+    if !(SHORTEST..).contains(&extent) || of_row > NEAR_BYTES {
+        return Err(Decline::new("rows of 16 elements at least, which the first cache holds", extent));
+    }
+    if facts.target.vector_bytes > 256 {
+        return Err(Decline::new("vectors that are registers", facts.target.vector_bytes));
+    }
+    let of_one_row = |spec: &Spec| {
+        let spec = Spec { problem: one_row(&spec.problem), ..spec.clone() };
+        let facts = Facts { spec: &spec, target: facts.target, room: facts.room };
+        let most_beside = if extent <= OF_A_CHAIN * facts.lanes() { 1 } else { i64::MAX };
+        // Lanes that are brought together by halves are vectors, of which several rows have the ends under way.
+        Ok(Sketch { by_halves: true, ..rows::sketch(&facts, most_beside)? })
+    };
+    let first = of_one_row(&first_spec)?;
+    let mut constant = vec![false; facts.spec.problem.dims.len()];
+    if let Some(last) = constant.last_mut() {
+        *last = true;
+    }
+    let Sketch { parallel, outer_is_long, streams, .. } = facts.plain();
+    let second = Sketch { parallel, outer_is_long, streams, constant, ..of_one_row(&second_spec)? };
+    let together = together(facts, bytes(&second_spec));
+    // Memory is asked for while what is kept is computed: the walk before it is as fast as memory is.
+    let word = facts.map_lanes() * facts.spec.inputs[0].bytes() as i64;
+    let ahead = facts.ahead(together * bytes(&first_spec), word);
+    let map = MapSketch { together, ..second.map };
+    Ok(Sketch { first: Some(Box::new(first)), map, ahead, ..second }.with_map_inside(true))
+}
+
+/// Rows that are taken together, where so many bytes are kept of each.
+fn together(facts: &Facts, bytes: i64) -> i64 {
+    let rows = facts.spec.problem.dims.iter().rfind(|d| !d.is_reduced()).map_or(1, |d| d.extent);
+    let for_threads = facts.spec.problem.n_outputs / (PIECES * i64::from(facts.target.n_threads.max(1)));
+    let most = if facts.parallel() { for_threads.min(TOGETHER) } else { TOGETHER };
+    let fewest = if TWO * bytes <= TWO_BYTES { TWO } else { 1 };
+    floor_pow2((TOGETHER_BYTES / bytes.max(1)).max(fewest).min(most).min(rows))
+}
+
+/// The two folds of a map, each as a fold by itself: that of the elements, and that of what is kept of them in the order of its
+/// dimensions.
+fn folds(spec: &Spec) -> Option<[Spec; 2]> {
+    let staged = spec.map.as_ref()?.staged.as_ref()?;
+    let of = |reducer: &Reducer, inputs: Vec<DType>| Spec {
+        inputs,
+        mask: false,
+        counts: Vec::new(),
+        outputs: reducer.results.iter().map(|field| OutputSpec::plain(field.dtype)).collect(),
+        reducer: reducer.clone(),
+        map: None::<Map>,
+        problem: spec.problem.clone(),
+    };
+    let kept = staged.kept.body.iter().map(|e| e.dtype()).collect();
+    Some([of(&staged.first, spec.inputs.clone()), of(&staged.second, kept)])
+}
+
+/// The problem of one of its rows.
+fn one_row(problem: &Problem) -> Problem {
+    let row = problem.dims.iter().filter(|d| d.is_reduced()).cloned();
+    let strides = row.clone().map(|d| vec![0; d.strides.len()]).next().unwrap_or_default();
+    let one = Dim { extent: 1, strides, role: Role::Kept { out_stride: 0 } };
+    Problem { dims: [one].into_iter().chain(row).collect(), n_outputs: 1, ..problem.clone() }
+}
+
+fn schedule(s: &mut Schedule, stmt: &Statement, spec: &Spec, sketch: &Sketch) -> Result<(), ScheduleError> {
+    let n_kept = spec.n_kept();
+    let (Some(of_first), Some(first), Some([first_spec, second_spec])) =
+        (&sketch.first, &stmt.first, folds(spec))
+    else {
+        return Ok(());
+    };
+    let (state, first_state) = (stage_of(s, &stmt.state)?, stage_of(s, &first.state)?);
+    let (first_output, kept) = (stage_of(s, &first.output)?, stage_of(s, &first.kept)?);
+    let first_made = rows::fold_whole(s, first_state, &first_spec, of_first)?;
+    let made = rows::fold_whole(s, state, &second_spec, &Sketch { ahead: 0, ..sketch.clone() })?;
+    let root = root(s, stmt, sketch)?;
+    if sketch.map.together > 1 {
+        let row = s.stage(root)?.leaves()[n_kept - 1].clone();
+        s.split(root, &row, Split::Factor(sketch.map.together))?;
+    }
+    let site = site(s, root, n_kept, sketch.parallel, sketch.outer_is_long)?;
+    place_fold(s, first_state, &first_made, n_kept, site.as_ref())?;
+    s.compute_inline(first_output)?;
+    place(s, kept, site.as_ref())?;
+    place_fold(s, state, &made, n_kept, site.as_ref())?;
+    if let Some(inner) = s.stage(kept)?.leaves().last().cloned() {
+        let (word, lane) = s.split(kept, &inner, Split::Factor(sketch.map.lanes))?;
+        s.vectorize(kept, &lane)?;
+        if sketch.ahead > 0 {
+            let bytes = sketch.ahead * sketch.map.lanes * spec.inputs[0].bytes() as i64;
+            let hint = if bytes <= FIRST_CACHE_BYTES { PREFETCH } else { PREFETCH_L2 };
+            s.pragma(kept, &word, hint, Attr::Int(sketch.ahead))?;
+        }
+    }
+    map_row(s, stmt, site.as_ref(), sketch)?;
+    if sketch.map.together < TOGETHER {
+        return Ok(());
+    }
+    let output = stage_of(s, &stmt.output)?;
+    let row = s.stage(output)?.leaves()[n_kept - 1].clone();
+    s.vectorize(output, &row)
+}
+
+/// Places a fold of rows at `site`, and what it is made of in its loop over rows.
+fn place_fold(
+    s: &mut Schedule,
+    state: StageId,
+    made: &Made,
+    n_kept: usize,
+    site: Option<&Site>,
+) -> Result<(), ScheduleError> {
+    place(s, state, site)?;
+    let row = s.stage(state)?.leaves()[n_kept - 1].clone();
+    let of_row = Site { stage: state, at: row };
+    made.stages.iter().try_for_each(|&stage| place(s, stage, Some(&of_row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::args::{ArrayInfo, compact_strides};
+    use coulis_ir::{BlockLimits, Target, TargetKind};
+    use coulis_reducers::{NormalizationRequest, ReducerRequest, find_normalization};
+
+    use super::*;
+    use crate::plan::{choose, replay};
+
+    fn cpu() -> Target {
+        Target {
+            kind: TargetKind::Cpu,
+            arch: "native".to_owned(),
+            warp: 1,
+            vector_bytes: 32,
+            register_bytes: 512,
+            n_threads: 2,
+            cache_bytes: 1 << 20,
+            shared_cache_bytes: 0,
+            pages: 1,
+            block: BlockLimits::default(),
+            cluster_blocks: 1,
+        }
+    }
+
+    fn spec(name: &str, fold: ReducerRequest, shape: &[i64], axis: i64) -> Spec {
+        let dtype = fold.inputs[0];
+        let info = ArrayInfo { dtype, shape: shape.to_vec(), strides: compact_strides(shape) };
+        let problem = Problem::of_map(std::slice::from_ref(&info), None, &[], Some(&[axis]), false).unwrap();
+        let request = NormalizationRequest { fold, parameters: Vec::new(), beside: Vec::new(), wide: false };
+        let of = find_normalization(name).unwrap().build(&request).unwrap();
+        let map = Map { lambda: of.map, beside: Vec::new(), staged: of.staged };
+        Spec::new(problem, vec![dtype], false, of.reducer, vec![OutputSpec::plain(dtype)], Some(map))
+    }
+
+    fn strategy(name: &str, dtype: DType, shape: &[i64], axis: i64) -> &'static str {
+        let spec = spec(name, ReducerRequest::new(&[dtype]), shape, axis);
+        choose(&spec, &cpu()).unwrap().strategy.name
+    }
+
+    #[test]
+    fn rows_that_a_near_cache_holds_are_folded_twice() {
+        assert_eq!(strategy("softmax", DType::F32, &[4096, 1024], 1), "near_rows");
+        assert_eq!(strategy("softmax", DType::BF16, &[40, 100], 1), "near_rows");
+        assert_eq!(strategy("softmax", DType::F64, &[3, 5, 100], -1), "near_rows");
+        assert_eq!(strategy("softmax", DType::F32, &[64, 65_536], 1), "rows", "a long row");
+        assert_eq!(strategy("softmax", DType::F32, &[1024, 512], 0), "columns");
+        assert_eq!(strategy("softmax", DType::F32, &[4096, 8], 1), "short_rows");
+        assert_eq!(strategy("softmax", DType::I64, &[4096, 1024], 1), "rows", "no two folds");
+        assert_eq!(strategy("log_softmax", DType::F32, &[4096, 1024], 1), "rows", "no two folds");
+    }
+
+    #[test]
+    fn what_is_kept_is_computed_once_an_element() {
+        let spec = spec("softmax", ReducerRequest::new(&[DType::F32]), &[4096, 1000], 1);
+        let choice = choose(&spec, &cpu()).unwrap();
+        let planned = crate::plan::schedule(&spec, choice.strategy, &choice.sketch).unwrap();
+        let kernel =
+            coulis_schedule::build_nest(&planned.schedule, planned.statement.program.args(), "reduce")
+                .unwrap();
+        let text = coulis_ir::print::print_kernel(&kernel);
+        assert_eq!(text.matches("T.exp").count(), 1, "{text}");
+        let again = replay(&spec, &choice.sketch, planned.schedule.trace().steps()).unwrap();
+        assert_eq!(again.schedule.trace().to_string(), planned.schedule.trace().to_string());
+    }
+}
