@@ -14,6 +14,7 @@ mod lanes;
 mod loops;
 mod memory;
 mod moves;
+mod narrow;
 mod operand;
 mod plan;
 mod scalar;

@@ -15,7 +15,9 @@ pub(crate) use memory::{
     GatherFn, ScatterFn, StridedFn, any_zero, broadcast, copy, gather, gather_strided, ramp, scatter,
     scatter_strided, select,
 };
-pub(crate) use narrow::{Signedness, fma, narrow, round_from_f64, round_in_f32, to_f64_odd, widen};
+pub(crate) use narrow::{
+    NAN_BYTE, Signedness, ToByte, fma, narrow, round_from_f64, round_in_f32, to_f64_odd, widen,
+};
 pub(crate) use unary::{Call, call, not};
 
 use std::slice;

@@ -1,6 +1,6 @@
 //! Loads and stores: contiguous, strided, repeated and general vector accesses, and scalars.
 
-use coulis_ir::{Atom, Buffer, DType, Element, Expr, VarId};
+use coulis_ir::{Atom, Buffer, DType, Element, Expr, Node, VarId};
 
 use super::operation::stored_as_computed;
 use super::{Buf, Compiler, Place, Value};
@@ -143,7 +143,7 @@ impl Compiler {
         }
         let data = buffer.data.id();
         if lanes == 1 {
-            let mut a = self.scalar(value)?;
+            let mut a = self.scalar(self.before_rounding(value))?;
             let index = self.scalar(&index.clone().cast(DType::I64))?;
             if let Some(fns) = narrow(buf.dtype, self.level) {
                 let d = self.new_slot();
@@ -205,14 +205,27 @@ impl Compiler {
         Ok(())
     }
 
+    /// What a conversion to a float of 8 or 16 bits rounds, where storing that float rounds it just so.
+    fn before_rounding<'e>(&self, value: &'e Expr) -> &'e Expr {
+        match value.node() {
+            Node::Cast(a)
+                if narrow(value.dtype(), self.level).is_some() && Reg::of(a.dtype()) == Reg::F32 =>
+            {
+                a
+            }
+            _ => value,
+        }
+    }
+
     /// A vector in the form that memory holds, to be stored in the memory `data`. Lanes that lie there are copied first:
     /// stores go piece by piece, and a lane that was not read yet may be where an earlier one is stored.
     fn narrowed(&mut self, value: &Expr, data: VarId) -> Result<Ptr, ExecError> {
-        let mut compiled = self.expr(value)?;
+        let computed = self.before_rounding(value);
+        let mut compiled = self.expr(computed)?;
         if compiled.in_memory && compiled.reads.contains(&data) {
-            compiled = self.copied(compiled, value);
+            compiled = self.copied(compiled, computed);
         }
-        let a = self.vector(&compiled, Reg::of(value.dtype()), value.lanes());
+        let a = self.vector(&compiled, Reg::of(computed.dtype()), value.lanes());
         let Some(fns) = narrow(value.dtype(), self.level) else { return Ok(a) };
         let d = self.new_register(value.lanes() as usize * value.dtype().bytes());
         self.emit_here(Instr::Vector { op: fns.op, f: fns.vector, d, a, b: 0, c: 0, n: value.lanes() });
@@ -238,5 +251,43 @@ pub(super) fn shape_of(index: &Expr) -> Access {
         Some((at, stride)) if stride.is_int(1) => Access::Contiguous(at),
         Some((at, stride)) => Access::Strided(at, stride),
         None => Access::Indexed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coulis_ir::{Form, Kernel, MemScope, Param, Stmt, Var, verify};
+
+    use super::*;
+    use crate::level::Level;
+
+    #[test]
+    fn a_conversion_that_is_stored_is_rounded_once() {
+        for dtype in [DType::F8E4M3, DType::F8E5M2, DType::F16, DType::BF16] {
+            let int = |value: i64| Expr::int_of(value.into(), DType::I64);
+            let array = |name, dtype| Buffer::new(name, dtype, vec![int(16)], MemScope::Global);
+            let (given, out) = (array("A", DType::F32), array("O", dtype));
+            let param =
+                |buffer: &Buffer| Param::Buffer { handle: Var::handle(&buffer.name), buffer: buffer.clone() };
+            let store = |at: Expr| Stmt::store(&out, vec![at.clone()], given.at(vec![at]).cast(dtype));
+            let kernel = Kernel {
+                name: "test".to_owned(),
+                params: [&given, &out].map(param).to_vec(),
+                attrs: Default::default(),
+                form: Form::Flat,
+                body: Stmt::seq([store(Expr::ramp(int(0), int(1), 8)), store(int(8))]),
+            };
+            let compiled = super::super::compile(&verify::verify(kernel).unwrap(), Level::Avx2).unwrap();
+            let ops: Vec<Op> = compiled
+                .code
+                .iter()
+                .filter_map(|instr| match instr {
+                    Instr::Vector { op, .. } | Instr::Scalar { op, .. } => Some(*op),
+                    _ => None,
+                })
+                .filter(|op| matches!(op, Op::Round(_) | Op::Narrow(_)))
+                .collect();
+            assert_eq!(ops, [Op::Narrow(dtype), Op::Narrow(dtype)]);
+        }
     }
 }

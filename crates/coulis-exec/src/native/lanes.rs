@@ -9,11 +9,11 @@ use super::operand::{is_comparison, signature};
 use super::vector::{Loc, TEMP};
 use crate::ops::{Op, Reg};
 
-const NONE: Vec_ = Vec_(0);
-const ALL: Mask = Mask(0);
+pub(super) const NONE: Vec_ = Vec_(0);
+pub(super) const ALL: Mask = Mask(0);
 
 /// Predicates of comparisons of floats.
-const UNORDERED: u8 = 3;
+pub(super) const UNORDERED: u8 = 3;
 const FLOAT_NE: u8 = 4;
 
 impl Emitter<'_> {
@@ -70,8 +70,11 @@ impl Emitter<'_> {
                 self.convert(source, to, target, a, lanes);
                 self.output(d, from * out, lanes * out, target);
             }
+            Op::Widen(DType::F8E4M3) => self.widen_e4m3(d, &args[0], from, lanes),
             Op::Widen(dtype) => {
-                let a = self.exact_input(&args[0], from, 2, lanes, 4);
+                // What bytes are widened to first.
+                let first = if dtype.bytes() == 1 { 2 } else { 4 };
+                let a = self.exact_input(&args[0], from, dtype.bytes(), lanes, first);
                 self.widen(dtype, target, a, Len::of(lanes * 4));
                 self.output(d, from * 4, lanes * 4, target);
             }
@@ -114,7 +117,14 @@ impl Emitter<'_> {
     }
 
     /// An operand of a conversion: memory only where the instruction reads exactly the lanes.
-    fn exact_input(&mut self, loc: &Loc, from: usize, bytes: usize, lanes: usize, out: usize) -> Rm {
+    pub(super) fn exact_input(
+        &mut self,
+        loc: &Loc,
+        from: usize,
+        bytes: usize,
+        lanes: usize,
+        out: usize,
+    ) -> Rm {
         if let Loc::Mem(mem) = loc
             && lanes * bytes.max(out) >= 16
             && lanes.is_power_of_two()
@@ -325,49 +335,6 @@ impl Emitter<'_> {
                 // The destination is the operand that may be memory.
                 self.asm.vec(e, wide, a, NONE, Rm::Reg(d), ALL, false, None);
             }
-        }
-    }
-
-    fn widen(&mut self, dtype: DType, d: Vec_, a: Rm, len: Len) {
-        if dtype == DType::F16 {
-            return self.op1(enc(1, 2, 0x13, 0), len, d, a);
-        }
-        self.op1(enc(1, 2, 0x33, 0), len, d, a);
-        self.asm.vec(enc(1, 1, 0x72, 0), len, Vec_(6), d, Rm::Reg(d), ALL, false, Some(16));
-    }
-
-    /// An `f32` register to 16-bit lanes.
-    fn narrow(&mut self, dtype: DType, d: Vec_, a: Vec_, len: Len) {
-        if dtype == DType::F16 {
-            // Every NaN becomes the one of its sign, as in the interpreter.
-            let one_nan = TEMP[4];
-            let is_nan = self.picked_where(enc(0, 1, 0xc2, 0), len, a, Rm::Reg(a), UNORDERED);
-            let infinite = self.bits(0xff80_0000, 4);
-            self.op2(enc(1, 1, 0xdb, 0), len, one_nan, a, infinite);
-            let quiet = self.bits(0x40_0000, 4);
-            self.op2(enc(1, 1, 0xeb, 0), len, one_nan, one_nan, quiet);
-            self.blend(4, len, one_nan, (Rm::Reg(one_nan), a), is_nan);
-            return self.asm.op_imm(enc(1, 3, 0x1d, 0), len, one_nan, NONE, Rm::Reg(d), 0);
-        }
-        let (high, sum) = (TEMP[3], TEMP[4]);
-        let shift = |this: &mut Self, d: Vec_, a: Vec_| {
-            this.asm.op_imm(enc(1, 1, 0x72, 0), len, Vec_(2), d, Rm::Reg(a), 16);
-        };
-        shift(self, high, a);
-        let one = self.bits(1, 4);
-        self.op2(enc(1, 1, 0xdb, 0), len, sum, high, one);
-        let half = self.bits(0x7fff, 4);
-        self.op2(enc(1, 1, 0xfe, 0), len, sum, sum, half);
-        self.op2(enc(1, 1, 0xfe, 0), len, sum, sum, Rm::Reg(a));
-        shift(self, sum, sum);
-        // A NaN stays one.
-        let is_nan = self.picked_where(enc(0, 1, 0xc2, 0), len, a, Rm::Reg(a), UNORDERED);
-        let quiet = self.bits(0x40, 4);
-        self.op2(enc(1, 1, 0xeb, 0), len, high, high, quiet);
-        self.blend(4, len, sum, (Rm::Reg(high), sum), is_nan);
-        match self.asm.isa {
-            Isa::Avx2 => self.low_parts(d, sum, (4, 2), (16 << len as usize) / 4),
-            Isa::Avx512 => self.asm.op(enc(2, 2, 0x33, 0), len, sum, NONE, Rm::Reg(d)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What operations take and give: sizes of lanes, and which lanes are bools.
 
-use coulis_ir::{BinaryOp, DType, Intrinsic};
+use coulis_ir::{BinaryOp, Intrinsic};
 
 use super::asm::Isa;
 use crate::ops::{Op, Reg};
@@ -106,7 +106,7 @@ pub(super) fn is_native(op: Op, n: u32, isa: Isa) -> bool {
         Op::Not | Op::Select(_) | Op::Copy(_) | Op::Broadcast(_) => true,
         Op::Ramp(bytes) => bytes >= 4,
         Op::Cast(from, to) => !is_float(from) || is_float(to) || to == Reg::Bool,
-        Op::Widen(dtype) | Op::Narrow(dtype) | Op::Round(dtype) => matches!(dtype, DType::F16 | DType::BF16),
+        Op::Widen(_) | Op::Narrow(_) | Op::Round(_) => true,
         Op::Call(intrinsic, reg) => match intrinsic {
             Intrinsic::Abs => true,
             Intrinsic::Sqrt

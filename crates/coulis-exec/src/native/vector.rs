@@ -1,6 +1,6 @@
 //! Vector operations as machine code: in pieces of lanes that fit a register at the widest type that takes part.
 
-use coulis_ir::BinaryOp;
+use coulis_ir::{BinaryOp, DType};
 
 use super::asm::{Enc, Gpr, Len, Mask, Mem, R12, R14, RAX, RBP, RBX, RCX, RDX, Rm, Vec_, enc};
 use super::emit::Emitter;
@@ -146,7 +146,7 @@ impl Emitter<'_> {
             Loc::Lanes { bytes, .. } => widest.max(*bytes),
             Loc::Vectors(..) | Loc::Mask(_) | Loc::Mem(_) => widest,
         });
-        let group = (self.width() / widest).min(n);
+        let group = (self.width() / steps_on(op).unwrap_or(widest)).min(n);
         self.in_place = matches!(d, Loc::Vectors(..)) && args.contains(&d);
         for from in (0..n).step_by(group) {
             self.piece(op, &d, &args, from, group.min(n - from));
@@ -208,4 +208,9 @@ impl Emitter<'_> {
             self.output(d, from, size, target);
         }
     }
+}
+
+/// Bytes of the lanes that most steps of an operation are on, where those are not its widest ones.
+fn steps_on(op: Op) -> Option<usize> {
+    matches!(op, Op::Widen(DType::F8E4M3)).then_some(2)
 }

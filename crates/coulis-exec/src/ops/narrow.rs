@@ -4,7 +4,6 @@
 //! Rounding is to nearest even, once; from `f64` it goes through rounding to odd.
 
 use coulis_ir::DType;
-use coulis_ir::float8::{f64_to_e4m3, f64_to_e5m2};
 use coulis_ir::math::{f64_to_f32_odd, fma_odd, i128_to_f64_odd};
 
 use super::{Fns, Lane, Op, Reg, fns};
@@ -62,12 +61,65 @@ fn e4m3_to_f32(bits: u8) -> f32 {
     f32::from_bits(value | (u32::from(bits & 0x80) << 24))
 }
 
-fn f32_to_e5m2(value: f32) -> u8 {
-    f64_to_e5m2(f64::from(value))
+/// How an `f32` becomes a float of 8 bits.
+pub(crate) struct ToByte {
+    /// How many bits of the `f32` lie below the last one of the byte.
+    pub(crate) shift: u32,
+    /// The `f32` bits of the number that is as far above 0 as 1 is in the exponent of the byte.
+    pub(crate) moved: u32,
+    /// The `f32` bits of the least normal number.
+    pub(crate) normal: u32,
+    /// The `f32` bits of a number whose last bit is worth the least subnormal number: adding it rounds to one.
+    pub(crate) magic: u32,
+    /// The code behind the largest finite one.
+    pub(crate) overflow: u32,
 }
 
+/// The code of NaN.
+pub(crate) const NAN_BYTE: u32 = 0x7f;
+
+impl ToByte {
+    const fn new(mantissa_bits: u32, bias: u32, overflow: u32) -> ToByte {
+        ToByte {
+            shift: 23 - mantissa_bits,
+            moved: (127 - bias) << 23,
+            normal: (128 - bias) << 23,
+            magic: (127 + 24 - bias - mantissa_bits) << 23,
+            overflow,
+        }
+    }
+
+    pub(crate) const E4M3: ToByte = ToByte::new(3, 7, NAN_BYTE);
+    pub(crate) const E5M2: ToByte = ToByte::new(2, 15, 0x7c);
+
+    /// What is added to the bits of a normal number before they are shifted, besides the last bit that stays: ties go to
+    /// even.
+    pub(crate) const fn to_round(&self) -> u32 {
+        ((1 << (self.shift - 1)) - 1u32).wrapping_sub(self.moved)
+    }
+
+    /// The nearest byte, ties to even.
+    #[inline(always)]
+    fn nearest(&self, value: f32) -> u8 {
+        let bits = value.to_bits();
+        let magnitude = bits & 0x7fff_ffff;
+        let subnormal = (f32::from_bits(magnitude) + f32::from_bits(self.magic)).to_bits() - self.magic;
+        let odd = (magnitude >> self.shift) & 1;
+        let normal = magnitude.wrapping_add(self.to_round() + odd) >> self.shift;
+        let finite = if magnitude < self.normal { subnormal } else { normal.min(self.overflow) };
+        let code = if magnitude > 0x7f80_0000 { NAN_BYTE } else { finite };
+        (code | ((bits >> 24) & 0x80)) as u8
+    }
+}
+
+#[inline(always)]
+fn f32_to_e5m2(value: f32) -> u8 {
+    ToByte::E5M2.nearest(value)
+}
+
+#[inline(always)]
 fn f32_to_e4m3(value: f32) -> u8 {
-    f64_to_e4m3(f64::from(value))
+    ToByte::E4M3.nearest(value)
 }
 
 macro_rules! lanes {
@@ -101,8 +153,8 @@ lanes!(
     RoundE4m3: f32 => f32, |x| e4m3_to_f32(f32_to_e4m3(x));
     F16FromF64: f64 => f32, |x| f16_to_f32(f32_to_f16(f64_to_f32_odd(x)));
     Bf16FromF64: f64 => f32, |x| bf16_to_f32(f32_to_bf16(f64_to_f32_odd(x)));
-    E5m2FromF64: f64 => f32, |x| e5m2_to_f32(f64_to_e5m2(x));
-    E4m3FromF64: f64 => f32, |x| e4m3_to_f32(f64_to_e4m3(x));
+    E5m2FromF64: f64 => f32, |x| e5m2_to_f32(f32_to_e5m2(f64_to_f32_odd(x)));
+    E4m3FromF64: f64 => f32, |x| e4m3_to_f32(f32_to_e4m3(f64_to_f32_odd(x)));
     OddFromI64: i64 => f64, |x| i128_to_f64_odd(i128::from(x));
     OddFromU64: u64 => f64, |x| i128_to_f64_odd(i128::from(x));
 );
@@ -127,8 +179,8 @@ macro_rules! fused {
 fused!(
     FmaF16: |x| f16_to_f32(f32_to_f16(f64_to_f32_odd(x)));
     FmaBf16: |x| bf16_to_f32(f32_to_bf16(f64_to_f32_odd(x)));
-    FmaE5m2: |x| e5m2_to_f32(f64_to_e5m2(x));
-    FmaE4m3: |x| e4m3_to_f32(f64_to_e4m3(x));
+    FmaE5m2: |x| e5m2_to_f32(f32_to_e5m2(f64_to_f32_odd(x)));
+    FmaE4m3: |x| e4m3_to_f32(f32_to_e4m3(f64_to_f32_odd(x)));
 );
 
 macro_rules! by_narrow {
@@ -240,6 +292,20 @@ mod tests {
         // The midpoint of the two smallest subnormals' ties, and the limit of overflow.
         for (x, want) in [(2.98e-8f32, 0u16), (2.981e-8, 1), (65519.0, 0x7bff), (65520.0, 0x7c00)] {
             assert_eq!(f32_to_f16(x), want, "{x:e}");
+        }
+    }
+
+    #[test]
+    fn floats_become_bytes_as_in_the_reference_at_and_around_every_tie() {
+        use coulis_ir::float8::{f64_to_e4m3, f64_to_e5m2};
+        for upper in 0..=u32::from(u16::MAX) {
+            let [tie, above, below] = [0, 1, 0xffff].map(|low| f64::from(f32::from_bits(upper << 16 | low)));
+            // What lies nearer to a tie than any `f32` is rounded once all the same.
+            for wide in [tie, above, below, tie.next_up(), tie.next_down()] {
+                let odd = f64_to_f32_odd(wide);
+                assert_eq!(f32_to_e4m3(odd), f64_to_e4m3(wide), "{wide:e}");
+                assert_eq!(f32_to_e5m2(odd), f64_to_e5m2(wide), "{wide:e}");
+            }
         }
     }
 }

@@ -277,13 +277,26 @@ pub struct Memory {
 
 impl Memory {
     pub fn new(dtype: DType, lanes: &[Lane]) -> Memory {
-        let bytes: Vec<u8> = lanes.iter().flat_map(|l| l.to_bytes(dtype)).collect();
+        Memory::of_bytes(dtype, lanes.iter().flat_map(|l| l.to_bytes(dtype)).collect())
+    }
+
+    pub fn of_bytes(dtype: DType, bytes: Vec<u8>) -> Memory {
         let word = |chunk: &[u8]| {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             u64::from_ne_bytes(word)
         };
-        Memory { dtype, words: bytes.chunks(8).map(word).collect(), n: lanes.len() }
+        Memory { dtype, words: bytes.chunks(8).map(word).collect(), n: bytes.len() / dtype.bytes() }
+    }
+
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        bytes.truncate(self.n * self.dtype.bytes());
+        bytes
     }
 
     pub fn lanes(&self) -> Vec<Lane> {
